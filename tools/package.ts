@@ -1,10 +1,13 @@
 // What `npm pack` runs before: bundles the commands to JavaScript, and says what the runtime is that goes with them.
 import fs from 'node:fs';
 import path from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { digestOf, type Manifest, runtimeFiles, runtimeFolder, runtimePackages } from '../cli/project/shipped.ts';
 import { CONTRACT } from '../supabase/functions/_millrace/engine/platform.ts';
-import { nextTarget, readProject } from './engine/releases.ts';
+import { installSql, uninstallSql } from './engine/build.ts';
+import { buildMigration } from './engine/migration.ts';
+import { frozenReleases, lastRelease, nextTarget, readProject } from './engine/releases.ts';
 import { writeBuilt } from './engine/write-built.ts';
 
 const root = path.join(import.meta.dirname, '..');
@@ -13,13 +16,16 @@ const dist = path.join(root, 'dist');
 /** What is left to the packages that npm installs beside the bundle: those whose files a project's definitions are bundled with. */
 const external = ['esbuild', ...runtimePackages];
 
-function manifest(): Manifest {
-  const project = readProject(root);
+const project = readProject(root);
+const target = nextTarget(project) ?? lastRelease(project.engine);
+if (!target) throw new Error('The engine is no release and becomes none.');
+
+function manifest(level: number): Manifest {
   const { dependencies } = JSON.parse(fs.readFileSync(path.join(root, 'package.json'), 'utf8'));
   const imports = (name: string) => [name, `npm:${name}@${dependencies[name]}`];
   return {
     release: project.version,
-    level: nextTarget(project)?.level ?? 1,
+    level,
     contract: CONTRACT,
     imports: Object.fromEntries(runtimePackages.map(imports)),
     files: Object.fromEntries(
@@ -43,4 +49,19 @@ await build({
     js: "#!/usr/bin/env node\nimport { createRequire as requireFrom } from 'node:module';\nconst require = requireFrom(import.meta.url);",
   },
 });
-fs.writeFileSync(path.join(dist, 'manifest.json'), `${JSON.stringify(manifest(), null, 2)}\n`);
+fs.writeFileSync(path.join(dist, 'manifest.json'), `${JSON.stringify(manifest(target.level), null, 2)}\n`);
+
+/** The engine's texts go packed: they are half of what the package would have on disk. */
+function writeEngine(name: string, text: string): void {
+  fs.mkdirSync(path.join(dist, 'engine'), { recursive: true });
+  fs.writeFileSync(path.join(dist, 'engine', `${name}.sql.gz`), gzipSync(text, { level: 9 }));
+}
+
+writeEngine('install', await installSql(project.engine, { ...target, from: null }));
+writeEngine('uninstall', await uninstallSql(project.engine));
+// Each level after the first is reached by a migration: those that are frozen, and the one that is built.
+for (const { level, migration } of frozenReleases(project.engine).slice(1)) {
+  writeEngine(`step-${level}`, fs.readFileSync(path.join(project.migrations, migration), 'utf8'));
+}
+const unreleased = target.level > 1 ? await buildMigration(project) : null;
+if (unreleased) writeEngine(`step-${target.level}`, unreleased.text);

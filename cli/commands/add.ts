@@ -6,7 +6,8 @@ import { type Change, readText } from '../project/change-set.ts';
 import { CommandError } from '../project/command-error.ts';
 import { withFunctionSections } from '../project/config-sections.ts';
 import { findProject, type Project } from '../project/find-project.ts';
-import { denoJson, readManifest, runtimeFolder } from '../project/shipped.ts';
+import { requireRelease } from '../project/release-fit.ts';
+import { denoJson, readManifest } from '../project/shipped.ts';
 import { writeChanges } from '../project/write-changes.ts';
 import { definitionText, handlerText, indexText, stageLine, testText } from './stage-templates.ts';
 
@@ -59,9 +60,7 @@ const name = /^[a-z][a-z0-9_]{0,39}$/;
  * there already.
  */
 function addChanges(project: Project, added: Added): Change[] {
-  if (!fs.existsSync(path.join(project.root, runtimeFolder, 'manifest.json'))) {
-    throw new CommandError(`There is no ${runtimeFolder} in ${project.root}: run \`millrace init\` first.`);
-  }
+  requireRelease(project, 'add');
   for (const given of [added.pipeline, ...added.stages]) {
     if (!name.test(given)) {
       throw new CommandError(

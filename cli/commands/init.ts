@@ -6,18 +6,19 @@ import { stampsAfter } from '../migration-stamps.ts';
 import type { Change } from '../project/change-set.ts';
 import { CommandError } from '../project/command-error.ts';
 import { withFunctionSections } from '../project/config-sections.ts';
+import { engineState, migrationTexts } from '../project/engine-level.ts';
 import { findProject, migrationsOf, type Project } from '../project/find-project.ts';
+import { requireRelease } from '../project/release-fit.ts';
 import {
   denoJson,
   digestOf,
   engineInstall,
-  levelIn,
   type Manifest,
   readManifest,
-  runtimeFiles,
+  runtimeChanges,
   runtimeFolder,
 } from '../project/shipped.ts';
-import { writeChanges } from '../project/write-changes.ts';
+import { warnDirty, writeChanges } from '../project/write-changes.ts';
 
 export const init = defineCommand({
   usage: `npx millrace init [--dry-run]
@@ -27,7 +28,9 @@ export const init = defineCommand({
   run: async ({ values }) => {
     const project = findProject(values.workdir);
     const next = 'npx millrace add PIPELINE STAGE --table YOUR_TABLE, then npx millrace sync.';
-    return writeChanges(project, await initChanges(project), values, next);
+    const changes = await initChanges(project);
+    warnDirty(project);
+    return writeChanges(project, changes, values, next);
   },
 });
 
@@ -39,17 +42,22 @@ async function initChanges(project: Project): Promise<Change[]> {
   const config = fs.readFileSync(path.join(project.root, project.config), 'utf8');
   return [
     ...(await engineChanges(project)),
-    ...runtimeChanges(project, manifest),
+    ...runtimeOf(project, manifest),
     ...functionChanges(project, manifest),
     { file: project.config, text: withFunctionSections(project.config, config, ['millrace']) },
   ];
 }
 
-/** The engine's migration, stamped after the newest; none where a migration installs it. */
+/** The engine's migration, stamped after the newest; none where the migrations have it with its rows. */
 async function engineChanges(project: Project): Promise<Change[]> {
   const names = migrationsOf(project);
-  const folder = path.join(project.root, 'supabase', 'migrations');
-  if (names.some((name) => levelIn(fs.readFileSync(path.join(folder, name), 'utf8')) !== null)) return [];
+  const { level, isSetUp } = engineState(migrationTexts(project));
+  if (level !== null && isSetUp) return [];
+  if (level !== null) {
+    // What `migration squash` leaves has the functions and none of the rows.
+    const [stamp] = await stampsAfter(names, 1);
+    return [{ file: `supabase/migrations/${stamp}_millrace_set_up.sql`, text: 'select millrace.set_up();\n' }];
+  }
   const version = majorVersion(fs.readFileSync(path.join(project.root, project.config), 'utf8'));
   if (version !== undefined && version < 17) {
     throw new CommandError(
@@ -66,18 +74,16 @@ const majorVersion = (config: string) => {
 };
 
 /** The runtime with its manifest. Files that are there and are not ours are refused. */
-function runtimeChanges(project: Project, manifest: Manifest): Change[] {
+function runtimeOf(project: Project, manifest: Manifest): Change[] {
   const folder = path.join(project.root, runtimeFolder);
   if (fs.existsSync(folder) && !fs.existsSync(path.join(folder, 'manifest.json'))) {
     throw new CommandError(
       `${runtimeFolder} is there and is none of ours: move it away, since the runtime lies there.`,
     );
   }
-  if (fs.existsSync(folder)) return [];
-  return [
-    ...Object.entries(runtimeFiles()).map(([file, text]) => ({ file: `${runtimeFolder}/${file}`, text })),
-    { file: `${runtimeFolder}/manifest.json`, text: `${JSON.stringify(manifest, null, 2)}\n` },
-  ];
+  if (!fs.existsSync(folder)) return runtimeChanges(manifest);
+  requireRelease(project, 'init');
+  return [];
 }
 
 function functionChanges(project: Project, manifest: Manifest): Change[] {

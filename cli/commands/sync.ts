@@ -1,22 +1,37 @@
 // millrace sync: the migrations that definitions lack.
+import fs from 'node:fs';
+import path from 'node:path';
 import pc from 'picocolors';
 import { defineCommand, writingOptions } from '../define-command.ts';
-import { findProject } from '../project/find-project.ts';
-import { syncPipelines } from '../sync/sync-pipelines.ts';
+import { CommandError } from '../project/command-error.ts';
+import { findProject, type Project } from '../project/find-project.ts';
+import { requireRelease } from '../project/release-fit.ts';
+import { writeChanges } from '../project/write-changes.ts';
+import { planSync } from '../sync/sync-pipelines.ts';
 
 export const sync = defineCommand({
-  usage: `npx millrace sync [--check]
-  Writes a migration for each definition of supabase/functions/_pipelines that has changed.
+  usage: `npx millrace sync [--check] [--dry-run]
+  Writes a migration for each definition of supabase/functions/_pipelines that has changed, children before their parents.
   --check    writes none, and fails where one is missing`,
   options: { ...writingOptions, check: { type: 'boolean', default: false } },
   run: async ({ values }) => {
-    const { root } = findProject(values.workdir);
-    const told: string[] = [];
-    await syncPipelines(`${root}/supabase`, values.check || values['dry-run'], {
-      command: 'millrace sync',
-      log: (line: string) => told.push(line),
-      warn: (line: string) => told.push(pc.yellow(line)),
-    });
-    return values.json ? JSON.stringify({ told }) : told.join('\n');
+    const project = findProject(values.workdir);
+    requireRelease(project, 'sync');
+    const planned = await missingMigrations(project, values.check);
+    const changes = planned.map(({ name, text }) => ({ file: `supabase/migrations/${name}`, text }));
+    return writeChanges(project, changes, values, 'look at it, commit it, then npx supabase db push.');
   },
 });
+
+/** The migrations that the project's definitions lack. Warnings go to standard error. */
+export async function missingMigrations({ root }: Project, check: boolean) {
+  const supabase = path.join(root, 'supabase');
+  if (!fs.existsSync(path.join(supabase, 'functions', '_pipelines'))) {
+    throw new CommandError('There is no supabase/functions/_pipelines: `npx millrace add PIPELINE STAGE` writes it.');
+  }
+  return planSync(supabase, check, {
+    command: 'npx millrace sync',
+    log: (line: string) => console.error(line),
+    warn: (line: string) => console.error(pc.yellow(line)),
+  });
+}

@@ -1,87 +1,109 @@
-// millrace upgrade: the runtime of this release in the place of an older one.
+// millrace upgrade: the runtime and the engine of this release in the place of an older one.
 import fs from 'node:fs';
 import path from 'node:path';
+import { applyEdits, modify, parse } from 'jsonc-parser';
 import { defineCommand, writingOptions } from '../define-command.ts';
-import { type Change, patchOf, readText } from '../project/change-set.ts';
+import { stampsAfter } from '../migration-stamps.ts';
+import type { Change } from '../project/change-set.ts';
 import { CommandError } from '../project/command-error.ts';
+import { editedFiles, showEdits } from '../project/edited-files.ts';
+import { engineState, migrationTexts } from '../project/engine-level.ts';
 import { findProject, migrationsOf, type Project } from '../project/find-project.ts';
+import { installedManifest, isOlder, releaseFault } from '../project/release-fit.ts';
 import {
   denoJson,
-  digestOf,
-  levelIn,
+  engineStep,
   type Manifest,
   readManifest,
-  runtimeFiles,
+  runtimeChanges,
   runtimeFolder,
 } from '../project/shipped.ts';
-import { writeChanges } from '../project/write-changes.ts';
+import { warnDirty, writeChanges } from '../project/write-changes.ts';
 
 export const upgrade = defineCommand({
-  usage: `npx millrace upgrade [--force] [--dry-run]
-  Writes the runtime of this release in the place of an older one. Where you edited it, shows the difference and writes nothing.
-  --force    drops what you edited`,
-  options: { ...writingOptions, force: { type: 'boolean', default: false } },
+  usage: `npx millrace upgrade [--to VERSION] [--force] [--dry-run]
+  Writes the engine's migrations that the project lacks, each stamped after its newest, the runtime of this release, and the
+  versions that functions pin. Where you edited the runtime, shows what you changed and writes nothing.
+  --to VERSION  refuses where this command is of another release, and says how to run that one
+  --force       drops what you edited`,
+  options: { ...writingOptions, to: { type: 'string' }, force: { type: 'boolean', default: false } },
   run: async ({ values }) => {
     const project = findProject(values.workdir);
-    return writeChanges(project, upgradeChanges(project, values.force), values, 'npx supabase functions deploy.');
+    const own = readManifest();
+    if (values.to !== undefined && values.to !== own.release) {
+      throw new CommandError(
+        `This command is of Millrace ${own.release}: run \`npm i -D millrace@${values.to} && npx millrace upgrade\`.`,
+      );
+    }
+    const changes = await upgradeChanges(project, own, values.force);
+    warnDirty(project);
+    const next = 'look at it, commit it, then npx supabase db push and npx supabase functions deploy.';
+    return writeChanges(project, changes, values, next);
   },
 });
 
 /**
- * What brings the runtime and the function millrace to this release. Throws a CommandError where somebody has edited the runtime,
- * unless `force`, or where the engine's migrations are of another level than this release has a way from.
+ * What brings a project to this release. Throws a CommandError where the folder is newer, the engine is not installed, or somebody
+ * has edited the runtime, unless `force`.
  */
-function upgradeChanges(project: Project, force: boolean): Change[] {
-  const folder = path.join(project.root, runtimeFolder);
-  if (!fs.existsSync(path.join(folder, 'manifest.json'))) {
-    throw new CommandError(`There is no ${runtimeFolder} in ${project.root}: run \`millrace init\` first.`);
-  }
-  const manifest = readManifest();
-  refuseOtherLevel(project, manifest);
-  const edited = editedFiles(project);
+async function upgradeChanges(project: Project, own: Manifest, force: boolean): Promise<Change[]> {
+  const before = installedManifest(project);
+  if (isOlder(own.release, before.release)) throw new CommandError(releaseFault(before, 'upgrade', own) ?? '');
+  const edited = editedFiles(project, before);
   if (edited.length > 0 && !force) {
     throw new CommandError(
-      `You have edited ${edited.join(', ')} below ${runtimeFolder}. An upgrade drops what you changed:\n` +
-        `${patchOf(
-          project.root,
-          whole(manifest).filter(({ file }) => edited.includes(path.posix.relative(runtimeFolder, file))),
-        )}` +
-        'Move your change into your own functions, or run this again with --force.',
+      `You have edited ${edited.join(', ')} below ${runtimeFolder}, and an upgrade drops what you changed:\n` +
+        `${showEdits(project, before, edited)}Move it into your own functions, or run this again with --force.`,
     );
   }
-  const now = whole(manifest);
-  const gone = Object.keys(readManifest(folder).files)
+  const now = runtimeChanges(own);
+  const gone = Object.keys(before.files)
     .map((file) => `${runtimeFolder}/${file}`)
     .filter((file) => !now.some((change) => change.file === file))
     .map((file) => ({ file, text: null }));
-  return [...now, ...gone, { file: 'supabase/functions/millrace/deno.json', text: denoJson(manifest) }];
-}
-
-/** The runtime's files that are not as their release shipped them. */
-export function editedFiles({ root }: Project): string[] {
-  const folder = path.join(root, runtimeFolder);
-  const { files } = readManifest(folder);
-  return Object.keys(files).filter((file) => {
-    const text = readText(path.join(folder, file));
-    return text !== null && digestOf(text) !== files[file];
-  });
-}
-
-function whole(manifest: Manifest): Change[] {
   return [
-    ...Object.entries(runtimeFiles()).map(([file, text]) => ({ file: `${runtimeFolder}/${file}`, text })),
-    { file: `${runtimeFolder}/manifest.json`, text: `${JSON.stringify(manifest, null, 2)}\n` },
+    ...(await engineSteps(project, own)),
+    ...now,
+    ...gone,
+    { file: 'supabase/functions/millrace/deno.json', text: denoJson(own) },
+    ...pinChanges(project, before, own),
   ];
 }
 
-function refuseOtherLevel(project: Project, { level, release }: Manifest): void {
-  const folder = path.join(project.root, 'supabase', 'migrations');
-  const found = migrationsOf(project).map((name) => levelIn(fs.readFileSync(path.join(folder, name), 'utf8')));
-  const newest = Math.max(0, ...found.filter((number) => number !== null));
-  if (newest === level) return;
-  throw new CommandError(
-    newest === 0
-      ? 'No migration of this project installs the engine: run `millrace init` first.'
-      : `This project's migrations have the engine at level ${newest}, and release ${release} has level ${level} and no way from there.`,
-  );
+/** The migrations from the level found to this release's, in their order. */
+async function engineSteps(project: Project, { level, release }: Manifest): Promise<Change[]> {
+  const { level: found } = engineState(migrationTexts(project));
+  if (found === null) {
+    throw new CommandError('No migration of this project installs the engine: run `npx millrace init` first.');
+  }
+  if (found > level) {
+    throw new CommandError(
+      `This project's migrations have the engine at level ${found}, and Millrace ${release} has level ${level}: install the ` +
+        'release that wrote them, or a newer one.',
+    );
+  }
+  const levels = Array.from({ length: level - found }, (_, at) => found + 1 + at);
+  if (levels.length === 0) return [];
+  const stamps = await stampsAfter(migrationsOf(project), levels.length);
+  return levels.map((number, at) => ({
+    file: `supabase/migrations/${stamps[at]}_millrace_level_${number}.sql`,
+    text: engineStep(number),
+  }));
+}
+
+/** The pins that a release before has written, in every function; a pin of the project's own stays. */
+function pinChanges({ root }: Project, before: Manifest, own: Manifest): Change[] {
+  const folder = path.join(root, 'supabase', 'functions');
+  return fs.readdirSync(folder).flatMap((name) => {
+    const file = `supabase/functions/${name}/deno.json`;
+    if (name === 'millrace' || !fs.existsSync(path.join(root, file))) return [];
+    const text = fs.readFileSync(path.join(root, file), 'utf8');
+    const imports: Record<string, string> = parse(text)?.imports ?? {};
+    const old = Object.keys(own.imports).filter((key) => key in imports && imports[key] === before.imports[key]);
+    const edited = old.reduce(
+      (json, key) => applyEdits(json, modify(json, ['imports', key], own.imports[key], {})),
+      text,
+    );
+    return edited === text ? [] : [{ file, text: edited }];
+  });
 }

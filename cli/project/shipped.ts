@@ -2,6 +2,8 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import type { Change } from './change-set.ts';
 
 /** What `supabase/functions/_millrace/manifest.json` says of the runtime beside it. */
 export interface Manifest {
@@ -45,20 +47,32 @@ export function readManifest(folder = path.join(packageFolder, 'dist')): Manifes
   return JSON.parse(fs.readFileSync(path.join(folder, 'manifest.json'), 'utf8'));
 }
 
-/** The migration that installs the engine. */
-export function engineInstall(): string {
-  const folder = path.join(packageFolder, 'supabase', 'migrations');
-  const name = fs.readdirSync(folder).find((file) => /^\d{14}_millrace(_\d[\d.]*)?\.sql$/.test(file));
-  if (!name) throw new Error(`${folder} has no migration of the engine: the package is not whole, install it again.`);
-  return fs.readFileSync(path.join(folder, name), 'utf8');
+/** A file of the engine that the package ships packed; null where it has none of that name. */
+function engineFile(name: string): string | null {
+  const file = path.join(packageFolder, 'dist', 'engine', `${name}.sql.gz`);
+  return fs.existsSync(file) ? gunzipSync(fs.readFileSync(file)).toString() : null;
 }
 
-export const engineUninstall = () => fs.readFileSync(path.join(packageFolder, 'engine', 'uninstall.sql'), 'utf8');
+function requireEngineFile(name: string): string {
+  const text = engineFile(name);
+  if (text === null) throw new Error(`The package has no ${name} of the engine: it is not whole, install it again.`);
+  return text;
+}
 
-/** The level of the engine that a migration's text installs or upgrades to; null where it has none. */
-export function levelIn(text: string): number | null {
-  const [, level] = /function millrace\.engine\([\s\S]*?level := (\d+);/.exec(text) ?? [];
-  return level === undefined ? null : Number(level);
+/** The migration that installs the engine at the level of this release. */
+export const engineInstall = () => requireEngineFile('install');
+
+/** The migration that leads from the level before to this one. */
+export const engineStep = (level: number) => requireEngineFile(`step-${level}`);
+
+export const engineUninstall = () => requireEngineFile('uninstall');
+
+/** The runtime of this release with its manifest, as files of a project. */
+export function runtimeChanges(manifest: Manifest): Change[] {
+  return [
+    ...Object.entries(runtimeFiles()).map(([file, text]) => ({ file: `${runtimeFolder}/${file}`, text })),
+    { file: `${runtimeFolder}/manifest.json`, text: `${JSON.stringify(manifest, null, 2)}\n` },
+  ];
 }
 
 /** A function's deno.json, which maps what the runtime imports. */

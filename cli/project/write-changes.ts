@@ -1,4 +1,5 @@
 // The end of each command that writes: shows what would change, or writes it and tells so.
+import { spawnSync } from 'node:child_process';
 import pc from 'picocolors';
 import { applyChanges, type Change, patchOf, realChanges } from './change-set.ts';
 import type { Project } from './find-project.ts';
@@ -18,6 +19,13 @@ export function writeChanges(project: Project, planned: Change[], manner: Manner
   if (manner.json) return JSON.stringify({ files: changes.map(({ file }) => file), next });
   if (changes.length === 0) return 'Nothing to do: all of it is there.';
   return [...summary(changes), `Next: ${next}`].join('\n');
+}
+
+/** Warns where git knows of changes that are not committed, among which those of a command are hard to see. */
+export function warnDirty({ root }: Project): void {
+  const { status, stdout } = spawnSync('git', ['status', '--porcelain', '--untracked-files=no'], { cwd: root });
+  if (status !== 0 || stdout.length === 0) return;
+  console.error(pc.yellow('Your git tree has changes that are not committed: `git diff` will show them with these.'));
 }
 
 /** What was written, the runtime's many files in one line. */

@@ -33,8 +33,8 @@ export function limitDrops(limits: LimitsJson, defined: Map<string, string>): st
 }
 
 const heading = (verb: string) => [
-  `-- Limits that stages share, to ${verb}, written by \`npm run pipelines:sync\` from supabase/functions/_pipelines/shared-limits.ts.`,
-  '-- Do not edit it: change them there and run the command again, which adds another migration.',
+  `-- Limits that stages share, to ${verb}, written from supabase/functions/_pipelines/shared-limits.ts. Do not edit it: change them`,
+  '-- there and sync again, which adds another migration.',
   '',
 ];
 

@@ -23,8 +23,8 @@ export function pipelineMigration(pipeline: CompiledPipeline, defined: Map<strin
   const shown = pipeline.entity.projection === 'columns' && added.length > 0;
   const names = added.map((stage) => `'${stage.name}'`).join(', ');
   return [
-    `-- The pipeline ${pipeline.pipeline}, written by \`npm run pipelines:sync\` from supabase/functions/_pipelines.`,
-    '-- Do not edit the definition: change it there and run the command again, which adds another migration.',
+    `-- The pipeline ${pipeline.pipeline}, written from its definition in supabase/functions/_pipelines. Do not edit it: change it`,
+    '-- there and sync again, which adds another migration.',
     '',
     ...(shown ? [`select millrace.add_columns('${pipeline.entity.table.replaceAll("'", "''")}', ${names});`, ''] : []),
     ...startingRights(pipeline, before?.entity.table === pipeline.entity.table ? before : undefined),

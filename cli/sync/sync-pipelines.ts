@@ -7,6 +7,7 @@ import { compileSharedLimits } from '../../supabase/functions/_millrace/compile/
 import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
 import type { SharedLimits } from '../../supabase/functions/_millrace/define/define-shared-limits.ts';
 import { stampsAfter } from '../migration-stamps.ts';
+import { sinceUninstall } from '../project/engine-level.ts';
 import { loadModules } from '../project/load-definitions.ts';
 import { heldLimits, type LimitsJson, limitDrops, limitMigration, limitsIn, unknownLimits } from './limit-migration.ts';
 import { functionFaults } from './pipeline-functions.ts';
@@ -118,11 +119,14 @@ function missingMigrations({ pipelines, limits }: Project, texts: string[]): Mis
   ];
 }
 
-/**
- * Writes the migrations that are missing in `supabaseFolder`, or with `check` names them. Throws an error with what is amiss and
- * the remedy.
- */
-export async function syncPipelines(supabaseFolder: string, check: boolean, teller: Teller): Promise<void> {
+/** A migration to write, and its text. */
+interface Planned {
+  name: string;
+  text: string;
+}
+
+/** The migrations that are missing in `supabaseFolder`; with `check` it is an error that some are. Throws what is amiss and the remedy. */
+export async function planSync(supabaseFolder: string, check: boolean, teller: Teller): Promise<Planned[]> {
   const migrationsFolder = path.join(supabaseFolder, 'migrations');
   const project = await readProject(path.join(supabaseFolder, 'functions', '_pipelines'));
   const { pipelines, limits } = project;
@@ -135,7 +139,7 @@ export async function syncPipelines(supabaseFolder: string, check: boolean, tell
     .readdirSync(migrationsFolder)
     .filter((name) => name.endsWith('.sql'))
     .sort();
-  const texts = existing.map((name) => fs.readFileSync(path.join(migrationsFolder, name), 'utf8'));
+  const texts = sinceUninstall(existing.map((name) => fs.readFileSync(path.join(migrationsFolder, name), 'utf8')));
   const defined = definitionsIn(texts);
   faults.push(...droppedFaults(pipelines, defined), ...heldLimits(pipelines, limits, defined, limitsIn(texts)));
   const missing = missingMigrations(project, texts);
@@ -149,12 +153,17 @@ export async function syncPipelines(supabaseFolder: string, check: boolean, tell
   if (faults.length > 0) throw new Error(faults.join('\n'));
   for (const warning of [...grantFaults(pipelines, texts), ...keptPipelines(pipelines, defined)]) teller.warn(warning);
   const stamps = missing.length > 0 ? await stampsAfter(existing, missing.length) : [];
-  for (const [at, { file, text }] of missing.entries()) {
-    const name = `${stamps[at]}_${file}.sql`;
-    fs.writeFileSync(path.join(migrationsFolder, name), text);
+  return missing.map(({ file, text }, at) => ({ name: `${stamps[at]}_${file}.sql`, text }));
+}
+
+/** Writes the migrations that are missing, or with `check` names them. Throws an error with what is amiss and the remedy. */
+export async function syncPipelines(supabaseFolder: string, check: boolean, teller: Teller): Promise<void> {
+  const planned = await planSync(supabaseFolder, check, teller);
+  for (const { name, text } of planned) {
+    fs.writeFileSync(path.join(supabaseFolder, 'migrations', name), text);
     teller.log(`Wrote supabase/migrations/${name}.`);
   }
-  if (missing.length === 0) {
+  if (planned.length === 0) {
     teller.log('The migrations define every pipeline as it stands in supabase/functions/_pipelines.');
   } else {
     teller.log('Next: look at it, commit it, and `npx supabase db push`.');

@@ -1,0 +1,37 @@
+// Whether this command and the project's folder are of one release.
+import fs from 'node:fs';
+import path from 'node:path';
+import { CommandError } from './command-error.ts';
+import type { Project } from './find-project.ts';
+import { type Manifest, readManifest, runtimeFolder } from './shipped.ts';
+
+/** What the runtime in a project's folder says of itself. Throws a CommandError where there is none. */
+export function installedManifest({ root }: Project): Manifest {
+  const folder = path.join(root, runtimeFolder);
+  if (!fs.existsSync(path.join(folder, 'manifest.json'))) {
+    throw new CommandError(`There is no ${runtimeFolder} in ${root}: run \`npx millrace init\` first.`);
+  }
+  return readManifest(folder);
+}
+
+/** The sentence that helps where the folder's release is not that of this command; null where it is. */
+export function releaseFault(folder: Manifest, command: string, own = readManifest()): string | null {
+  if (folder.release === own.release) return null;
+  const said = `This folder has Millrace ${folder.release}, and this command is of ${own.release}:`;
+  const same = `npx millrace@${folder.release} ${command}`;
+  return isOlder(folder.release, own.release)
+    ? `${said} run \`npx millrace upgrade\`, or \`${same}\`.`
+    : `${said} run \`${same}\`.`;
+}
+
+/** Throws a CommandError with the exact command where the folder is of another release than this command. */
+export function requireRelease(project: Project, command: string): Manifest {
+  const manifest = installedManifest(project);
+  const fault = releaseFault(manifest, command);
+  if (fault) throw new CommandError(fault);
+  return manifest;
+}
+
+export function isOlder(a: string, b: string): boolean {
+  return a.localeCompare(b, 'en', { numeric: true }) < 0;
+}
