@@ -387,6 +387,47 @@ begin
 end
 $$;
 
+-- Lists the modules' parts of the sweep that have something to do in a pipeline (id), by index
+-- probes alone. place: where a part comes in the order of the sweep, 1 to 9.
+create function millrace.hook_to_sweep_of_pipelines()
+returns table (place int, part text, id bigint)
+language plpgsql volatile
+set millrace.plan = by_index
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  return query
+    select k.place, k.part, p.id::bigint
+    from millrace.pipelines p
+    cross join lateral (values
+      -- the modules' to_sweep_of_pipelines
+      (0, null, false)) k(place, part, wanted)
+    where k.wanted;
+end
+$$;
+
+-- Lists the modules' other parts of the sweep that have something to do. place: 11 to 29 for
+-- parts that see to runs, 31 to 40 for parts that judge or tidy up.
+create function millrace.hook_to_sweep()
+returns table (place int, part text, id bigint)
+language plpgsql volatile
+set millrace.plan = by_index
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_new_minute boolean := millrace.is_new_minute();
+begin
+  return query
+    select k.place, k.part, null::bigint
+    from (values
+      -- the modules' to_sweep
+      (0, null, false)) k(place, part, wanted)
+    where k.wanted;
+  -- the modules' to_sweep_each
+end
+$$;
+
 -- Does one portion of a part of the sweep; returns how much that was.
 create function millrace.hook_sweep(p_part text, p_id bigint, p_most int) returns int
 language plpgsql

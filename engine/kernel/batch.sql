@@ -1,31 +1,10 @@
--- What a worker is told of the attempts that it has claimed
-
--- Finds the newest version that has a stage, with the stages that it needs there and their names.
-create function millrace.latest_version(
-  p_stage_id int, out id int, out number int, out needs int[], out names text[]
-)
-language plpgsql stable
-as $$
-begin
-  select v.id, v.number, vs.needs, array(
-    select s.name
-    from unnest(vs.needs) with ordinality n(id, place)
-    join millrace.stages s on s.id = n.id
-    order by n.place)
-  into latest_version.id, latest_version.number, latest_version.needs, latest_version.names
-  from millrace.version_stages vs
-  join millrace.versions v on v.id = vs.version_id
-  where vs.stage_id = p_stage_id
-  order by v.id desc
-  limit 1;
-end
-$$;
+-- The batch that a claim hands to its worker
 
 -- Builds claimed attempts as their worker reads them, each with its entity's row and the results of
 -- its needs. As json, not jsonb: it is read once, as text, by the function at the other end. What
--- all or most of a batch have in common, the version and its needs, is looked up once. Rows and
--- results that measured_rows() has built already come along with why some are too large; else each
--- may have p_each bytes, and a batch in which one may have more is null.
+-- all or most of a batch have in common, the newest version and its needs, is looked up once. Rows
+-- and results that measured_rows() has built already come along with why some are too large; else
+-- each may have p_each bytes, and a batch in which one may have more is null.
 create function millrace.batch_of(
   p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[],
   p_each bigint, p_built millrace.built[] default null
@@ -34,18 +13,30 @@ language plpgsql
 as $$
 declare
   v_rows json[];
+  v_newest record;
   v_within boolean;
   v_batch json;
 begin
   if p_built is null then
     v_rows := millrace.rows_of_entities(p_stage.pipeline_id, p_entity_ids, p_each);
   end if;
+  select v.id, v.number, vs.needs, array(
+    select s.name
+    from unnest(vs.needs) with ordinality n(id, place)
+    join millrace.stages s on s.id = n.id
+    order by n.place) as names
+  into v_newest
+  from millrace.version_stages vs
+  join millrace.versions v on v.id = vs.version_id
+  where vs.stage_id = p_stage.id
+  order by v.id desc
+  limit 1;
   -- Rows made JSON as a whole: naming each field in json_build_object costs half as much again.
   select json_agg(b), bool_and(b.entity is not null and b.needs is not null)
   into v_batch, v_within
   from (
     select i.attempt_id as attempt, p_token as token, i.run_id as run, i.trace_id, i.entity_id,
-      case when i.version_id = l.id then l.number
+      case when i.version_id = v_newest.id then v_newest.number
         else (select v.number from millrace.versions v
           where v.id = i.version_id) end as version,
       coalesce(i.entity, i.built_entity) as entity, i.retry_count, i.submission, i.isolated,
@@ -57,18 +48,19 @@ begin
       end as execution,
       case
         when p_built is not null then i.built_needs
-        when i.version_id <> l.id
+        when i.version_id <> v_newest.id
           then millrace.needs_of(i.run_id, i.version_id, p_stage.id, p_each)
         else (
           select case when bool_or(z.most > p_each) is not true then coalesce(
-            json_object_agg(l.names[array_position(l.needs, n.stage_id)], n.output)
+            json_object_agg(
+              v_newest.names[array_position(v_newest.needs, n.stage_id)], n.output)
               filter (where (z.most > p_each) is not true), '{}') end
           from millrace.attempts n
           -- The most that its text may have, as in size_expression() of attach-rows.sql.
           cross join lateral (values (pg_column_size(n.output)::bigint
             * case when pg_column_compression(n.output) is null then 8 else 100 end)) z(most)
           where n.run_id = i.run_id
-            and n.stage_id = any (l.needs)
+            and n.stage_id = any (v_newest.needs)
             and n.state in ('completed', 'skipped')
             and not n.superseded)
       end as needs,
@@ -76,7 +68,6 @@ begin
     from rows from (unnest(p_items), unnest(v_rows), unnest(p_built))
       as i(attempt_id, run_id, entity_id, trace_id, version_id, retry_count, submission, number,
         isolated, entity, built_entity, built_needs, failure)
-    cross join millrace.latest_version(p_stage.id) l
     -- offset 0 keeps the planner from making the needs once for the JSON and once more to ask
     -- whether they are null.
     offset 0) b;
@@ -96,8 +87,6 @@ as $$
 declare
   -- What else the batch says of an item.
   c_frame constant int := 500;
-  -- What is longer than Postgres can write out counts as a gigabyte.
-  c_unwritable constant bigint := 1073741824;
   v_stored bigint[] := millrace.sizes_of_entities(p_stage.pipeline_id, p_entity_ids);
   v_used bigint := 0;
   v_size bigint;
@@ -109,9 +98,19 @@ begin
       + millrace.size_of_needs(p_items[v_i].run_id, p_items[v_i].version_id, p_stage.id);
     if v_size <= p_bytes then
       exit when v_used + v_size > p_bytes;
-      v_row := millrace.built_row(p_stage, p_items[v_i]);
-      v_size := c_frame + coalesce(
-        octet_length(v_row.entity::text)::bigint + octet_length(v_row.needs::text), c_unwritable);
+      begin
+        v_row := row(
+          coalesce((millrace.rows_of_entities(
+            p_stage.pipeline_id, array[p_items[v_i].entity_id], null))[1], '{}'),
+          millrace.needs_of(p_items[v_i].run_id, p_items[v_i].version_id, p_stage.id, null),
+          null)::millrace.built;
+        v_size := c_frame + octet_length(v_row.entity::text)::bigint
+          + octet_length(v_row.needs::text);
+      exception
+        -- Postgres makes no text of over a gigabyte, which a number such as 1e100000 comes to.
+        when program_limit_exceeded or out_of_memory then
+          v_size := 1073741824;
+      end;
     end if;
     if v_size > p_bytes then
       v_row := row('{}', '{}', json_build_object('code', 'row_too_large', 'message', format(
@@ -125,24 +124,6 @@ begin
     v_rows[v_i] := v_row;
   end loop;
   return v_rows;
-end
-$$;
-
--- Builds the row of an item and the results of its needs; null where Postgres cannot write them
--- out, for it makes no text of over a gigabyte, which a number such as 1e100000 comes to.
-create function millrace.built_row(p_stage millrace.stages, p_item millrace.claimed)
-returns millrace.built
-language plpgsql volatile
-as $$
-begin
-  return row(
-    coalesce((millrace.rows_of_entities(
-      p_stage.pipeline_id, array[p_item.entity_id], null))[1], '{}'),
-    millrace.needs_of(p_item.run_id, p_item.version_id, p_stage.id, null),
-    null)::millrace.built;
-exception
-  when program_limit_exceeded or out_of_memory then
-    return null;
 end
 $$;
 
@@ -174,8 +155,9 @@ begin
 end
 $$;
 
--- Builds the batch of those attempts of a claim that are still under it, as far as p_bytes allow,
--- of what was handed out before. A row may have grown since: what has no room any more is released.
+-- Builds the batch of the attempts of a claim that are still under it, as far as p_bytes allow, for
+-- a call that hands it out again. A row may have grown since: what has no room any more is
+-- released.
 create function millrace.held_batch(
   p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[], p_bytes bigint,
   out batch json, out kept int

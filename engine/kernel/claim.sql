@@ -1,9 +1,9 @@
 -- Claiming
 --
 -- A claim turns due attempts of a stage into started ones, under one lease (a row of claims). What
--- a worker is then told of them is built in batch.sql; worker-calls.sql has the calls themselves.
+-- a worker is then told of them is built in batch.sql; worker.sql has the calls themselves.
 
--- The one place that says how fresh a heartbeat must be: a worker whose last is older is not alive.
+-- Returns the time since when a heartbeat is fresh: a worker whose last is older is not alive.
 create function millrace.alive_since() returns timestamptz
 language plpgsql volatile
 as $$
@@ -12,8 +12,7 @@ begin
 end
 $$;
 
--- Counts the live workers of a stage, in a snapshot of its own: those that have not left and whose
--- heartbeat is fresh.
+-- Counts the live workers of a stage, in a snapshot of its own.
 create function millrace.live_workers(p_stage_id int) returns int
 language plpgsql volatile
 as $$
@@ -63,11 +62,11 @@ begin
 end
 $$;
 
--- Chooses and locks the attempt of a stage that runs alone on its host now, if there is one to run:
--- queued, due, and isolated since its last isolate ended under it. A host that has nothing in work
--- begins with one that was lost alone before (p_first), which so has the whole isolate to itself,
--- and takes the others when nothing else is left to do. A worker that has left is in an isolate
--- that the platform has retired: it runs them beside its successor, which goes on at full speed.
+-- Locks the attempt of a stage that runs alone on its host now, if there is one: queued, due, and
+-- isolated since its last isolate ended under it. A host that has nothing in work begins with one
+-- that was lost alone before (p_first), which so has the whole isolate to itself, and takes the
+-- others when nothing else is left to do. A worker that has left is in an isolate that the platform
+-- has retired: it runs them beside its successor, which goes on at full speed.
 create function millrace.next_alone(
   p_stage millrace.stages, p_first boolean, p_retired boolean
 ) returns bigint
@@ -93,79 +92,10 @@ begin
 end
 $$;
 
--- queued → started for up to p_limit due attempts of a stage that may share their isolate, under
--- one lease, in one statement. The token is null when there is nothing to claim.
-create function millrace.claim_together(
-  p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_limit int,
-  out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[]
-)
-language plpgsql
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_token uuid := gen_random_uuid();
-begin
-  with picked as materialized (
-    select a.id, a.ctid
-    from millrace.attempts a
-    where a.stage_id = p_stage.id
-      and a.queue_at <= v_now
-      and a.state = 'queued'
-      and not a.isolated
-    order by a.queue_at, a.id
-    limit p_limit
-    for update skip locked
-  ), taken as (
-    update millrace.attempts a
-    set state = 'started', token = v_token, started_at = v_now
-    from picked c where a.ctid = c.ctid
-    returning a.id, a.run_id, a.retry_count, a.number, a.queue_at,
-      coalesce(a.submission_id, a.id) as submission
-  ), leased as (
-    insert into millrace.claims (token, worker_id, host, expires_at, isolated, attempt_ids)
-    select v_token, p_worker_id, p_host, v_now + p_stage.lease, false,
-      array_agg(t.id order by t.queue_at, t.id)
-    from taken t
-    having count(*) > 0
-  )
-  select array_agg(t.id order by t.queue_at, t.id),
-    array_agg(r.entity_id order by t.queue_at, t.id),
-    array_agg(row(t.id, t.run_id, r.entity_id, r.trace_id, r.version_id, t.retry_count,
-      t.submission, t.number, false)::millrace.claimed order by t.queue_at, t.id)
-  into attempt_ids, entity_ids, items
-  from taken t
-  join millrace.runs r on r.id = t.run_id;
-  if attempt_ids is not null then
-    token := v_token;
-  end if;
-end
-$$;
-
--- queued → started for an attempt that runs alone, under a lease of its own.
-create function millrace.claim_alone(
-  p_stage millrace.stages, p_worker_id uuid, p_host uuid, p_attempt_id bigint,
-  out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[]
-)
-language plpgsql
-as $$
-declare
-  v_now timestamptz := millrace.now();
-begin
-  token := gen_random_uuid();
-  attempt_ids := array[p_attempt_id];
-  update millrace.attempts a
-  set state = 'started', token = claim_alone.token, started_at = v_now
-  where a.id = p_attempt_id;
-  insert into millrace.claims (token, worker_id, host, expires_at, isolated, attempt_ids)
-  values (token, p_worker_id, p_host, v_now + p_stage.lease, true, attempt_ids);
-  items := millrace.held_items(token, attempt_ids);
-  entity_ids := array[items[1].entity_id];
-end
-$$;
-
--- Claims for a worker. Workers of one host claim by turns, so that one which must be alone sees
--- every other. What must be alone keeps nothing else waiting: a host that is at work takes what may
--- share its isolate, and one that runs something alone takes nothing beside it. At a stage with
+-- queued → started for up to p_limit due attempts of a stage, under one lease. Workers of one host
+-- claim by turns, so that one which must be alone sees every other. What must be alone keeps
+-- nothing else waiting: a host that is at work takes what may share its isolate, and one that runs
+-- something alone takes nothing beside it. The token is null when it got nothing. At a stage with
 -- limits, own is the limit of its own, and wait_ms says when to ask again where it takes nothing.
 create function millrace.claim(
   p_stage millrace.stages, p_worker millrace.workers, p_limit int,
@@ -176,44 +106,85 @@ create function millrace.claim(
 language plpgsql
 as $$
 declare
+  v_now timestamptz;
+  v_token uuid := gen_random_uuid();
   v_retired boolean := p_worker.left_at is not null;
   v_host record;
   v_alone bigint;
-  v_claim record;
+  v_turns record;
 begin
   if p_limit < 1 then
     return;
   end if;
   perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_worker.host::text));
-  v_host := millrace.work_of_host(p_worker.host, p_stage.id);
+  v_now := millrace.now();
+  -- Where nothing of the stage waits to run alone, an idle host counts as busy: nobody need look.
+  select count(*) > 0 or not exists (
+      select
+      from millrace.attempts a
+      where a.stage_id = p_stage.id and a.isolated and a.queue_at <= v_now and a.state = 'queued')
+    as busy, coalesce(bool_or(c.isolated), false) as alone
+  into v_host
+  from millrace.claims c
+  where c.host = p_worker.host and c.expires_at > v_now;
   if v_host.alone then
     return;
   end if;
   if not v_host.busy then
     v_alone := millrace.next_alone(p_stage, not v_retired, v_retired);
   end if;
-  if v_alone is null and not v_retired then
-    if p_stage.has_groups then
-      v_claim := millrace.hook_claim_groups(p_stage, p_worker, p_limit, own);
-      own := v_claim.own;
-      wait_ms := v_claim.wait_ms;
-    else
-      v_claim := millrace.claim_together(p_stage, p_worker.id, p_worker.host, p_limit);
-      items := v_claim.items;
-    end if;
-    token := v_claim.token;
-    attempt_ids := v_claim.attempt_ids;
-    entity_ids := v_claim.entity_ids;
-    if token is null and not v_host.busy then
-      v_alone := millrace.next_alone(p_stage, false, false);
-    end if;
+  if v_alone is null and not v_retired and p_stage.has_groups then
+    v_turns := millrace.hook_claim_groups(p_stage, p_worker, p_limit, own);
+    own := v_turns.own;
+    token := v_turns.token;
+    attempt_ids := v_turns.attempt_ids;
+    entity_ids := v_turns.entity_ids;
+    wait_ms := v_turns.wait_ms;
+  elsif v_alone is null and not v_retired then
+    with picked as materialized (
+      select a.id, a.ctid
+      from millrace.attempts a
+      where a.stage_id = p_stage.id
+        and a.queue_at <= v_now
+        and a.state = 'queued'
+        and not a.isolated
+      order by a.queue_at, a.id
+      limit p_limit
+      for update skip locked
+    ), taken as (
+      update millrace.attempts a
+      set state = 'started', token = v_token, started_at = v_now
+      from picked c where a.ctid = c.ctid
+      returning a.id, a.run_id, a.retry_count, a.number, a.queue_at,
+        coalesce(a.submission_id, a.id) as submission
+    ), leased as (
+      insert into millrace.claims (token, worker_id, host, expires_at, isolated, attempt_ids)
+      select v_token, p_worker.id, p_worker.host, v_now + p_stage.lease, false,
+        array_agg(t.id order by t.queue_at, t.id)
+      from taken t
+      having count(*) > 0
+    )
+    select case when count(*) > 0 then v_token end, array_agg(t.id order by t.queue_at, t.id),
+      array_agg(r.entity_id order by t.queue_at, t.id),
+      array_agg(row(t.id, t.run_id, r.entity_id, r.trace_id, r.version_id, t.retry_count,
+        t.submission, t.number, false)::millrace.claimed order by t.queue_at, t.id)
+    into token, attempt_ids, entity_ids, items
+    from taken t
+    join millrace.runs r on r.id = t.run_id;
+  end if;
+  if v_alone is null and token is null and not v_host.busy and not v_retired then
+    v_alone := millrace.next_alone(p_stage, false, false);
   end if;
   if v_alone is not null then
-    v_claim := millrace.claim_alone(p_stage, p_worker.id, p_worker.host, v_alone);
-    token := v_claim.token;
-    attempt_ids := v_claim.attempt_ids;
-    entity_ids := v_claim.entity_ids;
-    items := v_claim.items;
+    token := v_token;
+    attempt_ids := array[v_alone];
+    update millrace.attempts a
+    set state = 'started', token = v_token, started_at = v_now
+    where a.id = v_alone;
+    insert into millrace.claims (token, worker_id, host, expires_at, isolated, attempt_ids)
+    values (v_token, p_worker.id, p_worker.host, v_now + p_stage.lease, true, attempt_ids);
+    items := millrace.held_items(v_token, attempt_ids);
+    entity_ids := array[items[1].entity_id];
   end if;
   -- Turns have taken their places already, round by round.
   if p_stage.limits is not null and items is not null then
@@ -222,31 +193,10 @@ begin
 end
 $$;
 
--- Tells whether a host has anything in work, and whether it runs something alone. Where nothing of
--- the stage waits to run alone, an idle host counts as busy: nobody need look for it.
-create function millrace.work_of_host(
-  p_host uuid, p_stage_id int, out busy boolean, out alone boolean
-)
-language plpgsql volatile
-as $$
-declare
-  v_now timestamptz := millrace.now();
-begin
-  select count(*) > 0 or not exists (
-      select
-      from millrace.attempts a
-      where a.stage_id = p_stage_id and a.isolated and a.queue_at <= v_now and a.state = 'queued'),
-    coalesce(bool_or(c.isolated), false)
-  into busy, alone
-  from millrace.claims c
-  where c.host = p_host and c.expires_at > v_now;
-end
-$$;
-
 -- Deletes the leases of a worker under which nothing is started any more; true when there were
--- some. Only a worker (and the sweep, after expiry) deletes claims: whoever else ends an attempt
--- leaves the lease alone. p_ended attempts of the claim p_token are known to have ended in this
--- transaction: if that is all of them, nobody looks at each.
+-- some. Only a worker (and the sweep, after expiry) deletes claims: a call that ends an attempt for
+-- another reason leaves the lease alone. p_ended attempts of the claim p_token are known to have
+-- ended in this transaction: if that is all of them, nobody looks at each.
 create function millrace.drop_claims(
   p_worker_id uuid, p_token uuid default null, p_ended int default null
 ) returns boolean
@@ -263,29 +213,20 @@ begin
 end
 $$;
 
--- Shows a claim on those of its entities that nobody holds; one that a user holds catches up when
--- its stage completes. A user's own trigger that refuses one row, for now or for good, must not
--- stop the stage for all: completing will name it.
-create function millrace.project_started(p_stage millrace.stages, p_entity_ids text[])
-returns boolean
-language plpgsql
-set lock_timeout = '200ms'
+-- Lists the attempts that a worker has in work.
+create function millrace.held_by(p_worker_id uuid) returns bigint[]
+language plpgsql volatile
 as $$
-declare
-  v_context text;
 begin
-  return millrace.project_entities(
-    p_stage.pipeline_id, 'started', p_stage.name, null, p_entity_ids, null);
-exception
-  when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
-      raise;
-    end if;
-    perform millrace.report('error', 'projection_failed',
-      'A claim could not be shown on its entities: ' || sqlerrm,
-      jsonb_build_object('stage', p_stage.name));
-    return false;
+  return array(
+    select a.id
+    from millrace.claims c
+    cross join lateral (
+      select t.id
+      from millrace.attempts t
+      where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started'
+      offset 0) a
+    where c.worker_id = p_worker_id);
 end
 $$;
 
@@ -303,26 +244,5 @@ begin
     join millrace.runs r on r.id = a.run_id
     where a.token = p_token and a.state = 'started'
     order by i.place);
-end
-$$;
-
--- started → queued for those attempts of a claim, made in this transaction, that its batch has no
--- room for: as if they had never been claimed, at their place in the queue and with what the claim
--- took of the stage's limits.
-create function millrace.give_back(
-  p_stage millrace.stages, p_token uuid, p_kept bigint[], p_back bigint[]
-) returns void
-language plpgsql
-as $$
-begin
-  update millrace.attempts a
-  set state = 'queued', token = null, started_at = null
-  where a.id = any (p_back) and a.token = p_token and a.state = 'started';
-  update millrace.claims c
-  set attempt_ids = p_kept
-  where c.token = p_token;
-  if p_stage.limits is not null then
-    perform millrace.hook_given_back(p_stage, p_kept, p_back);
-  end if;
 end
 $$;

@@ -4,153 +4,6 @@
 -- records what a batch of attempts came to, readies the next stages, finishes runs and projects all
 -- of it onto the entities, in the caller's one transaction. locks.sql has the lock order.
 
--- Enqueues the unconditional followers of a stage that is done now, where all their other needs are
--- done already and they have not begun; conditions.sql sees to the others. ready lists them, stage
--- by stage of each run. followers, with their names: all unconditional ones, and whether any has
--- groups. all_ready: every run readied every follower; then ready is null, unless p_list says to
--- list them.
-create function millrace.advance(
-  p_stage_id int, p_run_ids bigint[], p_list boolean default true,
-  out ready millrace.ready[], out followers int[], out names text[], out has_groups boolean,
-  out all_ready boolean
-)
-language plpgsql
-as $$
-declare
-  v_now timestamptz := millrace.now();
-begin
-  -- Mostly the runs are of one version, no follower has other needs, and none has begun before:
-  -- then no run is looked at on its own.
-  with version as materialized (
-    select distinct r.version_id as id from millrace.runs r
-    where r.id = any (p_run_ids)
-  )
-  select coalesce(array_agg(distinct s.id), '{}'), coalesce(array_agg(distinct s.name), '{}'),
-    coalesce(bool_or(s.has_groups), false),
-    (select count(*) = 1 from version) and bool_and(cardinality(f.needs) = 1 and not exists (
-      select from millrace.attempts a
-      where a.run_id = any (p_run_ids) and a.stage_id = s.id))
-  into followers, names, has_groups, all_ready
-  from version v
-  join millrace.version_stages f on f.version_id = v.id
-  join millrace.stages s on s.id = f.stage_id
-  where p_stage_id = any (f.needs) and f.unconditional;
-  if cardinality(followers) = 0 then
-    ready := '{}';
-    all_ready := true;
-  elsif all_ready then
-    insert into millrace.attempts (run_id, stage_id, number, queue_at, created_at, late_at)
-    select r.id, s.id, 1, v_now, v_now, v_now + s.sla
-    from millrace.stages s
-    cross join unnest(p_run_ids) r(id)
-    where s.id = any (followers)
-    order by r.id;
-    if p_list then
-      ready := array(
-        select row(r.id, f.id)::millrace.ready
-        from unnest(p_run_ids) r(id)
-        cross join unnest(followers) f(id));
-    end if;
-  else
-    ready := millrace.advance_each(p_stage_id, p_run_ids);
-    all_ready := cardinality(ready) = cardinality(followers) * cardinality(p_run_ids);
-  end if;
-end
-$$;
-
--- Does what advance() does, run by run: each by its own version, its own other needs and what it
--- has begun before.
-create function millrace.advance_each(p_stage_id int, p_run_ids bigint[])
-returns millrace.ready[]
-language plpgsql
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_ready millrace.ready[];
-begin
-  with run as materialized (
-    select r.id, r.version_id from millrace.runs r where r.id = any (p_run_ids)
-  ), follower as materialized (
-    select f.version_id, f.stage_id, f.needs, v_now + s.sla as late_at
-    from millrace.version_stages f
-    join millrace.stages s on s.id = f.stage_id
-    where f.version_id in (select r.version_id from run r)
-      and p_stage_id = any (f.needs)
-      and f.unconditional
-  ), added as (
-    insert into millrace.attempts (run_id, stage_id, number, queue_at, created_at, late_at)
-    select r.id, f.stage_id, coalesce(h.number, 0) + 1, v_now, v_now, f.late_at
-    from run r
-    join follower f on f.version_id = r.version_id
-    cross join lateral (
-      select max(a.number) as number, bool_or(not a.superseded) as begun
-      from millrace.attempts a
-      where a.run_id = r.id and a.stage_id = f.stage_id) h
-    where h.begun is not true
-      and (cardinality(f.needs) = 1 or cardinality(f.needs) - 1 = (
-        select count(*)
-        from millrace.attempts n
-        where n.run_id = r.id
-          and n.stage_id = any (f.needs)
-          and n.stage_id <> p_stage_id
-          and n.state in ('completed', 'skipped')
-          and not n.superseded))
-    order by r.id
-    returning run_id, stage_id
-  )
-  select coalesce(array_agg(row(a.run_id, a.stage_id)::millrace.ready), '{}') into v_ready
-  from added a;
-  return v_ready;
-end
-$$;
-
--- Completes the runs whose last sink this stage was. Only the end of a sink can end a run; with one
--- sink nothing else needs a look.
-create function millrace.finish_runs(p_stage_id int, p_run_ids bigint[]) returns void
-language plpgsql
-as $$
-declare
-  v_now timestamptz := millrace.now();
-begin
-  with ended as (
-    update millrace.runs r
-    set status = 'completed', finished_at = v_now
-    from millrace.version_stages vs
-    where r.id = any (p_run_ids)
-      -- "is true" keeps the planner from walking the index of live runs.
-      and (r.status = 'running') is true
-      and vs.version_id = r.version_id
-      and vs.stage_id = p_stage_id
-      and vs.is_sink
-      and not exists (
-        select from millrace.version_stages o
-        where o.version_id = r.version_id
-          and o.is_sink
-          and o.stage_id <> p_stage_id
-          and not exists (
-            select from millrace.attempts a
-            where a.run_id = r.id
-              and a.stage_id = o.stage_id
-              and a.state in ('completed', 'skipped')
-              and not a.superseded))
-    returning r.id, r.fan_out_id, r.pipeline_id, coalesce(r.since, r.created_at) as since
-  ), pulse as (
-    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms)
-    -- What a bypass has left out is still to come: such a run tells no time from end to end.
-    select v_now, e.pipeline_id, 0, 'completed', count(*),
-      array_agg(date_part('epoch', v_now - e.since) * 1000)
-        filter (where not exists (select from millrace.bypassed b where b.run_id = e.id))
-    from ended e
-    group by e.pipeline_id
-  )
-  insert into millrace.child_tallies (fan_out_id, completed)
-  select e.fan_out_id, count(*)
-  from ended e
-  where e.fan_out_id is not null
-  group by e.fan_out_id;
-end
-$$;
-
 -- started | waiting | queued → completed, with results, next stages, runs and projection. Returns
 -- the stages that got work. p_uniform_limit is what lock_uniform_batch() has returned: then all of
 -- it must still be as that saw it, or MR000 is raised, and apply_outcomes_guarded() takes it all
@@ -267,29 +120,85 @@ begin
 end
 $$;
 
--- Calls the user's own function for the stage with a jsonb list of {attempt, run, entity_id,
--- result}; false when it has none. In the same transaction: rows it writes commit with the
--- completion.
-create function millrace.apply_results(p_stage_id int, p_items millrace.work[])
-returns boolean
+-- Enqueues the unconditional followers of a stage that is done now, where all their other needs are
+-- done already and they have not begun; module graph sees to the others. ready lists them, stage by
+-- stage of each run. followers, with their names: all unconditional ones, and whether any has
+-- groups. all_ready: every run readied every follower; then ready is null, unless p_list says to
+-- list them.
+create function millrace.advance(
+  p_stage_id int, p_run_ids bigint[], p_list boolean default true,
+  out ready millrace.ready[], out followers int[], out names text[], out has_groups boolean,
+  out all_ready boolean
+)
 language plpgsql
 as $$
 declare
-  v_apply text := (select s.apply from millrace.stages s where s.id = p_stage_id);
+  v_now timestamptz := millrace.now();
 begin
-  if v_apply is null then
-    return false;
+  -- Mostly the runs are of one version, no follower has other needs, and none has begun before:
+  -- then no run is looked at on its own.
+  with version as materialized (
+    select distinct r.version_id as id from millrace.runs r
+    where r.id = any (p_run_ids)
+  )
+  select coalesce(array_agg(distinct s.id), '{}'), coalesce(array_agg(distinct s.name), '{}'),
+    coalesce(bool_or(s.has_groups), false),
+    (select count(*) = 1 from version) and bool_and(cardinality(f.needs) = 1 and not exists (
+      select from millrace.attempts a
+      where a.run_id = any (p_run_ids) and a.stage_id = s.id))
+  into followers, names, has_groups, all_ready
+  from version v
+  join millrace.version_stages f on f.version_id = v.id
+  join millrace.stages s on s.id = f.stage_id
+  where p_stage_id = any (f.needs) and f.unconditional;
+  if cardinality(followers) = 0 then
+    ready := '{}';
+    all_ready := true;
+  elsif all_ready then
+    insert into millrace.attempts (run_id, stage_id, number, queue_at, created_at, late_at)
+    select r.id, s.id, 1, v_now, v_now, v_now + s.sla
+    from millrace.stages s
+    cross join unnest(p_run_ids) r(id)
+    where s.id = any (followers)
+    order by r.id;
+    ready := case when p_list then array(
+      select row(r.id, f.id)::millrace.ready
+      from unnest(p_run_ids) r(id)
+      cross join unnest(followers) f(id)) end;
+  else
+    with run as materialized (
+      select r.id, r.version_id from millrace.runs r where r.id = any (p_run_ids)
+    ), follower as materialized (
+      select f.version_id, f.stage_id, f.needs, v_now + s.sla as late_at
+      from millrace.version_stages f
+      join millrace.stages s on s.id = f.stage_id
+      where f.version_id in (select r.version_id from run r)
+        and p_stage_id = any (f.needs)
+        and f.unconditional
+    ), added as (
+      insert into millrace.attempts (run_id, stage_id, number, queue_at, created_at, late_at)
+      select r.id, f.stage_id, coalesce(h.number, 0) + 1, v_now, v_now, f.late_at
+      from run r
+      join follower f on f.version_id = r.version_id
+      cross join lateral (
+        select max(a.number) as number, bool_or(not a.superseded) as begun
+        from millrace.attempts a
+        where a.run_id = r.id and a.stage_id = f.stage_id) h
+      where h.begun is not true
+        and (cardinality(f.needs) = 1 or cardinality(f.needs) - 1 = (
+          select count(*)
+          from millrace.attempts n
+          where n.run_id = r.id
+            and n.stage_id = any (f.needs)
+            and n.stage_id <> p_stage_id
+            and n.state in ('completed', 'skipped')
+            and not n.superseded))
+      order by r.id
+      returning run_id, stage_id
+    )
+    select coalesce(array_agg(row(a.run_id, a.stage_id)::millrace.ready), '{}') into ready
+    from added a;
+    all_ready := cardinality(ready) = cardinality(followers) * cardinality(p_run_ids);
   end if;
-  if to_regprocedure(v_apply || '(jsonb)') is null then
-    raise exception 'the stage''s apply function %(jsonb) does not exist', v_apply
-      using errcode = 'MR004', hint = 'Create it again, or define the pipeline without it; '
-        'then replay the dead letters.';
-  end if;
-  execute format('select %s($1)', to_regprocedure(v_apply || '(jsonb)')::regproc)
-  using (
-    select jsonb_agg(jsonb_build_object('attempt', i.attempt_id, 'run', i.run_id,
-      'entity_id', i.entity_id, 'result', i.result) order by i.ord)
-    from unnest(p_items) i);
-  return true;
 end
 $$;

@@ -1,10 +1,10 @@
--- Intake and projection
+-- Intake: a row that somebody writes or deletes
 --
 -- Intake compares old and new statuses once a statement, whatever its number of rows. Only the
 -- projecting statement itself is exempt: it announces its trigger depth, and a statement that a
 -- user's own trigger runs is one level deeper. The condition stands on the trigger and not in its
 -- function, which runs as the engine's owner and would not know who asks. The triggers and
--- statements themselves are written for each pipeline (attach.sql).
+-- statements themselves are written for each pipeline (definitions/attach.sql).
 
 -- Acts on a status written by a user: queued starts, pending is allowed without a live run,
 -- anything else raises MR005. The caller, an intake trigger, holds the entities, and has nested
@@ -49,59 +49,8 @@ begin
 end
 $$;
 
--- Cancels and removes all runs of deleted entities, with their results.
-create function millrace.forget(p_pipeline_id int, p_entity_ids text[]) returns void
-language plpgsql
-set millrace.plan = by_index
-as $$
-begin
-  perform millrace.delete_runs(array(
-    select r.id from millrace.runs r
-    where r.entity_id = any (p_entity_ids) and r.pipeline_id = p_pipeline_id
-    order by r.id
-    for update));
-  perform millrace.hook_forgotten(p_pipeline_id, p_entity_ids);
-end
-$$;
-
--- Deletes locked runs with everything that hangs on them.
-create function millrace.delete_runs(p_run_ids bigint[]) returns void
-language plpgsql
-as $$
-declare
-  v_finished int[];
-begin
-  perform millrace.hook_before_deletion(p_run_ids);
-  with gone as (
-    delete from millrace.attempts a
-    where a.run_id = any (p_run_ids)
-    returning a.stage_id, a.state
-  )
-  select array_agg(g.stage_id) into v_finished
-  from gone g
-  where g.state in ('completed', 'failed', 'cancelled', 'skipped');
-  perform millrace.note_pulses('removed', v_finished);
-  perform millrace.hook_deleted(p_run_ids);
-  delete from millrace.runs r where r.id = any (p_run_ids);
-end
-$$;
-
--- Runs the projecting statements (p_how: settle, started or queued; see write_project_entities())
--- for callers that have no use for an answer.
-create function millrace.write_entities(
-  p_pipeline_id int, p_how text, p_stage text, p_changes millrace.change[], p_ids text[],
-  p_dependents text[]
-) returns void
-language plpgsql
-as $$
-begin
-  perform millrace.project_entities(
-    p_pipeline_id, p_how, p_stage, p_changes, p_ids, p_dependents);
-end
-$$;
-
--- Says whether runs begin with a stage by themselves. Whoever writes `queued` there begins a run,
--- which asks the stage's own conditions; whoever writes it at any other stage names that stage.
+-- Says whether runs begin with a stage by themselves. Writing `queued` there begins a run, which
+-- asks the stage's own conditions; writing it at any other stage names that stage.
 create function millrace.begins_runs(p_pipeline_id int, p_stage_id int) returns boolean
 language plpgsql stable
 as $$
@@ -118,19 +67,17 @@ begin
 end
 $$;
 
--- Shows the latest runs of held entities, where the pipeline has one status column.
-create function millrace.show_status(p_pipeline_id int, p_entity_ids text[])
-returns void
+-- Deletes all runs of deleted entities, with their results.
+create function millrace.forget(p_pipeline_id int, p_entity_ids text[]) returns void
 language plpgsql
+set millrace.plan = by_index
 as $$
 begin
-  if cardinality(p_entity_ids) > 0 and (
-      select p.projection = 'status'
-      from millrace.pipelines p
-      where p.id = p_pipeline_id) then
-    perform millrace.write_entities(p_pipeline_id, 'settle', null, array(
-      select millrace.change_of(i, 'queued')
-      from unnest(p_entity_ids) i), null, null);
-  end if;
+  perform millrace.delete_runs(array(
+    select r.id from millrace.runs r
+    where r.entity_id = any (p_entity_ids) and r.pipeline_id = p_pipeline_id
+    order by r.id
+    for update));
+  perform millrace.hook_forgotten(p_pipeline_id, p_entity_ids);
 end
 $$;

@@ -106,23 +106,6 @@ begin
 end
 $$;
 
--- Locks entities by keys that somebody outside has named, and returns them; MR002 where one is no
--- value of the key's type.
-create function millrace.lock_rows_named(
-  p_pipeline millrace.pipelines, p_entity_ids text[], p_wait boolean
-) returns text[]
-language plpgsql
-as $$
-begin
-  return millrace.lock_entities(p_pipeline.id, p_entity_ids, p_wait);
-exception
-  when data_exception then
-    raise exception 'a key of table % cannot be read as one: %', p_pipeline.entity_table, sqlerrm
-      using errcode = 'MR002',
-        hint = format('Give values of the column %s.', p_pipeline.entity_key);
-end
-$$;
-
 -- Locks a run and its entity, waiting for both; raises MR003 where there is no such run.
 create function millrace.hold_run(p_run bigint) returns millrace.runs
 language plpgsql

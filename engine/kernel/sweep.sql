@@ -2,38 +2,277 @@
 --
 -- pg_cron calls sweep_all() every ten seconds; when it stalls, workers and callbacks call
 -- millrace_sweep(). It makes good whatever got lost: leases of dead workers, jobs that never came
--- back, retries that fell due, wake-ups that nobody heard. It also starts what is due. What there
--- is to do to-sweep.sql finds; when idle that is all.
+-- back, retries that fell due, wake-ups that nobody heard. It also starts what is due.
 --
 -- The rows that a transaction of the sweep changes are held until it commits, and a user who writes
 -- one of them waits. So it works in portions, and sweep_all() commits after each; sweep(), which
 -- is one transaction, ends with the first part that has more than a portion.
 
--- How many rows one portion holds at most.
+-- Returns how many rows one portion of the sweep holds at most.
 create function millrace.portion() returns int
 language sql immutable
 as $$
   select 250
 $$;
 
--- Wakes the stages of a pipeline that have ready work; returns how many.
-create function millrace.wake_ready(p_pipeline_id int) returns int
-language plpgsql
+-- Lists what there is to sweep but for the parts in p_done. Most sweeps find nothing, and pg_cron
+-- opens a fresh session for each, in which every function that is called is compiled anew and every
+-- statement planned anew: so index probes look first, and a part is called only where it has
+-- something to do. A part that finds nothing after all does no harm. Where a lease or a deadline
+-- has passed all pipelines are listed, since only a walk would tell whose it is. The modules list
+-- theirs in hooks.
+create function millrace.to_sweep(p_done text[])
+returns table (part text, id bigint, name text)
+language plpgsql volatile
+set millrace.plan = by_index
 as $$
+declare
+  v_now timestamptz := millrace.now();
 begin
-  return millrace.wake(array(
-    select s.id
-    from millrace.stages s
-    where s.pipeline_id = p_pipeline_id
-      and s.enabled
-      and s.kind <> 'gate'
-      and not s.bypassed
-      and millrace.has_ready_work(s.id)));
+  return query
+    select t.part, t.id, concat_ws(' ', t.part, t.id)
+    from (
+      select k.place, k.part, p.id::bigint as id
+      from millrace.pipelines p
+      cross join lateral (values
+        (1, 'leases', exists (select from millrace.claims c where c.expires_at <= v_now)),
+        (2, 'deadlines', exists (select from millrace.attempts a where a.deadline_at <= v_now)),
+        (6, 'woken', exists (
+          select
+          from millrace.stages s
+          join millrace.attempts a on a.stage_id = s.id and a.queue_at <= v_now
+          where s.pipeline_id = p.id
+            and a.state = 'queued'
+            and s.enabled
+            and s.kind <> 'gate'
+            and not s.bypassed))) k(place, part, wanted)
+      where k.wanted
+      union all
+      select 31, 'leftovers', null
+      where millrace.is_new_minute()
+      union all
+      select * from millrace.hook_to_sweep_of_pipelines()
+      union all
+      select * from millrace.hook_to_sweep()) t
+    where concat_ws(' ', t.part, t.id) <> all (p_done)
+    order by t.place, t.id;
 end
 $$;
 
--- Deletes what nobody asks for any more: answered wake-ups, claims without started attempts,
--- workers that are gone, and all but about the newest hundred posts.
+-- Says whether a minute has begun since rules were judged last, for what is done once a minute.
+create function millrace.is_new_minute() returns boolean
+language plpgsql volatile
+as $$
+begin
+  return exists (
+    select
+    from millrace.settings s
+    where s.name = 'rules_judged_at'
+      and s.value <> to_char(millrace.now() at time zone 'utc', 'YYYY-MM-DD HH24:MI'));
+end
+$$;
+
+-- Does one portion of a part of the sweep. more: it may have more to do, which it can do now. A
+-- fault of it, such as a table that was dropped, is reported and ends no other part. Nothing that
+-- a user's trigger waits for holds it up for longer than two seconds.
+create function millrace.sweep_portion(
+  p_part text, p_id bigint, out done int, out more boolean
+)
+language plpgsql
+set millrace.plan = by_index
+set lock_timeout = '2s'
+as $$
+declare
+  v_pipeline int := case when p_part <> 'bulks' then p_id end;
+  v_most int := millrace.portion();
+  v_context text;
+begin
+  done := 0;
+  case p_part
+    when 'leases' then done := millrace.sweep_leases(v_pipeline, v_most);
+    when 'deadlines' then done := millrace.sweep_deadlines(v_pipeline, v_most);
+    when 'woken' then
+      done := millrace.wake(array(
+        select s.id
+        from millrace.stages s
+        where s.pipeline_id = v_pipeline
+          and s.enabled
+          and s.kind <> 'gate'
+          and not s.bypassed
+          and millrace.has_ready_work(s.id)));
+    when 'leftovers' then perform millrace.forget_leftovers();
+    else done := coalesce(millrace.hook_sweep(p_part, p_id, v_most), 0);
+  end case;
+  more := case
+    when p_part in ('pulses', 'woken', 'faults', 'bulks') then false
+    -- These go round, and hold what has ended alone.
+    when p_part in ('decisions', 'resolved') then exists (
+      select
+      from millrace.settings s
+      where s.name = case p_part when 'decisions' then 'decisions_seen' else 'alerts_seen' end
+        and s.value <> '0')
+    else done >= v_most
+  end;
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed', format(
+        'The sweep failed at %s%s: %s', p_part, coalesce(' of pipeline ' || (
+          select p.name
+          from millrace.pipelines p
+          where p.id = v_pipeline), ''), sqlerrm)) then
+      raise;
+    end if;
+    done := 0;
+    more := false;
+end
+$$;
+
+-- Fails started attempts of a pipeline whose lease expired, as lost_lease; returns how many. It
+-- goes page after page, so that rows which somebody holds, or which refuse to be written, keep it
+-- from none of the others. A worker may have renewed meanwhile: the claims are locked too and read
+-- once more. One that its worker is renewing or dropping this very moment is not lost.
+create function millrace.sweep_leases(p_pipeline_id int, p_limit int) returns int
+language plpgsql
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_stages int[] := array(
+    select s.id from millrace.stages s where s.pipeline_id = p_pipeline_id);
+  v_ids bigint[];
+  v_locked bigint[];
+  v_tokens uuid[];
+  v_done record;
+  v_failed int := 0;
+begin
+  loop
+    v_ids := array(
+      select a.id
+      from millrace.claims c
+      cross join lateral (
+        select t.id, t.stage_id
+        from millrace.attempts t
+        where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started'
+        offset 0) a
+      where c.expires_at <= v_now
+        and a.stage_id = any (v_stages)
+        and a.id > coalesce(v_ids[cardinality(v_ids)], 0)
+      order by a.id
+      limit p_limit);
+    exit when cardinality(v_ids) = 0;
+    v_locked := millrace.lock_attempts(v_ids);
+    v_tokens := array(
+      select c.token
+      from millrace.claims c
+      where c.expires_at <= millrace.now()
+      for update skip locked);
+    v_done := millrace.apply_outcomes_guarded(array(
+      select jsonb_populate_record(null::millrace.work, jsonb_build_object(
+        'ord', row_number() over (order by a.id), 'attempt_id', a.id, 'token', a.token,
+        'run_id', a.run_id, 'stage_id', a.stage_id, 'entity_id', r.entity_id, 'was', a.state,
+        'outcome', 'failed', 'error', case
+          -- Only of an isolate that has worked on nothing else is it known whose doing it was. But
+          -- a row that has no further try has been alone often enough.
+          when a.lost_alone and (
+              1 >= (select sum(w.taken) from millrace.workers w where w.host = c.host)
+              or millrace.retry_due(a.stage_id, '{"code": "lost_lease"}', a.retry_count) is null)
+            then jsonb_build_object('code', 'resource_limit',
+            'message', 'its function ended without a word while it ran this row alone, a second '
+              'time: the row takes more CPU or memory than the platform allows')
+          else jsonb_build_object('code', 'lost_lease',
+            'message', 'the worker ended without a word and its lease expired') end))
+      from millrace.attempts a
+      join millrace.claims c on c.token = a.token
+      join millrace.runs r on r.id = a.run_id
+      where a.id = any (v_locked)
+        and a.state = 'started'
+        and c.token = any (v_tokens)));
+    perform millrace.hook_lost(l.stage_id, l.hosts)
+    from (
+      select i.stage_id, array_agg(distinct c.host) as hosts
+      from unnest(v_done.items) i
+      join millrace.claims c on c.token = i.token and not c.isolated
+      where i.verdict is distinct from 'busy'
+      group by i.stage_id
+      order by i.stage_id) l;
+    perform millrace.wake(v_done.ready);
+    v_failed := v_failed + (
+      select count(*)
+      from unnest(v_done.items) i
+      where i.verdict is distinct from 'busy');
+    exit when cardinality(v_ids) < p_limit or v_failed >= p_limit;
+  end loop;
+  return v_failed;
+end
+$$;
+
+-- Fails waiting attempts of a pipeline whose deadline has passed and whose rows are free; returns
+-- how many. One that the database refuses for now comes by again in a minute, behind the others. A
+-- map that finishes with what there is at its deadline is left to the collection of children.
+create function millrace.sweep_deadlines(p_pipeline_id int, p_limit int) returns int
+language plpgsql
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_stages int[] := array(
+    select s.id from millrace.stages s where s.pipeline_id = p_pipeline_id);
+  v_page record;
+  v_last_at timestamptz := '-infinity';
+  v_last_id bigint := 0;
+  v_locked bigint[];
+  v_done record;
+  v_refused bigint[];
+  v_failed int := 0;
+begin
+  loop
+    select array_agg(d.id) as ids, max(d.deadline_at) as last_at into v_page
+    from (
+      select a.id, a.deadline_at
+      from millrace.attempts a
+      join millrace.stages s on s.id = a.stage_id
+      where a.deadline_at <= v_now
+        and (a.deadline_at, a.id) > (v_last_at, v_last_id)
+        and a.stage_id = any (v_stages)
+        and coalesce(s.fan_in ->> 'at_deadline', 'fail') <> 'finish'
+      order by a.deadline_at, a.id
+      limit p_limit) d;
+    exit when v_page.ids is null;
+    v_last_at := v_page.last_at;
+    v_last_id := v_page.ids[cardinality(v_page.ids)];
+    v_locked := millrace.lock_attempts(v_page.ids);
+    v_done := millrace.apply_outcomes_guarded(array(
+      select millrace.work_on(a, r.entity_id, 'failed', p_error => jsonb_build_object(
+        'code', 'deadline',
+        'permanent', a.service in ('children', 'decision'),
+        'message', case a.service
+          when 'children' then 'the children did not end before the deadline'
+          when 'decision' then 'nobody decided before the deadline'
+          else 'the external job did not end before its deadline' end),
+        p_ord => (row_number() over (order by a.id))::int)
+      from millrace.attempts a
+      join millrace.runs r on r.id = a.run_id
+      where a.id = any (v_locked)
+        and a.state = 'waiting'
+        and a.deadline_at <= v_now));
+    perform millrace.wake(v_done.ready);
+    v_refused := array(
+      select i.attempt_id from unnest(v_done.items) i where i.verdict = 'busy');
+    update millrace.attempts a
+    set deadline_at = v_now + interval '1 minute'
+    where a.id in (
+      select o.id
+      from millrace.attempts o
+      where o.id = any (v_refused) and o.state = 'waiting'
+      for update skip locked);
+    v_failed := v_failed + cardinality(v_done.items) - cardinality(v_refused);
+    exit when cardinality(v_page.ids) < p_limit or v_failed >= p_limit;
+  end loop;
+  return v_failed;
+end
+$$;
+
+-- Deletes leftovers: answered wake-ups, claims without started attempts, workers that are gone, and
+-- all but about the newest hundred posts.
 create function millrace.forget_leftovers() returns void
 language plpgsql
 as $$
@@ -73,100 +312,9 @@ begin
 end
 $$;
 
--- Has a part of the sweep do what it may in one portion; returns how much that was.
-create function millrace.sweep_part(p_part text, p_id bigint) returns int
-language plpgsql
-as $$
-declare
-  v_pipeline int := p_id;
-  v_most int := millrace.portion();
-begin
-  case p_part
-    when 'leases' then return millrace.sweep_leases(v_pipeline, v_most);
-    when 'deadlines' then return millrace.sweep_deadlines(v_pipeline, v_most);
-    when 'woken' then return millrace.wake_ready(v_pipeline);
-    when 'leftovers' then
-      perform millrace.forget_leftovers();
-      return 0;
-    else return millrace.hook_sweep(p_part, p_id, v_most);
-  end case;
-end
-$$;
-
--- Does one portion of a part of the sweep. more: it may have more to do, which it can do now. A
--- fault of it, such as a table that was dropped, is reported and ends no other part. Nothing that
--- a user's trigger waits for holds it up for longer than two seconds.
-create function millrace.sweep_portion(
-  p_part text, p_id bigint, out done int, out more boolean
-)
-language plpgsql
-set millrace.plan = by_index
-set lock_timeout = '2s'
-as $$
-declare
-  v_context text;
-begin
-  done := coalesce(millrace.sweep_part(p_part, p_id), 0);
-  more := case
-    when p_part in ('pulses', 'woken', 'faults', 'bulks') then false
-    -- These go round, and hold what has ended alone.
-    when p_part in ('decisions', 'resolved') then exists (
-      select
-      from millrace.settings s
-      where s.name = case p_part when 'decisions' then 'decisions_seen' else 'alerts_seen' end
-        and s.value <> '0')
-    else done >= millrace.portion()
-  end;
-exception
-  when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed', format(
-        'The sweep failed at %s%s: %s', p_part, coalesce(' of pipeline ' || (
-          select p.name
-          from millrace.pipelines p
-          where p.id = p_id and p_part <> 'bulks'), ''), sqlerrm)) then
-      raise;
-    end if;
-    done := 0;
-    more := false;
-end
-$$;
-
--- Lists what there is to sweep but for what has been swept, which p_done names.
-create function millrace.to_sweep(p_done text[])
-returns table (part text, id bigint, name text)
-language plpgsql volatile
-as $$
-begin
-  return query
-    select t.part, t.id, concat_ws(' ', t.part, t.id)
-    from (
-      select * from millrace.pipelines_to_sweep()
-      union all
-      select * from millrace.rest_to_sweep()
-      union all
-      select * from millrace.upkeep_to_sweep()) t
-    where concat_ws(' ', t.part, t.id) <> all (p_done);
-end
-$$;
-
--- Notes that a sweep has come to its end, in a form that reads the same in every session, whatever
--- its DateStyle.
-create function millrace.note_sweep() returns void
-language plpgsql
-as $$
-begin
-  update millrace.settings s
-  set value = trim('"' from to_jsonb(millrace.now())::text)
-  where s.name in (
-    select o.name
-    from millrace.settings o
-    where o.name = 'last_sweep_at'
-    for update skip locked);
-end
-$$;
-
--- Sweeps in one transaction. It looks again for what came up while it swept.
+-- Makes good what got lost: expired leases, passed deadlines, due retries and unheard wake-ups;
+-- starts runs of rows that are due; raises alerts. Harmless at any time. In one transaction, so it
+-- ends once it has changed some 250 rows, and says "more": call it again, or sweep_all().
 create function millrace.sweep() returns jsonb
 language plpgsql
 as $$
@@ -233,8 +381,39 @@ comment on procedure millrace.sweep_all() is
   'Does what millrace.sweep() does, all of it, and commits after each 250 rows or so: whoever '
   'writes one of them waits no longer than for that. pg_cron calls it. Not within a transaction.';
 
--- Sweeps for a worker or a callback. The Data API's own eight seconds are not enough for all that
--- may have piled up.
+-- Notes that a sweep has come to its end, in a form that reads the same in every session, whatever
+-- its DateStyle.
+create function millrace.note_sweep() returns void
+language plpgsql
+as $$
+begin
+  update millrace.settings s
+  set value = trim('"' from to_jsonb(millrace.now())::text)
+  where s.name in (
+    select o.name
+    from millrace.settings o
+    where o.name = 'last_sweep_at'
+    for update skip locked);
+end
+$$;
+
+-- Says whether the last sweep is over a minute old, by the setting last_sweep_at where the caller
+-- has read it. pg_cron stalls now and then, so workers and callbacks look after the sweep as well:
+-- an answer that says so has its receiver call millrace_sweep(), in a transaction of its own.
+create function millrace.sweep_due(p_last_sweep_at text default null) returns boolean
+language plpgsql volatile
+as $$
+begin
+  if p_last_sweep_at is null then
+    p_last_sweep_at := (
+      select s.value from millrace.settings s where s.name = 'last_sweep_at');
+  end if;
+  return coalesce(p_last_sweep_at::timestamptz <= millrace.now() - interval '1 minute', true);
+end
+$$;
+
+-- Sweeps if the last sweep is over a minute old and nobody else does so now. The Data API's own
+-- eight seconds are not enough for all that may have piled up.
 create function public.millrace_sweep() returns jsonb
 language plpgsql security definer
 set statement_timeout = '60s'
@@ -254,5 +433,3 @@ begin
   return jsonb_build_object('swept', true);
 end
 $$;
-comment on function public.millrace_sweep() is
-  'Sweeps if the last sweep is over a minute old and nobody else does so now.';

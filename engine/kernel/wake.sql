@@ -7,8 +7,12 @@
 -- and then, in a fresh snapshot, looks for a live worker or an unanswered wake-up. A leaving worker
 -- tries the same lock exclusively and looks at the queue again before it signs off. So either the
 -- worker sees the work, or the enqueuer sees that the worker has gone.
+--
+-- Wake-ups are posted through pg_net. Every SQL role can read net.http_request_queue, where a
+-- request waits with its headers: so a wake-up shows a secret that wakes and does nothing else; the
+-- project's secret key wakes only where no such secret is set.
 
--- Chooses those of the stages that are to be woken now, and notes each as woken. A worker that
+-- Chooses the stages among these that are to be woken now, and notes each as woken. A worker that
 -- scales its own stage out names it in p_scaling_out, since it is itself alive.
 create function millrace.stages_to_wake(
   p_stage_ids int[], p_scaling_out int default null
@@ -66,8 +70,9 @@ begin
 end
 $$;
 
--- Wakes those of the stages that have no live worker and no unanswered wake-up; returns how many.
-create function millrace.wake(p_stage_ids int[]) returns int
+-- Wakes the stages among these that have no live worker and no unanswered wake-up; all of them,
+-- where p_noted says that their wake-ups are noted already. Returns how many.
+create function millrace.wake(p_stage_ids int[], p_noted boolean default false) returns int
 language plpgsql
 as $$
 declare
@@ -76,7 +81,8 @@ declare
 begin
   for v_stage in
     select w
-    from jsonb_array_elements(millrace.wake_list(millrace.stages_to_wake(p_stage_ids))) w
+    from jsonb_array_elements(millrace.wake_list(
+      case when p_noted then p_stage_ids else millrace.stages_to_wake(p_stage_ids) end)) w
   loop
     v_woken := v_woken + millrace.post(v_stage ->> 'function', v_stage - 'function')::int;
   end loop;
@@ -84,15 +90,11 @@ begin
 end
 $$;
 
--- Wakes stages for a worker, which has noted these wake-ups already and could not deliver them: so
--- they are posted without a second look.
+-- Wakes stages for a worker, which has noted these wake-ups already and could not deliver them.
 create function public.millrace_wake(p_stages jsonb) returns jsonb
 language plpgsql security definer
 set millrace.plan = by_key
 as $$
-declare
-  v_stage jsonb;
-  v_woken int := 0;
 begin
   if millrace.refuse_contract() is not null then
     return millrace.refuse_contract();
@@ -101,16 +103,74 @@ begin
     raise exception 'p_stages is %, but must be a list', coalesce(jsonb_typeof(p_stages), 'null')
       using errcode = 'MR002', hint = 'Send [{"pipeline": "…", "stage": "…"}].';
   end if;
-  for v_stage in
-    select distinct jsonb_build_object(
-      'pipeline', s.value ->> 'pipeline', 'stage', n.name, 'function', n.function_name)
-    from jsonb_array_elements(p_stages) s
-    cross join lateral millrace.stage_named(s.value ->> 'pipeline', s.value ->> 'stage') n
-  loop
-    v_woken := v_woken + millrace.post(v_stage ->> 'function', v_stage - 'function')::int;
-  end loop;
-  return jsonb_build_object('woken', v_woken);
+  return jsonb_build_object('woken', millrace.wake(array(
+    select (millrace.stage_named(s.value ->> 'pipeline', s.value ->> 'stage')).id
+    from jsonb_array_elements(p_stages) s), true));
 end
 $$;
-comment on function public.millrace_wake(jsonb) is
-  'Asks the database to wake stages that a worker could not reach itself.';
+
+-- Wakes an Edge Function at commit; this alone calls pg_net. It reports a setting that is missing
+-- or wrong and returns false, and never raises: the user's own write goes on.
+create function millrace.post(p_function text, p_body jsonb) returns boolean
+language plpgsql
+as $$
+declare
+  v_url text;
+  v_headers jsonb;
+  v_request bigint;
+begin
+  -- Not as initial values: their errors (a Vault that cannot decrypt) would escape the handler.
+  v_url := millrace.setting('project_url');
+  v_headers := millrace.wake_headers();
+  if v_url is null or v_headers is null then
+    perform millrace.report('error', 'doorbell_not_configured',
+      'The doorbell cannot wake: project_url or wake_secret is not set',
+      jsonb_build_object('hint',
+        'select vault.create_secret(''https://REF.supabase.co'', ''millrace_project_url''); '
+        || millrace.wake_secret_remedy()));
+    return false;
+  end if;
+  v_request := net.http_post(
+    url := rtrim(v_url, '/') || '/functions/v1/' || p_function,
+    body := p_body,
+    headers := v_headers || '{"Content-Type": "application/json"}' || (
+      select jsonb_build_object('x-millrace-level', e.level::text,
+        'x-millrace-contracts', array_to_string(e.contracts, ','))
+      from millrace.engine() e),
+    timeout_milliseconds := 5000);
+  insert into millrace.posts (request_id, function_name) values (v_request, p_function);
+  return true;
+exception
+  when others then
+    if not millrace.report_caught(sqlstate, null, 'doorbell_failed',
+        'The doorbell could not wake: ' || sqlerrm,
+        jsonb_build_object('function', p_function, 'project_url', v_url)) then
+      raise;
+    end if;
+    return false;
+end
+$$;
+
+-- Returns the headers by which a function knows a wake-up: wake_secret, else secret_key, else null.
+create function millrace.wake_headers() returns jsonb
+language plpgsql stable
+as $$
+declare
+  v_wake_secret text := millrace.setting('wake_secret');
+  v_secret_key text;
+begin
+  if v_wake_secret is not null then
+    return jsonb_build_object('x-millrace-wake-secret', v_wake_secret);
+  end if;
+  v_secret_key := millrace.setting('secret_key');
+  return case when v_secret_key is not null then jsonb_build_object('apikey', v_secret_key) end;
+end
+$$;
+
+-- Tells an operator how to set the wake-up secret on both sides.
+create function millrace.wake_secret_remedy() returns text
+language sql immutable
+as $$
+  select 'set the function secret MILLRACE_WAKE_SECRET to a random text, then '
+    || 'select vault.create_secret(''the same text'', ''millrace_wake_secret'')'
+$$;

@@ -23,7 +23,7 @@ test('a row of a plain chain passes few functions in a stage', async () => {
   const way = await wayThrough(database, { pipeline: 'flow', stage: 'one', result: { done: true } }, (sql) =>
     sql.query(`insert into public.items (one_status) values ('queued')`),
   );
-  expectAtMost(way, { intake: 18, claim: 26, complete: 32 });
+  expectAtMost(way, { intake: 18, claim: 23, complete: 30 });
 });
 
 test('a lead passes few functions in a stage, with its turns and its quota', async () => {

@@ -1,4 +1,4 @@
-// The fast way of a batch that is uniform (check-fencing.sql) against the general one, which judges item by item.
+// The fast way of a batch that is uniform (record.sql) against the general one, which judges item by item.
 // UNIFORM_SEED=… UNIFORM_PATH=… plays a case again.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

@@ -2,7 +2,7 @@
 import { parseSync } from '@libpg-query/parser';
 import { isPublic } from '../check/public-surface.ts';
 import { commented, grantedOn, identityOf } from './catalogue.ts';
-import type { Statement } from './engine-sql.ts';
+import type { Node, Statement } from './engine-sql.ts';
 
 const searchPath = 'set search_path = pg_catalog, pg_temp';
 /** Where a header ends: the line that opens the body. */
@@ -100,4 +100,4 @@ function rightsOf(file: string, identity: string): string[] {
   ];
 }
 
-const nodeOf = (text: string) => Object.values(parseSync(text).stmts?.[0]?.stmt ?? {})[0];
+const nodeOf = (text: string): Node => Object.values(parseSync(text).stmts?.[0]?.stmt ?? {})[0];

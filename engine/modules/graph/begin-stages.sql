@@ -43,7 +43,7 @@ begin
   end if;
   perform millrace.queue_attempts(p_stage_id, p_run_ids);
   if not p_shown then
-    perform millrace.show_queued(p_stage_id, p_run_ids);
+    perform millrace.show_stage(p_stage_id, p_run_ids, 'queued');
   end if;
   return v_wake || p_stage_id;
 end
@@ -286,7 +286,7 @@ begin
     order by r.stage_id
   loop
     perform millrace.assign_groups(v_ready.stage_id, v_ready.run_ids);
-    perform millrace.show_queued(v_ready.stage_id, v_ready.run_ids);
+    perform millrace.show_stage(v_ready.stage_id, v_ready.run_ids, 'queued');
     v_wake := v_wake || v_ready.stage_id;
   end loop;
   v_wake := v_wake || millrace.advance_others(p_stage_id, v_runs);
@@ -404,7 +404,7 @@ language plpgsql
 as $$
 begin
   perform millrace.supersede(array[p_run.id], p_stage_ids);
-  perform millrace.write_entities(
+  perform millrace.project_entities(
     p_run.pipeline_id, 'queued', null, null, array[p_run.entity_id],
     array(select s.name from millrace.stages s where s.id = any (p_stage_ids)));
 end

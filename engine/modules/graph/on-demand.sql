@@ -2,7 +2,7 @@
 --
 -- A run that comes to such a stage by itself skips it with all that comes after it, and shows
 -- nothing of that, so that it is over. A start by name begins the stage in a run of its own, with
--- the results before it copied (kernel/new-runs.sql).
+-- the results before it copied (kernel/runs.sql).
 
 -- Picks the runs in whose version a stage begins on demand alone.
 create function millrace.undemanded_runs(p_stage_id int, p_run_ids bigint[])

@@ -1,6 +1,6 @@
 -- External jobs: how they end, who asks after them, what their services say
 
--- The planner settings in the headers of the public functions here and in worker-calls.sql are
+-- The planner settings in the headers of the public functions here and in worker.sql are
 -- explained there.
 
 -- Finds the attempt that a late result of this one completes or comes too late for; null when there

@@ -13,7 +13,7 @@ language plpgsql
 as $$
 begin
   perform millrace.queue_attempts(p_stage_id, p_run_ids);
-  perform millrace.show_queued(p_stage_id, p_run_ids);
+  perform millrace.show_stage(p_stage_id, p_run_ids, 'queued');
   return millrace.pass_if_open(p_stage_id, p_run_ids);
 end
 $$;

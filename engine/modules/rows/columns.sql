@@ -31,3 +31,50 @@ as $$
     p_status #>> '{history,changes}', p_status ->> 'attempts', p_status ->> 'retry_at',
     p_status ->> 'error'], null)
 $$;
+
+-- Locks entities by keys that somebody outside has named, and returns them; MR002 where one is no
+-- value of the key's type.
+create function millrace.lock_rows_named(
+  p_pipeline millrace.pipelines, p_entity_ids text[], p_wait boolean
+) returns text[]
+language plpgsql
+as $$
+begin
+  return millrace.lock_entities(p_pipeline.id, p_entity_ids, p_wait);
+exception
+  when data_exception then
+    raise exception 'a key of table % cannot be read as one: %', p_pipeline.entity_table, sqlerrm
+      using errcode = 'MR002',
+        hint = format('Give values of the column %s.', p_pipeline.entity_key);
+end
+$$;
+
+-- Names the pipelines that there are, for whoever named another.
+create function millrace.known_pipelines() returns text
+language plpgsql stable
+as $$
+begin
+  return coalesce(
+    'Those there are: ' || (
+      select left(string_agg(p.name, ', ' order by p.name), 1000)
+      from millrace.pipelines p)
+      || '. A new one comes by npm run pipelines:sync and its migration.',
+    'There is none yet: npm run pipelines:sync, then push the migrations.');
+end
+$$;
+
+-- Finds the pipeline of this name; raises MR003 where there is none.
+create function millrace.pipeline_named(p_pipeline text) returns millrace.pipelines
+language plpgsql stable
+as $$
+declare
+  v_pipeline millrace.pipelines;
+begin
+  select p.* into v_pipeline from millrace.pipelines p where p.name = p_pipeline;
+  if not found then
+    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
+      using errcode = 'MR003', hint = millrace.known_pipelines();
+  end if;
+  return v_pipeline;
+end
+$$;

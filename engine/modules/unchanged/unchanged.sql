@@ -171,7 +171,7 @@ begin
   from millrace.former_results(p_stage_id, p_run_ids) f;
   perform millrace.queue_attempts(p_stage_id, p_run_ids);
   if not p_shown then
-    perform millrace.show_queued(p_stage_id, p_run_ids);
+    perform millrace.show_stage(p_stage_id, p_run_ids, 'queued');
   end if;
   if cardinality(v_formers.run_ids) < cardinality(p_run_ids) then
     v_wake := array[p_stage_id];

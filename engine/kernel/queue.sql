@@ -1,5 +1,114 @@
 -- Queueing a stage: what writing `queued` means, and start()
 
+-- Adds a queued attempt of a stage to each of the runs. p_start: a person starts them, so that a
+-- tenant is charged. p_keys: the keys of their rows, in the order of the runs, where they are
+-- known.
+create function millrace.queue_attempts(
+  p_stage_id int, p_run_ids bigint[], p_start boolean default false, p_keys text[] default null
+) returns void
+language plpgsql
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_again boolean := exists (
+    select
+    from millrace.attempts a
+    where a.run_id = any (p_run_ids)
+      and a.stage_id = p_stage_id);
+  v_stage millrace.stages;
+  v_groups text[];
+begin
+  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
+  if v_stage.has_groups then
+    v_groups := millrace.hook_groups(v_stage, p_run_ids, p_keys);
+    insert into millrace.arrivals (stage_id, concurrency_group, due_at)
+    select distinct p_stage_id, g, v_now
+    from unnest(v_groups) g
+    order by g;
+  end if;
+  insert into millrace.attempts
+    (run_id, stage_id, number, queue_at, created_at, late_at, uncounted, concurrency_group)
+  select r.id, p_stage_id,
+    coalesce((
+      select max(a.number)
+      from millrace.attempts a
+      where v_again
+        and a.run_id = r.id
+        and a.stage_id = p_stage_id), 0) + 1,
+    v_now, v_now, v_now + v_stage.sla, p_start and v_stage.counted, r.concurrency_group
+  from unnest(p_run_ids, v_groups) r(id, concurrency_group)
+  order by r.id;
+end
+$$;
+
+-- Raises MR005 where one of these runs lacks the result of a need of a stage, and names the stage
+-- to queue instead: the need may lack a need of its own.
+create function millrace.refuse_missing_needs(p_run_ids bigint[], p_stage_id int)
+returns void
+language plpgsql
+as $$
+declare
+  v_lacking record;
+begin
+  select count(distinct r.id) as runs, min(r.id) as run_id, min(r.entity_id) as entity_id,
+    min(s.name) as need into v_lacking
+  from millrace.runs r
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+  cross join lateral unnest(vs.needs) n
+  join millrace.stages s on s.id = n
+  where r.id = any (p_run_ids)
+    and (
+      select d.id
+      from millrace.done_attempts d
+      where d.run_id = r.id
+        and d.stage_id = n
+      limit 1) is null;
+  if v_lacking.runs = 0 then
+    return;
+  end if;
+  raise exception 'stage % cannot start for % entities (%, …): its need % has no result',
+    (select s.name from millrace.stages s where s.id = p_stage_id),
+    v_lacking.runs, v_lacking.entity_id, v_lacking.need
+    using errcode = 'MR005',
+      hint = format('Queue %s instead; the stages after it follow by themselves.', (
+        select s.name
+        from millrace.runs r
+        join millrace.version_stages vs
+          on vs.version_id = r.version_id and p_stage_id = any (vs.dependents)
+        join millrace.stages s on s.id = vs.stage_id
+        where r.id = v_lacking.run_id
+          and not exists (
+            select
+            from millrace.done_attempts d
+            where d.run_id = r.id
+              and d.stage_id = vs.stage_id)
+        order by vs.position
+        limit 1));
+end
+$$;
+
+-- Begins a stage of locked runs, whatever its thresholds say; MR005 when a need has no result.
+-- Returns the stages with work.
+create function millrace.enqueue_stage(
+  p_run_ids bigint[], p_stage_id int, p_by_name boolean default false
+) returns int[]
+language plpgsql
+as $$
+begin
+  perform millrace.refuse_missing_needs(p_run_ids, p_stage_id);
+  if (
+      select bool_and(vs.unconditional)
+      from millrace.runs r
+      join millrace.version_stages vs
+        on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+      where r.id = any (p_run_ids)) then
+    perform millrace.queue_attempts(p_stage_id, p_run_ids);
+    return array[p_stage_id];
+  end if;
+  return millrace.hook_begin(p_stage_id, p_run_ids, p_by_name, false);
+end
+$$;
+
 -- Shows a stage as queued and its dependents as pending, with their columns cleared.
 create function millrace.project_queued(
   p_pipeline_id int, p_stage_id int, p_dependents int[], p_entity_ids text[]
@@ -8,7 +117,7 @@ language plpgsql
 as $$
 begin
   if cardinality(p_entity_ids) > 0 then
-    perform millrace.write_entities(
+    perform millrace.project_entities(
       p_pipeline_id, 'queued',
       (select s.name from millrace.stages s where s.id = p_stage_id),
       null,
@@ -18,8 +127,8 @@ begin
 end
 $$;
 
--- Ends what locked runs have of these stages and keeps it as history. It shows none of it on the
--- entities: what they show next is the fresh start.
+-- Ends the attempts of these stages in locked runs and keeps them as history. It shows none of it
+-- on the entities, since they show the fresh start next.
 create function millrace.supersede(p_run_ids bigint[], p_stage_ids int[]) returns void
 language plpgsql
 as $$
@@ -38,47 +147,17 @@ begin
 end
 $$;
 
--- Raises MR005 where one of these live runs has left a stage out since nobody asked for it, without
--- which this one cannot begin: it would be skipped once more, and its row show it as queued.
-create function millrace.refuse_left_out(p_run_ids bigint[], p_stage_id int)
-returns void
-language plpgsql
-as $$
-declare
-  v_left_out record;
-begin
-  select count(distinct r.id) as runs, min(r.entity_id) as entity_id,
-    (array_agg(s.name order by vs.position))[1] as first
-  into v_left_out
-  from millrace.runs r
-  join millrace.version_stages vs
-    on vs.version_id = r.version_id and p_stage_id = any (vs.dependents)
-  join millrace.stages s on s.id = vs.stage_id
-  join millrace.attempts a on a.run_id = r.id and a.stage_id = vs.stage_id
-  where r.id = any (p_run_ids)
-    and vs.on_demand
-    and a.state = 'skipped'
-    and not a.superseded
-    and a.error ? 'on_demand';
-  if v_left_out.runs > 0 then
-    raise exception 'stage % cannot start for % entities (%, …): nobody has asked for %',
-      (select s.name from millrace.stages s where s.id = p_stage_id),
-      v_left_out.runs, v_left_out.entity_id, v_left_out.first
-      using errcode = 'MR005',
-        hint = format('Queue %s instead; the stages after it follow by themselves.',
-          v_left_out.first);
-  end if;
-end
-$$;
-
--- Starts a stage and its dependents over in live runs that the caller has locked; what they had is
--- kept as history. Returns the stages with work.
+-- Starts a stage and its dependents over in live runs that the caller has locked; their attempts
+-- are kept as history. Raises MR005 where a run's version lacks the stage, and where the run has
+-- left out, since nobody asked for it, a stage without which this one cannot begin: it would be
+-- skipped once more, and its row show it as queued. Returns the stages with work.
 create function millrace.start_over(
   p_run_ids bigint[], p_stage_id int, p_by_name boolean
 ) returns int[]
 language plpgsql
 as $$
 declare
+  v_stage text := (select s.name from millrace.stages s where s.id = p_stage_id);
   v_version record;
   v_closure int[];
   v_other record;
@@ -95,12 +174,30 @@ begin
   if v_other.runs > 0 then
     raise exception
       'stage % is not part of the version that % live runs began with (entity %, …)',
-      (select s.name from millrace.stages s where s.id = p_stage_id),
-      v_other.runs, v_other.entity_id
+      v_stage, v_other.runs, v_other.entity_id
       using errcode = 'MR005',
         hint = 'Let the runs finish, or cancel them first: select millrace.cancel(run).';
   end if;
-  perform millrace.refuse_left_out(p_run_ids, p_stage_id);
+  select count(distinct r.id) as runs, min(r.entity_id) as entity_id,
+    (array_agg(s.name order by vs.position))[1] as first
+  into v_other
+  from millrace.runs r
+  join millrace.version_stages vs
+    on vs.version_id = r.version_id and p_stage_id = any (vs.dependents)
+  join millrace.stages s on s.id = vs.stage_id
+  join millrace.attempts a on a.run_id = r.id and a.stage_id = vs.stage_id
+  where r.id = any (p_run_ids)
+    and vs.on_demand
+    and a.state = 'skipped'
+    and not a.superseded
+    and a.error ? 'on_demand';
+  if v_other.runs > 0 then
+    raise exception 'stage % cannot start for % entities (%, …): nobody has asked for %',
+      v_stage, v_other.runs, v_other.entity_id, v_other.first
+      using errcode = 'MR005',
+        hint = format('Queue %s instead; the stages after it follow by themselves.',
+          v_other.first);
+  end if;
   for v_version in
     select r.pipeline_id, vs.dependents, array_agg(r.id order by r.id) as runs,
       array_agg(r.entity_id) as entity_ids

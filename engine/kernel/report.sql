@@ -1,13 +1,13 @@
 -- Reports, and how they are read
 --
 -- What a worker or an external service says about attempts arrives as a JSON list. Each item is
--- parsed here, judged under the locks (check-fencing.sql) and answered on its own: accepted,
--- duplicate, stale, busy or rejected. The argument is `json`, not `jsonb`: a value that jsonb
--- cannot hold then fails its own attempt and not the whole call.
+-- parsed here, judged under the locks (record.sql) and answered on its own: accepted, duplicate,
+-- stale, busy or rejected. The argument is `json`, not `jsonb`: a value that jsonb cannot hold then
+-- fails its own attempt and not the whole call.
 
 -- Makes an item that jsonb cannot hold one that it can: a failure that says so. Without the escapes
--- that jsonb refuses, the fields that say whom it concerns can be read. An item that reports a
--- failure keeps its own error.
+-- that jsonb refuses, the fields that name the attempt can be read. An item that reports a failure
+-- keeps its own error.
 create function millrace.storable_item(p_item json) returns jsonb
 language plpgsql
 as $$
@@ -40,50 +40,8 @@ exception when others then
 end
 $$;
 
--- Reads the list of reports as jsonb, item by item where the whole cannot be.
-create function millrace.items_of(p_items json) returns jsonb
-language plpgsql
-as $$
-declare
-  v_items jsonb;
-  v_count int;
-begin
-  if p_items is null or json_typeof(p_items) <> 'array' then
-    raise exception 'p_items is %, but must be a list', coalesce(json_typeof(p_items), 'null')
-      using errcode = 'MR002',
-        hint = 'Send a JSON list, an empty one when there is nothing to report.';
-  end if;
-  begin
-    v_items := p_items;
-    -- Counted like this, since counting the items of a json value parses all of it once more.
-    v_count := jsonb_array_length(v_items);
-  exception when others then
-    v_count := json_array_length(p_items);
-  end;
-  if v_count > 1000 then
-    raise exception 'p_items has % items, but one call takes at most 1000', v_count
-      using errcode = 'MR002',
-        hint = 'Send them in several calls; nothing of this one was recorded.';
-  end if;
-  if v_items is null then
-    v_items := (
-      select jsonb_agg(millrace.storable_item(i.value) order by i.ordinality)
-      from json_array_elements(p_items) with ordinality i);
-  end if;
-  if jsonb_path_exists(v_items, '$[*] ? (@.type() != "object")') then
-    v_items := (
-      select jsonb_agg(
-        case jsonb_typeof(i.value) when 'object' then i.value
-          else jsonb_build_object('malformed', jsonb_typeof(i.value)) end
-        order by i.ordinality)
-      from jsonb_array_elements(v_items) with ordinality i);
-  end if;
-  return v_items;
-end
-$$;
-
--- Says what is malformed about a report; null when nothing is. p_id is the attempt's number, null
--- where the item names none. p_key is as in parse_items().
+-- Finds the fault of a malformed report; null when there is none. p_id is the attempt's number,
+-- null where the item names none. p_key is as in parse_items().
 create function millrace.item_fault(p_item jsonb, p_key text, p_id bigint) returns text
 language plpgsql immutable
 as $$
@@ -121,17 +79,49 @@ begin
 end
 $$;
 
--- Makes work items of reports. One that is malformed carries the verdict rejected and the reason.
--- p_key is 'attempt' for what a worker says (which must show a token) and 'submission' for the end
--- of an external job. What a worker's items concern is filled in as it was before any lock.
--- The items are built by position, as everywhere in the statements that each transition runs: a
--- call of a constructor for each of them would cost a twentieth of the whole transition.
+-- Parses reports into work items, item by item where the whole list cannot be jsonb. One that is
+-- malformed carries the verdict rejected and the reason. p_key is 'attempt' for what a worker says
+-- (which must show a token) and 'submission' for the end of an external job. What a worker's items
+-- concern is filled in as it was before any lock. The items are built by position, as everywhere in
+-- the statements that each transition runs: a call of a constructor for each of them would cost a
+-- twentieth of the whole transition.
 create function millrace.parse_items(p_items json, p_key text) returns millrace.work[]
 language plpgsql
 as $$
 declare
-  v_items jsonb := millrace.items_of(p_items);
+  v_items jsonb;
+  v_count int;
 begin
+  if p_items is null or json_typeof(p_items) <> 'array' then
+    raise exception 'p_items is %, but must be a list', coalesce(json_typeof(p_items), 'null')
+      using errcode = 'MR002',
+        hint = 'Send a JSON list, an empty one when there is nothing to report.';
+  end if;
+  begin
+    v_items := p_items;
+    -- Counted like this, since counting the items of a json value parses all of it once more.
+    v_count := jsonb_array_length(v_items);
+  exception when others then
+    v_count := json_array_length(p_items);
+  end;
+  if v_count > 1000 then
+    raise exception 'p_items has % items, but one call takes at most 1000', v_count
+      using errcode = 'MR002',
+        hint = 'Send them in several calls; nothing of this one was recorded.';
+  end if;
+  if v_items is null then
+    v_items := (
+      select jsonb_agg(millrace.storable_item(i.value) order by i.ordinality)
+      from json_array_elements(p_items) with ordinality i);
+  end if;
+  if jsonb_path_exists(v_items, '$[*] ? (@.type() != "object")') then
+    v_items := (
+      select jsonb_agg(
+        case jsonb_typeof(i.value) when 'object' then i.value
+          else jsonb_build_object('malformed', jsonb_typeof(i.value)) end
+        order by i.ordinality)
+      from jsonb_array_elements(v_items) with ordinality i);
+  end if;
   return array(
     select row(
       f.ordinality, k.id, a.token, f.token, f.outcome,

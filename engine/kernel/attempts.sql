@@ -1,0 +1,304 @@
+-- Attempts: done, waiting, released, cancelled, and shown
+--
+-- A stage of a run is done when it was completed or skipped, and nobody has started it over since.
+-- Then the stages that need it go on; a skipped one's result is null.
+--
+-- Every attempt that comes to its end is in one pulse of its stage, and every run that does so is
+-- in one of stage 0, written in the transaction that ends it. So figures that add up pulses equal a
+-- recount of the attempts; figure_faults proves it.
+
+create or replace view millrace.done_attempts as
+select a.id, a.run_id, a.stage_id, a.number, a.state, a.retry_count, a.created_at, a.started_at,
+  a.finished_at, a.error, a.output, a.input_hash
+from millrace.attempts a
+where a.state in ('completed', 'skipped')
+  and not a.superseded;
+comment on view millrace.done_attempts is
+  'The attempt by which each stage of a run is done: completed or skipped, and not started over '
+  'since.';
+
+-- Says whether a stage of a run is done.
+create function millrace.is_done(p_run_id bigint, p_stage_id int) returns boolean
+language plpgsql volatile
+as $$
+begin
+  return exists (
+    select
+    from millrace.done_attempts a
+    where a.run_id = p_run_id
+      and a.stage_id = p_stage_id);
+end
+$$;
+
+-- Tells whether an attempt counts and is the newest of its stage and run.
+create function millrace.is_last_word(p_attempt millrace.attempts) returns boolean
+language plpgsql volatile
+as $$
+begin
+  return not p_attempt.superseded and not exists (
+    select
+    from millrace.attempts n
+    where n.run_id = p_attempt.run_id
+      and n.stage_id = p_attempt.stage_id
+      and n.number > p_attempt.number);
+end
+$$;
+
+-- Builds a change of one stage for the projection, so that no caller fills it by position.
+create function millrace.change_of(
+  p_entity_id text,
+  p_status text,
+  p_job_id text default null,
+  p_error text default null,
+  p_started_at timestamptz default null,
+  p_completed_at timestamptz default null
+) returns millrace.change
+language plpgsql immutable
+as $$
+declare
+  v_change millrace.change;
+begin
+  v_change.entity_id := p_entity_id;
+  v_change.status := p_status;
+  v_change.job_id := p_job_id;
+  v_change.error := p_error;
+  v_change.retry_count := 0;
+  v_change.started_at := p_started_at;
+  v_change.completed_at := p_completed_at;
+  return v_change;
+end
+$$;
+
+-- Builds the work item of an outcome that the engine itself decides: a deadline has passed,
+-- children have ended, a person has answered.
+create function millrace.work_on(
+  p_attempt millrace.attempts, p_entity_id text, p_outcome text,
+  p_result jsonb default null, p_error jsonb default null, p_ord int default 1
+) returns millrace.work
+language plpgsql immutable
+as $$
+declare
+  v_work millrace.work;
+begin
+  v_work.ord := p_ord;
+  v_work.attempt_id := p_attempt.id;
+  v_work.outcome := p_outcome;
+  v_work.result := p_result;
+  v_work.error := p_error;
+  v_work.service := p_attempt.service;
+  v_work.job_id := p_attempt.job_id;
+  v_work.run_id := p_attempt.run_id;
+  v_work.stage_id := p_attempt.stage_id;
+  v_work.entity_id := p_entity_id;
+  v_work.was := p_attempt.state;
+  return v_work;
+end
+$$;
+
+-- Notes a pulse of attempts that tell no times, one row a stage. p_stage_ids: the stage of each
+-- attempt.
+create function millrace.note_pulses(p_outcome text, p_stage_ids int[]) returns void
+language plpgsql
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n)
+  select v_now, s.pipeline_id, s.id, p_outcome, i.n
+  from (
+    select u.id, count(*) as n
+    from unnest(p_stage_ids) u(id)
+    group by u.id) i
+  join millrace.stages s on s.id = i.id;
+end
+$$;
+
+-- Adds up one kind of usage, such as cost_usd, over attempts; null when none tells it. What is no
+-- number, or below zero, is none. Being strict, it costs nothing where no attempt used any.
+create function millrace.sum_usage(p_usages jsonb[], p_kind text) returns numeric
+language sql immutable strict
+as $$
+  select sum((u.value ->> p_kind)::numeric)
+  from unnest(p_usages) u(value)
+  where jsonb_typeof(u.value -> p_kind) = 'number'
+    and (u.value ->> p_kind)::numeric > 0
+$$;
+
+-- Projects changes of one stage onto the entities, where the pipeline has a projection.
+create function millrace.project(p_stage_id int, p_changes millrace.change[])
+returns void
+language plpgsql
+as $$
+begin
+  perform millrace.project_entities(s.pipeline_id, 'settle', s.name, p_changes, null, null)
+  from millrace.stages s
+  where s.id = p_stage_id;
+end
+$$;
+
+-- Shows a stage in one state on the entities of these runs, since the time given where it has one.
+create function millrace.show_stage(
+  p_stage_id int,
+  p_run_ids bigint[],
+  p_status text,
+  p_at timestamptz default null,
+  p_job_id text default null
+) returns void
+language plpgsql
+as $$
+begin
+  perform millrace.project(p_stage_id, array(
+    select millrace.change_of(r.entity_id, p_status, p_job_id,
+      p_started_at => case p_status when 'started' then p_at end,
+      p_completed_at => case p_status when 'skipped' then p_at end)
+    from millrace.runs r
+    where r.id = any (p_run_ids)));
+end
+$$;
+
+-- started → waiting for an external job, under the stage's deadline and poll interval.
+create function millrace.wait(p_stage_id int, p_items millrace.work[]) returns void
+language plpgsql
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_changes millrace.change[];
+begin
+  with waiting as (
+    update millrace.attempts a
+    set state = 'waiting', queue_at = null, service = i.service, job_id = i.job_id,
+      deadline_at = v_now + coalesce(s.deadline, interval '10 minutes'),
+      poll_at = v_now + s.poll_every
+    from unnest(p_items) i, millrace.stages s
+    where a.id = i.attempt_id and a.state = i.was and s.id = p_stage_id
+    returning i.entity_id, a.job_id, a.retry_count, a.started_at
+  )
+  select array_agg(row(w.entity_id, 'started', w.job_id, null, null, w.retry_count, w.started_at,
+    null, null)::millrace.change)
+  into v_changes
+  from waiting w;
+  perform millrace.project(p_stage_id, v_changes);
+  if exists (
+      select from millrace.stages s
+      where s.id = p_stage_id and s.poll_every is not null) then
+    perform millrace.hook_polled();
+  end if;
+  -- Its children may all have ended while it was still spawning: the tally makes somebody look.
+  insert into millrace.child_tallies (fan_out_id)
+  select f.id
+  from unnest(p_items) i
+  join millrace.fan_outs f on f.attempt_id = i.attempt_id
+  where i.service = 'children';
+end
+$$;
+
+-- started → queued without costing an attempt; the third release in a row fails an attempt, or a
+-- row that always outlives its worker would go round for ever. An item with an error was in work
+-- when its function reached a limit of CPU or memory. Nobody knows whose doing that was, so each of
+-- them runs alone from then on, which costs no attempt; one that reaches the limit alone fails with
+-- that error.
+create function millrace.release(p_stage_id int, p_items millrace.work[]) returns int[]
+language plpgsql
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_changes millrace.change[];
+  v_grouped bigint[];
+  v_tired millrace.work[];
+begin
+  with released as (
+    update millrace.attempts a
+    set state = 'queued', token = null, started_at = null, queue_at = v_now,
+      isolated = a.isolated or i.error is not null,
+      releases = a.releases + (i.error is null)::int
+    from unnest(p_items) i
+    where a.id = i.attempt_id
+      and a.state = i.was
+      and case when i.error is null then a.releases < 2 else not a.isolated end
+    returning i.entity_id, a.retry_count, a.run_id, a.concurrency_group
+  )
+  select array_agg(row(r.entity_id, 'queued', null, null, null, r.retry_count, null, null,
+      null)::millrace.change),
+    array_agg(r.run_id) filter (where r.concurrency_group is not null)
+  into v_changes, v_grouped
+  from released r;
+  if v_grouped is not null then
+    perform millrace.hook_queued(p_stage_id, v_grouped);
+  end if;
+  perform millrace.project(p_stage_id, v_changes);
+  v_tired := array(
+    select i from unnest(p_items) i
+    join millrace.attempts a on a.id = i.attempt_id
+    where a.state = 'started');
+  for v_i in 1 .. cardinality(v_tired) loop
+    v_tired[v_i].outcome := 'failed';
+    v_tired[v_i].error := coalesce(v_tired[v_i].error, '{"code": "released",
+        "message": "released by three workers in a row without a result"}');
+    v_tired[v_i].result := null;
+    v_tired[v_i].service := null;
+    v_tired[v_i].job_id := null;
+  end loop;
+  if cardinality(v_tired) > 0 then
+    perform millrace.fail(p_stage_id, v_tired);
+  end if;
+  return array[p_stage_id];
+end
+$$;
+
+-- queued | started | waiting → cancelled, for locked runs: all of their live attempts, or those of
+-- some stages; their tokens and jobs are void. Returns the changes, for the caller to project when
+-- it is done.
+create function millrace.cancel_attempts(p_run_ids bigint[], p_stage_ids int[])
+returns millrace.cancelled[]
+language plpgsql
+as $$
+declare
+  v_cancelled millrace.cancelled[];
+begin
+  perform from millrace.attempts a
+  where a.run_id = any (p_run_ids)
+    and (p_stage_ids is null or a.stage_id = any (p_stage_ids))
+    and a.state = 'queued'
+  order by a.id
+  for update;
+  with cancelled as (
+    update millrace.attempts a
+    set state = 'cancelled', finished_at = millrace.now(), queue_at = null, poll_at = null,
+      deadline_at = null, late_at = null,
+      error = '{"code": "cancelled", "message": "cancelled"}'
+    from millrace.runs r
+    where a.run_id = any (p_run_ids)
+      and r.id = a.run_id
+      and (p_stage_ids is null or a.stage_id = any (p_stage_ids))
+      and a.state in ('queued', 'started', 'waiting')
+    returning a.stage_id, row(r.entity_id, 'failed', a.job_id, null, 'cancelled', a.retry_count,
+      a.started_at, null, null)::millrace.change as change
+  )
+  select coalesce(array_agg(row(c.stage_id, c.change)::millrace.cancelled), '{}') into v_cancelled
+  from cancelled c;
+  perform millrace.note_pulses('cancelled', array(select c.stage_id from unnest(v_cancelled) c));
+  perform millrace.note_pulses('unstarted', array(
+    select c.stage_id from unnest(v_cancelled) c where (c.change).started_at is null));
+  perform millrace.hook_given_up(p_run_ids, p_stage_ids);
+  return v_cancelled;
+end
+$$;
+
+-- Projects cancelled attempts onto their entities.
+create function millrace.project_cancelled(p_cancelled millrace.cancelled[])
+returns void
+language plpgsql
+as $$
+declare
+  v_stage record;
+begin
+  for v_stage in
+    select c.stage_id, array_agg(c.change) as changes
+    from unnest(p_cancelled) c
+    group by c.stage_id
+    order by c.stage_id
+  loop
+    perform millrace.project(v_stage.stage_id, v_stage.changes);
+  end loop;
+end
+$$;

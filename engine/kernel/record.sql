@@ -1,0 +1,528 @@
+-- Recording a batch
+--
+-- Reports are judged one by one, under the locks; lock_uniform_batch() is the fast path beside
+-- check_fencing(), for nearly every batch is completed as a whole under one token. A judged batch
+-- goes through the transitions (complete.sql, fail.sql, attempts.sql), each group of one stage and
+-- outcome at once, in the caller's one transaction. One bad item never sinks the others: a batch
+-- that raises is halved until the guilty item stands alone. What the server says of itself
+-- (error_kind) ends the whole call.
+
+-- Locks, judges and records a parsed batch. uniform: it went the fast way, so that all of it was
+-- accepted. Whatever a user's trigger waits for may take two seconds, of the eight that the Data
+-- API gives a call.
+create function millrace.record_items(
+  p_items millrace.work[], out verdicts json, out ready int[], out uniform boolean
+)
+language plpgsql
+set lock_timeout = '2s'
+as $$
+declare
+  v_limit int;
+  v_done record;
+begin
+  uniform := false;
+  if cardinality(p_items) = 0 then
+    verdicts := '[]';
+    ready := '{}';
+    return;
+  end if;
+  v_limit := millrace.lock_uniform_batch(p_items);
+  if v_limit is not null then
+    v_done := millrace.apply_outcomes_guarded(p_items, v_limit);
+    ready := v_done.ready;
+    uniform := v_done.items is null and ready is not null;
+  end if;
+  if ready is null then
+    v_done := millrace.apply_outcomes_guarded(millrace.check_fencing(p_items,
+      millrace.lock_attempts(
+        array(select i.attempt_id from unnest(p_items) i where i.verdict is null))));
+    ready := v_done.ready;
+  end if;
+  verdicts := millrace.verdicts_of(coalesce(v_done.items, p_items));
+end
+$$;
+
+-- Locks the batch that nearly all are: everything completed under one token of one stage, with no
+-- function to apply and no run to end. Returns the stage's limit of a result's bytes, under which
+-- none of these can be too long; null where something is held by somebody or differs, for then the
+-- batch is to be locked and judged item by item. Whether the token still counts is left to
+-- complete(), whose statement finds out at no cost. At batches of 50 it saves a quarter of a
+-- transition's CPU time.
+create function millrace.lock_uniform_batch(p_items millrace.work[]) returns int
+language plpgsql volatile
+as $$
+declare
+  v_stage_id int := p_items[1].stage_id;
+  v_token uuid := p_items[1].token;
+  v_shown text := v_token::text;
+  v_batch record;
+begin
+  select s.pipeline_id, s.result_limit_bytes,
+    p.projection <> 'none' or millrace.writes_entities(p.id) as writes,
+    b.run_ids, b.entity_ids, b.size, b.alike
+  into v_batch
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  cross join lateral (
+    select array_agg(i.run_id) as run_ids, array_agg(i.entity_id) as entity_ids, count(*) as size,
+      bool_and(i.outcome = 'completed' and i.stage_id = s.id and i.token = v_token
+        and i.shown = v_shown and i.verdict is null and i.reason is null
+        -- Its text is longer than the jsonb value, of a list of numbers such as 1e-300 twenty
+        -- times; 32 times is more than any number of a function needs.
+        and pg_column_size(i.result) < s.result_limit_bytes / 32) as alike
+    from unnest(p_items) i
+  ) b
+  where s.id = v_stage_id and s.apply is null and not s.has_ends;
+  if v_batch.alike is not true then
+    return null;
+  end if;
+  if v_batch.writes and v_batch.size > cardinality(
+      millrace.lock_entities(v_batch.pipeline_id, v_batch.entity_ids, false)) then
+    return null;
+  end if;
+  if v_batch.size > (
+      select count(*)
+      from (
+        select from millrace.runs r
+        where r.id = any (v_batch.run_ids)
+        order by r.id
+        for no key update skip locked) r) then
+    return null;
+  end if;
+  return v_batch.result_limit_bytes;
+end
+$$;
+
+-- Judges each item under the locks and fills in what it concerns: the verdict is null to go on,
+-- else duplicate, stale, busy or rejected with the reason. Call it after the locks: it must read a
+-- snapshot taken under them. p_late names, by their place, the ends of jobs that an earlier
+-- submission bought.
+create function millrace.check_fencing(
+  p_items millrace.work[], p_locked bigint[], p_late int[] default '{}'
+) returns millrace.work[]
+language plpgsql volatile
+as $$
+declare
+  v_judged record;
+  v_attempt millrace.attempts;
+  v_item millrace.work;
+  v_items millrace.work[] := '{}';
+  v_twice bigint[] := array(
+    select i.attempt_id
+    from unnest(p_items) i where i.verdict is null
+    group by i.attempt_id
+    having count(*) > 1);
+begin
+  for v_judged in
+    select i as item, a as attempt, r.entity_id, l.too_large, l.elsewhere, v.verdict,
+      case when i.outcome = 'waiting' and s.kind = 'map' then 'the children are not all spawned: '
+          'send the last chunk, with p_last, first'
+        else format('attempt %s is listed twice in one call', i.attempt_id) end as why_rejected
+    from unnest(p_items) i
+    left join millrace.attempts a on a.id = i.attempt_id
+    left join millrace.runs r on r.id = a.run_id
+    left join millrace.stages s on s.id = a.stage_id
+    cross join lateral (
+      select case when i.outcome = 'completed' and octet_length(i.result::text)
+          > s.result_limit_bytes then format(
+            'the result has %s bytes, but the limit of stage %s is %s; '
+            'put it into Storage and return its location',
+            octet_length(i.result::text), s.name, s.result_limit_bytes) end as too_large,
+        i.claimed_stage <> s.name or i.claimed_trace <> r.trace_id::text as elsewhere
+      offset 0) l
+    cross join lateral (
+      select millrace.verdict_of(p_items, i, a, s.kind, l.elsewhere, i.attempt_id = any (v_twice),
+        a.id = any (p_locked), i.ord = any (p_late), l.too_large is not null) as verdict) v
+    order by i.ord
+  loop
+    v_item := v_judged.item;
+    v_attempt := v_judged.attempt;
+    v_item.outcome := case when v_judged.too_large is null then v_item.outcome else 'failed' end;
+    v_item.result := case when v_judged.too_large is null then v_item.result end;
+    v_item.error := case when v_judged.too_large is null then v_item.error
+      else jsonb_build_object(
+        'code', 'result_too_large', 'permanent', true, 'message', v_judged.too_large) end;
+    v_item.token := v_attempt.token;
+    v_item.run_id := v_attempt.run_id;
+    v_item.stage_id := v_attempt.stage_id;
+    v_item.was := v_attempt.state;
+    v_item.entity_id := v_judged.entity_id;
+    v_item.verdict := v_judged.verdict;
+    v_item.reason := case
+      when v_item.verdict = 'busy' then 'the entity is locked by another transaction'
+      when v_item.verdict = 'rejected' then coalesce(v_item.reason, v_judged.why_rejected)
+      when v_item.verdict is distinct from 'stale' then coalesce(v_item.reason, v_judged.too_large)
+      when v_item.ord = any (p_late) and v_judged.too_large is not null then v_judged.too_large
+      when v_judged.elsewhere then 'the job was submitted for another run'
+      else millrace.stale_reason(v_attempt.state, v_attempt.error) end;
+    v_items := v_items || v_item;
+  end loop;
+  return v_items;
+end
+$$;
+
+-- Judges one item of a batch by its attempt, under the locks; null to go on. p_elsewhere: its job
+-- was submitted for another run, or for a database that was since made anew. p_twice: others of the
+-- call may name its attempt too; of two jobs of one attempt that end in one call, the second is
+-- judged when the first is recorded. p_late: an earlier submission's job.
+--
+-- A worker's item must show the current token, and a map may wait only once it has spawned its last
+-- child. The end of a job finds its attempt waiting for this very job, or for a job of an earlier
+-- submission that comes late; one that is started or queued has not said yet. A stage that is
+-- completed needs no other result, whichever submission's it has; what a person completed is void
+-- for every job.
+create function millrace.verdict_of(
+  p_items millrace.work[], p_item millrace.work, p_attempt millrace.attempts, p_kind text,
+  p_elsewhere boolean, p_twice boolean, p_locked boolean, p_late boolean, p_too_large boolean
+) returns text
+language plpgsql volatile
+as $$
+declare
+  v_state text := p_attempt.state;
+  v_same_job boolean :=
+    p_attempt.service = p_item.service and p_attempt.job_id = p_item.job_id;
+  v_repeat text;
+begin
+  if p_twice and p_item.verdict is null then
+    v_repeat := (
+      select case when p_item.shown is null and bool_or(e.job_id <> p_item.job_id) then 'busy'
+        else 'rejected' end
+      from unnest(p_items) e
+      where e.attempt_id = p_item.attempt_id and e.verdict is null and e.ord < p_item.ord
+      having count(*) > 0);
+  end if;
+  return case
+    when p_item.verdict is not null then p_item.verdict
+    when v_repeat is not null then v_repeat
+    when p_attempt.id is null then 'stale'
+    when not p_locked then 'busy'
+    when p_item.shown is not null then case
+      when p_attempt.token::text is distinct from p_item.shown then 'stale'
+      when v_state = 'started' and p_item.outcome = 'waiting' and p_kind = 'map'
+        and not exists (
+          select from millrace.fan_outs f
+          where f.run_id = p_attempt.run_id
+            and f.stage_id = p_attempt.stage_id
+            and f.state = 'open'
+            and f.total is not null) then 'rejected'
+      when v_state = 'started' then null
+      when v_state = p_item.outcome then 'duplicate'
+      when p_item.outcome = 'waiting' and v_state = 'completed' then 'duplicate'
+      else 'stale' end
+    when p_elsewhere or p_late and p_too_large then 'stale'
+    when v_state in ('started', 'queued') then null
+    when v_state = 'waiting' and (p_late or v_same_job) then null
+    when v_state = 'completed' and p_item.outcome = 'completed'
+      and p_attempt.service is distinct from 'by_hand' then 'duplicate'
+    when v_state = p_item.outcome and v_same_job then 'duplicate'
+    else 'stale'
+  end;
+end
+$$;
+
+-- Says why a report changes nothing that comes when the attempt is in this state.
+create function millrace.stale_reason(p_state millrace.attempt_state, p_error jsonb)
+returns text
+language sql immutable
+as $$
+  select case
+    when p_state is null then 'there is no such attempt: its entity or its run was deleted'
+    when p_state = 'cancelled' then 'the attempt was cancelled'
+    when p_state = 'failed' and p_error ->> 'code' = 'lost_lease'
+      then 'the lease had expired and the attempt was given up'
+    when p_state = 'started'
+      then 'another worker has the attempt: the token is not the current one'
+    else format('the attempt is %s', p_state)
+  end
+$$;
+
+-- Builds the answer to each item of a recorded batch, in order.
+create function millrace.verdicts_of(p_items millrace.work[]) returns json
+language plpgsql immutable
+as $$
+begin
+  return (
+    select json_agg(v)
+    from (
+      select i.attempt_id as attempt, i.reason,
+        coalesce(i.verdict, case when i.reason is null then 'accepted' else 'rejected' end)
+          as verdict
+      from unnest(p_items) i
+      order by i.ord) v);
+end
+$$;
+
+-- Records a judged batch, each group of one stage and outcome by its transition. Returns the items,
+-- with late ones marked, and the stages that have work now. p_uniform_limit is what
+-- lock_uniform_batch() has returned for a batch that goes the fast way; then no items come back.
+-- Failures come last: one may end a run and so cancel what other items of the batch are about,
+-- which is then too late for them.
+create function millrace.apply_outcomes(
+  p_items millrace.work[], p_uniform_limit int default null,
+  out items millrace.work[], out ready int[]
+)
+language plpgsql
+as $$
+declare
+  v_group record;
+  v_left record;
+begin
+  if p_uniform_limit is not null then
+    ready := millrace.complete(p_items[1].stage_id, p_items, p_uniform_limit);
+    return;
+  end if;
+  items := p_items;
+  ready := '{}';
+  for v_group in
+    select i.stage_id, i.outcome, array_agg(i order by i.ord) as items,
+      row_number() over (order by i.outcome = 'failed', i.stage_id, i.outcome) as place
+    from unnest(p_items) i
+    where i.verdict is null
+    group by i.stage_id, i.outcome
+    order by 4
+  loop
+    if v_group.place > 1 then
+      v_left := millrace.without_late(items, v_group.items);
+      items := v_left.all_items;
+      v_group.items := v_left.in_time;
+    end if;
+    -- What apply writes counts: it may have started a stage over, or deleted the entity.
+    if v_group.outcome = 'completed' and cardinality(v_group.items) > 0
+      and millrace.apply_results(v_group.stage_id, v_group.items) then
+      v_left := millrace.without_late(items, v_group.items);
+      items := v_left.all_items;
+      v_group.items := v_left.in_time;
+    end if;
+    continue when cardinality(v_group.items) = 0;
+    case v_group.outcome
+      when 'completed' then
+        ready := ready || millrace.hook_complete(v_group.stage_id, v_group.items);
+      when 'failed' then ready := ready || millrace.fail(v_group.stage_id, v_group.items);
+      when 'released' then ready := ready || millrace.release(v_group.stage_id, v_group.items);
+      when 'waiting' then perform millrace.wait(v_group.stage_id, v_group.items);
+    end case;
+  end loop;
+end
+$$;
+
+-- Calls the user's own function for the stage with a jsonb list of {attempt, run, entity_id,
+-- result}; false when it has none. In the same transaction: rows that it writes commit with the
+-- completion.
+create function millrace.apply_results(p_stage_id int, p_items millrace.work[])
+returns boolean
+language plpgsql
+as $$
+declare
+  v_apply text := (select s.apply from millrace.stages s where s.id = p_stage_id);
+begin
+  if v_apply is null then
+    return false;
+  end if;
+  if to_regprocedure(v_apply || '(jsonb)') is null then
+    raise exception 'the stage''s apply function %(jsonb) does not exist', v_apply
+      using errcode = 'MR004', hint = 'Create it again, or define the pipeline without it; '
+        'then replay the dead letters.';
+  end if;
+  execute format('select %s($1)', to_regprocedure(v_apply || '(jsonb)')::regproc)
+  using (
+    select jsonb_agg(jsonb_build_object('attempt', i.attempt_id, 'run', i.run_id,
+      'entity_id', i.entity_id, 'result', i.result) order by i.ord)
+    from unnest(p_items) i);
+  return true;
+end
+$$;
+
+-- Finds the attempts of unrecorded items whose state is no longer as it was judged.
+create function millrace.late_attempts(p_items millrace.work[]) returns bigint[]
+language plpgsql volatile
+as $$
+begin
+  return array(
+    select i.attempt_id
+    from unnest(p_items) i
+    left join millrace.attempts a on a.id = i.attempt_id
+    where i.verdict is null and a.state is distinct from i.was);
+end
+$$;
+
+-- Marks the items of a group as stale that an earlier group of the same batch cancelled, and
+-- returns the rest of the group.
+create function millrace.without_late(
+  p_all millrace.work[], p_group millrace.work[],
+  out all_items millrace.work[], out in_time millrace.work[]
+)
+language plpgsql
+as $$
+declare
+  v_late bigint[] := millrace.late_attempts(p_group);
+begin
+  all_items := p_all;
+  in_time := p_group;
+  if cardinality(v_late) = 0 then
+    return;
+  end if;
+  for v_i in 1 .. cardinality(all_items) loop
+    if all_items[v_i].attempt_id = any (v_late) then
+      all_items[v_i].verdict := 'stale';
+      all_items[v_i].reason := 'the attempt was cancelled by what else the same call did';
+    end if;
+  end loop;
+  in_time := array(select i from unnest(p_group) i where i.attempt_id <> all (v_late));
+end
+$$;
+
+-- Does what apply_outcomes() does, but an item that makes Postgres raise fails alone with the SQL
+-- error, or is busy where that says to try again; the items then come back. Where a user's own
+-- trigger refuses every write to its entity, the failure counts all the same and is not shown. Of a
+-- uniform batch that raises anything, MR000 of complete() included, neither items nor stages come
+-- back and nothing is recorded, since its items have yet to be fenced one by one. p_until bounds
+-- the time for what the database refuses for now.
+create function millrace.apply_outcomes_guarded(
+  p_items millrace.work[], p_uniform_limit int default null,
+  p_until timestamptz default millrace.now() + interval '2 seconds',
+  out items millrace.work[], out ready int[]
+)
+language plpgsql
+as $$
+declare
+  v_single constant boolean := cardinality(p_items) = 1;
+  v_done record;
+  v_context text;
+  v_kind text;
+  v_why text;
+begin
+  -- A single item: as reported, then as failed, then as failed and not shown.
+  for v_try in 1 .. case when v_single then 3 else 1 end loop
+    begin
+      if v_try = 3 then
+        perform set_config('millrace.projection_off', 'on', true);
+      end if;
+      v_done := millrace.apply_outcomes(p_items, p_uniform_limit);
+      if v_try = 3 then
+        perform set_config('millrace.projection_off', '', true);
+      end if;
+      items := v_done.items;
+      ready := v_done.ready;
+      return;
+    exception when query_canceled or assert_failure or others then
+      get stacked diagnostics v_context = pg_exception_context;
+      v_kind := millrace.error_kind(sqlstate, v_context);
+      v_why := sqlerrm;
+      if v_kind = 'fatal' then
+        raise;
+      elsif p_uniform_limit is not null then
+        return;
+      end if;
+      exit when v_kind = 'transient' or not v_single;
+      if v_try = 1 then
+        p_items[1].outcome := 'failed';
+        p_items[1].error := jsonb_build_object('code', 'sql_' || sqlstate,
+          'message', 'the database refused to record this (sql_' || sqlstate || ')',
+          'detail', v_why, 'permanent', left(sqlstate, 2) in ('22', '23'));
+        p_items[1].reason := v_why;
+      elsif v_try = 2 then
+        perform millrace.report('error', 'projection_failed',
+          'An entity refuses the projection: ' || v_why,
+          jsonb_build_object('entity_id', p_items[1].entity_id));
+      end if;
+    end;
+  end loop;
+  if v_single then
+    items := millrace.put_off(p_items, v_why);
+    ready := '{}';
+  else
+    v_done := millrace.apply_outcomes_in_halves(p_items, p_until, v_kind = 'transient');
+    items := v_done.items;
+    ready := v_done.ready;
+  end if;
+end
+$$;
+
+-- Records a part of a batch that raised as two parts, with little patience for locks. In no order
+-- where the database says to try again: the time that is spent on those that it refuses is bounded,
+-- and what is left when it is over differs from call to call. One part is always tried, so each
+-- call may get on.
+create function millrace.apply_outcomes_in_halves(
+  p_items millrace.work[], p_until timestamptz, p_transient boolean,
+  out items millrace.work[], out ready int[]
+)
+language plpgsql
+set lock_timeout = '200ms'
+as $$
+declare
+  v_half int := cardinality(p_items) / 2;
+  v_left record;
+  v_right record;
+  v_rest millrace.work[];
+begin
+  if p_transient then
+    p_items := array(select i from unnest(p_items) i order by random());
+  end if;
+  v_left := millrace.apply_outcomes_guarded(p_items[:v_half], p_until => p_until);
+  v_rest := p_items[v_half + 1:];
+  v_rest := (millrace.without_late(v_rest, v_rest)).all_items;
+  if p_transient and millrace.now() >= p_until then
+    items := v_left.items
+      || millrace.put_off(v_rest, 'others of the same call took too long');
+    ready := v_left.ready;
+    return;
+  end if;
+  v_right := millrace.apply_outcomes_guarded(v_rest, p_until => p_until);
+  items := v_left.items || v_right.items;
+  ready := v_left.ready || v_right.ready;
+end
+$$;
+
+-- Marks items as busy that the database could not record now, and reports the first. Nothing of
+-- such an item was recorded: a worker sends it again shortly, a callback is asked for once more,
+-- and the sweep comes by again.
+create function millrace.put_off(p_items millrace.work[], p_why text)
+returns millrace.work[]
+language plpgsql
+as $$
+declare
+  v_first millrace.work;
+  v_stage record;
+begin
+  for v_i in 1 .. cardinality(p_items) loop
+    continue when p_items[v_i].verdict is not null;
+    if v_first.attempt_id is null then
+      v_first := p_items[v_i];
+    end if;
+    p_items[v_i].verdict := 'busy';
+    p_items[v_i].reason := p_why;
+  end loop;
+  if v_first.attempt_id is not null then
+    select s.name, p.name as pipeline into v_stage
+    from millrace.stages s
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where s.id = v_first.stage_id;
+    perform millrace.report_passed_over(
+      v_stage.pipeline, v_stage.name, v_first.entity_id, p_why);
+  end if;
+  return p_items;
+end
+$$;
+
+-- Reports a row that was left for later since the database said to try again: once an hour for each
+-- stage, since the next sweep may well find the same.
+create function millrace.report_passed_over(
+  p_pipeline text, p_stage text, p_entity_id text, p_why text
+) returns void
+language plpgsql
+as $$
+begin
+  if not exists (
+      select from millrace.log l
+      where l.code = 'row_passed_over'
+        and l.at > millrace.now() - interval '1 hour'
+        and l.detail ->> 'pipeline' = p_pipeline
+        and l.detail ->> 'stage' is not distinct from p_stage) then
+    insert into millrace.log (level, code, message, detail)
+    values ('warning', 'row_passed_over',
+      format('Row %s of pipeline %s is passed over, and perhaps others: %s',
+        p_entity_id, p_pipeline, p_why),
+      jsonb_build_object('pipeline', p_pipeline, 'stage', p_stage, 'entity_id', p_entity_id));
+  end if;
+end
+$$;

@@ -1,0 +1,282 @@
+-- Runs: how they are made, ended and deleted
+
+-- Returns the stage at which a pipeline starts unless another is named.
+create function millrace.first_stage(p_pipeline_id int) returns int
+language plpgsql stable
+as $$
+begin
+  return (
+    select vs.stage_id
+    from millrace.pipelines p
+    join millrace.version_stages vs
+      on vs.version_id = p.current_version_id and vs.needs = '{}' and vs.after = '[]'
+    where p.id = p_pipeline_id
+    order by vs.on_demand, vs.position
+    limit 1);
+end
+$$;
+
+-- Makes new runs of a pipeline's current version for entities that the caller holds and that have
+-- no live run, each with what its row's columns say of it. p_done_before: a row without any run has
+-- been through the stages before that one all the same. Returns the runs, and the keys of their
+-- rows at the stage that is to begin.
+create function millrace.new_runs(
+  p_pipeline millrace.pipelines, p_entity_ids text[], p_stage text, p_done_before int,
+  p_priority int, out ids bigint[], out keys text[]
+)
+language plpgsql
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_values millrace.row_values := millrace.values_of_entities(
+    p_pipeline.id, p_entity_ids, true, p_stage);
+  v_brought record;
+  v_metadata bigint[];
+  v_given text[];
+begin
+  if v_values.metadata is not null or p_pipeline.has_given then
+    v_brought := millrace.hook_before_runs(p_pipeline, p_entity_ids, v_values);
+    v_metadata := v_brought.metadata_ids;
+    v_given := v_brought.given;
+  end if;
+  if v_values.traces is null then
+    -- Sorted, or each would go to another page of the index.
+    v_values.traces := array(select gen_random_uuid() from unnest(p_entity_ids) order by 1);
+  end if;
+  with added as (
+    insert into millrace.runs (pipeline_id, version_id, entity_id, trace_id, metadata_id, given,
+      priority, quota_of, quota_key, created_at)
+    select p_pipeline.id, p_pipeline.current_version_id, e.id,
+      coalesce(e.trace_id, gen_random_uuid()), e.metadata_id, e.given::int[], p_priority,
+      case when p_pipeline.quota is not null then p_pipeline.id end,
+      case when p_pipeline.quota is not null then coalesce(e.payer, '') end, v_now
+    from unnest(p_entity_ids, v_values.traces, v_metadata, v_given, v_values.payers)
+      e(id, trace_id, metadata_id, given, payer)
+    returning id
+  )
+  select coalesce(array_agg(a.id), '{}') into ids from added a;
+  if p_pipeline.is_child or p_pipeline.sla is not null or p_done_before is not null then
+    perform millrace.hook_runs_made(p_pipeline, ids, p_done_before);
+  end if;
+  keys := v_values.keys;
+end
+$$;
+
+-- Copies the results of these stages from the previous run of each entity into its new run, as
+-- finished attempts. A stage that was skipped because nobody asked for it, or because the run
+-- ended, may be otherwise in this run, and is not copied.
+create function millrace.copy_earlier_results(p_run_ids bigint[], p_keep int[])
+returns void
+language plpgsql
+as $$
+declare
+  v_copied int[];
+begin
+  if cardinality(p_keep) = 0 or cardinality(p_run_ids) = 0 then
+    return;
+  end if;
+  with copied as (
+    insert into millrace.attempts (run_id, stage_id, number, parent_id, state, error, retry_count,
+      created_at, started_at, finished_at, output, input_hash)
+    select r.id, d.stage_id, 1, d.id, d.state, d.error, d.retry_count,
+      d.created_at, d.started_at, d.finished_at, d.output, d.input_hash
+    from millrace.runs r
+    cross join lateral (
+      select o.id
+      from millrace.runs o
+      where o.entity_id = r.entity_id
+        and o.pipeline_id = r.pipeline_id
+        and o.id < r.id
+      order by o.id desc
+      limit 1) o
+    join millrace.done_attempts d
+      on d.run_id = o.id
+      and d.stage_id = any (p_keep)
+      and (d.error ?| array['on_demand', 'ended']) is not true
+    where r.id = any (p_run_ids)
+    order by r.id, d.id
+    returning stage_id
+  )
+  select array_agg(c.stage_id) into v_copied from copied c;
+  perform millrace.note_pulses('copied', v_copied);
+end
+$$;
+
+-- Tells whether the run's entity has no later run.
+create function millrace.is_latest_run(p_run_id bigint) returns boolean
+language plpgsql volatile
+as $$
+begin
+  return not exists (
+    select
+    from millrace.runs r
+    join millrace.runs o
+      on o.entity_id = r.entity_id and o.pipeline_id = r.pipeline_id and o.id > r.id
+    where r.id = p_run_id);
+end
+$$;
+
+-- Picks the runs that are running.
+create function millrace.running_of(p_run_ids bigint[]) returns bigint[]
+language plpgsql volatile
+as $$
+begin
+  return array(
+    select r.id
+    from millrace.runs r
+    where r.id = any (p_run_ids)
+      and (r.status = 'running') is true
+    order by r.id);
+end
+$$;
+
+-- Picks the runs that are running and have no attempt of the stage that counts. A user's trigger on
+-- what was shown last may have ended a run, deleted it, or begun the stage by itself. Where the run
+-- has ended, nothing but this shows its stage as cancelled, since the stage has no attempt.
+create function millrace.runs_to_begin(p_stage_id int, p_run_ids bigint[])
+returns bigint[]
+language plpgsql
+as $$
+declare
+  v_unbegun record;
+begin
+  select array_agg(r.id order by r.id) filter (where r.status = 'running') as runs,
+    array_agg(millrace.change_of(r.entity_id, 'failed', p_error => 'cancelled'))
+      filter (where r.status <> 'running' and millrace.is_latest_run(r.id)) as over
+  into v_unbegun
+  from millrace.runs r
+  where r.id = any (p_run_ids)
+    and (
+      select a.id
+      from millrace.attempts a
+      where a.run_id = r.id
+        and a.stage_id = p_stage_id
+        and not a.superseded
+      limit 1) is null;
+  perform millrace.project(p_stage_id, v_unbegun.over);
+  return coalesce(v_unbegun.runs, '{}');
+end
+$$;
+
+-- Completes the runs whose last sink this stage was. Only the end of a sink can end a run; with one
+-- sink nothing else needs a look.
+create function millrace.finish_runs(p_stage_id int, p_run_ids bigint[]) returns void
+language plpgsql
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  with ended as (
+    update millrace.runs r
+    set status = 'completed', finished_at = v_now
+    from millrace.version_stages vs
+    where r.id = any (p_run_ids)
+      -- "is true" keeps the planner from walking the index of live runs.
+      and (r.status = 'running') is true
+      and vs.version_id = r.version_id
+      and vs.stage_id = p_stage_id
+      and vs.is_sink
+      and not exists (
+        select from millrace.version_stages o
+        where o.version_id = r.version_id
+          and o.is_sink
+          and o.stage_id <> p_stage_id
+          and not exists (
+            select from millrace.attempts a
+            where a.run_id = r.id
+              and a.stage_id = o.stage_id
+              and a.state in ('completed', 'skipped')
+              and not a.superseded))
+    returning r.id, r.fan_out_id, r.pipeline_id, coalesce(r.since, r.created_at) as since
+  ), pulse as (
+    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms)
+    -- What a bypass has left out is still to come: such a run tells no time from end to end.
+    select v_now, e.pipeline_id, 0, 'completed', count(*),
+      array_agg(date_part('epoch', v_now - e.since) * 1000)
+        filter (where not exists (select from millrace.bypassed b where b.run_id = e.id))
+    from ended e
+    group by e.pipeline_id
+  )
+  insert into millrace.child_tallies (fan_out_id, completed)
+  select e.fan_out_id, count(*)
+  from ended e
+  where e.fan_out_id is not null
+  group by e.fan_out_id;
+end
+$$;
+
+-- running → failed | cancelled for locked runs; a child's end is tallied for its parent. A run that
+-- fails keeps the stage that ended it and the code of the error, by which dead letters are read.
+create function millrace.end_runs(
+  p_run_ids bigint[], p_status millrace.run_status, p_failed_stage_id int default null
+) returns void
+language plpgsql
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  with ended as (
+    update millrace.runs r
+    set status = p_status, finished_at = v_now, failed_stage_id = p_failed_stage_id,
+      error_code = (
+        select left(coalesce(a.error ->> 'code', 'unknown'), 200)
+        from millrace.attempts a
+        where a.run_id = r.id
+          and a.stage_id = p_failed_stage_id
+        order by a.number desc
+        limit 1)
+    where r.id = any (p_run_ids)
+    returning r.fan_out_id, r.pipeline_id
+  ), pulse as (
+    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n)
+    select v_now, e.pipeline_id, 0, p_status::text, count(*)
+    from ended e
+    group by e.pipeline_id
+  )
+  insert into millrace.child_tallies (fan_out_id, failed, cancelled)
+  select e.fan_out_id, count(*) filter (where p_status = 'failed'),
+    count(*) filter (where p_status = 'cancelled')
+  from ended e
+  where e.fan_out_id is not null
+  group by e.fan_out_id;
+end
+$$;
+
+-- Deletes locked runs with everything that hangs on them.
+create function millrace.delete_runs(p_run_ids bigint[]) returns void
+language plpgsql
+as $$
+declare
+  v_finished int[];
+begin
+  perform millrace.hook_before_deletion(p_run_ids);
+  with gone as (
+    delete from millrace.attempts a
+    where a.run_id = any (p_run_ids)
+    returning a.stage_id, a.state
+  )
+  select array_agg(g.stage_id) into v_finished
+  from gone g
+  where g.state in ('completed', 'failed', 'cancelled', 'skipped');
+  perform millrace.note_pulses('removed', v_finished);
+  perform millrace.hook_deleted(p_run_ids);
+  delete from millrace.runs r where r.id = any (p_run_ids);
+end
+$$;
+
+-- Shows the latest runs of held entities, where the pipeline has one status column.
+create function millrace.show_status(p_pipeline_id int, p_entity_ids text[])
+returns void
+language plpgsql
+as $$
+begin
+  if cardinality(p_entity_ids) > 0 and (
+      select p.projection = 'status'
+      from millrace.pipelines p
+      where p.id = p_pipeline_id) then
+    perform millrace.project_entities(p_pipeline_id, 'settle', null, array(
+      select millrace.change_of(i, 'queued')
+      from unnest(p_entity_ids) i), null, null);
+  end if;
+end
+$$;

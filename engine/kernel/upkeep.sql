@@ -1,0 +1,161 @@
+-- Upkeep: the log, the settings, the release
+--
+-- The engine raises SQLSTATEs of its own, so that a caller can tell its errors apart.
+--   MR001  a definition that is not valid          MR004  a call that the state does not allow
+--   MR002  a call with a bad argument              MR005  a status by hand that is not allowed
+--   MR003  something named that does not exist     MR006  a worker's call out of sequence
+--
+-- A setting is read from Vault under the name `millrace_<name>` first, then from millrace.settings.
+-- Secrets belong into Vault:
+--   select vault.create_secret('https://REF.supabase.co', 'millrace_project_url');
+--   select vault.create_secret('…', 'millrace_wake_secret');
+--
+-- A level is one state of the engine: its tables and its functions. A contract is what the engine
+-- and the runtime say to each other: the functions of the Data API, their arguments and answers,
+-- and what a wake-up holds. Its number rises only where an older side would misunderstand a newer
+-- one. An engine speaks its own contract and the one before, so that the database is upgraded first
+-- and the functions are deployed after it, with nothing to wait for in between.
+
+-- Writes a line into millrace.log, at most one a minute for each code. Never an upsert: a user's
+-- transaction would wait for another's row.
+create function millrace.report(
+  p_level text, p_code text, p_message text, p_detail jsonb default '{}'
+) returns void
+language plpgsql
+as $$
+begin
+  if not exists (
+      select
+      from millrace.log
+      where code = p_code
+        and at > millrace.now() - interval '1 minute') then
+    insert into millrace.log (level, code, message, detail)
+    values (p_level, p_code, p_message, p_detail);
+  end if;
+end
+$$;
+
+-- Sorts an error by its meaning for the row that it came from. fatal: the whole call ends;
+-- transient: the row is tried again; lasting: the row fails. What the server says of itself (it
+-- cancels the call, shuts down, has no room left) is fatal, for a timeout strikes once and would
+-- not strike again. Code that raises the same by hand speaks for its row alone: p_context, the
+-- PG_EXCEPTION_CONTEXT, tells who raised it.
+create function millrace.error_kind(p_sqlstate text, p_context text default null)
+returns text
+language sql immutable
+as $$
+  select case
+    when left(p_sqlstate, 2) in ('53', '57') and coalesce(p_context, '') !~ '^[^\n]* RAISE(\n|$)'
+      then 'fatal'
+    when left(p_sqlstate, 2) in ('40', '53', '57') or p_sqlstate in ('55P03', '55006')
+      then 'transient'
+    else 'lasting'
+  end
+$$;
+
+-- Reports an error that its caller outlives. Returns false for a fatal one, which the caller then
+-- raises again.
+create function millrace.report_caught(
+  p_sqlstate text, p_context text, p_code text, p_message text, p_detail jsonb default '{}'
+) returns boolean
+language plpgsql
+as $$
+begin
+  if millrace.error_kind(p_sqlstate, p_context) = 'fatal' then
+    return false;
+  end if;
+  perform millrace.report('error', p_code, p_message, p_detail);
+  return true;
+end
+$$;
+
+-- Reads a setting: Vault's millrace_<name>, else millrace.settings, else null.
+create function millrace.setting(p_name text) returns text
+language plpgsql stable
+as $$
+declare
+  v_value text;
+begin
+  if to_regclass('vault.decrypted_secrets') is not null then
+    -- Dynamic, because a plain Postgres has no Vault to plan against.
+    execute 'select decrypted_secret from vault.decrypted_secrets where name = $1'
+      into v_value using 'millrace_' || p_name;
+  end if;
+  return coalesce(v_value, (
+    select s.value from millrace.settings s where s.name = p_name));
+end
+$$;
+
+-- Reads batch_bytes, the most bytes of rows and results that a worker is handed, where the caller
+-- has not read the setting already. Where it was deleted its default counts: without a bound no
+-- batch would be built.
+create function millrace.batch_bytes(p_setting text default null) returns bigint
+language plpgsql stable
+as $$
+begin
+  if p_setting is null then
+    p_setting := (select s.value from millrace.settings s where s.name = 'batch_bytes');
+  end if;
+  return coalesce(p_setting::bigint, 12582912);
+end
+$$;
+
+-- Lists the contracts that the engine speaks, the newest first: its own, and the one before.
+create function millrace.contracts() returns text[]
+language plpgsql stable
+as $$
+begin
+  return array['2', '1'];
+end
+$$;
+
+-- Tells which Millrace this database has: its level, its release, which the build writes here, and
+-- the contracts that it speaks, the newest first.
+create function millrace.engine(out level int, out release text, out contracts int[])
+language plpgsql stable
+as $$
+begin
+  level := 0;
+  release := '0.0.0';
+  contracts := millrace.contracts();
+end
+$$;
+
+-- Answers a call of a runtime that speaks another contract: HTTP 426 and why; null where the call
+-- may go on. Every function that the runtime calls asks it first, so it costs microseconds. It does
+-- not raise, or its line in the log would go with the call. A call without the header comes from no
+-- runtime.
+create function millrace.refuse_contract() returns jsonb
+language plpgsql volatile
+as $$
+declare
+  -- A fifth of what parsing the headers costs. In a value, PostgREST would escape these quotes.
+  v_contract text := split_part(
+    split_part(current_setting('request.headers', true), '"x-millrace-contract":"', 2), '"', 1);
+  v_message text;
+  v_remedy text;
+begin
+  if coalesce(v_contract, '') = '' or v_contract = any (millrace.contracts()) then
+    return null;
+  end if;
+  select
+    format('these functions speak contract %s, and the engine %s (level %s, release %s)',
+      left(v_contract, 20), array_to_string(e.contracts, ' and '), e.level, e.release),
+    case
+      when v_contract ~ '^[0-9]{1,9}$' and v_contract::int > e.contracts[1]
+        then 'Upgrade the database to the release of these functions: apply its migrations '
+          '(supabase db push).'
+      else format('Deploy the functions of release %s (supabase functions deploy).', e.release)
+    end
+  into v_message, v_remedy
+  from millrace.engine() e;
+  -- PostgREST opens no transaction that writes for a function that only reads.
+  if current_setting('transaction_read_only') = 'off' then
+    perform millrace.report('error', 'contract_refused', v_message || ': ' || v_remedy,
+      jsonb_build_object('contract', left(v_contract, 20)));
+  end if;
+  perform set_config('response.status', '426', true);
+  return jsonb_build_object(
+    'code', 'PT426', 'message', v_message, 'hint', v_remedy, 'details', null);
+end
+$$;

@@ -1,0 +1,602 @@
+-- The calls of a worker, as PostgREST serves them
+--
+-- A worker signs on with its first claim, then says complete again and again (each call records
+-- results and claims the next batch, in one commit), renews on a timer, and leaves. Its calls carry
+-- a sequence number, so that a call repeated after a lost answer gets the same batch again. Only
+-- service_role may call them, and each returns one JSON value.
+--
+-- The plan in the headers of public functions holds for all that these call: every look-up goes by
+-- an index, row by row, and plans are made once a connection, and never compiled (what must scan a
+-- small table looks dear enough for that). Left to itself the planner reads a queue's tables by
+-- statistics that are minutes old, and now and then walks a whole index where it wants fifty rows.
+-- An index-only scan is such a walk: while a table is small, it looks cheaper than a look-up by the
+-- right key. The build writes the settings for each plan, by_key or by_index.
+
+-- Claims up to p_limit attempts for a worker. The first call signs the worker on.
+create function public.millrace_claim(
+  p_pipeline text, p_stage text, p_worker uuid, p_host uuid, p_seq int, p_limit int
+) returns json
+language plpgsql security definer
+set millrace.plan = by_key
+as $$
+declare
+  v_stage millrace.stages;
+  v_worker millrace.workers;
+begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
+  v_stage := millrace.stage_named(p_pipeline, p_stage);
+  if p_worker is null or p_host is null or p_seq is null
+    or p_limit is null or p_limit not between 0 and 1000 then
+    raise exception 'p_worker, p_host and p_seq must be given and p_limit be from 0 to 1000; '
+      'p_limit is %', coalesce(p_limit::text, 'null')
+      using errcode = 'MR002', hint = 'Send a uuid for the worker and one for its process, '
+        'a sequence number from 1, and the number of attempts to claim.';
+  end if;
+  select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
+  if not found then
+    -- Signing on takes turns, so that two workers never both become the last one that the maximum
+    -- allows.
+    perform pg_advisory_xact_lock(hashtext('millrace.sign_on'), v_stage.id);
+    -- The first try of this very call may have signed the worker on while this one waited.
+    select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
+  end if;
+  if v_worker.id is null then
+    -- Its arrival answers every wake-up so far, also when it is sent home.
+    delete from millrace.wake_ups r
+    where r.id in (
+      select u.id from millrace.wake_ups u
+      where u.stage_id = v_stage.id for update skip locked);
+    if millrace.live_workers(v_stage.id) >= v_stage.max_workers then
+      return millrace.claim_answer(millrace.call_of(null, v_stage.id), 'refused',
+        format('%s workers are live, which is the stage''s maximum', v_stage.max_workers),
+        '[]', '{}', null);
+    end if;
+    insert into millrace.workers (id, stage_id, host, last_seq, signed_on_at, heartbeat_at)
+    values (p_worker, v_stage.id, p_host, p_seq - 1, millrace.now(), millrace.now())
+    returning * into v_worker;
+  end if;
+  if v_worker.stage_id <> v_stage.id then
+    raise exception 'worker % signed on for another stage', p_worker
+      using errcode = 'MR006', hint = 'Use a new worker id for each stage and each drain.';
+  end if;
+  return millrace.answer_in_sequence(
+    millrace.call_of(v_worker, v_stage.id), p_seq, p_limit, null, '{}');
+end
+$$;
+
+-- Records the outcomes of a worker's attempts (each with its token) and claims the next p_limit in
+-- the same transaction. With p_goodbye it signs the worker off if there is nothing to claim.
+create function public.millrace_complete(
+  p_worker uuid, p_seq int, p_items json, p_limit int, p_goodbye boolean default false
+) returns json
+language plpgsql security definer
+set millrace.plan = by_key
+as $$
+declare
+  v_worker millrace.workers;
+  v_call millrace.call;
+  v_stage millrace.stages;
+  v_items millrace.work[];
+  v_done record;
+  v_dropped boolean;
+begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
+  if p_limit is null or p_limit not between 0 and 1000 then
+    raise exception 'p_limit is %, but must be from 0 to 1000', coalesce(p_limit::text, 'null')
+      using errcode = 'MR002',
+        hint = 'Send the number of attempts to claim next, 0 for none.';
+  end if;
+  select w.* into v_worker from millrace.workers w
+  where w.id = p_worker for update;
+  if not found then
+    raise exception 'there is no worker %', coalesce(p_worker::text, 'null')
+      using errcode = 'MR006', hint = 'Call millrace_claim first; it signs the worker on.';
+  end if;
+  v_items := millrace.parse_items(p_items, 'attempt');
+  v_done := millrace.record_items(v_items);
+  v_worker.held := case
+    when v_done.uniform then greatest(0, v_worker.held - cardinality(v_items))
+    else cardinality(millrace.held_by(p_worker))
+  end;
+  v_call := millrace.call_of(v_worker, v_worker.stage_id);
+  v_stage := v_call.stage;
+  if v_stage.kind in ('agent', 'map') then
+    perform millrace.hook_reported(v_stage, v_done.verdicts);
+  end if;
+  v_dropped := millrace.drop_claims(p_worker,
+    case when v_done.uniform then v_items[1].token end, cardinality(v_items));
+  return millrace.answer_in_sequence(
+    v_call, p_seq, p_limit, v_done.verdicts, v_done.ready, coalesce(p_goodbye, false));
+end
+$$;
+
+-- Claims for the next call of a worker, or repeats the answer to its last, since it may not have
+-- heard the first: with the same batch, and rather a wake-up too many. The next number is a new
+-- call, the last one a repeat; anything else is an error.
+create function millrace.answer_in_sequence(
+  p_call millrace.call, p_seq int, p_limit int, p_verdicts json, p_ready int[],
+  p_goodbye boolean default false
+) returns json
+language plpgsql
+as $$
+declare
+  v_worker millrace.workers := p_call.worker;
+  v_stage millrace.stages := p_call.stage;
+  v_held record;
+begin
+  if p_seq is not distinct from v_worker.last_seq + 1 then
+    return millrace.claim_next(p_call, p_seq, p_limit, p_verdicts, p_ready, p_goodbye);
+  elsif p_seq is distinct from v_worker.last_seq then
+    raise exception 'p_seq is %, but the last call of this worker was %',
+      coalesce(p_seq::text, 'null'), v_worker.last_seq
+      using errcode = 'MR006', hint = 'Count the claim and complete calls of a worker from 1 and '
+        'repeat a number only to repeat a call.';
+  end if;
+  v_held := millrace.held_batch(v_stage, v_worker.last_token,
+    (select c.attempt_ids from millrace.claims c where c.token = v_worker.last_token),
+    millrace.batch_bytes(p_call.batch_bytes));
+  update millrace.workers w set heartbeat_at = millrace.now() where w.id = v_worker.id;
+  return millrace.claim_answer(p_call, case when v_held.kept = 0 then 'empty' else 'working' end,
+    'repeated answer', v_held.batch, millrace.followers_with_work(v_stage.id), p_verdicts);
+end
+$$;
+
+-- Does the claiming half of millrace_claim and millrace_complete: claims for a signed-on worker,
+-- shows that on the entities, remembers the claim for a repeat, and sees to scaling out. p_goodbye:
+-- the worker leaves if there is nothing for it. One that has left stays so; when it reports, the
+-- places that it frees may need somebody.
+create function millrace.claim_next(
+  p_call millrace.call, p_seq int, p_limit int, p_verdicts json, p_ready int[], p_goodbye boolean
+) returns json
+language plpgsql
+as $$
+declare
+  v_stage millrace.stages := p_call.stage;
+  v_worker millrace.workers := p_call.worker;
+  v_claim record;
+  v_out record;
+  v_batch json := '[]';
+  v_kept int := 0;
+  v_cut boolean := false;
+  v_left boolean;
+  v_wake int[] := array_remove(p_ready, v_stage.id);
+begin
+  v_claim := millrace.claim_allowed(p_call, p_limit, p_verdicts is null);
+  if v_claim.token is not null then
+    v_out := millrace.hand_out(
+      p_call, v_claim.token, v_claim.items, v_claim.attempt_ids, v_claim.entity_ids);
+    v_batch := v_out.batch;
+    v_kept := v_out.kept;
+    v_cut := v_out.cut;
+  end if;
+  -- A full claim with more behind it: that is how a stage scales out. One that must be alone fills
+  -- its host. Who has left frees places that may need somebody.
+  if (case
+      when v_worker.left_at is not null then millrace.has_ready_work(v_stage.id)
+      when v_claim.taken >= p_limit or v_cut or (v_claim.items[1]).isolated
+        then millrace.may_scale_out(v_stage)
+    end) then
+    v_wake := v_wake || v_stage.id;
+  end if;
+  if cardinality(v_wake) > 0 then
+    v_wake := millrace.stages_to_wake(
+      v_wake, case when v_worker.left_at is null then v_stage.id end);
+  end if;
+  -- After the wake-ups: who holds a stage's lock to leave it waits for no other's.
+  v_left := p_goodbye and v_claim.token is null and v_claim.wait_ms is null
+    and not millrace.must_stay(v_worker);
+  update millrace.workers w
+  set last_seq = p_seq, last_token = v_claim.token, heartbeat_at = millrace.now(),
+    left_at = case when v_left then millrace.now() else w.left_at end,
+    leave_tries = case when v_claim.token is null then w.leave_tries else 0 end,
+    held = v_worker.held + v_kept, taken = w.taken + v_kept
+  where w.id = v_worker.id;
+  return millrace.claim_answer(p_call,
+    case when not p_call.open then 'refused' when v_claim.token is null then 'empty'
+      else 'working' end,
+    case when v_stage.bypassed then 'the stage is bypassed'
+      when not p_call.open then 'the stage or its pipeline is switched off' end,
+    v_batch, v_wake, p_verdicts, v_claim.wait_ms, v_cut, v_left);
+end
+$$;
+
+-- Claims attempts as far as the stage's limits and its tenants' quotas allow. p_may_wait: its
+-- worker has nothing to hand in, and so may wait for its turn to claim. The token is null when it
+-- got nothing.
+create function millrace.claim_allowed(
+  p_call millrace.call, p_limit int, p_may_wait boolean,
+  out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[],
+  out taken int, out wait_ms int
+)
+language plpgsql
+as $$
+declare
+  v_stage millrace.stages := p_call.stage;
+  v_limit int := case when p_call.open then p_limit else 0 end;
+  v_free record;
+  v_claim record;
+begin
+  if v_limit > 0 then
+    v_free := millrace.free_places(v_stage, p_call.worker, p_may_wait);
+    v_limit := least(v_limit, v_free.places);
+  end if;
+  if v_stage.limits is null then
+    v_claim := millrace.claim(v_stage, p_call.worker, v_limit);
+  else
+    v_claim := millrace.hook_claim(v_stage, p_call.worker, v_limit, p_may_wait);
+    wait_ms := v_claim.wait_ms;
+  end if;
+  token := v_claim.token;
+  attempt_ids := v_claim.attempt_ids;
+  entity_ids := v_claim.entity_ids;
+  items := v_claim.items;
+  taken := cardinality(attempt_ids);
+  if token is null then
+    if v_limit = 0 and p_limit > 0 and p_call.open then
+      wait_ms := v_free.wait_ms;
+    end if;
+    return;
+  end if;
+  if v_stage.counted then
+    items := millrace.hook_hold_back(v_stage, token, attempt_ids);
+    attempt_ids := array(select i.attempt_id from unnest(items) i);
+    entity_ids := array(select i.entity_id from unnest(items) i);
+    if cardinality(items) = 0 then
+      -- All of it was held back: there may be another tenant's work behind it.
+      token := null;
+      wait_ms := 0;
+    end if;
+  elsif items is null then
+    items := millrace.held_items(token, attempt_ids);
+    entity_ids := array(select i.entity_id from unnest(items) i);
+  end if;
+end
+$$;
+
+-- Counts the places of a stage that a worker may fill now. As long as each worker holds a batch at
+-- most, and they are no more than the maximum, there is nothing to count. But one that has left
+-- finishes what it holds beside its successor, and the number that a definition gives may be no
+-- multiple of a batch. Claims that count pass one at a time. wait_ms: places will become free soon,
+-- for somebody is leaving.
+create function millrace.free_places(
+  p_stage millrace.stages, p_worker millrace.workers, p_may_wait boolean,
+  out places int, out wait_ms int
+)
+language plpgsql volatile
+as $$
+declare
+  v_since timestamptz := millrace.alive_since();
+  v_others record;
+  v_places int := coalesce(p_stage.concurrency, p_stage.batch_size * p_stage.max_workers);
+begin
+  places := 1000;
+  if p_stage.concurrency is null and not exists (
+      select
+      from millrace.workers w
+      where w.stage_id = p_stage.id
+        and w.left_at is not null
+        and w.held > 0
+        and w.heartbeat_at > v_since) then
+    return;
+  elsif p_worker.left_at is not null then
+    -- What runs alone in a retired isolate may be one too many for a moment.
+    places := 1;
+    return;
+  elsif p_may_wait then
+    perform pg_advisory_xact_lock(hashtext('millrace.places'), p_stage.id);
+  elsif not pg_try_advisory_xact_lock(hashtext('millrace.places'), p_stage.id) then
+    -- It holds rows, and so must not wait.
+    places := 0;
+    wait_ms := 50;
+    return;
+  end if;
+  select coalesce(sum(w.held), 0) as held, bool_or(w.left_at is not null) as any_leaving
+  into v_others
+  from millrace.workers w
+  where w.stage_id = p_stage.id
+    and (w.left_at is null or w.held > 0)
+    and w.id <> p_worker.id
+    and w.heartbeat_at > v_since;
+  places := greatest(0, v_places - p_worker.held - v_others.held);
+  if places = 0 and v_others.any_leaving then
+    wait_ms := 100;
+  end if;
+end
+$$;
+
+-- Builds the batch of a claim and shows it on the entities. What its bytes leave no room for goes
+-- back, as if it had never been claimed: at its place in the queue, and with what the claim took of
+-- the stage's limits. kept: how many the batch has; cut: it gave some back.
+create function millrace.hand_out(
+  p_call millrace.call, p_token uuid, p_items millrace.claimed[], p_attempt_ids bigint[],
+  p_entity_ids text[], out batch json, out kept int, out cut boolean
+)
+language plpgsql
+as $$
+declare
+  v_stage millrace.stages := p_call.stage;
+  v_bytes bigint := millrace.batch_bytes(p_call.batch_bytes);
+  v_ids bigint[] := p_attempt_ids;
+  v_back bigint[];
+  v_filled record;
+begin
+  v_filled := millrace.fill_batch(v_stage, p_token, p_items, p_entity_ids, v_bytes);
+  kept := v_filled.kept;
+  cut := kept < cardinality(p_attempt_ids);
+  if cut then
+    v_ids := p_attempt_ids[:kept];
+    v_back := p_attempt_ids[kept + 1:];
+    update millrace.attempts a
+    set state = 'queued', token = null, started_at = null
+    where a.id = any (v_back) and a.token = p_token and a.state = 'started';
+    update millrace.claims c
+    set attempt_ids = v_ids
+    where c.token = p_token;
+  end if;
+  if cut and v_stage.limits is not null then
+    perform millrace.hook_given_back(v_stage, v_ids, v_back);
+  end if;
+  perform millrace.project_started(v_stage, p_entity_ids[:kept]);
+  -- A user's trigger may have ended one of them there and then.
+  if kept > (
+      select count(*) from millrace.attempts a where a.id = any (v_ids) and a.state = 'started')
+  then
+    v_filled := millrace.held_batch(v_stage, p_token, v_ids, v_bytes);
+  end if;
+  batch := v_filled.batch;
+  kept := v_filled.kept;
+end
+$$;
+
+-- Shows a claim on those of its entities that nobody holds; one that a user holds catches up when
+-- its stage completes. A user's own trigger that refuses one row, for now or for good, must not
+-- stop the stage for all: completing will name it.
+create function millrace.project_started(p_stage millrace.stages, p_entity_ids text[])
+returns boolean
+language plpgsql
+set lock_timeout = '200ms'
+as $$
+declare
+  v_context text;
+begin
+  return millrace.project_entities(
+    p_stage.pipeline_id, 'started', p_stage.name, null, p_entity_ids, null);
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'projection_failed',
+        'A claim could not be shown on its entities: ' || sqlerrm,
+        jsonb_build_object('stage', p_stage.name)) then
+      raise;
+    end if;
+    return false;
+end
+$$;
+
+-- Builds the answer to claim and complete alike: the batch, the functions that the worker should
+-- wake now, and the fan-outs whose children have reported. p_wait_ms: how long a worker
+-- that got nothing, because of limits, may wait before it asks again. p_cut: it got less than it
+-- asked for and there was, since its batch has all the bytes that one may have. p_left: it said
+-- goodbye with this call, and may go.
+create function millrace.claim_answer(
+  p_call millrace.call, p_status text, p_reason text, p_batch json, p_wake int[], p_verdicts json,
+  p_wait_ms int default null, p_cut boolean default false, p_left boolean default false
+) returns json
+language plpgsql
+as $$
+declare
+  v_stage millrace.stages := p_call.stage;
+  v_wake jsonb := '[]';
+  v_collect bigint[] := '{}';
+begin
+  if cardinality(p_wake) > 0 then
+    v_wake := millrace.wake_list(p_wake);
+  end if;
+  if v_stage.kind = 'map' or p_call.is_child then
+    v_collect := millrace.hook_to_collect();
+  end if;
+  return json_build_object(
+    'status', p_status,
+    'reason', p_reason,
+    'lease_ms', (extract(epoch from v_stage.lease) * 1000)::int,
+    'stage', json_build_object(
+      'batch_size', v_stage.batch_size,
+      'timeout_ms', (extract(epoch from v_stage.timeout) * 1000)::int,
+      'result_limit_bytes', v_stage.result_limit_bytes,
+      'row_cpu_ms', p_call.row_cpu_ms),
+    'batch', p_batch,
+    'wake', v_wake,
+    'items', p_verdicts,
+    'wait_ms', p_wait_ms,
+    'sweep_due', millrace.sweep_due(p_call.last_sweep_at),
+    'cut', p_cut,
+    'left', p_left,
+    'collect', v_collect);
+end
+$$;
+
+-- Reads at once what a call of a worker has to know besides its worker, whose row the caller has
+-- locked; null for one that is not let in.
+create function millrace.call_of(p_worker millrace.workers, p_stage_id int)
+returns millrace.call
+language plpgsql volatile
+as $$
+declare
+  v_call millrace.call;
+begin
+  select p_worker as worker, s as stage,
+    s.enabled and p.enabled and s.kind <> 'gate' and not s.bypassed as open,
+    p.is_child,
+    (select o.value from millrace.settings o
+     where o.name = 'batch_bytes') as batch_bytes,
+    (select o.value from millrace.settings o
+     where o.name = 'last_sweep_at') as last_sweep_at,
+    (select c.cpu_ms from millrace.row_costs c
+     where c.stage_id = s.id) as row_cpu_ms
+  into v_call
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  where s.id = p_stage_id;
+  return v_call;
+end
+$$;
+
+-- Finds the stage with this name; raises MR003 when there is none.
+create function millrace.stage_named(p_pipeline text, p_stage text)
+returns millrace.stages
+language plpgsql stable
+as $$
+declare
+  v_stage millrace.stages;
+  v_known text;
+begin
+  select s.* into v_stage
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  where p.name = p_pipeline and s.name = p_stage;
+  if not found then
+    v_known := coalesce((
+      select 'Its stages: ' || left(string_agg(s.name, ', ' order by s.id), 2000)
+      from millrace.stages s
+      join millrace.pipelines p on p.id = s.pipeline_id
+      where p.name = p_pipeline), (
+      select 'Pipelines: ' || string_agg(p.name, ', ' order by p.id)
+      from millrace.pipelines p),
+      'There is no pipeline: run `npm run pipelines:sync` and push the migrations');
+    raise exception 'there is no stage % in a pipeline %',
+      coalesce(p_stage, 'null'), coalesce(p_pipeline, 'null')
+      using errcode = 'MR003', hint = v_known || '.';
+  end if;
+  return v_stage;
+end
+$$;
+
+-- Lists the stages right after this one that have ready work.
+create function millrace.followers_with_work(p_stage_id int) returns int[]
+language plpgsql
+as $$
+begin
+  return array(
+    select distinct vs.stage_id
+    from millrace.version_stages vs
+    where p_stage_id = any (vs.needs) and millrace.has_ready_work(vs.stage_id));
+end
+$$;
+
+-- Renews all leases of a worker, as its heartbeat. Of the attempts it names as still running,
+-- "lost" lists those that are no longer its own.
+create function public.millrace_renew(p_worker uuid, p_attempts bigint[])
+returns jsonb
+language plpgsql security definer
+set millrace.plan = by_key
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_held bigint[];
+begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
+  -- First, as every call of a worker does, so that no two wait for each other.
+  perform from millrace.workers w where w.id = p_worker for update;
+  with held as (
+    select c.token from millrace.claims c
+    where c.worker_id = p_worker order by c.token for update
+  )
+  update millrace.claims c
+  set expires_at = v_now + s.lease
+  from held, millrace.workers w
+  join millrace.stages s on s.id = w.stage_id
+  where c.token = held.token and w.id = p_worker;
+  v_held := millrace.held_by(p_worker);
+  update millrace.workers w
+  set heartbeat_at = v_now, held = cardinality(v_held)
+  where w.id = p_worker;
+  return jsonb_build_object('renewed', cardinality(v_held),
+    'lost', array(select p from unnest(p_attempts) p where p <> all (v_held)));
+end
+$$;
+
+-- Signs a worker off, unless work has come meanwhile: then left is false and it should claim again.
+-- With p_hand_over it always leaves, and "wake" names its own stage if work is left there.
+-- p_row_cpu_ms and p_row_bytes: its reckoning of what a row of its stage takes of an isolate.
+create function public.millrace_leave(
+  p_worker uuid, p_hand_over boolean default false, p_row_cpu_ms real default null,
+  p_row_bytes bigint default null
+) returns jsonb
+language plpgsql security definer
+set millrace.plan = by_key
+as $$
+declare
+  v_worker millrace.workers;
+  v_wake jsonb := '[]';
+begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
+  select w.* into v_worker from millrace.workers w
+  where w.id = p_worker for update;
+  if not found or v_worker.left_at is not null then
+    return '{"left": true, "wake": []}';
+  end if;
+  perform millrace.drop_claims(p_worker);
+  if p_row_cpu_ms is not null then
+    perform millrace.hook_left(v_worker.stage_id, p_row_cpu_ms, p_row_bytes);
+  end if;
+  -- After a third failed try it leaves all the same: the sweep wakes for whatever is ready without
+  -- a worker.
+  if not p_hand_over and v_worker.leave_tries < 2 and millrace.must_stay(v_worker) then
+    update millrace.workers w
+    set leave_tries = w.leave_tries + 1, heartbeat_at = millrace.now()
+    where w.id = p_worker;
+    return '{"left": false, "wake": []}';
+  end if;
+  update millrace.workers w
+  set left_at = millrace.now(), held = cardinality(millrace.held_by(p_worker))
+  where w.id = p_worker;
+  -- One whose budget is used has signed off first, so that its successor is not one worker too
+  -- many. Somebody may be about to enqueue, relying on this worker: then it wakes to be on the safe
+  -- side.
+  if p_hand_over and (
+      not pg_try_advisory_xact_lock(hashtext('millrace.stage'), v_worker.stage_id)
+      or millrace.has_ready_work(v_worker.stage_id)) then
+    v_wake := millrace.wake_list(millrace.stages_to_wake(array[v_worker.stage_id]));
+  end if;
+  return jsonb_build_object('left', true, 'wake', v_wake);
+end
+$$;
+
+-- Says whether a worker that wants to leave should look at its queue once more. An enqueuer holds
+-- the stage's lock in shared mode until it commits. If the leaving worker gets it, nobody is about
+-- to rely on this worker, and the look at the queue, a later statement, sees all that was committed
+-- before.
+create function millrace.must_stay(p_worker millrace.workers) returns boolean
+language plpgsql volatile
+as $$
+begin
+  if not (
+      select s.enabled and p.enabled and not s.bypassed
+      from millrace.stages s
+      join millrace.pipelines p on p.id = s.pipeline_id
+      where s.id = p_worker.stage_id) then
+    return false;
+  end if;
+  if not pg_try_advisory_xact_lock(hashtext('millrace.stage'), p_worker.stage_id) then
+    return true;
+  end if;
+  -- Work that must be alone may be left to the worker of the same host that is still busy: it looks
+  -- again when done.
+  return millrace.has_ready_work(p_worker.stage_id) and not exists (
+    select from millrace.claims c
+    join millrace.workers w on w.id = c.worker_id
+    where c.host = p_worker.host
+      and w.id <> p_worker.id
+      and w.left_at is null
+      and w.stage_id = p_worker.stage_id
+      and c.expires_at > millrace.now());
+end
+$$;

@@ -1,0 +1,29 @@
+-- Settings, checked when they are set
+
+-- Refuses a value that a setting cannot have, with MR002, before a function of the engine reads it.
+create function millrace.check_setting() returns trigger
+language plpgsql security definer
+as $$
+declare
+  v_wanted text := case
+    when new.name in ('worker_seconds', 'retention_days', 'minutes_hours', 'hours_days',
+        'journal_days')
+      and new.value !~ '^[1-9][0-9]{0,3}$'
+      then 'a whole number from 1 to 9999'
+    when new.name = 'batch_bytes' and new.value !~ '^[1-9][0-9]{4,7}$'
+      then 'a whole number from 10000 to 99999999'
+    when new.name = 'operators_need_aal2' and new.value not in ('true', 'false')
+      then 'true or false' end;
+begin
+  if v_wanted is not null then
+    raise exception 'setting % is %, but must be %', new.name, quote_literal(new.value), v_wanted
+      using errcode = 'MR002', hint = format(
+        'update millrace.settings set value = … where name = %L; it stays as it was.', new.name);
+  end if;
+  return new;
+end
+$$;
+
+create trigger settings_are_checked
+before insert or update on millrace.settings
+for each row execute function millrace.check_setting();
