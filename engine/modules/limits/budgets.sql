@@ -81,28 +81,6 @@ begin
 end
 $$;
 
--- Counts how many of p_wanted attempts of a stage the budget of a shared limit pays for now.
-create function millrace.room_in_budget(
-  p_limit millrace.limits, p_stage millrace.stages, p_wanted int
-) returns int
-language plpgsql
-as $$
-declare
-  -- Asked first: what ends meanwhile has been spent by the time that is asked.
-  v_busy boolean := exists (select from millrace.in_flight f where f.stage_id = p_stage.id);
-begin
-  return least(p_wanted, (
-    select min(case
-      when b.unspent <= b.bound then 0
-      when b.average = 0 then p_wanted
-      when b.average > 0 then floor((b.unspent - b.bound) / b.average + 1e-9)
-      when v_busy then 0
-      else 1
-    end)
-    from millrace.budgets_of(p_limit, p_stage.id) b));
-end
-$$;
-
 -- Tells whether a shared limit's budget pays for no more attempt of a stage, by what was spent
 -- alone: what is in flight may turn out cheaper.
 create function millrace.is_spent_under(p_limit millrace.limits, p_stage_id int)

@@ -126,44 +126,66 @@ language plpgsql
 as $$
 declare
   v_is_shared boolean := p_limit.stage_id is null;
-  v_max int := (p_limit.limits ->> 'max_in_flight')::numeric;
+  v_in_work boolean := p_stage.function_name is not null;
+  v_max int := case when v_in_work then (p_limit.limits ->> 'max_in_flight')::numeric end;
   v_stages int[] := array[p_stage.id];
   v_rivals int := 1;
   v_is_next boolean := true;
+  v_busy boolean;
   v_tokens record;
 begin
   room := p_wanted;
   if v_is_shared then
     v_stages := array(
       select m.stage_id from millrace.limited_stages m where m.limit_id = p_limit.id);
-    select r.rivals, r.is_next into v_rivals, v_is_next
-    from millrace.rivals_of(p_limit.id, p_stage.id) r;
+    -- The stages that want some of it, this one included, and whether none has waited longer: for
+    -- as long as a stage that got nothing may be without a worker, until the sweep has woken it.
+    select 1 + count(*),
+      coalesce(min(coalesce(m.taken_at, '-infinity')) >= (
+        select coalesce(o.taken_at, '-infinity')
+        from millrace.limited_stages o
+        where o.limit_id = p_limit.id and o.stage_id = p_stage.id), true)
+    into v_rivals, v_is_next
+    from millrace.limited_stages m
+    where m.limit_id = p_limit.id
+      and m.stage_id <> p_stage.id
+      and m.short_at > millrace.now() - interval '15 seconds';
   end if;
-  if p_stage.function_name is not null then
-    if v_max is not null then
-      room := least(room, v_max - millrace.in_flight_at(v_stages, v_max));
-      if room > 0 and v_rivals > 1 then
-        room := least(room, millrace.share_for(v_max, v_rivals, true)
-          - millrace.in_flight_at(array[p_stage.id], v_max));
-      end if;
-    end if;
-    if room > 0 and p_limit.limits ? 'spending' then
-      room := millrace.room_in_budget(p_limit, p_stage, room);
-    end if;
-    -- Another stage may make room, which wakes nobody.
-    wait_ms := case when v_is_shared and room <= 0 then 1000 end;
+  if v_max is not null then
+    room := least(room, v_max - millrace.in_flight_at(v_stages, v_max));
   end if;
+  if v_max is not null and room > 0 and v_rivals > 1 then
+    room := least(room, ceil(v_max::float8 / v_rivals)
+      - millrace.in_flight_at(array[p_stage.id], v_max));
+  end if;
+  if v_in_work and room > 0 and p_limit.limits ? 'spending' then
+    -- Asked first: what ends meanwhile has been spent by the time that is asked.
+    v_busy := exists (select from millrace.in_flight f where f.stage_id = p_stage.id);
+    room := least(room, (
+      select min(case
+        when b.unspent <= b.bound then 0
+        when b.average = 0 then room
+        when b.average > 0 then floor((b.unspent - b.bound) / b.average + 1e-9)
+        when v_busy then 0
+        else 1
+      end)
+      from millrace.budgets_of(p_limit, p_stage.id) b));
+  end if;
+  -- Another stage may make room, which wakes nobody.
+  wait_ms := case when v_in_work and v_is_shared and room <= 0 then 1000 end;
   if room > 0 and p_limit.limits ? 'rate' then
     v_tokens := millrace.room_in(p_limit.limits -> 'rate', p_limit.bucket);
-    room := least(room, millrace.share_for(v_tokens.room, v_rivals, v_is_next));
-    if room = 0 and v_tokens.room > 0 then
+    room := least(room, case
+      when v_is_next then ceil(v_tokens.room / v_rivals)
+      else floor(v_tokens.room / v_rivals)
+    end);
+    wait_ms := case
+      when room > 0 then null
       -- It is another stage's turn, which may have no worker at this moment.
-      wait_ms := 1000;
-    elsif room = 0 then
+      when v_tokens.room > 0 then 1000
       -- A worker that is told of more than a day is gone long before.
-      wait_ms := ceil(1000 * least(86400,
-        extract(epoch from v_tokens.opens_at - millrace.now())));
-    end if;
+      else ceil(1000 * least(86400, extract(epoch from v_tokens.opens_at - millrace.now())))
+    end;
   end if;
   if room > 0 and p_limit.limits ? 'back_pressure' then
     room := least(room, millrace.room_before_later(p_stage.id));
