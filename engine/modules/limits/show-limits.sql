@@ -1,4 +1,4 @@
--- What is told of limits: to doctor(), in a view, and at the operators' door
+-- Showing limits: in views, to doctor(), and to operators
 
 -- Each shared limit: its stages, what it was declared as and what holds today, why it is throttled,
 -- what it learned from whom, what is in flight and spent, and for which stages its budget pays

@@ -1,6 +1,6 @@
 -- Verbs, by SQL
 --
--- Each is the same request that an operator sends to public.millrace_act (door-act.sql), in the
+-- Each is the same request that an operator sends to public.millrace_act (act.sql), in the
 -- name of this session: millrace.act() does it and writes its line of the journal. All of them wait
 -- for the row and the run, in the lock order, and raise MR002 to MR004 with the remedy.
 

@@ -1,4 +1,4 @@
--- The operators' door: one function for every verb
+-- Acting: one function for every verb
 --
 -- millrace_act() asks who calls, reads the request, does the verb and writes the line of the
 -- journal, all in one transaction. A request_id that the same operator has used before is answered

@@ -1,4 +1,4 @@
--- The operators' door: alerts acknowledged and silenced
+-- Acting on alerts: acknowledging and silencing them
 
 -- Finds an alert that a caller sees; raises MR003 for a missing one and for somebody else's alike.
 create function millrace.alert_seen(p_caller millrace.caller, p_alert bigint)
