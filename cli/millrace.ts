@@ -17,6 +17,10 @@ const commands: Record<string, Entry> = {
     summary: 'the migrations that definitions lack',
     load: async () => (await import('./commands/sync.ts')).sync,
   },
+  check: {
+    summary: 'whether what is here could be deployed, for CI; writes nothing',
+    load: async () => (await import('./commands/check.ts')).check,
+  },
   dev: {
     summary: 'your migrations and functions on this machine, without Docker, until Ctrl-C',
     load: async () => (await import('./commands/dev.ts')).dev,

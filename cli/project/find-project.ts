@@ -42,3 +42,6 @@ export function migrationsOf({ root }: Project): string[] {
     .filter((name) => name.endsWith('.sql'))
     .sort();
 }
+
+/** The text of the project's configuration. */
+export const readConfigText = ({ root, config }: Project) => fs.readFileSync(path.join(root, config), 'utf8');

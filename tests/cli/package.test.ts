@@ -43,12 +43,12 @@ function millrace(...args: string[]) {
 }
 
 /** All files of the project's own, with their texts. */
-function filesOf(): Record<string, string> {
-  const found = fs.readdirSync(project, { recursive: true, withFileTypes: true });
+function filesOf(place = project): Record<string, string> {
+  const found = fs.readdirSync(place, { recursive: true, withFileTypes: true });
   const files = found.filter((entry) => entry.isFile()).map((entry) => path.join(entry.parentPath, entry.name));
   return Object.fromEntries(
     files
-      .map((file) => [path.relative(project, file), file] as const)
+      .map((file) => [path.relative(place, file), file] as const)
       .filter(([name]) => !name.startsWith('node_modules') && !name.startsWith('package'))
       .map(([name, file]) => [name, fs.readFileSync(file, 'utf8')]),
   );
@@ -98,6 +98,212 @@ test('a file in the way leaves all as it was', () => {
   expect(millrace('init')).toMatchObject({ status: 1, stderr: expect.stringContaining('Nothing was written: ') });
   fs.rmSync(inTheWay);
   expect(filesOf()).toEqual(before);
+});
+
+const tables = `create table public.tickets (id bigint generated always as identity primary key, body text);
+alter table public.tickets enable row level security;
+revoke all on public.tickets from anon, authenticated, service_role;
+grant select, insert, update, delete on public.tickets to service_role;
+`;
+
+/** A folder with these files beside the project, which uses its commands. */
+function folderWith(files: Record<string, string>): string {
+  const place = fs.mkdtempSync(path.join(folder, 'other-'));
+  for (const [name, text] of Object.entries(files)) write(place, name, text);
+  return place;
+}
+
+function write(place: string, name: string, text: string): void {
+  fs.mkdirSync(path.dirname(path.join(place, name)), { recursive: true });
+  fs.writeFileSync(path.join(place, name), text);
+}
+
+test.each([
+  [
+    'Postgres 15',
+    { 'supabase/config.toml': '[db]\nmajor_version = 15\n' },
+    'says major_version 15, but the engine needs Postgres 17',
+  ],
+  [
+    'TOML that is none',
+    { 'supabase/config.toml': 'a = 1\nb = = 2\n' },
+    'supabase/config.toml is no TOML at line 2, column',
+  ],
+  [
+    'JSON that is none',
+    { 'supabase/config.jsonc': '{\n  "a": }\n' },
+    'supabase/config.jsonc is no JSON at line 2, column 8',
+  ],
+  [
+    'two JSON files',
+    { 'supabase/config.json': '{}', 'supabase/config.jsonc': '{}' },
+    'There are config.json and config.jsonc in ',
+  ],
+  [
+    'a function millrace',
+    { 'supabase/config.toml': '', 'supabase/functions/millrace/index.ts': 'Deno.serve(() => new Response());' },
+    'supabase/functions/millrace/index.ts is there and is none of ours',
+  ],
+  [
+    'a folder _millrace',
+    { 'supabase/config.toml': '', 'supabase/functions/_millrace/mod.ts': '' },
+    'supabase/functions/_millrace is there and is none of ours',
+  ],
+  [
+    'a section with other values',
+    { 'supabase/config.toml': '[functions.millrace]\nverify_jwt = true\n' },
+    'has a section for function millrace that says verify_jwt = true',
+  ],
+])('init names %s, and writes nothing', (_, files, answer) => {
+  const place = folderWith(files);
+  const before = filesOf(place);
+  expect(millrace('init', '--workdir', place)).toMatchObject({ status: 1, stderr: expect.stringContaining(answer) });
+  expect(filesOf(place)).toEqual(before);
+});
+
+test('a monorepo, CommonJS, config.jsonc with comments, a baseline and 300 migrations', () => {
+  const many = Array.from({ length: 300 }, (_, at) => [
+    `packages/app/supabase/migrations/2025010100${String(at).padStart(4, '0')}_m.sql`,
+    `create table public.m${at} (id int);\n`,
+  ]);
+  const config = '// Ours.\n{\n  "db": { "major_version": 17 }, // Kept.\n}\n';
+  const place = folderWith({
+    'packages/app/package.json': '{"name": "app", "type": "commonjs"}',
+    'packages/app/supabase/config.jsonc': config,
+    'packages/app/supabase/migrations/20240101000000_remote_schema.sql': `CREATE TABLE IF NOT EXISTS "public"."tickets" ("id" bigint primary key);\n`,
+    ...Object.fromEntries(many),
+  });
+  const app = path.join(place, 'packages', 'app');
+  // From a folder below, as a package's script would.
+  expect(millrace('init', '--workdir', path.join(app, 'supabase')).status).toBe(0);
+  expect(millrace('add', 'tickets', 'triage', '--workdir', app).status).toBe(0);
+  expect(millrace('sync', '--workdir', app)).toMatchObject({ status: 0, stderr: '' });
+  expect(millrace('check', '--workdir', app)).toMatchObject({ status: 0, stderr: '' });
+  const after = fs.readFileSync(path.join(app, 'supabase', 'config.jsonc'), 'utf8');
+  expect(after).toContain('// Ours.');
+  expect(after).toContain('// Kept.');
+  expect(fs.readdirSync(path.join(app, 'supabase', 'migrations')).slice(-2)).toEqual([
+    expect.stringMatching(/^202[6-9]\d{10}_millrace\.sql$/),
+    expect.stringMatching(/_pipeline_tickets\.sql$/),
+  ]);
+});
+
+test('check names what could not be deployed, and writes nothing', () => {
+  const place = folderWith({ 'supabase/config.toml': '', 'supabase/migrations/20260101000000_t.sql': tables });
+  const at = ['--workdir', place];
+  for (const line of [['init'], ['add', 'tickets', 'triage', 'reply'], ['sync']]) millrace(...line, ...at);
+  expect(millrace('check', ...at)).toMatchObject({ status: 0, stdout: 'All is well: what is here can be deployed.\n' });
+
+  const change = (name: string, how: (text: string) => string) => {
+    const file = path.join(place, name);
+    fs.writeFileSync(file, how(fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : ''));
+  };
+  const functions = 'supabase/functions';
+  type Break = [file: string, how: (text: string) => string, answer: string];
+  const together: Break[][] = [
+    [
+      [
+        `${functions}/_millrace/mod.ts`,
+        (text) => `${text}// mine\n`,
+        '_millrace/mod.ts is not as Millrace 0.1.0 shipped it',
+      ],
+      [
+        `${functions}/_pipelines/tickets.ts`,
+        (text) => text.replace("kind: 'function'", "kind: 'function', concurrency: 3"),
+        'Run `npx millrace sync`',
+      ],
+      [
+        `${functions}/tickets-triage/handler.ts`,
+        (text) => text.replace("stage: 'triage'", "stage: 'other'"),
+        'tickets-triage/handler.ts cannot be loaded: ',
+      ],
+      [
+        `${functions}/tickets-triage/deno.json`,
+        (text) => text.replace(/npm:zod@[\d.]+/, 'npm:zod@3.25.0'),
+        'maps zod to npm:zod@3.25.0',
+      ],
+      [`${functions}/tickets-reply/import_map.json`, () => '{}', 'tickets-reply/import_map.json is refused by'],
+      ['supabase/migrations/20990101000000_a.sql', () => 'select 1;', 'is stamped in the future'],
+      ['supabase/migrations/20260101000000_a.sql', () => 'select 1;', 'has the stamp of 20260101000000_a.sql'],
+      ['supabase/migrations/20260101000001_a.sql', () => 'select millrace.set_up();', 'calls the engine before'],
+      [afterNow(1), () => 'drop function if exists "millrace"."claim";', "drops what is Millrace's"],
+    ],
+    [
+      [
+        `${functions}/tickets-triage/handler.ts`,
+        (text) => `import './none.ts';\n${text}`,
+        'tickets-triage/handler.ts:1: Could not resolve "./none.ts"',
+      ],
+      [
+        `${functions}/tickets-reply/handler.ts`,
+        (text) => `import 'lodash';\n${text}`,
+        'imports lodash, which its deno.json does not map',
+      ],
+      [
+        'supabase/config.toml',
+        (text) => text.replace('[functions.tickets-reply]\nverify_jwt = false', ''),
+        'Stage reply of pipeline tickets',
+      ],
+      [
+        afterNow(1),
+        () => 'alter table "public"."tickets" drop column "triage_result";',
+        "Millrace's (drop column triage_result)",
+      ],
+    ],
+    [
+      [
+        `${functions}/_millrace/manifest.json`,
+        (text) => text.replace('"0.1.0"', '"0.9.0"'),
+        'run `npx millrace@0.9.0 check`',
+      ],
+    ],
+  ];
+  for (const broken of together) {
+    const before = filesOf(place);
+    for (const [name, how] of broken) change(name, how);
+    const changed = filesOf(place);
+    const { status, stderr } = millrace('check', ...at);
+    expect(status).toBe(1);
+    for (const [, , answer] of broken) expect(stderr).toContain(answer);
+    expect(filesOf(place)).toEqual(changed);
+    for (const [name] of broken) {
+      if (before[name] === undefined) fs.rmSync(path.join(place, name));
+      else change(name, () => before[name] ?? '');
+    }
+  }
+
+  // What `migration squash` leaves: functions, quoted as a dump quotes them, and no rows.
+  const migrations = path.join(place, 'supabase', 'migrations');
+  for (const name of fs.readdirSync(migrations)) fs.rmSync(path.join(migrations, name));
+  write(
+    place,
+    'supabase/migrations/20260101000000_squashed.sql',
+    `${tables}CREATE OR REPLACE FUNCTION "millrace"."engine"() RETURNS record AS $$ begin level := 1; end $$;\n`,
+  );
+  expect(millrace('check', ...at).stderr).toContain('without its rows, as a squash leaves it: run `npx millrace init`');
+  expect(millrace('init', ...at).stdout).toMatch(/wrote supabase\/migrations\/\d{14}_millrace_set_up\.sql/);
+  expect(millrace('sync', ...at).stdout).toContain('_pipeline_tickets.sql');
+  expect(millrace('check', ...at).status).toBe(0);
+});
+
+/** A migration stamped so many seconds ago, after those that were written before. */
+const afterNow = (seconds: number) =>
+  `supabase/migrations/${new Date(Date.now() - seconds * 1000).toISOString().replace(/\D/g, '').slice(0, 14)}_zz.sql`;
+
+test('init, add, sync and check take at most two seconds of CPU each', () => {
+  const place = folderWith({ 'supabase/config.toml': '', 'supabase/migrations/20260101000000_t.sql': tables });
+  const bin = path.join(project, 'node_modules', '.bin', 'millrace');
+  for (const line of ['init', 'add tickets triage', 'sync', 'check']) {
+    const timed = spawnSync(
+      'bash',
+      ['-c', `TIMEFORMAT='%U %S'; time ${bin} ${line} --workdir ${place} >/dev/null 2>&1`],
+      {
+        encoding: 'utf8',
+      },
+    );
+    const [user = 9, system = 9] = timed.stderr.trim().split(' ').map(Number);
+    expect(user + system, line).toBeLessThan(2);
+  }
 });
 
 test('from init to a completed row, through an upgrade, and out again', async () => {

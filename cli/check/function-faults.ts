@@ -1,0 +1,99 @@
+// Whether functions can be deployed and loaded: what their deno.json maps, and their handlers.
+import fs from 'node:fs';
+import path from 'node:path';
+import { build, type Message, type Plugin } from 'esbuild';
+import { parse } from 'jsonc-parser';
+import type { Project } from '../project/find-project.ts';
+import { loadModules } from '../project/load-definitions.ts';
+import { readManifest } from '../project/shipped.ts';
+
+/** One sentence, with the remedy, for each function that imports the runtime and could not be deployed, or not loaded. */
+export async function functionFaults({ root }: Project): Promise<string[]> {
+  const folder = path.join(root, 'supabase', 'functions');
+  const names = fs.readdirSync(folder).filter((name) => usesRuntime(path.join(folder, name)));
+  const faults = await Promise.all(
+    names.map(async (name) => [...mapFaults(folder, name), ...(await importFaults(folder, name))]),
+  );
+  return faults.flat();
+}
+
+const usesRuntime = (folder: string) => {
+  const index = path.join(folder, 'index.ts');
+  return fs.existsSync(index) && fs.readFileSync(index, 'utf8').includes('/_millrace/');
+};
+
+/** What deno.json of a function maps, by name. */
+function importsOf(folder: string, name: string): Record<string, string> {
+  const file = ['deno.json', 'deno.jsonc'].map((map) => path.join(folder, name, map)).find((map) => fs.existsSync(map));
+  return (file && parse(fs.readFileSync(file, 'utf8'))?.imports) || {};
+}
+
+/** Pins that are not those that this release was tried with: two versions of zod do not know each other's schemas. */
+function mapFaults(folder: string, name: string): string[] {
+  const place = `supabase/functions/${name}`;
+  if (fs.existsSync(path.join(folder, name, 'import_map.json'))) {
+    return [
+      `${place}/import_map.json is refused by \`supabase functions deploy\`: move what it maps into ${place}/deno.json.`,
+    ];
+  }
+  if (!fs.existsSync(path.join(folder, name, 'deno.json'))) return [];
+  const imports = importsOf(folder, name);
+  return Object.entries(readManifest().imports)
+    .filter(([key, pin]) => imports[key] !== pin)
+    .map(
+      ([key, pin]) =>
+        `${place}/deno.json maps ${key} to ${imports[key] ?? 'nothing'}: write ${JSON.stringify(pin)}, with which the runtime is tried.`,
+    );
+}
+
+/** What the function's files import and nothing has; then what its handler says when it is loaded. */
+async function importFaults(folder: string, name: string): Promise<string[]> {
+  const imports = importsOf(folder, name);
+  const elsewhere: string[] = [];
+  const unmapped: string[] = [];
+  const specifiers: Plugin = {
+    name: 'specifiers',
+    setup: (bundle) =>
+      bundle.onResolve({ filter: /^[^./]/ }, ({ path: specifier, kind }) => {
+        if (kind === 'entry-point' || path.isAbsolute(specifier)) return undefined;
+        const key = Object.keys(imports).find(
+          (known) => specifier === known || specifier.startsWith(`${known.replace(/\/$/, '')}/`),
+        );
+        if (!key && !/^(npm|jsr|node|https?):/.test(specifier)) unmapped.push(specifier);
+        if (!(key && key in readManifest().imports) && !specifier.startsWith('node:')) elsewhere.push(specifier);
+        return { path: specifier, external: true };
+      }),
+  };
+  const entryPoints = [path.join(folder, name, 'index.ts')];
+  try {
+    await build({ entryPoints, bundle: true, write: false, format: 'esm', logLevel: 'silent', plugins: [specifiers] });
+  } catch (error) {
+    return (error as { errors: Message[] }).errors.map(
+      ({ text, location }) => `${whereIs(location, name)}: ${text}: correct it.`,
+    );
+  }
+  if (unmapped.length > 0 && Object.keys(imports).length > 0) {
+    return unmapped.map(
+      (specifier) =>
+        `supabase/functions/${name} imports ${specifier}, which its deno.json does not map: add it to imports.`,
+    );
+  }
+  // A package that only Deno fetches cannot be loaded here.
+  return elsewhere.length > 0 ? [] : loadFault(folder, name);
+}
+
+const whereIs = (location: Message['location'], name: string) =>
+  location
+    ? `${path.posix.join('supabase/functions', location.file.split('supabase/functions/').at(-1) ?? '')}:${location.line}`
+    : `supabase/functions/${name}`;
+
+async function loadFault(folder: string, name: string): Promise<string[]> {
+  const handler = path.join(folder, name, 'handler.ts');
+  if (!fs.existsSync(handler)) return [];
+  try {
+    await loadModules([handler]);
+    return [];
+  } catch (error) {
+    return [`supabase/functions/${name}/handler.ts cannot be loaded: ${(error as Error).message}`];
+  }
+}

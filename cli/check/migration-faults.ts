@@ -1,0 +1,76 @@
+// What migrations do that a deployment would refuse, or that takes away what is ours.
+import fs from 'node:fs';
+import path from 'node:path';
+import { futureStamps } from '../migration-stamps.ts';
+import { levelIn } from '../project/engine-level.ts';
+import { migrationsOf, type Project } from '../project/find-project.ts';
+import { definitionsIn } from '../sync/pipeline-migration.ts';
+
+const columns = ['status', 'job_id', 'result', 'error', 'retry_count', 'started_at', 'completed_at'];
+const drop =
+  /\bdrop\s+(?:schema|table|view|function|procedure|trigger|type|policy|index)\b[^;]*\b(?:millrace\w*\.|millrace_)\w*/i;
+const dropSchema = /\bdrop\s+schema\b[^;]*\bmillrace/i;
+const unschedule = /\bcron\.unschedule\s*\(\s*'millrace-/i;
+
+/** One sentence, with the remedy, for each migration that is out of order or drops what the engine needs. */
+export function migrationFaults(project: Project): string[] {
+  const folder = path.join(project.root, 'supabase', 'migrations');
+  const names = migrationsOf(project);
+  const migrations = names.map((name) => ({ name, text: fs.readFileSync(path.join(folder, name), 'utf8') }));
+  return [
+    ...futureStamps(names, Date.now()),
+    ...stampFaults(names),
+    ...orderFaults(migrations),
+    ...dropFaults(migrations),
+  ];
+}
+
+/** Migrations without a stamp, which the supabase CLI skips, and two of one stamp, of which it takes one. */
+function stampFaults(names: string[]): string[] {
+  const stamps = names.map((name) => /^\d+(?=_)/.exec(name)?.[0]);
+  return names.flatMap((name, at) => {
+    if (stamps[at] === undefined)
+      return [`supabase/migrations/${name} has no stamp, so it is skipped: name it 20261231235959_….sql.`];
+    const same = stamps.indexOf(stamps[at]);
+    return same < at ? [`supabase/migrations/${name} has the stamp of ${names[same]}: rename one of them.`] : [];
+  });
+}
+
+interface Migration {
+  name: string;
+  text: string;
+}
+
+function orderFaults(migrations: Migration[]): string[] {
+  const installs = migrations.findIndex(({ text }) => levelIn(text) !== null);
+  return migrations
+    .slice(0, Math.max(installs, 0))
+    .filter(({ text }) => /^select millrace\./m.test(text))
+    .map(
+      ({ name }) =>
+        `supabase/migrations/${name} calls the engine before ${migrations[installs]?.name} installs it: give it a later stamp.`,
+    );
+}
+
+/** What a schema tool writes where it does not know us: `db schema declarative sync` and `db diff` drop what their files lack. */
+function dropFaults(migrations: Migration[]): string[] {
+  const installs = migrations.findIndex(({ text }) => levelIn(text) !== null);
+  if (installs < 0) return [];
+  const stages = [...definitionsIn(migrations.map(({ text }) => text)).values()].flatMap((pipeline) => pipeline.stages);
+  const ours = new Set(stages.flatMap(({ name }) => columns.map((column) => `${name}_${column}`)));
+  return migrations.slice(installs + 1).flatMap(({ name, text }) => {
+    if (text.includes('do $uninstall$') || levelIn(text) !== null) return [];
+    const bare = text.replace(/--.*|\/\*[\s\S]*?\*\//g, ' ').replaceAll('"', '');
+    const dropped = [
+      ...[drop, dropSchema, unschedule].flatMap((pattern) => pattern.exec(bare)?.[0] ?? []).slice(0, 1),
+      ...[...bare.matchAll(/\bdrop\s+column\s+(?:if\s+exists\s+)?(\w+)/gi)]
+        .filter(([, column = '']) => ours.has(column))
+        .map(([part]) => part),
+    ];
+    return dropped.map(
+      (part) =>
+        `supabase/migrations/${name} drops what is Millrace's (${part.replace(/\s+/g, ' ')}): take that out; ` +
+        '`npx millrace uninstall` removes the engine.',
+    );
+  });
+}

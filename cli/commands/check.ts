@@ -1,0 +1,42 @@
+// millrace check: whether what is here could be deployed, for CI. It writes nothing.
+import { functionFaults } from '../check/function-faults.ts';
+import { migrationFaults } from '../check/migration-faults.ts';
+import { releaseFaults } from '../check/release-faults.ts';
+import { defineCommand } from '../define-command.ts';
+import { CommandError } from '../project/command-error.ts';
+import { withFunctionSections } from '../project/config-sections.ts';
+import { findProject, type Project, readConfigText } from '../project/find-project.ts';
+import { missingMigrations } from './sync.ts';
+
+export const check = defineCommand({
+  usage: `npx millrace check
+  Says whether what is here could be deployed, and writes nothing. Definitions have their migrations; handlers load; functions,
+  their sections, deno.json and pins are as the deployment takes them; runtime and engine are as released; migrations are in
+  order, and none drops what is Millrace's.`,
+  options: {},
+  run: async ({ values }) => {
+    const project = findProject(values.workdir);
+    const faults = [
+      ...releaseFaults(project),
+      ...migrationFaults(project),
+      ...(await functionFaults(project)),
+      ...(await definitionFaults(project)),
+    ];
+    if (faults.length > 0) throw new CommandError(faults.join('\n'));
+    return values.json ? JSON.stringify({ faults }) : 'All is well: what is here can be deployed.';
+  },
+});
+
+/** What `sync` would say or write, and what the function millrace lacks. */
+async function definitionFaults(project: Project): Promise<string[]> {
+  try {
+    const config = readConfigText(project);
+    if (withFunctionSections(project.config, config, ['millrace']) !== config) {
+      return [`${project.config} has no section for function millrace: run \`npx millrace init\`.`];
+    }
+    await missingMigrations(project, true);
+    return [];
+  } catch (error) {
+    return [(error as Error).message];
+  }
+}
