@@ -1,18 +1,26 @@
 // The way of a user, by the tarballs of `npm pack` alone: a project with what Supabase projects have, installed over, run by
 // `millrace dev`, connected, and left again. What comes between is docs/assistants.md, followed by its commands.
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { sampleBookText } from '../../local/demo/samples/books/sample-book.ts';
 import { isRunning } from '../../local/platform/child-processes.ts';
+import { submitBook } from '../support/books-stack.ts';
+import { CopiedExamples, copyExamples } from '../support/copied-examples.ts';
+import { submitDocument } from '../support/documents-stack.ts';
+import { jobPage } from '../support/links-stack.ts';
 import { snapshot } from '../support/releases.ts';
+import { startTestSite } from '../support/test-site.ts';
 import { projectFolder as root } from './run-command.ts';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'whole-way-'));
 const project = path.join(folder, 'app');
+const supabase = path.join(root, 'node_modules', '.bin', 'supabase');
 const dataDir = path.join(folder, 'data');
 const { FORCE_COLOR, npm_lifecycle_event, ...inherited } = process.env;
 const env = { ...inherited, NO_COLOR: '1' };
@@ -71,7 +79,6 @@ beforeAll(() => {
       "Deno.serve(async () => new Response(Deno.env.get('TEAM') + (await Deno.readTextFile(new URL('../../words.txt', import.meta.url)))));\n",
     'supabase/words.txt': ' says hello',
   });
-  const supabase = path.join(root, 'node_modules', '.bin', 'supabase');
   execFileSync(supabase, ['init', '--yes'], { cwd: project, stdio: 'ignore' });
   fs.appendFileSync(
     path.join(project, 'supabase', 'config.toml'),
@@ -160,17 +167,13 @@ function files(): Record<string, string> {
 const page = fs.readFileSync(path.join(root, 'docs', 'assistants.md'), 'utf8');
 const deeds = [...page.matchAll(/^```(sh|ts|sql)\n(.*?)^```/gms)].map(([, kind, text = '']) => ({ kind, text }));
 
-/** The schema but for the columns of the pipeline on the project's own table, which stay. */
-const schemaOf = async (client: pg.Client) =>
-  (await snapshot(client)).filter((line) => !/^ +column (triage|reply)_/.test(line));
-
 test('a project is run, installed over, gets a ticket through both stages, and is as before once it is uninstalled', async () => {
   const before = files();
   const bare = await startDev();
   expect(await (await fetch(`${bare.functionsUrl}/hello`)).text()).toBe('support says hello');
   await bare.client.query(`insert into auth.users (id, email) values (gen_random_uuid(), 'a@example.com')`);
   expect((await bare.client.query('select email from public.profiles')).rows).toEqual([{ email: 'a@example.com' }]);
-  const schema = await schemaOf(bare.client);
+  const schema = await snapshot(bare.client);
   expect(await bare.stop()).toBe(0);
 
   run('npx millrace init');
@@ -193,9 +196,9 @@ test('a project is run, installed over, gets a ticket through both stages, and i
   expect(await dev.stop()).toBe(0);
   expect(isRunning(running?.pid ?? 0)).toBe(false);
 
-  run('npx millrace uninstall');
+  run('npx millrace uninstall --columns');
   const left = await startDev();
-  expect(await schemaOf(left.client)).toEqual(schema);
+  expect(await snapshot(left.client)).toEqual(schema);
   expect(await left.stop()).toBe(0);
   const after = files();
   const ofStages = /^supabase\/(migrations\/|functions\/_pipelines\/|functions\/tickets-)|^tests\/|config\.toml$/;
@@ -203,3 +206,51 @@ test('a project is run, installed over, gets a ticket through both stages, and i
     Object.fromEntries(Object.entries(all).filter(([name]) => !ofStages.test(name)));
   expect(others(after)).toEqual(others(before));
 }, 150_000);
+
+test('each example, copied into a project that init made, has its migrations written and takes a row to its end', async () => {
+  const copied = path.join(project, 'examples');
+  fs.mkdirSync(copied);
+  execFileSync(supabase, ['init', '--yes'], { cwd: copied, stdio: 'ignore' });
+  run('npx millrace init --workdir examples');
+  copyExamples(copied);
+  run('npx millrace sync --workdir examples');
+  run('npx millrace sync --check --workdir examples');
+
+  const site = await startTestSite();
+  const stack = await CopiedExamples.start(copied, site.url);
+  try {
+    const account = randomUUID();
+    const org = `org_${account.slice(0, 8)}`;
+    const [reader, member] = await Promise.all([
+      stack.signedIn({ app_metadata: { account_id: account } }),
+      stack.signedIn({ org_id: org }),
+    ]);
+    const job = site.add(
+      (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end(jobPage),
+      '/jobs/1',
+    );
+    await stack.rows(`insert into public.tag (name, description) values ('locks', 'Locks and their gates')`);
+    await stack.rows(`insert into public.topic (name, description) values ('Canals', 'Canals, lock gates and boats')`);
+    await stack.rows(
+      `insert into public.leads (email, company_url, account_id, scrape_status) values ('a@example.com', $1, $2, 'queued')`,
+      [site.add(['Sails and awnings']), account],
+    );
+    await stack.rows('insert into public.ingestion_queue (url) values ($1)', [
+      site.add(['Lock gates', ...Array(4).fill('The lock gates of the canal were replaced; boats pass the locks.')]),
+    ]);
+    await stack.rows('insert into public.linkedin_links (raw_url) values ($1)', [job]);
+    await submitBook({ account, ...reader }, { bytes: sampleBookText(), mediaType: 'text/plain' });
+    const text = '# Harbour\n\nThe Ropeyard Guild founded the Harbour Trust in Malmby, and it restores wooden boats.';
+    await submitDocument({ org, ...member }, { name: 'harbour.md', bytes: text, mediaType: 'text/markdown' });
+    const statement = `select (select messaging_status from public.leads) as lead,
+      (select status from public.linkedin_links) as link, (select status_code::int from public.ingestion_queue) as article,
+      (select status from public.book_pipeline_status) as book, (select status from public.pipeline_job) as document`;
+    await expect
+      .poll(async () => (await stack.rows(statement))[0], { timeout: 120_000, interval: 500 })
+      .toEqual({ lead: 'completed', link: 'extracted', article: 300, book: 'completed', document: 'completed' });
+    await stack.expectSound();
+  } finally {
+    await stack.stop();
+    await site.stop();
+  }
+}, 240_000);
