@@ -31,5 +31,13 @@ export const operateEntries: Record<string, Entry> = {
   alerts: { summary: 'what somebody should look at', load: async () => (await import('./alerts.ts')).alerts },
   acknowledge: { summary: 'you see to an alert', load: async () => (await import('./alerts.ts')).acknowledge },
   silence: { summary: 'nobody hears of alerts for a while', load: async () => (await import('./alerts.ts')).silence },
+  open: {
+    summary: "the operator's page in your browser, served from this machine",
+    load: async () => (await import('./open-page.ts')).open,
+  },
+  mcp: {
+    summary: 'the same for an assistant, over stdio (Model Context Protocol)',
+    load: async () => (await import('./serve-mcp.ts')).mcp,
+  },
   journal: { summary: 'who did what, when and why', load: async () => (await import('./journal.ts')).journal },
 };

@@ -50,7 +50,8 @@ function heldBack({ enabled, paused, throttle, bypass }: StageHealth): string {
   );
 }
 
-const isBusy = (s: StageHealth) =>
+/** Whether something is to be done at a stage, or somebody holds it back. */
+export const isBusy = (s: StageHealth) =>
   s.ready + s.in_backoff + s.started + s.waiting + s.failed + s.late > 0 || !s.enabled || !!s.throttle || !!s.bypass;
 
 /** A table of the stages, by pipeline; of those with nothing to do one line. */

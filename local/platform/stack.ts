@@ -216,7 +216,7 @@ async function startParts(base: Base, teardown: Teardown): Promise<Parts> {
   const door = createOperateDoor({
     address: gateway.url,
     projectUrl: gateway.url,
-    secretKey: keys.secretKey,
+    headers: { apikey: keys.secretKey },
     operator: os.userInfo().username,
   });
   gateway.open({ restPort: postgrest.port, functions, storage, door });

@@ -153,6 +153,20 @@ async function startDev(): Promise<Started> {
   };
 }
 
+/** What `npx millrace open` serves to whoever follows its link. */
+async function shownPage(): Promise<string> {
+  const child = spawn(path.join(project, 'node_modules', '.bin', 'millrace'), ['open', '--json'], {
+    cwd: project,
+    env,
+  });
+  try {
+    const line = await new Promise<string>((resolve) => createInterface({ input: child.stdout }).once('line', resolve));
+    return await (await fetch(new URL('/operate/', JSON.parse(line).url))).text();
+  } finally {
+    child.kill('SIGINT');
+  }
+}
+
 /** All files of the project's own, with their texts. */
 function files(): Record<string, string> {
   const found = fs.readdirSync(project, { recursive: true, withFileTypes: true });
@@ -193,6 +207,9 @@ test('a project is run, installed over, gets a ticket through both stages, and i
   expect((await dev.client.query('select what, detail from millrace.doctor() where not ok')).rows).toEqual([]);
   const connected = run('npx millrace connect', { SUPABASE_URL: dev.apiUrl, SUPABASE_SECRET_KEY: dev.secretKey });
   expect(connected).toContain('doctor() finds all well.');
+  const standing = JSON.parse(run('npx millrace status tickets --json'));
+  expect(standing.stages.map(({ stage }: { stage: string }) => stage)).toEqual(['triage', 'reply']);
+  expect(await shownPage()).toContain('data-door');
   expect(await dev.stop()).toBe(0);
   expect(isRunning(running?.pid ?? 0)).toBe(false);
 

@@ -16,8 +16,9 @@ export interface OperateDoorOptions {
   address: string;
   /** The project's address. */
   projectUrl: string;
-  secretKey: string;
-  /** In whose name the page acts. */
+  /** What the project is asked with: a secret key, or a user's token beside a publishable one. */
+  headers: Record<string, string>;
+  /** In whose name the page acts, where a secret key asks. */
   operator: string;
 }
 
@@ -125,7 +126,7 @@ async function readJson(request: http.IncomingMessage): Promise<Record<string, u
 
 /** Calls a function with the key, in the operator's name whatever the page says. */
 async function forward(
-  { projectUrl, secretKey, operator }: OperateDoorOptions,
+  { projectUrl, headers, operator }: OperateDoorOptions,
   name: string,
   body: Record<string, unknown>,
   response: http.ServerResponse,
@@ -136,7 +137,7 @@ async function forward(
       : { p_query: body.p_query ?? {} };
   const answered = await fetch(`${projectUrl}/rest/v1/rpc/${name}`, {
     method: 'POST',
-    headers: { apikey: secretKey, 'content-type': 'application/json' },
+    headers: { ...headers, 'content-type': 'application/json' },
     body: JSON.stringify(asked),
     signal: AbortSignal.timeout(20_000),
   }).catch(() => undefined);

@@ -1,0 +1,90 @@
+// What an assistant may do with --act: the verbs, each with a reason, and many runs only by a preview that is begun afterwards.
+import { z } from 'zod';
+import type { Bulk } from '../../pages/operate/answers.ts';
+import { CommandError } from '../project/command-error.ts';
+import type { Door } from './ask-door.ts';
+import { filterShape, type Tool } from './mcp-reads.ts';
+
+const name = z.string().max(100);
+const id = z.int().min(1);
+const minutes = z.int().min(1).max(576_000).optional();
+const reason = z.string().trim().min(3).max(1500).describe('why, for the people who read the journal');
+const runVerb = z.enum(['retry', 'cancel', 'reset', 'skip', 'fail', 'hurry']);
+/** What the verbs over runs take. */
+const deed = {
+  verb: runVerb,
+  stage: name.optional().describe('which one: skip and fail need it, reset begins there'),
+  message: z.string().max(2000).optional().describe('the error, for fail'),
+  permanent: z.boolean().optional(),
+};
+
+/** `whose` names the assistant in each reason, beside the operator whose key it uses. */
+export function actTools(door: Door, whose: () => string): Tool[] {
+  const act = ({ reason: why, ...request }: Record<string, unknown>) =>
+    door.act({ ...request, reason: `${whose()}: ${why}` });
+  const acts = (tool: string, description: string, shape: z.ZodRawShape, verb?: string): Tool => ({
+    name: tool,
+    description,
+    shape: { ...shape, reason },
+    run: (given) => act(verb ? { verb, ...given } : given),
+  });
+  return [
+    acts('act_on_run', 'Does a verb to one run.', { run: id, ...deed }),
+    acts('act_on_stage', 'Pauses, unpauses, throttles or unthrottles a stage, or pauses a whole pipeline.', {
+      verb: z.enum(['pause', 'unpause', 'throttle', 'unthrottle']),
+      pipeline: name,
+      stage: name.optional(),
+      minutes: minutes.describe('for throttle'),
+      limits: z
+        .object({
+          rate: z.object({ count: id, per_seconds: id }).optional(),
+          max_in_flight: id.optional(),
+        })
+        .optional()
+        .describe('for throttle'),
+    }),
+    acts('act_on_alert', 'Acknowledges an alert, or silences its like for so many minutes.', {
+      verb: z.enum(['acknowledge', 'silence']),
+      alert: id,
+      minutes: minutes.describe('for silence'),
+    }),
+    ...bulkTools(door, act, acts),
+  ];
+}
+
+type Acts = (tool: string, description: string, shape: z.ZodRawShape, verb?: string) => Tool;
+
+function bulkTools(door: Door, act: (request: Record<string, unknown>) => Promise<unknown>, acts: Acts): Tool[] {
+  // What somebody else has previewed is not for an assistant to begin.
+  const previewed = new Set<unknown>();
+  return [
+    {
+      name: 'preview_bulk',
+      description: 'Says to how many runs a verb would be done, and how dear that is. Nothing is done to any run.',
+      shape: { do: z.object(deed), filter: z.object({ ...filterShape, pipeline: name }), reason },
+      run: async (given) => {
+        const preview = (await act({ verb: 'preview', ...given })) as Bulk;
+        previewed.add(preview.bulk);
+        return preview;
+      },
+    },
+    {
+      name: 'begin_bulk',
+      description: 'Begins a bulk that preview_bulk has answered. Show the person the preview before.',
+      shape: { bulk: id, reason },
+      run: async (given) => {
+        if (!previewed.has(given.bulk)) {
+          throw new CommandError(`Bulk ${given.bulk} was not previewed here: preview_bulk comes first.`, 3);
+        }
+        return act({ verb: 'begin', ...given });
+      },
+    },
+    {
+      name: 'bulk',
+      description: 'How far a bulk is, and its faults.',
+      shape: { bulk: id },
+      run: (given) => door.act({ verb: 'status', ...given }),
+    },
+    acts('abort_bulk', 'Ends a bulk; what it has done stays done.', { bulk: id }, 'abort'),
+  ];
+}

@@ -1,0 +1,77 @@
+// What an assistant may read: the overview, runs, a run, dead letters, alerts and the journal.
+import { z } from 'zod';
+import type { Overview } from '../../pages/operate/answers.ts';
+import type { Door } from './ask-door.ts';
+import { isBusy } from './stage-table.ts';
+
+const name = z.string().max(100);
+const text = z.string().max(500);
+const time = z.string().max(40).describe('such as 2026-11-21T08:00:00Z');
+const id = z.int().min(1);
+const page = {
+  limit: z.int().min(1).max(50).default(20),
+  cursor: z.string().max(100).optional().describe('next of the answer before'),
+};
+
+/** Which runs a list or a bulk is about. */
+export const filterShape = {
+  pipeline: name.optional(),
+  stage: name.optional(),
+  status: z.enum(['running', 'completed', 'failed', 'cancelled']).optional(),
+  error_code: text.optional(),
+  entity: z.string().max(2000).optional().describe('the key of a row'),
+  label: text.optional(),
+  run: id.optional(),
+  since: time.optional(),
+  before: time.optional(),
+};
+
+export interface Tool {
+  name: string;
+  description: string;
+  shape: z.ZodRawShape;
+  /** Resolves to what the assistant is handed, which is marked as data. */
+  run(given: Record<string, unknown>): Promise<unknown>;
+}
+
+/** The overview without stages that have nothing to do, of which a project may have a thousand. */
+async function overview(door: Door): Promise<unknown> {
+  const answer = await door.read<Overview>('overview');
+  const stages = answer.stages.filter(isBusy);
+  return { ...answer, stages, stages_with_nothing_to_do: answer.stages.length - stages.length };
+}
+
+export function readTools(door: Door): Tool[] {
+  const reads = (tool: string, read: string, description: string, shape: z.ZodRawShape): Tool => ({
+    name: tool,
+    description,
+    shape,
+    run: (given) => door.read(read, given),
+  });
+  return [
+    {
+      name: 'overview',
+      description: 'Pipelines and their stages with what is ready, in work, waiting, failed and late; limits, bulks.',
+      shape: {},
+      run: () => overview(door),
+    },
+    reads('runs', 'runs', 'Runs by a filter, the newest first.', { ...filterShape, ...page }),
+    reads('run', 'run', 'One run: its stages, attempts, errors, children, and what people did to it.', { run: id }),
+    reads('dead_letters', 'dead_letters', 'What failed for good, by stage and error code.', {
+      pipeline: name.optional(),
+    }),
+    reads('alerts', 'alerts', 'Alerts, the newest first.', {
+      pipeline: name.optional(),
+      open: z.boolean().default(true),
+      ...page,
+    }),
+    reads('journal', 'journal', 'Who did what, when and why, the newest first.', {
+      pipeline: name.optional(),
+      run: id.optional(),
+      bulk: id.optional(),
+      verb: name.optional(),
+      by: text.optional(),
+      ...page,
+    }),
+  ];
+}

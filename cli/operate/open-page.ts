@@ -1,0 +1,59 @@
+// millrace open: the operator's page from this machine. The key stays in this process; a browser comes in by a link, once.
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { reply } from '../../local/platform/gateway/reply.ts';
+import { servePage } from '../../local/platform/gateway/serve-page.ts';
+import { createOperateDoor, type OperateDoor } from '../../local/platform/operate/operate-door.ts';
+import { CommandError } from '../project/command-error.ts';
+import { type Asked, defineOperate, numberOf } from './asked.ts';
+import { say } from './say.ts';
+
+export const open = defineOperate({
+  usage: `npx millrace open [--port N] [--remote[=REF]]
+  Serves the operator's page on 127.0.0.1 until ctrl-C, and prints a link that lets one browser in, once.
+  --port N  on this port (default: a free one)`,
+  takes: ['port'],
+  run: serve,
+});
+
+async function serve(asked: Asked): Promise<0> {
+  const { reach } = asked;
+  // Who is not let in hears it here, not in a browser.
+  await asked.door.read('overview');
+  let door: OperateDoor | undefined;
+  const server = http.createServer((request, response) => {
+    answer(door, request, response).catch((error) => {
+      if (response.headersSent) response.destroy();
+      else reply(response, 500, { message: String(error) });
+    });
+  });
+  const address = `http://127.0.0.1:${await listen(server, numberOf(asked, 'port') ?? 0)}`;
+  door = createOperateDoor({ address, projectUrl: reach.url, headers: reach.headers, operator: reach.operator });
+  const url = door.link();
+  say(asked, { url }, () => [url, `The operator's page of ${reach.url}, for one browser; ctrl-C ends it.`]);
+  await new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, resolve);
+  });
+  server.close();
+  server.closeAllConnections();
+  return 0;
+}
+
+async function answer(
+  door: OperateDoor | undefined,
+  request: http.IncomingMessage,
+  response: http.ServerResponse,
+): Promise<void> {
+  if (await door?.handle(request, response)) return;
+  const { pathname } = new URL(request.url ?? '/', 'http://page');
+  if (/^\/operate(\/|$)/.test(pathname) && (await servePage(pathname, request, response))) return;
+  reply(response, 404, { message: "The operator's page is below /operate/." });
+}
+
+/** Resolves to the port. */
+function listen(server: http.Server, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', ({ message }) => reject(new CommandError(`Port ${port} cannot be taken: ${message}.`)));
+    server.listen(port, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
+  });
+}
