@@ -1,4 +1,4 @@
-// The functions that people call, by SQL or through the Data API. These alone carry a `comment on`, which Studio shows.
+// The functions that people call, by SQL or through the Data API. The build stores their comments, which Studio shows.
 
 /** Every `public.millrace_*` belongs to the surface as well. */
 export const publicSurface = [
