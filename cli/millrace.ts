@@ -29,6 +29,10 @@ const commands: Record<string, Entry> = {
     summary: 'tells the database where the functions are, and with what to wake them',
     load: async () => (await import('./commands/connect.ts')).connect,
   },
+  doctor: {
+    summary: 'what is amiss in the database, each with what helps',
+    load: async () => (await import('./commands/doctor.ts')).doctor,
+  },
   upgrade: {
     summary: 'the runtime and the engine of this release in the place of an older one',
     load: async () => (await import('./commands/upgrade.ts')).upgrade,

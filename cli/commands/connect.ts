@@ -1,28 +1,26 @@
 // millrace connect: tells a project's database where its functions are, and with what to wake them.
 import { defineCommand, remoteOption } from '../define-command.ts';
+import { reachProject } from '../operate/reach-project.ts';
+import { askServer } from '../project/ask-server.ts';
 import { CommandError } from '../project/command-error.ts';
+import { readHealth } from '../project/read-health.ts';
+import { revealSecretKey } from '../project/reveal-secret-key.ts';
 
 export const connect = defineCommand({
-  usage: `npx millrace connect [--remote=REF]
+  usage: `npx millrace connect [--remote[=REF]]
   Has the deployed function millrace write its own address, and an HMAC of your secret key, into Vault, with which the database
-  wakes functions. Takes the key from SUPABASE_SECRET_KEY.
-  --remote=REF  the project's reference, in the place of SUPABASE_URL`,
+  wakes functions. Asks the local stack, or the project at SUPABASE_URL. Takes the key from SUPABASE_SECRET_KEY; for a hosted
+  project without it, from \`supabase projects api-keys --reveal\`.
+  --remote[=REF]  the project that the folder is linked to, or the one of this reference, in the place of SUPABASE_URL`,
   options: remoteOption,
   run: async ({ values }) => {
-    const url = (values.remote ? `https://${values.remote}.supabase.co` : process.env.SUPABASE_URL)?.replace(
-      /\/+$/,
-      '',
-    );
-    const secretKey = process.env.SUPABASE_SECRET_KEY;
-    if (!url) throw new CommandError('Name the project with --remote=REF, or set SUPABASE_URL.', 2);
-    if (!secretKey) {
-      throw new CommandError(
-        'SUPABASE_SECRET_KEY is not set: set it to a secret key of the project (npx supabase projects api-keys --reveal).',
-        2,
-      );
+    // reachProject() reads it there.
+    if (values.remote !== undefined && !process.env.SUPABASE_SECRET_KEY) {
+      process.env.SUPABASE_SECRET_KEY = await revealSecretKey(values.remote, values.workdir);
     }
-    const { project_url, secret } = await callConnect({ url, secretKey });
-    const health = await readHealth({ url, secretKey });
+    const { url, headers } = reachProject(values);
+    const { project_url, secret } = await callConnect(url, headers);
+    const health = await readHealth(url, headers);
     if (values.json) return JSON.stringify({ project_url, secret, ...health });
     const told = `The database wakes functions at ${project_url}, with ${secret}.`;
     return [
@@ -34,24 +32,13 @@ export const connect = defineCommand({
   },
 });
 
-const ANSWER_TIME_MS = 15_000;
-
-/** Where a project answers, and a secret key of it. */
-interface Connection {
-  url: string;
-  secretKey: string;
-}
-
-/** Whether the database is well by now; `amiss` has what it says of itself otherwise. */
-interface Health {
-  ok: boolean;
-  amiss: string[];
-}
-
 /** Calls the project's function. Resolves to what it answered. Throws a CommandError that says what stands in the way. */
-async function callConnect({ url, secretKey }: Connection): Promise<{ project_url: string; secret: string }> {
+async function callConnect(
+  url: string,
+  headers: Record<string, string>,
+): Promise<{ project_url: string; secret: string }> {
   const address = `${url}/functions/v1/millrace/connect`;
-  const response = await ask(address, { method: 'POST', headers: { apikey: secretKey } });
+  const response = await askServer(address, { method: 'POST', headers });
   const body = (await response.json().catch(() => ({}))) as Record<string, unknown>;
   if (response.ok) return body as { project_url: string; secret: string };
   const message = (body.error as { message?: string } | undefined)?.message ?? JSON.stringify(body).slice(0, 300);
@@ -60,29 +47,4 @@ async function callConnect({ url, secretKey }: Connection): Promise<{ project_ur
   }
   if (response.status === 401) throw new CommandError(`${url} does not know that secret key: ${message}`);
   throw new CommandError(`${address} answered ${response.status}: ${message}`);
-}
-
-/** Asks the database how it is, through the Data API. */
-async function readHealth({ url, secretKey }: Connection): Promise<Health> {
-  const response = await ask(`${url}/rest/v1/rpc/millrace_health`, {
-    method: 'POST',
-    headers: { apikey: secretKey, 'content-type': 'application/json' },
-    body: '{}',
-  });
-  if (!response.ok)
-    throw new CommandError(`The Data API answered ${response.status}: ${(await response.text()).slice(0, 300)}`);
-  const { ok, findings = [] } = (await response.json()) as {
-    ok: boolean;
-    findings?: { what: string; detail: string }[];
-  };
-  return { ok, amiss: findings.map(({ what, detail }) => `${what}: ${detail}`) };
-}
-
-async function ask(address: string, init: RequestInit): Promise<Response> {
-  try {
-    return await fetch(address, { ...init, signal: AbortSignal.timeout(ANSWER_TIME_MS) });
-  } catch (error) {
-    const { cause, message } = error as Error & { cause?: { code?: string } };
-    throw new CommandError(`${address} cannot be reached (${cause?.code ?? message}): correct the address.`);
-  }
 }

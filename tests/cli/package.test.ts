@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startStack } from '../../local/platform/stack.ts';
+import { type Stack, startStack } from '../../local/platform/stack.ts';
 import { makeNextLevel, type NextLevel, snapshot } from '../support/releases.ts';
 
 const root = path.join(import.meta.dirname, '..', '..');
@@ -85,6 +85,8 @@ test('what is asked wrongly is answered with the usage or the remedy, and writes
   });
   expect(millrace('add', 'tickets', 'triage').stderr).toContain('run `npx millrace init` first');
   expect(millrace('connect').stderr).toContain('set SUPABASE_URL');
+  expect(millrace('connect', '--remote', 'abc').stderr).toContain('Write --remote=abc');
+  expect(millrace('connect', '--remote=abc').stderr).toContain('SUPABASE_SECRET_KEY is not set, and');
   expect(millrace('uninstall').stderr).toContain('run `npx millrace init` first');
   const shown = millrace('init', '--dry-run');
   expect(shown.stdout).toContain('+serveMillrace();');
@@ -429,6 +431,7 @@ async function expectUpgraded(next: NextLevel): Promise<void> {
       `The database wakes functions at ${stack.apiUrl}, with MILLRACE_WAKE_SECRET.\ndoctor() finds all well.\n`,
     );
 
+    await expectDiagnosed(stack, client);
     await client.query(`select millrace.pause('tickets')`);
     await client.query(`insert into public.tickets (triage_status) values ('queued')`);
     const removed = millrace('uninstall', '--columns', '--cancel', '--dry-run');
@@ -438,6 +441,26 @@ async function expectUpgraded(next: NextLevel): Promise<void> {
     await client.end();
     await stack.stop();
   }
+}
+
+/** What `doctor` and `connect` say while something is amiss, and where they are asked wrongly. */
+async function expectDiagnosed(stack: Stack, client: pg.Client): Promise<void> {
+  const bin = path.join(project, 'node_modules', '.bin', 'millrace');
+  const asked = async (line: string, given: Record<string, string> = {}) => {
+    const env = { PATH: process.env.PATH, SUPABASE_URL: stack.apiUrl, SUPABASE_SECRET_KEY: stack.secretKey, ...given };
+    const { stdout, stderr } = await promisify(execFile)(bin, line.split(' '), { cwd: project, env }).catch(
+      (error) => error,
+    );
+    return `${stdout}${stderr}`;
+  };
+  expect(await asked('doctor')).toBe('All is well.\n');
+  await client.query(`delete from millrace.settings where name = 'journal_days'`);
+  expect(await asked('doctor')).toContain('setting journal_days missing: select millrace.set_up()');
+  await client.query('select millrace.set_up()');
+  const wrongKey = { SUPABASE_SECRET_KEY: 'sb_secret_of_another_project' };
+  expect(await asked('doctor', wrongKey)).toContain('does not know that secret key');
+  expect(await asked('connect', wrongKey)).toContain('does not know that secret key');
+  expect(await asked('connect', { SUPABASE_URL: 'http://127.0.0.1:9' })).toContain('cannot be reached');
 }
 
 /** Applies what an uninstall with all of its options would write: then the tables are as they were. */
