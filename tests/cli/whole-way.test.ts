@@ -213,6 +213,7 @@ test('a project is run, installed over, gets a ticket through both stages, and i
   expect(await dev.stop()).toBe(0);
   expect(isRunning(running?.pid ?? 0)).toBe(false);
 
+  expect(run('npx millrace upgrade')).toContain('Nothing to do');
   run('npx millrace uninstall --columns');
   const left = await startDev();
   expect(await snapshot(left.client)).toEqual(schema);
@@ -231,7 +232,7 @@ test('each example, copied into a project that init made, has its migrations wri
   run('npx millrace init --workdir examples');
   copyExamples(copied);
   run('npx millrace sync --workdir examples');
-  run('npx millrace sync --check --workdir examples');
+  run('npx millrace check --workdir examples');
 
   const site = await startTestSite();
   const stack = await CopiedExamples.start(copied, site.url);
