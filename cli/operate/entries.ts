@@ -26,11 +26,12 @@ export const operateEntries: Record<string, Entry> = {
     summary: 'a pipeline or a stage hands out no work',
     load: async () => (await import('./act-on-stage.ts')).pause,
   },
-  unpause: { summary: 'it goes on', load: async () => (await import('./act-on-stage.ts')).unpause },
+  unpause: { summary: 'it hands out work again', load: async () => (await import('./act-on-stage.ts')).unpause },
   throttle: { summary: 'less at once, for a while', load: async () => (await import('./act-on-stage.ts')).throttle },
   alerts: { summary: 'what somebody should look at', load: async () => (await import('./alerts.ts')).alerts },
   acknowledge: { summary: 'you see to an alert', load: async () => (await import('./alerts.ts')).acknowledge },
   silence: { summary: 'nobody hears of alerts for a while', load: async () => (await import('./alerts.ts')).silence },
+  journal: { summary: 'who did what, when and why', load: async () => (await import('./journal.ts')).journal },
   open: {
     summary: "the operator's page in your browser, served from this machine",
     load: async () => (await import('./open-page.ts')).open,
@@ -39,5 +40,4 @@ export const operateEntries: Record<string, Entry> = {
     summary: 'the same for an assistant, over stdio (Model Context Protocol)',
     load: async () => (await import('./serve-mcp.ts')).mcp,
   },
-  journal: { summary: 'who did what, when and why', load: async () => (await import('./journal.ts')).journal },
 };
