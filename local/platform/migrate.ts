@@ -4,6 +4,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { supabaseBinary } from './binaries.ts';
+import { isBundled } from './places.ts';
 
 export interface Migrations {
   /** Folder of `<timestamp>_<name>.sql` files. */
@@ -66,7 +67,7 @@ function failureOf(output: string): string {
   const remedy = file.includes('_pipeline_')
     ? [
         `Correct the definition, delete supabase/migrations/${file} if no database has taken it yet, and run ` +
-          '`npm run pipelines:sync` again.',
+          `\`${isBundled ? 'npx millrace sync' : 'npm run pipelines:sync'}\` again.`,
       ]
     : [];
   return [`Migration ${file} failed.`, why, ...shown, ...remedy].join('\n');
