@@ -3,6 +3,7 @@ import { defineCommand, remoteOption } from '../define-command.ts';
 import { reachProject } from '../operate/reach-project.ts';
 import { askServer } from '../project/ask-server.ts';
 import { CommandError } from '../project/command-error.ts';
+import { findProject } from '../project/find-project.ts';
 import { readHealth } from '../project/read-health.ts';
 import { revealSecretKey } from '../project/reveal-secret-key.ts';
 
@@ -16,7 +17,7 @@ export const connect = defineCommand({
   run: async ({ values }) => {
     // reachProject() reads it there.
     if (values.remote !== undefined && !process.env.SUPABASE_SECRET_KEY) {
-      process.env.SUPABASE_SECRET_KEY = await revealSecretKey(values.remote, values.workdir);
+      process.env.SUPABASE_SECRET_KEY = await revealSecretKey(values.remote, findProject(values.workdir).root);
     }
     const { url, headers } = reachProject(values);
     const { project_url, secret } = await callConnect(url, headers);

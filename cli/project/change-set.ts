@@ -35,14 +35,18 @@ export function patchOf(root: string, changes: Change[]): string {
 
 /**
  * Writes all of it or nothing: each text goes into a new file beside its place first, and when one cannot be put there, those
- * that were come back. Throws an error that names the file.
+ * that were come back. Ctrl-C waits until all is written. Throws an error that names the file.
  */
 export function applyChanges(root: string, changes: Change[]): void {
+  // Heard when this has returned, since nothing here waits.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(130));
   const done: { file: string; before: string | null }[] = [];
+  const made: string[] = [];
   const parts = changes.map(({ file }) => `${path.join(root, file)}.${process.pid}.part`);
   try {
     for (const [at, { file, text }] of changes.entries()) {
-      fs.mkdirSync(path.dirname(path.join(root, file)), { recursive: true });
+      const first = fs.mkdirSync(path.dirname(path.join(root, file)), { recursive: true });
+      if (first) made.push(first);
       if (text !== null) fs.writeFileSync(parts[at] ?? '', text);
     }
     for (const [at, { file, text }] of changes.entries()) {
@@ -57,11 +61,9 @@ export function applyChanges(root: string, changes: Change[]): void {
       if (before === null) fs.rmSync(file, { force: true });
       else fs.writeFileSync(file, before);
     }
-    for (const [at, part] of parts.entries()) {
-      // Where a file stands in the way of a folder, there is no part.
-      if (fs.existsSync(part)) fs.rmSync(part);
-      removeEmptyFolders(root, path.dirname(changes[at]?.file ?? '.'));
-    }
+    // Where a file stands in the way of a folder, there is no part.
+    for (const part of parts) if (fs.existsSync(part)) fs.rmSync(part);
+    for (const folder of made) fs.rmSync(folder, { recursive: true, force: true });
     throw new Error(`Nothing was written: ${(error as Error).message}.`);
   }
   for (const { file, text } of changes) if (text === null) removeEmptyFolders(root, path.dirname(file));

@@ -11,11 +11,11 @@ interface ApiKey {
   api_key?: string | null;
 }
 
-/** Asks the supabase CLI for a secret key of a project; '' is the one that the folder is linked to. Throws a CommandError. */
-export async function revealSecretKey(remote: string, workdir: string): Promise<string> {
-  const args = ['projects', 'api-keys', '--reveal', '--output', 'json', '--workdir', path.resolve(workdir)];
+/** Asks the supabase CLI for a secret key of a project; '' is the one that the folder `root` is linked to. Throws a CommandError. */
+export async function revealSecretKey(remote: string, root: string): Promise<string> {
+  const args = ['projects', 'api-keys', '--reveal', '--output', 'json', '--workdir', root];
   const target = remote ? [`--remote=${remote}`] : [];
-  const { stdout } = await promisify(execFile)(supabaseIn(workdir), [...args, ...target]).catch(
+  const { stdout } = await promisify(execFile)(supabaseIn(root), [...args, ...target]).catch(
     (error: Error & { stderr?: string }) => {
       throw new CommandError(
         `SUPABASE_SECRET_KEY is not set, and \`supabase projects api-keys --reveal\` did not tell it: ${(error.stderr || error.message).trim()}`,
@@ -37,8 +37,8 @@ function secretKeyIn(listed: string): string | undefined {
 }
 
 /** The CLI that the project installed, or the one on the PATH. */
-function supabaseIn(workdir: string): string {
-  for (let folder = path.resolve(workdir); ; folder = path.dirname(folder)) {
+function supabaseIn(root: string): string {
+  for (let folder = path.resolve(root); ; folder = path.dirname(folder)) {
     const bin = path.join(folder, 'node_modules', '.bin', 'supabase');
     if (fs.existsSync(bin)) return bin;
     if (path.dirname(folder) === folder) return 'supabase';

@@ -1,7 +1,8 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { revealSecretKey } from '../../cli/project/reveal-secret-key.ts';
 import { supabaseBinary } from '../../local/platform/binaries.ts';
 import { deployedFunctions, readFunctionConfigs } from '../../local/platform/functions/function-config.ts';
 import { functionGraph } from '../../tools/check/function-graph.ts';
@@ -97,4 +98,14 @@ test('each function is uploaded with all that it imports, so that what arrives c
       for (const [file, text] of upload.files) expect(text).toBe(fs.readFileSync(path.join(home, file), 'utf8'));
     }),
   );
+});
+
+test('connect takes the secret key that the CLI reveals', async () => {
+  const env = { HOME: home, SUPABASE_PROFILE: path.join(home, 'profile.yaml'), SUPABASE_ACCESS_TOKEN: token };
+  for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  // Tests run where npm has put the CLI.
+  expect(await revealSecretKey(project, projectFolder)).toBe('sb_secret_revealed');
+  vi.stubEnv('SUPABASE_ACCESS_TOKEN', token.replace(/.$/, '0'));
+  await expect(revealSecretKey(project, projectFolder)).rejects.toThrow('SUPABASE_SECRET_KEY is not set, and');
 });

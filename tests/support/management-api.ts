@@ -1,4 +1,4 @@
-// A stand-in of the Management API's part for `supabase functions deploy --use-api`. It records what arrives and bundles nothing.
+// A stand-in of the Management API's part for `supabase functions deploy --use-api` and `projects api-keys`. It records what arrives and bundles nothing.
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
@@ -33,6 +33,13 @@ export async function startManagementApi(project: string, token: string): Promis
   functions.get('/', (context) =>
     context.json({ id: project, ref: project, name: 'recorded', status: 'ACTIVE_HEALTHY' }),
   );
+  functions.get('/api-keys', (context) => {
+    const secret = context.req.query('reveal') === 'true' ? 'sb_secret_revealed' : 'sb_secret_···';
+    return context.json([
+      { name: 'anon', api_key: 'of anon', type: 'legacy' },
+      { name: 'default', api_key: secret, type: 'secret' },
+    ]);
+  });
   functions.get('/functions', (context) => context.json([...deployed].map(describe)));
   functions.post('/functions/deploy', async (context) => {
     const slug = context.req.query('slug') ?? '';
