@@ -1,43 +1,8 @@
 -- Adopting rows: what waits at the gates
 
--- Locks rows that show a value, that nobody holds and that have no live run, in the order of their
--- keys.
-create function millrace.lock_waiting(
-  p_pipeline millrace.pipelines, p_value text, p_limit int
-) returns text[]
-language plpgsql
-as $$
-declare
-  v_keys text[];
-begin
-  execute format($q$
-    select array_agg(k.key order by k.place)
-    from (
-      select t.key, row_number() over () as place
-      from (
-        select e.%1$I::text as key
-        from %2$s e
-        where e.%3$I = $1::%4$s
-        order by e.%1$I
-        limit $2
-        for no key update skip locked) t) k$q$,
-    p_pipeline.entity_key, p_pipeline.entity_table, p_pipeline.status ->> 'column',
-    millrace.status_type(p_pipeline))
-  into v_keys
-  using p_value, p_limit;
-  return array(
-    select k.key
-    from unnest(v_keys) with ordinality k(key, place)
-    where not exists (
-      select
-      from millrace.runs r
-      where r.entity_id = k.key
-        and r.pipeline_id = p_pipeline.id
-        and r.status = 'running')
-    order by k.place);
-end
-$$;
-
+-- Begins up to so many rows that wait at the value by which a layer is entered, since they were
+-- adopted so, in the order of their keys; returns how many. Each begins at the layer's first stage
+-- that it does not bring along. Rows that somebody holds, and those with a live run, are left out.
 create function millrace.begin(p_pipeline text, p_value text, p_limit int)
 returns bigint
 language plpgsql
@@ -63,7 +28,31 @@ begin
     raise exception 'p_limit is %, but must be from 1 to 100000', coalesce(p_limit::text, 'null')
       using errcode = 'MR002', hint = 'It is how many rows begin now.';
   end if;
-  v_keys := millrace.lock_waiting(v_pipeline, p_value, p_limit);
+  execute format($q$
+    select array_agg(k.key order by k.place)
+    from (
+      select t.key, row_number() over () as place
+      from (
+        select e.%1$I::text as key
+        from %2$s e
+        where e.%3$I = $1::%4$s
+        order by e.%1$I
+        limit $2
+        for no key update skip locked) t) k$q$,
+    v_pipeline.entity_key, v_pipeline.entity_table, v_pipeline.status ->> 'column',
+    millrace.status_type(v_pipeline))
+  into v_keys
+  using p_value, p_limit;
+  v_keys := array(
+    select k.key
+    from unnest(v_keys) with ordinality k(key, place)
+    where not exists (
+      select
+      from millrace.runs r
+      where r.entity_id = k.key
+        and r.pipeline_id = v_pipeline.id
+        and r.status = 'running')
+    order by k.place);
   if cardinality(v_keys) > 0 then
     perform millrace.queue_stage(v_pipeline.id, v_stage_id, v_keys, v_keys,
       p_by_name => false, p_done_before => v_stage_id);

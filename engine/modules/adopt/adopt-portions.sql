@@ -130,29 +130,6 @@ begin
 end
 $$;
 
--- Begins what the values of adopted rows begin, with all that comes before it taken as done.
-create function millrace.begin_adopted(
-  p_pipeline millrace.pipelines, p_keys text[], p_stage_ids int[]
-) returns void
-language plpgsql
-as $$
-declare
-  v_stage record;
-begin
-  for v_stage in
-    select t.stage_id, array_agg(t.key order by t.place) as keys
-    from unnest(p_keys, p_stage_ids) with ordinality t(key, stage_id, place)
-    where t.stage_id is not null
-    group by t.stage_id
-    order by t.stage_id
-  loop
-    perform millrace.queue_stage(p_pipeline.id, v_stage.stage_id, v_stage.keys, v_stage.keys,
-      p_by_name => true, p_done_before => v_stage.stage_id);
-    perform millrace.show_status(p_pipeline.id, v_stage.keys);
-  end loop;
-end
-$$;
-
 -- Adopts the next portion of rows, and begins what their values begin; tells of each old value how
 -- many it were. A row that has a run already shows that instead. Rows are found by their keys,
 -- also with plans of a time when there were no runs.
@@ -167,6 +144,7 @@ as $$
 #variable_conflict use_column
 declare
   v_taken record := millrace.next_unadopted(p_pipeline, p_call, p_limit);
+  v_stage record;
   v_stray text;
 begin
   if v_taken.keys is null then
@@ -189,10 +167,20 @@ begin
   having count(*) > 0;
   perform millrace.show_status(p_pipeline.id, array(
     select t.key from unnest(v_taken.keys, v_taken.has_run) t(key, has_run) where t.has_run));
-  perform millrace.begin_adopted(p_pipeline, v_taken.keys, array(
-    select case when not t.has_run then t.stage_id end
-    from unnest(v_taken.stage_ids, v_taken.has_run) with ordinality t(stage_id, has_run, place)
-    order by t.place));
+  -- All that comes before is taken as done.
+  for v_stage in
+    select t.stage_id, array_agg(t.key order by t.place) as keys
+    from unnest(v_taken.keys, v_taken.stage_ids, v_taken.has_run)
+      with ordinality t(key, stage_id, has_run, place)
+    where t.stage_id is not null
+      and not t.has_run
+    group by t.stage_id
+    order by t.stage_id
+  loop
+    perform millrace.queue_stage(p_pipeline.id, v_stage.stage_id, v_stage.keys, v_stage.keys,
+      p_by_name => true, p_done_before => v_stage.stage_id);
+    perform millrace.show_status(p_pipeline.id, v_stage.keys);
+  end loop;
   update millrace.adoptions a
   set last_key = v_taken.keys[cardinality(v_taken.keys)],
     adopted = a.adopted + cardinality(v_taken.keys),

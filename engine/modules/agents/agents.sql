@@ -87,46 +87,10 @@ begin
 end
 $$;
 
--- Adds turns to the conversation of a locked attempt; those whose number is taken already change
--- nothing.
-create function millrace.append_turns(
-  p_attempt millrace.attempts, p_turns jsonb, out added int, out next_seq int
-)
-language plpgsql
-as $$
-declare
-  v_execution int := p_attempt.number - p_attempt.retry_count;
-begin
-  next_seq := 1 + coalesce((
-    select max(t.seq)
-    from millrace.turns t
-    where t.run_id = p_attempt.run_id
-      and t.stage_id = p_attempt.stage_id
-      and t.execution = v_execution), 0);
-  if (p_turns #>> '{0,seq}')::int > next_seq then
-    raise exception 'p_turns[0].seq is %, but the next turn of this conversation is %',
-        p_turns #>> '{0,seq}', next_seq
-      using errcode = 'MR002',
-        hint = 'Read the conversation with millrace_turns() and go on behind its last turn.';
-  end if;
-  insert into millrace.turns
-    (run_id, stage_id, execution, seq, kind, call_id, content, usage, attempt_id, created_at)
-  select p_attempt.run_id, p_attempt.stage_id, v_execution, t.seq, t.kind, t.call_id, t.content,
-    nullif(t.usage, 'null'), p_attempt.id, millrace.now()
-  from jsonb_to_recordset(p_turns)
-    as t(seq int, kind text, call_id text, content jsonb, usage jsonb)
-  where t.seq >= next_seq;
-  get diagnostics added = row_count;
-  next_seq := next_seq + added;
-  -- Whoever took a turn is no row that always outlives its worker: the count of releases in a row
-  -- begins anew.
-  if added > 0 and p_attempt.releases > 0 then
-    update millrace.attempts a set releases = 0 where a.id = p_attempt.id;
-  end if;
-end
-$$;
-
--- An agent's worker calls it after every turn, so that a crash costs one turn.
+-- Records turns {seq, kind, call_id, content, usage} of an agent's started attempt under its
+-- token, and renews its worker's heartbeat and leases: called after every turn, so that a crash
+-- costs one turn. The status is accepted, duplicate (these numbers are taken, the first ones stay),
+-- stale or busy.
 create function public.millrace_checkpoint(
   p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb
 ) returns jsonb
@@ -136,7 +100,9 @@ as $$
 declare
   v_attempt millrace.attempts;
   v_reason text;
-  v_done record;
+  v_execution int;
+  v_next_seq int;
+  v_added int;
 begin
   if millrace.refuse_contract() is not null then
     return millrace.refuse_contract();
@@ -163,19 +129,43 @@ begin
   if v_reason is not null then
     return jsonb_build_object('status', 'stale', 'reason', v_reason);
   end if;
-  v_done := millrace.append_turns(v_attempt, p_turns);
+  v_execution := v_attempt.number - v_attempt.retry_count;
+  v_next_seq := 1 + coalesce((
+    select max(t.seq)
+    from millrace.turns t
+    where t.run_id = v_attempt.run_id
+      and t.stage_id = v_attempt.stage_id
+      and t.execution = v_execution), 0);
+  if (p_turns #>> '{0,seq}')::int > v_next_seq then
+    raise exception 'p_turns[0].seq is %, but the next turn of this conversation is %',
+        p_turns #>> '{0,seq}', v_next_seq
+      using errcode = 'MR002',
+        hint = 'Read the conversation with millrace_turns() and go on behind its last turn.';
+  end if;
+  insert into millrace.turns
+    (run_id, stage_id, execution, seq, kind, call_id, content, usage, attempt_id, created_at)
+  select v_attempt.run_id, v_attempt.stage_id, v_execution, t.seq, t.kind, t.call_id, t.content,
+    nullif(t.usage, 'null'), v_attempt.id, millrace.now()
+  from jsonb_to_recordset(p_turns)
+    as t(seq int, kind text, call_id text, content jsonb, usage jsonb)
+  where t.seq >= v_next_seq;
+  get diagnostics v_added = row_count;
+  v_next_seq := v_next_seq + v_added;
+  -- A row that took a turn is none that always outlives its worker: the count of releases in a
+  -- row begins anew.
+  if v_added > 0 and v_attempt.releases > 0 then
+    update millrace.attempts a set releases = 0 where a.id = v_attempt.id;
+  end if;
   perform public.millrace_renew(p_worker, '{}');
   return jsonb_build_object(
-    'status', case when v_done.added > 0 then 'accepted' else 'duplicate' end,
-    'next_seq', v_done.next_seq);
+    'status', case when v_added > 0 then 'accepted' else 'duplicate' end,
+    'next_seq', v_next_seq);
 end
 $$;
-comment on function public.millrace_checkpoint(uuid, bigint, uuid, jsonb) is
-  'Records turns {seq, kind, call_id, content, usage} of an agent''s started attempt under its '
-  'token, and renews its worker''s heartbeat and leases. The status is accepted, duplicate (these '
-  'numbers are taken, the first ones stay), stale or busy.';
 
--- An agent's worker calls it once, before it asks the model anything.
+-- Reads what an agent's attempt goes on from, before it asks the model anything: the turns of its
+-- execution, the stage's limits of today, and the milliseconds since the execution began (waits
+-- between retries included). The status is current or stale.
 create function public.millrace_turns(p_worker uuid, p_attempt bigint, p_token uuid)
 returns json
 language plpgsql security definer
@@ -229,10 +219,6 @@ begin
     'turns', v_turns);
 end
 $$;
-comment on function public.millrace_turns(uuid, bigint, uuid) is
-  'What an agent''s attempt goes on from: the turns of its execution, the stage''s limits of '
-  'today, and the milliseconds since the execution began (waits between retries included). The '
-  'status is current or stale.';
 
 -- Deletes the conversations of attempts that were just completed, unless their stage says debug.
 -- millrace_complete calls it for agent stages alone, in the transaction that completes them.

@@ -8,6 +8,268 @@
 -- "limit 1" leaves a plan no choice but to look each row up, also one of a time when there were
 -- few.
 
+-- Bypasses a stage by a person's word, and skips the first of what is queued there; returns how
+-- many those were.
+create function millrace.begin_bypass(
+  p_stage millrace.stages, p_reason text, p_until timestamptz, p_line bigint
+) returns int
+language plpgsql
+as $$
+begin
+  if p_stage.function_name is null then
+    raise exception 'stage % cannot be bypassed: no worker takes anything of a % stage',
+      p_stage.name, p_stage.kind
+      using errcode = 'MR004', hint = format(
+        'To let one run go on without it: select millrace.skip(run, %L).', p_stage.name);
+  elsif p_until <= millrace.now() or p_until > millrace.now() + interval '400 days' then
+    raise exception 'until is %, but must be a time from now to 400 days from now', p_until
+      using errcode = 'MR002', hint = 'Leave it out, and the bypass holds until end_bypass().';
+  elsif coalesce(btrim(p_reason), '') = '' then
+    raise exception 'reason is missing, but a bypass has one'
+      using errcode = 'MR002', hint = 'Say in a few words why.';
+  end if;
+  perform millrace.lock_before_stages(p_stage.pipeline_id);
+  return millrace.bypass_queued(
+    millrace.save_bypass(p_stage.id, p_reason, p_until, false, p_line), 500);
+end
+$$;
+
+-- Ends the bypass of a stage by a person's word.
+create function millrace.end_bypass_of(p_stage millrace.stages) returns void
+language plpgsql
+as $$
+begin
+  perform from millrace.stages s where s.id = p_stage.id for no key update;
+  if (select b.spent from millrace.bypasses b where b.stage_id = p_stage.id) then
+    raise exception 'stage % is bypassed since its budget is spent', p_stage.name
+      using errcode = 'MR004', hint = 'It works again when the budget pays for it: raise the '
+        'budget, or define the stage without when_spent.';
+  elsif not millrace.finish_bypass(p_stage.id) then
+    raise exception 'stage % is not bypassed', p_stage.name
+      using errcode = 'MR004', hint = 'Those that are: select * from millrace.bypasses.';
+  end if;
+end
+$$;
+
+-- Ends the bypass of a stage that define() has made one of which no worker takes anything.
+create function millrace.end_bypass_of_changed(p_pipeline_id int) returns void
+language plpgsql
+as $$
+declare
+  v_stage millrace.stages;
+begin
+  for v_stage in
+    select s.*
+    from millrace.stages s
+    where s.pipeline_id = p_pipeline_id and s.bypassed and s.function_name is null
+    order by s.id
+  loop
+    perform millrace.finish_bypass(v_stage.id);
+    perform millrace.note('end_bypass', (
+      select p.name from millrace.pipelines p where p.id = p_pipeline_id), v_stage.name, '{}',
+      jsonb_build_object('key', 'engine', 'reason', 'it became a ' || v_stage.kind || ' stage'));
+  end loop;
+end
+$$;
+
+-- Bypasses a stage, or writes another reason and end into the bypass that it has.
+create function millrace.save_bypass(
+  p_stage_id int, p_reason text, p_until timestamptz, p_spent boolean, p_line bigint
+) returns millrace.stages
+language plpgsql
+as $$
+declare
+  v_stage millrace.stages;
+begin
+  update millrace.stages s
+  set bypassed = true
+  where s.id = p_stage_id
+  returning s.* into v_stage;
+  insert into millrace.bypasses as b (stage_id, reason, until, spent, line, began_at)
+  values (p_stage_id, p_reason, p_until, p_spent, p_line, millrace.now())
+  on conflict on constraint bypasses_pkey do update set
+    reason = excluded.reason, until = excluded.until, spent = excluded.spent,
+    line = excluded.line;
+  return v_stage;
+end
+$$;
+
+-- Lets a bypassed stage work again and wakes it; false where it is not bypassed.
+create function millrace.finish_bypass(p_stage_id int) returns boolean
+language plpgsql
+as $$
+begin
+  update millrace.stages s set bypassed = false where s.id = p_stage_id and s.bypassed;
+  delete from millrace.bypasses b where b.stage_id = p_stage_id;
+  if not found then
+    return false;
+  end if;
+  perform millrace.wake(case when millrace.has_ready_work(p_stage_id) then array[p_stage_id] end);
+  return true;
+end
+$$;
+
+-- Locks the table of a pipeline's rows as writing them does. define() holds the table before it
+-- writes stages; a caller that writes a stage and then rows must take the two in the same order.
+create function millrace.lock_before_stages(p_pipeline_id int) returns void
+language plpgsql
+as $$
+begin
+  execute format('lock table %s in row exclusive mode', (
+    select p.entity_table from millrace.pipelines p where p.id = p_pipeline_id));
+end
+$$;
+
+-- Begins and ends bypasses of a pipeline that are due, and skips up to so much of what has been
+-- queued at bypassed stages since; returns how much.
+create function millrace.sweep_bypasses(p_pipeline_id int, p_limit int) returns int
+language plpgsql
+as $$
+declare
+  v_stage millrace.stages;
+  v_skipped int := 0;
+begin
+  for v_stage in
+    select s.*
+    from millrace.stages s
+    where s.pipeline_id = p_pipeline_id
+      and (s.bypassed or s.when_spent = 'bypass')
+    order by s.id
+  loop
+    v_stage := millrace.settle_bypass(v_stage);
+    if v_stage.bypassed and v_skipped < p_limit then
+      v_skipped := v_skipped + millrace.bypass_queued(v_stage, p_limit - v_skipped);
+    end if;
+  end loop;
+  return v_skipped;
+end
+$$;
+
+-- Ends the bypass of a stage whose time is over, and begins and ends that of a stage which is to be
+-- left out while its budget is spent. Returns the stage as it is then; one that a person is
+-- changing this moment is left to the next sweep.
+create function millrace.settle_bypass(p_stage millrace.stages)
+returns millrace.stages
+language plpgsql
+as $$
+declare
+  v_due record := millrace.bypass_due(p_stage.id);
+  v_pipeline text := (
+    select p.name from millrace.pipelines p where p.id = p_stage.pipeline_id);
+  v_line bigint;
+  v_stage millrace.stages;
+begin
+  if v_due.why is null then
+    return p_stage;
+  end if;
+  perform millrace.lock_before_stages(p_stage.pipeline_id);
+  select s.* into v_stage
+  from millrace.stages s
+  where s.id = p_stage.id
+  for no key update skip locked;
+  if not found then
+    return p_stage;
+  end if;
+  v_due := millrace.bypass_due(p_stage.id);
+  if v_due.why is null then
+    return v_stage;
+  end if;
+  v_line := millrace.note(case when v_due.begins then 'bypass' else 'end_bypass' end,
+    v_pipeline, v_stage.name, '{}', jsonb_build_object('key', 'engine', 'reason', v_due.why));
+  if v_due.begins then
+    return millrace.save_bypass(v_stage.id, v_due.why, null, true, v_line);
+  end if;
+  perform millrace.finish_bypass(v_stage.id);
+  v_stage.bypassed := false;
+  return v_stage;
+end
+$$;
+
+-- Says why the sweep is to begin the bypass of a stage, or to end it; null where it is neither.
+create function millrace.bypass_due(p_stage_id int, out begins boolean, out why text)
+language plpgsql volatile
+as $$
+declare
+  v_stage millrace.stages;
+  v_bypass millrace.bypasses;
+begin
+  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
+  select b.* into v_bypass from millrace.bypasses b where b.stage_id = p_stage_id;
+  begins := v_bypass.stage_id is null;
+  if begins then
+    if millrace.is_spent_out(v_stage) then
+      why := 'its budget is spent';
+    end if;
+  elsif v_bypass.until <= millrace.now() then
+    why := 'its time was over';
+  elsif v_bypass.spent and not millrace.is_spent_out(v_stage) then
+    why := 'its budget pays for it again';
+  end if;
+end
+$$;
+
+-- Says whether a stage is to be left out since its budget is spent.
+create function millrace.is_spent_out(p_stage millrace.stages) returns boolean
+language plpgsql volatile
+as $$
+begin
+  if p_stage.when_spent <> 'bypass' then
+    return false;
+  end if;
+  return millrace.is_spent(p_stage);
+end
+$$;
+
+-- Skips what is queued at a bypassed stage, due or not, for up to two seconds and about so many;
+-- returns how many. It goes on behind what somebody holds. A row that a user's trigger refuses to
+-- show is left to the next sweep.
+create function millrace.bypass_queued(p_stage millrace.stages, p_limit int)
+returns int
+language plpgsql
+as $$
+declare
+  v_until timestamptz := clock_timestamp() + interval '2 seconds';
+  v_reason text := (
+    select b.reason from millrace.bypasses b where b.stage_id = p_stage.id);
+  v_last_at timestamptz := '-infinity';
+  v_last_id bigint := 0;
+  v_next record;
+  v_skipped record;
+  v_done int := 0;
+begin
+  loop
+    select count(*) as found, array_agg(q.id order by q.queue_at, q.id) as ids,
+      max(q.queue_at) as last_at
+    into v_next
+    from (
+      select a.id, a.queue_at
+      from millrace.attempts a
+      where a.stage_id = p_stage.id
+        and a.queue_at is not null
+        and a.state = 'queued'
+        and (a.queue_at, a.id) > (v_last_at, v_last_id)
+      order by a.queue_at, a.id
+      limit least(p_limit, 500)) q;
+    exit when v_next.found = 0;
+    v_last_at := v_next.last_at;
+    v_last_id := v_next.ids[v_next.found];
+    v_skipped := millrace.in_halves(v_next.ids::text[], format(
+      'select millrace.bypass_held(s, millrace.lock_attempts($1::bigint[]), %L) '
+      'from millrace.stages s where s.id = %s', v_reason, p_stage.id), v_until);
+    perform millrace.report_passed_over(p.name, p_stage.name, r.entity_id, u.why)
+    from unnest(v_skipped.refused, v_skipped.why) u(id, why)
+    join millrace.attempts a on a.id = u.id::bigint
+    join millrace.runs r on r.id = a.run_id
+    join millrace.pipelines p on p.id = r.pipeline_id;
+    v_done := v_done + v_skipped.done;
+    exit when v_next.found < least(p_limit, 500)
+      or v_done >= p_limit
+      or clock_timestamp() >= v_until;
+  end loop;
+  return v_done;
+end
+$$;
+
 -- queued → skipped for held attempts of a bypassed stage, and remembers their rows; then the runs
 -- go on. Where they are part of a start that no tenant has been charged with, what follows is.
 -- Returns how many there were.
@@ -77,294 +339,6 @@ begin
 end
 $$;
 
--- Skips attempts of a bypassed stage whose rows and runs nobody holds; returns how many. A row that
--- a user's trigger refuses to show must not keep the others: a portion that raises is halved until
--- it stands alone, and left to the next sweep.
-create function millrace.bypass_portion(
-  p_stage millrace.stages, p_attempt_ids bigint[], p_reason text, p_until timestamptz
-) returns int
-language plpgsql
-set lock_timeout = '200ms'
-as $$
-declare
-  v_half int := cardinality(p_attempt_ids) / 2;
-  v_context text;
-begin
-  if cardinality(p_attempt_ids) = 0 then
-    return 0;
-  end if;
-  begin
-    return millrace.bypass_held(p_stage, millrace.lock_attempts(p_attempt_ids), p_reason);
-  exception when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
-      raise;
-    elsif v_half = 0 or clock_timestamp() >= p_until then
-      perform millrace.report_passed_over(p.name, p_stage.name, r.entity_id, sqlerrm)
-      from millrace.attempts a
-      join millrace.runs r on r.id = a.run_id
-      join millrace.pipelines p on p.id = r.pipeline_id
-      where a.id = p_attempt_ids[1];
-      return 0;
-    end if;
-  end;
-  return millrace.bypass_portion(p_stage, p_attempt_ids[:v_half], p_reason, p_until)
-    + millrace.bypass_portion(p_stage, p_attempt_ids[v_half + 1:], p_reason, p_until);
-end
-$$;
-
--- Skips what is queued at a bypassed stage, due or not, for up to two seconds and about so many;
--- returns how many. It goes on behind what somebody holds.
-create function millrace.bypass_queued(p_stage millrace.stages, p_limit int)
-returns int
-language plpgsql
-as $$
-declare
-  v_until timestamptz := clock_timestamp() + interval '2 seconds';
-  v_reason text := (
-    select b.reason from millrace.bypasses b where b.stage_id = p_stage.id);
-  v_last_at timestamptz := '-infinity';
-  v_last_id bigint := 0;
-  v_next record;
-  v_done int := 0;
-begin
-  loop
-    select count(*) as found, array_agg(q.id order by q.queue_at, q.id) as ids,
-      max(q.queue_at) as last_at
-    into v_next
-    from (
-      select a.id, a.queue_at
-      from millrace.attempts a
-      where a.stage_id = p_stage.id
-        and a.queue_at is not null
-        and a.state = 'queued'
-        and (a.queue_at, a.id) > (v_last_at, v_last_id)
-      order by a.queue_at, a.id
-      limit least(p_limit, 500)) q;
-    exit when v_next.found = 0;
-    v_last_at := v_next.last_at;
-    v_last_id := v_next.ids[v_next.found];
-    v_done := v_done + millrace.bypass_portion(p_stage, v_next.ids, v_reason, v_until);
-    exit when v_next.found < least(p_limit, 500)
-      or v_done >= p_limit
-      or clock_timestamp() >= v_until;
-  end loop;
-  return v_done;
-end
-$$;
-
--- Locks the table of a pipeline's rows as writing them does. define() holds the table before it
--- writes stages; whoever writes a stage and then rows must take the two in the same order.
-create function millrace.lock_before_stages(p_pipeline_id int) returns void
-language plpgsql
-as $$
-begin
-  execute format('lock table %s in row exclusive mode', (
-    select p.entity_table from millrace.pipelines p where p.id = p_pipeline_id));
-end
-$$;
-
--- Switches the bypass of a stage on, or writes another reason and end into the one that it has.
-create function millrace.save_bypass(
-  p_stage_id int, p_reason text, p_until timestamptz, p_spent boolean, p_line bigint
-) returns millrace.stages
-language plpgsql
-as $$
-declare
-  v_stage millrace.stages;
-begin
-  update millrace.stages s
-  set bypassed = true
-  where s.id = p_stage_id
-  returning s.* into v_stage;
-  insert into millrace.bypasses as b (stage_id, reason, until, spent, line, began_at)
-  values (p_stage_id, p_reason, p_until, p_spent, p_line, millrace.now())
-  on conflict on constraint bypasses_pkey do update set
-    reason = excluded.reason, until = excluded.until, spent = excluded.spent,
-    line = excluded.line;
-  return v_stage;
-end
-$$;
-
--- Bypasses a stage by a person's word, and skips the first of what is queued there; returns how
--- many those were.
-create function millrace.begin_bypass(
-  p_stage millrace.stages, p_reason text, p_until timestamptz, p_line bigint
-) returns int
-language plpgsql
-as $$
-begin
-  if p_stage.function_name is null then
-    raise exception 'stage % cannot be bypassed: no worker takes anything of a % stage',
-      p_stage.name, p_stage.kind
-      using errcode = 'MR004', hint = format(
-        'To let one run go on without it: select millrace.skip(run, %L).', p_stage.name);
-  elsif p_until <= millrace.now() or p_until > millrace.now() + interval '400 days' then
-    raise exception 'until is %, but must be a time from now to 400 days from now', p_until
-      using errcode = 'MR002', hint = 'Leave it out, and the bypass holds until end_bypass().';
-  elsif coalesce(btrim(p_reason), '') = '' then
-    raise exception 'reason is missing, but a bypass has one'
-      using errcode = 'MR002', hint = 'Say in a few words why.';
-  end if;
-  perform millrace.lock_before_stages(p_stage.pipeline_id);
-  return millrace.bypass_queued(
-    millrace.save_bypass(p_stage.id, p_reason, p_until, false, p_line), 500);
-end
-$$;
-
--- Lets a bypassed stage work again and wakes it; false where it is not bypassed.
-create function millrace.finish_bypass(p_stage_id int) returns boolean
-language plpgsql
-as $$
-begin
-  update millrace.stages s set bypassed = false where s.id = p_stage_id and s.bypassed;
-  delete from millrace.bypasses b where b.stage_id = p_stage_id;
-  if not found then
-    return false;
-  end if;
-  perform millrace.wake(case when millrace.has_ready_work(p_stage_id) then array[p_stage_id] end);
-  return true;
-end
-$$;
-
--- Ends the bypass of a stage by a person's word.
-create function millrace.end_bypass_of(p_stage millrace.stages) returns void
-language plpgsql
-as $$
-begin
-  perform from millrace.stages s where s.id = p_stage.id for no key update;
-  if (select b.spent from millrace.bypasses b where b.stage_id = p_stage.id) then
-    raise exception 'stage % is bypassed since its budget is spent', p_stage.name
-      using errcode = 'MR004', hint = 'It works again when the budget pays for it: raise the '
-        'budget, or define the stage without when_spent.';
-  elsif not millrace.finish_bypass(p_stage.id) then
-    raise exception 'stage % is not bypassed', p_stage.name
-      using errcode = 'MR004', hint = 'Those that are: select * from millrace.bypasses.';
-  end if;
-end
-$$;
-
--- define() ends the bypass of a stage that it has made one of which no worker takes anything.
-create function millrace.end_bypass_of_changed(p_pipeline_id int) returns void
-language plpgsql
-as $$
-declare
-  v_stage millrace.stages;
-begin
-  for v_stage in
-    select s.*
-    from millrace.stages s
-    where s.pipeline_id = p_pipeline_id and s.bypassed and s.function_name is null
-    order by s.id
-  loop
-    perform millrace.finish_bypass(v_stage.id);
-    perform millrace.note('end_bypass', (
-      select p.name from millrace.pipelines p where p.id = p_pipeline_id), v_stage.name, '{}',
-      jsonb_build_object('key', 'engine', 'reason', 'it became a ' || v_stage.kind || ' stage'));
-  end loop;
-end
-$$;
-
--- Says whether a stage is to be left out since its budget is spent.
-create function millrace.is_spent_out(p_stage millrace.stages) returns boolean
-language plpgsql volatile
-as $$
-begin
-  if p_stage.when_spent <> 'bypass' then
-    return false;
-  end if;
-  return millrace.is_spent(p_stage);
-end
-$$;
-
--- Says why the sweep is to begin the bypass of a stage, or to end it; null where it is neither.
-create function millrace.bypass_due(p_stage_id int, out begins boolean, out why text)
-language plpgsql volatile
-as $$
-declare
-  v_stage millrace.stages;
-  v_bypass millrace.bypasses;
-begin
-  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
-  select b.* into v_bypass from millrace.bypasses b where b.stage_id = p_stage_id;
-  begins := v_bypass.stage_id is null;
-  if begins then
-    if millrace.is_spent_out(v_stage) then
-      why := 'its budget is spent';
-    end if;
-  elsif v_bypass.until <= millrace.now() then
-    why := 'its time was over';
-  elsif v_bypass.spent and not millrace.is_spent_out(v_stage) then
-    why := 'its budget pays for it again';
-  end if;
-end
-$$;
-
--- The sweep ends the bypass of a stage whose time is over, and has a stage that is to be left out
--- while its budget is spent begin and end that by itself. Returns the stage as it is then; one that
--- a person is changing this moment is left to the next sweep.
-create function millrace.settle_bypass(p_stage millrace.stages)
-returns millrace.stages
-language plpgsql
-as $$
-declare
-  v_due record := millrace.bypass_due(p_stage.id);
-  v_pipeline text := (
-    select p.name from millrace.pipelines p where p.id = p_stage.pipeline_id);
-  v_stage millrace.stages;
-begin
-  if v_due.why is null then
-    return p_stage;
-  end if;
-  perform millrace.lock_before_stages(p_stage.pipeline_id);
-  select s.* into v_stage
-  from millrace.stages s
-  where s.id = p_stage.id
-  for no key update skip locked;
-  if not found then
-    return p_stage;
-  end if;
-  v_due := millrace.bypass_due(p_stage.id);
-  if v_due.why is null then
-    return v_stage;
-  elsif v_due.begins then
-    return millrace.save_bypass(v_stage.id, v_due.why, null, true, millrace.note(
-      'bypass', v_pipeline, v_stage.name, '{}',
-      jsonb_build_object('key', 'engine', 'reason', v_due.why)));
-  end if;
-  perform millrace.finish_bypass(v_stage.id);
-  perform millrace.note('end_bypass', v_pipeline, v_stage.name, '{}',
-    jsonb_build_object('key', 'engine', 'reason', v_due.why));
-  v_stage.bypassed := false;
-  return v_stage;
-end
-$$;
-
--- The sweep begins and ends bypasses of a pipeline, and skips up to so much of what has been queued
--- at bypassed stages since; returns how much.
-create function millrace.sweep_bypasses(p_pipeline_id int, p_limit int) returns int
-language plpgsql
-as $$
-declare
-  v_stage millrace.stages;
-  v_skipped int := 0;
-begin
-  for v_stage in
-    select s.*
-    from millrace.stages s
-    where s.pipeline_id = p_pipeline_id
-      and (s.bypassed or s.when_spent = 'bypass')
-    order by s.id
-  loop
-    v_stage := millrace.settle_bypass(v_stage);
-    if v_stage.bypassed and v_skipped < p_limit then
-      v_skipped := v_skipped + millrace.bypass_queued(v_stage, p_limit - v_skipped);
-    end if;
-  end loop;
-  return v_skipped;
-end
-$$;
-
 -- Raises MR001 where a stage is to be left out while its budget is spent, and has no budget: it
 -- would never be left out.
 create function millrace.check_when_spent(p_stage jsonb) returns void
@@ -392,7 +366,7 @@ begin
 end
 $$;
 
--- Tells what leaves a stage out: since when, until when, by whom, why; null where nothing does.
+-- Tells the bypass of a stage: since when, until when, by whom, why; null where it has none.
 create function millrace.shown_bypass(p_stage_id int) returns jsonb
 language sql stable
 as $$

@@ -4,50 +4,69 @@
 -- the next call. What counts is the row's latest run: where the stage is no longer left out there,
 -- somebody has started it since, and the row is forgotten.
 
--- Starts held rows at the stage that was left out, or those of which no run is known any more at
--- the first one, and forgets them; returns how many. A stage on demand is begun by its name. A
--- portion that raises is halved: a row that cannot start stays remembered, and the log says why.
-create function millrace.start_bypassed(
-  p_stage millrace.stages, p_ids text[], p_first boolean, p_until timestamptz
-) returns int
+-- Takes up remembered rows of a stage, oldest first, for up to five seconds; returns how many it
+-- started.
+create function millrace.take_up_rows(p_stage millrace.stages, p_limit int)
+returns int
 language plpgsql
-set lock_timeout = '200ms'
 as $$
 declare
-  v_half int := cardinality(p_ids) / 2;
-  v_context text;
+  v_until timestamptz := clock_timestamp() + interval '5 seconds';
+  v_last_at timestamptz := '-infinity';
+  v_last_run bigint := 0;
+  v_next record;
+  v_started int := 0;
 begin
-  if cardinality(p_ids) = 0 then
-    return 0;
+  perform millrace.check_take_up(p_stage, p_limit);
+  loop
+    select count(*) as found, array_agg(q.entity_id order by q.at, q.run_id) as ids,
+      max(q.at) as at, array_agg(q.run_id order by q.at, q.run_id) as run_ids
+    into v_next
+    from (
+      select b.entity_id, b.at, b.run_id
+      from millrace.bypassed b
+      where b.stage_id = p_stage.id
+        and (b.at, b.run_id) > (v_last_at, v_last_run)
+      order by b.at, b.run_id
+      limit 500) q;
+    exit when v_next.found = 0;
+    v_last_at := v_next.at;
+    v_last_run := v_next.run_ids[v_next.found];
+    v_started := v_started + millrace.take_up_portion(
+      p_stage, v_next.ids, p_limit - v_started, v_until);
+    exit when v_next.found < 500 or v_started >= p_limit or clock_timestamp() >= v_until;
+  end loop;
+  return v_started;
+end
+$$;
+
+-- Raises MR004 unless what is taken up at a stage would be worked there.
+create function millrace.check_take_up(p_stage millrace.stages, p_limit int)
+returns void
+language plpgsql
+as $$
+begin
+  if p_limit is null or p_limit not between 1 and 10000 then
+    raise exception 'p_limit is %, but must be from 1 to 10000', coalesce(p_limit::text, 'null')
+      using errcode = 'MR002', hint = 'Call it again for more.';
+  elsif p_stage.bypassed then
+    raise exception 'stage % is bypassed: what is taken up would be left out again', p_stage.name
+      using errcode = 'MR004',
+        hint = 'End that first: select millrace.end_bypass(pipeline, stage).';
+  elsif not exists (
+      select
+      from millrace.pipelines p
+      join millrace.version_stages vs
+        on vs.version_id = p.current_version_id and vs.stage_id = p_stage.id
+      where p.id = p_stage.pipeline_id) then
+    raise exception 'stage % is not part of the pipeline''s current version', p_stage.name
+      using errcode = 'MR004', hint = 'It was dropped from the definition: start the rows at '
+        'another stage with millrace.start().';
+  elsif millrace.is_spent_out(p_stage) then
+    raise exception 'the budget of stage % is spent: what is taken up would be left out again',
+      p_stage.name
+      using errcode = 'MR004', hint = 'Wait for the next window, or raise the budget.';
   end if;
-  begin
-    delete from millrace.bypassed b
-    where b.stage_id = p_stage.id
-      and b.entity_id = any (p_ids);
-    perform millrace.queue_stage(p_stage.pipeline_id,
-      case when p_first then millrace.first_stage(p_stage.pipeline_id) else p_stage.id end,
-      p_ids, p_ids, p_by_name => not p_first and exists (
-        select
-        from millrace.pipelines p
-        join millrace.version_stages vs
-          on vs.version_id = p.current_version_id and vs.stage_id = p_stage.id
-        where p.id = p_stage.pipeline_id
-          and vs.on_demand));
-    return cardinality(p_ids);
-  exception when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
-      raise;
-    elsif v_half = 0 or clock_timestamp() >= p_until then
-      perform millrace.report('error', 'not_taken_up', format(
-        'Row %s cannot be taken up at stage %s%s: %s', p_ids[1], p_stage.name,
-        case when v_half > 0 then ', nor can ' || cardinality(p_ids) - 1 || ' others' end,
-        sqlerrm));
-      return 0;
-    end if;
-  end;
-  return millrace.start_bypassed(p_stage, p_ids[:v_half], p_first, p_until)
-    + millrace.start_bypassed(p_stage, p_ids[v_half + 1:], p_first, p_until);
 end
 $$;
 
@@ -125,69 +144,48 @@ begin
 end
 $$;
 
--- Raises MR004 unless what is taken up at a stage would be worked there.
-create function millrace.check_take_up(p_stage millrace.stages, p_limit int)
-returns void
+-- Starts held rows and forgets them; returns how many. A row that cannot start stays remembered,
+-- and the log says why.
+create function millrace.start_bypassed(
+  p_stage millrace.stages, p_ids text[], p_first boolean, p_until timestamptz
+) returns int
+language plpgsql
+as $$
+declare
+  v_started record;
+begin
+  v_started := millrace.in_halves(p_ids,
+    format('select millrace.start_remembered(s, $1, %L) from millrace.stages s where s.id = %s',
+      p_first, p_stage.id), p_until);
+  perform millrace.report('error', 'not_taken_up', format(
+    'Row %s cannot be taken up at stage %s%s: %s', r.key, p_stage.name,
+    case when r.others > 0 then ', nor can ' || r.others || ' others' end, r.why))
+  from unnest(v_started.refused, v_started.others, v_started.why) r(key, others, why);
+  return v_started.done;
+end
+$$;
+
+-- Forgets held rows and starts them at the stage that was left out, or, where no run of them is
+-- known any more, at the first one; returns how many. A stage on demand is begun by its name.
+create function millrace.start_remembered(
+  p_stage millrace.stages, p_ids text[], p_first boolean
+) returns int
 language plpgsql
 as $$
 begin
-  if p_limit is null or p_limit not between 1 and 10000 then
-    raise exception 'p_limit is %, but must be from 1 to 10000', coalesce(p_limit::text, 'null')
-      using errcode = 'MR002', hint = 'Call it again for more.';
-  elsif p_stage.bypassed then
-    raise exception 'stage % is bypassed: what is taken up would be left out again', p_stage.name
-      using errcode = 'MR004',
-        hint = 'End that first: select millrace.end_bypass(pipeline, stage).';
-  elsif not exists (
+  delete from millrace.bypassed b
+  where b.stage_id = p_stage.id
+    and b.entity_id = any (p_ids);
+  perform millrace.queue_stage(p_stage.pipeline_id,
+    case when p_first then millrace.first_stage(p_stage.pipeline_id) else p_stage.id end,
+    p_ids, p_ids, p_by_name => not p_first and exists (
       select
       from millrace.pipelines p
       join millrace.version_stages vs
         on vs.version_id = p.current_version_id and vs.stage_id = p_stage.id
-      where p.id = p_stage.pipeline_id) then
-    raise exception 'stage % is not part of the pipeline''s current version', p_stage.name
-      using errcode = 'MR004', hint = 'It was dropped from the definition: start the rows at '
-        'another stage with millrace.start().';
-  elsif millrace.is_spent_out(p_stage) then
-    raise exception 'the budget of stage % is spent: what is taken up would be left out again',
-      p_stage.name
-      using errcode = 'MR004', hint = 'Wait for the next window, or raise the budget.';
-  end if;
-end
-$$;
-
--- Takes up remembered rows of a stage, oldest first, for up to five seconds; returns how many it
--- started.
-create function millrace.take_up_rows(p_stage millrace.stages, p_limit int)
-returns int
-language plpgsql
-as $$
-declare
-  v_until timestamptz := clock_timestamp() + interval '5 seconds';
-  v_last_at timestamptz := '-infinity';
-  v_last_run bigint := 0;
-  v_next record;
-  v_started int := 0;
-begin
-  perform millrace.check_take_up(p_stage, p_limit);
-  loop
-    select count(*) as found, array_agg(q.entity_id order by q.at, q.run_id) as ids,
-      max(q.at) as at, array_agg(q.run_id order by q.at, q.run_id) as run_ids
-    into v_next
-    from (
-      select b.entity_id, b.at, b.run_id
-      from millrace.bypassed b
-      where b.stage_id = p_stage.id
-        and (b.at, b.run_id) > (v_last_at, v_last_run)
-      order by b.at, b.run_id
-      limit 500) q;
-    exit when v_next.found = 0;
-    v_last_at := v_next.at;
-    v_last_run := v_next.run_ids[v_next.found];
-    v_started := v_started + millrace.take_up_portion(
-      p_stage, v_next.ids, p_limit - v_started, v_until);
-    exit when v_next.found < 500 or v_started >= p_limit or clock_timestamp() >= v_until;
-  end loop;
-  return v_started;
+      where p.id = p_stage.pipeline_id
+        and vs.on_demand));
+  return cardinality(p_ids);
 end
 $$;
 

@@ -5,139 +5,8 @@
 -- half-way is followed by one that sends everything again. The total closes with the chunk that is
 -- said to be the last.
 
--- Returns keys and entity ids of the items of a chunk, one each: what the definition's insert
--- function makes of them, or rows that exist under these keys. Even "on conflict do nothing" waits
--- for whoever holds the row, so an insert function leaves out what exists already.
-create function millrace.rows_for_items(
-  p_stage millrace.stages,
-  p_parent text,
-  p_items jsonb,
-  out item_keys text[],
-  out entity_ids text[]
-)
-language plpgsql
-as $$
-declare
-  v_insert regprocedure := to_regprocedure((p_stage.child ->> 'insert') || '(text,jsonb)');
-begin
-  if p_stage.child ->> 'insert' is null then
-    item_keys := array(
-      select k
-      from (select distinct i ->> 'key' as k from jsonb_array_elements(p_items) i) d
-      order by length(k), k);
-    entity_ids := item_keys;
-    return;
-  elsif v_insert is null then
-    raise exception 'the stage''s insert function %(text, jsonb) does not exist',
-        p_stage.child ->> 'insert'
-      using errcode = 'MR004', hint = 'Create it again, then retry the run.';
-  end if;
-  execute format($query$
-    select coalesce(array_agg(f.item_key order by length(f.item_key), f.item_key), '{}'),
-      coalesce(array_agg(f.entity_id order by length(f.item_key), f.item_key), '{}')
-    from (select distinct on (item_key) item_key, entity_id from %s($1, $2)) f
-    $query$, v_insert::regproc)
-  into item_keys, entity_ids
-  using p_parent, p_items;
-  perform millrace.check_inserted(v_insert, p_items, item_keys, entity_ids);
-end
-$$;
-
--- Returns the open fan-out of a map attempt, taken over from a lost worker or made anew.
-create function millrace.fan_out_of(
-  p_attempt millrace.attempts, p_child_pipeline_id int
-) returns millrace.fan_outs
-language plpgsql
-as $$
-declare
-  v_fan_out millrace.fan_outs;
-begin
-  update millrace.fan_outs f
-  set attempt_id = p_attempt.id
-  where f.run_id = p_attempt.run_id
-    and f.stage_id = p_attempt.stage_id
-    and f.state = 'open'
-  returning f.* into v_fan_out;
-  if not found then
-    insert into millrace.fan_outs (run_id, stage_id, attempt_id, child_pipeline_id, created_at)
-    values (p_attempt.run_id, p_attempt.stage_id, p_attempt.id, p_child_pipeline_id, millrace.now())
-    returning * into v_fan_out;
-  end if;
-  return v_fan_out;
-end
-$$;
-
--- Starts the runs of a chunk of items whose rows could be had. Names an item whose row somebody
--- holds in busy, to be sent again.
-create function millrace.spawn_chunk(
-  p_attempt millrace.attempts,
-  p_items jsonb,
-  p_last boolean,
-  out fan_out millrace.fan_outs,
-  out wake int[],
-  out busy text[]
-)
-language plpgsql
-as $$
-declare
-  v_stage millrace.stages;
-  v_child millrace.pipelines;
-  v_rows record;
-  v_held text[];
-begin
-  select s.* into v_stage from millrace.stages s where s.id = p_attempt.stage_id;
-  select p.* into v_child
-  from millrace.pipelines p
-  where p.name = v_stage.child ->> 'pipeline';
-  fan_out := millrace.fan_out_of(p_attempt, v_child.id);
-  if fan_out.child_pipeline_id <> v_child.id then
-    raise exception 'the children of stage % are to be runs of pipeline % now, '
-        'but this fan-out began with another', v_stage.name, v_child.name
-      using errcode = 'MR004', hint = 'Reset the stage: select millrace.reset(run, stage).';
-  end if;
-  v_rows := millrace.rows_for_items(v_stage,
-    (select r.entity_id from millrace.runs r where r.id = p_attempt.run_id), p_items);
-  perform millrace.check_numbers(fan_out, v_rows.item_keys);
-  v_held := millrace.lock_rows_named(v_child, v_rows.entity_ids, false);
-  if array(select h from unnest(v_held) h order by h)
-     <> array(select e from unnest(v_rows.entity_ids) e order by e) then
-    perform millrace.check_rows_exist(v_child, v_rows.item_keys, v_rows.entity_ids);
-    select array_agg(i.key) filter (where i.entity_id <> all (v_held)),
-      array_agg(i.key) filter (where i.entity_id = any (v_held)),
-      array_agg(i.entity_id) filter (where i.entity_id = any (v_held))
-    into busy, v_rows.item_keys, v_rows.entity_ids
-    from unnest(v_rows.item_keys, v_rows.entity_ids) i(key, entity_id);
-  end if;
-  perform millrace.retry_items(fan_out, v_rows.item_keys);
-  wake := millrace.add_children(fan_out, v_rows.item_keys, v_rows.entity_ids);
-  if p_last and busy is null then
-    update millrace.fan_outs f
-    set total = f.spawned, retry_children = false
-    where f.id = fan_out.id;
-    insert into millrace.child_tallies (fan_out_id) values (fan_out.id);
-  end if;
-  select f.* into fan_out from millrace.fan_outs f where f.id = fan_out.id;
-end
-$$;
-
--- Locks a run and its entity; false when somebody keeps them for longer than 200 ms. Whoever
--- collects children holds the parent's run for a moment, again and again while children end. That
--- is worth a short wait, for the worker would come back much later.
-create function millrace.hold_parent(p_run_id bigint) returns boolean
-language plpgsql
-set lock_timeout = '200ms'
-as $$
-begin
-  -- The row too, which children may refer to: who deletes it holds it before the run.
-  perform millrace.hold_runs(array[p_run_id]);
-  return exists (select from millrace.runs r where r.id = p_run_id);
-exception
-  when lock_not_available then
-    return false;
-end
-$$;
-
--- The worker of a map stage calls it for each chunk of its items.
+-- Starts the runs of children for a chunk of items {key, …} of a map attempt; p_last closes the
+-- total. Idempotent by key. busy: rows that somebody holds, to be sent again.
 create function public.millrace_spawn(
   p_worker uuid, p_attempt bigint, p_token uuid, p_items jsonb, p_last boolean
 ) returns jsonb
@@ -191,6 +60,54 @@ comment on function public.millrace_spawn(uuid, bigint, uuid, jsonb, boolean) is
   'Starts the runs of children for a chunk of items {key, …} of a map attempt; p_last closes the '
   'total. Idempotent by key. busy: rows that somebody holds, to be sent again.';
 
+-- Raises MR002 unless the items of a chunk are objects with keys.
+create function millrace.check_items(p_items jsonb) returns void
+language plpgsql immutable
+as $$
+declare
+  v_malformed jsonb;
+begin
+  if jsonb_typeof(p_items) is distinct from 'array' or jsonb_array_length(p_items) > 5000 then
+    raise exception 'p_items is %, but must be a list of at most 5000',
+        case
+          when jsonb_typeof(p_items) = 'array' then jsonb_array_length(p_items) || ' items'
+          else coalesce(jsonb_typeof(p_items), 'null')
+        end
+      using errcode = 'MR002',
+        hint = 'Send the items in several chunks, and say p_last with the last one.';
+  end if;
+  select i into v_malformed
+  from jsonb_array_elements(p_items) i
+  where jsonb_typeof(i) <> 'object'
+    or coalesce(jsonb_typeof(i -> 'key') not in ('string', 'number'), true)
+    or length(i ->> 'key') not between 1 and 200
+  limit 1;
+  if found then
+    raise exception 'an item has the key %, but must be an object with a "key" '
+        'of 1 to 200 characters',
+        coalesce(v_malformed -> 'key', 'null')
+      using errcode = 'MR002', hint = 'Give each item a key that is its own, such as its number.';
+  end if;
+end
+$$;
+
+-- Locks a run and its entity; false when somebody keeps them for longer than 200 ms. A collector of
+-- children holds the parent's run for a moment, again and again while children end. That is worth a
+-- short wait, for the worker would come back much later.
+create function millrace.hold_parent(p_run_id bigint) returns boolean
+language plpgsql
+set lock_timeout = '200ms'
+as $$
+begin
+  -- The row too, which children may refer to: who deletes it holds it before the run.
+  perform millrace.hold_runs(array[p_run_id]);
+  return exists (select from millrace.runs r where r.id = p_run_id);
+exception
+  when lock_not_available then
+    return false;
+end
+$$;
+
 -- Says why a worker that shows this token may not speak for the attempt any more; null when it may.
 create function millrace.void_reason(p_attempt millrace.attempts, p_token uuid)
 returns text
@@ -201,5 +118,368 @@ begin
     return null;
   end if;
   return millrace.stale_reason(p_attempt.state, p_attempt.error);
+end
+$$;
+
+-- Starts the runs of a chunk of items whose rows could be had, in the open fan-out of a map
+-- attempt, which is taken over from a lost worker or made anew. Where a person retried the parent,
+-- the items whose runs failed are retried; after a lost lease they stay as they are. Names an item
+-- whose row somebody holds in busy, to be sent again.
+create function millrace.spawn_chunk(
+  p_attempt millrace.attempts, p_items jsonb, p_last boolean,
+  out fan_out millrace.fan_outs, out wake int[], out busy text[]
+)
+language plpgsql
+as $$
+declare
+  v_stage millrace.stages;
+  v_child millrace.pipelines;
+  v_rows record;
+  v_held text[];
+begin
+  select s.* into v_stage from millrace.stages s where s.id = p_attempt.stage_id;
+  select p.* into v_child
+  from millrace.pipelines p
+  where p.name = v_stage.child ->> 'pipeline';
+  update millrace.fan_outs f
+  set attempt_id = p_attempt.id
+  where f.run_id = p_attempt.run_id
+    and f.stage_id = p_attempt.stage_id
+    and f.state = 'open'
+  returning f.* into fan_out;
+  if not found then
+    insert into millrace.fan_outs (run_id, stage_id, attempt_id, child_pipeline_id, created_at)
+    values (p_attempt.run_id, p_attempt.stage_id, p_attempt.id, v_child.id, millrace.now())
+    returning * into fan_out;
+  end if;
+  if fan_out.child_pipeline_id <> v_child.id then
+    raise exception 'the children of stage % are to be runs of pipeline % now, '
+        'but this fan-out began with another', v_stage.name, v_child.name
+      using errcode = 'MR004', hint = 'Reset the stage: select millrace.reset(run, stage).';
+  end if;
+  v_rows := millrace.rows_for_items(v_stage,
+    (select r.entity_id from millrace.runs r where r.id = p_attempt.run_id), p_items);
+  perform millrace.check_numbers(fan_out, v_rows.item_keys);
+  v_held := millrace.lock_rows_named(v_child, v_rows.entity_ids, false);
+  if array(select h from unnest(v_held) h order by h)
+     <> array(select e from unnest(v_rows.entity_ids) e order by e) then
+    perform millrace.check_rows_exist(v_child, v_rows.item_keys, v_rows.entity_ids);
+    select array_agg(i.key) filter (where i.entity_id <> all (v_held)),
+      array_agg(i.key) filter (where i.entity_id = any (v_held)),
+      array_agg(i.entity_id) filter (where i.entity_id = any (v_held))
+    into busy, v_rows.item_keys, v_rows.entity_ids
+    from unnest(v_rows.item_keys, v_rows.entity_ids) i(key, entity_id);
+  end if;
+  if fan_out.retry_children then
+    perform millrace.refile_items(fan_out.id, v_rows.item_keys);
+    perform millrace.retry_runs(array(
+      select r.id
+      from millrace.runs r
+      where r.fan_out_id = fan_out.id
+        and r.item_key = any (v_rows.item_keys)
+        and r.status in ('failed', 'cancelled')
+      order by r.id
+      for no key update));
+  end if;
+  wake := millrace.add_children(fan_out, v_rows.item_keys, v_rows.entity_ids);
+  if p_last and busy is null then
+    update millrace.fan_outs f
+    set total = f.spawned, retry_children = false
+    where f.id = fan_out.id;
+    insert into millrace.child_tallies (fan_out_id) values (fan_out.id);
+  end if;
+  select f.* into fan_out from millrace.fan_outs f where f.id = fan_out.id;
+end
+$$;
+
+-- Returns keys and entity ids of the items of a chunk, one each: rows that exist under these keys,
+-- or the answer of the definition's insert function. Raises MR004 unless that is one row with an
+-- entity id for each item. Even "on conflict do nothing" waits for the holder of the row, so an
+-- insert function leaves out what exists already.
+create function millrace.rows_for_items(
+  p_stage millrace.stages, p_parent text, p_items jsonb,
+  out item_keys text[], out entity_ids text[]
+)
+language plpgsql
+as $$
+declare
+  v_insert regprocedure := to_regprocedure((p_stage.child ->> 'insert') || '(text,jsonb)');
+  v_malformed record;
+begin
+  if p_stage.child ->> 'insert' is null then
+    item_keys := array(
+      select k
+      from (select distinct i ->> 'key' as k from jsonb_array_elements(p_items) i) d
+      order by length(k), k);
+    entity_ids := item_keys;
+    return;
+  elsif v_insert is null then
+    raise exception 'the stage''s insert function %(text, jsonb) does not exist',
+        p_stage.child ->> 'insert'
+      using errcode = 'MR004', hint = 'Create it again, then retry the run.';
+  end if;
+  execute format($query$
+    select coalesce(array_agg(f.item_key order by length(f.item_key), f.item_key), '{}'),
+      coalesce(array_agg(f.entity_id order by length(f.item_key), f.item_key), '{}')
+    from (select distinct on (item_key) item_key, entity_id from %s($1, $2)) f
+    $query$, v_insert::regproc)
+  into item_keys, entity_ids
+  using p_parent, p_items;
+  select key,
+    case
+      when a.asked is null then 'was not asked for'
+      when r.place is null then 'is missing'
+      else 'has no entity_id'
+    end as fault
+  into v_malformed
+  from (
+    select distinct i ->> 'key' as key, true as asked
+    from jsonb_array_elements(p_items) i) a
+  full join (
+    select u.key, u.entity_id, u.place
+    from unnest(item_keys, entity_ids) with ordinality u(key, entity_id, place)
+  ) r using (key)
+  where a.asked is null
+    or r.entity_id is null
+  limit 1;
+  if found then
+    raise exception 'the insert function % answered % rows for % items: item % %',
+        v_insert::regproc, cardinality(item_keys),
+        (select count(distinct i ->> 'key') from jsonb_array_elements(p_items) i),
+        coalesce(v_malformed.key, 'null'), v_malformed.fault
+      using errcode = 'MR004',
+        hint = 'Return one (item_key, entity_id) for each item, '
+          'also for those whose row exists already.';
+  end if;
+end
+$$;
+
+-- Picks the items' keys that are numbers which a threshold can count, in their one spelling.
+create function millrace.item_numbers(p_keys text[]) returns int[]
+language plpgsql immutable
+as $$
+begin
+  return array(select k::int from unnest(p_keys) k where k ~ '^(0|[1-9][0-9]{0,8})$');
+end
+$$;
+
+-- Raises MR002 when keys are no numbers where a threshold counts consecutive ones.
+create function millrace.check_numbers(
+  p_fan_out millrace.fan_outs, p_item_keys text[]
+) returns void
+language plpgsql
+as $$
+begin
+  if cardinality(millrace.item_numbers(p_item_keys)) < cardinality(p_item_keys)
+     and exists (
+       select
+       from millrace.runs r
+       join millrace.version_stages vs on vs.version_id = r.version_id,
+         jsonb_array_elements(vs.after) a
+       where r.id = p_fan_out.run_id
+         and a ->> 'kind' = 'consecutive'
+         and (a ->> 'map')::int = p_fan_out.stage_id) then
+    raise exception 'an item has the key %, but a threshold counts consecutive numbers',
+        (select k from unnest(p_item_keys) k where millrace.item_numbers(array[k]) = '{}' limit 1)
+      using errcode = 'MR002',
+        hint = 'Use whole numbers up to 999999999, without leading zeros, as keys, '
+          'or a threshold of the kind count.';
+  end if;
+end
+$$;
+
+-- Raises MR003 when an item has no row, and MR002 when it names its row in another spelling: runs
+-- are filed under the row's own.
+create function millrace.check_rows_exist(
+  p_child millrace.pipelines, p_item_keys text[], p_entity_ids text[]
+) returns void
+language plpgsql
+as $$
+declare
+  v_malformed record;
+begin
+  select i.key, i.entity_id, i.entity ->> p_child.entity_key as spelling into v_malformed
+  from unnest(
+    p_item_keys, p_entity_ids, millrace.rows_of_entities(p_child.id, p_entity_ids, null)
+  ) i(key, entity_id, entity)
+  where i.entity is null
+    or i.entity ->> p_child.entity_key <> i.entity_id
+  limit 1;
+  if v_malformed.spelling is not null then
+    raise exception 'item % names the row % of table %, whose own spelling is %',
+        v_malformed.key, v_malformed.entity_id, p_child.entity_table, v_malformed.spelling
+      using errcode = 'MR002', hint = 'Spell it as the table does.';
+  elsif v_malformed.key is not null then
+    raise exception 'table % has no row % for item %',
+        p_child.entity_table, v_malformed.entity_id, v_malformed.key
+      using errcode = 'MR003',
+        hint = 'Insert the rows first, or name an insert function in the definition.';
+  end if;
+end
+$$;
+
+-- Starts runs for the items that have none in this fan-out: adopts one that is live, or makes one.
+-- Returns the stages with work.
+create function millrace.add_children(
+  p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]
+) returns int[]
+language plpgsql
+as $$
+declare
+  v_joined int := 0;
+  v_new record;
+  v_copied record;
+  v_added bigint[];
+  v_spawned int;
+begin
+  perform millrace.check_rows_differ(p_fan_out, p_item_keys, p_entity_ids);
+  if exists (
+    select
+    from unnest(p_entity_ids) i(entity_id)
+    cross join lateral (
+      select
+      from millrace.runs r
+      where r.pipeline_id = p_fan_out.child_pipeline_id
+        and r.entity_id = i.entity_id
+        and r.status = 'running'
+        and r.fan_out_id is distinct from p_fan_out.id
+      offset 0) r) then
+    v_joined := millrace.adopt_runs(p_fan_out, p_item_keys, p_entity_ids);
+  end if;
+  select coalesce(array_agg(i.key), '{}') as keys,
+    coalesce(array_agg(i.entity_id), '{}') as entity_ids
+  into v_new
+  from unnest(p_item_keys, p_entity_ids) i(key, entity_id)
+  where not exists (
+    -- "offset 0" keeps it a look-up for each item: as a join it would read all children again.
+    select from millrace.runs o
+    where o.fan_out_id = p_fan_out.id and o.item_key = i.key offset 0);
+  v_copied := millrace.copy_metadata(p_fan_out.child_pipeline_id, v_new.entity_ids);
+  perform millrace.refuse_metadata(v_copied.faults);
+  with made as (
+    insert into millrace.runs (pipeline_id, version_id, entity_id, trace_id, fan_out_id, item_key,
+      priority, metadata_id, created_at)
+    select c.id, c.current_version_id, i.entity_id, r.trace_id, p_fan_out.id, i.key, r.priority,
+      case when c.metadata_column is null then r.metadata_id else i.metadata_id end, millrace.now()
+    from unnest(v_new.keys, v_new.entity_ids, v_copied.ids) i(key, entity_id, metadata_id),
+      millrace.pipelines c, millrace.runs r
+    where c.id = p_fan_out.child_pipeline_id and r.id = p_fan_out.run_id
+    returning id
+  )
+  select coalesce(array_agg(m.id order by m.id), '{}') into v_added from made m;
+  v_joined := v_joined + cardinality(v_added);
+  if v_joined = 0 then
+    return '{}';
+  end if;
+  -- What comes after a predecessor's last chunk opens the total again, until this worker's own last
+  -- chunk.
+  update millrace.fan_outs f
+  set total = null,
+    spawned = f.spawned + v_joined,
+    first_number = least(f.first_number,
+      (select min(n) from unnest(millrace.item_numbers(p_item_keys)) n))
+  where f.id = p_fan_out.id
+  returning f.spawned into v_spawned;
+  if v_spawned > 100000 then
+    raise exception 'the fan-out has % children, but one may have at most 100000', v_spawned
+      using errcode = 'MR002', hint = 'Spawn groups, whose runs spawn their members.';
+  end if;
+  return millrace.begin_roots(p_fan_out.child_pipeline_id, v_added);
+end
+$$;
+
+-- Raises MR004 when two items of a fan-out have one row.
+create function millrace.check_rows_differ(
+  p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]
+) returns void
+language plpgsql
+as $$
+declare
+  v_twice record;
+begin
+  select min(i.key) as key, max(i.key) as other, i.entity_id into v_twice
+  from unnest(p_item_keys, p_entity_ids) i(key, entity_id)
+  group by i.entity_id
+  having count(*) > 1
+  limit 1;
+  if not found then
+    select i.key, r.item_key as other, i.entity_id into v_twice
+    from unnest(p_item_keys, p_entity_ids) i(key, entity_id)
+    cross join lateral (
+      select o.item_key
+      from millrace.runs o
+      where o.entity_id = i.entity_id
+        and o.pipeline_id = p_fan_out.child_pipeline_id
+        and o.fan_out_id = p_fan_out.id
+        and o.item_key <> i.key
+      offset 0) r
+    limit 1;
+  end if;
+  if found then
+    raise exception 'the items % and % have the same row, %',
+        v_twice.key, v_twice.other, v_twice.entity_id
+      using errcode = 'MR004',
+        hint = 'Each item needs a row of its own: let the insert function key them apart.';
+  end if;
+end
+$$;
+
+-- Makes live runs of these rows, which no parent waits for, children of this fan-out; returns how
+-- many. They began by themselves, or are late children; runs that abandoned fan-outs left there are
+-- cancelled first. What they have done already was tallied for nobody, so the children are counted
+-- anew. Raises MR004 when a row is a child of another parent that still waits for it.
+create function millrace.adopt_runs(
+  p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]
+) returns int
+language plpgsql
+as $$
+declare
+  v_other record;
+  v_count int;
+begin
+  select r.entity_id, f.run_id into v_other
+  from millrace.runs r
+  join millrace.fan_outs f on f.id = r.fan_out_id
+  where r.pipeline_id = p_fan_out.child_pipeline_id
+    and r.entity_id = any (p_entity_ids)
+    and r.status = 'running'
+    and r.fan_out_id <> p_fan_out.id
+    and f.state = 'open'
+  limit 1;
+  if found then
+    raise exception 'row % is a child of run % already', v_other.entity_id, v_other.run_id
+      using errcode = 'MR004',
+        hint = 'A row has one live run a pipeline: let that one finish, or cancel it, '
+          'then retry this run.';
+  end if;
+  perform millrace.cancel_given_up(p_fan_out.child_pipeline_id, p_entity_ids);
+  with adopted as (
+    update millrace.runs r
+    set fan_out_id = p_fan_out.id, item_key = i.key,
+      metadata_id = case when c.metadata_column is null then o.metadata_id else r.metadata_id end
+    from unnest(p_item_keys, p_entity_ids) i(key, entity_id), millrace.pipelines c, millrace.runs o
+    where c.id = p_fan_out.child_pipeline_id
+      and o.id = p_fan_out.run_id
+      and r.pipeline_id = p_fan_out.child_pipeline_id
+      and r.entity_id = i.entity_id
+      and r.status = 'running'
+      and r.fan_out_id is distinct from p_fan_out.id
+      and not exists (
+        select from millrace.runs o
+        where o.fan_out_id = p_fan_out.id and o.item_key = i.key offset 0)
+    returning r.id
+  ), dropped as (
+    -- What they had before: no part of a statement sees what another part writes.
+    insert into millrace.dropped_metadata (metadata_id)
+    select distinct r.metadata_id
+    from adopted a
+    join millrace.runs r on r.id = a.id
+    where r.metadata_id is not null
+  )
+  select count(*) into v_count from adopted;
+  if v_count > 0 then
+    insert into millrace.child_tallies (fan_out_id, recount) values (p_fan_out.id, true);
+  end if;
+  return v_count;
 end
 $$;

@@ -71,7 +71,7 @@ begin
 end
 $$;
 
--- Says what became of a manual stage's attempt that ended without a decision.
+-- Says why a manual stage's attempt can no longer be decided.
 create function millrace.why_undecided(p_state millrace.attempt_state, p_error jsonb)
 returns text
 language plpgsql immutable
@@ -81,45 +81,6 @@ begin
     when 'failed' then coalesce(p_error ->> 'message', 'it failed')
     else millrace.stale_reason(p_state, p_error)
   end;
-end
-$$;
-
--- Closes locked decisions whose attempts ended otherwise, and removes those whose attempt is gone;
--- returns how many it closed. The table is public, so a trigger of a user's may refuse one row:
--- that row alone stays as it is.
-create function millrace.close_held(p_ids bigint[]) returns int
-language plpgsql
-set lock_timeout = '200ms'
-as $$
-declare
-  v_half int := cardinality(p_ids) / 2;
-  v_closed int;
-  v_context text;
-begin
-  begin
-    update public.millrace_decisions d
-    set closed_at = coalesce(a.finished_at, millrace.now()),
-        closed_why = millrace.why_undecided(a.state, a.error)
-    from millrace.attempts a
-    where d.attempt_id = any (p_ids)
-      and a.id = d.attempt_id;
-    get diagnostics v_closed = row_count;
-    delete from public.millrace_decisions d
-    where d.attempt_id = any (p_ids)
-      and not exists (select from millrace.attempts a where a.id = d.attempt_id);
-    return v_closed;
-  exception when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
-      raise;
-    end if;
-    if v_half = 0 then
-      perform millrace.report('error', 'decision_not_closed',
-        format('The decision on attempt %s cannot be closed: %s', p_ids[1], sqlerrm));
-      return 0;
-    end if;
-  end;
-  return millrace.close_held(p_ids[:v_half]) + millrace.close_held(p_ids[v_half + 1:]);
 end
 $$;
 
@@ -163,6 +124,37 @@ begin
 end
 $$;
 
+-- Closes locked decisions whose attempts ended otherwise, and removes those whose attempt is gone;
+-- returns how many it closed. The table is public, so a trigger of a user's may refuse one row:
+-- that row alone stays as it is.
+create function millrace.close_held(p_ids bigint[]) returns int
+language plpgsql
+as $$
+declare
+  v_closed record;
+begin
+  v_closed := millrace.in_halves(p_ids::text[], $q$
+    with closed as (
+      update public.millrace_decisions d
+      set closed_at = coalesce(a.finished_at, millrace.now()),
+        closed_why = millrace.why_undecided(a.state, a.error)
+      from millrace.attempts a
+      where d.attempt_id = any ($1::bigint[])
+        and a.id = d.attempt_id
+      returning d.attempt_id
+    ), gone as (
+      delete from public.millrace_decisions d
+      where d.attempt_id = any ($1::bigint[])
+        and not exists (select from millrace.attempts a where a.id = d.attempt_id)
+    )
+    select count(*) from closed$q$, 'infinity');
+  perform millrace.report('error', 'decision_not_closed',
+    format('The decision on attempt %s cannot be closed: %s', r.id, r.why))
+  from unnest(v_closed.refused, v_closed.why) r(id, why);
+  return v_closed.done;
+end
+$$;
+
 -- Removes the decisions of runs that are being deleted, without waiting for anybody. It leaves one
 -- that somebody is answering this very moment to close_decisions(), or to prune_decisions() if it
 -- was closed.
@@ -194,7 +186,7 @@ end
 $$;
 
 -- Finds attempts without the question that they wait for, by the runs between two ids. A function,
--- since a view would stand in the way of whoever removes the table of decisions.
+-- since a view would stand in the way of removing the table of decisions.
 create function millrace.decision_faults(
   p_after bigint default 0, p_until bigint default 9223372036854775807
 )

@@ -8,31 +8,8 @@
 -- that became due since it looked last, then the next few thousand of all that are past due, in
 -- order and round and round. Both read the user's own index on the column.
 
--- Writes the statement that makes the index by which due rows are found; null where the column has
--- one, or the pipeline no such column.
-create function millrace.missing_due_index(p_pipeline millrace.pipelines)
-returns text
-language plpgsql stable
-as $$
-begin
-  if p_pipeline.due_column is null or exists (
-      select
-      from pg_index i
-      join pg_class c on c.oid = i.indexrelid
-      join pg_am m on m.oid = c.relam and m.amname = 'btree'
-      join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
-      where i.indrelid = p_pipeline.entity_table
-        and a.attname = p_pipeline.due_column
-        and i.indisvalid) then
-    return null;
-  end if;
-  return format('create index concurrently on %s (%I, %I);',
-    p_pipeline.entity_table, p_pipeline.due_column, p_pipeline.entity_key);
-end
-$$;
-
--- define() keeps by which column runs of a pipeline are due. Where that has no index it says so,
--- and how one is made: each sweep would read the whole table.
+-- Keeps the column by which runs of a pipeline are due. Where that has no index it says so, and how
+-- one is made: each sweep would read the whole table.
 create function millrace.save_due(p_pipeline_id int, p_definition jsonb) returns void
 language plpgsql
 as $$
@@ -64,105 +41,60 @@ begin
 end
 $$;
 
--- Says whether a run of a row may start because it is due: it has no live one, and its last began
--- before it was due, or a minute ago or earlier.
-create function millrace.is_rested(p_pipeline_id int, p_key text, p_due timestamptz)
-returns boolean
-language plpgsql volatile
+-- Writes the statement that makes the index by which due rows are found; null where the column has
+-- one, or the pipeline no such column.
+create function millrace.missing_due_index(p_pipeline millrace.pipelines)
+returns text
+language plpgsql stable
 as $$
 begin
-  return not exists (
-    select
-    from (
-      select r.status, r.created_at
-      from millrace.runs r
-      where r.entity_id = p_key
-        and r.pipeline_id = p_pipeline_id
-      order by r.id desc
-      limit 1) l
-    where l.status = 'running'
-      or l.created_at >= p_due and l.created_at > millrace.now() - interval '1 minute');
+  if p_pipeline.due_column is null or exists (
+      select
+      from pg_index i
+      join pg_class c on c.oid = i.indexrelid
+      join pg_am m on m.oid = c.relam and m.amname = 'btree'
+      join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
+      where i.indrelid = p_pipeline.entity_table
+        and a.attname = p_pipeline.due_column
+        and i.indisvalid) then
+    return null;
+  end if;
+  return format('create index concurrently on %s (%I, %I);',
+    p_pipeline.entity_table, p_pipeline.due_column, p_pipeline.entity_key);
 end
 $$;
 
--- Finds the next rows that are past due, in the order of column and key.
-create function millrace.due_rows(
-  p_pipeline millrace.pipelines, p_after timestamptz, p_after_key text, p_limit int
-) returns table (key text, due timestamptz)
-language plpgsql volatile
-as $$
-declare
-  v_beyond text := case
-    when p_after is null then ''
-    when p_after_key is null then 'and e.%1$I > $2'
-    else 'and e.%1$I >= $2 and (e.%1$I, e.%2$I) > ($2, $3::%4$s)'
-  end;
-begin
-  return query execute format(
-    'select e.%2$I::text, e.%1$I from %3$s e where e.%1$I <= $1 ' || v_beyond
-      || ' order by e.%1$I, e.%2$I limit $4',
-    p_pipeline.due_column, p_pipeline.entity_key, p_pipeline.entity_table,
-    millrace.key_type(p_pipeline))
-  using millrace.now(), p_after, p_after_key, p_limit;
-end
-$$;
-
--- Locks those of some rows that nobody holds, and returns those that are still due, now that nobody
--- can start them beside this.
-create function millrace.lock_due(p_pipeline millrace.pipelines, p_keys text[])
-returns text[]
+-- Starts up to so many due runs of a pipeline; returns how many. The holder of its progress does,
+-- so that two sweeps at once never look at the same rows.
+create function millrace.start_due_runs(p_pipeline_id int, p_limit int) returns int
 language plpgsql
 as $$
 declare
-  v_held text[] := millrace.lock_entities(p_pipeline.id, p_keys, false);
-  v_due text[];
+  v_pipeline millrace.pipelines;
+  v_progress millrace.due_progress;
+  v_started record;
 begin
-  execute format(
-    'select coalesce(array_agg(e.%2$I::text order by e.%2$I), ''{}'') from %3$s e '
-    'where e.%2$I = any ($1::%4$s[]) and e.%1$I <= $2 '
-    'and millrace.is_rested($3, e.%2$I::text, e.%1$I)',
-    p_pipeline.due_column, p_pipeline.entity_key, p_pipeline.entity_table,
-    millrace.key_type(p_pipeline))
-  into v_due
-  using v_held, millrace.now(), p_pipeline.id;
-  return v_due;
-end
-$$;
-
--- Starts runs of rows that the caller holds; returns how many. A row whose run cannot start, since
--- a trigger of the user's refuses to show it, must not keep the others from theirs: a portion that
--- raises is halved until it stands alone, for as long as there is time.
-create function millrace.start_held(
-  p_pipeline millrace.pipelines, p_stage_id int, p_keys text[], p_until timestamptz
-) returns int
-language plpgsql
-set lock_timeout = '200ms'
-as $$
-declare
-  v_half int := cardinality(p_keys) / 2;
-  v_context text;
-begin
-  if cardinality(p_keys) = 0 then
+  select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
+  if not exists (select from millrace.due_rows(v_pipeline, null, null, 1)) then
     return 0;
   end if;
-  begin
-    perform millrace.queue_stage(p_pipeline.id, p_stage_id, p_keys, p_keys, false);
-    return cardinality(p_keys);
-  exception when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
-      raise;
-    end if;
-    if v_half = 0 or clock_timestamp() >= p_until then
-      perform millrace.report('error', 'due_not_started', format(
-        'Row %s of pipeline %s is due, but no run can start%s: %s', p_keys[1], p_pipeline.name,
-        case when v_half > 0 then ', nor for ' || cardinality(p_keys) - 1 || ' others' end,
-        sqlerrm));
-      return 0;
-    end if;
-  end;
-  return millrace.start_held(p_pipeline, p_stage_id, p_keys[:v_half], p_until)
-    + millrace.start_held(p_pipeline, p_stage_id, p_keys[v_half + 1:], p_until);
+  select d.* into v_progress
+  from millrace.due_progress d
+  where d.pipeline_id = p_pipeline_id
+  for update skip locked;
+  if not found then
+    return 0;
+  end if;
+  v_started := millrace.in_halves(
+    millrace.lock_due(v_pipeline, millrace.next_due(v_pipeline, v_progress, p_limit)),
+    format('select cardinality($1) from millrace.queue_stage(%s, %s, $1, $1, false)',
+      p_pipeline_id, millrace.first_stage(p_pipeline_id)),
+    clock_timestamp() + interval '2 seconds');
+  perform millrace.report('error', 'due_not_started', format(
+    'Row %s of pipeline %s is due, but no run can start%s: %s', r.key, v_pipeline.name,
+    case when r.others > 0 then ', nor for ' || r.others || ' others' end, r.why))
+  from unnest(v_started.refused, v_started.others, v_started.why) r(key, others, why);
+  return v_started.done;
 end
 $$;
 
@@ -218,29 +150,68 @@ begin
 end
 $$;
 
--- Starts up to so many due runs of a pipeline; returns how many. Whoever holds its progress does,
--- so that two sweeps at once never look at the same rows.
-create function millrace.start_due_runs(p_pipeline_id int, p_limit int) returns int
+-- Finds the next rows that are past due, in the order of column and key.
+create function millrace.due_rows(
+  p_pipeline millrace.pipelines, p_after timestamptz, p_after_key text, p_limit int
+) returns table (key text, due timestamptz)
+language plpgsql volatile
+as $$
+declare
+  v_beyond text := case
+    when p_after is null then ''
+    when p_after_key is null then 'and e.%1$I > $2'
+    else 'and e.%1$I >= $2 and (e.%1$I, e.%2$I) > ($2, $3::%4$s)'
+  end;
+begin
+  return query execute format(
+    'select e.%2$I::text, e.%1$I from %3$s e where e.%1$I <= $1 ' || v_beyond
+      || ' order by e.%1$I, e.%2$I limit $4',
+    p_pipeline.due_column, p_pipeline.entity_key, p_pipeline.entity_table,
+    millrace.key_type(p_pipeline))
+  using millrace.now(), p_after, p_after_key, p_limit;
+end
+$$;
+
+-- Says whether a run of a row may start because it is due: it has no live one, and its last began
+-- before it was due, or a minute ago or earlier.
+create function millrace.is_rested(p_pipeline_id int, p_key text, p_due timestamptz)
+returns boolean
+language plpgsql volatile
+as $$
+begin
+  return not exists (
+    select
+    from (
+      select r.status, r.created_at
+      from millrace.runs r
+      where r.entity_id = p_key
+        and r.pipeline_id = p_pipeline_id
+      order by r.id desc
+      limit 1) l
+    where l.status = 'running'
+      or l.created_at >= p_due and l.created_at > millrace.now() - interval '1 minute');
+end
+$$;
+
+-- Locks the rows among these that nobody holds, and returns those of them that are still due, now
+-- that nobody can start them beside this.
+create function millrace.lock_due(p_pipeline millrace.pipelines, p_keys text[])
+returns text[]
 language plpgsql
 as $$
 declare
-  v_pipeline millrace.pipelines;
-  v_progress millrace.due_progress;
+  v_held text[] := millrace.lock_entities(p_pipeline.id, p_keys, false);
+  v_due text[];
 begin
-  select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
-  if not exists (select from millrace.due_rows(v_pipeline, null, null, 1)) then
-    return 0;
-  end if;
-  select d.* into v_progress
-  from millrace.due_progress d
-  where d.pipeline_id = p_pipeline_id
-  for update skip locked;
-  if not found then
-    return 0;
-  end if;
-  return millrace.start_held(v_pipeline, millrace.first_stage(p_pipeline_id),
-    millrace.lock_due(v_pipeline, millrace.next_due(v_pipeline, v_progress, p_limit)),
-    clock_timestamp() + interval '2 seconds');
+  execute format(
+    'select coalesce(array_agg(e.%2$I::text order by e.%2$I), ''{}'') from %3$s e '
+    'where e.%2$I = any ($1::%4$s[]) and e.%1$I <= $2 '
+    'and millrace.is_rested($3, e.%2$I::text, e.%1$I)',
+    p_pipeline.due_column, p_pipeline.entity_key, p_pipeline.entity_table,
+    millrace.key_type(p_pipeline))
+  into v_due
+  using v_held, millrace.now(), p_pipeline.id;
+  return v_due;
 end
 $$;
 

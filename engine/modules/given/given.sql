@@ -4,139 +4,9 @@
 -- the row, asked when that run begins: what a stage writes into the row later changes nothing. A
 -- later run knows nothing of it, since by then what the row holds is mostly the engine's own work.
 
--- Writes what conditions of given stages read of these columns, in any version: of a column that is
--- only compared with null, that much. named: no condition reads all of a row. pairs is null where
--- they read no column.
-create function millrace.read_by_given(
-  p_pipeline_id int, p_columns name[], out named boolean, out reads text, out names text,
-  out pairs text
-)
-language plpgsql stable
-as $$
-begin
-  select bool_and(q.named),
-    string_agg(format('%s as asked_%s', q.read, q.place), ', ') filter (where q.known),
-    string_agg(format('asked_%s', q.place), ', ') filter (where q.known),
-    string_agg(format('%L, asked_%s', q.name, q.place), ', ') filter (where q.known)
-  into named, reads, names, pairs
-  from (
-    select bool_and(regexp_count(vs.given_path::text, '\$')
-        = regexp_count(vs.given_path::text, '\$\."entity"\."(?:\\.|[^"\\])*"')) as named,
-      n.names[2] as name, n.names[2] = any (p_columns) as known,
-      row_number() over (order by n.names[2]) as place,
-      format(
-        case when bool_and(
-            regexp_count(vs.given_path::text, '\."' || n.names[2] || '"')
-              = regexp_count(vs.given_path::text, '\."' || n.names[2] || '" [!=]= null'))
-          then 'case when x.%1$I is not null then true end' else 'to_jsonb(x.%1$I)'
-        end, n.names[2]) as read
-    from millrace.version_stages vs
-    join millrace.versions v on v.id = vs.version_id and v.pipeline_id = p_pipeline_id
-    cross join lateral millrace.paths_of(vs.given_path) n
-    where vs.given_path is not null
-    group by n.names[2]) q;
-end
-$$;
-
--- Creates the __asked function of a pipeline, which builds of its rows what the conditions of given
--- stages read; once, of rows of which that is the same. It is dropped where there are no such
--- conditions, or one may read all of a row: then the row is built.
-create function millrace.write_asked(
-  p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]
-) returns void
-language plpgsql
-as $write$
-declare
-  v_name text := p_pipeline.name || '__asked';
-  v_columns name[] := array(
-    select a.attname
-    from pg_attribute a
-    where a.attrelid = p_pipeline.entity_table
-      and a.attnum > 0
-      and not a.attisdropped
-      and a.attname <> all (p_engine_columns)
-    order by a.attnum);
-  v_asked record := millrace.read_by_given(p_pipeline.id, v_columns);
-begin
-  if v_asked.named is not true or v_asked.pairs is null then
-    execute format('drop function if exists millrace.%I(text[], bigint)', v_name);
-    return;
-  end if;
-  perform millrace.write_function(
-    format('%I(p_ids text[], p_each bigint) returns jsonb[]', v_name), format($f$
-#variable_conflict use_variable
-begin
-  return (
-    with brought as materialized (
-      select i.place, r.*
-      from unnest(p_ids) with ordinality i(id, place)
-      left join lateral (
-        select (p_each < %s) is not true as fits, %s
-        from %s x
-        where x.%I = i.id::%s
-        limit 1) r on true
-    ), asked as (
-      select array_agg(b.place) as places, case when b.fits then
-          jsonb_build_object('entity', jsonb_build_object(%s)) end as asked
-      from brought b
-      group by b.fits, %s
-    )
-    select coalesce(array_agg(g.asked order by g.place), '{}')
-    from (select a.asked, unnest(a.places) as place from asked a) g);
-end $f$, millrace.size_expression(p_pipeline.entity_table, v_columns, p_at_most => true),
-    v_asked.reads, p_pipeline.entity_table, p_pipeline.entity_key, p_key_type, v_asked.pairs,
-    v_asked.names));
-end
-$write$;
-
--- Builds of rows what the conditions of given stages are asked about; null for one that may have
--- more bytes than a worker takes.
-create function millrace.asked_of_rows(p_pipeline_id int, p_ids text[]) returns jsonb[]
-language plpgsql volatile
-as $$
-begin
-  return coalesce(millrace.asked_of_entities(p_pipeline_id, p_ids, millrace.batch_bytes()), array(
-    select case when r.entity is not null then jsonb_build_object('entity', r.entity::jsonb) end
-    from unnest(millrace.rows_of_entities(p_pipeline_id, p_ids, millrace.batch_bytes()))
-      with ordinality r(entity, place)
-    order by r.place));
-end
-$$;
-
--- Says of rows, null among them, which stages of a version they bring along, as texts of arrays.
--- Rows of which the conditions read the same are asked about once. A row that is larger than a
--- worker takes is not read: it brings nothing along.
-create function millrace.brought_along(
-  p_pipeline_id int, p_version_id int, p_entity_ids text[]
-) returns text[]
-language plpgsql volatile
-as $$
-begin
-  return array(
-    -- Materialized, or a set-returning function beside it would have each row asked about.
-    with answer as materialized (
-      select a.places, array(
-        select vs.stage_id
-        from millrace.version_stages vs
-        where vs.version_id = p_version_id
-          and vs.given_path is not null
-          and coalesce(jsonb_path_match_tz(a.asked, vs.given_path, '{}', true), false)
-        order by vs.position)::text as given
-      from (
-        select u.asked, array_agg(u.place) as places
-        from unnest(millrace.asked_of_rows(p_pipeline_id, p_entity_ids))
-          with ordinality u(asked, place)
-        group by u.asked) a
-    )
-    select g.given
-    from (select unnest(a.places) as place, a.given from answer a) g
-    order by g.place);
-end
-$$;
-
--- Says of entities, which the caller holds, which stages the rows bring along if their first runs
--- begin now; null of those that had a run. The queries leave a plan no choice (limit): one of a
--- time when there were no runs would compare each with all there are now.
+-- Lists, for entities that the caller holds, the stages that the rows bring along if their first
+-- runs begin now; null of those that had a run. The queries leave a plan no choice (limit): one of
+-- a time when there were no runs would compare each with all there are now.
 create function millrace.given_at_first(
   p_pipeline_id int, p_version_id int, p_entity_ids text[]
 ) returns text[]
@@ -175,7 +45,47 @@ begin
 end
 $$;
 
--- Notes of new child runs, whose entities the caller holds, which stages their rows bring along.
+-- Lists, for rows (null among them), the stages of a version that they bring along, as texts of
+-- arrays. Rows of which the conditions read the same are asked about once. A row that is larger
+-- than a worker takes is not read: it brings nothing along.
+create function millrace.brought_along(
+  p_pipeline_id int, p_version_id int, p_entity_ids text[]
+) returns text[]
+language plpgsql volatile
+as $$
+declare
+  v_most bigint := millrace.batch_bytes();
+  v_asked jsonb[] := millrace.asked_of_entities(p_pipeline_id, p_entity_ids, v_most);
+begin
+  if v_asked is null then
+    v_asked := array(
+      select case when r.entity is not null then jsonb_build_object('entity', r.entity::jsonb) end
+      from unnest(millrace.rows_of_entities(p_pipeline_id, p_entity_ids, v_most))
+        with ordinality r(entity, place)
+      order by r.place);
+  end if;
+  return array(
+    -- Materialized, or a set-returning function beside it would have each row asked about.
+    with answer as materialized (
+      select a.places, array(
+        select vs.stage_id
+        from millrace.version_stages vs
+        where vs.version_id = p_version_id
+          and vs.given_path is not null
+          and coalesce(jsonb_path_match_tz(a.asked, vs.given_path, '{}', true), false)
+        order by vs.position)::text as given
+      from (
+        select u.asked, array_agg(u.place) as places
+        from unnest(v_asked) with ordinality u(asked, place)
+        group by u.asked) a
+    )
+    select g.given
+    from (select unnest(a.places) as place, a.given from answer a) g
+    order by g.place);
+end
+$$;
+
+-- Notes of new child runs, whose entities the caller holds, the stages that their rows bring along.
 create function millrace.note_given(p_pipeline_id int, p_run_ids bigint[]) returns void
 language plpgsql
 set enable_seqscan = off
@@ -256,10 +166,10 @@ begin
 end
 $$;
 
--- Skips, in first runs that are to begin at a stage, what they would skip by themselves before it:
--- stages that their rows bring along, and stages whose condition does not hold. So a row may begin
--- in mid-pipeline by what it brings; where a stage before it has work to do, the stage's need is
--- missing. Returns the runs that are to begin still: a user's trigger may have ended some.
+-- Skips, in first runs that are to begin at a stage, the stages before it that they would skip by
+-- themselves: those that their rows bring along, and those whose condition does not hold. So a row
+-- may begin in mid-pipeline by what it brings; where a stage before it has work to do, the stage's
+-- need is missing. Returns the runs that are to begin still: a user's trigger may have ended some.
 create function millrace.skip_given_needs(p_run_ids bigint[], p_stage_id int)
 returns bigint[]
 language plpgsql
@@ -307,8 +217,8 @@ as $$
   select '{"code": "skipped", "message": "the row brought its result along"}'::jsonb
 $$;
 
--- Forgets of runs that start over what their rows brought along of these stages: whoever starts a
--- stage over wants it and what comes after it done anew.
+-- Forgets of runs that start over what their rows brought along of these stages: a person who
+-- starts a stage over wants it and what comes after it done anew.
 create function millrace.forget_given(p_run_ids bigint[], p_stage_ids int[])
 returns void
 language plpgsql
@@ -348,5 +258,90 @@ begin
   delete from millrace.former_runs f
   where f.pipeline_id = p_pipeline_id
     and (p_entity_ids is null or f.entity_id = any (p_entity_ids));
+end
+$$;
+
+-- Creates the __asked function of a pipeline, which builds of its rows what the conditions of given
+-- stages read; once, of rows of which that is the same. It is dropped where there are no such
+-- conditions, or one may read all of a row: then the row is built.
+create function millrace.write_asked(
+  p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]
+) returns void
+language plpgsql
+as $write$
+declare
+  v_name text := p_pipeline.name || '__asked';
+  v_columns name[] := array(
+    select a.attname
+    from pg_attribute a
+    where a.attrelid = p_pipeline.entity_table
+      and a.attnum > 0
+      and not a.attisdropped
+      and a.attname <> all (p_engine_columns)
+    order by a.attnum);
+  v_asked record := millrace.read_by_given(p_pipeline.id, v_columns);
+begin
+  if v_asked.named is not true or v_asked.pairs is null then
+    execute format('drop function if exists millrace.%I(text[], bigint)', v_name);
+    return;
+  end if;
+  perform millrace.write_function(
+    format('%I(p_ids text[], p_each bigint) returns jsonb[]', v_name), format($f$
+#variable_conflict use_variable
+begin
+  return (
+    with brought as materialized (
+      select i.place, r.*
+      from unnest(p_ids) with ordinality i(id, place)
+      left join lateral (
+        select (p_each < %s) is not true as fits, %s
+        from %s x
+        where x.%I = i.id::%s
+        limit 1) r on true
+    ), asked as (
+      select array_agg(b.place) as places, case when b.fits then
+          jsonb_build_object('entity', jsonb_build_object(%s)) end as asked
+      from brought b
+      group by b.fits, %s
+    )
+    select coalesce(array_agg(g.asked order by g.place), '{}')
+    from (select a.asked, unnest(a.places) as place from asked a) g);
+end $f$, millrace.size_expression(p_pipeline.entity_table, v_columns, p_at_most => true),
+    v_asked.reads, p_pipeline.entity_table, p_pipeline.entity_key, p_key_type, v_asked.pairs,
+    v_asked.names));
+end
+$write$;
+
+-- Writes expressions for the columns among these that conditions of given stages read, in any
+-- version: of a column that is only compared with null, that much. named: no condition reads all of
+-- a row. pairs is null where they read no column.
+create function millrace.read_by_given(
+  p_pipeline_id int, p_columns name[], out named boolean, out reads text, out names text,
+  out pairs text
+)
+language plpgsql stable
+as $$
+begin
+  select bool_and(q.named),
+    string_agg(format('%s as asked_%s', q.read, q.place), ', ') filter (where q.known),
+    string_agg(format('asked_%s', q.place), ', ') filter (where q.known),
+    string_agg(format('%L, asked_%s', q.name, q.place), ', ') filter (where q.known)
+  into named, reads, names, pairs
+  from (
+    select bool_and(regexp_count(vs.given_path::text, '\$')
+        = regexp_count(vs.given_path::text, '\$\."entity"\."(?:\\.|[^"\\])*"')) as named,
+      n.names[2] as name, n.names[2] = any (p_columns) as known,
+      row_number() over (order by n.names[2]) as place,
+      format(
+        case when bool_and(
+            regexp_count(vs.given_path::text, '\."' || n.names[2] || '"')
+              = regexp_count(vs.given_path::text, '\."' || n.names[2] || '" [!=]= null'))
+          then 'case when x.%1$I is not null then true end' else 'to_jsonb(x.%1$I)'
+        end, n.names[2]) as read
+    from millrace.version_stages vs
+    join millrace.versions v on v.id = vs.version_id and v.pipeline_id = p_pipeline_id
+    cross join lateral millrace.paths_of(vs.given_path) n
+    where vs.given_path is not null
+    group by n.names[2]) q;
 end
 $$;

@@ -1,15 +1,18 @@
 -- Beginning stages: queueing, waiting and skipping
 --
 -- begin_stage() begins what advance() does not queue by itself: a condition may skip the stage, and
--- its kind may make it wait for a person, for children or at a gate instead of for a worker.
+-- its kind may make it wait for a person, for children or at a gate instead of for a worker. A
+-- stage on demand is begun by a person alone: a run that comes to it by itself skips it with all
+-- that comes after it, and shows nothing of that, so that it is over. A start by name begins the
+-- stage in a run of its own, with the results before it copied (kernel/runs.sql).
 --
 -- The callers hold the entities and the runs. The functions here show on the entities what they do,
 -- and return the stages that have work for a worker now.
 
 -- Begins a stage whose needs are done. Skips it where it is not to run; elsewhere queues it, asks a
--- person or starts a child run. p_by_name: somebody named the stage, which overrules what the stage
--- itself says of when it begins. p_shown: the entities show it as queued already. p_anew: it works
--- even where its input is as before, as one does that somebody named.
+-- person or starts a child run. p_by_name: somebody named the stage, which overrules its own word
+-- on when it begins. p_shown: the entities show it as queued already. p_anew: it works even where
+-- its input is as before, as one does that somebody named.
 create function millrace.begin_stage(
   p_stage_id int, p_run_ids bigint[], p_by_name boolean default false,
   p_shown boolean default false, p_anew boolean default false
@@ -49,7 +52,7 @@ begin
 end
 $$;
 
--- Leaves these out of a list of ids. "not in" looks each up; "<> all" would compare it with all.
+-- Leaves these ids out of a list. "not in" looks each up; "<> all" would compare it with all.
 create function millrace.without(p_ids bigint[], p_others bigint[]) returns bigint[]
 language sql immutable
 as $$
@@ -67,10 +70,13 @@ create function millrace.runs_to_skip(
 ) returns table (run_ids bigint[], why jsonb)
 language plpgsql volatile
 as $$
+declare
+  c_undemanded constant jsonb := '{"code": "skipped", "message": "nobody asked for it",
+    "dependents": true, "on_demand": true}';
 begin
   for run_ids, why in
     select array_agg(c.run_id), case
-      when c.on_demand then millrace.why_undemanded()
+      when c.on_demand then c_undemanded
       else '{"code": "skipped", "message": "a stage it depends on was skipped",
         "dependents": true}'
     end
@@ -94,9 +100,15 @@ begin
   if p_by_name then
     return;
   end if;
-  run_ids := millrace.undemanded_runs(p_stage_id, p_run_ids);
+  run_ids := array(
+    select r.id
+    from millrace.runs r
+    join millrace.version_stages vs
+      on vs.version_id = r.version_id and vs.stage_id = p_stage_id and vs.on_demand
+    where r.id = any (p_run_ids)
+    order by r.id);
   if cardinality(run_ids) > 0 then
-    why := millrace.why_undemanded();
+    why := c_undemanded;
     return next;
     p_run_ids := millrace.without(p_run_ids, run_ids);
   end if;
@@ -120,8 +132,8 @@ as $$
   select '{"code": "skipped", "message": "its condition does not hold"}'::jsonb
 $$;
 
--- Begins whatever may begin in held runs and has not. Runs that go on after they were over need it:
--- their end may have come before some stage began.
+-- Begins the stages that may begin in held runs and have not. Runs that go on after they were over
+-- need it: their end may have come before some stage began.
 create function millrace.begin_open(p_run_ids bigint[]) returns int[]
 language plpgsql
 as $$

@@ -6,6 +6,35 @@
 -- "(select … limit 1) is null" looks at each run by itself in every plan. "not exists" would let a
 -- session that planned it when there were few attempts compare each run with all there are now.
 
+-- Picks the runs in which a stage may begin and has not: it has no attempt that counts, its needs
+-- are done and its thresholds hold.
+create function millrace.open_runs(p_stage_id int, p_run_ids bigint[]) returns bigint[]
+language plpgsql volatile
+as $$
+begin
+  return array(
+    select r.id
+    from millrace.runs r
+    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+    where r.id = any (p_run_ids)
+      and (r.status = 'running') is true
+      and (
+        select a.id
+        from millrace.attempts a
+        where a.run_id = r.id
+          and a.stage_id = p_stage_id
+          and not a.superseded
+        limit 1) is null
+      and cardinality(vs.needs) = (
+        select count(*)
+        from millrace.done_attempts n
+        where n.run_id = r.id
+          and n.stage_id = any (vs.needs))
+      and (vs.after = '[]' or millrace.thresholds_hold(r.id, vs.after))
+    order by r.id);
+end
+$$;
+
 -- Says whether all thresholds of a stage hold in a run. Where fewer children exist than a number
 -- asks for, all of them will do. A map that is done (finished, skipped, gone on without) satisfies
 -- all.
@@ -54,35 +83,6 @@ begin
     end if;
   end loop;
   return true;
-end
-$$;
-
--- Picks the runs in which a stage may begin and has not: it has no attempt that counts, its needs
--- are done and its thresholds hold.
-create function millrace.open_runs(p_stage_id int, p_run_ids bigint[]) returns bigint[]
-language plpgsql volatile
-as $$
-begin
-  return array(
-    select r.id
-    from millrace.runs r
-    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-    where r.id = any (p_run_ids)
-      and (r.status = 'running') is true
-      and (
-        select a.id
-        from millrace.attempts a
-        where a.run_id = r.id
-          and a.stage_id = p_stage_id
-          and not a.superseded
-        limit 1) is null
-      and cardinality(vs.needs) = (
-        select count(*)
-        from millrace.done_attempts n
-        where n.run_id = r.id
-          and n.stage_id = any (vs.needs))
-      and (vs.after = '[]' or millrace.thresholds_hold(r.id, vs.after))
-    order by r.id);
 end
 $$;
 

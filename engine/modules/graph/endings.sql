@@ -87,9 +87,9 @@ begin
 end
 $$;
 
--- started | waiting | queued → completed for the last attempts of runs that end under a name. All
--- of it before the first projection: a user's trigger on the entity may queue a stage anew there
--- and then.
+-- started | waiting | queued → completed for the last attempts of runs that end under a name, and
+-- the stages that are not done there are skipped. All of it before the first projection: a user's
+-- trigger on the entity may queue a stage anew there and then.
 create function millrace.complete_and_end(
   p_stage_id int, p_items millrace.work[], p_run_ids bigint[], p_names text[]
 ) returns void
@@ -99,7 +99,7 @@ declare
   v_now timestamptz := millrace.now();
   v_changes millrace.change[];
   v_skipped int[];
-  v_stage record;
+  v_stage_id int;
 begin
   v_changes := millrace.close_completed(p_items, v_now, false, '{}', null);
   -- Not at the stage itself: children that come late for it go on, or do not, as it says.
@@ -129,23 +129,39 @@ begin
   where e.fan_out_id is not null
   group by e.fan_out_id;
   v_skipped := millrace.skip_the_rest(p_run_ids);
-  perform millrace.tally_done(v_skipped || p_stage_id, p_run_ids);
+  -- For their parents, what the last call has done at the stages that a threshold counts.
+  insert into millrace.child_tallies (fan_out_id, stage_id, done)
+  select r.fan_out_id, s.id, count(*)
+  from millrace.runs r
+  join millrace.stages s on s.pipeline_id = r.pipeline_id
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = s.id
+  join millrace.done_attempts d on d.run_id = r.id and d.stage_id = s.id
+  where r.id = any (p_run_ids)
+    and r.fan_out_id is not null
+    and s.id = any (v_skipped || p_stage_id)
+    and s.counted_by_parent
+    and d.finished_at = r.finished_at
+  group by r.fan_out_id, s.id;
   perform millrace.project(p_stage_id, v_changes);
-  perform millrace.show_skipped_rest(s, p_run_ids) from unnest(v_skipped) s;
-  select s.counted, s.limits ? 'shared' as is_limited
-  into v_stage
+  foreach v_stage_id in array v_skipped loop
+    -- Unless a user's trigger has started them anew since.
+    perform millrace.show_stage(v_stage_id, array(
+      select r.id
+      from millrace.runs r
+      join millrace.done_attempts d on d.run_id = r.id and d.stage_id = v_stage_id
+      where r.id = any (p_run_ids)
+        and r.ended_as is not null
+        and d.error ? 'ended'
+        and millrace.is_latest_run(r.id)
+      order by r.id), 'skipped', millrace.now());
+  end loop;
+  perform millrace.hook_spent(s, p_items)
   from millrace.stages s
-  where s.id = p_stage_id;
-  if v_stage.counted then
-    perform millrace.note_spending(p_items);
-  end if;
-  if v_stage.is_limited then
-    perform millrace.note_shared(p_stage_id, p_items);
-  end if;
+  where s.id = p_stage_id and (s.counted or s.limits ? 'shared');
 end
 $$;
 
--- Skips whatever is not done in runs that have ended under a name. Returns the stages, in order.
+-- Skips the stages that are not done in runs that have ended under a name. Returns them, in order.
 create function millrace.skip_the_rest(p_run_ids bigint[]) returns int[]
 language plpgsql
 as $$
@@ -176,49 +192,7 @@ begin
 end
 $$;
 
--- Tallies for their parents what child runs that ended under a name have done last, at the stages
--- that a threshold counts.
-create function millrace.tally_done(p_stage_ids int[], p_run_ids bigint[])
-returns void
-language plpgsql
-as $$
-begin
-  insert into millrace.child_tallies (fan_out_id, stage_id, done)
-  select r.fan_out_id, s.id, count(*)
-  from millrace.runs r
-  join millrace.stages s on s.pipeline_id = r.pipeline_id
-  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = s.id
-  join millrace.done_attempts d on d.run_id = r.id and d.stage_id = s.id
-  where r.id = any (p_run_ids)
-    and r.fan_out_id is not null
-    and s.id = any (p_stage_ids)
-    and s.counted_by_parent
-    and d.finished_at = r.finished_at
-  group by r.fan_out_id, s.id;
-end
-$$;
-
--- Shows a stage as skipped on the entities of runs that have ended under a name, unless a user's
--- trigger has started them anew since.
-create function millrace.show_skipped_rest(p_stage_id int, p_run_ids bigint[])
-returns void
-language plpgsql
-as $$
-begin
-  perform millrace.show_stage(p_stage_id, array(
-    select r.id
-    from millrace.runs r
-    join millrace.done_attempts d on d.run_id = r.id and d.stage_id = p_stage_id
-    where r.id = any (p_run_ids)
-      and r.ended_as is not null
-      and d.error ? 'ended'
-      and millrace.is_latest_run(r.id)
-    order by r.id), 'skipped', millrace.now());
-end
-$$;
-
--- Takes back, in a held run that goes on, that it had ended under a name: what was skipped for that
--- is pending again.
+-- Lets a held run go on that had ended under a name: what was skipped for that is pending again.
 create function millrace.take_ending_back(p_run millrace.runs) returns void
 language plpgsql
 as $$

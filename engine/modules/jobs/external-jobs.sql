@@ -117,6 +117,9 @@ begin
 end
 $$;
 
+-- Records the end of external jobs, by a verified callback or by polling: the first one wins.
+-- Items: {submission, stage, trace_id, service, job_id, outcome, result | error, usage}; stage and
+-- trace_id, where given, must be the attempt's.
 create function public.millrace_resume(p_items json) returns jsonb
 language plpgsql security definer
 set millrace.plan = by_key
@@ -157,6 +160,8 @@ comment on function public.millrace_resume(json) is
   '{submission, stage, trace_id, service, job_id, outcome, result | error, usage}; stage and '
   'trace_id, where given, must be the attempt''s.';
 
+-- Takes waiting jobs whose poll is due. p_poll_ms overrides the stages' own poll intervals.
+-- awaits_start: millrace_note_jobs() is to be told whether the job waits or runs.
 create function public.millrace_poll(p_limit int, p_poll_ms int default null)
 returns jsonb
 language plpgsql security definer
@@ -207,17 +212,24 @@ begin
     'more', coalesce(jsonb_array_length(v_jobs), 0) = p_limit);
 end
 $$;
-comment on function public.millrace_poll(int, int) is
-  'Takes waiting jobs whose poll is due. p_poll_ms overrides the stages'' own poll intervals. '
-  'awaits_start: millrace_note_jobs() is to be told whether the job waits or runs.';
 
--- Raises MR002 unless this is what millrace_note_jobs() takes.
-create function millrace.check_job_states(p_jobs jsonb) returns void
-language plpgsql immutable
+-- Notes what services say of jobs that have not ended: [{attempt, service, job_id, state}], state
+-- being queued or running. Where a stage's deadline counts from the start, it does not run while
+-- the job is queued. noted: how many rows that changed. A poller reports its jobs every few
+-- seconds, and most reports change nothing: while a job waits, its deadline moves only once half of
+-- it has passed, and its start is noted once. A row that somebody holds is left to the next report.
+create function public.millrace_note_jobs(p_jobs jsonb) returns jsonb
+language plpgsql security definer
+set millrace.plan = by_key
 as $$
 declare
+  v_now timestamptz := millrace.now();
   v_fault record;
+  v_noted int;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
   if coalesce(jsonb_typeof(p_jobs), 'null') <> 'array' or jsonb_array_length(p_jobs) > 1000 then
     raise exception 'p_jobs must be a list of at most 1000 jobs, this is %',
       case when jsonb_typeof(p_jobs) = 'array' then 'a list of ' || jsonb_array_length(p_jobs)
@@ -240,24 +252,6 @@ begin
       using errcode = 'MR002',
         hint = 'attempt is a number; state is queued (the job waits at its service) or running.';
   end if;
-end
-$$;
-
--- A poller reports its jobs every few seconds, and most reports change nothing: while a job waits,
--- its deadline moves only once half of it has passed, and its start is noted once. A row that
--- somebody holds is left to the next report.
-create function public.millrace_note_jobs(p_jobs jsonb) returns jsonb
-language plpgsql security definer
-set millrace.plan = by_key
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_noted int;
-begin
-  if millrace.refuse_contract() is not null then
-    return millrace.refuse_contract();
-  end if;
-  perform millrace.check_job_states(p_jobs);
   with held as (
     select w.id, w.deadline, t.state
     from jsonb_to_recordset(p_jobs) as t(attempt bigint, service text, job_id text, state text)
@@ -289,7 +283,3 @@ begin
   return jsonb_build_object('noted', v_noted);
 end
 $$;
-comment on function public.millrace_note_jobs(jsonb) is
-  'What services say of jobs that have not ended: [{attempt, service, job_id, state}], state being '
-  'queued or running. Where a stage''s deadline counts from the start, it does not run while the '
-  'job is queued. noted: how many rows that changed.';

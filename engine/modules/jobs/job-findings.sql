@@ -41,7 +41,28 @@ returns table (what text, ok boolean, detail text)
 language plpgsql stable
 as $$
 declare
-  v_faulty text := millrace.faulty_jobs();
+  -- Of many that wait it looks at the 10,000 whose deadlines come first.
+  v_faulty text := (
+    select string_agg(format('%s of stage %s of %s since %s: %s', g.jobs, g.stage, g.pipeline,
+      to_char(g.since, 'YYYY-MM-DD HH24:MI:SS'), g.message), '; ' order by g.since)
+    from (
+      -- By code: each job's own message may name its id.
+      select count(*) as jobs, s.name as stage, p.name as pipeline,
+        min(a.error ->> 'detail') as message,
+        min((a.error ->> 'since')::timestamptz) as since
+      from (
+        select w.stage_id, w.state, w.error
+        from millrace.attempts w
+        where w.deadline_at is not null
+        order by w.deadline_at
+        limit 10000) a
+      join millrace.stages s on s.id = a.stage_id
+      join millrace.pipelines p on p.id = s.pipeline_id
+      where a.state = 'waiting'
+        and a.error is not null
+      group by p.name, s.id, s.name, a.error ->> 'code'
+      order by min((a.error ->> 'since')::timestamptz)
+      limit 10) g);
 begin
   return query
     select 'jobs at services can be asked after and finished', v_faulty is null,

@@ -5,25 +5,49 @@
 -- finished is an operator's business: it stands on the attempt that waits, in millrace.log and in
 -- doctor(), and goes when the service answers again.
 
--- Finds the attempt of a job that is named by its id alone: one that waits for it; else one whose
--- deadline passed or whose worker was lost, which a late result may still serve; else whichever had
--- it last. Returns null where there is none, or where two wait: two services may give the same id,
--- and neither may have the other's job.
-create function millrace.attempt_of_job(p_job_id text) returns millrace.attempts
-language plpgsql stable
+-- Finds the Edge Function that finishes an external job: {function, service, pipeline, stage,
+-- submission, trace_id, entity_id, ended}. By the stage that its metadata names, or by {job_id}
+-- alone: the attempt that waits for it; else one whose deadline passed or whose worker was lost,
+-- which a late result may still serve; else the last that had it. Null when there is none, or where
+-- two wait: two services may give the same id, and neither may have the other's job. ended: what
+-- the job brings comes too late to count.
+create function public.millrace_job_owner(p_job jsonb) returns jsonb
+language plpgsql stable security definer
+set millrace.plan = by_key
 as $$
 declare
+  v_job_id text := p_job ->> 'job_id';
   v_found millrace.attempts[];
+  v_attempt millrace.attempts;
 begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
+  if p_job ? 'stage' then
+    -- Whether the attempt still waits is judged when the job is recorded.
+    return (
+      select p_job
+        || jsonb_build_object('function', s.function_name, 'service', p_job ->> 'service')
+      from millrace.pipelines p
+      join millrace.stages s on s.pipeline_id = p.id
+      where p.name = p_job ->> 'pipeline'
+        and s.name = p_job ->> 'stage'
+        and s.function_name is not null);
+  end if;
+  if v_job_id is null then
+    raise exception 'p_job names neither a stage nor a job_id: %', left(p_job::text, 200)
+      using errcode = 'MR002',
+        hint = 'Send {pipeline, stage, submission, trace_id, entity_id} or {job_id}.';
+  end if;
   v_found := array(
     select a
     from (
       select a.*
       from millrace.attempts a
-      where hashtextextended(a.job_id, 0) = hashtextextended(p_job_id, 0)
+      where hashtextextended(a.job_id, 0) = hashtextextended(v_job_id, 0)
         and a.job_id is not null
         and a.service not in ('children', 'decision', 'by_hand')
-        and a.job_id = p_job_id
+        and a.job_id = v_job_id
       order by a.id desc
       limit 100
     ) a
@@ -41,38 +65,7 @@ begin
   if v_found[1].state = 'waiting' and v_found[2].state = 'waiting' then
     return null;
   end if;
-  return v_found[1];
-end
-$$;
-
--- Tells the function millrace which function a callback goes to.
-create function public.millrace_job_owner(p_job jsonb) returns jsonb
-language plpgsql stable security definer
-set millrace.plan = by_key
-as $$
-declare
-  v_attempt millrace.attempts;
-begin
-  if millrace.refuse_contract() is not null then
-    return millrace.refuse_contract();
-  end if;
-  if p_job ? 'stage' then
-    -- Whether the attempt still waits is judged when the job is recorded.
-    return (
-      select p_job
-        || jsonb_build_object('function', s.function_name, 'service', p_job ->> 'service')
-      from millrace.pipelines p
-      join millrace.stages s on s.pipeline_id = p.id
-      where p.name = p_job ->> 'pipeline'
-        and s.name = p_job ->> 'stage'
-        and s.function_name is not null);
-  end if;
-  if p_job ->> 'job_id' is null then
-    raise exception 'p_job names neither a stage nor a job_id: %', left(p_job::text, 200)
-      using errcode = 'MR002',
-        hint = 'Send {pipeline, stage, submission, trace_id, entity_id} or {job_id}.';
-  end if;
-  v_attempt := millrace.attempt_of_job(p_job ->> 'job_id');
+  v_attempt := v_found[1];
   return (
     select jsonb_build_object('function', s.function_name, 'service', v_attempt.service,
       'pipeline', p.name, 'stage', s.name,
@@ -91,8 +84,10 @@ comment on function public.millrace_job_owner(jsonb) is
   '{job_id} alone; null when nobody waits for it. ended: what the job brings comes too late to '
   'count.';
 
--- Notes faults on attempts that wait for jobs. It locks those alone that change, and skips what
--- somebody holds: the next poll says it again.
+-- Notes what went wrong with jobs that attempts wait for: [{submission, service, job_id, code,
+-- message}]; a null code says that it is over. Shown by the timeline, doctor() and millrace.log,
+-- where a fault that names no attempt stands alone; noted: how many attempts that changed. It locks
+-- these alone, and skips what somebody holds: the next poll says it again.
 create function public.millrace_note_faults(p_faults jsonb) returns jsonb
 language plpgsql security definer
 set millrace.plan = by_key
@@ -108,34 +103,6 @@ begin
     raise exception 'p_faults is %, but must be a list', coalesce(jsonb_typeof(p_faults), 'null')
       using errcode = 'MR002', hint = 'Send [{submission, service, job_id, code, message}].';
   end if;
-  v_noted := millrace.note_on_attempts(p_faults);
-  v_first := (
-    select f.value
-    from jsonb_array_elements(p_faults) f
-    where f.value ->> 'code' is not null
-    limit 1);
-  if v_first is not null then
-    perform millrace.report('error', 'job_fault',
-      format('A job of service %s cannot be finished: %s',
-        coalesce(nullif(v_first ->> 'service', ''), 'unknown'), v_first ->> 'message'),
-      v_first);
-  end if;
-  return jsonb_build_object('noted', v_noted);
-end
-$$;
-comment on function public.millrace_note_faults(jsonb) is
-  'What went wrong with jobs that attempts wait for: [{submission, service, job_id, code, '
-  'message}]; a null code says that it is over. Shown by the timeline, doctor() and millrace.log; '
-  'noted: how many attempts that changed.';
-
--- Writes each fault onto the attempt that waits for its job, where it says something new; returns
--- how many those are. A fault that names no attempt stands in the log alone.
-create function millrace.note_on_attempts(p_faults jsonb) returns int
-language plpgsql
-as $$
-declare
-  v_noted int;
-begin
   with told as (
     select
       coalesce(
@@ -166,36 +133,21 @@ begin
     returning a.id
   )
   select count(*) into v_noted from noted;
-  return v_noted;
+  v_first := (
+    select f.value
+    from jsonb_array_elements(p_faults) f
+    where f.value ->> 'code' is not null
+    limit 1);
+  if v_first is not null then
+    perform millrace.report('error', 'job_fault',
+      format('A job of service %s cannot be finished: %s',
+        coalesce(nullif(v_first ->> 'service', ''), 'unknown'), v_first ->> 'message'),
+      v_first);
+  end if;
+  return jsonb_build_object('noted', v_noted);
 end
 $$;
-
--- Tells what keeps jobs from being asked after or finished, by stage and reason, the oldest first;
--- null when nothing does. Of many that wait it looks at the 10,000 whose deadlines come first.
-create function millrace.faulty_jobs() returns text
-language plpgsql stable
-as $$
-begin
-  return (
-    select string_agg(format('%s of stage %s of %s since %s: %s', g.jobs, g.stage, g.pipeline,
-      to_char(g.since, 'YYYY-MM-DD HH24:MI:SS'), g.message), '; ' order by g.since)
-    from (
-      -- By code: each job's own message may name its id.
-      select count(*) as jobs, s.name as stage, p.name as pipeline,
-        min(a.error ->> 'detail') as message,
-        min((a.error ->> 'since')::timestamptz) as since
-      from (
-        select w.stage_id, w.state, w.error
-        from millrace.attempts w
-        where w.deadline_at is not null
-        order by w.deadline_at
-        limit 10000) a
-      join millrace.stages s on s.id = a.stage_id
-      join millrace.pipelines p on p.id = s.pipeline_id
-      where a.state = 'waiting'
-        and a.error is not null
-      group by p.name, s.id, s.name, a.error ->> 'code'
-      order by min((a.error ->> 'since')::timestamptz)
-      limit 10) g);
-end
-$$;
+comment on function public.millrace_note_faults(jsonb) is
+  'What went wrong with jobs that attempts wait for: [{submission, service, job_id, code, '
+  'message}]; a null code says that it is over. Shown by the timeline, doctor() and millrace.log; '
+  'noted: how many attempts that changed.';

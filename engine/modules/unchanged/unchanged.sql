@@ -5,151 +5,10 @@
 -- and its claim, a result and the digest beside it belong together. When the stage begins again,
 -- for the same row, and the last result was made of the same input, that result completes the new
 -- attempt there and then: nothing is claimed, nothing is used, and no apply function is called,
--- since what it wrote at the time stands. Whoever names the stage wants it done again.
+-- since what it wrote at the time stands. A person who names the stage wants it done again.
 --
 -- "limit 1" leaves a plan no choice but to look each row up, also one of a time when there were
 -- few.
-
--- Makes the digest of what a stage's path finds in a document; null where that is nothing, or null:
--- of what is not known nobody can say that it is as before. The path and the apply function are
--- part of it: what another path found is another input, and what another function wrote is not what
--- this one would have written.
-create function millrace.digest_at(
-  p_stage_id int, p_document jsonb, p_path jsonpath
-) returns uuid
-language plpgsql stable
-as $$
-declare
-  v_found jsonb := jsonb_path_query_array_tz(p_document, p_path, '{}', true);
-begin
-  if jsonb_path_exists(v_found, '$[*] ? (@ != null)') then
-    return md5(jsonb_build_array(p_path::text, v_found, (
-      select s.apply from millrace.stages s where s.id = p_stage_id))::text)::uuid;
-  end if;
-  return null;
-end
-$$;
-
--- A claim keeps the digest of the input that its worker is given.
-create function millrace.keep_inputs(p_stage millrace.stages, p_batch json)
-returns void
-language plpgsql
-as $$
-begin
-  update millrace.attempts a
-  set input_hash = millrace.digest_at(p_stage.id, jsonb_build_object(
-    'entity', b.item -> 'entity', 'needs', b.item -> 'needs'), vs.unchanged_path)
-  from json_array_elements(p_batch) b(item)
-  cross join lateral (
-    select o.ctid as place
-    from millrace.attempts o
-    where o.id = (b.item ->> 'attempt')::bigint
-      and o.state = 'started'
-    limit 1) i
-  cross join lateral (
-    select o.version_id
-    from millrace.runs o
-    where o.id = (b.item ->> 'run')::bigint
-    limit 1) r
-  join millrace.version_stages vs
-    on vs.version_id = r.version_id and vs.stage_id = p_stage.id
-  where a.ctid = i.place;
-end
-$$;
-
--- Makes the digests of the input that a stage has now in these runs. No document is built of a row
--- that is larger than a worker takes: its stage works, and its claim refuses the row.
-create function millrace.inputs_now(p_stage_id int, p_run_ids bigint[])
-returns table (run_id bigint, hash uuid)
-language plpgsql volatile
-as $$
-#variable_conflict use_column
-declare
-  v_asked record;
-  v_rows json[];
-begin
-  select array_agg(r.id order by r.id) as runs,
-    array_agg(r.entity_id order by r.id) as entity_ids,
-    min(r.pipeline_id) as pipeline_id,
-    bool_or(vs.unchanged_path::text !~ '^(lax |strict )?\$\."needs"\."'
-      or vs.unchanged_path::text ~ '"entity"') as reads_rows
-  into v_asked
-  from millrace.runs r
-  join millrace.version_stages vs on vs.version_id = r.version_id
-    and vs.stage_id = p_stage_id
-    and vs.unchanged_path is not null
-  where r.id = any (p_run_ids);
-  if v_asked.runs is null then
-    return;
-  end if;
-  v_rows := case
-    when v_asked.reads_rows then millrace.rows_of_entities(
-      v_asked.pipeline_id, v_asked.entity_ids, millrace.batch_bytes())
-    else array_fill('{}'::json, array[cardinality(v_asked.runs)])
-  end;
-  return query
-    select u.id, millrace.digest_at(p_stage_id, jsonb_build_object(
-      'entity', u.entity::jsonb, 'needs', coalesce(n.needs, '{}')), vs.unchanged_path)
-    from unnest(v_asked.runs, v_rows) u(id, entity)
-    cross join lateral (
-      select o.version_id
-      from millrace.runs o
-      where o.id = u.id
-      limit 1) r
-    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-    cross join lateral (
-      select jsonb_object_agg(
-        (select s.name from millrace.stages s where s.id = d.stage_id), d.output) as needs
-      from unnest(vs.needs) i(stage_id)
-      cross join lateral (
-        select o.stage_id, o.output
-        from millrace.done_attempts o
-        where o.run_id = u.id
-          and o.stage_id = i.stage_id
-        limit 1) d) n
-    where u.entity is not null;
-end
-$$;
-
--- Finds the former results that a stage may take in these runs: the last one that its row has, in
--- this run or one of the hundred before it, where that was made of the input of now.
-create function millrace.former_results(p_stage_id int, p_run_ids bigint[])
-returns table (run_id bigint, former_id bigint, hash uuid)
-language plpgsql volatile
-as $$
-#variable_conflict use_column
-begin
-  return query
-    select i.run_id, f.id, i.hash
-    from millrace.inputs_now(p_stage_id, p_run_ids) i
-    cross join lateral (
-      select o.entity_id, o.pipeline_id
-      from millrace.runs o
-      where o.id = i.run_id
-      limit 1) r
-    cross join lateral (
-      select a.id, a.input_hash
-      from (
-        select o.entity_id, o.id
-        from millrace.runs o
-        where o.entity_id = any (array[r.entity_id])
-          and o.pipeline_id = r.pipeline_id
-        order by o.entity_id desc, o.id desc
-        limit 100) o
-      cross join lateral (
-        select w.id, w.input_hash
-        from millrace.attempts w
-        where w.run_id = o.id
-          and w.stage_id = p_stage_id
-          and w.state = 'completed'
-        order by w.number desc
-        limit 1) a
-      order by o.entity_id desc, o.id desc
-      limit 1) f
-    where f.input_hash = i.hash
-    order by i.run_id;
-end
-$$;
 
 -- Queues a stage in these runs, and completes it at once in those where its input is as before,
 -- with its former result. p_shown: the entities show it as queued already. Returns the stages that
@@ -208,6 +67,147 @@ begin
     v_items[v_i].result := v_taken.outputs[v_i];
   end loop;
   return v_wake || millrace.complete_or_end(p_stage_id, v_items);
+end
+$$;
+
+-- Finds the former results that a stage may take in these runs: the last one that its row has, in
+-- this run or one of the hundred before it, where that was made of the input of now.
+create function millrace.former_results(p_stage_id int, p_run_ids bigint[])
+returns table (run_id bigint, former_id bigint, hash uuid)
+language plpgsql volatile
+as $$
+#variable_conflict use_column
+begin
+  return query
+    select i.run_id, f.id, i.hash
+    from millrace.inputs_now(p_stage_id, p_run_ids) i
+    cross join lateral (
+      select o.entity_id, o.pipeline_id
+      from millrace.runs o
+      where o.id = i.run_id
+      limit 1) r
+    cross join lateral (
+      select a.id, a.input_hash
+      from (
+        select o.entity_id, o.id
+        from millrace.runs o
+        where o.entity_id = any (array[r.entity_id])
+          and o.pipeline_id = r.pipeline_id
+        order by o.entity_id desc, o.id desc
+        limit 100) o
+      cross join lateral (
+        select w.id, w.input_hash
+        from millrace.attempts w
+        where w.run_id = o.id
+          and w.stage_id = p_stage_id
+          and w.state = 'completed'
+        order by w.number desc
+        limit 1) a
+      order by o.entity_id desc, o.id desc
+      limit 1) f
+    where f.input_hash = i.hash
+    order by i.run_id;
+end
+$$;
+
+-- Makes the digests of the input that a stage has now in these runs. No document is built of a row
+-- that is larger than a worker takes: its stage works, and its claim refuses the row.
+create function millrace.inputs_now(p_stage_id int, p_run_ids bigint[])
+returns table (run_id bigint, hash uuid)
+language plpgsql volatile
+as $$
+#variable_conflict use_column
+declare
+  v_asked record;
+  v_rows json[];
+begin
+  select array_agg(r.id order by r.id) as runs,
+    array_agg(r.entity_id order by r.id) as entity_ids,
+    min(r.pipeline_id) as pipeline_id,
+    bool_or(vs.unchanged_path::text !~ '^(lax |strict )?\$\."needs"\."'
+      or vs.unchanged_path::text ~ '"entity"') as reads_rows
+  into v_asked
+  from millrace.runs r
+  join millrace.version_stages vs on vs.version_id = r.version_id
+    and vs.stage_id = p_stage_id
+    and vs.unchanged_path is not null
+  where r.id = any (p_run_ids);
+  if v_asked.runs is null then
+    return;
+  end if;
+  v_rows := case
+    when v_asked.reads_rows then millrace.rows_of_entities(
+      v_asked.pipeline_id, v_asked.entity_ids, millrace.batch_bytes())
+    else array_fill('{}'::json, array[cardinality(v_asked.runs)])
+  end;
+  return query
+    select u.id, millrace.digest_at(p_stage_id, jsonb_build_object(
+      'entity', u.entity::jsonb, 'needs', coalesce(n.needs, '{}')), vs.unchanged_path)
+    from unnest(v_asked.runs, v_rows) u(id, entity)
+    cross join lateral (
+      select o.version_id
+      from millrace.runs o
+      where o.id = u.id
+      limit 1) r
+    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+    cross join lateral (
+      select jsonb_object_agg(
+        (select s.name from millrace.stages s where s.id = d.stage_id), d.output) as needs
+      from unnest(vs.needs) i(stage_id)
+      cross join lateral (
+        select o.stage_id, o.output
+        from millrace.done_attempts o
+        where o.run_id = u.id
+          and o.stage_id = i.stage_id
+        limit 1) d) n
+    where u.entity is not null;
+end
+$$;
+
+-- Keeps the digest of the input that a claim gives its worker.
+create function millrace.keep_inputs(p_stage millrace.stages, p_batch json)
+returns void
+language plpgsql
+as $$
+begin
+  update millrace.attempts a
+  set input_hash = millrace.digest_at(p_stage.id, jsonb_build_object(
+    'entity', b.item -> 'entity', 'needs', b.item -> 'needs'), vs.unchanged_path)
+  from json_array_elements(p_batch) b(item)
+  cross join lateral (
+    select o.ctid as place
+    from millrace.attempts o
+    where o.id = (b.item ->> 'attempt')::bigint
+      and o.state = 'started'
+    limit 1) i
+  cross join lateral (
+    select o.version_id
+    from millrace.runs o
+    where o.id = (b.item ->> 'run')::bigint
+    limit 1) r
+  join millrace.version_stages vs
+    on vs.version_id = r.version_id and vs.stage_id = p_stage.id
+  where a.ctid = i.place;
+end
+$$;
+
+-- Makes the digest of what a stage's path finds in a document; null where that is nothing, or null:
+-- of what is not known nobody can say that it is as before. The path and the apply function are
+-- part of it: what another path found is another input, and what another function wrote is not what
+-- this one would have written.
+create function millrace.digest_at(
+  p_stage_id int, p_document jsonb, p_path jsonpath
+) returns uuid
+language plpgsql stable
+as $$
+declare
+  v_found jsonb := jsonb_path_query_array_tz(p_document, p_path, '{}', true);
+begin
+  if jsonb_path_exists(v_found, '$[*] ? (@ != null)') then
+    return md5(jsonb_build_array(p_path::text, v_found, (
+      select s.apply from millrace.stages s where s.id = p_stage_id))::text)::uuid;
+  end if;
+  return null;
 end
 $$;
 

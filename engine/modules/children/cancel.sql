@@ -1,7 +1,7 @@
 -- Cancelling children
 --
 -- A parent that is cancelled, fails or starts over only gives its fan-out up. The sweep cancels the
--- children in batches, and whoever needs one of their rows earlier cancels them there.
+-- children in batches, and a caller that needs one of their rows earlier cancels them there.
 
 -- Gives up the children of these runs at these stages, or at all of them: the sweep cancels them.
 create function millrace.abandon_fan_outs(p_run_ids bigint[], p_stage_ids int[])
@@ -18,7 +18,7 @@ end
 $$;
 
 -- Cancels children of abandoned fan-outs on these rows, which the caller holds; the sweep may not
--- have reached them. It does not show that: what starts there next is shown in their stead.
+-- have reached them. It does not show that: the row shows what starts there next.
 create function millrace.cancel_given_up(p_pipeline_id int, p_entity_ids text[])
 returns void
 language plpgsql
@@ -92,37 +92,15 @@ begin
 end
 $$;
 
--- Forgets those of these fan-outs that are closed and whose parents were deleted.
-create function millrace.forget_fan_outs(p_ids bigint[]) returns void
-language plpgsql
-as $$
-begin
-  with forgotten as (
-    delete from millrace.fan_outs f
-    where f.id = any (p_ids)
-      and f.state = 'closed'
-      and not exists (select from millrace.runs r where r.id = f.run_id)
-    returning f.id
-  ), progress as (
-    delete from millrace.fan_progress p
-    using forgotten f
-    where p.fan_out_id = f.id
-  )
-  delete from millrace.former_costs c
-  using forgotten f
-  where c.fan_out_id = f.id;
-end
-$$;
-
--- Cancels up to so many children of abandoned fan-outs; returns how many. Those whose row somebody
--- holds are left to the next call.
+-- Cancels up to so many children of abandoned fan-outs; returns how many. Rows that somebody holds
+-- are left to the next call. Fan-outs that are closed by then and whose parents were deleted are
+-- forgotten.
 create function millrace.cancel_children(p_limit int) returns int
 language plpgsql
 as $$
 declare
   v_group record;
   v_fan_outs bigint[];
-  v_runs bigint[];
   v_until timestamptz := millrace.now() + interval '2 seconds';
   v_count int := 0;
 begin
@@ -149,25 +127,37 @@ begin
     group by p.id
     order by p.id
   loop
-    if v_group.projected then
-      v_group.entity_ids := millrace.lock_entities(v_group.id, v_group.entity_ids, false);
-    end if;
-    v_runs := array(
+    v_group.entity_ids := case when v_group.projected
+      then millrace.lock_entities(v_group.id, v_group.entity_ids, false)
+      else v_group.entity_ids end;
+    v_count := v_count + millrace.cancel_held(array(
       select r.id
       from millrace.runs r
       where r.id = any (v_group.run_ids)
         and r.entity_id = any (v_group.entity_ids)
         and r.status = 'running'
       order by r.id
-      for no key update skip locked);
-    v_count := v_count + millrace.cancel_held(v_runs, v_until);
+      for no key update skip locked), v_until);
   end loop;
   update millrace.fan_outs f
   set state = 'closed'
   where f.id = any (v_fan_outs)
     and not exists (
       select from millrace.runs r where r.fan_out_id = f.id and r.status = 'running');
-  perform millrace.forget_fan_outs(v_fan_outs);
+  with forgotten as (
+    delete from millrace.fan_outs f
+    where f.id = any (v_fan_outs)
+      and f.state = 'closed'
+      and not exists (select from millrace.runs r where r.id = f.run_id)
+    returning f.id
+  ), progress as (
+    delete from millrace.fan_progress p
+    using forgotten f
+    where p.fan_out_id = f.id
+  )
+  delete from millrace.former_costs c
+  using forgotten f
+  where c.fan_out_id = f.id;
   return v_count;
 end
 $$;

@@ -70,28 +70,6 @@ begin
 end
 $$;
 
--- Retries those of a map's items whose runs failed, where a person retried their parent. After a
--- lost lease they stay as they are.
-create function millrace.retry_items(p_fan_out millrace.fan_outs, p_item_keys text[])
-returns void
-language plpgsql
-as $$
-begin
-  if not p_fan_out.retry_children then
-    return;
-  end if;
-  perform millrace.refile_items(p_fan_out.id, p_item_keys);
-  perform millrace.retry_runs(array(
-    select r.id
-    from millrace.runs r
-    where r.fan_out_id = p_fan_out.id
-      and r.item_key = any (p_item_keys)
-      and r.status in ('failed', 'cancelled')
-    order by r.id
-    for no key update));
-end
-$$;
-
 -- Gives a pipeline stage a new attempt that waits for the same child run, which goes on where it
 -- failed. Where no child had begun, one begins now. Returns the stages with work.
 create function millrace.retry_child_runs(p_stage_id int, p_run_ids bigint[])

@@ -5,9 +5,9 @@
 -- that end at once would queue for one lock: it adds a tally, one row a batch, and
 -- collect_children() adds the tallies up.
 --
--- Whoever holds a child never takes its parent. From a parent's side children are taken in batches
--- and with skip locked only. A parent that is cancelled, fails or starts over gives its fan-out up;
--- the sweep cancels the children.
+-- A caller that holds a child never takes its parent. From a parent's side children are taken in
+-- batches and with skip locked only. A parent that is cancelled, fails or starts over gives its
+-- fan-out up; the sweep cancels the children.
 
 -- Begins the first stages of new child runs, whose entities the caller holds; returns the stages
 -- with work.
@@ -92,48 +92,10 @@ begin
 end
 $$;
 
--- Picks the waiting attempts of a pipeline stage whose child run could not start, as failures that
--- say why: a row that has a live run of the child's pipeline keeps it, and one with too much
--- metadata gets none.
-create function millrace.parents_without_child(
-  p_child millrace.pipelines,
-  p_stage_id int,
-  p_run_ids bigint[],
-  p_free text[],
-  p_faults text[]
-) returns millrace.work[]
-language plpgsql volatile
-as $$
-begin
-  return array(
-    select millrace.work_on(a, r.entity_id, 'failed',
-      p_ord => (row_number() over (order by a.id))::int,
-      p_error => case when e.fault is null then
-        jsonb_build_object('code', 'child_running', 'permanent', true, 'message', format(
-          'the row has a live run of pipeline %s that %s; '
-          'let it finish or cancel it, then retry this run',
-          p_child.name,
-          coalesce('is a child of run ' || o.run_id, 'was started by itself')))
-      else
-        jsonb_build_object('code', 'metadata_too_large', 'permanent', true,
-          'message', e.fault || '; shorten it, then retry this run')
-      end)
-    from millrace.fan_outs f
-    join millrace.attempts a on a.id = f.attempt_id
-    join millrace.runs r on r.id = a.run_id
-    left join millrace.runs l
-      on l.pipeline_id = p_child.id and l.entity_id = r.entity_id and l.status = 'running'
-    left join millrace.fan_outs o on o.id = l.fan_out_id
-    left join unnest(p_free, p_faults) e(id, fault) on e.id = r.entity_id
-    where f.run_id = any (p_run_ids)
-      and f.stage_id = p_stage_id
-      and f.state = 'open'
-      and not exists (select from millrace.runs c where c.fan_out_id = f.id));
-end
-$$;
-
 -- Starts the child run of a pipeline stage in each of these runs: it goes over the same row, which
--- the caller holds, and an attempt waits for it. Returns the stages with work.
+-- the caller holds, and an attempt waits for it. A stage whose child run cannot start fails and
+-- says why: a row that has a live run of the child's pipeline keeps it, and one with too much
+-- metadata gets none. Returns the stages with work.
 create function millrace.start_child_runs(p_stage_id int, p_run_ids bigint[])
 returns int[]
 language plpgsql
@@ -186,7 +148,30 @@ begin
   select coalesce(array_agg(a.id order by a.id), '{}') into v_children from added a;
   perform millrace.show_stage(p_stage_id, p_run_ids, 'started', v_now, v_child.name);
   v_wake := millrace.begin_roots(v_child.id, v_children);
-  v_busy := millrace.parents_without_child(v_child, p_stage_id, p_run_ids, v_free, v_copied.faults);
+  v_busy := array(
+    select millrace.work_on(a, r.entity_id, 'failed',
+      p_ord => (row_number() over (order by a.id))::int,
+      p_error => case when e.fault is null then
+        jsonb_build_object('code', 'child_running', 'permanent', true, 'message', format(
+          'the row has a live run of pipeline %s that %s; '
+          'let it finish or cancel it, then retry this run',
+          v_child.name,
+          coalesce('is a child of run ' || o.run_id, 'was started by itself')))
+      else
+        jsonb_build_object('code', 'metadata_too_large', 'permanent', true,
+          'message', e.fault || '; shorten it, then retry this run')
+      end)
+    from millrace.fan_outs f
+    join millrace.attempts a on a.id = f.attempt_id
+    join millrace.runs r on r.id = a.run_id
+    left join millrace.runs l
+      on l.pipeline_id = v_child.id and l.entity_id = r.entity_id and l.status = 'running'
+    left join millrace.fan_outs o on o.id = l.fan_out_id
+    left join unnest(v_free, v_copied.faults) e(id, fault) on e.id = r.entity_id
+    where f.run_id = any (p_run_ids)
+      and f.stage_id = p_stage_id
+      and f.state = 'open'
+      and not exists (select from millrace.runs c where c.fan_out_id = f.id));
   if cardinality(v_busy) > 0 then
     v_wake := v_wake || millrace.fail(p_stage_id, v_busy);
   end if;

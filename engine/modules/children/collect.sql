@@ -1,0 +1,490 @@
+-- Collecting children: sums, thresholds and joins
+--
+-- collect_children() takes the parent alone, adds up the tallies of its children, and looks at
+-- thresholds and at the fan-in rule. It runs in a transaction of its own or at the end of a
+-- decision's. The worker whose call left tallies asks for it after its commit; the sweep collects
+-- whatever is left.
+--
+-- Lock order: it takes the fan-out's advisory lock (and waits for other collectors only), then with
+-- skip locked the parent's entity, the parent's run and the fan-out's row. Where somebody holds one
+-- of them it answers busy, and its caller tries again.
+
+-- Collects the children of fan-outs that have reported: a worker calls it after a commit that left
+-- tallies, so that the parents need not wait for the sweep. busy: fan-outs whose parent somebody
+-- holds; collect: fan-outs, further up, whose children have reported now.
+create function public.millrace_collect_children(p_fan_outs bigint[]) returns jsonb
+language plpgsql security definer
+set millrace.plan = by_key
+as $$
+declare
+  v_fan_out bigint;
+  v_done record;
+  v_wake int[] := '{}';
+  v_busy bigint[] := '{}';
+begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
+  if p_fan_outs is null or cardinality(p_fan_outs) > 100 then
+    raise exception 'p_fan_outs has % entries, but must be a list of at most 100',
+        coalesce(cardinality(p_fan_outs)::text, 'no')
+      using errcode = 'MR002',
+        hint = 'Send the numbers that millrace_complete answered in "collect".';
+  end if;
+  for v_fan_out in select distinct f from unnest(p_fan_outs) f order by f loop
+    v_done := millrace.collect_children(v_fan_out);
+    v_wake := v_wake || v_done.wake;
+    if v_done.busy then
+      v_busy := v_busy || v_fan_out;
+    end if;
+  end loop;
+  return jsonb_build_object(
+    'wake', millrace.wake_list(millrace.stages_to_wake(v_wake)),
+    'busy', v_busy,
+    'collect', millrace.parents_to_collect(v_busy));
+end
+$$;
+comment on function public.millrace_collect_children(bigint[]) is
+  'Collects the children of fan-outs that have reported. busy: fan-outs whose parent somebody '
+  'holds; collect: fan-outs, further up, whose children have reported now.';
+
+-- Names fan-outs with tallies that nobody has added up, but for these. Collecting the children of a
+-- fan-out may end a run that is a child itself, which leaves a tally with the grandparent.
+create function millrace.parents_to_collect(p_except bigint[]) returns bigint[]
+language plpgsql volatile
+as $$
+begin
+  return array(
+    select distinct t.fan_out_id
+    from (
+      select t.fan_out_id
+      from millrace.child_tallies t
+      where t.fan_out_id <> all (p_except)
+      limit 1000
+    ) t
+    limit 20);
+end
+$$;
+
+-- Collects the children that have reported, and fan-outs that are due, up to so many, and wakes
+-- the stages that became ready; returns how many. It reports what goes wrong at one fan-out, so
+-- that a parent which refuses to be written keeps the sweep from none of the others.
+create function millrace.collect_reported(p_limit int) returns int
+language plpgsql
+as $$
+declare
+  v_fan_out bigint;
+  v_done record;
+  v_context text;
+  v_until timestamptz := millrace.now() + interval '5 seconds';
+  v_collected int := 0;
+begin
+  insert into millrace.child_tallies (fan_out_id)
+  select f.id
+  from millrace.attempts a
+  join millrace.stages s on s.id = a.stage_id
+  join millrace.fan_outs f on f.attempt_id = a.id and f.state = 'open'
+  where a.deadline_at <= millrace.now()
+    and a.state = 'waiting'
+    and s.fan_in ->> 'at_deadline' = 'finish';
+  -- In no order, so that parents which refuse to be written keep it from none of the others.
+  for v_fan_out in
+    select t.fan_out_id
+    from millrace.child_tallies t
+    group by t.fan_out_id
+    order by random()
+  loop
+    exit when v_collected >= p_limit or millrace.now() >= v_until;
+    -- A fan-out that is being collected is left to its collector: waiting out of order might be
+    -- waiting for each other.
+    continue when not pg_try_advisory_xact_lock(
+      hashtextextended('millrace.collect_children', v_fan_out));
+    begin
+      v_done := millrace.collect_children(v_fan_out);
+      perform millrace.wake(v_done.wake);
+      v_collected := v_collected + (not v_done.busy)::int;
+    exception
+      when query_canceled or assert_failure or others then
+        get stacked diagnostics v_context = pg_exception_context;
+        if not millrace.report_caught(sqlstate, v_context, 'collect_failed', format(
+            'The children of fan-out %s cannot be added up: %s', v_fan_out, sqlerrm)) then
+          raise;
+        end if;
+    end;
+  end loop;
+  return v_collected;
+end
+$$;
+
+-- Adds up what the children of a fan-out have reported, begins what waited for a threshold, and
+-- ends the waiting stage when its rule is met. busy: somebody holds the parent, or the database
+-- said to try again.
+create function millrace.collect_children(
+  p_fan_out_id bigint, out wake int[], out busy boolean
+)
+language plpgsql
+as $$
+declare
+  v_fan_out millrace.fan_outs;
+  v_passed record;
+  v_joined record;
+begin
+  wake := '{}';
+  busy := false;
+  perform pg_advisory_xact_lock(hashtextextended('millrace.collect_children', p_fan_out_id));
+  -- The collector that this one waited for has mostly added up what this one was asked for.
+  if not exists (
+      select from millrace.child_tallies t where t.fan_out_id = p_fan_out_id) then
+    return;
+  end if;
+  if not millrace.hold_fan_out(p_fan_out_id) then
+    busy := true;
+    return;
+  end if;
+  perform millrace.consume_child_tallies(p_fan_out_id);
+  -- Read under the locks: a cancel may have given it up meanwhile.
+  select f.* into v_fan_out from millrace.fan_outs f where f.id = p_fan_out_id;
+  if v_fan_out.state = 'open'
+     and (select r.status = 'running' from millrace.runs r where r.id = v_fan_out.run_id) then
+    v_passed := millrace.pass_thresholds_guarded(v_fan_out);
+    v_joined := millrace.join_children(v_fan_out);
+    wake := v_passed.wake || v_joined.ready;
+    busy := v_passed.busy or v_joined.busy;
+    if busy then
+      -- What the children reported is added up: this makes somebody look once more.
+      insert into millrace.child_tallies (fan_out_id) values (p_fan_out_id);
+    end if;
+  end if;
+end
+$$;
+
+-- Locks what collecting the children of a fan-out writes: the parent's entity and run while the
+-- fan-out is open, and the fan-out. False when somebody holds one of them.
+create function millrace.hold_fan_out(p_fan_out_id bigint) returns boolean
+language plpgsql
+as $$
+declare
+  v_fan_out millrace.fan_outs;
+  v_run millrace.runs;
+begin
+  select f.* into v_fan_out from millrace.fan_outs f where f.id = p_fan_out_id;
+  select r.* into v_run from millrace.runs r where r.id = v_fan_out.run_id;
+  if v_fan_out.state = 'open' and v_run.id is not null then
+    if millrace.writes_entities(v_run.pipeline_id)
+       and cardinality(
+         millrace.lock_entities(v_run.pipeline_id, array[v_run.entity_id], false)) = 0 then
+      return false;
+    end if;
+    perform from millrace.runs r where r.id = v_run.id for no key update skip locked;
+    if not found then
+      return false;
+    end if;
+  end if;
+  -- Whoever deletes, resets or retries the parent may hold the fan-out in a long transaction, or
+  -- have opened it again since.
+  perform
+  from millrace.fan_outs f
+  where f.id = p_fan_out_id
+    and (f.state <> 'open' or v_fan_out.state = 'open')
+  for no key update skip locked;
+  return found or v_fan_out.id is null;
+end
+$$;
+
+-- Adds the tallies of a fan-out to its sums; where one of them asks for a recount, counts the
+-- children anew. It deletes tallies and counts rows in one statement, hence in one snapshot: a
+-- child whose tally is not in it is not counted either.
+create function millrace.consume_child_tallies(p_fan_out_id bigint) returns void
+language plpgsql
+as $$
+begin
+  if exists (
+      select from millrace.child_tallies t where t.fan_out_id = p_fan_out_id and t.recount) then
+    with taken as (
+      delete from millrace.child_tallies t where t.fan_out_id = p_fan_out_id
+    ), progress as (
+      insert into millrace.fan_progress as p (fan_out_id, stage_id, done)
+      select p_fan_out_id, s.id, (
+        select count(*)
+        from millrace.runs r
+        where r.fan_out_id = p_fan_out_id
+          and exists (
+            select
+            from millrace.done_attempts a
+            where a.run_id = r.id
+              and a.stage_id = s.id))
+      from millrace.fan_outs f
+      join millrace.stages s on s.pipeline_id = f.child_pipeline_id and s.counted_by_parent
+      where f.id = p_fan_out_id
+      on conflict on constraint fan_progress_pkey
+        do update set done = excluded.done, next_number = null
+    )
+    update millrace.fan_outs f
+    set completed = c.completed,
+      failed = c.failed,
+      -- A child whose row was deleted is counted as cancelled.
+      cancelled = greatest(f.spawned - c.completed - c.failed - c.running, 0)
+    from (
+      select count(*) filter (where r.status = 'completed') as completed,
+        count(*) filter (where r.status = 'failed') as failed,
+        count(*) filter (where r.status = 'running') as running
+      from millrace.runs r
+      where r.fan_out_id = p_fan_out_id
+    ) c
+    where f.id = p_fan_out_id;
+    return;
+  end if;
+  with taken as (
+    delete from millrace.child_tallies t
+    where t.fan_out_id = p_fan_out_id
+      and not t.recount
+    returning t.*
+  ), progress as (
+    insert into millrace.fan_progress as p (fan_out_id, stage_id, done)
+    select p_fan_out_id, t.stage_id, sum(t.done)
+    from taken t
+    where t.stage_id is not null
+    group by t.stage_id
+    on conflict on constraint fan_progress_pkey do update set done = p.done + excluded.done
+  )
+  update millrace.fan_outs f
+  set completed = f.completed + c.completed,
+    failed = f.failed + c.failed,
+    cancelled = f.cancelled + c.cancelled
+  from (
+    select coalesce(sum(t.completed), 0) as completed,
+      coalesce(sum(t.failed), 0) as failed,
+      coalesce(sum(t.cancelled), 0) as cancelled
+    from taken t
+  ) c
+  where f.id = p_fan_out_id;
+end
+$$;
+
+-- Does what pass_thresholds() does, and goes on without the projection when the parent's row
+-- refuses it, as apply_outcomes_guarded() does: a user's trigger that refuses to show a stage must
+-- not keep the parent waiting. It leaves what cannot begin even so to the end of the map, which
+-- then fails with the reason. busy: the database said to try again.
+create function millrace.pass_thresholds_guarded(
+  p_fan_out millrace.fan_outs, out wake int[], out busy boolean
+)
+language plpgsql
+set lock_timeout = '200ms'
+as $$
+declare
+  v_context text;
+begin
+  busy := false;
+  for v_try in 1 .. 2 loop
+    begin
+      perform set_config(
+        'millrace.projection_off', case v_try when 2 then 'on' else '' end, true);
+      wake := millrace.pass_thresholds(p_fan_out);
+      perform set_config('millrace.projection_off', '', true);
+      return;
+    exception when query_canceled or assert_failure or others then
+      get stacked diagnostics v_context = pg_exception_context;
+      if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+        raise;
+      end if;
+      busy := millrace.error_kind(sqlstate, v_context) = 'transient';
+      perform millrace.report('error', 'threshold_failed',
+        'A stage that awaited a threshold could not begin: ' || sqlerrm,
+        jsonb_build_object('run', p_fan_out.run_id, 'without_projection', v_try = 2));
+    end;
+    exit when busy;
+  end loop;
+  wake := '{}';
+end
+$$;
+
+-- Begins the stages of a parent that wait for its children, whose thresholds hold now and that have
+-- not begun. Where one counts consecutive numbers it first looks on for the first number whose
+-- child has not done the stage, no further than is wanted; it starts where the last look ended, so
+-- each child is passed once. Returns the stages with work.
+create function millrace.pass_thresholds(p_fan_out millrace.fan_outs) returns int[]
+language plpgsql
+as $$
+declare
+  v_after record;
+  v_next int;
+begin
+  for v_after in
+    select (a ->> 'stage')::int as stage_id, max((a ->> 'n')::int) as wanted
+    from millrace.runs r
+    join millrace.version_stages vs on vs.version_id = r.version_id,
+      jsonb_array_elements(vs.after) a
+    where p_fan_out.total is not null
+      and r.id = p_fan_out.run_id
+      and a ->> 'kind' = 'consecutive'
+      and (a ->> 'map')::int = p_fan_out.stage_id
+      and not exists (
+        select
+        from millrace.attempts t
+        where t.run_id = r.id
+          and t.stage_id = vs.stage_id
+          and not t.superseded)
+    group by 1
+  loop
+    v_next := coalesce(
+      (select p.next_number
+        from millrace.fan_progress p
+        where p.fan_out_id = p_fan_out.id
+          and p.stage_id = v_after.stage_id),
+      p_fan_out.first_number);
+    while v_next - p_fan_out.first_number < v_after.wanted
+      and exists (
+        select
+        from millrace.runs r
+        where r.fan_out_id = p_fan_out.id
+          and r.item_key = v_next::text
+          and millrace.is_done(r.id, v_after.stage_id))
+    loop
+      v_next := v_next + 1;
+    end loop;
+    update millrace.fan_progress p
+    set next_number = v_next
+    where p.fan_out_id = p_fan_out.id
+      and p.stage_id = v_after.stage_id
+      and p.next_number is distinct from v_next;
+  end loop;
+  return millrace.begin_followers(p_fan_out.stage_id, array[p_fan_out.run_id]);
+end
+$$;
+
+-- Completes or fails the waiting attempt of a fan-out as its rule says; returns the stages with
+-- work. A map's result is how many children came to what, a pipeline stage's the results of the
+-- child's last stages. busy: the database said to try again.
+create function millrace.join_children(
+  p_fan_out millrace.fan_outs, out ready int[], out busy boolean
+)
+language plpgsql
+set lock_timeout = '200ms'
+as $$
+declare
+  v_attempt millrace.attempts;
+  v_stage millrace.stages;
+  v_verdict record;
+  v_result jsonb;
+  v_done record;
+begin
+  ready := '{}';
+  busy := false;
+  select a.* into v_attempt from millrace.attempts a where a.id = p_fan_out.attempt_id;
+  if v_attempt.state is distinct from 'waiting' then
+    return;
+  end if;
+  select s.* into v_stage from millrace.stages s where s.id = p_fan_out.stage_id;
+  v_verdict := millrace.fan_in_verdict(
+    p_fan_out, coalesce(v_stage.fan_in, '{}'), v_attempt.deadline_at);
+  if v_verdict.outcome is null then
+    return;
+  elsif v_verdict.outcome = 'completed' and v_stage.kind = 'map' then
+    v_result := jsonb_build_object(
+      'total', coalesce(p_fan_out.total, p_fan_out.spawned), 'completed', p_fan_out.completed,
+      'failed', p_fan_out.failed, 'cancelled', p_fan_out.cancelled);
+  elsif v_verdict.outcome = 'completed' then
+    v_result := (
+      select coalesce(jsonb_object_agg(s.name, a.output), '{}')
+      from millrace.runs r
+      join millrace.version_stages vs on vs.version_id = r.version_id and vs.is_sink
+      join millrace.stages s on s.id = vs.stage_id
+      join millrace.done_attempts a on a.run_id = r.id and a.stage_id = s.id
+      where r.fan_out_id = p_fan_out.id);
+  end if;
+  v_done := millrace.apply_outcomes_guarded(array[millrace.work_on(v_attempt,
+    (select r.entity_id from millrace.runs r where r.id = v_attempt.run_id),
+    v_verdict.outcome, v_result, v_verdict.error)]);
+  ready := v_done.ready;
+  busy := (v_done.items)[1].verdict is not distinct from 'busy';
+  perform millrace.leave_children(v_stage, array[v_attempt.id]);
+end
+$$;
+
+-- Decides the fan-in rule by the sums: completed, failed with the reason, or null (go on waiting).
+-- A rule that asks for more children than there are is satisfied by all of them.
+create function millrace.fan_in_verdict(
+  p_fan_out millrace.fan_outs,
+  p_fan_in jsonb,
+  p_deadline_at timestamptz,
+  out outcome text,
+  out error jsonb
+)
+language plpgsql volatile
+as $$
+declare
+  v_over boolean :=
+    p_fan_out.completed + p_fan_out.failed + p_fan_out.cancelled >= p_fan_out.total;
+  v_wanted int := case p_fan_in ->> 'rule'
+    when 'at_least' then (p_fan_in ->> 'count')::int
+    when 'share' then ceil((p_fan_in ->> 'share')::numeric * p_fan_out.total)
+  end;
+begin
+  -- A rule that is met counts, whichever of its last children was added up first.
+  if p_fan_out.completed >= v_wanted then
+    outcome := 'completed';
+  elsif coalesce(p_fan_in ->> 'failed_children', 'fail') = 'fail'
+        and p_fan_out.failed + p_fan_out.cancelled > 0 then
+    outcome := 'failed';
+    error := millrace.child_failure(p_fan_out);
+  elsif v_over and (v_wanted is null or p_fan_out.completed >= p_fan_out.total) then
+    outcome := 'completed';
+  elsif v_over then
+    outcome := 'failed';
+    error := millrace.child_failure(p_fan_out);
+    error := error || jsonb_build_object('code', 'too_few_children', 'message', format(
+      '%s of %s children were completed, but the fan-in rule asks for %s; %s',
+      p_fan_out.completed, p_fan_out.total, v_wanted, error ->> 'message'));
+  elsif p_deadline_at <= millrace.now() and p_fan_in ->> 'at_deadline' = 'finish' then
+    outcome := 'completed';
+  end if;
+end
+$$;
+
+-- Builds the error of a stage whose children failed, with the first of them.
+create function millrace.child_failure(p_fan_out millrace.fan_outs) returns jsonb
+language plpgsql stable
+as $$
+declare
+  v_first record;
+begin
+  select r.item_key, r.status, s.name as stage, millrace.owner_message(a.error, a.id) as message
+  into v_first
+  from millrace.runs r
+  left join millrace.attempts a on a.run_id = r.id and a.state = 'failed' and not a.superseded
+  left join millrace.stages s on s.id = a.stage_id
+  where r.fan_out_id = p_fan_out.id
+    and r.status in ('failed', 'cancelled')
+  order by r.status, r.id, a.id desc
+  limit 1;
+  return jsonb_build_object(
+    'permanent', true,
+    'code', case when p_fan_out.failed > 0 then 'child_failed' else 'child_cancelled' end,
+    'message', format('%s of %s children failed and %s were cancelled; the first: %s, %s',
+      p_fan_out.failed, coalesce(p_fan_out.total, p_fan_out.spawned), p_fan_out.cancelled,
+      coalesce(v_first.item_key, 'one that was deleted'),
+      coalesce(v_first.stage || ': ' || v_first.message, v_first.status::text, 'gone')));
+end
+$$;
+
+-- Closes the fan-outs of attempts that were completed. Children that still run go on, or the sweep
+-- cancels them, as the stage says. An attempt that the stage's apply function refused is not
+-- completed: its fan-out stays open for the next attempt.
+create function millrace.leave_children(
+  p_stage millrace.stages, p_attempt_ids bigint[]
+) returns void
+language plpgsql
+as $$
+begin
+  update millrace.fan_outs f
+  set state = case p_stage.fan_in ->> 'late_children'
+    when 'cancel' then 'abandoned'
+    else 'finished'
+  end
+  from millrace.attempts a
+  where a.id = any (p_attempt_ids)
+    and a.state = 'completed'
+    and f.attempt_id = a.id
+    and f.state = 'open';
+end
+$$;

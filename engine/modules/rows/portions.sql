@@ -1,0 +1,48 @@
+-- Portions: work on many rows, of which one may refuse
+
+-- Does a portion's work, and halves a portion that raises, with little patience for locks: a row
+-- that a user's own trigger refuses to write must not keep the others from theirs. p_work is a
+-- query that takes the keys $1 and returns how many it has done. refused: the first key of each
+-- part that is given up, which stands alone unless the time is over; others: how many stand with
+-- it; why: what the database said.
+create function millrace.in_halves(
+  p_keys text[], p_work text, p_until timestamptz,
+  out done int, out refused text[], out others int[], out why text[]
+)
+language plpgsql
+set lock_timeout = '200ms'
+as $$
+declare
+  v_half int := cardinality(p_keys) / 2;
+  v_context text;
+  v_left record;
+  v_right record;
+begin
+  done := 0;
+  refused := '{}';
+  if cardinality(p_keys) = 0 then
+    return;
+  end if;
+  begin
+    execute p_work into done using p_keys;
+    done := coalesce(done, 0);
+    return;
+  exception when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+      raise;
+    elsif v_half = 0 or clock_timestamp() >= p_until then
+      refused := p_keys[:1];
+      others := array[cardinality(p_keys) - 1];
+      why := array[sqlerrm];
+      return;
+    end if;
+  end;
+  v_left := millrace.in_halves(p_keys[:v_half], p_work, p_until);
+  v_right := millrace.in_halves(p_keys[v_half + 1:], p_work, p_until);
+  done := v_left.done + v_right.done;
+  refused := v_left.refused || v_right.refused;
+  others := v_left.others || v_right.others;
+  why := v_left.why || v_right.why;
+end
+$$;
