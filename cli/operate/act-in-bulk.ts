@@ -50,7 +50,7 @@ function previewLines({ do: deed, filter, preview }: Bulk): string[] {
       `of ${about.map(([name, value]) => `${name} ${words(typeof value === 'string' ? value : JSON.stringify(value))}`).join(', ')}`,
     ),
     line(
-      preview.cost_usd === null
+      preview.cost_usd === undefined || preview.cost_usd === null
         ? 'What that costs nobody can tell: no run has told a cost.'
         : `That costs about ${dollars(preview.cost_usd)}.`,
     ),

@@ -17,7 +17,7 @@ export function Alerts(route: Route) {
         route={route}
         fields={[
           { name: 'pipeline', label: 'Pipeline' },
-          { name: 'show', label: 'Show (open ones unless all)', choices: ['all'] },
+          { name: 'show', label: 'Which', choices: ['all'], none: 'open ones' },
         ]}
       />
       <List<Alert> key={JSON.stringify(query)} name="alerts" rows="alerts" query={query}>
@@ -47,15 +47,16 @@ export function Alerts(route: Route) {
 
 /** Where to look: the run, or the runs of the stage that failed or are there. */
 function Cause({ alert: { run_id, pipeline, stage, kind, playbook } }: { alert: Alert }) {
-  const isDead = ['dead', 'error_share'].includes(kind);
+  const isOfErrors = ['dead', 'error_share'].includes(kind);
   return (
     <>
       {run_id && <a href={to('run', run_id)}>run {run_id}</a>}
       {!run_id && pipeline && (
-        <a href={isDead ? to('dead', '', { pipeline }) : to('runs', '', { pipeline, stage, status: 'running' })}>
-          {isDead ? 'dead letters' : 'runs there'}
+        <a href={isOfErrors ? to('dead', '', { pipeline }) : to('runs', '', { pipeline, stage, status: 'running' })}>
+          {isOfErrors ? 'dead letters' : 'runs there'}
         </a>
       )}{' '}
+      {kind === 'error_share' && pipeline && <a href={to('pipeline', pipeline, { stage })}>errors by code</a>}{' '}
       {playbook && <span class="hint">playbook: {playbook}</span>}
     </>
   );

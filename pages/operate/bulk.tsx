@@ -77,7 +77,7 @@ export function Bulk({ of }: Route) {
           <p>
             <State is={found.state} /> <b>{found.do.verb}</b> in <Words text={found.filter.pipeline} most={60} />:{' '}
             {found.preview.runs} runs, from <Moment at={found.preview.oldest} /> to <Moment at={found.preview.newest} />
-            {found.preview.cost_usd === null
+            {typeof found.preview.cost_usd !== 'number'
               ? ', at a cost that nobody knows'
               : `, about ${dollars(found.preview.cost_usd)}`}
             .
@@ -86,11 +86,12 @@ export function Bulk({ of }: Route) {
             Filter: <Words text={JSON.stringify(found.filter)} most={500} />
           </p>
           {found.state === 'running' && <p role="status">It goes on when you close this page, more slowly.</p>}
+          <Progress of={found} />
           <dl>
             <dt>Done</dt>
             <dd>{count(found.done)}</dd>
             <dt>Passed over</dt>
-            <dd>{count(found.passed_over)} that matched no longer</dd>
+            <dd>{count(passedOver(found))} that matched no longer</dd>
             <dt>Held by somebody</dt>
             <dd>{count(found.held)}</dd>
             <dt>Faults</dt>
@@ -112,6 +113,21 @@ export function Bulk({ of }: Route) {
       )}
     </Fresh>
   );
+}
+
+/** How many matched no longer: those that a slice met, and, once all is done, those that none found any more. */
+function passedOver({ state, preview, done, passed_over, faults }: Answer): number {
+  const all = Number(preview.runs.replaceAll(',', ''));
+  return state === 'done' && all > 0 ? Math.max(passed_over, all - done - faults) : passed_over;
+}
+
+/** How much is behind it; a count that stops at 10,000 shows no bar. */
+function Progress({ of: found }: { of: Answer }) {
+  const { state, preview, done, faults } = found;
+  const all = Number(preview.runs.replaceAll(',', ''));
+  if (state === 'previewed' || !(all > 0)) return null;
+  const behind = Math.min(all, done + passedOver(found) + faults);
+  return <progress max={all} value={behind} aria-label={`${count(behind)} of ${count(all)} runs`} />;
 }
 
 function Steps({ found: { bulk, state, do: deed, preview } }: { found: Answer }) {

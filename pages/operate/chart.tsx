@@ -70,7 +70,7 @@ function options({ lines, points, shown, onStretch }: ChartProps, width: number)
 }
 
 export function Chart(props: ChartProps) {
-  const { title, points, lines, shown } = props;
+  const { title, points, lines, shown, onStretch } = props;
   const place = useRef<HTMLDivElement>(null);
   const isEmpty = !points.some((point) => lines.some(({ of }) => of(point)));
   useEffect(() => {
@@ -96,7 +96,14 @@ export function Chart(props: ChartProps) {
           rows={points.filter((point) => lines.some(({ of }) => of(point)))}
           keyOf={({ at }) => at}
           columns={[
-            { name: 'Minute', cell: ({ at }) => <Moment at={at} /> },
+            {
+              name: 'Minute',
+              cell: ({ at }) => (
+                <button type="button" onClick={() => onStretch?.(at, new Date(Date.parse(at) + 60_000).toISOString())}>
+                  <Moment at={at} />
+                </button>
+              ),
+            },
             ...lines.map(({ name, of }) => ({
               name,
               isNumber: true,

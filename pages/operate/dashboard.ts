@@ -1,12 +1,13 @@
 // Addresses in Supabase's own dashboard, where the project is one of supabase.co.
 import { session } from '../base/session.ts';
 import type { Run } from './answers.ts';
+import { doorProject } from './door.ts';
 
 const dashboard = 'https://supabase.com/dashboard/project';
 
 /** The project's ref; undefined on one's own machine or server, which has no such dashboard. */
 function projectRef(): string | undefined {
-  return /^https:\/\/([a-z0-9]{20})\.supabase\.co$/.exec(session.value?.url ?? '')?.[1];
+  return /^https:\/\/([a-z0-9]{20})\.supabase\.co$/.exec(session.value?.url ?? doorProject.value)?.[1];
 }
 
 /** Where the functions' lines about a run are searched for: each names the run's trace. */

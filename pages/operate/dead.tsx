@@ -5,11 +5,14 @@ import { usePoll } from '../base/poll.ts';
 import { type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
-import type { DeadGroup } from './answers.ts';
+import type { DeadGroup, ListedRun } from './answers.ts';
 import { BulkButtons } from './bulk.tsx';
 import { read } from './door.ts';
 import { Filter } from './filter.tsx';
 import { asked } from './list.tsx';
+
+/** Of so many groups the newest run is asked for. */
+const mostSamples = 20;
 
 export function DeadLetters(route: Route) {
   const query = asked(route.query, ['pipeline']);
@@ -19,24 +22,63 @@ export function DeadLetters(route: Route) {
     <>
       <Filter route={route} fields={[{ name: 'pipeline', label: 'Pipeline' }]} />
       <Fresh of={groups.value}>
-        {({ groups }) => (
-          <Table
-            label="Dead letters"
-            rows={groups}
-            keyOf={({ pipeline, stage, error_code }) => `${pipeline} ${stage} ${error_code}`}
-            none="There is no dead letter."
-            columns={[
-              { name: 'Pipeline', cell: (g) => <Words text={g.pipeline} most={60} /> },
-              { name: 'Stage', cell: (g) => <Words text={g.stage} most={60} /> },
-              { name: 'Error', cell: (g) => <Words text={g.error_code} most={80} /> },
-              { name: 'Runs', isNumber: true, cell: (g) => <a href={to('runs', '', filterOf(g))}>{g.runs}</a> },
-              { name: 'Oldest', cell: (g) => <Ago at={g.oldest} /> },
-              { name: 'Newest', cell: (g) => <Ago at={g.newest} /> },
-              { name: 'All of them', cell: (g) => <BulkButtons filter={filterOf(g)} verbs={['retry']} /> },
-            ]}
-          />
-        )}
+        {({ groups }) => {
+          const sampled = new Set(groups.slice(0, mostSamples));
+          return (
+            <Table
+              label="Dead letters"
+              rows={groups}
+              keyOf={({ pipeline, stage, error_code }) => `${pipeline} ${stage} ${error_code}`}
+              none="There is no dead letter."
+              columns={[
+                { name: 'Pipeline', cell: (g) => <Words text={g.pipeline} most={60} /> },
+                {
+                  name: 'Stage',
+                  cell: (g) => (
+                    <span class="name">
+                      <Words text={g.stage} most={60} />
+                    </span>
+                  ),
+                },
+                {
+                  name: 'Error',
+                  cell: (g) => (
+                    <span class="name">
+                      <Words text={g.error_code} most={80} />
+                    </span>
+                  ),
+                },
+                { name: 'Runs', isNumber: true, cell: (g) => <a href={to('runs', '', filterOf(g))}>{g.runs}</a> },
+                { name: 'The newest', cell: (g) => sampled.has(g) && <Sample filter={filterOf(g)} /> },
+                { name: 'Oldest', cell: (g) => <Ago at={g.oldest} /> },
+                { name: 'Newest', cell: (g) => <Ago at={g.newest} /> },
+                { name: 'All of them', cell: (g) => <BulkButtons filter={filterOf(g)} verbs={['retry']} /> },
+              ]}
+            />
+          );
+        }}
       </Fresh>
     </>
+  );
+}
+
+/** The newest run of a group, with what its error said. */
+function Sample({ filter }: { filter: Record<string, unknown> }) {
+  const found = usePoll(
+    `sample ${JSON.stringify(filter)}`,
+    () => read<{ runs: ListedRun[] }>('runs', { ...filter, limit: 1 }),
+    60_000,
+  );
+  const [run] = found.value.answer?.runs ?? [];
+  if (!run) return null;
+  // Stages beside it were cancelled, with an error that says so.
+  const error = run.at?.find(({ stage }) => stage === filter.stage)?.error;
+  return (
+    <div class="sample">
+      <a href={to('run', run.run)}>
+        <Words text={run.label ?? run.entity} most={60} />
+      </a>
+      : <Words text={error?.message} most={160} />
+    </div>
   );
 }

@@ -10,6 +10,8 @@ import type { Overview } from './answers.ts';
 export const isLocal = document.documentElement.hasAttribute('data-door');
 /** In whose name the local door acts, where it is open for this browser. */
 export const operator = signal<string | null>(null);
+/** The address of the project that the local door leads to. */
+export const doorProject = signal('');
 /** Who acts: at the local door as it says, else by the overview. */
 export const you = signal<{ subject: string | null; role: string; payloads: boolean } | null>(null);
 
@@ -21,8 +23,9 @@ export async function openLocalDoor(): Promise<void> {
     const body = { token };
     await send('api/enter', { method: 'POST', body });
   }
-  const found = (await send('api/session', {})) as { operator?: string };
+  const found = (await send('api/session', {})) as { operator?: string; project?: string };
   operator.value = found.operator ?? null;
+  doorProject.value = found.project ?? '';
 }
 
 /** Forgets the cookie. */

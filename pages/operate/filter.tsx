@@ -7,6 +7,8 @@ export interface FilterField {
   label: string;
   /** What there is to choose from; anything where it is left out. */
   choices?: string[];
+  /** What none of the choices means; `any` where it is left out. */
+  none?: string;
 }
 
 /** A form with these fields; those that are empty ask for nothing. */
@@ -24,12 +26,12 @@ export function Filter({ fields, route }: { fields: FilterField[]; route: Route 
           ask(Object.fromEntries(fields.map(({ name }) => [name, String(form.get(name) ?? '').trim()])));
         }}
       >
-        {fields.map(({ name, label, choices }) => (
+        {fields.map(({ name, label, choices, none = 'any' }) => (
           <div key={name}>
             <label for={`filter-${name}`}>{label}</label>
             {choices ? (
               <select id={`filter-${name}`} name={name}>
-                <option value="">any</option>
+                <option value="">{none}</option>
                 {choices.map((choice) => (
                   <option key={choice} selected={choice === route.query.get(name)}>
                     {choice}

@@ -60,11 +60,20 @@ interface NodeProps {
 }
 
 /** What is at a stage now, and what holds it back. */
-export function tellHealth(health: Map<string, StageHealth>) {
+export function tellHealth(health: Map<string, StageHealth>, stages: { stage: string; kind: string }[]) {
+  const gates = new Set(stages.filter(({ kind }) => kind === 'gate').map(({ stage }) => stage));
   return (stage: string): Told => {
     const h = health.get(stage);
     if (!h) return { lines: [], isBad: false };
-    const mark = !h.enabled ? '⏸ paused' : h.throttle ? '◑ throttled' : h.bypass ? '⤼ bypassed' : '';
+    const mark = !h.enabled
+      ? '⏸ paused'
+      : h.throttle
+        ? '◑ throttled'
+        : h.bypass
+          ? '⤼ bypassed'
+          : gates.has(stage)
+            ? '⧖ gated'
+            : '';
     const counts = [
       `${count(h.ready)} ready`,
       `${count(h.started)} in work`,

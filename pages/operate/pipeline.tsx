@@ -1,17 +1,20 @@
 // One pipeline, or one stage of it: what is where now, what happened in the last hour, and what may be done.
 
+import { Moment } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
 import { count, dollars, span } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
-import { go, type Route, to } from '../base/route.ts';
+import { ask, type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
+import { cut, visible } from '../base/visible.ts';
 import { Words } from '../base/words.tsx';
 import type { Pipeline as Answer, Figures, Series, StageHealth } from './answers.ts';
-import { Chart } from './chart.tsx';
+import { Chart, type Line } from './chart.tsx';
 import { type Deed, DeedButton, throttleFields, throttleOf } from './deeds.tsx';
 import { read } from './door.ts';
 import { Graph, tellHealth } from './graph.tsx';
 import { Marks } from './overview.tsx';
+import { ListedRuns } from './runs.tsx';
 
 export function Pipeline({ of: pipeline, query }: Route) {
   const stage = query.get('stage') ?? '';
@@ -30,11 +33,12 @@ export function Pipeline({ of: pipeline, query }: Route) {
               <a href={to('dead', '', { pipeline })}>dead letters</a>,{' '}
               <a href={to('journal', '', { pipeline })}>journal</a>
             </p>
-            <Graph pipeline={pipeline} stages={answer.stages} tell={tellHealth(health)} />
+            <Graph pipeline={pipeline} stages={answer.stages} tell={tellHealth(health, answer.stages)} />
             <Deeds pipeline={answer} stage={chosen} />
-            <Fresh of={hour.value}>{(series) => <Charts of={{ pipeline, stage }} points={series.points} />}</Fresh>
+            <Fresh of={hour.value}>{(series) => <Charts points={series.points} />}</Fresh>
             <h3>Stages</h3>
             <Stages pipeline={pipeline} health={answer.health} hour={hour.value.answer?.stages ?? {}} />
+            <RunsBeneath pipeline={pipeline} query={query} />
           </>
         );
       }}
@@ -101,33 +105,87 @@ function Deeds({
   );
 }
 
-function Charts({ of, points }: { of: Record<string, string>; points: Figures[] }) {
-  const onStretch = (since: string, before: string) => go(to('runs', '', { ...of, since, before }));
+/** The runs of the pipeline or the stage, of the stretch of time that is chosen on a chart. */
+function RunsBeneath({ pipeline, query }: { pipeline: string; query: Route['query'] }) {
+  const [stage, since, before] = ['stage', 'since', 'before'].map((name) => query.get(name) ?? '');
+  const filter = { pipeline, ...(stage && { stage }), ...(since && { since }), ...(before && { before }) };
   return (
     <>
-      <p class="hint">The last hour, minute by minute. Drag over a stretch to see the runs of that time.</p>
+      <h3>{stage ? 'Runs that stand at it' : 'Runs'}</h3>
+      <p class="hint">
+        {since ? (
+          <>
+            From <Moment at={since} /> to <Moment at={before} />, by their end, or by their beginning while they run.{' '}
+            <button type="button" onClick={() => ask({ since: '', before: '' })}>
+              Of any time
+            </button>
+          </>
+        ) : (
+          'The newest.'
+        )}{' '}
+        <a href={to('runs', '', filter)}>Open them in Runs</a>
+      </p>
+      <ListedRuns key={JSON.stringify(filter)} query={filter} />
+    </>
+  );
+}
+
+const number = (name: string, colour: string, of: (point: Figures) => number | null, dash?: number[]): Line => ({
+  name,
+  colour,
+  of,
+  ...(dash && { dash }),
+});
+
+/** The codes of errors that were met most, and how to draw each. */
+function linesOfCodes(points: Figures[]): Line[] {
+  const all = new Map<string, number>();
+  for (const { codes } of points)
+    for (const [code, many] of Object.entries(codes)) all.set(code, (all.get(code) ?? 0) + many);
+  const most = [...all].sort(([, a], [, b]) => b - a).slice(0, 4);
+  const inks = [['bad'], ['warn', [6, 3]], ['link', [2, 2]], ['soft', [8, 2, 2, 2]]] as [string, number[]?][];
+  return most.map(([code], n) => {
+    const [ink, dash] = inks[n] ?? ['soft'];
+    return number(visible(cut(code, 40)), ink, ({ codes }) => codes[code] ?? 0, dash);
+  });
+}
+
+function Charts({ points }: { points: Figures[] }) {
+  const common = { points, onStretch: (since: string, before: string) => ask({ since, before }) };
+  return (
+    <>
+      <p class="hint">
+        The last hour, minute by minute. Drag over a stretch, or choose a minute in a table, to see the runs of that
+        time beneath.
+      </p>
       <div class="charts">
         <Chart
+          {...common}
           title="By outcome"
-          points={points}
           shown={count}
-          onStretch={onStretch}
           lines={[
-            { name: 'completed', colour: 'good', of: ({ completed }) => completed },
-            { name: 'failed', colour: 'bad', dash: [6, 3], of: ({ failed }) => failed },
-            { name: 'tried again', colour: 'warn', dash: [2, 2], of: ({ retried }) => retried },
+            number('completed', 'good', ({ completed }) => completed),
+            number('failed', 'bad', ({ failed }) => failed, [6, 3]),
+            number('tried again', 'warn', ({ retried }) => retried, [2, 2]),
           ]}
         />
         <Chart
+          {...common}
           title="How long it took"
-          points={points}
           shown={span}
-          onStretch={onStretch}
           lines={[
-            { name: 'run p50', colour: 'good', of: (point) => point.run_p50_ms },
-            { name: 'run p95', colour: 'warn', dash: [6, 3], of: (point) => point.run_p95_ms },
-            { name: 'wait p95', colour: 'link', dash: [2, 2], of: (point) => point.wait_p95_ms },
+            number('run p50', 'good', (point) => point.run_p50_ms),
+            number('run p95', 'warn', (point) => point.run_p95_ms, [6, 3]),
+            number('wait p50', 'soft', (point) => point.wait_p50_ms, [8, 2, 2, 2]),
+            number('wait p95', 'link', (point) => point.wait_p95_ms, [2, 2]),
           ]}
+        />
+        <Chart {...common} title="Errors by code" shown={count} lines={linesOfCodes(points)} />
+        <Chart
+          {...common}
+          title="Spent"
+          shown={dollars}
+          lines={[number('US dollars', 'link', ({ cost_usd }) => cost_usd)]}
         />
       </div>
     </>

@@ -28,8 +28,16 @@ export function Run({ of }: Route) {
           <Deeds run={found} />
           <Errors run={found} />
           <Graph pipeline={found.pipeline} stages={found.stages} tell={tellOf(found)} />
+          {found.metadata && (
+            <Tree
+              value={found.metadata.cut ?? found.metadata.value}
+              name={
+                found.metadata.bytes ? `the beginning of ${count(found.metadata.bytes)} bytes of metadata` : 'metadata'
+              }
+            />
+          )}
           <h3>Attempts</h3>
-          <Waterfall attempts={found.attempts} began={found.began_at} />
+          <Waterfall run={found} />
           <Attempts attempts={found.attempts} />
           <Children run={found} />
           <Turns turns={found.turns} />
@@ -164,7 +172,7 @@ function Deeds({ run: { run, status, attempts, at = [] } }: { run: Answer }) {
 function Errors({ run: { at = [] } }: { run: Answer }) {
   return (
     <>
-      {at.map(({ stage, state, attempt, error }) =>
+      {at.map(({ stage, state, attempt, due_at, error }) =>
         error ? (
           <section class="trouble" key={attempt} aria-label={`Error at ${stage}`}>
             <p>
@@ -172,6 +180,23 @@ function Errors({ run: { at = [] } }: { run: Answer }) {
             </p>
             <p>
               <Words text={error.message} most={2000} />
+            </p>
+            {error.hint && (
+              <p>
+                <Words text={error.hint} most={2000} />
+              </p>
+            )}
+            <p class="hint">
+              {state === 'queued' && due_at ? (
+                <>
+                  It is tried again at <Moment at={due_at} />, or at once by Hurry.
+                </>
+              ) : state === 'failed' ? (
+                'It is not tried again by itself. Retry goes on from here, once the cause is gone; Reset begins anew.'
+              ) : (
+                'This is what the last try met.'
+              )}{' '}
+              docs/errors.md tells the cause and the remedy of each code.
             </p>
           </section>
         ) : null,

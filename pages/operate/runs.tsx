@@ -16,8 +16,6 @@ const numbers = ['parent'];
 
 export function Runs(route: Route) {
   const query = asked(route.query, texts, numbers);
-  const chosen = useSignal<number[]>([]);
-  const key = JSON.stringify(query);
   return (
     <>
       <Filter
@@ -30,18 +28,23 @@ export function Runs(route: Route) {
           { name: 'entity', label: 'Row' },
         ]}
       />
-      <List<ListedRun> key={key} name="runs" rows="runs" query={query}>
-        {(runs) => (
-          <>
-            <BulkButtons
-              filter={query}
-              chosen={chosen.value.filter((run) => runs.some((shown) => shown.run === run))}
-            />
-            <RunsTable runs={runs} chosen={chosen} />
-          </>
-        )}
-      </List>
+      <ListedRuns key={JSON.stringify(query)} query={query} />
     </>
+  );
+}
+
+/** The runs that a filter finds, with what may be done to those that are chosen, or to all of them. */
+export function ListedRuns({ query }: { query: Record<string, unknown> }) {
+  const chosen = useSignal<number[]>([]);
+  return (
+    <List<ListedRun> name="runs" rows="runs" query={query}>
+      {(runs) => (
+        <>
+          <BulkButtons filter={query} chosen={chosen.value.filter((run) => runs.some((shown) => shown.run === run))} />
+          <RunsTable runs={runs} chosen={chosen} />
+        </>
+      )}
+    </List>
   );
 }
 

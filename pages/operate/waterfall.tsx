@@ -1,31 +1,77 @@
-// The attempts of a run on one line of time: queued, and then in work or waiting at a service. The table beneath says the same.
+// The attempts of a run on one line of time: between tries, queued, in work, and waiting at a service, for children or a person.
+// The table beneath says the same.
 import { databaseNow } from '../base/format.tsx';
 import { span } from '../base/numbers.ts';
-import type { Attempt } from './answers.ts';
+import type { Attempt, Run } from './answers.ts';
 
 const mostBars = 60;
 const width = 1000;
 const tall = 20;
 
-interface WaterfallProps {
-  attempts: Attempt[];
-  began: string;
+type Phase = 'between' | 'queued' | 'work' | 'waiting' | 'failed';
+
+/** How much of a row's height each phase takes, so that colour is not all that tells them apart. */
+const heights: Record<Phase, number> = { between: 2, queued: 8, work: 14, waiting: 14, failed: 14 };
+const words: [Phase, string][] = [
+  ['between', 'between tries'],
+  ['queued', 'queued'],
+  ['work', 'in work'],
+  ['waiting', 'waiting for a service, children or a person'],
+  ['failed', 'failed'],
+];
+
+/** What an attempt went through, each phase from when to when. */
+export function phasesOf(attempt: Attempt, isWaiting: boolean, now: number): [Phase, number, number][] {
+  const at = (time: string | undefined, otherwise: number) => (time ? Date.parse(time) : otherwise);
+  const queued = Date.parse(attempt.queued_at);
+  const end = at(attempt.ended_at, now);
+  const started = Math.min(at(attempt.started_at, end), end);
+  // When a try was due is known until it ends; after that its whole wait counts as the time between two tries.
+  const due = attempt.retries > 0 ? Math.min(Math.max(at(attempt.due_at, started), queued), started) : queued;
+  const phases: [Phase, number, number][] = [];
+  if (due > queued) phases.push(['between', queued, due]);
+  if (started > due) phases.push(['queued', due, started]);
+  if (attempt.started_at)
+    phases.push([attempt.state === 'failed' ? 'failed' : isWaiting ? 'waiting' : 'work', started, end]);
+  return phases;
 }
 
-export function Waterfall({ attempts, began }: WaterfallProps) {
+interface BarProps {
+  phase: Phase;
+  x: number;
+  wide: number;
+  row?: number;
+}
+
+function Bar({ phase, x, wide, row = 0 }: BarProps) {
+  return <rect class={phase} x={x} width={wide} y={row * tall + (tall - heights[phase]) / 2} height={heights[phase]} />;
+}
+
+export function Waterfall({ run: { attempts, began_at, stages } }: { run: Run }) {
   const shown = attempts.slice(-mostBars);
-  const from = Date.parse(began);
-  const endOf = (attempt: Attempt) => (attempt.ended_at ? Date.parse(attempt.ended_at) : databaseNow());
-  const until = Math.max(from + 1, ...shown.map(endOf));
+  const kinds = new Map(stages.map(({ stage, kind }) => [stage, kind]));
+  const now = databaseNow();
+  const isWaiting = ({ state, stage }: Attempt) => state === 'waiting' || kinds.get(stage) !== 'function';
+  const rows = shown.map((attempt) => phasesOf(attempt, isWaiting(attempt), now));
+  const from = Date.parse(began_at);
+  const until = Math.max(from + 1, ...rows.flat().map(([, , end]) => end));
   const x = (time: number) => (Math.max(0, time - from) / (until - from)) * width;
-  const bar = (kind: string, start: number, end: number, row: number) => (
-    <rect class={kind} x={x(start)} width={Math.max(2, x(end) - x(start))} y={row * tall + 3} height={tall - 6} />
-  );
+  const met = new Set(rows.flat().map(([phase]) => phase));
   return (
     <figure class="waterfall">
       <figcaption class="hint">
-        {span(until - from)} from the beginning: light is queued, dark in work or at a service
-        {attempts.length > mostBars && `; the last ${mostBars} of ${attempts.length}`}
+        {span(until - from)} from the beginning
+        {attempts.length > mostBars && `; the last ${mostBars} of ${attempts.length} attempts`}
+        {words
+          .filter(([phase]) => met.has(phase))
+          .map(([phase, word]) => (
+            <span class="key" key={phase}>
+              <svg width="24" height={tall} aria-hidden="true">
+                <Bar phase={phase} x={1} wide={22} />
+              </svg>{' '}
+              {word}
+            </span>
+          ))}
       </figcaption>
       <div class="bars">
         <ol aria-hidden="true">
@@ -39,17 +85,17 @@ export function Waterfall({ attempts, began }: WaterfallProps) {
           preserveAspectRatio="none"
           aria-hidden="true"
         >
-          {shown.map((attempt, row) => {
-            const queued = Date.parse(attempt.queued_at);
-            const started = attempt.started_at ? Date.parse(attempt.started_at) : endOf(attempt);
-            return (
-              <g key={attempt.attempt}>
-                {bar('queued', queued, started, row)}
-                {attempt.started_at &&
-                  bar(attempt.state === 'failed' ? 'failed' : 'work', started, endOf(attempt), row)}
-              </g>
-            );
-          })}
+          {rows.map((phases, row) =>
+            phases.map(([phase, start, end]) => (
+              <Bar
+                key={`${shown[row]?.attempt} ${phase}`}
+                phase={phase}
+                x={x(start)}
+                wide={Math.max(2, x(end) - x(start))}
+                row={row}
+              />
+            )),
+          )}
         </svg>
       </div>
     </figure>

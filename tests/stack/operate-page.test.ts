@@ -390,6 +390,83 @@ test('a result of a megabyte is shown from its beginning, one of a thousand leve
   expect(await page.locator('main img').count()).toBe(0);
 });
 
+/** Answers a question of the page as the project does, but for what `change` makes of it. */
+async function changeAnswer(page: Page, name: string, change: (answer: Record<string, unknown>) => object) {
+  await page.route(`**/millrace_${name}`, async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: change(await response.json()) });
+  });
+}
+
+test('a stretch that is dragged on a chart, or a minute of its table, filters the runs beneath', async () => {
+  const page = await operate.atMachine();
+  await page.goto(`${operate.pageUrl}#/pipeline/orders`);
+  const box = await page.locator('.u-over').first().boundingBox();
+  if (!box) throw new Error('there is no chart');
+  await page.mouse.move(box.x + box.width * 0.1, box.y + 20);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.3, box.y + 20, { steps: 4 });
+  await page.mouse.up();
+  await page.waitForURL(/since=.*before=/);
+  await page.getByText('No run matches.').waitFor();
+  await page.reload();
+  await page.getByText('No run matches.').waitFor();
+  await page.getByText('As a table').first().click();
+  await page.getByRole('region', { name: 'By outcome' }).getByRole('button').last().click();
+  await page.getByRole('region', { name: 'Runs', exact: true }).getByRole('link').first().waitFor();
+});
+
+test('a project without a pipeline, one that does not answer, and one whose clock differs are told as such', async () => {
+  const page = await operate.atMachine();
+  await changeAnswer(page, 'overview', (answer) => ({ ...answer, pipelines: [], stages: [] }));
+  await page.reload();
+  await page.getByText('No pipeline yet that you see.').waitFor();
+  await page.unroute('**/millrace_overview');
+
+  const later = (time: unknown) => new Date(Date.parse(String(time)) + 3 * 3_600_000).toISOString();
+  await changeAnswer(page, 'overview', (answer) => ({
+    ...answer,
+    now: later(answer.now),
+    last_sweep_at: later(answer.now),
+  }));
+  await page.reload();
+  await page.getByText('The engine is well').waitFor();
+  await page.unroute('**/millrace_overview');
+
+  await page.route('**/millrace_limits', () => {});
+  await page.goto(`${operate.pageUrl}#/limits`);
+  await page.getByText('Asking the project').waitFor();
+  await page.keyboard.press('?');
+  await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+});
+
+test('dead letters show a sample, and what has changed since the preview is passed over, whoever of two begins', async () => {
+  const [otto, adam] = [await operate.signedInAs('otto'), await operate.signedInAs('adam')];
+  await otto.goto(`${operate.pageUrl}#/dead?pipeline=orders`);
+  const group = otto.getByRole('row', { name: /no_address/ });
+  await group.getByText('⟨U+202E⟩cod').first().waitFor();
+  const many = Number(await group.getByRole('link').first().textContent());
+  expect(many).toBeGreaterThan(1);
+  await group.getByRole('button', { name: /^Retry/ }).click();
+  await otto.getByText(`${many} runs, from`).waitFor();
+  await operate.rows(
+    `select millrace.retry(min(d.run_id)) from millrace.dead_letters d where d.error_code = 'no_address'`,
+  );
+  await adam.goto(otto.url());
+  for (const page of [otto, adam]) await page.getByRole('button', { name: 'Begin', exact: true }).click();
+  const begin = (page: Page) => page.getByRole('dialog').getByRole('button', { name: 'Begin' }).click();
+  await begin(otto);
+  await otto.getByText('✓ done').waitFor();
+  await otto.getByText('1 that matched no longer').waitFor();
+  await begin(adam);
+  await adam.getByRole('dialog').getByRole('alert').filter({ hasText: 'it is done' }).waitFor();
+  expect(
+    await operate.value(
+      `select count(*)::int from millrace.journal where verb = 'begin' and subject in ('otto', 'adam')`,
+    ),
+  ).toBe(1);
+});
+
 test('a thousand stages, a graph of sixty and a run of ten thousand children stay usable', async () => {
   const run = await operate.crowd();
   const page = await operate.atMachine();

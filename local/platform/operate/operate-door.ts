@@ -73,7 +73,7 @@ export function createOperateDoor(options: OperateDoorOptions): OperateDoor {
     if (!hosts.has(request.headers.host ?? ''))
       return reply(response, 403, { message: 'This is no name of this machine.' });
     if (name === 'session' && request.method === 'GET')
-      return reply(response, 200, isOpen(request) ? { operator: options.operator } : {});
+      return reply(response, 200, isOpen(request) ? { operator: options.operator, project: options.projectUrl } : {});
     if (request.method !== 'POST' || request.headers.origin !== `http://${request.headers.host}`) {
       return reply(response, 403, { message: 'Only the page itself may ask this.' });
     }
