@@ -12,6 +12,7 @@ const hunts = {
     'tests/engine/deadlock-hunt.test.ts',
     'tests/engine/decisions-at-random.test.ts',
     'tests/engine/limits-random.test.ts',
+    'tests/engine/odd-names.test.ts',
     'tests/engine/random-*.test.ts',
     'tests/engine/status-random.test.ts',
     'tests/**/{model-schemas,split-text,tokens}.test.ts',
