@@ -2,6 +2,7 @@
 import { defineCommand, remoteOption } from '../define-command.ts';
 import { reachProject } from '../operate/reach-project.ts';
 import { askServer } from '../project/ask-server.ts';
+import { awaitWakeUp } from '../project/await-wake-up.ts';
 import { CommandError } from '../project/command-error.ts';
 import { findProject } from '../project/find-project.ts';
 import { readHealth } from '../project/read-health.ts';
@@ -10,7 +11,7 @@ import { revealSecretKey } from '../project/reveal-secret-key.ts';
 export const connect = defineCommand({
   usage: `npx millrace connect [--remote[=REF]]
   Has the deployed function millrace write its own address, and an HMAC of your secret key, into Vault, with which the database
-  wakes functions. Asks the local stack, or the project at SUPABASE_URL. Takes the key from SUPABASE_SECRET_KEY; for a hosted
+  wakes functions; waits up to 20 s until the database has woken one. Asks the local stack, or the project at SUPABASE_URL. Takes the key from SUPABASE_SECRET_KEY; for a hosted
   project without it, from \`supabase projects api-keys --reveal\`.
   --remote[=REF]  the project that the folder is linked to, or the one of this reference, in the place of SUPABASE_URL`,
   options: remoteOption,
@@ -20,10 +21,12 @@ export const connect = defineCommand({
       process.env.SUPABASE_SECRET_KEY = await revealSecretKey(values.remote, findProject(values.workdir).root);
     }
     const { url, headers } = reachProject(values);
-    const { project_url, secret } = await callConnect(url, headers);
+    const { secret, ...sent } = await callConnect(url, headers);
+    await awaitWakeUp(url, headers, sent);
+    const { project_url } = sent;
     const health = await readHealth(url, headers);
     if (values.json) return JSON.stringify({ project_url, secret, ...health });
-    const told = `The database wakes functions at ${project_url}, with ${secret}.`;
+    const told = `The database wakes functions at ${project_url}, with ${secret}; a wake-up was answered.`;
     return [
       told,
       ...(health.ok
@@ -33,15 +36,19 @@ export const connect = defineCommand({
   },
 });
 
+interface Connected {
+  project_url: string;
+  secret: string;
+  /** By which the database tells what its wake-up was answered. */
+  wake_up: number | null;
+}
+
 /** Calls the project's function. Resolves to what it answered. Throws a CommandError that says what stands in the way. */
-async function callConnect(
-  url: string,
-  headers: Record<string, string>,
-): Promise<{ project_url: string; secret: string }> {
+async function callConnect(url: string, headers: Record<string, string>): Promise<Connected> {
   const address = `${url}/functions/v1/millrace/connect`;
   const response = await askServer(address, { method: 'POST', headers });
   const body = (await response.json().catch(() => ({}))) as Record<string, unknown>;
-  if (response.ok) return body as { project_url: string; secret: string };
+  if (response.ok) return body as unknown as Connected;
   const message = (body.error as { message?: string } | undefined)?.message ?? JSON.stringify(body).slice(0, 300);
   if (response.status === 404) {
     throw new CommandError(`There is no function millrace at ${url}: run \`npx supabase functions deploy\` first.`);

@@ -24,6 +24,19 @@ export function releaseFault(folder: Manifest, command: string, own = readManife
     : `${said} run \`${same}\`.`;
 }
 
+/** The sentence that helps where the database's engine is not of the folder's release and level; null where it is. */
+export function databaseFault(database: { release: string; level: number }, folder: Manifest): string | null {
+  if (database.level === folder.level && database.release === folder.release) return null;
+  const said =
+    `The database has Millrace ${database.release} at level ${database.level}, ` +
+    `and this folder ${folder.release} at level ${folder.level}:`;
+  const isBehind =
+    database.level === folder.level ? isOlder(database.release, folder.release) : database.level < folder.level;
+  return isBehind
+    ? `${said} run \`npx supabase db push\`.`
+    : `${said} run \`npm i -D millrace@${database.release} && npx millrace upgrade\`.`;
+}
+
 /** Throws a CommandError with the exact command where the folder is of another release than this command. */
 export function requireRelease(project: Project, command: string): Manifest {
   const manifest = installedManifest(project);

@@ -416,19 +416,17 @@ async function expectUpgraded(next: NextLevel): Promise<void> {
     expect(fs.readFileSync(path.join(supabase, 'functions', '_millrace', 'mod.ts'), 'utf8')).toContain('next release');
     expect(millrace('upgrade').stdout).toBe('Nothing to do: all of it is there.\n');
 
+    expect(await ask(stack, 'doctor')).toContain(
+      `The database has Millrace 0.1.0 at level 1, and this folder 99.0.0 at level ${next.level}: run \`npx supabase db push\`.`,
+    );
     await client.query(next.upgrade);
     await client.query(`select millrace.unpause('tickets')`);
     await expect
       .poll(async () => (await client.query('select close_it_status from public.tickets')).rows[0], { timeout: 30_000 })
       .toEqual({ close_it_status: 'completed' });
     expect((await client.query('select what from millrace.doctor() where not ok')).rows).toEqual([]);
-    // Not spawnSync(): the stack's gateway is in this process.
-    const connected = await promisify(execFile)(path.join(project, 'node_modules', '.bin', 'millrace'), ['connect'], {
-      cwd: project,
-      env: { PATH: process.env.PATH, SUPABASE_URL: stack.apiUrl, SUPABASE_SECRET_KEY: stack.secretKey },
-    });
-    expect(connected.stdout).toBe(
-      `The database wakes functions at ${stack.apiUrl}, with MILLRACE_WAKE_SECRET.\ndoctor() finds all well.\n`,
+    expect(await ask(stack, 'connect')).toBe(
+      `The database wakes functions at ${stack.apiUrl}, with MILLRACE_WAKE_SECRET; a wake-up was answered.\ndoctor() finds all well.\n`,
     );
 
     await expectDiagnosed(stack, client);
@@ -443,16 +441,19 @@ async function expectUpgraded(next: NextLevel): Promise<void> {
   }
 }
 
+/** Runs a command that asks the stack. Not by spawnSync(): the stack's gateway is in this process. */
+async function ask(stack: Stack, line: string, given: Record<string, string> = {}): Promise<string> {
+  const bin = path.join(project, 'node_modules', '.bin', 'millrace');
+  const env = { PATH: process.env.PATH, SUPABASE_URL: stack.apiUrl, SUPABASE_SECRET_KEY: stack.secretKey, ...given };
+  const { stdout, stderr } = await promisify(execFile)(bin, line.split(' '), { cwd: project, env }).catch(
+    (error) => error,
+  );
+  return `${stdout}${stderr}`;
+}
+
 /** What `doctor` and `connect` say while something is amiss, and where they are asked wrongly. */
 async function expectDiagnosed(stack: Stack, client: pg.Client): Promise<void> {
-  const bin = path.join(project, 'node_modules', '.bin', 'millrace');
-  const asked = async (line: string, given: Record<string, string> = {}) => {
-    const env = { PATH: process.env.PATH, SUPABASE_URL: stack.apiUrl, SUPABASE_SECRET_KEY: stack.secretKey, ...given };
-    const { stdout, stderr } = await promisify(execFile)(bin, line.split(' '), { cwd: project, env }).catch(
-      (error) => error,
-    );
-    return `${stdout}${stderr}`;
-  };
+  const asked = (line: string, given = {}) => ask(stack, line, given);
   expect(await asked('doctor')).toBe('All is well.\n');
   await client.query(`delete from millrace.settings where name = 'journal_days'`);
   expect(await asked('doctor')).toContain('setting journal_days missing: select millrace.set_up()');
@@ -461,6 +462,31 @@ async function expectDiagnosed(stack: Stack, client: pg.Client): Promise<void> {
   expect(await asked('doctor', wrongKey)).toContain('does not know that secret key');
   expect(await asked('connect', wrongKey)).toContain('does not know that secret key');
   expect(await asked('connect', { SUPABASE_URL: 'http://127.0.0.1:9' })).toContain('cannot be reached');
+
+  const deployed = path.join(project, 'supabase', 'functions', 'millrace');
+  fs.renameSync(deployed, `${deployed}-away`);
+  expect(await asked('connect')).toContain('There is no function millrace at');
+  fs.renameSync(`${deployed}-away`, deployed);
+  // As where the database's network leads elsewhere than that of the functions.
+  const elsewhere = (url: string) =>
+    client.query(`create or replace function public.elsewhere() returns trigger language plpgsql as
+      $$ begin new.url := '${url}'; return new; end $$`);
+  await elsewhere('http://127.0.0.1:9/');
+  await client.query(`create trigger elsewhere before insert on net.http_request_queue
+    for each row execute function public.elsewhere()`);
+  expect(await asked('connect')).toMatch(/but cannot reach that address \(.+\)\. It is the SUPABASE_URL/);
+  await elsewhere(`${stack.apiUrl}/functions/v1/none`);
+  expect(await asked('connect')).toContain('answered 404: deploy it: npx supabase functions deploy millrace.');
+  await client.query('drop function public.elsewhere() cascade');
+  expect(await asked('connect')).toContain('a wake-up was answered.');
+
+  const manifest = path.join(project, 'supabase', 'functions', '_millrace', 'manifest.json');
+  const ours = fs.readFileSync(manifest, 'utf8');
+  fs.writeFileSync(manifest, ours.replace('"99.0.0"', '"0.1.0"').replace(/"level": \d+/, '"level": 1'));
+  expect(await asked('doctor')).toMatch(
+    /this command is of 99\.0\.0: .*\n.*this folder 0\.1\.0 at level 1: run `npm i -D millrace@99\.0\.0 && npx millrace upgrade`/,
+  );
+  fs.writeFileSync(manifest, ours);
 }
 
 /** Applies what an uninstall with all of its options would write: then the tables are as they were. */

@@ -124,6 +124,7 @@ describe('the public functions', () => {
       'millrace_take_messages',
       'millrace_turns',
       'millrace_wake',
+      'millrace_wake_answer',
     ]);
   });
 

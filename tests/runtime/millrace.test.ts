@@ -74,8 +74,12 @@ describe('connect', () => {
   };
 
   test('tells the database the own address and the HMAC of the default key', async () => {
-    const { status, body, calls } = await connect({ apikey: 'sb_secret_two' }, { data: {}, error: null });
-    expect({ status, url: body.project_url }).toEqual({ status: 200, url: 'http://project.test' });
+    const { status, body, calls } = await connect({ apikey: 'sb_secret_two' }, { data: { wake_up: 7 }, error: null });
+    expect({ status, url: body.project_url, wakeUp: body.wake_up }).toEqual({
+      status: 200,
+      url: 'http://project.test',
+      wakeUp: 7,
+    });
     const p_wake_secret = createHmac('sha256', 'sb_secret_one').update('millrace wake-up').digest('base64url');
     expect(calls).toEqual([['millrace_connect', { p_project_url: 'http://project.test', p_wake_secret }]]);
     expect(JSON.stringify(body)).not.toContain(p_wake_secret);

@@ -24,7 +24,8 @@ begin
 end
 $$;
 
--- Tells the engine where the project's functions are and with which secret to wake them.
+-- Tells the engine where the project's functions are and with which secret to wake them, and wakes
+-- the function millrace so. millrace_wake_answer() tells by wake_up what that was answered.
 create function public.millrace_connect(p_project_url text, p_wake_secret text) returns jsonb
 language plpgsql security definer
 as $$
@@ -42,6 +43,10 @@ begin
   end if;
   perform millrace.save_secret('project_url', rtrim(p_project_url, '/'));
   perform millrace.save_secret('wake_secret', p_wake_secret);
-  return jsonb_build_object('connected', true);
+  perform millrace.post('millrace/poll', '{}');
+  return jsonb_build_object('connected', true, 'wake_up', (
+    select max(p.request_id)
+    from millrace.posts p
+    where p.posted_at = transaction_timestamp()));
 end
 $$;

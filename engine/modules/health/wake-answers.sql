@@ -37,3 +37,23 @@ as $$
     else 'look at the logs of function ' || p_function
   end
 $$;
+
+-- Tells what became of the wake-up that pg_net has under this id: answered is false until it was.
+create function public.millrace_wake_answer(p_request bigint) returns jsonb
+language plpgsql stable security definer
+as $$
+begin
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;
+  return coalesce((
+    select jsonb_build_object('answered', true, 'status', r.status_code, 'error', r.error_msg,
+      'remedy', millrace.answer_remedy('millrace', r.status_code))
+    from millrace.posts p
+    join net._http_response r
+      on r.id = p.request_id and r.created > p.posted_at - interval '1 minute'
+    where p.request_id = p_request
+    order by p.posted_at desc
+    limit 1), '{"answered": false}');
+end
+$$;

@@ -80,7 +80,7 @@ begin
 end
 $$;
 
--- Whether doctor() finds all well, and what it does not.
+-- Whether doctor() finds all well, and what it does not; of which release the database is.
 create function public.millrace_health() returns jsonb
 language plpgsql stable security definer
 as $$
@@ -94,6 +94,9 @@ begin
   into v_findings
   from millrace.doctor() d
   where not d.ok;
-  return jsonb_build_object('ok', v_findings = '[]', 'findings', v_findings);
+  return (
+    select jsonb_build_object('ok', v_findings = '[]', 'findings', v_findings,
+      'release', e.release, 'level', e.level)
+    from millrace.engine() e);
 end
 $$;

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { messageOf } from '../errors.ts';
 import { refuse } from '../jobs/refuse.ts';
 import { createLog } from '../log.ts';
@@ -11,13 +12,13 @@ const log = createLog({ function: 'millrace' });
 
 /**
  * Answers whoever sets a project up, with a secret key of it: tells the database where this function runs and with what to wake
- * functions, both as they are seen here. 200 with the address, 401 for a stranger, 500 for a wrong setting, 503 where the
+ * functions, both as they are seen here. 200 with the address and the wake-up that the database sends there, 401 for a stranger, 500 for a wrong setting, 503 where the
  * database does not answer.
  *
  * @example
  * ```ts
  * await fetch('https://ref.supabase.co/functions/v1/millrace/connect', { method: 'POST', headers: { apikey: secretKey } });
- * // { "project_url": "https://ref.supabase.co", "secret": "HMAC of the project's secret key" }
+ * // { "project_url": "https://ref.supabase.co", "secret": "HMAC of the project's secret key", "wake_up": 7 }
  * ```
  */
 export function answerConnect(
@@ -37,10 +38,11 @@ export function answerConnect(
     if (refusal) return refusal;
     try {
       const args = { p_project_url: platform.url, p_wake_secret: ownWakeSecret(platform) };
-      const { error } = await rpcFor(platform)('millrace_connect', args, AbortSignal.timeout(ANSWER_TIME_MS));
+      const { data, error } = await rpcFor(platform)('millrace_connect', args, AbortSignal.timeout(ANSWER_TIME_MS));
       if (error) throw new Error(error.message);
       const secret = platform.wakeSecret ? 'MILLRACE_WAKE_SECRET' : 'an HMAC of the project’s secret key';
-      return Response.json({ project_url: platform.url, secret });
+      const { wake_up } = z.object({ wake_up: z.number().nullable() }).parse(data);
+      return Response.json({ project_url: platform.url, secret, wake_up });
     } catch (error) {
       const message = messageOf(error).replace(/\.$/, '');
       log.error('the database was not connected', { error: message });

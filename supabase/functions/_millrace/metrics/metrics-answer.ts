@@ -42,6 +42,8 @@ export const metricsAnswer = z.object({
 
 export const healthAnswer = z.object({
   ok: z.boolean(),
+  release: z.string(),
+  level: z.number(),
   findings: z.array(z.object({ what: z.string(), detail: z.string().nullable() })),
 });
 
