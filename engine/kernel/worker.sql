@@ -466,7 +466,7 @@ begin
       where p.name = p_pipeline), (
       select 'Pipelines: ' || string_agg(p.name, ', ' order by p.id)
       from millrace.pipelines p),
-      'There is no pipeline: run `npm run pipelines:sync` and push the migrations');
+      'There is no pipeline: run `npx millrace sync` and push the migrations');
     raise exception 'there is no stage % in a pipeline %',
       coalesce(p_stage, 'null'), coalesce(p_pipeline, 'null')
       using errcode = 'MR003', hint = v_known || '.';

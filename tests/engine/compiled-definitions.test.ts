@@ -6,7 +6,7 @@ import { compiler, withDigest } from '../../supabase/functions/_millrace/compile
 import { compiled } from '../support/definitions.ts';
 import { chain, type Engine, type Row, test } from '../support/engine.ts';
 
-const remedy = /definePipeline\(\).*pipelines:sync. of this release/;
+const remedy = /definePipeline\(\).*millrace sync. of this release/;
 const refused = (engine: Engine, definition: unknown) =>
   engine.refusal('select millrace.define($1)', [JSON.stringify(definition)]);
 

@@ -19,7 +19,7 @@ test('whoever names a pipeline that there is not reads which there are', async (
     expect(await engine.refusal(`select ${call}`), call).toMatchObject({
       code: 'MR003',
       message: expect.stringMatching(/^there is no pipeline '?orders'?$/),
-      hint: expect.stringMatching(/^Those there are: (\w+, )*flow, .*\. A new one comes by npm run pipelines:sync/),
+      hint: expect.stringMatching(/^Those there are: (\w+, )*flow, .*\. A new one comes by npx millrace sync/),
     });
   }
 });

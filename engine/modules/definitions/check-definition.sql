@@ -200,8 +200,8 @@ begin
         else ''
       end, v_why
       using errcode = 'MR001',
-        hint = 'Write it with definePipeline() in supabase/functions/_pipelines and run `npm run '
-          'pipelines:sync` of this release, which checks and compiles it.';
+        hint = 'Write it with definePipeline() in supabase/functions/_pipelines and run `npx '
+          'millrace sync` of this release, which checks and compiles it.';
   end if;
   perform millrace.check_paths(p_definition);
   perform millrace.check_named_columns(p_definition);

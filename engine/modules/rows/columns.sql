@@ -58,8 +58,8 @@ begin
     'Those there are: ' || (
       select left(string_agg(p.name, ', ' order by p.name), 1000)
       from millrace.pipelines p)
-      || '. A new one comes by npm run pipelines:sync and its migration.',
-    'There is none yet: npm run pipelines:sync, then push the migrations.');
+      || '. A new one comes by npx millrace sync and its migration.',
+    'There is none yet: npx millrace sync, then push the migrations.');
 end
 $$;
 

@@ -8,14 +8,14 @@ export type WorkedStage = WorkedStageInput & { timeoutSeconds: number; resultLim
 export interface PipelineDefinition<Name extends string = string> {
   name: string;
   stages: Record<Name, StageInput>;
-  /** The definition as it was given; `npm run pipelines:sync` checks and compiles it. */
+  /** The definition as it was given; `npx millrace sync` checks and compiles it. */
   input: PipelineInput;
   /** One stage's definition. Throws when there is none of that name. */
   stage(name: string): Exclude<StageInput, WorkedStageInput> | WorkedStage;
 }
 
 /**
- * Holds a pipeline's definition, for the code of its stages and for `npm run pipelines:sync`, which checks it, names each field
+ * Holds a pipeline's definition, for the code of its stages and for `npx millrace sync`, which checks it, names each field
  * that is wrong, and compiles it into what `millrace.define()` takes. A function that is deployed loads neither the checks nor
  * the compiler.
  *

@@ -3,13 +3,13 @@ import type { SharedLimitsInput } from '../compile/definition-schema.ts';
 /** Limits that stages share. */
 export interface SharedLimits<Name extends string = string> {
   names: Name[];
-  /** The limits as they were given; `npm run pipelines:sync` checks and compiles them. */
+  /** The limits as they were given; `npx millrace sync` checks and compiles them. */
   limits: SharedLimitsInput;
 }
 
 /**
  * Holds limits that stages of any pipelines share; a stage names them in `limits.shared`. They stand in
- * `_pipelines/shared-limits.ts`, of which `npm run pipelines:sync` writes their migration after it has checked them.
+ * `_pipelines/shared-limits.ts`, of which `npx millrace sync` writes their migration after it has checked them.
  *
  * @example
  * ```ts
