@@ -12,16 +12,26 @@ export interface RunningStack {
 /** In a folder that git leaves alone in every project that the supabase CLI made. */
 const noteIn = (project: string) => path.join(project, 'supabase', '.temp', 'millrace-stack.json');
 
-/** Notes that this process runs a stack over the project in `project`; returns what takes the note away. */
+/**
+ * Notes that this process runs a stack over the project in `project`; returns what takes the note away. The note of a stack
+ * that still runs there comes back.
+ */
 export function noteRunningStack(project: string, { apiUrl, secretKey }: Omit<RunningStack, 'pid'>): () => void {
   const file = noteIn(project);
+  const before = readNote(file);
   fs.mkdirSync(path.dirname(file), { recursive: true });
+  writeNote(file, { apiUrl, secretKey, pid: process.pid });
+  return () => {
+    if (readNote(file)?.pid !== process.pid) return;
+    if (before && before.pid !== process.pid && isAlive(before.pid)) writeNote(file, before);
+    else fs.rmSync(file, { force: true });
+  };
+}
+
+function writeNote(file: string, note: RunningStack): void {
   // The key is for nobody else on this machine, in a file that was there before either.
   fs.rmSync(file, { force: true });
-  fs.writeFileSync(file, JSON.stringify({ apiUrl, secretKey, pid: process.pid }), { mode: 0o600 });
-  return () => {
-    if (readNote(file)?.pid === process.pid) fs.rmSync(file, { force: true });
-  };
+  fs.writeFileSync(file, JSON.stringify(note), { mode: 0o600 });
 }
 
 /** The stack that runs over a project, where there is one. */
