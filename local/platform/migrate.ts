@@ -64,9 +64,10 @@ function failureOf(output: string): string {
   if (!file || !statement) return output;
   const lines = statement.trimEnd().split('\n');
   const shown = lines.length > 6 ? [...lines.slice(0, 6), '…'] : lines;
+  const first = / does not exist /.test(why ?? '') ? 'Add the migration of what is missing, or correct' : 'Correct';
   const remedy = file.includes('_pipeline_')
     ? [
-        `Correct the definition, delete supabase/migrations/${file} if no database has taken it yet, and run ` +
+        `${first} the definition, delete supabase/migrations/${file} if no database has taken it yet, and run ` +
           `\`${isBundled ? 'npx millrace sync' : 'npm run pipelines:sync'}\` again.`,
       ]
     : [];

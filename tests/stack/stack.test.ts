@@ -56,6 +56,12 @@ describe('startStack', () => {
       /delete supabase\/migrations\/20260101000001_pipeline_bad.sql .* `npm run pipelines:sync` again/,
     );
     expect(String(failure).split('\n').length).toBeLessThan(20);
+
+    const noTable = `select 'public.tickets'::regclass;`;
+    fs.writeFileSync(path.join(migrations, '20260101000001_pipeline_bad.sql'), noTable);
+    await expect(startStack({ migrations, functionsDir })).rejects.toThrow(
+      /^Migration [\s\S]*does not exist [\s\S]*\nAdd the migration of what is missing, or correct the definition, delete /,
+    );
   });
 
   it('refuses a migration that only a superuser could apply', async () => {
