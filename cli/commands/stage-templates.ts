@@ -15,13 +15,14 @@ const camel = (text: string) => text.replace(/_(\w)/g, (_, letter: string) => le
 
 /** The definition of a new pipeline. */
 export function definitionText(added: Added): string {
+  const { table = `public.${added.pipeline}`, key = 'id' } = added;
   const lines = added.stages.map((stage, at) => stageLine(added, stage, added.stages[at - 1]));
   return `import { definePipeline } from '../_millrace/mod.ts';
 
 /** After a change run \`millrace sync\`, which writes the migration. */
 export const ${camel(added.pipeline)} = definePipeline({
   name: '${added.pipeline}',
-  entity: { table: '${added.table}', key: '${added.key}', projection: 'columns' },
+  entity: { table: '${table}', key: '${key}', projection: 'columns' },
   stages: {
 ${lines.join('\n')}
   },

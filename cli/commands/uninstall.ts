@@ -32,7 +32,7 @@ export const uninstall = defineCommand({
     warnDirty(project);
     const left = kept.filter((file) => fs.existsSync(path.join(project.root, file)));
     const stays = left.length > 0 ? `remove ${left.join(', ')}, which you have edited and which stays; then ` : '';
-    const next = `${stays}npx supabase db push, then npx supabase functions delete millrace.`;
+    const next = `${stays}npx supabase db push --remote, then npx supabase functions delete millrace.`;
     return writeChanges(project, changes, values, next);
   },
 });

@@ -37,7 +37,7 @@ export const upgrade = defineCommand({
     }
     const changes = await upgradeChanges(project, own, values.force);
     warnDirty(project);
-    const next = 'look at it, commit it, then npx supabase db push and npx supabase functions deploy.';
+    const next = 'look at it, commit it, then npx supabase db push --remote and npx supabase functions deploy.';
     return writeChanges(project, changes, values, next);
   },
 });

@@ -35,7 +35,8 @@ export function reachProject({ remote, workdir }: { remote?: string; workdir: st
   const stack = findRunningStack(findProject(workdir).root);
   if (!stack) {
     throw new CommandError(
-      'No local stack runs over this project: start one, set SUPABASE_URL and SUPABASE_SECRET_KEY, or say --remote[=REF].',
+      'No local stack runs over this project: start one with `npx millrace dev`, set SUPABASE_URL and SUPABASE_SECRET_KEY, ' +
+        'or say --remote[=REF].',
       4,
     );
   }

@@ -16,7 +16,12 @@ export async function revealSecretKey(remote: string, root: string): Promise<str
   const args = ['projects', 'api-keys', '--reveal', '--output', 'json', '--workdir', root];
   const target = remote ? [`--remote=${remote}`] : [];
   const { stdout } = await promisify(execFile)(supabaseIn(root), [...args, ...target]).catch(
-    (error: Error & { stderr?: string }) => {
+    (error: NodeJS.ErrnoException & { stderr?: string }) => {
+      if (error.code === 'ENOENT') {
+        throw new CommandError(
+          'SUPABASE_SECRET_KEY is not set, and the supabase CLI, which would tell it, is not installed: run `npm i -D supabase`.',
+        );
+      }
       throw new CommandError(
         `SUPABASE_SECRET_KEY is not set, and \`supabase projects api-keys --reveal\` did not tell it: ${(error.stderr || error.message).trim()}`,
       );

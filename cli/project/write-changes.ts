@@ -1,5 +1,7 @@
 // The end of each command that writes: shows what would change, or writes it and tells so.
 import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
 import pc from 'picocolors';
 import { applyChanges, type Change, patchOf, realChanges } from './change-set.ts';
 import type { Project } from './find-project.ts';
@@ -14,11 +16,20 @@ interface Manner {
 /** Writes all of the changes or none. Returns what the person is told, which ends with the command that comes next. */
 export function writeChanges(project: Project, planned: Change[], manner: Manner, next: string): string {
   const changes = realChanges(project.root, planned);
-  if (manner['dry-run']) return patchOf(project.root, changes) || 'Nothing would change.';
+  if (manner['dry-run']) return shown(project.root, changes) || 'Nothing would change.';
   applyChanges(project.root, changes);
   if (manner.json) return JSON.stringify({ files: changes.map(({ file }) => file), next });
   if (changes.length === 0) return 'Nothing to do: all of it is there.';
   return [...summary(changes), `Next: ${next}`].join('\n');
+}
+
+/** What would change; a runtime that comes whole in one line. */
+function shown(root: string, changes: Change[]): string {
+  const isNew = !fs.existsSync(path.join(root, runtimeFolder));
+  const runtime = isNew ? changes.filter(isOfRuntime) : [];
+  const others = changes.filter((change) => !runtime.includes(change));
+  const whole = runtime.length > 0 ? `${runtimeFolder}: ${runtime.length} files, all new\n` : '';
+  return whole + patchOf(root, others);
 }
 
 /** Warns where git knows of changes that are not committed, among which those of a command are hard to see. */
@@ -28,9 +39,11 @@ export function warnDirty({ root }: Project): void {
   console.error(pc.yellow('Your git tree has changes that are not committed: `git diff` will show them with these.'));
 }
 
+const isOfRuntime = ({ file }: Change) => file.startsWith(`${runtimeFolder}/`);
+
 /** What was written, the runtime's many files in one line. */
 function summary(changes: Change[]): string[] {
-  const ofRuntime = changes.filter(({ file }) => file.startsWith(`${runtimeFolder}/`));
+  const ofRuntime = changes.filter(isOfRuntime);
   const others = changes.filter((change) => !ofRuntime.includes(change));
   const verb = (isGone: boolean) => (isGone ? pc.red('gone') : pc.green('wrote'));
   const whole = `  ${verb(ofRuntime.every(({ text }) => text === null))} ${runtimeFolder} (${ofRuntime.length} files)`;

@@ -166,6 +166,6 @@ export async function syncPipelines(supabaseFolder: string, check: boolean, tell
   if (planned.length === 0) {
     teller.log('The migrations define every pipeline as it stands in supabase/functions/_pipelines.');
   } else {
-    teller.log('Next: look at it, commit it, and `npx supabase db push`.');
+    teller.log('Next: look at it, commit it, and `npx supabase db push --remote`.');
   }
 }

@@ -84,12 +84,19 @@ test('what is asked wrongly is answered with the usage or the remedy, and writes
     stderr: expect.stringContaining('There is no supabase/config.toml, config.jsonc or config.json in '),
   });
   expect(millrace('add', 'tickets', 'triage').stderr).toContain('run `npx millrace init` first');
-  expect(millrace('connect').stderr).toContain('set SUPABASE_URL');
+  expect(millrace('connect').stderr).toContain('start one with `npx millrace dev`, set SUPABASE_URL');
   expect(millrace('connect', '--remote', 'abc').stderr).toContain('Write --remote=abc');
   expect(millrace('connect', '--remote=abc').stderr).toContain('SUPABASE_SECRET_KEY is not set, and');
+  const bin = path.join(project, 'node_modules', '.bin', 'millrace');
+  const bare = { cwd: project, encoding: 'utf8', env: { PATH: path.join(folder, 'none') } } as const;
+  expect(spawnSync(process.execPath, [bin, 'connect', '--remote=abc'], bare).stderr).toContain(
+    'run `npm i -D supabase`',
+  );
   expect(millrace('uninstall').stderr).toContain('run `npx millrace init` first');
   const shown = millrace('init', '--dry-run');
   expect(shown.stdout).toContain('+serveMillrace();');
+  expect(shown.stdout).toMatch(/^supabase\/functions\/_millrace: \d+ files, all new$/m);
+  expect(shown.stdout.split('\n').length).toBeLessThan(100);
   expect(filesOf()).toEqual(before);
 });
 
@@ -325,6 +332,9 @@ test('from init to a completed row, through an upgrade, and out again', async ()
   expect(millrace('add', 'tickets', 'close_it').status).toBe(0);
   expect(millrace('add', 'tickets', 'triage').stderr).toContain('supabase/functions/tickets-triage is there already');
   expect(millrace('add', 'Tickets', 'triage').stderr).toContain('"Tickets" cannot be a name');
+  for (const option of ['--table=public.orders', '--key=no']) {
+    expect(millrace('add', 'tickets', 'send', option).stderr).toContain('leave out --table and --key');
+  }
   expect(millrace('add', 'calls', 'transcribe', '--external').status).toBe(0);
   expect(millrace('sync', '--check')).toMatchObject({
     status: 1,
