@@ -30,6 +30,36 @@ begin
 end
 $$;
 
+-- Gives new runs that start at a stage the results of the stages that do not follow it.
+create function millrace.hook_runs_at(
+  p_stage millrace.version_stages, p_run_ids bigint[]
+) returns void
+language plpgsql
+as $$
+begin
+  -- the modules' runs_at
+end
+$$;
+
+-- Raises MR005 where a stage cannot begin in these runs.
+create function millrace.hook_before_begin(p_run_ids bigint[], p_stage_id int) returns void
+language plpgsql
+as $$
+begin
+  -- the modules' before_begin
+end
+$$;
+
+-- Raises MR005 where a stage cannot start over in these runs.
+create function millrace.hook_before_restart(p_run_ids bigint[], p_stage_id int)
+returns void
+language plpgsql
+as $$
+begin
+  -- the modules' before_restart
+end
+$$;
+
 -- Begins a stage whose needs are done, where conditions, thresholds or its kind decide how.
 -- Returns the stages with work. p_shown: the rows show it as queued already.
 create function millrace.hook_begin(
@@ -428,15 +458,19 @@ begin
 end
 $$;
 
--- Does one portion of a part of the sweep; returns how much that was.
-create function millrace.hook_sweep(p_part text, p_id bigint, p_most int) returns int
+-- Does one portion of a part of the sweep. done: how much that was. more: there may be more to do
+-- now, as after a full portion unless the module says otherwise.
+create function millrace.hook_sweep(
+  p_part text, p_id bigint, p_most int, out done int, out more boolean
+)
 language plpgsql
 as $$
 begin
   case p_part
     -- the modules' sweep
   end case;
-  return 0;
+  done := coalesce(done, 0);
+  more := coalesce(more, done >= p_most);
 end
 $$;
 

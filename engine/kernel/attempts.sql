@@ -17,19 +17,6 @@ comment on view millrace.done_attempts is
   'The attempt by which each stage of a run is done: completed or skipped, and not started over '
   'since.';
 
--- Says whether a stage of a run is done.
-create function millrace.is_done(p_run_id bigint, p_stage_id int) returns boolean
-language plpgsql volatile
-as $$
-begin
-  return exists (
-    select
-    from millrace.done_attempts a
-    where a.run_id = p_run_id
-      and a.stage_id = p_stage_id);
-end
-$$;
-
 -- Tells whether an attempt counts and is the newest of its stage and run.
 create function millrace.is_last_word(p_attempt millrace.attempts) returns boolean
 language plpgsql volatile

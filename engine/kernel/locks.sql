@@ -105,21 +105,3 @@ begin
   for no key update;
 end
 $$;
-
--- Locks a run and its entity, waiting for both; raises MR003 where there is no such run.
-create function millrace.hold_run(p_run bigint) returns millrace.runs
-language plpgsql
-as $$
-declare
-  v_run millrace.runs;
-begin
-  perform millrace.hold_runs(array[p_run]);
-  select r.* into v_run from millrace.runs r where r.id = p_run;
-  if not found then
-    raise exception 'there is no run %', coalesce(p_run::text, 'null')
-      using errcode = 'MR003',
-        hint = 'Look it up: select * from millrace.operations where entity_id = ''…''.';
-  end if;
-  return v_run;
-end
-$$;

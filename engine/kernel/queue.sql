@@ -41,52 +41,6 @@ begin
 end
 $$;
 
--- Raises MR005 where one of these runs lacks the result of a need of a stage, and names the stage
--- to queue instead: the need may lack a need of its own.
-create function millrace.refuse_missing_needs(p_run_ids bigint[], p_stage_id int)
-returns void
-language plpgsql
-as $$
-declare
-  v_lacking record;
-begin
-  select count(distinct r.id) as runs, min(r.id) as run_id, min(r.entity_id) as entity_id,
-    min(s.name) as need into v_lacking
-  from millrace.runs r
-  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-  cross join lateral unnest(vs.needs) n
-  join millrace.stages s on s.id = n
-  where r.id = any (p_run_ids)
-    and (
-      select d.id
-      from millrace.done_attempts d
-      where d.run_id = r.id
-        and d.stage_id = n
-      limit 1) is null;
-  if v_lacking.runs = 0 then
-    return;
-  end if;
-  raise exception 'stage % cannot start for % entities (%, …): its need % has no result',
-    (select s.name from millrace.stages s where s.id = p_stage_id),
-    v_lacking.runs, v_lacking.entity_id, v_lacking.need
-    using errcode = 'MR005',
-      hint = format('Queue %s instead; the stages after it follow by themselves.', (
-        select s.name
-        from millrace.runs r
-        join millrace.version_stages vs
-          on vs.version_id = r.version_id and p_stage_id = any (vs.dependents)
-        join millrace.stages s on s.id = vs.stage_id
-        where r.id = v_lacking.run_id
-          and not exists (
-            select
-            from millrace.done_attempts d
-            where d.run_id = r.id
-              and d.stage_id = vs.stage_id)
-        order by vs.position
-        limit 1));
-end
-$$;
-
 -- Begins a stage of locked runs, whatever its thresholds say; MR005 when a need has no result.
 -- Returns the stages with work.
 create function millrace.enqueue_stage(
@@ -95,7 +49,7 @@ create function millrace.enqueue_stage(
 language plpgsql
 as $$
 begin
-  perform millrace.refuse_missing_needs(p_run_ids, p_stage_id);
+  perform millrace.hook_before_begin(p_run_ids, p_stage_id);
   if (
       select bool_and(vs.unconditional)
       from millrace.runs r
@@ -157,47 +111,11 @@ create function millrace.start_over(
 language plpgsql
 as $$
 declare
-  v_stage text := (select s.name from millrace.stages s where s.id = p_stage_id);
   v_version record;
   v_closure int[];
-  v_other record;
   v_wake int[] := '{}';
 begin
-  select count(*) as runs, min(r.entity_id) as entity_id into v_other
-  from millrace.runs r
-  where r.id = any (p_run_ids)
-    and not exists (
-      select
-      from millrace.version_stages vs
-      where vs.version_id = r.version_id
-        and vs.stage_id = p_stage_id);
-  if v_other.runs > 0 then
-    raise exception
-      'stage % is not part of the version that % live runs began with (entity %, …)',
-      v_stage, v_other.runs, v_other.entity_id
-      using errcode = 'MR005',
-        hint = 'Let the runs finish, or cancel them first: select millrace.cancel(run).';
-  end if;
-  select count(distinct r.id) as runs, min(r.entity_id) as entity_id,
-    (array_agg(s.name order by vs.position))[1] as first
-  into v_other
-  from millrace.runs r
-  join millrace.version_stages vs
-    on vs.version_id = r.version_id and p_stage_id = any (vs.dependents)
-  join millrace.stages s on s.id = vs.stage_id
-  join millrace.attempts a on a.run_id = r.id and a.stage_id = vs.stage_id
-  where r.id = any (p_run_ids)
-    and vs.on_demand
-    and a.state = 'skipped'
-    and not a.superseded
-    and a.error ? 'on_demand';
-  if v_other.runs > 0 then
-    raise exception 'stage % cannot start for % entities (%, …): nobody has asked for %',
-      v_stage, v_other.runs, v_other.entity_id, v_other.first
-      using errcode = 'MR005',
-        hint = format('Queue %s instead; the stages after it follow by themselves.',
-          v_other.first);
-  end if;
+  perform millrace.hook_before_restart(p_run_ids, p_stage_id);
   for v_version in
     select r.pipeline_id, vs.dependents, array_agg(r.id order by r.id) as runs,
       array_agg(r.entity_id) as entity_ids
@@ -282,12 +200,7 @@ begin
   v_made := millrace.new_runs(v_pipeline, p_entity_ids, v_on.name, p_done_before, p_priority);
   v_new := v_made.ids;
   if not v_on.alone then
-    perform millrace.copy_earlier_results(v_new, array(
-      select vs.stage_id
-      from millrace.version_stages vs
-      where vs.version_id = v_stage.version_id
-        and vs.stage_id <> p_stage_id
-        and vs.stage_id <> all (v_stage.dependents)));
+    perform millrace.hook_runs_at(v_stage, v_new);
   end if;
   if v_on.counted then
     perform millrace.hook_before_start(
@@ -303,7 +216,7 @@ begin
   end if;
   if v_stage.needs <> '{}' or v_stage.after <> '[]' then
     v_new := millrace.hook_skip_given(v_new, p_stage_id);
-    perform millrace.refuse_missing_needs(v_new, p_stage_id);
+    perform millrace.hook_before_begin(v_new, p_stage_id);
   end if;
   if cardinality(v_new) > 0 and v_stage.unconditional then
     perform millrace.queue_attempts(

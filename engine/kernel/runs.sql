@@ -1,21 +1,5 @@
 -- Runs: how they are made, ended and deleted
 
--- Returns the stage at which a pipeline starts unless another is named.
-create function millrace.first_stage(p_pipeline_id int) returns int
-language plpgsql stable
-as $$
-begin
-  return (
-    select vs.stage_id
-    from millrace.pipelines p
-    join millrace.version_stages vs
-      on vs.version_id = p.current_version_id and vs.needs = '{}' and vs.after = '[]'
-    where p.id = p_pipeline_id
-    order by vs.on_demand, vs.position
-    limit 1);
-end
-$$;
-
 -- Makes new runs of a pipeline's current version for entities that the caller holds and that have
 -- no live run, each with what its row's columns say of it. p_done_before: a row without any run has
 -- been through the stages before that one all the same. Returns the runs, and the keys of their
@@ -59,46 +43,6 @@ begin
     perform millrace.hook_runs_made(p_pipeline, ids, p_done_before);
   end if;
   keys := v_values.keys;
-end
-$$;
-
--- Copies the results of these stages from the previous run of each entity into its new run, as
--- finished attempts. A stage that was skipped because nobody asked for it, or because the run
--- ended, may be otherwise in this run, and is not copied.
-create function millrace.copy_earlier_results(p_run_ids bigint[], p_keep int[])
-returns void
-language plpgsql
-as $$
-declare
-  v_copied int[];
-begin
-  if cardinality(p_keep) = 0 or cardinality(p_run_ids) = 0 then
-    return;
-  end if;
-  with copied as (
-    insert into millrace.attempts (run_id, stage_id, number, parent_id, state, error, retry_count,
-      created_at, started_at, finished_at, output, input_hash)
-    select r.id, d.stage_id, 1, d.id, d.state, d.error, d.retry_count,
-      d.created_at, d.started_at, d.finished_at, d.output, d.input_hash
-    from millrace.runs r
-    cross join lateral (
-      select o.id
-      from millrace.runs o
-      where o.entity_id = r.entity_id
-        and o.pipeline_id = r.pipeline_id
-        and o.id < r.id
-      order by o.id desc
-      limit 1) o
-    join millrace.done_attempts d
-      on d.run_id = o.id
-      and d.stage_id = any (p_keep)
-      and (d.error ?| array['on_demand', 'ended']) is not true
-    where r.id = any (p_run_ids)
-    order by r.id, d.id
-    returning stage_id
-  )
-  select array_agg(c.stage_id) into v_copied from copied c;
-  perform millrace.note_pulses('copied', v_copied);
 end
 $$;
 
@@ -261,22 +205,5 @@ begin
   perform millrace.note_pulses('removed', v_finished);
   perform millrace.hook_deleted(p_run_ids);
   delete from millrace.runs r where r.id = any (p_run_ids);
-end
-$$;
-
--- Shows the latest runs of held entities, where the pipeline has one status column.
-create function millrace.show_status(p_pipeline_id int, p_entity_ids text[])
-returns void
-language plpgsql
-as $$
-begin
-  if cardinality(p_entity_ids) > 0 and (
-      select p.projection = 'status'
-      from millrace.pipelines p
-      where p.id = p_pipeline_id) then
-    perform millrace.project_entities(p_pipeline_id, 'settle', null, array(
-      select millrace.change_of(i, 'queued')
-      from unnest(p_entity_ids) i), null, null);
-  end if;
 end
 $$;

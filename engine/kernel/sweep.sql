@@ -30,7 +30,7 @@ declare
   v_now timestamptz := millrace.now();
 begin
   return query
-    select t.part, t.id, concat_ws(' ', t.part, t.id)
+    select t.part, t.id, n.name
     from (
       select k.place, k.part, p.id::bigint as id
       from millrace.pipelines p
@@ -54,7 +54,11 @@ begin
       select * from millrace.hook_to_sweep_of_pipelines()
       union all
       select * from millrace.hook_to_sweep()) t
-    where concat_ws(' ', t.part, t.id) <> all (p_done)
+    cross join lateral (
+      select case when t.place < 10 then t.part || ' of pipeline ' || (
+          select p.name from millrace.pipelines p where p.id = t.id)
+        else concat_ws(' ', t.part, t.id) end as name) n
+    where n.name <> all (p_done)
     order by t.place, t.id;
 end
 $$;
@@ -76,51 +80,40 @@ $$;
 -- fault of it, such as a table that was dropped, is reported and ends no other part. Nothing that
 -- a user's trigger waits for holds it up for longer than two seconds.
 create function millrace.sweep_portion(
-  p_part text, p_id bigint, out done int, out more boolean
+  p_part text, p_id bigint, p_name text, out done int, out more boolean
 )
 language plpgsql
 set millrace.plan = by_index
 set lock_timeout = '2s'
 as $$
 declare
-  v_pipeline int := case when p_part <> 'bulks' then p_id end;
   v_most int := millrace.portion();
   v_context text;
 begin
   done := 0;
   case p_part
-    when 'leases' then done := millrace.sweep_leases(v_pipeline, v_most);
-    when 'deadlines' then done := millrace.sweep_deadlines(v_pipeline, v_most);
+    when 'leases' then done := millrace.sweep_leases(p_id::int, v_most);
+    when 'deadlines' then done := millrace.sweep_deadlines(p_id::int, v_most);
     when 'woken' then
+      more := false;
       done := millrace.wake(array(
         select s.id
         from millrace.stages s
-        where s.pipeline_id = v_pipeline
+        where s.pipeline_id = p_id
           and s.enabled
           and s.kind <> 'gate'
           and not s.bypassed
           and millrace.has_ready_work(s.id)));
     when 'leftovers' then perform millrace.forget_leftovers();
-    else done := coalesce(millrace.hook_sweep(p_part, p_id, v_most), 0);
+    else
+      select h.done, h.more into done, more from millrace.hook_sweep(p_part, p_id, v_most) h;
   end case;
-  more := case
-    when p_part in ('pulses', 'woken', 'faults', 'bulks') then false
-    -- These go round, and hold what has ended alone.
-    when p_part in ('decisions', 'resolved') then exists (
-      select
-      from millrace.settings s
-      where s.name = case p_part when 'decisions' then 'decisions_seen' else 'alerts_seen' end
-        and s.value <> '0')
-    else done >= v_most
-  end;
+  more := coalesce(more, done >= v_most);
 exception
   when query_canceled or assert_failure or others then
     get stacked diagnostics v_context = pg_exception_context;
-    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed', format(
-        'The sweep failed at %s%s: %s', p_part, coalesce(' of pipeline ' || (
-          select p.name
-          from millrace.pipelines p
-          where p.id = v_pipeline), ''), sqlerrm)) then
+    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
+        format('The sweep failed at %s: %s', p_name, sqlerrm)) then
       raise;
     end if;
     done := 0;
@@ -329,7 +322,7 @@ begin
   loop
     v_before := v_done;
     for v_part in select t.* from millrace.to_sweep(v_done) t loop
-      v_portion := millrace.sweep_portion(v_part.part, v_part.id);
+      v_portion := millrace.sweep_portion(v_part.part, v_part.id, v_part.name);
       v_done := v_done || v_part.name;
       if v_portion.done > 0 then
         v_counts := v_counts || jsonb_build_object(v_part.part,
@@ -366,7 +359,7 @@ begin
     v_before := v_done;
     for v_part in select t.* from millrace.to_sweep(v_done) t loop
       loop
-        v_portion := millrace.sweep_portion(v_part.part, v_part.id);
+        v_portion := millrace.sweep_portion(v_part.part, v_part.id, v_part.name);
         commit;
         exit when not v_portion.more or clock_timestamp() >= v_until;
       end loop;

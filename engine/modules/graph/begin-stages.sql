@@ -421,3 +421,20 @@ begin
     array(select s.name from millrace.stages s where s.id = any (p_stage_ids)));
 end
 $$;
+
+-- Shows the latest runs of held entities, where the pipeline has one status column.
+create function millrace.show_status(p_pipeline_id int, p_entity_ids text[])
+returns void
+language plpgsql
+as $$
+begin
+  if cardinality(p_entity_ids) > 0 and (
+      select p.projection = 'status'
+      from millrace.pipelines p
+      where p.id = p_pipeline_id) then
+    perform millrace.project_entities(p_pipeline_id, 'settle', null, array(
+      select millrace.change_of(i, 'queued')
+      from unnest(p_entity_ids) i), null, null);
+  end if;
+end
+$$;

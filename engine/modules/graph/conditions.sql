@@ -136,3 +136,16 @@ begin
         vs.when_path, '{}', true), false));
 end
 $$;
+
+-- Says whether a stage of a run is done.
+create function millrace.is_done(p_run_id bigint, p_stage_id int) returns boolean
+language plpgsql volatile
+as $$
+begin
+  return exists (
+    select
+    from millrace.done_attempts a
+    where a.run_id = p_run_id
+      and a.stage_id = p_stage_id);
+end
+$$;

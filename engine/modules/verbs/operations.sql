@@ -169,3 +169,21 @@ left join lateral (
   where o.run_id = r.id and o.stage_id = s.id and not o.superseded
   order by o.number desc
   limit 1) a on true;
+
+-- Locks a run and its entity, waiting for both; raises MR003 where there is no such run.
+create function millrace.hold_run(p_run bigint) returns millrace.runs
+language plpgsql
+as $$
+declare
+  v_run millrace.runs;
+begin
+  perform millrace.hold_runs(array[p_run]);
+  select r.* into v_run from millrace.runs r where r.id = p_run;
+  if not found then
+    raise exception 'there is no run %', coalesce(p_run::text, 'null')
+      using errcode = 'MR003',
+        hint = 'Look it up: select * from millrace.operations where entity_id = ''…''.';
+  end if;
+  return v_run;
+end
+$$;

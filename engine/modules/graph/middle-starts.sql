@@ -1,0 +1,143 @@
+-- Starts in the middle: what a stage needs of the stages before it, when a run begins or goes on
+-- there
+
+-- Copies, from the previous run of each entity into its new run, the results of all stages but one
+-- and its dependents, as finished attempts. A stage that was skipped because nobody asked for it,
+-- or because the run ended, may be otherwise in this run, and is not copied.
+create function millrace.copy_earlier_results(
+  p_stage millrace.version_stages, p_run_ids bigint[]
+) returns void
+language plpgsql
+as $$
+declare
+  v_keep int[] := array(
+    select vs.stage_id
+    from millrace.version_stages vs
+    where vs.version_id = p_stage.version_id
+      and vs.stage_id <> p_stage.stage_id
+      and vs.stage_id <> all (p_stage.dependents));
+  v_copied int[];
+begin
+  if cardinality(v_keep) = 0 or cardinality(p_run_ids) = 0 then
+    return;
+  end if;
+  with copied as (
+    insert into millrace.attempts (run_id, stage_id, number, parent_id, state, error, retry_count,
+      created_at, started_at, finished_at, output, input_hash)
+    select r.id, d.stage_id, 1, d.id, d.state, d.error, d.retry_count,
+      d.created_at, d.started_at, d.finished_at, d.output, d.input_hash
+    from millrace.runs r
+    cross join lateral (
+      select o.id
+      from millrace.runs o
+      where o.entity_id = r.entity_id
+        and o.pipeline_id = r.pipeline_id
+        and o.id < r.id
+      order by o.id desc
+      limit 1) o
+    join millrace.done_attempts d
+      on d.run_id = o.id
+      and d.stage_id = any (v_keep)
+      and (d.error ?| array['on_demand', 'ended']) is not true
+    where r.id = any (p_run_ids)
+    order by r.id, d.id
+    returning stage_id
+  )
+  select array_agg(c.stage_id) into v_copied from copied c;
+  perform millrace.note_pulses('copied', v_copied);
+end
+$$;
+
+-- Raises MR005 where one of these runs lacks the result of a need of a stage, and names the stage
+-- to queue instead: the need may lack a need of its own.
+create function millrace.refuse_missing_needs(p_run_ids bigint[], p_stage_id int)
+returns void
+language plpgsql
+as $$
+declare
+  v_lacking record;
+begin
+  select count(distinct r.id) as runs, min(r.id) as run_id, min(r.entity_id) as entity_id,
+    min(s.name) as need into v_lacking
+  from millrace.runs r
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+  cross join lateral unnest(vs.needs) n
+  join millrace.stages s on s.id = n
+  where r.id = any (p_run_ids)
+    and (
+      select d.id
+      from millrace.done_attempts d
+      where d.run_id = r.id
+        and d.stage_id = n
+      limit 1) is null;
+  if v_lacking.runs = 0 then
+    return;
+  end if;
+  raise exception 'stage % cannot start for % entities (%, …): its need % has no result',
+    (select s.name from millrace.stages s where s.id = p_stage_id),
+    v_lacking.runs, v_lacking.entity_id, v_lacking.need
+    using errcode = 'MR005',
+      hint = format('Queue %s instead; the stages after it follow by themselves.', (
+        select s.name
+        from millrace.runs r
+        join millrace.version_stages vs
+          on vs.version_id = r.version_id and p_stage_id = any (vs.dependents)
+        join millrace.stages s on s.id = vs.stage_id
+        where r.id = v_lacking.run_id
+          and not exists (
+            select
+            from millrace.done_attempts d
+            where d.run_id = r.id
+              and d.stage_id = vs.stage_id)
+        order by vs.position
+        limit 1));
+end
+$$;
+
+-- Raises MR005 where a stage cannot start over in these runs: a run's version lacks the stage, or
+-- the run left out, since nobody asked for it, a stage without which this one cannot begin. It
+-- would be skipped once more, and its row show it as queued.
+create function millrace.refuse_restart(p_run_ids bigint[], p_stage_id int) returns void
+language plpgsql
+as $$
+declare
+  v_stage text := (select s.name from millrace.stages s where s.id = p_stage_id);
+  v_other record;
+begin
+  select count(*) as runs, min(r.entity_id) as entity_id into v_other
+  from millrace.runs r
+  where r.id = any (p_run_ids)
+    and not exists (
+      select
+      from millrace.version_stages vs
+      where vs.version_id = r.version_id
+        and vs.stage_id = p_stage_id);
+  if v_other.runs > 0 then
+    raise exception
+      'stage % is not part of the version that % live runs began with (entity %, …)',
+      v_stage, v_other.runs, v_other.entity_id
+      using errcode = 'MR005',
+        hint = 'Let the runs finish, or cancel them first: select millrace.cancel(run).';
+  end if;
+  select count(distinct r.id) as runs, min(r.entity_id) as entity_id,
+    (array_agg(s.name order by vs.position))[1] as first
+  into v_other
+  from millrace.runs r
+  join millrace.version_stages vs
+    on vs.version_id = r.version_id and p_stage_id = any (vs.dependents)
+  join millrace.stages s on s.id = vs.stage_id
+  join millrace.attempts a on a.run_id = r.id and a.stage_id = vs.stage_id
+  where r.id = any (p_run_ids)
+    and vs.on_demand
+    and a.state = 'skipped'
+    and not a.superseded
+    and a.error ? 'on_demand';
+  if v_other.runs > 0 then
+    raise exception 'stage % cannot start for % entities (%, …): nobody has asked for %',
+      v_stage, v_other.runs, v_other.entity_id, v_other.first
+      using errcode = 'MR005',
+        hint = format('Queue %s instead; the stages after it follow by themselves.',
+          v_other.first);
+  end if;
+end
+$$;
