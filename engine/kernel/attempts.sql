@@ -1,21 +1,17 @@
 -- Attempts: done, waiting, released, cancelled, and shown
 --
--- A stage of a run is done when it was completed or skipped, and nobody has started it over since.
--- Then the stages that need it go on; a skipped one's result is null.
---
--- Every attempt that comes to its end is in one pulse of its stage, and every run that does so is
--- in one of stage 0, written in the transaction that ends it. So figures that add up pulses equal a
--- recount of the attempts; figure_faults proves it.
+-- Every attempt that ends is in one pulse of its stage, and every run that ends in one of stage 0,
+-- written in the same transaction: figures that add up pulses equal a recount of the attempts;
+-- figure_faults proves it.
 
+-- The attempt by which each stage of a run is done: completed or skipped, and not started over
+-- since. Then the stages that need it go on; a skipped one's result is null.
 create or replace view millrace.done_attempts as
 select a.id, a.run_id, a.stage_id, a.number, a.state, a.retry_count, a.created_at, a.started_at,
   a.finished_at, a.error, a.output, a.input_hash
 from millrace.attempts a
 where a.state in ('completed', 'skipped')
   and not a.superseded;
-comment on view millrace.done_attempts is
-  'The attempt by which each stage of a run is done: completed or skipped, and not started over '
-  'since.';
 
 -- Tells whether an attempt counts and is the newest of its stage and run.
 create function millrace.is_last_word(p_attempt millrace.attempts) returns boolean
@@ -56,8 +52,7 @@ begin
 end
 $$;
 
--- Builds the work item of an outcome that the engine itself decides: a deadline has passed,
--- children have ended, a person has answered.
+-- Builds the work item of an outcome that the engine itself decides, such as a passed deadline.
 create function millrace.work_on(
   p_attempt millrace.attempts, p_entity_id text, p_outcome text,
   p_result jsonb default null, p_error jsonb default null, p_ord int default 1
@@ -82,8 +77,7 @@ begin
 end
 $$;
 
--- Notes a pulse of attempts that tell no times, one row a stage. p_stage_ids: the stage of each
--- attempt.
+-- Notes a pulse of attempts that tell no times, one row a stage. p_stage_ids: one an attempt.
 create function millrace.note_pulses(p_outcome text, p_stage_ids int[]) returns void
 language plpgsql
 as $$
@@ -100,8 +94,8 @@ begin
 end
 $$;
 
--- Adds up one kind of usage, such as cost_usd, over attempts; null when none tells it. What is no
--- number, or below zero, is none. Being strict, it costs nothing where no attempt used any.
+-- Adds up one kind of usage, such as cost_usd, over attempts; null when none tells it. Strict, so
+-- that it costs nothing where no attempt has usage.
 create function millrace.sum_usage(p_usages jsonb[], p_kind text) returns numeric
 language sql immutable strict
 as $$
@@ -123,7 +117,7 @@ begin
 end
 $$;
 
--- Shows a stage in one state on the entities of these runs, since the time given where it has one.
+-- Shows a stage in one state on the entities of runs, since p_at where it has a time.
 create function millrace.show_stage(
   p_stage_id int,
   p_run_ids bigint[],
@@ -179,11 +173,10 @@ begin
 end
 $$;
 
--- started → queued without costing an attempt; the third release in a row fails an attempt, or a
--- row that always outlives its worker would go round for ever. An item with an error was in work
--- when its function reached a limit of CPU or memory. Nobody knows whose doing that was, so each of
--- them runs alone from then on, which costs no attempt; one that reaches the limit alone fails with
--- that error.
+-- started → queued without costing an attempt. The third release in a row fails it, or a row that
+-- outlives every worker would go round for ever. An item with an error was in work when its
+-- function reached a limit of CPU or memory: it runs alone from then on, and fails with that error
+-- if it reaches the limit again.
 create function millrace.release(p_stage_id int, p_items millrace.work[]) returns int[]
 language plpgsql
 as $$
@@ -232,9 +225,8 @@ begin
 end
 $$;
 
--- queued | started | waiting → cancelled, for locked runs: all of their live attempts, or those of
--- some stages; their tokens and jobs are void. Returns the changes, for the caller to project when
--- it is done.
+-- queued | started | waiting → cancelled for locked runs, at all or some stages; voids tokens and
+-- jobs. Returns the changes, for the caller to project last.
 create function millrace.cancel_attempts(p_run_ids bigint[], p_stage_ids int[])
 returns millrace.cancelled[]
 language plpgsql

@@ -1,10 +1,9 @@
 -- The batch that a claim hands to its worker
 
--- Builds claimed attempts as their worker reads them, each with its entity's row and the results of
--- its needs. As json, not jsonb: it is read once, as text, by the function at the other end. What
--- all or most of a batch have in common, the newest version and its needs, is looked up once. Rows
--- and results that measured_rows() has built already come along with why some are too large; else
--- each may have p_each bytes, and a batch in which one may have more is null.
+-- Builds the batch of claimed attempts, each with its entity's row and the results of its needs. As
+-- json, since it is read once, as text. Looks up once what most of a batch share: the newest
+-- version and its needs. p_built: rows and results of measured_rows(); else each may have p_each
+-- bytes, and a batch in which one may have more is null.
 create function millrace.batch_of(
   p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[],
   p_each bigint, p_built millrace.built[] default null
@@ -68,24 +67,22 @@ begin
     from rows from (unnest(p_items), unnest(v_rows), unnest(p_built))
       as i(attempt_id, run_id, entity_id, trace_id, version_id, retry_count, submission, number,
         isolated, entity, built_entity, built_needs, failure)
-    -- offset 0 keeps the planner from making the needs once for the JSON and once more to ask
-    -- whether they are null.
+    -- offset 0, or the planner makes the needs twice: for the JSON, and to ask whether it is null.
     offset 0) b;
   return case when v_within then v_batch when cardinality(p_items) = 0 then '[]' end;
 end
 $$;
 
--- Builds the rows of as many items, from the first, as have p_bytes together, with the results of
--- their needs; one that alone has more comes with the failure to report. One row at a time: of what
--- is stored the size is known before it is fetched; what that leaves open shows once it is built.
--- The first row that the others leave no room for ends the batch.
+-- Builds the rows and results of as many items, from the first, as have p_bytes together. One that
+-- alone has more comes with the failure to report. Sizes as stored are asked first, so that nothing
+-- too large is fetched.
 create function millrace.measured_rows(
   p_stage millrace.stages, p_items millrace.claimed[], p_entity_ids text[], p_bytes bigint
 ) returns millrace.built[]
 language plpgsql volatile
 as $$
 declare
-  -- What else the batch says of an item.
+  -- The rest of an item.
   c_frame constant int := 500;
   v_stored bigint[] := millrace.sizes_of_entities(p_stage.pipeline_id, p_entity_ids);
   v_used bigint := 0;
@@ -107,7 +104,7 @@ begin
         v_size := c_frame + octet_length(v_row.entity::text)::bigint
           + octet_length(v_row.needs::text);
       exception
-        -- Postgres makes no text of over a gigabyte, which a number such as 1e100000 comes to.
+        -- Over a gigabyte, as of a number such as 1e100000, Postgres makes no text.
         when program_limit_exceeded or out_of_memory then
           v_size := 1073741824;
       end;
@@ -127,10 +124,9 @@ begin
 end
 $$;
 
--- Builds the batch of as many items, from the first, as p_bytes allow; kept says how many. A batch
--- whose rows are small, as nearly all are, is built in one go. Where that cannot be told
--- beforehand, its rows are measured one by one: a few per cent more work for rows of ten kilobytes,
--- and a tenth of all for rows of one.
+-- Builds the batch of as many items, from the first, as p_bytes allow; kept says how many. Small
+-- rows, nearly all, go in one statement. Measuring others costs a few per cent at rows of ten
+-- kilobytes, and a tenth at rows of one.
 create function millrace.fill_batch(
   p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[],
   p_bytes bigint, out batch json, out kept int
@@ -155,9 +151,8 @@ begin
 end
 $$;
 
--- Builds the batch of the attempts of a claim that are still under it, as far as p_bytes allow, for
--- a call that hands it out again. A row may have grown since: what has no room any more is
--- released.
+-- Builds a claim's batch of the attempts still under it, to hand it out again. Releases what has no
+-- room any more, since a row may have grown.
 create function millrace.held_batch(
   p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[], p_bytes bigint,
   out batch json, out kept int
@@ -181,8 +176,7 @@ begin
 end
 $$;
 
--- Builds the results of what a stage of a run needs, by the names of the stages; null where they
--- may have more than p_each bytes.
+-- Builds the results of a stage's needs, by stage; null where they may have more than p_each bytes.
 create function millrace.needs_of(
   p_run_id bigint, p_version_id int, p_stage_id int, p_each bigint
 ) returns json

@@ -3,7 +3,7 @@
 -- A claim turns due attempts of a stage into started ones, under one lease (a row of claims). What
 -- a worker is then told of them is built in batch.sql; worker.sql has the calls themselves.
 
--- Returns the time since when a heartbeat is fresh: a worker whose last is older is not alive.
+-- Returns the time since when a heartbeat counts as a live worker's.
 create function millrace.alive_since() returns timestamptz
 language plpgsql volatile
 as $$
@@ -26,7 +26,7 @@ begin
 end
 $$;
 
--- Says whether an attempt of this stage is queued and due, and its limits would let it be claimed.
+-- Tells whether a stage has a due attempt that its limits would let be claimed.
 create function millrace.has_ready_work(p_stage_id int) returns boolean
 language plpgsql volatile
 as $$
@@ -62,11 +62,10 @@ begin
 end
 $$;
 
--- Locks the attempt of a stage that runs alone on its host now, if there is one: queued, due, and
--- isolated since its last isolate ended under it. A host that has nothing in work begins with one
--- that was lost alone before (p_first), which so has the whole isolate to itself, and takes the
--- others when nothing else is left to do. A worker that has left is in an isolate that the platform
--- has retired: it runs them beside its successor, which goes on at full speed.
+-- Locks the attempt of a stage that is to run alone on its host now: queued, due and isolated. A
+-- host with nothing in work begins with one that was lost alone before (p_first), which so has the
+-- whole isolate, and takes others when nothing else is left. A worker that has left is in a retired
+-- isolate: it runs them beside its successor.
 create function millrace.next_alone(
   p_stage millrace.stages, p_first boolean, p_retired boolean
 ) returns bigint
@@ -82,7 +81,7 @@ begin
       and a.isolated
       and a.queue_at <= v_now
       and a.state = 'queued'
-      -- What has waited for long is not to wait until the stage has nothing else to do.
+      -- A minute's wait is enough.
       and (a.lost_alone or not p_first or a.queue_at < v_now - interval '1 minute')
       and not (a.lost_alone and p_retired)
       and (not p_stage.has_groups or millrace.hook_has_room_for(p_stage, a.concurrency_group))
@@ -92,11 +91,10 @@ begin
 end
 $$;
 
--- queued → started for up to p_limit due attempts of a stage, under one lease. Workers of one host
--- claim by turns, so that one which must be alone sees every other. What must be alone keeps
--- nothing else waiting: a host that is at work takes what may share its isolate, and one that runs
--- something alone takes nothing beside it. The token is null when it got nothing. At a stage with
--- limits, own is the limit of its own, and wait_ms says when to ask again where it takes nothing.
+-- queued → started for up to p_limit due attempts of a stage, under one lease; the token is null
+-- when it got nothing. Workers of one host claim by turns, so that one which must be alone sees
+-- every other: a host at work takes no isolated attempt, and one that runs one takes nothing else.
+-- own: the stage's own limit. wait_ms: when to ask again.
 create function millrace.claim(
   p_stage millrace.stages, p_worker millrace.workers, p_limit int,
   inout own millrace.limits default null,
@@ -118,7 +116,7 @@ begin
   end if;
   perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_worker.host::text));
   v_now := millrace.now();
-  -- Where nothing of the stage waits to run alone, an idle host counts as busy: nobody need look.
+  -- Where nothing waits to run alone, an idle host counts as busy: nobody need look.
   select count(*) > 0 or not exists (
       select
       from millrace.attempts a
@@ -193,10 +191,9 @@ begin
 end
 $$;
 
--- Deletes the leases of a worker under which nothing is started any more; true when there were
--- some. Only a worker (and the sweep, after expiry) deletes claims: a call that ends an attempt for
--- another reason leaves the lease alone. p_ended attempts of the claim p_token are known to have
--- ended in this transaction: if that is all of them, nobody looks at each.
+-- Deletes a worker's leases without started attempts; true when there were some. Only a worker, and
+-- the sweep after expiry, delete claims. p_ended attempts of the claim p_token have ended in this
+-- transaction: if that is all, none is looked at.
 create function millrace.drop_claims(
   p_worker_id uuid, p_token uuid default null, p_ended int default null
 ) returns boolean
@@ -230,7 +227,7 @@ begin
 end
 $$;
 
--- Lists those attempts of a claim that are still under it, in its order.
+-- Lists the attempts that are still under a claim, in its order.
 create function millrace.held_items(p_token uuid, p_attempt_ids bigint[])
 returns millrace.claimed[]
 language plpgsql volatile

@@ -1,13 +1,12 @@
 -- Completing
 --
--- Transitions are the only writers of state, and each takes a set. One call to apply_outcomes()
--- records what a batch of attempts came to, readies the next stages, finishes runs and projects all
--- of it onto the entities, in the caller's one transaction. locks.sql has the lock order.
+-- Transitions are the only writers of state, and each takes a set. One apply_outcomes() records a
+-- batch, readies the next stages, finishes runs and projects all of it, in the caller's one
+-- transaction. locks.sql has the lock order.
 
 -- started | waiting | queued → completed, with results, next stages, runs and projection. Returns
--- the stages that got work. p_uniform_limit is what lock_uniform_batch() has returned: then all of
--- it must still be as that saw it, or MR000 is raised, and apply_outcomes_guarded() takes it all
--- back.
+-- the stages that got work. p_uniform_limit, of lock_uniform_batch(): raises MR000, for
+-- apply_outcomes_guarded() to take all of it back, where the batch is not as that saw it.
 create function millrace.complete(
   p_stage_id int, p_items millrace.work[], p_uniform_limit int default null
 ) returns int[]
@@ -45,7 +44,7 @@ begin
     or cardinality(v_changes) is distinct from cardinality(p_items)) then
     raise exception 'the batch is not uniform' using errcode = 'MR000';
   end if;
-  -- Runs that went on cannot be over; in a chain that spares the look for all stages but the last.
+  -- Runs that went on are not over: a chain looks at its last stage alone.
   if cardinality(v_stages) = 0 or not v_next.all_ready then
     perform millrace.finish_runs(p_stage_id, v_on.run_ids);
   end if;
@@ -61,9 +60,9 @@ begin
 end
 $$;
 
--- Writes the attempts of complete() and their pulse, and returns what is to be shown. p_names are
--- the stages that every run readied; null where p_ready says which run readied which. p_uniform:
--- only what is still started under its token. A former result that is taken counts as copied.
+-- Writes the attempts of complete() and their pulse; returns the changes to project. p_names: the
+-- stages that every run readied, else p_ready has them by run. p_uniform: only attempts started
+-- under their item's token. A former result that is taken counts as copied.
 create function millrace.close_completed(
   p_items millrace.work[], p_now timestamptz, p_uniform boolean, p_names text[],
   p_ready millrace.ready[]
@@ -120,11 +119,10 @@ begin
 end
 $$;
 
--- Enqueues the unconditional followers of a stage that is done now, where all their other needs are
--- done already and they have not begun; module graph sees to the others. ready lists them, stage by
--- stage of each run. followers, with their names: all unconditional ones, and whether any has
--- groups. all_ready: every run readied every follower; then ready is null, unless p_list says to
--- list them.
+-- Queues the unconditional followers of a stage that is done, where all their other needs are done
+-- and they have not begun; module graph begins the others. ready: the attempts made, by run.
+-- followers, names, has_groups: of all unconditional followers. all_ready: every run readied every
+-- follower; then ready is null unless p_list asks for it.
 create function millrace.advance(
   p_stage_id int, p_run_ids bigint[], p_list boolean default true,
   out ready millrace.ready[], out followers int[], out names text[], out has_groups boolean,
@@ -135,8 +133,8 @@ as $$
 declare
   v_now timestamptz := millrace.now();
 begin
-  -- Mostly the runs are of one version, no follower has other needs, and none has begun before:
-  -- then no run is looked at on its own.
+  -- Mostly of one version, with followers that have no other needs and have not begun: then no run
+  -- is looked at on its own.
   with version as materialized (
     select distinct r.version_id as id from millrace.runs r
     where r.id = any (p_run_ids)

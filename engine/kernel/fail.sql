@@ -1,7 +1,7 @@
 -- Failing, and trying again
 
 -- started | waiting | queued → failed, with a retry row where the policy allows one; else the run
--- fails, or goes on without the stage. Returns the stages that got work.
+-- fails, or goes on without the stage. Returns the stages with work.
 create function millrace.fail(p_stage_id int, p_items millrace.work[]) returns int[]
 language plpgsql
 as $$
@@ -30,8 +30,8 @@ begin
       -- Read from the row as it was before this statement.
       (select o.late_at from millrace.attempts o where o.id = f.id),
       f.lost or f.isolated and f.released, f.isolated and f.lost or f.lost_alone and f.released,
-      -- The id of an earlier submission is kept until its job is known to have ended: a crash after
-      -- submitting buys no second job. What a person failed by hand is submitted anew.
+      -- An earlier submission's id is kept until its job has ended: a crash after submitting buys
+      -- no second job. An attempt failed by hand is submitted anew.
       case when f.was = 'started' and f.reported_job is null
         and f.service is distinct from 'by_hand' then coalesce(f.submission_id, f.id) end
     from failed f where f.due is not null
@@ -88,8 +88,7 @@ begin
     perform millrace.project(p_stage_id, v_failed.changes);
     return v_ready || millrace.hook_continue_without(p_stage_id, v_failed.dead);
   end if;
-  -- All of it before the first projection: a user's trigger on the entity may queue a stage anew
-  -- there and then.
+  -- All before the first projection: a user's trigger may queue a stage anew there and then.
   perform millrace.end_runs(v_failed.dead, 'failed', p_stage_id);
   v_cancelled := millrace.cancel_attempts(v_failed.dead, null);
   perform millrace.project(p_stage_id, v_failed.changes);
@@ -98,9 +97,8 @@ begin
 end
 $$;
 
--- Returns the time at which a failed attempt is tried again; null when its error is permanent or
--- its tries are exhausted. What waits for a person, for a child run or at a gate is not asked again
--- by itself.
+-- Returns the time of a failed attempt's next try; null when its error is permanent or its tries
+-- are used up. A person, a child run or a gate is not asked again.
 create function millrace.retry_due(p_stage_id int, p_error jsonb, p_retry_count int)
 returns timestamptz
 language plpgsql volatile
@@ -136,9 +134,8 @@ begin
 end
 $$;
 
--- Returns an error's message as the row's owner reads it. Whoever may read a row reads its errors;
--- where there is more to say to operators (an address, a constraint, a stack) an error has a
--- detail, to which the attempt's number leads them.
+-- Returns an error's message as the row's owner reads it. The detail (an address, a stack) is for
+-- operators, whom the attempt's number leads to it.
 create function millrace.owner_message(p_error jsonb, p_attempt_id bigint) returns text
 language sql immutable
 as $$

@@ -1,14 +1,12 @@
 -- Intake: a row that somebody writes or deletes
 --
--- Intake compares old and new statuses once a statement, whatever its number of rows. Only the
--- projecting statement itself is exempt: it announces its trigger depth, and a statement that a
--- user's own trigger runs is one level deeper. The condition stands on the trigger and not in its
--- function, which runs as the engine's owner and would not know who asks. The triggers and
--- statements themselves are written for each pipeline (definitions/attach.sql).
+-- Intake compares old and new statuses once a statement. Only the projecting statement is exempt:
+-- it announces its trigger depth, and a user's own trigger runs one level deeper. The condition
+-- stands on the trigger, since its function runs as the engine's owner and would not know who asks.
+-- definitions/attach.sql writes the triggers and statements of each pipeline.
 
 -- Acts on a status written by a user: queued starts, pending is allowed without a live run,
--- anything else raises MR005. The caller, an intake trigger, holds the entities, and has nested
--- loops off.
+-- anything else raises MR005. Its trigger holds the entities, with nested loops off.
 create function millrace.on_status_written(
   p_pipeline_id int, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]
 ) returns void
@@ -49,8 +47,8 @@ begin
 end
 $$;
 
--- Says whether runs begin with a stage by themselves. Writing `queued` there begins a run, which
--- asks the stage's own conditions; writing it at any other stage names that stage.
+-- Tells whether runs begin with a stage. Writing `queued` there asks its conditions; at any other
+-- stage it names the stage, which overrules them.
 create function millrace.begins_runs(p_pipeline_id int, p_stage_id int) returns boolean
 language plpgsql stable
 as $$

@@ -2,16 +2,16 @@
 --
 -- The same everywhere: worker, entities, runs, attempts, claims; rows of one table in id order.
 --   * A transition takes entities and runs with `for no key update skip locked` and answers `busy`
---     for an attempt whose entity or run somebody holds: it never waits for a user. Only calls that
---     a person makes (cancel, retry, start) wait.
---   * It does so before it reads their state, so siblings that complete at once, or a completion
---     and a cancel, see one another. The run's lock guards its attempts too: the one writer without
---     it is a claim, which touches queued attempts alone, so only those need a lock of their own.
+--     where somebody holds one: it never waits for a user. Only a person's calls (cancel, retry,
+--     start) wait.
+--   * It locks before it reads their state, so siblings that complete at once, or a completion and
+--     a cancel, see one another. The run's lock guards its attempts too: only a claim writes
+--     without it, queued attempts alone, so only those need a lock of their own.
 --   * Claims (leases) are written by their worker and by the sweep alone, since one lease covers a
---     whole batch: a user who holds one entity of it must not hold up the others.
+--     batch: a user who holds one entity of it must not hold up the others.
 
--- Says whether transitions of a pipeline may lock its entities: for its projection, that of a child
--- run over the same row, or what an apply function writes.
+-- Tells whether transitions of a pipeline may lock its entities: for its projection, a child run's
+-- over the same row, or an apply function.
 create function millrace.writes_entities(p_pipeline_id int) returns boolean
 language plpgsql stable
 as $$

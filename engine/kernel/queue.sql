@@ -1,8 +1,7 @@
 -- Queueing a stage: what writing `queued` means, and start()
 
--- Adds a queued attempt of a stage to each of the runs. p_start: a person starts them, so that a
--- tenant is charged. p_keys: the keys of their rows, in the order of the runs, where they are
--- known.
+-- Adds a queued attempt of a stage to each run. p_start: a person starts them, so that a tenant is
+-- charged. p_keys: their rows' keys, in the order of the runs, where known.
 create function millrace.queue_attempts(
   p_stage_id int, p_run_ids bigint[], p_start boolean default false, p_keys text[] default null
 ) returns void
@@ -41,8 +40,7 @@ begin
 end
 $$;
 
--- Begins a stage of locked runs, whatever its thresholds say; MR005 when a need has no result.
--- Returns the stages with work.
+-- Begins a stage of locked runs, whatever its thresholds say. Returns the stages with work.
 create function millrace.enqueue_stage(
   p_run_ids bigint[], p_stage_id int, p_by_name boolean default false
 ) returns int[]
@@ -81,8 +79,8 @@ begin
 end
 $$;
 
--- Ends the attempts of these stages in locked runs and keeps them as history. It shows none of it
--- on the entities, since they show the fresh start next.
+-- Ends the attempts of stages in locked runs and keeps them as history. Projects nothing, since the
+-- caller shows the fresh start next.
 create function millrace.supersede(p_run_ids bigint[], p_stage_ids int[]) returns void
 language plpgsql
 as $$
@@ -101,10 +99,8 @@ begin
 end
 $$;
 
--- Starts a stage and its dependents over in live runs that the caller has locked; their attempts
--- are kept as history. Raises MR005 where a run's version lacks the stage, and where the run has
--- left out, since nobody asked for it, a stage without which this one cannot begin: it would be
--- skipped once more, and its row show it as queued. Returns the stages with work.
+-- Starts a stage and its dependents over in locked live runs, with former attempts kept as history.
+-- Returns the stages with work.
 create function millrace.start_over(
   p_run_ids bigint[], p_stage_id int, p_by_name boolean
 ) returns int[]
@@ -142,10 +138,9 @@ begin
 end
 $$;
 
--- Queues a stage for entities that the caller holds: new runs where none is live, else starting
--- over. Dirty are the entities with columns that a new run must clear; the others show the stage as
--- queued already. p_by_name: somebody named the stage, which overrules what it says of when it
--- begins. Wakes the stages that got work.
+-- Queues a stage for held entities: in new runs where none is live, else starting over.
+-- p_dirty_ids: entities with columns to clear; the others show the stage as queued. p_by_name:
+-- somebody named the stage, which overrules its conditions. Wakes the stages with work.
 create function millrace.queue_stage(
   p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[],
   p_by_name boolean default true, p_done_before int default null, p_priority int default 0
@@ -179,9 +174,8 @@ begin
     raise exception 'stage % is not part of the pipeline''s current version', v_on.name
       using errcode = 'MR004', hint = 'It was dropped from the definition; queue another stage.';
   end if;
-  -- Locked before it is decided who has none: without a projection, a worker that ends a run does
-  -- not hold its row. "+ 0" has the runs sorted: to find them in order, a plan of a time when there
-  -- were few would read them all.
+  -- Locked first: without a projection, a worker that ends a run does not hold its row. "+ 0" has
+  -- the runs sorted, since to find them in order an old plan would read them all.
   select coalesce(array_agg(l.id), '{}'), array_agg(l.entity_id) into v_live, v_live_entities
   from (
     select r.id, r.entity_id

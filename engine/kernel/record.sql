@@ -1,15 +1,12 @@
 -- Recording a batch
 --
--- Reports are judged one by one, under the locks; lock_uniform_batch() is the fast path beside
--- check_fencing(), for nearly every batch is completed as a whole under one token. A judged batch
--- goes through the transitions (complete.sql, fail.sql, attempts.sql), each group of one stage and
--- outcome at once, in the caller's one transaction. One bad item never sinks the others: a batch
--- that raises is halved until the guilty item stands alone. What the server says of itself
--- (error_kind) ends the whole call.
+-- Reports are judged one by one under the locks; lock_uniform_batch() is the fast path beside
+-- check_fencing(). A judged batch goes through the transitions (complete.sql, fail.sql,
+-- attempts.sql) by stage and outcome, in the caller's transaction. A batch that raises is halved
+-- until the guilty item stands alone; what the server says of itself (error_kind) ends the call.
 
--- Locks, judges and records a parsed batch. uniform: it went the fast way, so that all of it was
--- accepted. Whatever a user's trigger waits for may take two seconds, of the eight that the Data
--- API gives a call.
+-- Locks, judges and records a parsed batch. uniform: all of it was accepted, the fast way. A lock
+-- gets two of the eight seconds that the Data API gives a call.
 create function millrace.record_items(
   p_items millrace.work[], out verdicts json, out ready int[], out uniform boolean
 )
@@ -42,12 +39,11 @@ begin
 end
 $$;
 
--- Locks the batch that nearly all are: everything completed under one token of one stage, with no
--- function to apply and no run to end. Returns the stage's limit of a result's bytes, under which
--- none of these can be too long; null where something is held by somebody or differs, for then the
--- batch is to be locked and judged item by item. Whether the token still counts is left to
--- complete(), whose statement finds out at no cost. At batches of 50 it saves a quarter of a
--- transition's CPU time.
+-- Locks a uniform batch: all completed under one token of one stage, with nothing to apply and no
+-- run to end under a name. Returns the stage's limit of a result's bytes, which none can exceed;
+-- null where something differs or is locked, for the batch to be judged item by item. complete()
+-- finds out at no cost whether the token still counts. Saves a quarter of a transition's CPU time
+-- at batches of 50.
 create function millrace.lock_uniform_batch(p_items millrace.work[]) returns int
 language plpgsql volatile
 as $$
@@ -67,8 +63,7 @@ begin
     select array_agg(i.run_id) as run_ids, array_agg(i.entity_id) as entity_ids, count(*) as size,
       bool_and(i.outcome = 'completed' and i.stage_id = s.id and i.token = v_token
         and i.shown = v_shown and i.verdict is null and i.reason is null
-        -- Its text is longer than the jsonb value, of a list of numbers such as 1e-300 twenty
-        -- times; 32 times is more than any number of a function needs.
+        -- A number such as 1e-300 has a text twenty times as long as its jsonb value.
         and pg_column_size(i.result) < s.result_limit_bytes / 32) as alike
     from unnest(p_items) i
   ) b
@@ -93,10 +88,9 @@ begin
 end
 $$;
 
--- Judges each item under the locks and fills in what it concerns: the verdict is null to go on,
--- else duplicate, stale, busy or rejected with the reason. Call it after the locks: it must read a
--- snapshot taken under them. p_late names, by their place, the ends of jobs that an earlier
--- submission bought.
+-- Judges each item and fills in its attempt: the verdict is null to go on, else duplicate, stale,
+-- busy or rejected with the reason. Called after the locks, to read a snapshot taken under them.
+-- p_late: the places of ends of jobs that an earlier submission bought.
 create function millrace.check_fencing(
   p_items millrace.work[], p_locked bigint[], p_late int[] default '{}'
 ) returns millrace.work[]
@@ -161,16 +155,13 @@ begin
 end
 $$;
 
--- Judges one item of a batch by its attempt, under the locks; null to go on. p_elsewhere: its job
--- was submitted for another run, or for a database that was since made anew. p_twice: others of the
--- call may name its attempt too; of two jobs of one attempt that end in one call, the second is
--- judged when the first is recorded. p_late: an earlier submission's job.
---
--- A worker's item must show the current token, and a map may wait only once it has spawned its last
--- child. The end of a job finds its attempt waiting for this very job, or for a job of an earlier
--- submission that comes late; one that is started or queued has not said yet. A stage that is
--- completed needs no other result, whichever submission's it has; what a person completed is void
--- for every job.
+-- Judges one item of a batch by its locked attempt; null to go on. A worker's item must show the
+-- current token, and a map may wait only after its last child is spawned. A job's end finds its
+-- attempt waiting for this job, or for one of an earlier submission that comes late (p_late); a
+-- started or queued attempt has not said yet. A completed stage needs no other result, and a
+-- person's is void for every job. p_elsewhere: the job was submitted for another run, or for a
+-- database made anew. p_twice: of two jobs of one attempt in one call, the second is busy until the
+-- first is recorded.
 create function millrace.verdict_of(
   p_items millrace.work[], p_item millrace.work, p_attempt millrace.attempts, p_kind text,
   p_elsewhere boolean, p_twice boolean, p_locked boolean, p_late boolean, p_too_large boolean
@@ -220,7 +211,7 @@ begin
 end
 $$;
 
--- Says why a report changes nothing that comes when the attempt is in this state.
+-- Tells why a report changes nothing at an attempt in this state.
 create function millrace.stale_reason(p_state millrace.attempt_state, p_error jsonb)
 returns text
 language sql immutable
@@ -253,10 +244,9 @@ end
 $$;
 
 -- Records a judged batch, each group of one stage and outcome by its transition. Returns the items,
--- with late ones marked, and the stages that have work now. p_uniform_limit is what
--- lock_uniform_batch() has returned for a batch that goes the fast way; then no items come back.
--- Failures come last: one may end a run and so cancel what other items of the batch are about,
--- which is then too late for them.
+-- late ones marked, and the stages with work; no items for a batch that goes the fast way
+-- (p_uniform_limit). Failures come last, since one may end a run and cancel attempts of other
+-- items.
 create function millrace.apply_outcomes(
   p_items millrace.work[], p_uniform_limit int default null,
   out items millrace.work[], out ready int[]
@@ -286,7 +276,7 @@ begin
       items := v_left.all_items;
       v_group.items := v_left.in_time;
     end if;
-    -- What apply writes counts: it may have started a stage over, or deleted the entity.
+    -- An apply function may have started a stage over, or deleted the entity.
     if v_group.outcome = 'completed' and cardinality(v_group.items) > 0
       and millrace.apply_results(v_group.stage_id, v_group.items) then
       v_left := millrace.without_late(items, v_group.items);
@@ -305,9 +295,8 @@ begin
 end
 $$;
 
--- Calls the user's own function for the stage with a jsonb list of {attempt, run, entity_id,
--- result}; false when it has none. In the same transaction: rows that it writes commit with the
--- completion.
+-- Calls the user's apply function with a jsonb list of {attempt, run, entity_id, result}, in the
+-- transaction that completes; false when the stage has none.
 create function millrace.apply_results(p_stage_id int, p_items millrace.work[])
 returns boolean
 language plpgsql
@@ -345,8 +334,7 @@ begin
 end
 $$;
 
--- Marks the items of a group as stale that an earlier group of the same batch cancelled, and
--- returns the rest of the group.
+-- Marks as stale the items of a group whose attempts an earlier group cancelled; returns the rest.
 create function millrace.without_late(
   p_all millrace.work[], p_group millrace.work[],
   out all_items millrace.work[], out in_time millrace.work[]
@@ -371,12 +359,10 @@ begin
 end
 $$;
 
--- Does what apply_outcomes() does, but an item that makes Postgres raise fails alone with the SQL
--- error, or is busy where that says to try again; the items then come back. Where a user's own
--- trigger refuses every write to its entity, the failure counts all the same and is not shown. Of a
--- uniform batch that raises anything, MR000 of complete() included, neither items nor stages come
--- back and nothing is recorded, since its items have yet to be fenced one by one. p_until bounds
--- the time for what the database refuses for now.
+-- Does apply_outcomes(), but an item that makes Postgres raise fails alone with the SQL error, or
+-- is busy where that says to try again. A failure that the user's own trigger refuses to show
+-- counts all the same. A uniform batch that raises comes back with neither items nor stages and
+-- nothing recorded, to be fenced one by one. p_until bounds the time for transient refusals.
 create function millrace.apply_outcomes_guarded(
   p_items millrace.work[], p_uniform_limit int default null,
   p_until timestamptz default millrace.now() + interval '2 seconds',
@@ -438,10 +424,9 @@ begin
 end
 $$;
 
--- Records a part of a batch that raised as two parts, with little patience for locks. In no order
--- where the database says to try again: the time that is spent on those that it refuses is bounded,
--- and what is left when it is over differs from call to call. One part is always tried, so each
--- call may get on.
+-- Records a batch that raised in two parts, with little patience for locks. Random order where the
+-- error is transient: p_until bounds the time for those, and what is left differs from call to
+-- call. One part is always tried, so that each call may get on.
 create function millrace.apply_outcomes_in_halves(
   p_items millrace.work[], p_until timestamptz, p_transient boolean,
   out items millrace.work[], out ready int[]
@@ -473,9 +458,8 @@ begin
 end
 $$;
 
--- Marks items as busy that the database could not record now, and reports the first. Nothing of
--- such an item was recorded: a worker sends it again shortly, a callback is asked for once more,
--- and the sweep comes by again.
+-- Marks items as busy that the database could not record now, and reports the first. A worker sends
+-- such an item again, and a callback is asked for once more.
 create function millrace.put_off(p_items millrace.work[], p_why text)
 returns millrace.work[]
 language plpgsql
@@ -504,8 +488,7 @@ begin
 end
 $$;
 
--- Reports a row that was left for later since the database said to try again: once an hour for each
--- stage, since the next sweep may well find the same.
+-- Reports a row left for later, once an hour a stage, since the next sweep may find the same.
 create function millrace.report_passed_over(
   p_pipeline text, p_stage text, p_entity_id text, p_why text
 ) returns void

@@ -1,13 +1,11 @@
 -- Reports, and how they are read
 --
--- What a worker or an external service says about attempts arrives as a JSON list. Each item is
--- parsed here, judged under the locks (record.sql) and answered on its own: accepted, duplicate,
--- stale, busy or rejected. The argument is `json`, not `jsonb`: a value that jsonb cannot hold then
--- fails its own attempt and not the whole call.
+-- A worker or an external service reports on attempts in a JSON list. Each item is parsed here,
+-- judged under the locks (record.sql) and answered: accepted, duplicate, stale, busy or rejected.
+-- As `json`, not `jsonb`: a value that jsonb cannot hold then fails its own attempt, not the call.
 
--- Makes an item that jsonb cannot hold one that it can: a failure that says so. Without the escapes
--- that jsonb refuses, the fields that name the attempt can be read. An item that reports a failure
--- keeps its own error.
+-- Makes of an item that jsonb cannot hold one that it can: a failure that says so, or the item's
+-- own. The fields that name the attempt read without the escapes that jsonb refuses.
 create function millrace.storable_item(p_item json) returns jsonb
 language plpgsql
 as $$
@@ -40,8 +38,8 @@ exception when others then
 end
 $$;
 
--- Finds the fault of a malformed report; null when there is none. p_id is the attempt's number,
--- null where the item names none. p_key is as in parse_items().
+-- Finds the fault of a malformed report; null without one. p_id: the attempt's number, null where
+-- the item names none. p_key as in parse_items().
 create function millrace.item_fault(p_item jsonb, p_key text, p_id bigint) returns text
 language plpgsql immutable
 as $$
@@ -49,7 +47,7 @@ declare
   v_outcome text := p_item ->> 'outcome';
 begin
   return case
-    -- What names an attempt is an object, whatever other keys it has.
+    -- An item that names an attempt is an object, even with a key "malformed".
     when p_id is null and p_item ->> 'malformed' is not null
       then format('an item must be an object, this is %s', p_item ->> 'malformed')
     when p_id is null
@@ -79,12 +77,10 @@ begin
 end
 $$;
 
--- Parses reports into work items, item by item where the whole list cannot be jsonb. One that is
--- malformed carries the verdict rejected and the reason. p_key is 'attempt' for what a worker says
--- (which must show a token) and 'submission' for the end of an external job. What a worker's items
--- concern is filled in as it was before any lock. The items are built by position, as everywhere in
--- the statements that each transition runs: a call of a constructor for each of them would cost a
--- twentieth of the whole transition.
+-- Parses reports into work items, item by item where the whole list cannot be jsonb. A malformed
+-- one carries the verdict rejected and the reason. p_key: 'attempt' for a worker's (which shows a
+-- token), 'submission' for the end of a job. A worker's items get their attempt as it was before
+-- any lock. By position, since a constructor a row would cost a twentieth of the transition.
 create function millrace.parse_items(p_items json, p_key text) returns millrace.work[]
 language plpgsql
 as $$

@@ -31,8 +31,7 @@ begin
 end
 $$;
 
--- Makes a new attempt of a stage that failed or was cancelled in runs that go on. Returns the
--- stages with work.
+-- Makes a new attempt of a failed or cancelled stage in running runs. Returns the stages with work.
 create function millrace.retry_stage(
   p_stage_id int, p_kind text, p_run_ids bigint[]
 ) returns int[]
@@ -49,9 +48,8 @@ begin
 end
 $$;
 
--- Lets held runs go on where they had failed or were cancelled, with new attempts and a fresh
--- allowance; returns how many. All stages that failed or were cancelled go on together, or the run
--- could never end.
+-- Lets held runs go on that failed or were cancelled, with new attempts and a fresh allowance;
+-- returns how many. All such stages go on together, or the run could never end.
 create function millrace.retry_runs(p_run_ids bigint[]) returns int
 language plpgsql
 as $$
@@ -63,7 +61,7 @@ begin
   v_retried := array(
     select r.id
     from millrace.runs r
-    -- Asked under the locks: an entity may have been queued anew since the runs were chosen.
+    -- Under the locks: an entity may have been queued anew since.
     where r.id = any (p_run_ids)
       and r.status in ('failed', 'cancelled')
       and millrace.is_latest_run(r.id)

@@ -1,9 +1,8 @@
 -- Runs: how they are made, ended and deleted
 
--- Makes new runs of a pipeline's current version for entities that the caller holds and that have
--- no live run, each with what its row's columns say of it. p_done_before: a row without any run has
--- been through the stages before that one all the same. Returns the runs, and the keys of their
--- rows at the stage that is to begin.
+-- Makes runs of a pipeline's current version for held entities that have no live run.
+-- p_done_before: a row without any run has been through the stages before that one all the same.
+-- Returns the runs, and their rows' keys at the stage that begins.
 create function millrace.new_runs(
   p_pipeline millrace.pipelines, p_entity_ids text[], p_stage text, p_done_before int,
   p_priority int, out ids bigint[], out keys text[]
@@ -74,9 +73,9 @@ begin
 end
 $$;
 
--- Picks the runs that are running and have no attempt of the stage that counts. A user's trigger on
--- what was shown last may have ended a run, deleted it, or begun the stage by itself. Where the run
--- has ended, nothing but this shows its stage as cancelled, since the stage has no attempt.
+-- Picks the running runs that have no attempt of the stage that counts: a user's trigger on an
+-- entity may have ended or deleted a run, or begun the stage. Shows the stage of an ended run as
+-- cancelled, since no attempt of it does.
 create function millrace.runs_to_begin(p_stage_id int, p_run_ids bigint[])
 returns bigint[]
 language plpgsql
@@ -102,8 +101,7 @@ begin
 end
 $$;
 
--- Completes the runs whose last sink this stage was. Only the end of a sink can end a run; with one
--- sink nothing else needs a look.
+-- Completes the runs whose last sink this stage was: only the end of a sink ends a run.
 create function millrace.finish_runs(p_stage_id int, p_run_ids bigint[]) returns void
 language plpgsql
 as $$
@@ -149,8 +147,8 @@ begin
 end
 $$;
 
--- running → failed | cancelled for locked runs; a child's end is tallied for its parent. A run that
--- fails keeps the stage that ended it and the code of the error, by which dead letters are read.
+-- running → failed | cancelled for locked runs; tallies a child's end for its parent. A failed run
+-- keeps the stage and the code of the error, for its dead letter.
 create function millrace.end_runs(
   p_run_ids bigint[], p_status millrace.run_status, p_failed_stage_id int default null
 ) returns void

@@ -1,12 +1,11 @@
 -- The sweep: recovery
 --
 -- pg_cron calls sweep_all() every ten seconds; when it stalls, workers and callbacks call
--- millrace_sweep(). It makes good whatever got lost: leases of dead workers, jobs that never came
--- back, retries that fell due, wake-ups that nobody heard. It also starts what is due.
+-- millrace_sweep(). It makes good what got lost (leases of dead workers, jobs that never came back,
+-- due retries, unheard wake-ups) and starts what is due.
 --
--- The rows that a transaction of the sweep changes are held until it commits, and a user who writes
--- one of them waits. So it works in portions, and sweep_all() commits after each; sweep(), which
--- is one transaction, ends with the first part that has more than a portion.
+-- The rows that a transaction changes are held until it commits, and a user who writes one waits:
+-- so sweep_all() commits after each portion, and sweep() ends with the first that is full.
 
 -- Returns how many rows one portion of the sweep holds at most.
 create function millrace.portion() returns int
@@ -15,12 +14,10 @@ as $$
   select 250
 $$;
 
--- Lists what there is to sweep but for the parts in p_done. Most sweeps find nothing, and pg_cron
--- opens a fresh session for each, in which every function that is called is compiled anew and every
--- statement planned anew: so index probes look first, and a part is called only where it has
--- something to do. A part that finds nothing after all does no harm. Where a lease or a deadline
--- has passed all pipelines are listed, since only a walk would tell whose it is. The modules list
--- theirs in hooks.
+-- Lists what there is to sweep but for the parts in p_done. pg_cron opens a fresh session for each
+-- sweep, in which every function is compiled and every statement planned anew: so index probes look
+-- first, and a part is called only where they find something. A passed lease or deadline lists all
+-- pipelines, since only a walk would tell whose it is.
 create function millrace.to_sweep(p_done text[])
 returns table (part text, id bigint, name text)
 language plpgsql volatile
@@ -63,7 +60,7 @@ begin
 end
 $$;
 
--- Says whether a minute has begun since rules were judged last, for what is done once a minute.
+-- Tells whether a minute has begun since rules were judged last.
 create function millrace.is_new_minute() returns boolean
 language plpgsql volatile
 as $$
@@ -76,9 +73,8 @@ begin
 end
 $$;
 
--- Does one portion of a part of the sweep. more: it may have more to do, which it can do now. A
--- fault of it, such as a table that was dropped, is reported and ends no other part. Nothing that
--- a user's trigger waits for holds it up for longer than two seconds.
+-- Does one portion of a part of the sweep. more: it may have more to do now. A fault, such as a
+-- dropped table, is reported and ends no other part. A lock gets two seconds.
 create function millrace.sweep_portion(
   p_part text, p_id bigint, p_name text, out done int, out more boolean
 )
@@ -121,10 +117,9 @@ exception
 end
 $$;
 
--- Fails started attempts of a pipeline whose lease expired, as lost_lease; returns how many. It
--- goes page after page, so that rows which somebody holds, or which refuse to be written, keep it
--- from none of the others. A worker may have renewed meanwhile: the claims are locked too and read
--- once more. One that its worker is renewing or dropping this very moment is not lost.
+-- Fails a pipeline's started attempts whose lease expired, as lost_lease; returns how many. Goes
+-- page after page, so that rows which are held or refused keep it from no others. Locks the claims
+-- too and reads them again: a worker may have renewed, or be renewing.
 create function millrace.sweep_leases(p_pipeline_id int, p_limit int) returns int
 language plpgsql
 as $$
@@ -164,8 +159,8 @@ begin
         'ord', row_number() over (order by a.id), 'attempt_id', a.id, 'token', a.token,
         'run_id', a.run_id, 'stage_id', a.stage_id, 'entity_id', r.entity_id, 'was', a.state,
         'outcome', 'failed', 'error', case
-          -- Only of an isolate that has worked on nothing else is it known whose doing it was. But
-          -- a row that has no further try has been alone often enough.
+          -- An isolate that worked on nothing else tells whose doing it was. A row that has no
+          -- further try has been alone often enough.
           when a.lost_alone and (
               1 >= (select sum(w.taken) from millrace.workers w where w.host = c.host)
               or millrace.retry_due(a.stage_id, '{"code": "lost_lease"}', a.retry_count) is null)
@@ -199,9 +194,9 @@ begin
 end
 $$;
 
--- Fails waiting attempts of a pipeline whose deadline has passed and whose rows are free; returns
--- how many. One that the database refuses for now comes by again in a minute, behind the others. A
--- map that finishes with what there is at its deadline is left to the collection of children.
+-- Fails a pipeline's waiting attempts whose deadline has passed and whose rows are free; returns
+-- how many. One that the database refuses for now comes again in a minute, behind the others. A map
+-- that finishes at its deadline is left to the collection of children.
 create function millrace.sweep_deadlines(p_pipeline_id int, p_limit int) returns int
 language plpgsql
 as $$
@@ -264,8 +259,8 @@ begin
 end
 $$;
 
--- Deletes leftovers: answered wake-ups, claims without started attempts, workers that are gone, and
--- all but about the newest hundred posts.
+-- Deletes answered wake-ups, claims without started attempts, workers that are gone, and all but
+-- about the newest hundred posts.
 create function millrace.forget_leftovers() returns void
 language plpgsql
 as $$
@@ -338,16 +333,13 @@ begin
   return v_counts;
 end
 $$;
-comment on function millrace.sweep() is
-  'Makes good what got lost: expired leases, passed deadlines, due retries and unheard wake-ups; '
-  'starts runs of rows that are due; raises alerts. Harmless at any time. In one transaction, so '
-  'it ends once it has changed some 250 rows, and says "more": call it again, or sweep_all().';
 
--- Sweeps everything, for up to fifty seconds, and commits after each portion. It sets nothing in
--- its header, since Postgres lets no such procedure commit; all that it calls does.
+-- Sweeps everything, for up to fifty seconds, and commits after each 250 rows or so: a user who
+-- writes one of them waits no longer than for that. pg_cron calls it. Not within a transaction.
 create procedure millrace.sweep_all()
 language plpgsql
 as $$
+-- Nothing is set in its header, or Postgres would not let it commit.
 declare
   v_until timestamptz := clock_timestamp() + interval '50 seconds';
   v_done text[] := '{}';
@@ -370,9 +362,6 @@ begin
   perform millrace.note_sweep();
 end
 $$;
-comment on procedure millrace.sweep_all() is
-  'Does what millrace.sweep() does, all of it, and commits after each 250 rows or so: whoever '
-  'writes one of them waits no longer than for that. pg_cron calls it. Not within a transaction.';
 
 -- Notes that a sweep has come to its end, in a form that reads the same in every session, whatever
 -- its DateStyle.
@@ -390,9 +379,9 @@ begin
 end
 $$;
 
--- Says whether the last sweep is over a minute old, by the setting last_sweep_at where the caller
--- has read it. pg_cron stalls now and then, so workers and callbacks look after the sweep as well:
--- an answer that says so has its receiver call millrace_sweep(), in a transaction of its own.
+-- Tells whether the last sweep is over a minute old, by the setting last_sweep_at where the caller
+-- has read it. pg_cron stalls now and then: an answer that says so has its receiver call
+-- millrace_sweep(), in a transaction of its own.
 create function millrace.sweep_due(p_last_sweep_at text default null) returns boolean
 language plpgsql volatile
 as $$
@@ -405,8 +394,8 @@ begin
 end
 $$;
 
--- Sweeps if the last sweep is over a minute old and nobody else does so now. The Data API's own
--- eight seconds are not enough for all that may have piled up.
+-- Sweeps if the last sweep is over a minute old and nobody else sweeps now. Takes longer than the
+-- Data API's eight seconds where much has piled up.
 create function public.millrace_sweep() returns jsonb
 language plpgsql security definer
 set statement_timeout = '60s'
@@ -418,7 +407,7 @@ begin
   if not pg_try_advisory_xact_lock(hashtext('millrace.sweep')) then
     return jsonb_build_object('swept', false);
   end if;
-  -- In a statement after the lock: whoever held it may just have swept.
+  -- In a statement after the lock: another session may just have swept.
   if not millrace.sweep_due() then
     return jsonb_build_object('swept', false);
   end if;

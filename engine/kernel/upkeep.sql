@@ -5,18 +5,12 @@
 --   MR002  a call with a bad argument              MR005  a status by hand that is not allowed
 --   MR003  something named that does not exist     MR006  a worker's call out of sequence
 --
--- A setting is read from Vault under the name `millrace_<name>` first, then from millrace.settings.
--- Secrets belong into Vault:
---   select vault.create_secret('https://REF.supabase.co', 'millrace_project_url');
---   select vault.create_secret('…', 'millrace_wake_secret');
---
 -- A level is one state of the engine: its tables and its functions. A contract is what the engine
--- and the runtime say to each other: the functions of the Data API, their arguments and answers,
--- and what a wake-up holds. Its number rises only where an older side would misunderstand a newer
--- one. An engine speaks its own contract and the one before, so that the database is upgraded first
--- and the functions are deployed after it, with nothing to wait for in between.
+-- and the runtime say to each other: the Data API's functions, their arguments and answers, and
+-- wake-ups. Its number rises only where an older side would misunderstand a newer one. An engine
+-- speaks the contract before too: first the database is upgraded, then the functions are deployed.
 
--- Writes a line into millrace.log, at most one a minute for each code. Never an upsert: a user's
+-- Writes a line into millrace.log, at most one a minute a code. Never an upsert: a user's
 -- transaction would wait for another's row.
 create function millrace.report(
   p_level text, p_code text, p_message text, p_detail jsonb default '{}'
@@ -35,11 +29,10 @@ begin
 end
 $$;
 
--- Sorts an error by its meaning for the row that it came from. fatal: the whole call ends;
--- transient: the row is tried again; lasting: the row fails. What the server says of itself (it
--- cancels the call, shuts down, has no room left) is fatal, for a timeout strikes once and would
--- not strike again. Code that raises the same by hand speaks for its row alone: p_context, the
--- PG_EXCEPTION_CONTEXT, tells who raised it.
+-- Sorts an error by its meaning for its row. fatal: the whole call ends; transient: the row is
+-- tried again; lasting: the row fails. Fatal is what the server says of itself (it cancels, shuts
+-- down, has no room), which strikes once and would not strike again. Code that raises the same by
+-- hand, as p_context (PG_EXCEPTION_CONTEXT) tells, speaks for its row alone.
 create function millrace.error_kind(p_sqlstate text, p_context text default null)
 returns text
 language sql immutable
@@ -86,9 +79,8 @@ begin
 end
 $$;
 
--- Reads batch_bytes, the most bytes of rows and results that a worker is handed, where the caller
--- has not read the setting already. Where it was deleted its default counts: without a bound no
--- batch would be built.
+-- Reads batch_bytes, the most bytes of rows and results in a batch, unless the caller has. A
+-- deleted setting counts as its default: without a bound no batch would be built.
 create function millrace.batch_bytes(p_setting text default null) returns bigint
 language plpgsql stable
 as $$
@@ -109,8 +101,7 @@ begin
 end
 $$;
 
--- Tells which Millrace this database has: its level, its release, which the build writes here, and
--- the contracts that it speaks, the newest first.
+-- Tells this database's level, its release, which the build writes here, and its contracts.
 create function millrace.engine(out level int, out release text, out contracts int[])
 language plpgsql stable
 as $$
@@ -121,10 +112,9 @@ begin
 end
 $$;
 
--- Answers a call of a runtime that speaks another contract: HTTP 426 and why; null where the call
--- may go on. Every function that the runtime calls asks it first, so it costs microseconds. It does
--- not raise, or its line in the log would go with the call. A call without the header comes from no
--- runtime.
+-- Answers a runtime that speaks another contract with HTTP 426; null where the call may go on. Each
+-- call of a runtime asks, so it costs microseconds. Does not raise, or its line in the log would go
+-- with the call. A call without the header comes from no runtime.
 create function millrace.refuse_contract() returns jsonb
 language plpgsql volatile
 as $$

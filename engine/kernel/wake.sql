@@ -8,12 +8,11 @@
 -- tries the same lock exclusively and looks at the queue again before it signs off. So either the
 -- worker sees the work, or the enqueuer sees that the worker has gone.
 --
--- Wake-ups are posted through pg_net. Every SQL role can read net.http_request_queue, where a
--- request waits with its headers: so a wake-up shows a secret that wakes and does nothing else; the
--- project's secret key wakes only where no such secret is set.
+-- Every SQL role can read pg_net's queue, where a request waits with its headers: so a wake-up
+-- shows a secret that only wakes, and the project's secret key only where no such secret is set.
 
--- Chooses the stages among these that are to be woken now, and notes each as woken. A worker that
--- scales its own stage out names it in p_scaling_out, since it is itself alive.
+-- Picks the stages that are to be woken now, and notes a wake-up of each. p_scaling_out: the stage
+-- of a calling worker that scales it out, and is itself alive.
 create function millrace.stages_to_wake(
   p_stage_ids int[], p_scaling_out int default null
 ) returns int[]
@@ -70,8 +69,8 @@ begin
 end
 $$;
 
--- Wakes the stages among these that have no live worker and no unanswered wake-up; all of them,
--- where p_noted says that their wake-ups are noted already. Returns how many.
+-- Wakes the stages that have no live worker and no unanswered wake-up, or all where p_noted says
+-- that their wake-ups are noted. Returns how many.
 create function millrace.wake(p_stage_ids int[], p_noted boolean default false) returns int
 language plpgsql
 as $$
@@ -109,8 +108,8 @@ begin
 end
 $$;
 
--- Wakes an Edge Function at commit; this alone calls pg_net. It reports a setting that is missing
--- or wrong and returns false, and never raises: the user's own write goes on.
+-- Wakes an Edge Function at commit; this alone calls pg_net. Reports a missing or wrong setting and
+-- returns false, and never raises: the user's own write goes on.
 create function millrace.post(p_function text, p_body jsonb) returns boolean
 language plpgsql
 as $$

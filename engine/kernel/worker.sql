@@ -1,16 +1,13 @@
 -- The calls of a worker, as PostgREST serves them
 --
--- A worker signs on with its first claim, then says complete again and again (each call records
--- results and claims the next batch, in one commit), renews on a timer, and leaves. Its calls carry
--- a sequence number, so that a call repeated after a lost answer gets the same batch again. Only
--- service_role may call them, and each returns one JSON value.
+-- A worker signs on with its first claim, then completes again and again (each call records results
+-- and claims the next batch, in one commit), renews on a timer, and leaves. Its calls carry a
+-- sequence number, so that a call repeated after a lost answer gets the same batch again.
 --
--- The plan in the headers of public functions holds for all that these call: every look-up goes by
--- an index, row by row, and plans are made once a connection, and never compiled (what must scan a
--- small table looks dear enough for that). Left to itself the planner reads a queue's tables by
--- statistics that are minutes old, and now and then walks a whole index where it wants fifty rows.
--- An index-only scan is such a walk: while a table is small, it looks cheaper than a look-up by the
--- right key. The build writes the settings for each plan, by_key or by_index.
+-- The plan in the headers of public functions holds for all that these call: look-ups by index, row
+-- by row, planned once a connection. Left to itself the planner reads a queue's tables by
+-- statistics that are minutes old, and now and then walks a whole index for fifty rows. The build
+-- writes the settings of each plan, by_key or by_index.
 
 -- Claims up to p_limit attempts for a worker. The first call signs the worker on.
 create function public.millrace_claim(
@@ -36,10 +33,9 @@ begin
   end if;
   select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
   if not found then
-    -- Signing on takes turns, so that two workers never both become the last one that the maximum
-    -- allows.
+    -- By turns, so that two workers never both become the last one of the maximum.
     perform pg_advisory_xact_lock(hashtext('millrace.sign_on'), v_stage.id);
-    -- The first try of this very call may have signed the worker on while this one waited.
+    -- This call's first try may have signed the worker on meanwhile.
     select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
   end if;
   if v_worker.id is null then
@@ -114,9 +110,8 @@ begin
 end
 $$;
 
--- Claims for the next call of a worker, or repeats the answer to its last, since it may not have
--- heard the first: with the same batch, and rather a wake-up too many. The next number is a new
--- call, the last one a repeat; anything else is an error.
+-- Claims for a worker's next call, or repeats the answer to its last, which it may not have heard,
+-- with the same batch and rather a wake-up too many. Any other number is an error.
 create function millrace.answer_in_sequence(
   p_call millrace.call, p_seq int, p_limit int, p_verdicts json, p_ready int[],
   p_goodbye boolean default false
@@ -145,10 +140,9 @@ begin
 end
 $$;
 
--- Does the claiming half of millrace_claim and millrace_complete: claims for a signed-on worker,
--- shows that on the entities, remembers the claim for a repeat, and sees to scaling out. p_goodbye:
--- the worker leaves if there is nothing for it. One that has left stays so; when it reports, the
--- places that it frees may need somebody.
+-- Claims for a signed-on worker, shows that on the entities, remembers the claim for a repeat, and
+-- scales out. p_goodbye: the worker leaves if there is nothing. One that has left stays so; when it
+-- reports, the places that it frees may need a worker.
 create function millrace.claim_next(
   p_call millrace.call, p_seq int, p_limit int, p_verdicts json, p_ready int[], p_goodbye boolean
 ) returns json
@@ -173,8 +167,7 @@ begin
     v_kept := v_out.kept;
     v_cut := v_out.cut;
   end if;
-  -- A full claim with more behind it: that is how a stage scales out. One that must be alone fills
-  -- its host. Who has left frees places that may need somebody.
+  -- A stage scales out where more is behind a full claim. What runs alone fills its host.
   if (case
       when v_worker.left_at is not null then millrace.has_ready_work(v_stage.id)
       when v_claim.taken >= p_limit or v_cut or (v_claim.items[1]).isolated
@@ -204,9 +197,8 @@ begin
 end
 $$;
 
--- Claims attempts as far as the stage's limits and its tenants' quotas allow. p_may_wait: its
--- worker has nothing to hand in, and so may wait for its turn to claim. The token is null when it
--- got nothing.
+-- Claims as far as the stage's limits and its tenants' quotas allow; the token is null when it got
+-- nothing. p_may_wait: the worker has nothing to hand in, and may wait for its turn.
 create function millrace.claim_allowed(
   p_call millrace.call, p_limit int, p_may_wait boolean,
   out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[],
@@ -257,11 +249,10 @@ begin
 end
 $$;
 
--- Counts the places of a stage that a worker may fill now. As long as each worker holds a batch at
--- most, and they are no more than the maximum, there is nothing to count. But one that has left
--- finishes what it holds beside its successor, and the number that a definition gives may be no
--- multiple of a batch. Claims that count pass one at a time. wait_ms: places will become free soon,
--- for somebody is leaving.
+-- Counts the places of a stage that a worker may fill now. Nothing need be counted while each
+-- worker holds one batch. But a worker that has left finishes its batch beside its successor, and a
+-- definition's concurrency may be no multiple of a batch. Claims that count pass one at a time.
+-- wait_ms: places become free soon, since a worker is leaving.
 create function millrace.free_places(
   p_stage millrace.stages, p_worker millrace.workers, p_may_wait boolean,
   out places int, out wait_ms int
@@ -308,9 +299,9 @@ begin
 end
 $$;
 
--- Builds the batch of a claim and shows it on the entities. What its bytes leave no room for goes
--- back, as if it had never been claimed: at its place in the queue, and with what the claim took of
--- the stage's limits. kept: how many the batch has; cut: it gave some back.
+-- Builds the batch of a claim and shows it on the entities. Attempts that its bytes leave no room
+-- for go back, to their place in the queue and with their share of the limits. kept: how many the
+-- batch has; cut: it gave some back.
 create function millrace.hand_out(
   p_call millrace.call, p_token uuid, p_items millrace.claimed[], p_attempt_ids bigint[],
   p_entity_ids text[], out batch json, out kept int, out cut boolean
@@ -352,9 +343,8 @@ begin
 end
 $$;
 
--- Shows a claim on those of its entities that nobody holds; one that a user holds catches up when
--- its stage completes. A user's own trigger that refuses one row, for now or for good, must not
--- stop the stage for all: completing will name it.
+-- Shows a claim on the free ones of its entities; a held one catches up when its stage completes. A
+-- row that a user's trigger refuses must not stop the stage: completing names it.
 create function millrace.project_started(p_stage millrace.stages, p_entity_ids text[])
 returns boolean
 language plpgsql
@@ -377,11 +367,9 @@ exception
 end
 $$;
 
--- Builds the answer to claim and complete alike: the batch, the functions that the worker should
--- wake now, and the fan-outs whose children have reported. p_wait_ms: how long a worker
--- that got nothing, because of limits, may wait before it asks again. p_cut: it got less than it
--- asked for and there was, since its batch has all the bytes that one may have. p_left: it said
--- goodbye with this call, and may go.
+-- Builds the answer to claim and complete: the batch, functions to wake, fan-outs to collect.
+-- p_wait_ms: how long a worker may wait at a limit before it asks again. p_cut: the batch is full
+-- of bytes, and more is due. p_left: the worker said goodbye, and may go.
 create function millrace.claim_answer(
   p_call millrace.call, p_status text, p_reason text, p_batch json, p_wake int[], p_verdicts json,
   p_wait_ms int default null, p_cut boolean default false, p_left boolean default false
@@ -419,8 +407,8 @@ begin
 end
 $$;
 
--- Reads at once what a call of a worker has to know besides its worker, whose row the caller has
--- locked; null for one that is not let in.
+-- Reads at once all that a worker's call needs but the worker, which the caller has locked; null
+-- for one that is not let in.
 create function millrace.call_of(p_worker millrace.workers, p_stage_id int)
 returns millrace.call
 language plpgsql volatile
@@ -522,8 +510,8 @@ end
 $$;
 
 -- Signs a worker off, unless work has come meanwhile: then left is false and it should claim again.
--- With p_hand_over it always leaves, and "wake" names its own stage if work is left there.
--- p_row_cpu_ms and p_row_bytes: its reckoning of what a row of its stage takes of an isolate.
+-- With p_hand_over it always leaves, and "wake" names its stage if work is left there.
+-- p_row_cpu_ms, p_row_bytes: its estimate of an isolate's cost for a row of its stage.
 create function public.millrace_leave(
   p_worker uuid, p_hand_over boolean default false, p_row_cpu_ms real default null,
   p_row_bytes bigint default null
@@ -547,8 +535,7 @@ begin
   if p_row_cpu_ms is not null then
     perform millrace.hook_left(v_worker.stage_id, p_row_cpu_ms, p_row_bytes);
   end if;
-  -- After a third failed try it leaves all the same: the sweep wakes for whatever is ready without
-  -- a worker.
+  -- After a third try it leaves all the same: the sweep wakes for ready work without a worker.
   if not p_hand_over and v_worker.leave_tries < 2 and millrace.must_stay(v_worker) then
     update millrace.workers w
     set leave_tries = w.leave_tries + 1, heartbeat_at = millrace.now()
@@ -558,9 +545,8 @@ begin
   update millrace.workers w
   set left_at = millrace.now(), held = cardinality(millrace.held_by(p_worker))
   where w.id = p_worker;
-  -- One whose budget is used has signed off first, so that its successor is not one worker too
-  -- many. Somebody may be about to enqueue, relying on this worker: then it wakes to be on the safe
-  -- side.
+  -- Signed off first, so that its successor is not one worker too many. Where the lock is taken,
+  -- somebody may be about to enqueue and rely on this worker: then it wakes, to be safe.
   if p_hand_over and (
       not pg_try_advisory_xact_lock(hashtext('millrace.stage'), v_worker.stage_id)
       or millrace.has_ready_work(v_worker.stage_id)) then
@@ -570,10 +556,9 @@ begin
 end
 $$;
 
--- Says whether a worker that wants to leave should look at its queue once more. An enqueuer holds
--- the stage's lock in shared mode until it commits. If the leaving worker gets it, nobody is about
--- to rely on this worker, and the look at the queue, a later statement, sees all that was committed
--- before.
+-- Tells whether a worker that wants to leave should look at its queue once more. An enqueuer holds
+-- the stage's lock in shared mode until it commits. If the worker gets it, nobody is about to rely
+-- on this worker, and the look, a later statement, sees all that was committed.
 create function millrace.must_stay(p_worker millrace.workers) returns boolean
 language plpgsql volatile
 as $$
@@ -588,8 +573,7 @@ begin
   if not pg_try_advisory_xact_lock(hashtext('millrace.stage'), p_worker.stage_id) then
     return true;
   end if;
-  -- Work that must be alone may be left to the worker of the same host that is still busy: it looks
-  -- again when done.
+  -- A busy worker of the same host looks again when done, for work that must be alone.
   return millrace.has_ready_work(p_worker.stage_id) and not exists (
     select from millrace.claims c
     join millrace.workers w on w.id = c.worker_id

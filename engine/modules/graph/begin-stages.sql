@@ -4,7 +4,7 @@
 -- its kind may make it wait for a person, for children or at a gate instead of for a worker. A
 -- stage on demand is begun by a person alone: a run that comes to it by itself skips it with all
 -- that comes after it, and shows nothing of that, so that it is over. A start by name begins the
--- stage in a run of its own, with the results before it copied (kernel/runs.sql).
+-- stage in a run of its own, with the results before it copied (middle-starts.sql).
 --
 -- The callers hold the entities and the runs. The functions here show on the entities what they do,
 -- and return the stages that have work for a worker now.
