@@ -65,6 +65,25 @@ test('the kernel calls hooks alone, and a module those before it', async () => {
   );
 });
 
+test('a kernel of more than 16 files or 150,000 bytes is refused', async () => {
+  const fault = (files: number, bytes: number) =>
+    `engine/kernel has ${files} files and ${bytes} bytes, at most 16 and 150000: `;
+  for (const name of ['low', 'high'])
+    write(`engine/modules/${name}/README.md`, `# ${name}\n\nStands on: the kernel alone.\n`);
+  const write16 = (bytes: number) => {
+    for (let file = 1; file <= 16; file += 1) write(`engine/kernel/${file}.sql`, '-- Nothing\n');
+    write('engine/kernel/16.sql', `-- ${'x'.repeat(bytes - 15 * 11 - 3)}`);
+  };
+  fs.rmSync(path.join(root, 'engine/kernel/none.sql'));
+  write16(150_000);
+  expect(await checkEngineLayers(root, false)).toBe('');
+  write16(150_001);
+  expect(await checkEngineLayers(root, false)).toContain(fault(16, 150_001));
+  write16(200);
+  write('engine/kernel/17.sql', '-- Nothing\n');
+  expect(await checkEngineLayers(root, false)).toContain(fault(17, 211));
+});
+
 test('the README of a module ends with those that it stands on', async () => {
   write('engine/modules/low/b.sql', fn('low', 'begin return 1; end'));
   write('engine/modules/high/c.sql', fn('high', 'begin return millrace.low(1); end'));

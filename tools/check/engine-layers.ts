@@ -1,12 +1,15 @@
-// The layers of the engine's SQL: the kernel calls hooks alone, and a module those before it.
+// The layers of the engine's SQL: the kernel is closed and calls hooks alone, and a module those before it.
 import fs from 'node:fs';
 import path from 'node:path';
 import { modulesOf } from '../engine/engine-sql.ts';
 import { callGraph, type Routine } from './call-graph.ts';
 
+/** What a newcomer reads in an evening. */
+const kernelBounds = { files: 16, bytes: 150_000 };
+
 /**
- * Looks for calls that lead up, from the kernel into a module or from a module into a later one, and for READMEs of modules whose last
- * line does not name those that the module stands on. Resolves to a line for each, empty when there is none; `write` corrects the READMEs.
+ * Looks for a kernel that has outgrown its bounds, for calls that lead up, from the kernel into a module or from a module into a later
+ * one, and for READMEs of modules whose last line does not name those that the module stands on. Resolves to a line for each, empty when there is none; `write` corrects the READMEs.
  */
 export async function checkEngineLayers(root: string, write: boolean): Promise<string> {
   const engine = path.join(root, 'engine');
@@ -15,9 +18,23 @@ export async function checkEngineLayers(root: string, write: boolean): Promise<s
   const up = [...callsUp(graph, modules)].map(
     ([call, callers]) => `${call}: ${callers.join(', ')} may call hooks and what lies below alone`,
   );
-  return [...up, ...modules.flatMap((name) => readmeFault(engine, name, below(graph, name, modules), write))].join(
-    '\n',
-  );
+  return [
+    ...kernelFaults(engine),
+    ...up,
+    ...modules.flatMap((name) => readmeFault(engine, name, below(graph, name, modules), write)),
+  ].join('\n');
+}
+
+/** Counts the files and bytes of the kernel. */
+function kernelFaults(engine: string): string[] {
+  const kernel = path.join(engine, 'kernel');
+  const sizes = fs.readdirSync(kernel).map((file) => fs.statSync(path.join(kernel, file)).size);
+  const bytes = sizes.reduce((sum, size) => sum + size, 0);
+  if (sizes.length <= kernelBounds.files && bytes <= kernelBounds.bytes) return [];
+  return [
+    `engine/kernel has ${sizes.length} files and ${bytes} bytes, at most ${kernelBounds.files} and ${kernelBounds.bytes}: ` +
+      'move to a module, behind a hook, what is no kernel',
+  ];
 }
 
 /** The modules whose functions and views a module calls or reads, in their order. */
