@@ -1,7 +1,7 @@
 // What `npm pack` runs before: bundles the commands to JavaScript, and says what the runtime is that goes with them.
 import fs from 'node:fs';
 import path from 'node:path';
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { digestOf, type Manifest, runtimeFiles, runtimeFolder, runtimePackages } from '../cli/project/shipped.ts';
 import { CONTRACT } from '../supabase/functions/_millrace/engine/platform.ts';
@@ -9,6 +9,7 @@ import { installSql, uninstallSql } from './engine/build.ts';
 import { buildMigration } from './engine/migration.ts';
 import { frozenReleases, lastRelease, nextTarget, readProject } from './engine/releases.ts';
 import { writeBuilt } from './engine/write-built.ts';
+import { readExamples } from './examples.ts';
 import { buildPages } from './pages/build-pages.ts';
 
 const root = path.join(import.meta.dirname, '..');
@@ -57,6 +58,8 @@ await build({
 await buildPages(root);
 fs.cpSync(path.join(root, 'pages', 'dist', 'operate'), path.join(dist, 'pages', 'operate'), { recursive: true });
 fs.writeFileSync(path.join(dist, 'manifest.json'), `${JSON.stringify(manifest(target.level), null, 2)}\n`);
+// In one file, since they share much.
+fs.writeFileSync(path.join(dist, 'examples.json.br'), brotliCompressSync(JSON.stringify(readExamples(root))));
 
 /** The engine's texts go packed: they are half of what the package would have on disk. */
 function writeEngine(name: string, text: string): void {

@@ -7,6 +7,7 @@ import type { Change } from '../project/change-set.ts';
 import { CommandError } from '../project/command-error.ts';
 import { withFunctionSections } from '../project/config-sections.ts';
 import { engineState, migrationTexts } from '../project/engine-level.ts';
+import { type Example, exampleFiles, exampleNames, readExample } from '../project/examples.ts';
 import { findProject, migrationsOf, type Project } from '../project/find-project.ts';
 import { requireRelease } from '../project/release-fit.ts';
 import {
@@ -21,14 +22,17 @@ import {
 import { warnDirty, writeChanges } from '../project/write-changes.ts';
 
 export const init = defineCommand({
-  usage: `npx millrace init [--dry-run]
+  usage: `npx millrace init [--example NAME] [--dry-run]
   Writes the engine's migration, the runtime as source, the function millrace and its section of the configuration.
-  Nothing of yours is touched; a second time there is nothing to do.`,
-  options: writingOptions,
+  Nothing of yours is touched; a second time there is nothing to do.
+  --example NAME  an example too, as your own code: ${exampleNames.join(', ')}`,
+  options: { ...writingOptions, example: { type: 'string' } },
   run: async ({ values }) => {
     const project = findProject(values.workdir);
-    const next = 'npx millrace add PIPELINE STAGE --table YOUR_TABLE, then npx millrace sync.';
-    const changes = await initChanges(project);
+    const next = values.example
+      ? 'npx millrace sync.'
+      : 'npx millrace add PIPELINE STAGE --table YOUR_TABLE, then npx millrace sync.';
+    const changes = await initChanges(project, values.example);
     warnDirty(project);
     return writeChanges(project, changes, values, next);
   },
@@ -37,35 +41,54 @@ export const init = defineCommand({
 const millraceFunction = 'supabase/functions/millrace';
 
 /** What makes a project one of Millrace's; nothing where it is one already. Throws a CommandError where something is in the way. */
-async function initChanges(project: Project): Promise<Change[]> {
+async function initChanges(project: Project, name: string | undefined): Promise<Change[]> {
   const manifest = readManifest();
   const config = fs.readFileSync(path.join(project.root, project.config), 'utf8');
+  const example = name === undefined ? undefined : readExample(name);
+  const functions = ['millrace', ...Object.keys(example?.functions ?? {})];
   return [
-    ...(await engineChanges(project)),
+    ...(await migrationChanges(project, [
+      ...engineMigrations(project),
+      ...(example ? tablesOf(project, `${name}.sql`, example) : []),
+    ])),
     ...runtimeOf(project, manifest),
     ...functionChanges(project, manifest),
-    { file: project.config, text: withFunctionSections(project.config, config, ['millrace']) },
+    ...(example ? exampleFiles(project, example, manifest) : []),
+    { file: project.config, text: withFunctionSections(project.config, config, functions) },
   ];
 }
 
-/** The engine's migration, stamped after the newest; none where the migrations have it with its rows. */
-async function engineChanges(project: Project): Promise<Change[]> {
-  const names = migrationsOf(project);
+/** A migration that has no stamp yet. */
+interface Unstamped {
+  name: string;
+  text: string;
+}
+
+/** These, stamped after the newest. */
+async function migrationChanges(project: Project, lacking: Unstamped[]): Promise<Change[]> {
+  if (lacking.length === 0) return [];
+  const stamps = await stampsAfter(migrationsOf(project), lacking.length);
+  return lacking.map(({ name, text }, at) => ({ file: `supabase/migrations/${stamps[at]}_${name}`, text }));
+}
+
+/** The example's tables; none where a migration has them. */
+function tablesOf(project: Project, name: string, { tables }: Example): Unstamped[] {
+  return migrationTexts(project).includes(tables) ? [] : [{ name, text: tables }];
+}
+
+/** The engine's migration; none where the migrations have it with its rows. */
+function engineMigrations(project: Project): Unstamped[] {
   const { level, isSetUp } = engineState(migrationTexts(project));
   if (level !== null && isSetUp) return [];
-  if (level !== null) {
-    // What `migration squash` leaves has the functions and none of the rows.
-    const [stamp] = await stampsAfter(names, 1);
-    return [{ file: `supabase/migrations/${stamp}_millrace_set_up.sql`, text: 'select millrace.set_up();\n' }];
-  }
+  // What `migration squash` leaves has the functions and none of the rows.
+  if (level !== null) return [{ name: 'millrace_set_up.sql', text: 'select millrace.set_up();\n' }];
   const version = majorVersion(fs.readFileSync(path.join(project.root, project.config), 'utf8'));
   if (version !== undefined && version < 17) {
     throw new CommandError(
       `${project.config} says major_version ${version}, but the engine needs Postgres 17: upgrade the project.`,
     );
   }
-  const [stamp] = await stampsAfter(names, 1);
-  return [{ file: `supabase/migrations/${stamp}_millrace.sql`, text: engineInstall() }];
+  return [{ name: 'millrace.sql', text: engineInstall() }];
 }
 
 const majorVersion = (config: string) => {

@@ -170,6 +170,26 @@ test.each([
   expect(filesOf(place)).toEqual(before);
 });
 
+test('an example comes as the user’s own code, by itself, and leaves alone what is there', () => {
+  const place = folderWith({ 'supabase/config.json': '{}', 'supabase/functions/_pipelines/leads.ts': '// Mine.\n' });
+  const at = ['--workdir', place];
+  const before = filesOf(place);
+  expect(millrace('init', '--example', 'lead', ...at)).toMatchObject({
+    status: 2,
+    stderr: 'There is no example lead: choose one of leads, documents, links, articles, books.\n',
+  });
+  expect(millrace('init', '--example', 'leads', ...at)).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('supabase/functions/_pipelines/leads.ts is there and says something else'),
+  });
+  expect(filesOf(place)).toEqual(before);
+  fs.rmSync(path.join(place, 'supabase', 'functions'), { recursive: true });
+  expect(millrace('init', '--example', 'leads', ...at)).toMatchObject({ status: 0, stderr: '' });
+  expect(millrace('sync', ...at)).toMatchObject({ status: 0, stdout: expect.stringContaining('_pipeline_leads.sql') });
+  expect(millrace('check', ...at)).toMatchObject({ status: 0, stderr: '' });
+  expect(Object.keys(filesOf(place)).filter((name) => /documents|books|links|articles/.test(name))).toEqual([]);
+});
+
 test('a monorepo, CommonJS, config.jsonc with comments, a baseline and 300 migrations', () => {
   const many = Array.from({ length: 300 }, (_, at) => [
     `packages/app/supabase/migrations/2025010100${String(at).padStart(4, '0')}_m.sql`,
