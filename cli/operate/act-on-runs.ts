@@ -74,7 +74,8 @@ async function actOnRuns(verb: RunVerb, asked: Asked): Promise<0 | 1> {
     const done = await asked.door.act<{ status: string; line: number; attempts?: number }>(
       defined({ ...deed, run, reason: textOf(asked, 'reason') }),
     );
-    const what = done.attempts === undefined ? `is ${done.status}` : `has ${done.attempts} retries that go at once`;
+    const retries = done.attempts === 1 ? '1 retry that goes' : `${done.attempts} retries that go`;
+    const what = done.attempts === undefined ? `is ${done.status}` : `has ${retries} at once`;
     say(asked, done, () => [line(`Run ${run} ${words(what)} (line ${done.line} of the journal).`)]);
   }
   return 0;

@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { parseEnv } from 'node:util';
 import { readConfig } from './functions/project-config.ts';
+import { reloadEdited } from './functions/reload-edited.ts';
 import { runUntilStopped } from './run-until-stopped.ts';
 import { type StackOptions, startStack } from './stack.ts';
 
@@ -23,9 +24,11 @@ export async function runDev({ root, dataDir, port, dbPort, json }: DevOptions):
   await runUntilStopped({
     root,
     json,
-    start(say) {
+    async start(say) {
       const kept = { ...(dataDir && { dataDir }), ...(port && { port }), ...(dbPort && { dbPort }) };
-      return startStack({ ...projectOptions(root), ...kept, ...say });
+      const stack = await startStack({ ...projectOptions(root), ...kept, ...say });
+      await reloadEdited(path.join(root, 'supabase', 'functions'), stack.functions);
+      return stack;
     },
   });
 }

@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { reloadEdited } from '../../local/platform/functions/reload-edited.ts';
 import { type Stack, startStack } from '../../local/platform/stack.ts';
 import { until } from '../support/until.ts';
 
@@ -114,6 +115,19 @@ describe('what config.toml and deno.json say of a function', () => {
     configure(`[functions.own]\n${open}\n[functions.sharing]\n${open}\nimport_map = "./functions/shared.json"`);
     expect(await textOf('own')).toBe('its own');
     expect(await textOf('sharing')).toBe('SupabaseClient');
+  });
+
+  it('loads a function anew when a module that it imports was edited', async () => {
+    write({
+      'edited/index.ts': saysWords.replace("'words'", "'./words.ts'"),
+      'edited/words.ts': "export const words = 'old';",
+    });
+    configure(`[functions.edited]\n${open}`);
+    fs.symlinkSync('nobody@nowhere', path.join(functionsDir, 'edited', '.#words.ts'));
+    const end = await reloadEdited(functionsDir, stack.functions, 20);
+    expect(await textOf('edited')).toBe('old');
+    write({ 'edited/words.ts': "export const words = 'newer';" });
+    await until(async () => (await textOf('edited')) === 'newer').finally(end);
   });
 
   it('holds from the next request on, for a function that was added as for one that runs', async () => {
