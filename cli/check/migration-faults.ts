@@ -4,9 +4,9 @@ import path from 'node:path';
 import { futureStamps } from '../migration-stamps.ts';
 import { levelIn } from '../project/engine-level.ts';
 import { migrationsOf, type Project } from '../project/find-project.ts';
+import { columnsOf } from '../project/stage-columns.ts';
 import { definitionsIn } from '../sync/pipeline-migration.ts';
 
-const columns = ['status', 'job_id', 'result', 'error', 'retry_count', 'started_at', 'completed_at'];
 const drop =
   /\bdrop\s+(?:schema|table|view|function|procedure|trigger|type|policy|index)\b[^;]*\b(?:millrace\w*\.|millrace_)\w*/i;
 const dropSchema = /\bdrop\s+schema\b[^;]*\bmillrace/i;
@@ -57,7 +57,7 @@ function dropFaults(migrations: Migration[]): string[] {
   const installs = migrations.findIndex(({ text }) => levelIn(text) !== null);
   if (installs < 0) return [];
   const stages = [...definitionsIn(migrations.map(({ text }) => text)).values()].flatMap((pipeline) => pipeline.stages);
-  const ours = new Set(stages.flatMap(({ name }) => columns.map((column) => `${name}_${column}`)));
+  const ours = new Set(stages.flatMap(({ name }) => columnsOf(name)));
   return migrations.slice(installs + 1).flatMap(({ name, text }) => {
     if (text.includes('do $uninstall$') || levelIn(text) !== null) return [];
     const bare = text.replace(/--.*|\/\*[\s\S]*?\*\//g, ' ').replaceAll('"', '');

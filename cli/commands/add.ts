@@ -5,9 +5,11 @@ import { defineCommand, writingOptions } from '../define-command.ts';
 import { type Change, readText } from '../project/change-set.ts';
 import { CommandError } from '../project/command-error.ts';
 import { withFunctionSections } from '../project/config-sections.ts';
+import { migrationTexts } from '../project/engine-level.ts';
 import { findProject, type Project } from '../project/find-project.ts';
 import { requireRelease } from '../project/release-fit.ts';
 import { denoJson, readManifest } from '../project/shipped.ts';
+import { columnThere } from '../project/stage-columns.ts';
 import { writeChanges } from '../project/write-changes.ts';
 import { definitionText, handlerText, indexText, stageLine, testText } from './stage-templates.ts';
 
@@ -83,12 +85,27 @@ function addChanges(project: Project, added: Added): Change[] {
       `${file} names its table and key already: leave out --table and --key, or correct them there.`,
     );
   }
+  requireFreeColumns(project, added, before);
   const config = fs.readFileSync(path.join(project.root, project.config), 'utf8');
   return [
     { file, text: before === null ? definitionText(added) : withStages(file, before, added) },
     ...added.stages.flatMap((stage, at) => stageChanges(added, stage, file, before === null && at === 0)),
     { file: project.config, text: withFunctionSections(project.config, config, functions) },
   ];
+}
+
+/** Throws a CommandError where the migrations give the table a column that a stage would have. */
+function requireFreeColumns(project: Project, { pipeline, stages, table }: Added, definition: string | null): void {
+  const [, defined] = /\btable:\s*['"]([^'"]+)['"]/.exec(definition ?? '') ?? [];
+  const entity = defined ?? table ?? `public.${pipeline}`;
+  const migrations = migrationTexts(project);
+  for (const stage of stages) {
+    const column = columnThere(migrations, entity, stage);
+    if (!column) continue;
+    throw new CommandError(
+      `${entity} has a column ${column} already, which stage ${stage} would have: give the stage another name.`,
+    );
+  }
 }
 
 /** The function of a stage. */

@@ -71,7 +71,9 @@ export function applyChanges(root: string, changes: Change[]): void {
 
 /** The text of a file, or null where there is none. */
 export function readText(file: string): string | null {
-  return fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : null;
+  if (!fs.existsSync(file)) return null;
+  if (fs.statSync(file).isDirectory()) throw new Error(`Nothing was written: ${file} is a folder: move it away.`);
+  return fs.readFileSync(file, 'utf8');
 }
 
 function removeEmptyFolders(root: string, folder: string): void {

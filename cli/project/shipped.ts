@@ -35,7 +35,7 @@ export function runtimeFiles(folder = shippedRuntime): Record<string, string> {
   const names = fs.readdirSync(folder, { recursive: true, withFileTypes: true });
   return Object.fromEntries(
     names
-      .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+      .filter((entry) => entry.isFile() && /\.ts$|^README\.md$/.test(entry.name))
       .map((entry) => path.join(entry.parentPath, entry.name))
       .map((file) => [path.relative(folder, file).split(path.sep).join('/'), fs.readFileSync(file, 'utf8')] as const)
       .sort(([a], [b]) => a.localeCompare(b)),

@@ -1,15 +1,17 @@
-// Whether each stage can be run once it is deployed: its function, and what config.toml says of that.
+// Whether each stage can be run once it is deployed: its function, and what the configuration says of that.
 import fs from 'node:fs';
 import path from 'node:path';
 import { readFunctionConfigs } from '../../local/platform/functions/function-config.ts';
+import { configFile } from '../../local/platform/functions/project-config.ts';
 import type { CompiledPipeline } from '../../supabase/functions/_millrace/compile/compile-pipeline.ts';
 
 /**
  * What keeps stages of these pipelines from running, one sentence each with the remedy. `supabaseFolder` holds `functions`
- * and config.toml. Throws when config.toml is no TOML.
+ * and the configuration. Throws when that cannot be read.
  */
 export function functionFaults(pipelines: CompiledPipeline[], supabaseFolder: string): string[] {
   const configOf = readFunctionConfigs(path.join(supabaseFolder, 'functions'));
+  const config = path.basename(configFile(supabaseFolder) ?? 'config.toml');
   const stageOf = new Map<string, string>();
   return pipelines.flatMap(({ pipeline, stages }) =>
     stages.flatMap((stage) => {
@@ -26,15 +28,21 @@ export function functionFaults(pipelines: CompiledPipeline[], supabaseFolder: st
       }
       if (verifyJwt || importMap === undefined) {
         faults.push(
-          `${subject}, for which supabase/config.toml must say: [functions.${stage.function_name}] with the lines ` +
-            'verify_jwt = false and import_map = "./functions/deno.json"; the second is not needed where the ' +
+          `${subject}, for which ${sectionLacking(config, stage.function_name)}; the second is not needed where the ` +
             'function’s folder has a deno.json of its own.',
         );
       } else if (!fs.existsSync(importMap)) {
         const missing = path.relative(supabaseFolder, importMap);
-        faults.push(`${subject}, whose import map supabase/${missing} does not exist: correct it in config.toml.`);
+        faults.push(`${subject}, whose import map supabase/${missing} does not exist: correct it in ${config}.`);
       }
       return faults;
     }),
   );
+}
+
+/** What the configuration is to say of a function, as its own language has it. */
+function sectionLacking(config: string, name: string): string {
+  return config.endsWith('.toml')
+    ? `supabase/${config} must say: [functions.${name}] with the lines verify_jwt = false and import_map = "./functions/deno.json"`
+    : `supabase/${config} must say, in "functions": "${name}": { "verify_jwt": false, "import_map": "./functions/deno.json" }`;
 }

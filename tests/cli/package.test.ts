@@ -1,5 +1,5 @@
 // The package as a user has it: packed, installed into a project that the supabase CLI made, and used by its commands alone.
-import { execFile, execFileSync, spawnSync } from 'node:child_process';
+import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -188,6 +188,98 @@ test('an example comes as the user’s own code, by itself, and leaves alone wha
   expect(millrace('sync', ...at)).toMatchObject({ status: 0, stdout: expect.stringContaining('_pipeline_leads.sql') });
   expect(millrace('check', ...at)).toMatchObject({ status: 0, stderr: '' });
   expect(Object.keys(filesOf(place)).filter((name) => /documents|books|links|articles/.test(name))).toEqual([]);
+});
+
+test('add names a column that is there and a definition that is none of ours, and writes nothing', () => {
+  const own = 'alter table "public"."tickets" add column "reply_result" text;\n';
+  const place = folderWith({
+    'supabase/config.json': '{}',
+    'supabase/migrations/20260101000000_t.sql': tables + own,
+    'supabase/functions/_pipelines/calls.ts': 'export const calls = 1;\n',
+  });
+  const at = ['--workdir', place];
+  expect(millrace('init', ...at).status).toBe(0);
+  const before = filesOf(place);
+  expect(millrace('add', 'tickets', 'triage', 'reply', ...at)).toMatchObject({
+    status: 1,
+    stderr:
+      'public.tickets has a column reply_result already, which stage reply would have: give the stage another name.\n',
+  });
+  expect(millrace('add', 'calls', 'transcribe', ...at)).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('supabase/functions/_pipelines/calls.ts has no "stages: {" to add to'),
+  });
+  expect(filesOf(place)).toEqual(before);
+  expect(millrace('add', 'tickets', 'triage', ...at).status).toBe(0);
+  write(place, 'supabase/config.json', '{ "functions": { "millrace": { "verify_jwt": false } } }');
+  expect(millrace('check', ...at).stderr).toContain(
+    'supabase/config.json must say, in "functions": "tickets-triage": { "verify_jwt": false,',
+  );
+});
+
+test('two branches that changed a pipeline are brought together by one sync', () => {
+  const place = folderWith({ 'supabase/config.toml': '', 'supabase/migrations/20260101000000_t.sql': tables });
+  const ours = ['--workdir', place];
+  for (const line of [['init'], ['add', 'tickets', 'triage'], ['sync']]) millrace(...line, ...ours);
+  const other = fs.mkdtempSync(path.join(folder, 'branch-'));
+  fs.cpSync(place, other, { recursive: true });
+  for (const [branch, stage] of [
+    [place, 'reply'],
+    [other, 'close'],
+  ] as const) {
+    millrace('add', 'tickets', stage, '--workdir', branch);
+    expect(millrace('sync', '--workdir', branch).status).toBe(0);
+  }
+  // As git merges them: files of both, and the lines of both in the definition and the configuration.
+  const definition = 'supabase/functions/_pipelines/tickets.ts';
+  const text = (branch: string, name: string) => fs.readFileSync(path.join(branch, name), 'utf8');
+  const line = /^ {4}close: .*$/m.exec(text(other, definition))?.[0] ?? '';
+  const merged = text(place, definition).replace(/^( {4}reply: .*)$/m, `$1\n${line}`);
+  const config = `${text(place, 'supabase/config.toml')}\n[functions.tickets-close]\nverify_jwt = false\n`;
+  fs.cpSync(other, place, { recursive: true });
+  write(place, definition, merged);
+  write(place, 'supabase/config.toml', config);
+  expect(millrace('check', ...ours)).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('No migration defines the present state of: tickets. Run `npx millrace sync`'),
+  });
+  expect(millrace('sync', ...ours)).toMatchObject({ status: 0, stderr: '' });
+  expect(millrace('check', ...ours)).toMatchObject({ status: 0, stderr: '' });
+});
+
+test('without the right to write in a folder, and with a folder where a file must be, all stays as it was', () => {
+  const place = folderWith({ 'supabase/config.toml': '', 'supabase/functions/hello/index.ts': '' });
+  const functions = path.join(place, 'supabase', 'functions');
+  // Root may write anywhere, so that it is somebody else who tries.
+  const asOther = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
+  for (const open of [folder, project]) fs.chmodSync(open, 0o755);
+  for (const open of [place, path.join(place, 'supabase')]) fs.chmodSync(open, 0o777);
+  fs.chmodSync(functions, 0o555);
+  const before = filesOf(place);
+  const bin = path.join(project, 'node_modules', '.bin', 'millrace');
+  const refused = spawnSync(bin, ['init', '--workdir', place], { encoding: 'utf8', ...asOther });
+  expect(refused.stderr).toMatch(/^Nothing was written: EACCES: permission denied, .*supabase\/functions\//);
+  expect(refused.status).toBe(1);
+  expect(filesOf(place)).toEqual(before);
+  expect(fs.existsSync(path.join(place, 'supabase', 'migrations'))).toBe(false);
+
+  fs.chmodSync(functions, 0o755);
+  fs.mkdirSync(path.join(functions, 'millrace', 'deno.json'), { recursive: true });
+  expect(millrace('init', '--workdir', place).stderr).toMatch(/^Nothing was written: .*deno\.json is a folder/);
+  expect(filesOf(place)).toEqual(before);
+});
+
+test('Ctrl-C while files are written ends the command once all are there', async () => {
+  const place = folderWith({ 'supabase/config.toml': '', 'supabase/migrations/20260101000000_t.sql': tables });
+  const bin = path.join(project, 'node_modules', '.bin', 'millrace');
+  const child = spawn(bin, ['init', '--workdir', place], { stdio: 'ignore' });
+  const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  const watched = fs.watch(path.join(place, 'supabase', 'migrations'), () => child.kill('SIGINT'));
+  // It may be heard when all is done.
+  expect([0, 130]).toContain(await exited);
+  watched.close();
+  expect(Object.keys(filesOf(place)).filter((name) => name.endsWith('.part'))).toEqual([]);
+  expect(millrace('init', '--workdir', place).stdout).toBe('Nothing to do: all of it is there.\n');
 });
 
 test('a monorepo, CommonJS, config.jsonc with comments, a baseline and 300 migrations', () => {
