@@ -13,7 +13,7 @@ import {
   textOf,
 } from './asked.ts';
 import { between, moment } from './moments.ts';
-import { line, readLists, say } from './say.ts';
+import { faultText, line, readLists, say } from './say.ts';
 import { type Column, shellWord, table, terminalWidth, words } from './table.ts';
 
 const runColumns: Column[] = [
@@ -34,7 +34,7 @@ function standing({ at = [], status }: ListedRun): [string, string] {
   const error = shown.find((one) => one.error)?.error;
   return [
     shown.map(({ stage, state }) => (status === 'failed' ? stage : `${stage} ${state}`)).join(', '),
-    error ? [error.code, error.message].filter(Boolean).join(': ') : '',
+    error ? faultText({ code: error.code, message: error.message }) : '',
   ];
 }
 

@@ -1,4 +1,5 @@
 // What commands print: lines for people, JSON for programs, neither able to steer a terminal.
+import type { Fault } from '../../pages/operate/answers.ts';
 import type { Door } from './ask-door.ts';
 import { DoorError } from './ask-door.ts';
 import type { Asked } from './asked.ts';
@@ -19,6 +20,16 @@ export function inertJson(value: unknown): string {
 export function say<Answer>({ json }: Pick<Asked, 'json'>, answer: Answer, told: (answer: Answer) => string[]): void {
   const lines = json ? [inertJson(answer)] : told(answer);
   if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+/** An error in one line: its code, and then its sentences, which need not say the code again. */
+export function faultText({ code, message, hint, detail }: Fault): string {
+  const sentences = [message?.replace(` (${code})`, ''), hint, detail].filter((sentence) => sentence);
+  const said = sentences.map((sentence, at) => {
+    const isLast = at === sentences.length - 1;
+    return isLast || /[.!?]$/.test(sentence ?? '') ? sentence : `${sentence}.`;
+  });
+  return [code, said.join(' ')].filter(Boolean).join(': ');
 }
 
 /** A line that ends where the terminal does. */

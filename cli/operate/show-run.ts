@@ -9,7 +9,7 @@ import { type Asked, defineOperate, numberIn, numberOf } from './asked.ts';
 import { journalLines } from './journal.ts';
 import { between, moment } from './moments.ts';
 import { toned } from './runs.ts';
-import { line, readLists, say } from './say.ts';
+import { faultText, line, readLists, say } from './say.ts';
 import { type Column, table, terminalWidth, words } from './table.ts';
 
 const mostAttempts = 30;
@@ -55,8 +55,7 @@ function summary(run: Run): string[] {
   ];
 }
 
-const told = (error: Fault | undefined) =>
-  error ? words([error.code, error.message, error.hint, error.detail].filter(Boolean).join(': ')) : '';
+const told = (error: Fault | undefined) => (error ? words(faultText(error)) : '');
 
 function stageLines({ stages }: Run): string[] {
   const columns: Column[] = [{ head: 'stage', least: 10 }, { head: 'state' }, { head: 'needs', least: 8, goes: 1 }];
