@@ -9,6 +9,7 @@ import { gzipSync } from 'node:zlib';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Stack, startStack } from '../../local/platform/stack.ts';
+import { packedTarballs } from '../support/packed.ts';
 import { makeNextLevel, type NextLevel, snapshot } from '../support/releases.ts';
 
 const root = path.join(import.meta.dirname, '..', '..');
@@ -16,10 +17,9 @@ let folder: string;
 let project: string;
 let tarball: string;
 
-beforeAll(() => {
+beforeAll(async () => {
   folder = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-package-'));
-  const packed = execFileSync('npm', ['pack', '--json', '--pack-destination', folder], { cwd: root, encoding: 'utf8' });
-  tarball = path.join(folder, JSON.parse(packed.slice(packed.indexOf('[\n')))[0].filename);
+  tarball = (await packedTarballs()).millrace;
   project = path.join(folder, 'app');
   fs.mkdirSync(project);
   execFileSync(path.join(root, 'node_modules', '.bin', 'supabase'), ['init', '--yes'], {

@@ -14,6 +14,7 @@ import { submitBook } from '../support/books-stack.ts';
 import { CopiedExamples } from '../support/copied-examples.ts';
 import { submitDocument } from '../support/documents-stack.ts';
 import { jobPage } from '../support/links-stack.ts';
+import { packedTarballs } from '../support/packed.ts';
 import { snapshot } from '../support/releases.ts';
 import { startTestSite } from '../support/test-site.ts';
 import { projectFolder as root } from './run-command.ts';
@@ -60,15 +61,8 @@ function write(files: Record<string, string>): void {
   }
 }
 
-beforeAll(() => {
-  const pack = (...args: string[]) => {
-    const packed = execFileSync('npm', ['pack', '--json', '--pack-destination', folder, ...args], {
-      cwd: root,
-      encoding: 'utf8',
-    });
-    return path.join(folder, JSON.parse(packed.slice(packed.indexOf('[\n')))[0].filename);
-  };
-  const tarballs = [pack(), pack('-w', '@millrace/dev')];
+beforeAll(async () => {
+  const { millrace, dev } = await packedTarballs();
   fs.chmodSync(folder, 0o711);
   write({
     'package.json': '{"name": "app", "private": true}\n',
@@ -85,7 +79,7 @@ beforeAll(() => {
     '\n[functions.hello]\nverify_jwt = false\nstatic_files = ["./words.txt"]\n',
   );
   const quiet = ['--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error'];
-  execFileSync('npm', ['install', '--save-dev', ...quiet, ...tarballs], { cwd: project, stdio: 'inherit' });
+  execFileSync('npm', ['install', '--save-dev', ...quiet, millrace, dev], { cwd: project, stdio: 'inherit' });
   // A project has these of its own. The supabase CLI alone is 135 MB.
   const modules = path.join(project, 'node_modules');
   for (const name of ['supabase', 'vitest', `@supabase/cli-${process.platform}-${process.arch}`]) {

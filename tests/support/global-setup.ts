@@ -14,6 +14,8 @@ declare module 'vitest' {
     postgresPort: number;
     /** Why there is no server; empty when there is one. */
     postgresError: string;
+    /** A folder for what the files of tests share, which goes at the end. */
+    runFolder: string;
   }
 }
 
@@ -22,6 +24,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   fs.chmodSync(folder, 0o711);
   const watchdog = startWatchdog();
   watchdog.removeLater(folder);
+  project.provide('runFolder', folder);
   const root = path.join(import.meta.dirname, '..', '..');
   let stop = async () => {};
   try {
