@@ -1,8 +1,8 @@
 // What an assistant may read: the overview, runs, a run, dead letters, alerts and the journal.
 import { z } from 'zod';
 import type { Overview } from '../../pages/operate/answers.ts';
+import { isBusy } from '../../pages/operate/needs.ts';
 import type { Door } from './ask-door.ts';
-import { isBusy } from './stage-table.ts';
 
 const name = z.string().max(100);
 const text = z.string().max(500);

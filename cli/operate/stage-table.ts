@@ -2,6 +2,7 @@
 import pc from 'picocolors';
 import { count, span } from '../../pages/base/numbers.ts';
 import type { Overview, PipelineHealth, StageHealth } from '../../pages/operate/answers.ts';
+import { byNeed, isBusy, isQuiet, type Listed } from '../../pages/operate/needs.ts';
 import { line } from './say.ts';
 import { type Column, table, words } from './table.ts';
 
@@ -50,30 +51,22 @@ function heldBack({ enabled, paused, throttle, bypass }: StageHealth): string {
   );
 }
 
-/** Whether something is to be done at a stage, or somebody holds it back. */
-export const isBusy = (s: StageHealth) =>
-  s.ready + s.in_backoff + s.started + s.waiting + s.failed + s.late > 0 || !s.enabled || !!s.throttle || !!s.bypass;
-
 /** A table of the stages, by pipeline; of those with nothing to do one line. */
 export function stageLines(
-  { pipelines, stages }: Overview,
+  overview: Overview,
   width: number,
   { all = false, most = Number.POSITIVE_INFINITY }: { all?: boolean; most?: number } = {},
 ): string[] {
-  const listed = pipelines.map((pipeline) => ({
-    pipeline,
-    stages: stages.filter((stage) => stage.pipeline === pipeline.pipeline),
-  }));
-  const isQuiet = (one: (typeof listed)[number]) =>
-    !all && one.pipeline.enabled && one.pipeline.open_alerts === '0' && !one.stages.some(isBusy);
+  const listed = byNeed(overview);
+  const isLeftOut = (one: Listed) => !all && isQuiet(one);
   const rows: (StageHealth | string)[] = [];
-  for (const { pipeline, stages: own } of listed.filter((one) => !isQuiet(one)).sort(byNeed)) {
+  for (const { pipeline, stages: own } of listed.filter((one) => !isLeftOut(one))) {
     const busy = all || own.length <= mostStages ? own : own.filter(isBusy).slice(0, mostStages);
     rows.push(nameLine(pipeline), ...busy);
     if (busy.length < own.length)
       rows.push(pc.dim(line(`  ${own.length - busy.length} more: npx millrace status ${words(pipeline.pipeline)}`)));
   }
-  const quiet = listed.filter(isQuiet).map(({ pipeline }) => words(pipeline.pipeline));
+  const quiet = listed.filter(isLeftOut).map(({ pipeline }) => words(pipeline.pipeline));
   const shown = rows.length > most ? rows.slice(0, most - 1) : rows;
   const counted = shown.filter((row) => typeof row !== 'string');
   const [head = '', ...laid] = table(columns, counted.map(cellsOf), width, paint);
@@ -109,23 +102,3 @@ const paint = (text: string, _row: number, head: string) =>
       : head === 'held back'
         ? pc.yellow(text)
         : text;
-
-interface Listed {
-  pipeline: PipelineHealth;
-  stages: StageHealth[];
-}
-
-/** First those with alerts, then what is late, dead, paused, and what has most to do. */
-function byNeed(a: Listed, b: Listed): number {
-  const sum = ({ stages }: Listed, what: (stage: StageHealth) => number) =>
-    stages.reduce((all, stage) => all + what(stage), 0);
-  const needs: ((one: Listed) => number)[] = [
-    ({ pipeline }) => Number.parseInt(pipeline.open_alerts.replaceAll(',', ''), 10),
-    (one) => sum(one, ({ late }) => late),
-    (one) => sum(one, ({ failed }) => failed),
-    ({ pipeline }) => (pipeline.enabled ? 0 : 1),
-    (one) => sum(one, ({ enabled, throttle, bypass }) => (!enabled || throttle || bypass ? 1 : 0)),
-    (one) => sum(one, ({ ready, started, waiting, in_backoff }) => ready + started + waiting + in_backoff),
-  ];
-  return needs.reduce((order, need) => order || need(b) - need(a), 0);
-}

@@ -5,9 +5,10 @@ import { count, dollars, span } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
 import { to } from '../base/route.ts';
 import { Words } from '../base/words.tsx';
-import type { Alert, Overview as Answer, Bulk, Figures, PipelineHealth, Series, StageHealth } from './answers.ts';
+import type { Alert, Bulk, Figures, Series, StageHealth } from './answers.ts';
 import { mayNotAct } from './deeds.tsx';
 import { read, readOverview } from './door.ts';
+import { byNeed, isBusy, isQuiet, type Listed } from './needs.ts';
 import { Spark } from './spark.tsx';
 import { State } from './states.tsx';
 
@@ -35,11 +36,11 @@ export function Overview() {
             <p>No pipeline yet that you see. Define one, or ask an admin to let you see it.</p>
           )}
           <div class="cards">
-            {sorted(answer).map(([pipeline, stages]) =>
-              isQuiet(pipeline, stages) ? (
-                <Quiet key={pipeline.pipeline} pipeline={pipeline} stages={stages} />
+            {byNeed(answer).map((listed) =>
+              isQuiet(listed) ? (
+                <Quiet key={listed.pipeline.pipeline} {...listed} />
               ) : (
-                <Card key={pipeline.pipeline} pipeline={pipeline} stages={stages} />
+                <Card key={listed.pipeline.pipeline} {...listed} />
               ),
             )}
           </div>
@@ -47,24 +48,6 @@ export function Overview() {
       )}
     </Fresh>
   );
-}
-
-/** The pipelines with their stages: first those with alerts, then what is late, dead, paused, and what has most to do. */
-function sorted({ pipelines, stages }: Answer): [PipelineHealth, StageHealth[]][] {
-  const of = Map.groupBy(stages, ({ pipeline }) => pipeline);
-  const sum = (name: string, what: (stage: StageHealth) => number) =>
-    (of.get(name) ?? []).reduce((all, stage) => all + what(stage), 0);
-  const need = ({ pipeline, open_alerts, enabled }: PipelineHealth) => [
-    Number.parseInt(open_alerts.replaceAll(',', ''), 10),
-    sum(pipeline, ({ late }) => late),
-    sum(pipeline, ({ failed }) => failed),
-    enabled ? 0 : 1,
-    sum(pipeline, ({ enabled: isOn, throttle, bypass }) => (!isOn || throttle || bypass ? 1 : 0)),
-    sum(pipeline, ({ ready, started, waiting, in_backoff }) => ready + started + waiting + in_backoff),
-  ];
-  const ranked = pipelines.map((pipeline) => ({ pipeline, needs: need(pipeline) }));
-  ranked.sort((a, b) => a.needs.reduce((order, value, place) => order || (b.needs[place] ?? 0) - value, 0));
-  return ranked.map(({ pipeline }) => [pipeline, of.get(pipeline.pipeline) ?? []]);
 }
 
 function Engine({ sweptAt }: { sweptAt: string | null }) {
@@ -132,13 +115,8 @@ function Bulks({ bulks }: { bulks: Bulk[] }) {
   );
 }
 
-interface CardProps {
-  pipeline: PipelineHealth;
-  stages: StageHealth[];
-}
-
 /** A pipeline with nothing to do, in one line. */
-function Quiet({ pipeline, stages }: CardProps) {
+function Quiet({ pipeline, stages }: Listed) {
   return (
     <section class="card quiet" aria-label={pipeline.pipeline}>
       <h3>
@@ -153,7 +131,7 @@ function Quiet({ pipeline, stages }: CardProps) {
   );
 }
 
-function Card({ pipeline: { pipeline, enabled, paused, open_alerts }, stages }: CardProps) {
+function Card({ pipeline: { pipeline, enabled, paused, open_alerts }, stages }: Listed) {
   // Figures go by the minute.
   const hour = usePoll(`hour ${pipeline}`, () => askHour(pipeline), 60_000);
   const points = hour.value.answer?.points ?? [];
@@ -192,12 +170,6 @@ function Card({ pipeline: { pipeline, enabled, paused, open_alerts }, stages }: 
     </section>
   );
 }
-
-const isBusy = (s: StageHealth) =>
-  s.ready + s.in_backoff + s.started + s.waiting + s.failed + s.late > 0 || !s.enabled || !!s.throttle || !!s.bypass;
-
-const isQuiet = ({ enabled, open_alerts }: PipelineHealth, stages: StageHealth[]) =>
-  enabled && open_alerts === '0' && !stages.some(isBusy);
 
 /** What the last hour came to, of runs as a whole. */
 function Hour({ points, spent }: { points: Figures[]; spent: number }) {

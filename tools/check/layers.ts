@@ -15,6 +15,7 @@ const runtime = `${functions}/_millrace`;
 const services = `${functions}/_services`;
 /** The shapes in which the door answers. */
 const answers = 'pages/operate/answers.ts';
+const needs = 'pages/operate/needs.ts';
 const askingModels = [`${runtime}/model`, `${runtime}/agents`];
 
 /** The layers from the ground up. A file that lies in none, such as an example, is free. */
@@ -34,7 +35,10 @@ const layers: Layer[] = [
   { folder: 'local/platform', mayImport: [runtime] },
   { folder: 'local/services', mayImport: ['local/platform', services, runtime] },
   { folder: 'local/demo', mayImport: ['local/platform', 'local/services', 'tools/command-arguments.ts', functions] },
-  { folder: 'cli', mayImport: ['local/platform', runtime, 'pages/base/numbers.ts', 'pages/base/visible.ts', answers] },
+  {
+    folder: 'cli',
+    mayImport: ['local/platform', runtime, 'pages/base/numbers.ts', 'pages/base/visible.ts', answers, needs],
+  },
   { folder: 'tools', mayImport: ['cli', 'local/platform', 'local/services', runtime] },
   // Belong to the runtime: a project deploys them without an example.
   { folder: `${functions}/job-complete`, mayImport: [runtime] },
