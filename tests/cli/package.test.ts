@@ -22,10 +22,12 @@ beforeAll(async () => {
   tarball = (await packedTarballs()).millrace;
   project = path.join(folder, 'app');
   fs.mkdirSync(project);
-  execFileSync(path.join(root, 'node_modules', '.bin', 'supabase'), ['init', '--yes'], {
-    cwd: project,
-    stdio: 'ignore',
-  });
+  for (const line of ['init --yes', 'functions new greet']) {
+    execFileSync(path.join(root, 'node_modules', '.bin', 'supabase'), line.split(' '), {
+      cwd: project,
+      stdio: 'ignore',
+    });
+  }
   fs.writeFileSync(path.join(project, 'package.json'), '{"name": "app", "private": true}\n');
   const install = ['install', '--save-dev', '--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error', tarball];
   execFileSync('npm', install, { cwd: project, stdio: 'inherit' });
@@ -101,12 +103,13 @@ test('what is asked wrongly is answered with the usage or the remedy, and writes
 });
 
 test('a file in the way leaves all as it was', () => {
-  const before = filesOf();
-  const inTheWay = path.join(project, 'supabase', 'functions');
-  fs.writeFileSync(inTheWay, '');
-  expect(millrace('init')).toMatchObject({ status: 1, stderr: expect.stringContaining('Nothing was written: ') });
-  fs.rmSync(inTheWay);
-  expect(filesOf()).toEqual(before);
+  const place = folderWith({ 'supabase/config.toml': '', 'supabase/functions': '' });
+  const before = filesOf(place);
+  expect(millrace('init', '--workdir', place)).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('Nothing was written: '),
+  });
+  expect(filesOf(place)).toEqual(before);
 });
 
 const tables = `create table public.tickets (id bigint generated always as identity primary key, body text);
@@ -454,6 +457,7 @@ test('from init to a completed row, through an upgrade, and out again', async ()
   });
   expect(millrace('sync')).toMatchObject({ status: 0, stdout: expect.stringContaining('_pipeline_tickets.sql') });
   expect(millrace('sync', '--check').status).toBe(0);
+  expect(millrace('check')).toMatchObject({ status: 0, stderr: '' });
 
   const vitest = path.join(root, 'node_modules', 'vitest', 'vitest.mjs');
   const config = `--config=${path.join(project, 'none.config.mjs')}`;
