@@ -33,7 +33,11 @@ describe('in the database', () => {
       method: 'POST',
       headers: { apikey: leads.stack.secretKey },
     });
-    expect(await connected.json()).toEqual({ project_url: leads.stack.apiUrl, secret: 'MILLRACE_WAKE_SECRET' });
+    expect(await connected.json()).toEqual({
+      wake_up: expect.any(Number),
+      project_url: leads.stack.apiUrl,
+      secret: 'MILLRACE_WAKE_SECRET',
+    });
     await leads.advance('10 seconds');
     await leads.sweep();
     await leads.finished(ids);
