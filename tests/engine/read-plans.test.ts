@@ -117,8 +117,9 @@ test('what a read looks at does not grow with the history', async ({ engine }) =
   await queued(engine, 1_000);
   const many = await cost();
   for (const [place, name] of flat.entries()) {
+    // Whether a plan reads the stages of all pipelines or looks one up is up to statistics; a walk reads thousands.
     expect({ [name]: many[place] }).toEqual({
-      [name]: expect.toSatisfy((rows: number) => rows < (few[place] ?? 0) * 1.5),
+      [name]: expect.toSatisfy((rows: number) => rows < (few[place] ?? 0) * 1.5 + 200),
     });
   }
   await engine.sql.query('truncate millrace.runs, millrace.attempts restart identity');
