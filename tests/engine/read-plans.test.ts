@@ -105,6 +105,8 @@ test('what a read looks at does not grow with the history', async ({ engine }) =
     'sweep',
   ] as const;
   const cost = async () => {
+    // Whether a plan reads all stages or looks one up is up to statistics, which autovacuum gathers when it comes by.
+    await engine.sql.query('analyze millrace.pipelines, millrace.versions, millrace.version_stages, millrace.stages');
     const rows: number[] = [];
     for (const name of flat) rows.push(await planRows(engine.database.superUrl, reads[name]));
     return rows;
@@ -116,11 +118,11 @@ test('what a read looks at does not grow with the history', async ({ engine }) =
   await history(engine, 24_000);
   await queued(engine, 1_000);
   const many = await cost();
+  // Before anything fails: what is left here would keep a second try from ever passing.
+  await engine.sql.query('truncate millrace.runs, millrace.attempts restart identity');
   for (const [place, name] of flat.entries()) {
-    // Whether a plan reads the stages of all pipelines or looks one up is up to statistics; a walk reads thousands.
     expect({ [name]: many[place] }).toEqual({
-      [name]: expect.toSatisfy((rows: number) => rows < (few[place] ?? 0) * 1.5 + 200),
+      [name]: expect.toSatisfy((rows: number) => rows < (few[place] ?? 0) * 1.5),
     });
   }
-  await engine.sql.query('truncate millrace.runs, millrace.attempts restart identity');
 });
