@@ -126,44 +126,32 @@ table millrace.alert_rules
   CREATE TRIGGER alert_rules_are_checked BEFORE INSERT OR UPDATE ON millrace.alert_rules FOR EACH ROW EXECUTE FUNCTION millrace.check_rule()
 sequence millrace.alert_rules_id_seq
 table millrace.alerts
+  column above numeric not null
   column acknowledged_at timestamp with time zone
   column acknowledged_by text
-  column attempt_id bigint not null
-  column entity_id text not null
-  column execution integer not null
   column id bigint not null generated always as identity
   column kind text not null
   column message text not null
-  column pipeline text not null
+  column pipeline text
+  column pipeline_id integer not null
+  column playbook text not null
   column raised_at timestamp with time zone not null
+  column reminded_at timestamp with time zone
   column resolved_at timestamp with time zone
-  column run_id bigint not null
-  column stage text not null
+  column rule text not null
+  column rule_id integer not null
+  column settled boolean not null default false
+  column since timestamp with time zone not null
+  column stage text
   column stage_id integer not null
-  constraint alerts_kind_known CHECK ((kind = 'sla'::text))
+  column told_at timestamp with time zone
+  column value numeric not null
   constraint alerts_pkey PRIMARY KEY (id)
-  CREATE INDEX alerts_by_run ON millrace.alerts USING btree (run_id)
-  CREATE INDEX alerts_of_stage ON millrace.alerts USING btree (stage_id, id) WHERE (resolved_at IS NULL)
-  CREATE INDEX alerts_open ON millrace.alerts USING btree (id) WHERE (resolved_at IS NULL)
-  CREATE UNIQUE INDEX alerts_one_open ON millrace.alerts USING btree (run_id, stage_id, execution) WHERE (resolved_at IS NULL)
+  CREATE INDEX alerts_by_end ON millrace.alerts USING btree (resolved_at)
+  CREATE INDEX alerts_unsettled ON millrace.alerts USING btree (id) WHERE (NOT settled)
+  CREATE UNIQUE INDEX alerts_one_open ON millrace.alerts USING btree (rule_id, pipeline_id, stage_id) WHERE (resolved_at IS NULL)
   CREATE UNIQUE INDEX alerts_pkey ON millrace.alerts USING btree (id)
 sequence millrace.alerts_id_seq
-view millrace.all_alerts
-  column acknowledged_at timestamp with time zone
-  column acknowledged_by text
-  column attempt_id bigint
-  column entity_id text
-  column id bigint
-  column kind text
-  column message text
-  column pipeline text
-  column playbook text
-  column raised_at timestamp with time zone
-  column resolved_at timestamp with time zone
-  column rule text
-  column run_id bigint
-  column stage text
-  as  SELECT l.id, l.kind, NULL::text AS rule, l.pipeline, l.stage, l.run_id, l.attempt_id, l.entity_id, l.message, NULL::text AS playbook, l.raised_at, l.resolved_at, l.acknowledged_at, l.acknowledged_by FROM millrace.alerts l UNION ALL SELECT a.id, a.kind, a.rule, a.pipeline, a.stage, NULL::bigint AS run_id, NULL::bigint AS attempt_id, NULL::text AS entity_id, a.message, a.playbook, a.raised_at, a.resolved_at, a.acknowledged_at, a.acknowledged_by FROM millrace.rule_alerts a;
 table millrace.arrivals
   column concurrency_group text not null
   column due_at timestamp with time zone not null
@@ -436,7 +424,7 @@ view millrace.default_settings
   column comment text
   column name text
   column value text
-  as  SELECT name, value, comment FROM ( VALUES ('worker_seconds'::text,'60'::text,'Seconds that a worker may run; no stage may have a longer timeout. Change WORKER_SECONDS of the functions with it.'::text), ('batch_bytes'::text,'12582912'::text,'Bytes of rows and results that a claim hands out at most; a row that alone has more fails as row_too_large. Read from here alone, at each claim.'::text), ('retention_days'::text,'90'::text,'Days after which millrace.prune() deletes finished runs.'::text), ('last_sweep_at'::text,'-infinity'::text,'Written by millrace.sweep(); millrace.doctor() reads it.'::text), ('upgrade_patience'::text,'15 seconds'::text,'How long an upgrade or uninstall tries to get its locks before it gives up; then nothing has been changed.'::text), ('decisions_seen'::text,'0'::text,'Written by millrace.close_decisions(): the open decision that it looked at last.'::text), ('alerts_seen'::text,'0'::text,'Written by millrace.resolve_alerts(): the open alert that it looked at last.'::text), ('rules_judged_at'::text,''::text,'Written by millrace.sweep_rules(): the minute in which it judged the rules last.'::text), ('minutes_hours'::text,'48'::text,'Hours after which the sweep deletes figures by the minute.'::text), ('hours_days'::text,'400'::text,'Days after which the sweep deletes figures by the hour.'::text), ('figures_pruned_at'::text,'-infinity'::text,'Written by millrace.prune_figures().'::text), ('operators_need_aal2'::text,'false'::text,'true: whoever acts with a user''s token has shown a second factor (aal2).'::text), ('journal_days'::text,'400'::text,'Days after which the sweep deletes lines of the journal.'::text)) s(name, value, comment);
+  as  SELECT name, value, comment FROM ( VALUES ('worker_seconds'::text,'60'::text,'Seconds that a worker may run; no stage may have a longer timeout. Change WORKER_SECONDS of the functions with it.'::text), ('batch_bytes'::text,'12582912'::text,'Bytes of rows and results that a claim hands out at most; a row that alone has more fails as row_too_large. Read from here alone, at each claim.'::text), ('retention_days'::text,'90'::text,'Days after which millrace.prune() deletes finished runs.'::text), ('last_sweep_at'::text,'-infinity'::text,'Written by millrace.sweep(); millrace.doctor() reads it.'::text), ('upgrade_patience'::text,'15 seconds'::text,'How long an upgrade or uninstall tries to get its locks before it gives up; then nothing has been changed.'::text), ('decisions_seen'::text,'0'::text,'Written by millrace.close_decisions(): the open decision that it looked at last.'::text), ('rules_judged_at'::text,''::text,'Written by millrace.sweep_rules(): the minute in which it judged the rules last.'::text), ('minutes_hours'::text,'48'::text,'Hours after which the sweep deletes figures by the minute.'::text), ('hours_days'::text,'400'::text,'Days after which the sweep deletes figures by the hour.'::text), ('figures_pruned_at'::text,'-infinity'::text,'Written by millrace.prune_figures().'::text), ('operators_need_aal2'::text,'false'::text,'true: whoever acts with a user''s token has shown a second factor (aal2).'::text), ('journal_days'::text,'400'::text,'Days after which the sweep deletes lines of the journal.'::text)) s(name, value, comment);
 view millrace.deliveries
   column channel text
   column created_at timestamp with time zone
@@ -674,6 +662,16 @@ table millrace.journal
   CREATE TRIGGER journal_is_kept BEFORE UPDATE OR TRUNCATE ON millrace.journal FOR EACH STATEMENT EXECUTE FUNCTION millrace.keep_journal()
   CREATE TRIGGER journal_is_not_deleted AFTER DELETE ON millrace.journal REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION millrace.keep_journal()
 sequence millrace.journal_id_seq
+view millrace.late_runs
+  column attempt_id bigint
+  column entity_id text
+  column late_at timestamp with time zone
+  column pipeline text
+  column run_id bigint
+  column sla interval
+  column stage text
+  column state millrace.attempt_state
+  as  SELECT p.name AS pipeline, s.name AS stage, a.run_id, r.entity_id, a.id AS attempt_id, a.state, s.sla, a.late_at FROM millrace.attempts a JOIN millrace.runs r ON r.id = a.run_id JOIN millrace.stages s ON s.id = a.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id WHERE a.late_at <= millrace.now() ORDER BY a.late_at;
 view millrace.learned_limits
   column key text
   column learned_from text
@@ -995,32 +993,6 @@ type millrace.row_values
   column metadata jsonb[]
   column payers text[]
   column traces uuid[]
-table millrace.rule_alerts
-  column above numeric not null
-  column acknowledged_at timestamp with time zone
-  column acknowledged_by text
-  column id bigint not null default nextval('millrace.alerts_id_seq'::regclass)
-  column kind text not null
-  column message text not null
-  column pipeline text
-  column pipeline_id integer not null
-  column playbook text not null
-  column raised_at timestamp with time zone not null
-  column reminded_at timestamp with time zone
-  column resolved_at timestamp with time zone
-  column rule text not null
-  column rule_id integer not null
-  column settled boolean not null default false
-  column since timestamp with time zone not null
-  column stage text
-  column stage_id integer not null
-  column told_at timestamp with time zone
-  column value numeric not null
-  constraint rule_alerts_pkey PRIMARY KEY (id)
-  CREATE INDEX rule_alerts_by_end ON millrace.rule_alerts USING btree (resolved_at)
-  CREATE INDEX rule_alerts_unsettled ON millrace.rule_alerts USING btree (id) WHERE (NOT settled)
-  CREATE UNIQUE INDEX rule_alerts_one_open ON millrace.rule_alerts USING btree (rule_id, pipeline_id, stage_id) WHERE (resolved_at IS NULL)
-  CREATE UNIQUE INDEX rule_alerts_pkey ON millrace.rule_alerts USING btree (id)
 table millrace.rule_states with (fillfactor=50)
   column above numeric not null
   column detail text
@@ -1172,7 +1144,7 @@ view millrace.stage_health
   column stage text
   column started bigint
   column waiting bigint
-  as  WITH moment AS MATERIALIZED ( SELECT millrace.now() AS now, millrace.alive_since() AS alive_since ), worker AS MATERIALIZED ( SELECT w_1.stage_id, count(*) AS n FROM millrace.workers w_1 WHERE w_1.left_at IS NULL AND w_1.heartbeat_at > (( SELECT m_1.alive_since FROM moment m_1)) GROUP BY w_1.stage_id ), pulse AS MATERIALIZED ( SELECT p_1.stage_id, sum(p_1.n) FILTER (WHERE p_1.outcome = 'completed'::text) AS completed, sum(p_1.n) FILTER (WHERE p_1.outcome = 'retried'::text) AS retried FROM ( SELECT o.stage_id, o.outcome, o.n FROM millrace.pulses o LIMIT 10000) p_1 GROUP BY p_1.stage_id ) SELECT p.name AS pipeline, s.name AS stage, s.enabled AND p.enabled AS enabled, c.ready, c.in_backoff, c.started, c.waiting, COALESCE(t.completed, 0::bigint) + COALESCE(u.completed, 0::bigint) AS completed, c.failed, COALESCE(t.retried, 0::bigint) + COALESCE(u.retried, 0::bigint) AS retries, CASE WHEN c.oldest_open_at <= m.now THEN m.now - c.oldest_open_at ELSE NULL::interval END AS oldest_age, COALESCE(w.n, 0::bigint) AS live_workers, s.sla, CASE WHEN s.sla IS NULL THEN 0::bigint ELSE COALESCE(l.late, 0::bigint) END AS late, x.at_once, x.batch_size, x.max_workers, x.row_cpu_ms FROM millrace.live_counts() c(stage_id, ready, in_backoff, started, waiting, failed, oldest_due_at, oldest_open_at) JOIN millrace.stages s ON s.id = c.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id CROSS JOIN moment m LEFT JOIN worker w ON w.stage_id = s.id LEFT JOIN millrace.totals t ON t.pipeline_id = s.pipeline_id AND t.stage_id = s.id LEFT JOIN pulse u ON u.stage_id = s.id LEFT JOIN millrace.late_counts() l(stage_id, late) ON l.stage_id = s.id LEFT JOIN LATERAL millrace.places_of(s.*) x(at_once, batch_size, max_workers, row_cpu_ms, row_memory, lives_cut) ON s.function_name IS NOT NULL ORDER BY p.name, s.id;
+  as  WITH moment AS MATERIALIZED ( SELECT millrace.now() AS now, millrace.alive_since() AS alive_since ), worker AS MATERIALIZED ( SELECT w_1.stage_id, count(*) AS n FROM millrace.workers w_1 WHERE w_1.left_at IS NULL AND w_1.heartbeat_at > (( SELECT m_1.alive_since FROM moment m_1)) GROUP BY w_1.stage_id ), pulse AS MATERIALIZED ( SELECT p_1.stage_id, sum(p_1.n) FILTER (WHERE p_1.outcome = 'completed'::text) AS completed, sum(p_1.n) FILTER (WHERE p_1.outcome = 'retried'::text) AS retried FROM ( SELECT o.stage_id, o.outcome, o.n FROM millrace.pulses o LIMIT 10000) p_1 GROUP BY p_1.stage_id ) SELECT p.name AS pipeline, s.name AS stage, s.enabled AND p.enabled AS enabled, c.ready, c.in_backoff, c.started, c.waiting, COALESCE(t.completed, 0::bigint) + COALESCE(u.completed, 0::bigint) AS completed, c.failed, COALESCE(t.retried, 0::bigint) + COALESCE(u.retried, 0::bigint) AS retries, CASE WHEN c.oldest_open_at <= m.now THEN m.now - c.oldest_open_at ELSE NULL::interval END AS oldest_age, COALESCE(w.n, 0::bigint) AS live_workers, s.sla, COALESCE(l.late, 0::bigint) AS late, x.at_once, x.batch_size, x.max_workers, x.row_cpu_ms FROM millrace.live_counts() c(stage_id, ready, in_backoff, started, waiting, failed, oldest_due_at, oldest_open_at) JOIN millrace.stages s ON s.id = c.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id CROSS JOIN moment m LEFT JOIN worker w ON w.stage_id = s.id LEFT JOIN millrace.totals t ON t.pipeline_id = s.pipeline_id AND t.stage_id = s.id LEFT JOIN pulse u ON u.stage_id = s.id LEFT JOIN millrace.late_counts() l(pipeline_id, stage_id, late, longest) ON l.stage_id = s.id LEFT JOIN LATERAL millrace.places_of(s.*) x(at_once, batch_size, max_workers, row_cpu_ms, row_memory, lives_cut) ON s.function_name IS NOT NULL ORDER BY p.name, s.id;
 table millrace.stages
   column agent jsonb
   column apply text

@@ -190,8 +190,7 @@ comment on column millrace.attempts.overtaken_job_id is
   'The job it waited for when the late result of an earlier submission, job_id, completed it; null '
   'otherwise.';
 comment on column millrace.attempts.late_at is
-  'When the sweep is to raise an alert about it; null once it has, once the attempt is over, and '
-  'where its stage has no bound.';
+  'When its stage''s bound is over; null once the attempt is, and where the stage has no bound.';
 comment on column millrace.attempts.submission_id is
   'Set on an attempt that follows a lost lease: the attempt under whose id the external job may '
   'have been submitted already.';

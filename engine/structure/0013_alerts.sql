@@ -1,38 +1,5 @@
--- Alerts: late stages, rules judged each minute, the alerts that they raise, and the messages that
--- tell people of them. A rule looks at a stage or a pipeline as a whole, so that a thousand late
--- runs are one alert.
-
-create table millrace.alerts (
-  id bigint generated always as identity constraint alerts_pkey primary key,
-  kind text not null constraint alerts_kind_known check (kind in ('sla')),
-  pipeline text not null,
-  stage text not null,
-  run_id bigint not null,
-  attempt_id bigint not null,
-  entity_id text not null,
-  message text not null,
-  raised_at timestamptz not null,
-  resolved_at timestamptz,
-  stage_id int not null,
-  execution int not null,
-  acknowledged_at timestamptz,
-  acknowledged_by text
-);
-create unique index alerts_one_open on millrace.alerts (run_id, stage_id, execution)
-  where resolved_at is null;
-create index alerts_open on millrace.alerts (id) where resolved_at is null;
-create index alerts_by_run on millrace.alerts (run_id);
-create index alerts_of_stage on millrace.alerts (stage_id, id) where resolved_at is null;
-comment on table millrace.alerts is
-  'What somebody should look at. sla: a stage of a run is older than its bound; the sweep raises '
-  'it once an execution, and resolves it when that is over. Open ones: where resolved_at is null.';
-comment on column millrace.alerts.attempt_id is
-  'The attempt that was open when the alert was raised; a later retry of it belongs to the same '
-  'alert.';
-comment on column millrace.alerts.execution is
-  'The number of the first attempt of the execution that is late.';
-comment on column millrace.alerts.acknowledged_by is
-  'Who has said that they look after it; null while nobody has.';
+-- Alerts: rules judged each minute, what they raise, and the messages that tell people of it. A
+-- rule looks at a stage or a pipeline as a whole, so that a thousand late runs are one alert.
 
 create table millrace.silences (
   id bigint generated always as identity constraint silences_pkey primary key,
@@ -111,10 +78,8 @@ comment on table millrace.rule_states is
   'Where a rule is above its bound, or was until a moment ago. pipeline_id is 0 for the engine, '
   'stage_id 0 for the pipeline as a whole.';
 
-create table millrace.rule_alerts (
-  -- Numbers are no other alert's, so that one names either kind.
-  id bigint not null default nextval('millrace.alerts_id_seq')
-    constraint rule_alerts_pkey primary key,
+create table millrace.alerts (
+  id bigint generated always as identity constraint alerts_pkey primary key,
   rule_id int not null,
   pipeline_id int not null,
   stage_id int not null,
@@ -135,16 +100,18 @@ create table millrace.rule_alerts (
   acknowledged_at timestamptz,
   acknowledged_by text
 );
-create unique index rule_alerts_one_open on millrace.rule_alerts (rule_id, pipeline_id, stage_id)
+create unique index alerts_one_open on millrace.alerts (rule_id, pipeline_id, stage_id)
   where resolved_at is null;
-create index rule_alerts_unsettled on millrace.rule_alerts (id) where not settled;
-create index rule_alerts_by_end on millrace.rule_alerts (resolved_at);
-comment on table millrace.rule_alerts is
+create index alerts_unsettled on millrace.alerts (id) where not settled;
+create index alerts_by_end on millrace.alerts (resolved_at);
+comment on table millrace.alerts is
   'What rules have raised, once for each stretch of time. Open ones: where resolved_at is null.';
-comment on column millrace.rule_alerts.since is 'Since when it was above the bound.';
-comment on column millrace.rule_alerts.told_at is
+comment on column millrace.alerts.acknowledged_by is
+  'Who has said that they look after it; null while nobody has.';
+comment on column millrace.alerts.since is 'Since when it was above the bound.';
+comment on column millrace.alerts.told_at is
   'When it was first written into a message; null while it is silenced, or no channel wants it.';
-comment on column millrace.rule_alerts.settled is
+comment on column millrace.alerts.settled is
   'Whether it is resolved, and all told that is to be told.';
 
 create table millrace.alert_channels (

@@ -45,13 +45,12 @@ export function Alerts(route: Route) {
   );
 }
 
-/** Where to look: the run, or the runs of the stage that failed or are there. */
-function Cause({ alert: { run_id, pipeline, stage, kind, playbook } }: { alert: Alert }) {
+/** Where to look: the runs of the stage that failed or are there. */
+function Cause({ alert: { pipeline, stage, kind, playbook } }: { alert: Alert }) {
   const isOfErrors = ['dead', 'error_share'].includes(kind);
   return (
     <>
-      {run_id && <a href={to('run', run_id)}>run {run_id}</a>}
-      {!run_id && pipeline && (
+      {pipeline && (
         <a href={isOfErrors ? to('dead', '', { pipeline }) : to('runs', '', { pipeline, stage, status: 'running' })}>
           {isOfErrors ? 'dead letters' : 'runs there'}
         </a>

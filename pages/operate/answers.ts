@@ -381,8 +381,6 @@ export interface Alert {
   rule: string | null;
   pipeline: string | null;
   stage: string | null;
-  run_id: number | null;
-  entity_id: string | null;
   message: string;
   playbook: string | null;
   raised_at: string;

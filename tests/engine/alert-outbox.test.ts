@@ -239,7 +239,7 @@ describe('a silence', () => {
     await engine.queued('only', 3);
     await minutes(engine, 59);
     expect(await deliver(engine)).toEqual([]);
-    expect(await engine.rows('select told_at from millrace.rule_alerts')).toEqual([{ told_at: null }]);
+    expect(await engine.rows('select told_at from millrace.alerts')).toEqual([{ told_at: null }]);
     await minutes(engine, 1);
     expect(await deliver(engine)).toEqual(['raised backlog']);
   });
@@ -258,7 +258,7 @@ describe('a silence', () => {
 
   test('is about what it names alone, and ends when somebody ends it', async ({ engine }) => {
     await alarmed(engine);
-    await engine.sql.query(`delete from millrace.rule_alerts; delete from millrace.alert_messages`);
+    await engine.sql.query(`delete from millrace.alerts; delete from millrace.alert_messages`);
     await engine.pipeline([{ name: 'only' }], { table: 'public.others' }, 'other');
     const silence = await engine.value<string>(`select millrace.silence(interval '1 hour', 'we know', 'other')`);
     await minutes(engine, 1);
@@ -288,7 +288,7 @@ describe('a silence', () => {
 test('an acknowledged alert is reminded of no more, and its end is told', async ({ engine }) => {
   await alarmed(engine, ['ops'], { remind: '10 minutes' });
   await deliver(engine);
-  const id = await engine.value<string>('select id from millrace.rule_alerts');
+  const id = await engine.value<string>('select id from millrace.alerts');
   await engine.sql.query('select millrace.acknowledge($1)', [id]);
   await minutes(engine, 30);
   expect(await deliver(engine)).toEqual([]);
@@ -365,6 +365,6 @@ test('old alerts and messages are pruned, open ones are not', async ({ engine })
   await minutes(engine, 1);
   await engine.advance('91 days');
   await engine.sql.query('select millrace.prune()');
-  expect(await engine.rows('select resolved_at from millrace.rule_alerts')).toEqual([{ resolved_at: null }]);
+  expect(await engine.rows('select resolved_at from millrace.alerts')).toEqual([{ resolved_at: null }]);
   expect(await engine.rows('select state from millrace.alert_messages')).toEqual([{ state: 'waiting' }]);
 });

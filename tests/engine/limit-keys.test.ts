@@ -146,7 +146,7 @@ test('the doctor and an alert say which host refuses, since when and until when'
   await engine.sql.query('select millrace.sweep()');
   expect(
     await engine.rows(
-      `select stage, message, playbook from millrace.rule_alerts where rule = 'refused' and resolved_at is null
+      `select stage, message, playbook from millrace.alerts where rule = 'refused' and resolved_at is null
        order by stage`,
     ),
   ).toEqual(
@@ -161,9 +161,7 @@ test('the doctor and an alert say which host refuses, since when and until when'
     await engine.advance('1 minute');
     await engine.sql.query('select millrace.sweep()');
   }
-  expect(await engine.rows(`select from millrace.rule_alerts where rule = 'refused' and resolved_at is null`)).toEqual(
-    [],
-  );
+  expect(await engine.rows(`select from millrace.alerts where rule = 'refused' and resolved_at is null`)).toEqual([]);
   expect(await finding(engine)).toEqual({ ok: true, detail: 'as declared' });
 });
 

@@ -2,17 +2,15 @@ import { describe, expect } from 'vitest';
 import { collectChildren, endFiles, waitingFolder } from '../support/children.ts';
 import { toReview } from '../support/decisions.ts';
 import { chain, type Engine, type Row, type StageDefinition, test } from '../support/engine.ts';
-import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
+import { openTransaction } from '../support/sessions.ts';
 import { completed, failed, released, runStage, Worker, waiting } from '../support/worker.ts';
 
 const bound = { sla_seconds: 600 };
 const retry = { max_attempts: 5, backoff: { kind: 'list', seconds: [60] } };
 
-const sweep = (engine: Engine) =>
-  engine.value<{ alerts: number; resolved: number; leases: number }>('select millrace.sweep()');
-const alerts = (engine: Engine) => engine.rows<Row & { message: string }>('select * from millrace.alerts order by id');
-const open = (engine: Engine) =>
-  engine.value<number>('select count(*)::int from millrace.alerts where resolved_at is null');
+const sweep = (engine: Engine) => engine.value<object>('select millrace.sweep()');
+const lateRuns = (engine: Engine) => engine.rows<Row>('select * from millrace.late_runs');
+const lateAt = async (engine: Engine) => (await lateRuns(engine)).map(({ stage }) => stage);
 const late = (engine: Engine, stage = 'only') =>
   engine.value<number>('select sum(late)::int from millrace.stage_health where stage = $1', [stage]);
 
@@ -29,82 +27,69 @@ async function report(engine: Engine, outcome: (item: { attempt: number; token: 
   await worker.leave();
 }
 
-test('a stage past its bound raises one alert, at the next sweep, that says what, where and since when', async ({
+test('a run past the bound of its stage is late at once, and told with what it is and since when', async ({
   engine,
 }) => {
   const [id] = await bounded(engine);
+  const { id: run_id } = await engine.run(id);
   await engine.advance('9 minutes 59 seconds');
-  expect(await sweep(engine)).toMatchObject({ alerts: 0 });
   expect(await late(engine)).toBe(0);
-  await engine.advance('2 minutes 1 second');
-  expect(await late(engine), 'before it is reported').toBe(1);
-  expect(await sweep(engine)).toMatchObject({ alerts: 1, resolved: 0 });
-  expect(await sweep(engine)).toMatchObject({ alerts: 0, resolved: 0 });
-  expect(await late(engine), 'after it was reported').toBe(1);
-  expect(await alerts(engine)).toMatchObject([
-    {
-      kind: 'sla',
-      pipeline: 'flow',
-      stage: 'only',
-      run_id: (await engine.run(id)).id,
-      entity_id: id,
-      message: `only of flow ${id} is 12 minutes old, its bound is 10 minutes`,
-      raised_at: await engine.now(),
-      resolved_at: null,
-    },
+  expect(await lateRuns(engine)).toEqual([]);
+  await engine.advance('1 second');
+  const late_at = await engine.now();
+  await engine.advance('2 minutes');
+  await sweep(engine);
+  expect(await late(engine)).toBe(1);
+  expect(await lateRuns(engine)).toMatchObject([
+    { pipeline: 'flow', stage: 'only', run_id, entity_id: id, state: 'queued', late_at },
   ]);
 });
 
-test('it is resolved when the stage is done, and the next stage has a bound of its own', async ({ engine }) => {
+test('it ends when the stage is done, and the next stage has a bound of its own', async ({ engine }) => {
   await engine.pipeline(chain(['only', 'next'], bound));
   await engine.queued('only', 2);
   await engine.advance('11 minutes');
-  await sweep(engine);
+  expect(await lateAt(engine)).toEqual(['only', 'only']);
   await report(engine, completed);
   expect([await late(engine), await late(engine, 'next')]).toEqual([1, 0]);
-  expect(await sweep(engine)).toMatchObject({ alerts: 0, resolved: 1 });
   await runStage(engine, 'only');
-  expect(await sweep(engine)).toMatchObject({ alerts: 0, resolved: 1 });
   await engine.advance('599 seconds');
-  expect(await sweep(engine)).toMatchObject({ alerts: 0 });
+  expect(await lateAt(engine)).toEqual([]);
   await engine.advance('1 second');
-  expect(await sweep(engine)).toMatchObject({ alerts: 2 });
+  expect(await lateAt(engine)).toEqual(['next', 'next']);
   await runStage(engine, 'next');
   await engine.advance('1 hour');
-  expect(await sweep(engine)).toMatchObject({ alerts: 0, resolved: 2 });
+  expect(await lateAt(engine)).toEqual([]);
 });
 
 test('a stage without a bound is never late', async ({ engine }) => {
   await engine.pipeline([{ name: 'only' }]);
   await engine.queued('only');
   await engine.advance('300 days');
-  expect(await sweep(engine)).toMatchObject({ alerts: 0 });
   expect(await late(engine)).toBe(0);
 });
 
 describe('the time of a stage goes on', () => {
-  test('over its retries, which raise no second alert', async ({ engine }) => {
+  test('over its retries', async ({ engine }) => {
     await bounded(engine, 1, { retry });
     await engine.advance('8 minutes');
     await report(engine, failed);
+    expect(await lateRuns(engine)).toHaveLength(0);
     await engine.advance('2 minutes');
-    expect(await sweep(engine)).toMatchObject({ alerts: 1 });
+    expect(await lateRuns(engine)).toHaveLength(1);
     await report(engine, failed);
     await engine.advance('1 hour');
-    expect(await sweep(engine)).toMatchObject({ alerts: 0, resolved: 0 });
     expect(await late(engine)).toBe(1);
     await report(engine, completed);
-    expect(await sweep(engine)).toMatchObject({ resolved: 1 });
-    expect(await alerts(engine)).toHaveLength(1);
+    expect(await lateRuns(engine)).toHaveLength(0);
   });
 
-  test('while its attempt is retried after a lost lease, and in the sweep that notices both', async ({ engine }) => {
+  test('while its attempt is retried after a lost lease', async ({ engine }) => {
     await bounded(engine, 1, { retry });
     await (await Worker.of(engine, 'only')).takeOne();
     await engine.advance('10 minutes');
-    expect(await sweep(engine)).toMatchObject({ leases: 1, alerts: 1 });
-    await engine.advance('10 minutes');
-    expect(await sweep(engine)).toMatchObject({ alerts: 0, resolved: 0 });
+    expect(await sweep(engine)).toMatchObject({ leases: 1 });
+    expect(await lateRuns(engine)).toMatchObject([{ state: 'queued' }]);
   });
 
   test('when its worker hands it back', async ({ engine }) => {
@@ -112,23 +97,23 @@ describe('the time of a stage goes on', () => {
     await engine.advance('9 minutes');
     await report(engine, released);
     await engine.advance('1 minute');
-    expect(await sweep(engine)).toMatchObject({ alerts: 1 });
+    expect(await lateRuns(engine)).toHaveLength(1);
   });
 
   test('while an external job is under way', async ({ engine }) => {
     await bounded(engine, 1, { kind: 'external', completion: { callback: true, deadline_seconds: 86_400 } });
     await report(engine, (item) => waiting(item, 'job-1'));
     await engine.advance('10 minutes');
-    expect(await sweep(engine)).toMatchObject({ alerts: 1 });
+    expect(await lateRuns(engine)).toHaveLength(1);
   });
 
   test('while children run', async ({ engine }) => {
     const { fanOut } = await waitingFolder(engine, 2, { split: bound });
     await engine.advance('10 minutes');
-    expect(await sweep(engine)).toMatchObject({ alerts: 1 });
+    expect(await lateRuns(engine)).toHaveLength(1);
     await endFiles(engine);
     await collectChildren(engine, [fanOut]);
-    expect(await sweep(engine)).toMatchObject({ resolved: 1 });
+    expect(await lateRuns(engine)).toHaveLength(0);
   });
 
   test('while a child run is under way, and anew when a person retries it', async ({ engine }) => {
@@ -136,23 +121,23 @@ describe('the time of a stage goes on', () => {
     await engine.pipeline([{ name: 'only', kind: 'pipeline', child: { pipeline: 'inside' }, ...bound }]);
     await engine.queued('only');
     await engine.advance('10 minutes');
-    expect(await sweep(engine)).toMatchObject({ alerts: 1 });
+    expect(await lateRuns(engine)).toHaveLength(1);
     const parent = await engine.value(
       `select r.id from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id where p.name = 'flow'`,
     );
     await engine.rows('select millrace.cancel($1)', [parent]);
-    expect(await sweep(engine)).toMatchObject({ alerts: 0, resolved: 1 });
+    expect(await lateRuns(engine)).toHaveLength(0);
     await engine.rows('select millrace.retry($1)', [parent]);
     await engine.advance('599 seconds');
-    expect(await sweep(engine)).toMatchObject({ alerts: 0 });
+    expect(await lateRuns(engine)).toHaveLength(0);
     await engine.advance('1 second');
-    expect(await sweep(engine)).toMatchObject({ alerts: 1 });
+    expect(await lateRuns(engine)).toHaveLength(1);
   });
 
   test('while a person is asked', async ({ engine }) => {
     await toReview(engine, 1, bound);
     await engine.advance('10 minutes');
-    expect(await sweep(engine)).toMatchObject({ alerts: 1 });
+    expect(await lateRuns(engine)).toHaveLength(1);
     expect(await late(engine, 'review')).toBe(1);
   });
 
@@ -160,7 +145,7 @@ describe('the time of a stage goes on', () => {
     await bounded(engine);
     await engine.rows(`select millrace.pause('flow')`);
     await engine.advance('10 minutes');
-    expect(await sweep(engine)).toMatchObject({ alerts: 1 });
+    expect(await lateRuns(engine)).toHaveLength(1);
   });
 });
 
@@ -177,78 +162,41 @@ describe('it begins', () => {
     await engine.advance('1 hour');
     await runStage(engine, 'first');
     await engine.advance('599 seconds');
-    expect(await sweep(engine)).toMatchObject({ alerts: 0 });
+    expect(await lateRuns(engine)).toHaveLength(0);
     await engine.advance('1 second');
-    expect(await sweep(engine)).toMatchObject({ alerts: 1 });
+    expect(await lateRuns(engine)).toHaveLength(1);
   });
 
-  test('anew when the stage starts over: the alert is resolved, and the new execution may raise another', async ({
-    engine,
-  }) => {
+  test('anew when the stage starts over', async ({ engine }) => {
     const [id] = await bounded(engine);
     await engine.advance('10 minutes');
-    await sweep(engine);
     await (await Worker.of(engine, 'only')).takeOne();
+    expect(await late(engine)).toBe(1);
     await engine.queue('only', [id as string]);
     expect(await late(engine)).toBe(0);
-    expect(await sweep(engine)).toMatchObject({ alerts: 0, resolved: 1 });
     await engine.advance('10 minutes');
-    expect(await sweep(engine)).toMatchObject({ alerts: 1 });
-    expect((await alerts(engine)).map((alert) => alert.execution)).toEqual([1, 2]);
+    expect(await lateRuns(engine)).toHaveLength(1);
   });
 
-  test('anew when a person retries a dead letter, though the sweep has not come by in between', async ({ engine }) => {
+  test('anew when a person retries a dead letter', async ({ engine }) => {
     const [id] = await bounded(engine);
     await engine.advance('10 minutes');
-    await sweep(engine);
     await report(engine, (item) => failed(item, { permanent: true }));
     await engine.rows('select millrace.retry($1)', [(await engine.run(id)).id]);
+    expect(await lateRuns(engine)).toHaveLength(0);
     await engine.advance('10 minutes');
-    expect(await sweep(engine)).toMatchObject({ alerts: 1, resolved: 1 });
-    expect(await open(engine)).toBe(1);
+    expect(await lateRuns(engine)).toHaveLength(1);
   });
 });
 
-describe('an alert ends', () => {
-  test('with a run that is cancelled', async ({ engine }) => {
-    const [id] = await bounded(engine);
-    await engine.advance('10 minutes');
-    await sweep(engine);
-    await engine.rows('select millrace.cancel($1)', [(await engine.run(id)).id]);
-    expect(await late(engine)).toBe(0);
-    expect(await sweep(engine)).toMatchObject({ resolved: 1 });
-  });
-
-  test('with an entity that is deleted, which takes it along', async ({ engine }) => {
-    const [id] = await bounded(engine, 2);
-    await engine.advance('10 minutes');
-    await sweep(engine);
-    await engine.rows('delete from public.items where id = $1', [id]);
-    expect(await alerts(engine)).toHaveLength(1);
-    expect(await sweep(engine)).toMatchObject({ resolved: 0 });
-  });
-
-  test('as history, which is pruned with the runs or after the same time', async ({ engine }) => {
-    await engine.pipeline(chain(['only', 'next'], { sla_seconds: 600 }));
-    await engine.queued('only');
-    await engine.advance('10 minutes');
-    await sweep(engine);
-    await runStage(engine, 'only');
-    await sweep(engine);
-    await engine.advance('89 days');
-    await engine.rows('select millrace.prune()');
-    expect(await alerts(engine)).toHaveLength(1);
-    await engine.advance('2 days');
-    await engine.rows('select millrace.prune()');
-    expect(await alerts(engine)).toEqual([]);
-    await sweep(engine);
-    await runStage(engine, 'next');
-    await sweep(engine);
-    await engine.advance('89 days');
-    await engine.rows(`update millrace.runs set finished_at = finished_at - interval '1 year'`);
-    await engine.rows('select millrace.prune()');
-    expect(await alerts(engine)).toEqual([]);
-  });
+test('a run that is cancelled, or whose row is deleted, is late no more', async ({ engine }) => {
+  const [cancelled, deleted] = await bounded(engine, 2);
+  await engine.advance('10 minutes');
+  expect(await late(engine)).toBe(2);
+  await engine.rows('select millrace.cancel($1)', [(await engine.run(cancelled)).id]);
+  expect(await late(engine)).toBe(1);
+  await engine.rows('delete from public.items where id = $1', [deleted]);
+  expect(await lateRuns(engine)).toEqual([]);
 });
 
 describe('a definition that changes the bound', () => {
@@ -265,27 +213,25 @@ describe('a definition that changes the bound', () => {
     await engine.pipeline([{ name: 'only', kind: 'external', completion: { callback: true }, retry, ...bound }]);
     await sweep(engine);
     await engine.advance('4 minutes 59 seconds');
-    expect(await sweep(engine)).toMatchObject({ alerts: 0 });
+    expect(await lateRuns(engine)).toHaveLength(0);
     await engine.advance('1 second');
-    expect(await sweep(engine)).toMatchObject({ alerts: 4 });
+    expect(await lateRuns(engine)).toHaveLength(4);
   });
 
   test('to a shorter one makes late what was not, and to a longer one takes back what was', async ({ engine }) => {
     await engine.pipeline(withBound(600));
     await engine.queued('only');
     await engine.advance('5 minutes');
-    expect(await sweep(engine)).toMatchObject({ alerts: 0 });
+    expect(await lateRuns(engine)).toHaveLength(0);
     await engine.pipeline(withBound(300));
-    expect(await sweep(engine)).toMatchObject({ alerts: 1 });
+    await sweep(engine);
+    expect(await lateRuns(engine)).toHaveLength(1);
     await engine.pipeline(withBound(900));
+    await sweep(engine);
     expect(await late(engine)).toBe(0);
-    expect(await sweep(engine)).toMatchObject({ alerts: 0, resolved: 1 });
     expect(await engine.value('select late_at - created_at = $1 from millrace.attempts', ['15 minutes'])).toBe(true);
     await engine.advance('10 minutes');
-    expect(await sweep(engine)).toMatchObject({ alerts: 1 });
-    await engine.pipeline(withBound(1200));
-    await engine.pipeline(withBound(900));
-    expect(await sweep(engine), 'it was told already').toMatchObject({ alerts: 0, resolved: 0 });
+    expect(await lateRuns(engine)).toHaveLength(1);
   });
 
   test('drops it for what is under way too', async ({ engine }) => {
@@ -296,8 +242,8 @@ describe('a definition that changes the bound', () => {
     await engine.queued('only');
     await engine.pipeline(withBound());
     await engine.advance('1 hour');
+    await sweep(engine);
     expect(await late(engine)).toBe(0);
-    expect(await sweep(engine)).toMatchObject({ alerts: 0, resolved: 1 });
     expect(await engine.value('select count(*)::int from millrace.attempts where late_at is not null')).toBe(0);
   });
 
@@ -315,7 +261,8 @@ describe('a definition that changes the bound', () => {
     await engine.advance('1 minute');
     await sweep(engine);
     await engine.advance('9 minutes');
-    expect(await sweep(engine)).toMatchObject({ alerts: 1 });
+    expect(await lateRuns(engine)).toHaveLength(1);
+    await sweep(engine);
     expect(await engine.value('select count(*)::int from millrace.stages where sla_changed_at is not null')).toBe(0);
   });
 
@@ -326,83 +273,21 @@ describe('a definition that changes the bound', () => {
     await user.query('select millrace.cancel($1)', [(await engine.run(id)).id]);
     await engine.rows(`update millrace.stages set sla = interval '10 minutes', sla_changed_at = millrace.now()`);
     await engine.advance('10 minutes');
-    expect(await sweep(engine)).toMatchObject({ alerts: 0 });
+    await sweep(engine);
+    expect(await lateRuns(engine)).toHaveLength(0);
     await user.query('rollback');
-    expect(await sweep(engine)).toMatchObject({ alerts: 1 });
+    await sweep(engine);
+    expect(await lateRuns(engine)).toHaveLength(1);
   });
 });
 
-test('of five thousand late rows each is reported once and each is resolved', async ({ engine }) => {
+test('the late runs of a stage are counted to ten thousand', async ({ engine }) => {
   await engine.pipeline([{ name: 'only', max_workers: 10, ...bound }], { projection: 'none' });
   await engine.insert(5000);
   await engine.rows(`select millrace.queue_stage(s.pipeline_id, s.id, array(select i.id::text from public.items i), '{}')
     from millrace.stages s join millrace.pipelines p on p.id = s.pipeline_id where p.name = 'flow'`);
   await engine.advance('10 minutes');
   expect(await late(engine)).toBe(5000);
-  await engine.sweepAll();
-  expect(await sweep(engine)).toMatchObject({ alerts: 0 });
-  expect(await late(engine)).toBe(5000);
-  expect(await engine.value('select count(distinct run_id)::int from millrace.alerts')).toBe(5000);
-  for (let n = 0; n < 5; n++) await runStage(engine, 'only');
-  // The second goes round from the first alert.
-  for (let n = 0; n < 2; n++) await engine.sweepAll();
-  expect(await open(engine)).toBe(0);
-});
-
-test('two sweeps at once raise one alert', async ({ engine }) => {
-  await bounded(engine, 3);
-  await engine.advance('10 minutes');
-  const [one, two] = [await openTransaction(engine), await engine.database.connect()];
-  await one.query('select millrace.sweep()');
-  const second = await two.query('select millrace.sweep() as swept');
-  await one.query('commit');
-  expect(second.rows[0].swept).toMatchObject({ alerts: 0 });
-  await sweep(engine);
-  expect(await alerts(engine)).toHaveLength(3);
-});
-
-test('an attempt that fails while the sweep reports it is not reported again through its retry', async ({ engine }) => {
-  await bounded(engine, 1, { retry });
-  const worker = await Worker.of(engine, 'only');
-  const item = await worker.takeOne();
-  await engine.advance('10 minutes');
-  await worker.renew();
-  const sweeper = await openTransaction(engine);
-  await sweeper.query('select millrace.raise_alerts(10)');
-  const failing = begin(worker.report(failed(item)));
-  await untilBlocked(engine, worker.client);
-  await sweeper.query('commit');
-  expect(await failing).toEqual(['accepted']);
-  await sweep(engine);
-  await engine.advance('1 hour');
-  expect(await sweep(engine)).toMatchObject({ alerts: 0 });
-  expect(await alerts(engine)).toHaveLength(1);
-  expect(await late(engine)).toBe(1);
-});
-
-test('a row that is deleted while the sweep reports it leaves no alert behind', async ({ engine }) => {
-  const [id] = await bounded(engine);
-  await engine.advance('10 minutes');
-  const [sweeper, user] = [await openTransaction(engine), await engine.database.connect()];
-  await sweeper.query('select millrace.raise_alerts(10)');
-  const deleting = begin(user.query('delete from public.items where id = $1', [id]));
-  await untilBlocked(engine, user);
-  await sweeper.query('commit');
-  await deleting;
-  expect(await alerts(engine)).toEqual([]);
-});
-
-test('alerts that cannot be raised do not end the rest of the sweep', async ({ engine }) => {
-  await bounded(engine);
-  await (await Worker.of(engine, 'only')).takeOne();
-  await engine.sql.query(`
-    create function public.refuse() returns trigger language plpgsql as $$ begin raise exception 'no alerts here'; end $$;
-    create trigger refuse before insert on millrace.alerts for each row execute function public.refuse()`);
-  await engine.advance('10 minutes');
-  expect(await sweep(engine)).toMatchObject({ leases: 1 });
-  expect(await engine.value(`select message from millrace.log where code = 'sweep_failed'`)).toContain(
-    'no alerts here',
-  );
 });
 
 test('doctor tells of stages that are later than their bound', async ({ engine }) => {
@@ -411,7 +296,7 @@ test('doctor tells of stages that are later than their bound', async ({ engine }
     engine.rows(`select ok, detail from millrace.doctor() where what = 'no stage is later than its bound'`);
   expect(await line()).toEqual([{ ok: true, detail: 'none' }]);
   await engine.advance('10 minutes');
-  const told = 'only of flow: 2: select * from millrace.alerts where resolved_at is null';
+  const told = 'only of flow: 2: select * from millrace.late_runs';
   expect(await line()).toEqual([{ ok: false, detail: told }]);
 });
 

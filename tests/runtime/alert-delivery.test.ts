@@ -166,7 +166,7 @@ test('Slack shows what a message says as text: no markup, no mention, no link bu
   const message = '<!channel> *bold* _it_ `x` a & b\u202e\nc <http://evil.test|click> https://evil.test';
   const shown = '<!channel> *bold* _it_ `x` a & b c <http://evil.test|click> https://evil.test';
   const { received } = await deliver({}, { kind: 'slack', secret: null, events: [{ ...raised, message }], more: 3 });
-  const more = '… and 3 more: select * from millrace.rule_alerts where resolved_at is null';
+  const more = '… and 3 more: select * from millrace.alerts where resolved_at is null';
   const section = (elements: object[]) => ({
     type: 'rich_text',
     elements: [{ type: 'rich_text_section', elements }],

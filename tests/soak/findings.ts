@@ -20,7 +20,7 @@ const wrongs: Record<string, string> = {
   'a bulk under way': `select id, state from millrace.bulks where state in ('previewed', 'running', 'stopped')`,
   'a live attempt': `select id, state from millrace.attempts where state in ('queued', 'started', 'waiting')`,
   'an open question': 'select * from public.millrace_decisions where closed_at is null',
-  'an open alert': 'select message from millrace.alerts where resolved_at is null',
+  'a late run': 'select run_id, stage from millrace.late_runs',
   'a fan-out left over': `select * from millrace.fan_outs where state in ('open', 'abandoned')`,
   'a tally left over': 'select * from millrace.child_tallies',
   'something in flight': 'select * from millrace.in_flight',

@@ -77,7 +77,7 @@ export async function deliver(engine: Engine): Promise<string[]> {
 /** Open alerts in order, as `rule place`. */
 export async function open(engine: Engine): Promise<string[]> {
   const rows = await engine.rows<{ text: string }>(
-    `select concat_ws(' ', rule, stage, pipeline) as text from millrace.rule_alerts where resolved_at is null order by id`,
+    `select concat_ws(' ', rule, stage, pipeline) as text from millrace.alerts where resolved_at is null order by id`,
   );
   return rows.map(({ text }) => text);
 }

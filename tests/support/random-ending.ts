@@ -65,11 +65,11 @@ export async function finishAll(engine: Engine): Promise<void> {
   );
 }
 
-/** Nothing is live any more, no alert is left open, and what was accepted is what is recorded. */
+/** Nothing is live any more, nothing is late, and what was accepted is what is recorded. */
 export async function expectOver(engine: Engine, accepted: Map<number, unknown>): Promise<void> {
   await engine.expectSound();
   await engine.sql.query('select millrace.sweep()');
-  expect(await engine.rows('select message from millrace.alerts where resolved_at is null')).toEqual([]);
+  expect(await engine.rows('select * from millrace.late_runs')).toEqual([]);
   const live = `select a.id, a.state from millrace.attempts a where a.state in ('queued', 'started', 'waiting')`;
   expect(await engine.rows(live)).toEqual([]);
   expect(await engine.rows(`select id, state from millrace.fan_outs where state in ('open', 'abandoned')`)).toEqual([]);

@@ -1,21 +1,5 @@
 -- Alert bounds: a definition changes how long a stage may take
 
--- Says when an execution of a stage became ready.
-create function millrace.execution_began(
-  p_run_id bigint, p_stage_id int, p_execution int
-) returns timestamptz
-language plpgsql
-as $$
-begin
-  return (
-    select a.created_at
-    from millrace.attempts a
-    where a.run_id = p_run_id
-      and a.stage_id = p_stage_id
-      and a.number = p_execution);
-end
-$$;
-
 -- Sets late_at of up to so many open attempts whose stage's bound a definition gave, changed or
 -- dropped; returns to how many. define() leaves it to the sweep, since it holds the table for which
 -- the holders of attempts may wait.
@@ -23,7 +7,6 @@ create function millrace.follow_bounds(p_limit int) returns int
 language plpgsql
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_stage record;
   v_ids bigint[];
   v_changed int;
@@ -47,26 +30,11 @@ begin
         select o.*
         from millrace.attempts o
         where o.stage_id = v_stage.id
-          and o.deadline_at is not null
-      ) a
-      cross join lateral (
-        select v_stage.sla + case a.retry_count
-          when 0 then a.created_at
-          else millrace.execution_began(a.run_id, a.stage_id, a.number - a.retry_count)
-        end as late_at
-      ) d
-      where a.late_at is distinct from d.late_at
-        -- What was reported stays so, unless it is no longer late.
-        and not (a.late_at is null and d.late_at <= v_now and exists (
-          select
-          from millrace.alerts l
-          where l.run_id = a.run_id
-            and l.stage_id = a.stage_id
-            and l.execution = a.number - a.retry_count
-            and l.resolved_at is null))
+          and o.deadline_at is not null) a
+      where a.late_at is distinct from millrace.late_at_of(a, v_stage.sla)
       limit 5000);
     with held as (
-      select a.id, a.run_id, a.number - a.retry_count as execution
+      select a.id
       from millrace.attempts a
       where a.id = any (v_ids)
         and a.state in ('queued', 'started', 'waiting')
@@ -75,7 +43,7 @@ begin
       for no key update skip locked
     )
     update millrace.attempts a
-    set late_at = millrace.execution_began(h.run_id, v_stage.id, h.execution) + v_stage.sla
+    set late_at = millrace.late_at_of(a, v_stage.sla)
     from held h
     where a.id = h.id;
     get diagnostics v_changed = row_count;
@@ -85,7 +53,7 @@ begin
     update millrace.stages s
     set sla_changed_at = null
     where cardinality(v_ids) = 0
-      and v_stage.sla_changed_at <= v_now - interval '1 minute'
+      and v_stage.sla_changed_at <= millrace.now() - interval '1 minute'
       and s.id in (
         select o.id
         from millrace.stages o
@@ -94,5 +62,23 @@ begin
         for update skip locked);
   end loop;
   return v_set;
+end
+$$;
+
+-- Tells when an attempt is late by a bound, which counts from its first try.
+create function millrace.late_at_of(p_attempt millrace.attempts, p_bound interval)
+returns timestamptz
+language plpgsql stable
+as $$
+begin
+  return p_bound + case p_attempt.retry_count
+    when 0 then p_attempt.created_at
+    else (
+      select a.created_at
+      from millrace.attempts a
+      where a.run_id = p_attempt.run_id
+        and a.stage_id = p_attempt.stage_id
+        and a.number = p_attempt.number - p_attempt.retry_count)
+  end;
 end
 $$;

@@ -1,17 +1,6 @@
 -- What people do about alerts: silence them for a time, acknowledge them, try a channel, and send
 -- again what could not be delivered.
 
--- What somebody should look at: stages of runs that are late (sla), and what rules have raised.
--- Open ones: where resolved_at is null.
-create or replace view millrace.all_alerts as
-select l.id, l.kind, null as rule, l.pipeline, l.stage, l.run_id, l.attempt_id, l.entity_id,
-  l.message, null as playbook, l.raised_at, l.resolved_at, l.acknowledged_at, l.acknowledged_by
-from millrace.alerts l
-union all
-select a.id, a.kind, a.rule, a.pipeline, a.stage, null, null, null, a.message, a.playbook,
-  a.raised_at, a.resolved_at, a.acknowledged_at, a.acknowledged_by
-from millrace.rule_alerts a;
-
 -- Finds the channel of this name, or raises MR003.
 create function millrace.channel_named(p_channel text) returns millrace.alert_channels
 language plpgsql stable

@@ -25,7 +25,7 @@ $$;
 
 -- Shows an alert as messages tell it. A reminder says how it stands now.
 create function millrace.event_of(
-  p_alert millrace.rule_alerts, p_event text, p_now timestamptz
+  p_alert millrace.alerts, p_event text, p_now timestamptz
 ) returns jsonb
 language plpgsql stable
 as $$
@@ -114,7 +114,7 @@ declare
   v_channel record;
 begin
   -- What a clock that was set back has told in the future is told in the past.
-  update millrace.rule_alerts a
+  update millrace.alerts a
   set told_at = least(a.told_at, p_now), reminded_at = least(a.reminded_at, p_now)
   where not a.settled
     and greatest(a.told_at, a.reminded_at) > p_now;
@@ -127,7 +127,7 @@ begin
         order by array_position('{raised,resolved,reminder}', e.event), e.alert_id) as place
       from (
           select a.id, e.event, c.id
-          from millrace.rule_alerts a
+          from millrace.alerts a
           left join millrace.alert_rules r on r.id = a.rule_id
           cross join lateral (
             select case
@@ -145,20 +145,20 @@ begin
             and not millrace.is_silenced(a.pipeline, a.stage, a.kind)
         ) e(alert_id, event, channel_id)
     ) t
-    left join millrace.rule_alerts a on a.id = t.alert_id and t.place <= millrace.most_events()
+    left join millrace.alerts a on a.id = t.alert_id and t.place <= millrace.most_events()
     group by t.channel_id
     order by t.channel_id
   loop
     perform millrace.add_events(v_channel.id, v_channel.events, v_channel.n, p_now);
     -- Told by all its channels at once: it was told when the loop began.
-    update millrace.rule_alerts a
+    update millrace.alerts a
     set reminded_at = case when a.told_at < p_now then p_now end,
       told_at = coalesce(a.told_at, p_now)
     where a.id = any (v_channel.alert_ids)
       and a.resolved_at is null;
   end loop;
   -- One that came and went while nobody was to hear of it is settled without a word.
-  update millrace.rule_alerts a
+  update millrace.alerts a
   set settled = true
   where not a.settled
     and a.resolved_at is not null;
@@ -380,8 +380,7 @@ from millrace.alert_messages m
 join millrace.alert_channels c on c.id = m.channel_id
 order by m.id desc;
 
--- Tells whether somebody has silenced a rule's pipeline, stage or kind. The rule `late` tells of
--- late runs (sla): a silence of the one is one of the other.
+-- Tells whether somebody has silenced a rule's pipeline, stage or kind.
 create function millrace.is_silenced(p_pipeline text, p_stage text, p_kind text)
 returns boolean
 language plpgsql stable
@@ -393,6 +392,6 @@ begin
     where s.until > millrace.now()
       and (s.pipeline is null or s.pipeline = p_pipeline)
       and (s.stage is null or s.stage = p_stage)
-      and (s.kind is null or s.kind = p_kind or s.kind = 'sla' and p_kind = 'late'));
+      and (s.kind is null or s.kind = p_kind));
 end
 $$;

@@ -147,7 +147,7 @@ begin
       where o.rule_id = t.rule_id
         and o.pipeline_id = t.pipeline_id
         and o.stage_id = t.stage_id);
-  insert into millrace.rule_alerts (rule_id, pipeline_id, stage_id, rule, kind, pipeline, stage,
+  insert into millrace.alerts (rule_id, pipeline_id, stage_id, rule, kind, pipeline, stage,
     value, above, message, playbook, since, raised_at)
   select r.id, t.pipeline_id, t.stage_id, r.name, r.kind, p.name, s.name, t.value, t.above,
     millrace.rule_message(r, t, p_now), coalesce(r.playbook, millrace.playbook_of(r.kind)),
@@ -160,7 +160,7 @@ begin
     and t.over_since + r.hold <= p_now
     and not exists (
       select
-      from millrace.rule_alerts a
+      from millrace.alerts a
       where a.rule_id = r.id
         and a.pipeline_id = t.pipeline_id
         and a.stage_id = t.stage_id
@@ -174,14 +174,14 @@ begin
       and t.under_since is not null
       and (t.under_since + r.recover <= p_now or not exists (
         select
-        from millrace.rule_alerts a
+        from millrace.alerts a
         where a.rule_id = t.rule_id
           and a.pipeline_id = t.pipeline_id
           and a.stage_id = t.stage_id
           and a.resolved_at is null))
     returning t.rule_id, t.pipeline_id, t.stage_id
   )
-  update millrace.rule_alerts a
+  update millrace.alerts a
   set resolved_at = p_now
   from over o
   where a.rule_id = o.rule_id
@@ -259,7 +259,7 @@ begin
       and r.kind = 'engine'
   ), gone as (
     select a.id, a.rule_id, a.pipeline_id, a.stage_id
-    from millrace.rule_alerts a
+    from millrace.alerts a
     where a.resolved_at is null
       and not exists (
         select
@@ -274,11 +274,41 @@ begin
       and t.pipeline_id = g.pipeline_id
       and t.stage_id = g.stage_id
   )
-  update millrace.rule_alerts a
+  update millrace.alerts a
   set resolved_at = v_now
   from gone g
   where a.id = g.id;
   perform millrace.write_messages(v_now);
   return true;
+end
+$$;
+
+-- Removes what was resolved, and messages that ended, before this time, at most 10,000 of each;
+-- tells whether there is more.
+create function millrace.prune_alerts(p_before timestamptz) returns boolean
+language plpgsql
+as $$
+declare
+  v_alerts int;
+  v_messages int;
+begin
+  delete from millrace.alerts a
+  where a.id in (
+    select o.id
+    from millrace.alerts o
+    where o.resolved_at < p_before
+      and o.settled
+    limit 10000
+    for update skip locked);
+  get diagnostics v_alerts = row_count;
+  delete from millrace.alert_messages m
+  where m.id in (
+    select o.id
+    from millrace.alert_messages o
+    where o.ended_at < p_before
+    limit 10000
+    for update skip locked);
+  get diagnostics v_messages = row_count;
+  return 10000 in (v_alerts, v_messages);
 end
 $$;

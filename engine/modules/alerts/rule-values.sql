@@ -146,15 +146,11 @@ begin
       ) b;
   elsif v_kind = 'late' then
     return query
-      select t.rule_id, t.pipeline_id, t.stage_id, count(*)::numeric, 0::numeric, null
+      select t.rule_id, t.pipeline_id, t.stage_id, sum(l.late), 0::numeric,
+        min(l.longest)::text
       from millrace.rule_targets(p_rules, p_now) t
-      join (
-        select o.stage_id, s.pipeline_id
-        from millrace.alerts o
-        join millrace.stages s on s.id = o.stage_id
-        where o.resolved_at is null
-        limit 10001
-      ) l on l.pipeline_id = t.pipeline_id and t.stage_id in (0, l.stage_id)
+      join millrace.late_counts() l
+        on l.pipeline_id = t.pipeline_id and t.stage_id in (0, l.stage_id)
       group by t.rule_id, t.pipeline_id, t.stage_id;
   elsif v_kind = 'refused' then
     return query
@@ -206,6 +202,26 @@ declare
 begin
   return case when length(v_text) > p_most then left(v_text, p_most - 1) || '…' else v_text end;
 end
+$$;
+
+-- Says an interval as a person would, in its two largest units: 1 hour 5 minutes.
+create function millrace.in_words(p_interval interval) returns text
+language sql immutable
+as $$
+  select coalesce(string_agg(
+    format('%s %s%s', u.n, u.unit, case when u.n > 1 then 's' end), ' ' order by u.place),
+    '0 seconds')
+  from (
+    select o.*
+    from (select greatest(floor(extract(epoch from p_interval)), 0)::bigint) i(seconds)
+    cross join lateral (values
+      (1, 'day', i.seconds / 86400),
+      (2, 'hour', i.seconds / 3600 % 24),
+      (3, 'minute', i.seconds / 60 % 60),
+      (4, 'second', i.seconds % 60)) o(place, unit, n)
+    where o.n > 0
+    order by o.place
+    limit 2) u
 $$;
 
 -- Says in one sentence what is wrong, where, and since when.
@@ -279,8 +295,9 @@ begin
       trim_scale(p_state.above))
     when 'spend' then format('%s spent %s US dollars in the last %s, above %s',
       v_place, round(p_state.value, 2), v_span, round(p_state.above, 2))
-    when 'late' then format('%s %s late at %s',
-      v_count, case when p_state.value = 1 then 'run is' else 'runs are' end, v_place)
+    when 'late' then format('%s late at %s, for longest run %s',
+      case when p_state.value = 1 then '1 run is' else v_count || ' runs are' end, v_place,
+      p_state.detail)
     when 'refused' then format('services hold %s back for %s, above %s: %s',
       v_place, millrace.in_words(v_value), millrace.in_words(v_above), p_state.detail)
     else 'the engine is not well: ' || p_state.detail

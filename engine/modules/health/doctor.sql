@@ -257,17 +257,13 @@ begin
   return query select * from millrace.pipeline_findings();
   return query select * from millrace.label_findings();
   return query select * from millrace.invariant_findings(p_deep);
-  return query select f.what, f.ok, f.detail from (
-      select 'no stage is later than its bound', count(*) = 0,
-        coalesce(
-          string_agg(format('%s of %s: %s', l.stage, l.pipeline, l.late), ', '
-            order by l.pipeline, l.id)
-            || ': select * from millrace.alerts where resolved_at is null', 'none')
-      from (
-        select s.id, s.name as stage, p.name as pipeline, c.late
-        from millrace.late_counts() c
-        join millrace.stages s on s.id = c.stage_id and s.sla is not null
-        join millrace.pipelines p on p.id = s.pipeline_id) l) f(what, ok, detail);
+  return query
+    select 'no stage is later than its bound', count(*) = 0,
+      coalesce(string_agg(format('%s of %s: %s', s.name, p.name, l.late), ', '
+        order by p.name, s.id) || ': select * from millrace.late_runs', 'none')
+    from millrace.late_counts() l
+    join millrace.stages s on s.id = l.stage_id
+    join millrace.pipelines p on p.id = s.pipeline_id;
   return query select * from millrace.hook_findings();
   return query select * from millrace.error_finding();
 end

@@ -123,7 +123,7 @@ select p.name as pipeline, s.name as stage, s.enabled and p.enabled as enabled,
   (coalesce(t.retried, 0) + coalesce(u.retried, 0))::bigint as retries,
   case when c.oldest_open_at <= m.now then m.now - c.oldest_open_at end as oldest_age,
   coalesce(w.n, 0) as live_workers, s.sla,
-  case when s.sla is null then 0 else coalesce(l.late, 0) end as late,
+  coalesce(l.late, 0) as late,
   x.at_once, x.batch_size, x.max_workers, x.row_cpu_ms
 from millrace.live_counts() c
 join millrace.stages s on s.id = c.stage_id

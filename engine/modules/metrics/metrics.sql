@@ -65,7 +65,7 @@ begin
         'open', a.n) order by a.rule, a.pipeline), '[]')
       from (
         select o.rule, o.pipeline, count(*) as n
-        from millrace.rule_alerts o
+        from millrace.alerts o
         where o.resolved_at is null
         group by o.rule, o.pipeline) a),
     'messages', (

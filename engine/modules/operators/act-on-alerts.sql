@@ -9,7 +9,7 @@ declare
   v_alert jsonb;
 begin
   select to_jsonb(l) into v_alert
-  from millrace.all_alerts l
+  from millrace.alerts l
   where l.id = p_alert
     and millrace.sees(p_caller, l.pipeline);
   if not found then
@@ -54,7 +54,7 @@ begin
   if v_like ->> 'stage' is not null then
     perform millrace.stage_named(v_like ->> 'pipeline', v_like ->> 'stage');
   end if;
-  if v_like ->> 'kind' <> 'sla' and not exists (
+  if v_like ->> 'kind' is not null and not exists (
       select from millrace.alert_rules r where r.kind = v_like ->> 'kind') then
     raise exception 'there is no rule of kind %', millrace.short_json(v_like -> 'kind')
       using errcode = 'MR003', hint = 'Look it up: select kind from millrace.alert_rules.';
@@ -81,7 +81,6 @@ declare
   v_silence millrace.silences;
   v_alert bigint;
   v_seen jsonb;
-  v_by text;
 begin
   if p_request ->> 'verb' = 'silence' then
     return millrace.begin_silence(p_caller, p_request, p_line);
@@ -89,24 +88,18 @@ begin
     perform millrace.need_fields(p_request, 'alert');
     v_alert := (p_request ->> 'alert')::bigint;
     v_seen := jsonb_strip_nulls(millrace.alert_seen(p_caller, v_alert));
-    v_by := coalesce(p_caller.subject, session_user);
     if v_seen ?| array['resolved_at', 'acknowledged_at'] then
       raise exception 'alert % cannot be acknowledged: %', v_alert,
         case when v_seen ? 'resolved_at' then 'it is over'
           else v_seen ->> 'acknowledged_by' || ' looks after it' end
-        using errcode = 'MR004', hint = 'Open ones: select * from millrace.all_alerts '
+        using errcode = 'MR004', hint = 'Open ones: select * from millrace.alerts '
           'where resolved_at is null.';
     end if;
-    update millrace.alerts l
-    set acknowledged_at = millrace.now(), acknowledged_by = v_by
-    where l.id = v_alert
-      and l.resolved_at is null;
-    update millrace.rule_alerts a
-    set acknowledged_at = millrace.now(), acknowledged_by = v_by
+    update millrace.alerts a
+    set acknowledged_at = millrace.now(), acknowledged_by = coalesce(p_caller.subject, session_user)
     where a.id = v_alert
       and a.resolved_at is null;
     return jsonb_build_object('pipeline', v_seen -> 'pipeline', 'stage', v_seen -> 'stage',
-      'run_ids', jsonb_path_query_array(v_seen, '$.run_id'),
       'outcome', jsonb_build_object('alert', v_alert));
   end if;
   perform millrace.need_fields(p_request, 'silence');

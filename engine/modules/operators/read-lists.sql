@@ -76,7 +76,7 @@ begin
         select o.pipeline, count(*) as n
         from (
           select a.pipeline
-          from millrace.all_alerts a
+          from millrace.alerts a
           where a.resolved_at is null
           limit 10000) o
         group by o.pipeline) l on l.pipeline = p.name
@@ -250,15 +250,16 @@ declare
 begin
   perform millrace.check_request(p_query, '{"pipeline": "name", "open": "boolean",
     "cursor": "cursor", "limit": "size"}', 'p_query');
-  v_found := millrace.find_lines('millrace.all_alerts', concat_ws(' and ',
+  v_found := millrace.find_lines('millrace.alerts', concat_ws(' and ',
     millrace.line_condition(v_caller, p_query),
     case when p_query -> 'open' = 'true' then 'l.resolved_at is null' end), p_query);
   return jsonb_build_object(
     'alerts', array(
-      select to_jsonb(l)
-        || jsonb_build_object('entity_id', millrace.cut_text(l.entity_id),
-          'message', millrace.cut_text(l.message))
-      from millrace.all_alerts l
+      select jsonb_build_object('id', l.id, 'kind', l.kind, 'rule', l.rule,
+        'pipeline', l.pipeline, 'stage', l.stage, 'message', millrace.cut_text(l.message),
+        'playbook', l.playbook, 'raised_at', l.raised_at, 'resolved_at', l.resolved_at,
+        'acknowledged_at', l.acknowledged_at, 'acknowledged_by', l.acknowledged_by)
+      from millrace.alerts l
       where l.id = any (v_found.ids)
       order by l.id desc),
     'next', v_found.next);

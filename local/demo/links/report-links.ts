@@ -58,7 +58,7 @@ function fetchedFrom(link: LinkAddress): string {
 export async function printAlerts(client: pg.Client, rule: string, print: Print): Promise<void> {
   const { rows } = await client.query<{ message: string; raised: string; resolved: string | null }>(
     `select message, to_char(raised_at, 'HH24:MI:SS') as raised, to_char(resolved_at, 'HH24:MI:SS') as resolved
-     from millrace.rule_alerts where rule = $1 order by id`,
+     from millrace.alerts where rule = $1 order by id`,
     [rule],
   );
   for (const { message, raised, resolved } of rows) {

@@ -183,7 +183,7 @@ async function surprise(client: pg.Client, samples: Samples | null): Promise<str
   );
   const odd = rows.find(({ raw_url, status }) => (status === 'extracted') === samples.broken.has(raw_url.trim()));
   if (odd) return `${odd.raw_url} ended ${odd.status}, which it was not made for.`;
-  const resolved = await client.query('select from millrace.rule_alerts where rule = $1 and resolved_at is not null', [
+  const resolved = await client.query('select from millrace.alerts where rule = $1 and resolved_at is not null', [
     rule,
   ]);
   return resolved.rowCount === 1 ? undefined : 'The alert was not raised and resolved once.';

@@ -70,7 +70,7 @@ function shownEvents({ events }: AlertMessage): AlertEvent[] {
 
 function unlisted({ events, more }: AlertMessage): string[] {
   const count = Math.max(0, events.length - SHOWN_EVENTS) + more;
-  return count > 0 ? [`… and ${count} more: select * from millrace.rule_alerts where resolved_at is null`] : [];
+  return count > 0 ? [`… and ${count} more: select * from millrace.alerts where resolved_at is null`] : [];
 }
 
 /**
