@@ -182,8 +182,8 @@ test('what cannot be retried is refused by name', async ({ engine }) => {
   await engine.queue('two', [again ?? '']);
   expect(await refusal(failedRun)).toMatchObject({
     code: 'MR004',
-    message: expect.stringMatching(/has a later run/),
-    hint: `Retry that: select millrace.retry(millrace.run_of('flow', '${again}')); or queue a stage of the row.`,
+    message: expect.stringMatching(/not the latest/),
+    hint: `Use the latest: select millrace.run_of('flow', '${again}').`,
   });
 });
 
@@ -294,7 +294,7 @@ test('a retry and a replay that waited while the entity was queued anew leave it
   for (const waiting of [first, second]) await untilBlocked(engine, waiting);
   await user.query('commit');
   expect((await replayed).rows).toEqual([{ answer: { matched: 1, replayed: 0 } }]);
-  expect(await retried).toMatchObject({ code: 'MR004', message: expect.stringMatching(/has a later run/) });
+  expect(await retried).toMatchObject({ code: 'MR004', message: expect.stringMatching(/not the latest/) });
   expect(await engine.attempts(id)).toEqual(['one 1 failed', 'one 1 queued']);
 });
 

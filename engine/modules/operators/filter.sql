@@ -48,6 +48,7 @@ declare
         "seconds": {"type": "integer", "minimum": 60, "maximum": 86400},
         "minutes": {"type": "integer", "minimum": 1, "maximum": 576000},
         "count": {"type": "integer", "minimum": 1, "maximum": 10000},
+        "number": {"type": "integer", "minimum": 1, "maximum": 1000000},
         "priority": {"type": "integer", "minimum": 0, "maximum": 9}}$json$::jsonb as forms) f);
   v_fault text;
 begin

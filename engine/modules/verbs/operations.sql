@@ -1,8 +1,26 @@
--- Operations: what a person does to one stage of one run. stages-by-hand.sql starts, completes,
--- fails and skips, reset.sql resets.
+-- Operations: what a person does to one stage of one run
 
--- Locks a run and its entity, and finds the stage in the run's version. Raises MR003 or MR004
--- without such a run or stage, or with a later run.
+-- Locks a run and its entity, waiting for both; raises MR003 where there is no such run.
+create function millrace.hold_run(p_run bigint) returns millrace.runs
+language plpgsql
+as $$
+declare
+  v_run millrace.runs;
+begin
+  perform millrace.hold_runs(array[p_run]);
+  select r.* into v_run from millrace.runs r where r.id = p_run;
+  if not found then
+    raise exception 'there is no run %', coalesce(p_run::text, 'null')
+      using errcode = 'MR003',
+        hint = 'Look it up: select * from millrace.operations where entity_id = ''…''.';
+  end if;
+  return v_run;
+end
+$$;
+
+-- Locks a run that may go on, and finds the stage in its version. Raises MR004 for one that is not
+-- the latest of its row, or whose parent has given its children up: the parent's word on it is
+-- spoken, and a child that went on alone would change nothing.
 create function millrace.hold_stage(
   p_run bigint,
   p_stage text,
@@ -12,20 +30,31 @@ language plpgsql
 as $$
 declare
   v_pipeline text;
+  v_parent millrace.runs;
 begin
   run := millrace.hold_run(p_run);
+  select p.name into v_pipeline from millrace.pipelines p where p.id = run.pipeline_id;
   if not millrace.is_latest_run(p_run) then
     raise exception 'run % is not the latest of its entity %', p_run, run.entity_id
       using errcode = 'MR004', hint = format('Use the latest: select millrace.run_of(%L, %L).',
-        (select p.name from millrace.pipelines p where p.id = run.pipeline_id),
-        run.entity_id);
+        v_pipeline, run.entity_id);
   end if;
-  perform millrace.refuse_orphan(run);
+  select r.* into v_parent
+  from millrace.fan_outs f
+  join millrace.runs r on r.id = f.run_id
+  where f.id = run.fan_out_id
+    and f.state in ('abandoned', 'closed');
+  if found then
+    raise exception 'run % cannot go on: it is a child of run %, which is %',
+      p_run, v_parent.id, v_parent.status
+      using errcode = 'MR004', hint = case
+        when v_parent.status in ('failed', 'cancelled') then format(
+          'Retry the parent, which retries its children that failed: select millrace.retry(%s).',
+          v_parent.id)
+        else 'The parent went on without it: start its row anew, by itself, with millrace.start() '
+          || 'or by queueing a stage.' end;
+  end if;
   if p_stage is not null then
-    select p.name
-    into v_pipeline
-    from millrace.pipelines p
-    where p.id = run.pipeline_id;
     select vs.*
     into version_stage
     from millrace.version_stages vs
@@ -169,21 +198,3 @@ left join lateral (
   where o.run_id = r.id and o.stage_id = s.id and not o.superseded
   order by o.number desc
   limit 1) a on true;
-
--- Locks a run and its entity, waiting for both; raises MR003 where there is no such run.
-create function millrace.hold_run(p_run bigint) returns millrace.runs
-language plpgsql
-as $$
-declare
-  v_run millrace.runs;
-begin
-  perform millrace.hold_runs(array[p_run]);
-  select r.* into v_run from millrace.runs r where r.id = p_run;
-  if not found then
-    raise exception 'there is no run %', coalesce(p_run::text, 'null')
-      using errcode = 'MR003',
-        hint = 'Look it up: select * from millrace.operations where entity_id = ''…''.';
-  end if;
-  return v_run;
-end
-$$;

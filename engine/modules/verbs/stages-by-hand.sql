@@ -1,4 +1,22 @@
--- Operations: starting, completing, failing, skipping and hurrying a stage by hand; a priority.
+-- Operations: retrying, starting, ending, skipping and hurrying a stage by hand; a priority
+
+-- Retries one run, which goes on where it failed or was cancelled.
+create function millrace.retry_one(p_run bigint, p_stage text) returns void
+language plpgsql
+as $$
+declare
+  v_held record := millrace.hold_stage(p_run, p_stage);
+begin
+  if p_stage is not null
+      and millrace.state_of(p_run, (v_held.version_stage).stage_id) not in ('failed', 'cancelled')
+      or millrace.retry_runs(array[p_run]) = 0 then
+    raise exception 'run % has nothing to retry%: it is %',
+      p_run, coalesce(' at stage ' || p_stage, ''), (v_held.run).status
+      using errcode = 'MR004', hint =
+        'Only a stage that failed or was cancelled, in a run that is over, can be retried.';
+  end if;
+end
+$$;
 
 -- Starts a pending stage of a running run, whatever its thresholds and its condition.
 -- enqueue_stage() refuses one whose needs are not done.
@@ -84,14 +102,12 @@ create function millrace.fail_one(
   p_message text,
   p_permanent boolean)
 returns void
-language plpgsql
+language sql
 as $$
-begin
-  perform millrace.end_stage(p_run, p_stage, 'failed', null, jsonb_build_object(
+  select millrace.end_stage(p_run, p_stage, 'failed', null, jsonb_build_object(
     'code', 'failed_by_hand',
     'message', coalesce(p_message, 'failed by hand'),
-    'permanent', coalesce(p_permanent, false)));
-end
+    'permanent', coalesce(p_permanent, false)))
 $$;
 
 -- Skips a stage of one run.

@@ -1,4 +1,4 @@
--- Starting: a run of an entity by a person's call, in the lock order: the entities, then the runs
+-- Starting runs by a person's call, in the lock order: the entities, then the runs
 
 -- Starts a run of an entity, at the first stage or the one named, and returns it. A stage that is
 -- named begins whatever its own condition says. A run that is under way is returned as it is; with
@@ -13,48 +13,143 @@ set millrace.plan = by_index
 as $$
 declare
   v_pipeline millrace.pipelines := millrace.pipeline_named(p_pipeline);
-  v_stage_id int;
-  v_held text[];
-  v_run bigint;
-begin
-  perform millrace.refuse_priority(p_priority);
-  v_held := millrace.lock_rows_named(v_pipeline, array[p_entity_id], true);
-  if cardinality(v_held) = 0 then
-    raise exception 'table % has no row with % %',
-      v_pipeline.entity_table, v_pipeline.entity_key, coalesce(p_entity_id, 'null')
-      using errcode = 'MR003', hint = 'Insert the row first.';
-  end if;
-  v_stage_id := case when p_stage is null then millrace.first_stage(v_pipeline.id)
-    else (millrace.stage_named(p_pipeline, p_stage)).id end;
-  if p_restart is not true then
-    -- Locked, so that a worker that ends it this moment goes first.
-    select r.id into v_run
+  v_started record := millrace.start_rows(
+    v_pipeline, array[p_entity_id], p_stage, p_priority, p_restart);
+  -- It may be over already: all its stages are skipped.
+  v_run bigint := (
+    select max(r.id)
     from millrace.runs r
     where r.pipeline_id = v_pipeline.id
-      and r.entity_id = v_held[1]
-      and r.status = 'running'
-    for no key update;
-  end if;
-  if v_run is null then
-    perform millrace.queue_stage(v_pipeline.id, v_stage_id, v_held, v_held, p_stage is not null,
-      p_priority => coalesce(p_priority, 0));
-    -- A run whose stages are all skipped is over already.
-    v_run := (
-      select max(r.id)
-      from millrace.runs r
-      where r.pipeline_id = v_pipeline.id
-        and r.entity_id = v_held[1]);
-  end if;
-  if (
-      select r.status = 'running' and r.priority <> p_priority
-      from millrace.runs r
-      where r.id = v_run) then
-    perform millrace.prioritise_one(v_run, p_priority);
-  end if;
+      and r.entity_id = v_started.held[1]);
+begin
   if p_restart then
     perform millrace.note('restart', p_pipeline, p_stage, array[v_run]);
   end if;
   return v_run;
+end
+$$;
+
+-- Starts runs of many entities in one transaction and returns {started, under_way}: as
+-- millrace.start() of one. What is under way is left as it is, unless p_restart.
+create function millrace.start(
+  p_pipeline text, p_entity_ids text[], p_stage text default null, p_priority int default null,
+  p_restart boolean default false
+) returns jsonb
+language plpgsql
+set millrace.plan = by_index
+as $$
+declare
+  v_started record := millrace.start_rows(
+    millrace.pipeline_named(p_pipeline), p_entity_ids, p_stage, p_priority, p_restart);
+  v_live int := cardinality(v_started.live);
+  v_new int := cardinality(v_started.held) - v_live;
+  v_answer jsonb := jsonb_build_object('started', v_new, 'under_way', v_live);
+begin
+  perform millrace.note(case when p_restart then 'restart' else 'start' end, p_pipeline, p_stage,
+    '{}', jsonb_build_object('runs', v_new, 'outcome', v_answer));
+  return v_answer;
+end
+$$;
+
+-- Starts runs of the rows with these keys, all of them or none. Returns the keys as the table
+-- spells them, and those whose run was under way.
+create function millrace.start_rows(
+  p_pipeline millrace.pipelines,
+  p_keys text[],
+  p_stage text,
+  p_priority int,
+  p_restart boolean,
+  out held text[],
+  out live text[])
+language plpgsql
+as $$
+declare
+  v_stage_id int := case when p_stage is null then millrace.first_stage(p_pipeline.id)
+    else (millrace.stage_named(p_pipeline.name, p_stage)).id end;
+  v_keys text[] := millrace.keys_named(p_pipeline, p_keys);
+  v_new text[];
+  v_runs bigint[];
+begin
+  perform millrace.refuse_priority(p_priority);
+  held := millrace.lock_rows_named(p_pipeline, v_keys, true);
+  if cardinality(held) < cardinality(v_keys) then
+    raise exception 'table % has no row with these values of %, % in all: %',
+      p_pipeline.entity_table, p_pipeline.entity_key, cardinality(v_keys) - cardinality(held), (
+      select string_agg(millrace.cut_text(m, 100), ', ')
+      from (
+        select unnest(v_keys)
+        except
+        select unnest(held)
+        order by 1
+        limit 5) m(m))
+      using errcode = 'MR003', hint = 'Leave them out, or insert the rows first; none was started.';
+  end if;
+  live := '{}';
+  if p_restart is not true then
+    -- Locked, so that a worker that ends one this moment goes first.
+    live := array(
+      select r.entity_id
+      from millrace.runs r
+      where r.pipeline_id = p_pipeline.id
+        and r.entity_id = any (held)
+        and r.status = 'running'
+      order by r.id
+      for no key update);
+  end if;
+  v_new := held;
+  if cardinality(live) > 0 then
+    v_new := array(
+      select e.id
+      from unnest(held) with ordinality e(id, place)
+      where e.id not in (select l from unnest(live) l)
+      order by e.place);
+  end if;
+  perform millrace.queue_stage(p_pipeline.id, v_stage_id, v_new, v_new, p_stage is not null,
+    p_priority => coalesce(p_priority, 0));
+  if p_priority is not null then
+    with given as (
+      update millrace.runs r
+      set priority = p_priority
+      where r.pipeline_id = p_pipeline.id
+        and r.entity_id = any (held)
+        and r.status = 'running'
+        and r.priority <> p_priority
+      returning r.id
+    )
+    select coalesce(array_agg(g.id), '{}') into v_runs from given g;
+    perform millrace.assign_groups(s.id, v_runs)
+    from millrace.stages s
+    where s.pipeline_id = p_pipeline.id
+      and s.has_groups;
+  end if;
+end
+$$;
+
+-- Reads keys that somebody named as the table spells them; MR002 where one is none.
+create function millrace.keys_named(p_pipeline millrace.pipelines, p_keys text[]) returns text[]
+language plpgsql stable
+as $$
+declare
+  v_keys text[];
+  v_fault text;
+begin
+  begin
+    execute format('select array(select distinct k::%s::text from unnest($1) k)',
+      millrace.key_type(p_pipeline))
+    into v_keys
+    using p_keys;
+  exception when data_exception then
+    v_fault := 'cannot be read as one: ' || sqlerrm;
+  end;
+  if p_keys is null or array_position(p_keys, null) is not null then
+    v_fault := 'is null';
+  end if;
+  if v_fault is not null then
+    raise exception 'a key of table % %', p_pipeline.entity_table, v_fault
+      using errcode = 'MR002',
+        hint = format('Give values of the column %s.', p_pipeline.entity_key);
+  end if;
+  return v_keys;
 end
 $$;
 
