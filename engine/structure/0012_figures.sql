@@ -128,6 +128,25 @@ create table millrace.totals (
 comment on table millrace.totals is
   'As millrace.minutes, since the beginning. Never pruned, so no figure here ever falls.';
 
+-- What a stage, or a pipeline's runs, came to in a stretch of time that begins at.
+create type millrace.figure as (
+  at timestamptz,
+  completed bigint,
+  ended bigint,
+  failed bigint,
+  retried bigint,
+  skipped bigint,
+  cancelled bigint,
+  run_p50_ms float8,
+  run_p95_ms float8,
+  wait_p50_ms float8,
+  wait_p95_ms float8,
+  cost_usd numeric,
+  input_tokens numeric,
+  output_tokens numeric,
+  codes jsonb
+);
+
 create table millrace.run_ages (
   pipeline_id int constraint run_ages_pkey primary key
     constraint run_ages_pipeline_fkey references millrace.pipelines on delete cascade,

@@ -3,7 +3,6 @@ import { describe, expect } from 'vitest';
 import { chain, type Engine, type Row, test } from '../support/engine.ts';
 import { journal, type Operator, signIn } from '../support/operators.ts';
 import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
-import { until } from '../support/until.ts';
 import { completed, failed, Worker } from '../support/worker.ts';
 
 const stages = chain(['one', 'two'], { retry: { max_attempts: 1 } });
@@ -316,22 +315,19 @@ test('two bulks over the same runs take no run twice', async ({ engine }) => {
   expect(await tries(engine)).toEqual([{ number: 2, runs: 30 }]);
 });
 
-test('the sweep and pg_cron’s job finish what nobody continues, and the job goes with the last bulk', async ({
-  engine,
-}) => {
+test('the sweep finishes what nobody continues, ten slices at a time', async ({ engine }) => {
   await engine.pipeline(stages);
   await deadLetters(engine, 1100);
   const operator = await signIn(engine, 'ann', {});
-  const job = () => engine.rows(`select command from cron.job where jobname = 'millrace-bulks'`);
   const { bulk } = await preview(operator, { verb: 'retry' });
   await operator.act('begin', { bulk });
-  expect(await job()).toEqual([{ command: 'select millrace.work_bulks()' }]);
-  await engine.sql.query('select millrace.work_bulks()');
   await engine.sql.query('select millrace.sweep()');
-  expect(await operator.ask('overview')).toMatchObject({ bulks: [{ bulk, done: 1000, state: 'running' }] });
-  await engine.sql.query('select millrace.work_bulks()');
+  expect(await operator.ask('overview')).toMatchObject({ bulks: [{ bulk, done: 500, state: 'running' }] });
+  await engine.sql.query('update millrace.bulks set slices = 9');
+  await engine.sql.query('call millrace.sweep_all()');
+  expect(await operator.act('status', { bulk })).toMatchObject({ state: 'running', done: 1000 });
+  await engine.sql.query('call millrace.sweep_all()');
   expect(await operator.act('status', { bulk })).toMatchObject({ state: 'done', done: 1100 });
-  expect(await job()).toEqual([]);
 });
 
 test('a bulk whose session is killed at any step has lost nothing, and takes no run twice', async ({ engine }) => {
@@ -367,7 +363,6 @@ test('a bulk whose session is killed at any step has lost nothing, and takes no 
   expect(await statuses(engine)).toEqual({ failed: 200, running: 500 });
   expect(await workOff(operator, bulk)).toMatchObject({ state: 'done', done: 700, faults: 0 });
   expect(await tries(engine)).toEqual([{ number: 2, runs: 700 }]);
-  await until(async () => (await engine.rows(`select from cron.job where jobname = 'millrace-bulks'`)).length === 0);
 });
 
 test('what a bulk may not be is refused by name, and nothing is done', async ({ engine }) => {

@@ -186,7 +186,6 @@ test("prune deletes what pg_cron remembers of each of the engine's own jobs, wit
     ...(await engine.rows<{ command: string }>('select command from millrace.schedules')).map(({ command }) => command),
     'select millrace.sweep()',
     'select millrace.wake_job_poll()',
-    'select millrace.work_bulks()',
     'select millrace.doctor()',
   ];
   const remember = (from: number, start: string | null, end: string | null, status: string) =>

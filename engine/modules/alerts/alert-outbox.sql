@@ -8,13 +8,6 @@
 -- puts it off by a minute at least: should the function die, it is sent again, never twice within a
 -- minute, and always under the same id.
 
--- After how long what cannot be delivered is dead.
-create function millrace.delivery_time() returns interval
-language sql immutable
-as $$
-  select interval '1 day'
-$$;
-
 -- Says how long a message waits after so many tries: a minute, then twice as long each time, up to
 -- an hour.
 create function millrace.delivery_pause(p_tries int) returns interval
@@ -60,15 +53,8 @@ begin
 end
 $$;
 
--- How many events a message lists; the rest it counts.
-create function millrace.most_events() returns int
-language sql immutable
-as $$
-  select 50
-$$;
-
 -- Adds so many events, of which the first are given, to the channel's message that nobody has tried
--- yet, or writes a new one.
+-- yet, or writes a new one. A message lists fifty, and counts the rest.
 create function millrace.add_events(
   p_channel_id int, p_events jsonb, p_count bigint, p_now timestamptz
 ) returns void
@@ -97,8 +83,7 @@ begin
   set events = e.listed,
     more = m.more + jsonb_array_length(m.events) + p_count - jsonb_array_length(e.listed)
   from (
-    select jsonb_path_query_array(o.events || p_events, '$[0 to $last]',
-      jsonb_build_object('last', millrace.most_events() - 1)) as listed
+    select jsonb_path_query_array(o.events || p_events, '$[0 to 49]') as listed
     from millrace.alert_messages o
     where o.id = v_id
   ) e
@@ -121,7 +106,7 @@ begin
   for v_channel in
     select t.channel_id as id, count(*) as n, array_agg(t.alert_id) as alert_ids,
       jsonb_agg(millrace.event_of(a, t.event, p_now) order by t.place)
-        filter (where t.place <= millrace.most_events()) as events
+        filter (where t.place <= 50) as events
     from (
       select e.*, row_number() over (partition by e.channel_id
         order by array_position('{raised,resolved,reminder}', e.event), e.alert_id) as place
@@ -145,7 +130,7 @@ begin
             and not millrace.is_silenced(a.pipeline, a.stage, a.kind)
         ) e(alert_id, event, channel_id)
     ) t
-    left join millrace.alerts a on a.id = t.alert_id and t.place <= millrace.most_events()
+    left join millrace.alerts a on a.id = t.alert_id and t.place <= 50
     group by t.channel_id
     order by t.channel_id
   loop
@@ -221,7 +206,7 @@ begin
 end
 $$;
 
--- Ends a message as dead, and reports it as a warning: an error would be a finding of the engine's,
+-- Ends a message as dead, after a day at the latest, and reports it as a warning: an error would be a finding of the engine's,
 -- and so an alert about alerts.
 create function millrace.bury_message(
   p_message millrace.alert_messages, p_status int, p_error text
@@ -267,7 +252,7 @@ begin
     -- Under the lock: somebody may just have taken it.
     continue when v_message.state <> 'waiting'
       or v_message.tried_at + v_message.wait > v_now;
-    if v_message.first_tried_at + millrace.delivery_time() <= v_now then
+    if v_message.first_tried_at + interval '1 day' <= v_now then
       perform millrace.bury_message(v_message, v_message.status,
         coalesce(v_message.error, 'nobody said what became of it'));
       continue;
@@ -331,7 +316,7 @@ begin
   v_wait := greatest(millrace.delivery_pause(v_message.tries), make_interval(
     secs => least(coalesce((p_said ->> 'retry_after_ms')::float8, 0) / 1000, 21600)));
   if coalesce((p_said ->> 'permanent')::boolean, false)
-    or v_message.first_tried_at + millrace.delivery_time() <= v_now + v_wait then
+    or v_message.first_tried_at + interval '1 day' <= v_now + v_wait then
     perform millrace.bury_message(v_message, v_status, v_error);
     return true;
   end if;

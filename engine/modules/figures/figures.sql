@@ -13,7 +13,7 @@ declare
   v_wanted float8 := 0;
   v_below float8 := 0;
 begin
-  foreach v_count in array p_counts loop
+  foreach v_count in array coalesce(p_counts, '{}') loop
     v_wanted := v_wanted + coalesce(v_count, 0);
   end loop;
   if v_wanted = 0 then
@@ -34,19 +34,6 @@ begin
     v_below := v_below + v_count;
   end loop;
   return v_bounds[15];
-end
-$$;
-
--- Finds what the figures call a stage, 0 for the run as a whole; raises MR003 where there is none.
-create function millrace.figures_of(
-  p_pipeline text, p_stage text, out pipeline_id int, out stage_id int
-)
-language plpgsql stable
-as $$
-begin
-  pipeline_id := (millrace.pipeline_named(p_pipeline)).id;
-  stage_id := case when p_stage is null then 0
-    else (millrace.stage_named(p_pipeline, p_stage)).id end;
 end
 $$;
 
@@ -94,25 +81,23 @@ begin
 end
 $$;
 
--- Adds the figures of a stage up, step by step from p_from on, or all in one where p_step is null.
+-- Adds the figures of a stage up (0: of the runs), a row for each step from p_from to before p_to.
 create function millrace.summed_figures(
   p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz, p_step interval
-) returns table (
-  at timestamptz, completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint,
-  cancelled bigint, run_p50_ms float8, run_p95_ms float8, wait_p50_ms float8, wait_p95_ms float8,
-  cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb
-)
+) returns setof millrace.figure
 language plpgsql stable
 as $$
 begin
   return query
-    select s.bin, s.completed, s.ended, s.failed, s.retried, s.skipped, s.cancelled,
+    select b.at, coalesce(s.completed, 0), coalesce(s.ended, 0), coalesce(s.failed, 0),
+      coalesce(s.retried, 0), coalesce(s.skipped, 0), coalesce(s.cancelled, 0),
       millrace.bucket_quantile(s.runs, 0.5), millrace.bucket_quantile(s.runs, 0.95),
       millrace.bucket_quantile(s.waits, 0.5), millrace.bucket_quantile(s.waits, 0.95),
-      s.cost_usd, s.input_tokens, s.output_tokens, s.codes
-    from (
-      select date_bin(coalesce(p_step, p_to - p_from), greatest(m.minute, p_from), p_from)
-          as bin,
+      coalesce(s.cost_usd, 0), coalesce(s.input_tokens, 0), coalesce(s.output_tokens, 0),
+      coalesce(s.codes, '{}')
+    from generate_series(p_from, p_to - interval '1 microsecond', p_step) b(at)
+    left join (
+      select date_bin(p_step, greatest(m.minute, p_from), p_from) as at,
         sum(m.completed) as completed, sum(m.ended) as ended, sum(m.failed) as failed,
         sum(m.retried) as retried, sum(m.skipped) as skipped, sum(m.cancelled) as cancelled,
         sum(m.cost_usd) as cost_usd, sum(m.input_tokens) as input_tokens,
@@ -125,8 +110,9 @@ begin
           sum(m.w7), sum(m.w8), sum(m.w9), sum(m.w10), sum(m.w11), sum(m.w12), sum(m.w13),
           sum(m.w14), sum(m.w15)] as waits
       from millrace.figure_rows(p_pipeline_id, p_stage_id, p_from, p_to,
-        p_step < interval '1 hour') m
-      group by 1) s;
+        p_step < least(p_to - p_from, interval '1 hour')) m
+      group by 1) s on s.at = b.at
+    order by b.at;
 end
 $$;
 
@@ -137,15 +123,11 @@ $$;
 create function millrace.figures(
   p_pipeline text, p_stage text default null, p_from timestamptz default null,
   p_to timestamptz default null
-) returns table (
-  completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint, cancelled bigint,
-  run_p50_ms float8, run_p95_ms float8, wait_p50_ms float8, wait_p95_ms float8,
-  cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb
-)
+) returns setof millrace.figure
 language plpgsql stable
 as $$
 declare
-  v_of record := millrace.figures_of(p_pipeline, p_stage);
+  v_pipeline millrace.pipelines := millrace.pipeline_named(p_pipeline);
   -- To the end of the present minute, so that what has just happened is in it.
   v_to timestamptz := coalesce(p_to,
     date_trunc('minute', millrace.now(), 'UTC') + interval '1 minute');
@@ -156,13 +138,9 @@ begin
       using errcode = 'MR002', hint = 'Leave both out for the last hour.';
   end if;
   return query
-    select coalesce(sum(f.completed), 0)::bigint, coalesce(sum(f.ended), 0)::bigint,
-      coalesce(sum(f.failed), 0)::bigint, coalesce(sum(f.retried), 0)::bigint,
-      coalesce(sum(f.skipped), 0)::bigint, coalesce(sum(f.cancelled), 0)::bigint,
-      max(f.run_p50_ms), max(f.run_p95_ms), max(f.wait_p50_ms), max(f.wait_p95_ms),
-      coalesce(sum(f.cost_usd), 0), coalesce(sum(f.input_tokens), 0),
-      coalesce(sum(f.output_tokens), 0), coalesce(max(f.codes::text)::jsonb, '{}')
-    from millrace.summed_figures(v_of.pipeline_id, v_of.stage_id, v_from, v_to, null) f;
+    select *
+    from millrace.summed_figures(v_pipeline.id, case when p_stage is null then 0
+      else (millrace.stage_named(p_pipeline, p_stage)).id end, v_from, v_to, v_to - v_from);
 end
 $$;
 
@@ -170,47 +148,34 @@ $$;
 -- too. A step of whole hours or days begins on the hour or at midnight UTC.
 create function millrace.series(
   p_pipeline text, p_stage text, p_from timestamptz, p_to timestamptz, p_step interval
-) returns table (
-  at timestamptz, completed bigint, ended bigint, failed bigint, retried bigint, skipped bigint,
-  cancelled bigint, run_p50_ms float8, run_p95_ms float8, wait_p50_ms float8, wait_p95_ms float8,
-  cost_usd numeric, input_tokens numeric, output_tokens numeric, codes jsonb
-)
+) returns setof millrace.figure
 language plpgsql stable
 as $$
 declare
-  v_of record := millrace.figures_of(p_pipeline, p_stage);
+  v_pipeline millrace.pipelines := millrace.pipeline_named(p_pipeline);
   v_seconds numeric := extract(epoch from p_step);
-  v_unit text := case
-    when v_seconds % 86400 = 0 then 'day'
-    when v_seconds % 3600 = 0 then 'hour'
-    else 'minute' end;
-  v_from timestamptz := date_trunc(v_unit, p_from, 'UTC');
 begin
   if p_from is null or p_to is null or p_from >= p_to
     or not isfinite(p_from) or not isfinite(p_to) then
     raise exception 'p_from is %, but must be before p_to, %', p_from, p_to
       using errcode = 'MR002', hint = 'Name both times.';
   elsif p_step is null or not isfinite(p_step) or extract(month from p_step) <> 0
-    or extract(year from p_step) <> 0 or p_step < interval '1 minute'
-    or extract(epoch from p_step)::numeric % 60 <> 0 then
+    or extract(year from p_step) <> 0 or v_seconds < 60 or v_seconds % 60 <> 0 then
     raise exception 'p_step is %, but must be whole minutes, hours or days', p_step
       using errcode = 'MR002', hint = 'Such as 5 minutes, 1 hour, 1 day.';
-  elsif extract(epoch from p_to - p_from) / extract(epoch from p_step) > 2000 then
+  elsif extract(epoch from p_to - p_from) / v_seconds > 2000 then
     raise exception 'a step of % is too short for % to %: that is over 2000 rows',
       p_step, p_from, p_to
       using errcode = 'MR002', hint = 'Take a longer step, or ask for less.';
   end if;
   return query
-    select b, coalesce(f.completed, 0), coalesce(f.ended, 0), coalesce(f.failed, 0),
-      coalesce(f.retried, 0), coalesce(f.skipped, 0), coalesce(f.cancelled, 0),
-      f.run_p50_ms, f.run_p95_ms, f.wait_p50_ms, f.wait_p95_ms,
-      coalesce(f.cost_usd, 0), coalesce(f.input_tokens, 0), coalesce(f.output_tokens, 0),
-      coalesce(f.codes, '{}')
-    from generate_series(v_from, p_to - interval '1 microsecond',
-      make_interval(secs => v_seconds::float8)) b
-    left join millrace.summed_figures(
-      v_of.pipeline_id, v_of.stage_id, v_from, p_to, make_interval(secs => v_seconds::float8)) f
-      on f.at = b
-    order by b;
+    select *
+    from millrace.summed_figures(v_pipeline.id, case when p_stage is null then 0
+        else (millrace.stage_named(p_pipeline, p_stage)).id end,
+      date_trunc(case
+        when v_seconds % 86400 = 0 then 'day'
+        when v_seconds % 3600 = 0 then 'hour'
+        else 'minute' end, p_from, 'UTC'),
+      p_to, make_interval(secs => v_seconds::float8));
 end
 $$;

@@ -99,9 +99,6 @@ begin
     ended_at = case when v_over then v_now end
   where b.id = p_bulk.id
   returning b.* into p_bulk;
-  if v_over then
-    perform millrace.schedule_bulks();
-  end if;
   return p_bulk;
 end
 $$;
@@ -196,62 +193,5 @@ begin
   return millrace.save_slice(v_bulk, v_found.next, v_held, array[
     cardinality(v_did.done), cardinality(v_did.faulty || v_apart),
     cardinality(v_free) - cardinality(v_still)]);
-end
-$$;
-
--- Works off a slice of each bulk that runs, for pg_cron. A fault of one ends no other.
-create function millrace.work_bulks() returns int
-language plpgsql
-set millrace.plan = by_index
-as $$
-declare
-  v_bulk_id bigint;
-  v_worked int := 0;
-  v_context text;
-begin
-  for v_bulk_id in
-    select b.id
-    from millrace.bulks b
-    where b.state = 'running'
-    order by b.id
-  loop
-    begin
-      perform millrace.work_slice(v_bulk_id);
-      v_worked := v_worked + 1;
-    exception when query_canceled or assert_failure or others then
-      get stacked diagnostics v_context = pg_exception_context;
-      if not millrace.report_caught(sqlstate, v_context, 'bulk_failed',
-          format('A slice of bulk %s failed: %s', v_bulk_id, sqlerrm)) then
-        raise;
-      end if;
-    end;
-  end loop;
-  return v_worked;
-end
-$$;
-
--- Schedules the job of bulks while one runs. Nobody waits for another's row of cron.job: the sweep
--- works on bulks, too.
-create function millrace.schedule_bulks() returns void
-language plpgsql
-set enable_seqscan = off
-as $$
-declare
-  v_wanted boolean := exists (select from millrace.bulks b where b.state = 'running');
-begin
-  if v_wanted = exists (select from cron.job j where j.jobname = 'millrace-bulks')
-    or not pg_try_advisory_xact_lock(hashtext('millrace.schedule_bulks')) then
-    return;
-  elsif v_wanted then
-    perform cron.schedule('millrace-bulks', '2 seconds', 'select millrace.work_bulks()');
-  else
-    perform cron.unschedule('millrace-bulks');
-  end if;
-exception
-  when others then
-    if not millrace.report_caught(sqlstate, null, 'bulks_not_scheduled',
-        'The job of the bulks could not be scheduled: ' || sqlerrm) then
-      raise;
-    end if;
 end
 $$;

@@ -2,10 +2,9 @@
 --
 -- A preview writes a row of millrace.bulks with the filter, its times frozen, and counts what it
 -- would meet. Whoever begins it owns it. Then it is worked off in slices of at most 500 runs, in
--- the order of their ids (bulk-slices.sql), by calls of `continue`, by a job of pg_cron that runs
--- as long as there is one, and by the sweep. What has been done stands in its row, which each slice
--- changes in its own transaction: so it goes on from there whatever ended the last one, and comes
--- to no run twice.
+-- the order of their ids (bulk-slices.sql), by calls of `continue` and by the sweep. What has been
+-- done stands in its row, which each slice changes in its own transaction: so it goes on from there
+-- whatever ended the last one, and comes to no run twice.
 
 -- Shows a bulk.
 create function millrace.bulk_json(p_bulk millrace.bulks) returns jsonb
@@ -195,13 +194,11 @@ begin
       began_at = millrace.now(), reason = coalesce(p_request ->> 'reason', b.reason)
     where b.id = v_bulk.id
     returning b.* into v_bulk;
-    perform millrace.schedule_bulks();
   elsif v_verb = 'abort' then
     update millrace.bulks b
     set state = 'aborted', ended_at = millrace.now(), why = p_request ->> 'reason'
     where b.id = v_bulk.id
     returning b.* into v_bulk;
-    perform millrace.schedule_bulks();
   elsif v_verb = 'continue' then
     v_bulk := millrace.work_slice(v_bulk.id);
   end if;

@@ -164,8 +164,7 @@ begin
     || case when p_query -> 'by_stage' = 'true' then jsonb_build_object('stages', (
       select coalesce(jsonb_object_agg(s.name, to_jsonb(f)), '{}')
       from millrace.stages s
-      cross join lateral millrace.summed_figures(
-        s.pipeline_id, s.id, v_from, v_to, null) f
+      cross join lateral millrace.figures(v_pipeline.name, s.name, v_from, v_to) f
       where s.pipeline_id = v_pipeline.id)) else '{}' end;
 end
 $$;

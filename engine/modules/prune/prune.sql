@@ -134,7 +134,7 @@ begin
     -- session, or that a crash ended, tells no time, or only when it began.
     delete from cron.job_run_details d
     where d.command
-        ~ '^(select|call) millrace\.(sweep|sweep_all|wake_job_poll|work_bulks|prune)\(\)$'
+        ~ '^(select|call) millrace\.(sweep|sweep_all|wake_job_poll|prune)\(\)$'
       and case
         when d.end_time is null and d.start_time is null then d.runid < (
           select max(o.runid) - 10000 from cron.job_run_details o)
