@@ -407,7 +407,7 @@ view millrace.dead_letter_counts
   column pipeline text
   column runs bigint
   column stage text
-  as  WITH RECURSIVE cause AS ( ( SELECT r.pipeline_id, r.failed_stage_id, r.error_code FROM millrace.runs r WHERE r.status = 'failed'::millrace.run_status ORDER BY r.pipeline_id, r.failed_stage_id, r.error_code LIMIT 1) UNION ALL SELECT n_1.pipeline_id, n_1.failed_stage_id, n_1.error_code FROM cause c_1 CROSS JOIN LATERAL ( SELECT r.pipeline_id, r.failed_stage_id, r.error_code FROM millrace.runs r WHERE r.status = 'failed'::millrace.run_status AND ((ROW(r.pipeline_id, r.failed_stage_id, r.error_code) > ROW(c_1.pipeline_id, c_1.failed_stage_id, c_1.error_code))) ORDER BY r.pipeline_id, r.failed_stage_id, r.error_code LIMIT 1) n_1 ) SELECT p.name AS pipeline, s.name AS stage, c.error_code, n.runs, o.finished_at AS oldest, y.finished_at AS newest FROM ( SELECT cause.pipeline_id, cause.failed_stage_id, cause.error_code FROM cause LIMIT 1000) c JOIN millrace.pipelines p ON p.id = c.pipeline_id JOIN millrace.stages s ON s.id = c.failed_stage_id CROSS JOIN LATERAL ( SELECT count(*) AS runs FROM ( SELECT FROM millrace.runs r WHERE r.status = 'failed'::millrace.run_status AND r.pipeline_id = c.pipeline_id AND r.failed_stage_id = c.failed_stage_id AND r.error_code = c.error_code LIMIT 10000) l) n CROSS JOIN LATERAL ( SELECT r.finished_at FROM millrace.runs r WHERE r.status = 'failed'::millrace.run_status AND r.pipeline_id = c.pipeline_id AND r.failed_stage_id = c.failed_stage_id AND r.error_code = c.error_code ORDER BY r.finished_at LIMIT 1) o CROSS JOIN LATERAL ( SELECT r.finished_at FROM millrace.runs r WHERE r.status = 'failed'::millrace.run_status AND r.pipeline_id = c.pipeline_id AND r.failed_stage_id = c.failed_stage_id AND r.error_code = c.error_code ORDER BY r.finished_at DESC LIMIT 1) y;
+  as  WITH RECURSIVE cause AS ( ( SELECT r.pipeline_id, r.failed_stage_id, r.error_code FROM millrace.runs r WHERE r.status = 'failed'::millrace.run_status ORDER BY r.pipeline_id, r.failed_stage_id, r.error_code LIMIT 1) UNION ALL SELECT n_1.pipeline_id, n_1.failed_stage_id, n_1.error_code FROM cause c_1 CROSS JOIN LATERAL ( SELECT r.pipeline_id, r.failed_stage_id, r.error_code FROM millrace.runs r WHERE r.status = 'failed'::millrace.run_status AND ((ROW(r.pipeline_id, r.failed_stage_id, r.error_code) > ROW(c_1.pipeline_id, c_1.failed_stage_id, c_1.error_code))) ORDER BY r.pipeline_id, r.failed_stage_id, r.error_code LIMIT 1) n_1 ) SELECT p.name AS pipeline, s.name AS stage, c.error_code, n.runs, o.oldest, o.newest FROM ( SELECT cause.pipeline_id, cause.failed_stage_id, cause.error_code FROM cause LIMIT 1000) c JOIN millrace.pipelines p ON p.id = c.pipeline_id JOIN millrace.stages s ON s.id = c.failed_stage_id CROSS JOIN LATERAL ( SELECT min(r.finished_at) AS oldest, max(r.finished_at) AS newest FROM millrace.runs r WHERE r.status = 'failed'::millrace.run_status AND r.pipeline_id = c.pipeline_id AND r.failed_stage_id = c.failed_stage_id AND r.error_code = c.error_code) o CROSS JOIN LATERAL ( SELECT count(*) AS runs FROM ( SELECT FROM millrace.runs r WHERE r.status = 'failed'::millrace.run_status AND r.pipeline_id = c.pipeline_id AND r.failed_stage_id = c.failed_stage_id AND r.error_code = c.error_code LIMIT 10000) l) n;
 view millrace.dead_letters
   column attempt_id bigint
   column can_retry boolean
@@ -419,7 +419,7 @@ view millrace.dead_letters
   column retry_count smallint
   column run_id bigint
   column stage text
-  as  SELECT ( SELECT a.id FROM millrace.attempts a WHERE a.run_id = f.run_id AND a.stage_id = f.stage_id ORDER BY a.number DESC LIMIT 1) AS attempt_id, f.run_id, p.name AS pipeline, s.name AS stage, f.entity_id, f.error_code, ( SELECT COALESCE(a.error ->> 'detail'::text, a.error ->> 'message'::text) AS "coalesce" FROM millrace.attempts a WHERE a.run_id = f.run_id AND a.stage_id = f.stage_id ORDER BY a.number DESC LIMIT 1) AS error_message, ( SELECT a.retry_count FROM millrace.attempts a WHERE a.run_id = f.run_id AND a.stage_id = f.stage_id ORDER BY a.number DESC LIMIT 1) AS retry_count, f.failed_at, f.can_retry FROM millrace.failed_runs f JOIN millrace.pipelines p ON p.id = f.pipeline_id JOIN millrace.stages s ON s.id = f.stage_id;
+  as  SELECT (d.attempt).id AS attempt_id, d.run_id, p.name AS pipeline, s.name AS stage, d.entity_id, d.error_code, COALESCE((d.attempt).error ->> 'detail'::text, (d.attempt).error ->> 'message'::text) AS error_message, (d.attempt).retry_count AS retry_count, d.failed_at, d.can_retry FROM ( SELECT f.run_id, f.pipeline_id, f.stage_id, f.entity_id, f.error_code, f.failed_at, f.can_retry, ( SELECT a.*::millrace.attempts AS a FROM millrace.attempts a WHERE a.run_id = f.run_id AND a.stage_id = f.stage_id ORDER BY a.number DESC LIMIT 1) AS attempt FROM millrace.failed_runs f) d JOIN millrace.pipelines p ON p.id = d.pipeline_id JOIN millrace.stages s ON s.id = d.stage_id;
 view millrace.default_settings
   column comment text
   column name text
@@ -518,6 +518,22 @@ table millrace.fan_progress with (fillfactor=50)
   column stage_id integer not null
   constraint fan_progress_pkey PRIMARY KEY (fan_out_id, stage_id)
   CREATE UNIQUE INDEX fan_progress_pkey ON millrace.fan_progress USING btree (fan_out_id, stage_id)
+type millrace.figure
+  column at timestamp with time zone
+  column cancelled bigint
+  column codes jsonb
+  column completed bigint
+  column cost_usd numeric
+  column ended bigint
+  column failed bigint
+  column input_tokens numeric
+  column output_tokens numeric
+  column retried bigint
+  column run_p50_ms double precision
+  column run_p95_ms double precision
+  column skipped bigint
+  column wait_p50_ms double precision
+  column wait_p95_ms double precision
 view millrace.figure_faults
   column attempt_id bigint
   column detail text

@@ -206,8 +206,8 @@ begin
 end
 $$;
 
--- Ends a message as dead, after a day at the latest, and reports it as a warning: an error would be a finding of the engine's,
--- and so an alert about alerts.
+-- Ends a message as dead, after a day at the latest, and reports it as a warning: an error would be
+-- a finding of the engine's, and so an alert about alerts.
 create function millrace.bury_message(
   p_message millrace.alert_messages, p_status int, p_error text
 ) returns void
