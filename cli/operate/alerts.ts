@@ -1,11 +1,11 @@
 // millrace alerts and millrace silence: what somebody should look at, and who is not to hear of it for a while.
 import pc from 'picocolors';
-import type { Alert } from '../../pages/operate/answers.ts';
 import { CommandError } from '../project/command-error.ts';
 import { type Asked, defined, defineOperate, numberIn, numberOf, pipelineOf, textOf } from './asked.ts';
 import { moment } from './moments.ts';
+import { readAlerts } from './read-alerts.ts';
 import { moreLine } from './runs.ts';
-import { line, readLists, say } from './say.ts';
+import { line, say } from './say.ts';
 import { type Column, table, terminalWidth, words } from './table.ts';
 
 const columns: Column[] = [
@@ -33,7 +33,7 @@ async function listAlerts(asked: Asked): Promise<0> {
     limit: numberOf(asked, 'limit') ?? 20,
     cursor: textOf(asked, 'cursor'),
   });
-  const answer = await readLists<{ alerts: Alert[]; next: string | null }>(asked.door, 'alerts', query, 'alerts');
+  const answer = await readAlerts(asked.door, query);
   say(asked, answer, () => {
     if (answer.alerts.length === 0)
       return [asked.values.all ? 'There was no alert.' : 'No alert is open.', ...moreLine(answer.next)];

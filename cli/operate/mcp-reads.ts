@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Overview } from '../../pages/operate/answers.ts';
 import { isBusy } from '../../pages/operate/needs.ts';
 import type { Door } from './ask-door.ts';
+import { readAlerts } from './read-alerts.ts';
 
 const name = z.string().max(100);
 const text = z.string().max(500);
@@ -60,11 +61,12 @@ export function readTools(door: Door): Tool[] {
     reads('dead_letters', 'dead_letters', 'What failed for good, by stage and error code.', {
       pipeline: name.optional(),
     }),
-    reads('alerts', 'alerts', 'Alerts, the newest first.', {
-      pipeline: name.optional(),
-      open: z.boolean().default(true),
-      ...page,
-    }),
+    {
+      name: 'alerts',
+      description: 'Alerts, the newest first.',
+      shape: { pipeline: name.optional(), open: z.boolean().default(true), ...page },
+      run: (given) => readAlerts(door, given),
+    },
     reads('journal', 'journal', 'Who did what, when and why, the newest first.', {
       pipeline: name.optional(),
       run: id.optional(),

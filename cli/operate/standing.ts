@@ -1,9 +1,10 @@
 // How things stand: the engine, open alerts and bulks, in the lines above every table of stages.
 import pc from 'picocolors';
 import { count, span } from '../../pages/base/numbers.ts';
-import type { Alert, Overview } from '../../pages/operate/answers.ts';
+import type { Overview } from '../../pages/operate/answers.ts';
 import type { Asked } from './asked.ts';
 import { moment } from './moments.ts';
+import { readAlerts, type ToldAlert } from './read-alerts.ts';
 import { line, readLists } from './say.ts';
 import { words } from './table.ts';
 
@@ -12,13 +13,13 @@ const sweepBoundMs = 60_000;
 
 export interface Standing {
   overview: Overview;
-  alerts: Alert[];
+  alerts: ToldAlert[];
 }
 
 export async function askStanding({ door }: Pick<Asked, 'door'>): Promise<Standing> {
   const [overview, { alerts }] = await Promise.all([
     readLists<Overview>(door, 'overview', {}, 'pipelines', 'stages', 'bulks'),
-    readLists<{ alerts: Alert[] }>(door, 'alerts', { open: true, limit: 20 }, 'alerts'),
+    readAlerts(door, { open: true, limit: 20 }),
   ]);
   return { overview, alerts };
 }

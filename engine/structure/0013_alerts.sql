@@ -89,8 +89,9 @@ create table millrace.alerts (
   stage text,
   value numeric not null,
   above numeric not null,
-  message text not null,
-  playbook text not null,
+  detail text,
+  span interval not null,
+  playbook text,
   since timestamptz not null,
   raised_at timestamptz not null,
   resolved_at timestamptz,
@@ -108,6 +109,9 @@ comment on table millrace.alerts is
   'What rules have raised, once for each stretch of time. Open ones: where resolved_at is null.';
 comment on column millrace.alerts.acknowledged_by is
   'Who has said that they look after it; null while nobody has.';
+comment on column millrace.alerts.detail is
+  'What else there is to say: the code of most failures, the run that is longest late, which bound '
+  'a pipeline breaks, who refuses, what is amiss with the engine.';
 comment on column millrace.alerts.since is 'Since when it was above the bound.';
 comment on column millrace.alerts.told_at is
   'When it was first written into a message; null while it is silenced, or no channel wants it.';

@@ -1,4 +1,6 @@
 // What somebody should look at, who does, and the way to its cause.
+
+import { playbookOf, sayAlert } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 import { Ago, Moment } from '../base/format.tsx';
 import { type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
@@ -32,7 +34,7 @@ export function Alerts(route: Route) {
                 name: 'State',
                 cell: (a) => <State is={a.resolved_at ? 'done' : 'alert'}>{a.resolved_at ? 'over' : 'open'}</State>,
               },
-              { name: 'What', cell: (a) => <Words text={a.message} most={300} /> },
+              { name: 'What', cell: (a) => <Words text={sayAlert(a)} most={300} /> },
               { name: 'Since', cell: (a) => <Ago at={a.raised_at} /> },
               { name: 'Over', cell: (a) => (a.resolved_at ? <Moment at={a.resolved_at} /> : '') },
               { name: 'Cause', cell: (a) => <Cause alert={a} /> },
@@ -46,7 +48,8 @@ export function Alerts(route: Route) {
 }
 
 /** Where to look: the runs of the stage that failed or are there. */
-function Cause({ alert: { pipeline, stage, kind, playbook } }: { alert: Alert }) {
+function Cause({ alert }: { alert: Alert }) {
+  const { pipeline, stage, kind } = alert;
   const isOfErrors = ['dead', 'error_share'].includes(kind);
   return (
     <>
@@ -56,7 +59,7 @@ function Cause({ alert: { pipeline, stage, kind, playbook } }: { alert: Alert })
         </a>
       )}{' '}
       {kind === 'error_share' && pipeline && <a href={to('pipeline', pipeline, { stage })}>errors by code</a>}{' '}
-      {playbook && <span class="hint">playbook: {playbook}</span>}
+      <span class="hint">playbook: {playbookOf(alert)}</span>
     </>
   );
 }

@@ -1,4 +1,5 @@
 // What the database's functions for operators answer, as far as the page shows it.
+import type { AlertFacts } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 
 export interface Throttle {
   limits: Record<string, unknown>;
@@ -375,13 +376,13 @@ export interface DeadGroup {
   newest: string;
 }
 
-export interface Alert {
+/** The facts of an alert, of which sayAlert() makes a sentence. */
+export interface Alert extends AlertFacts {
   id: number;
   kind: string;
-  rule: string | null;
+  rule: string;
   pipeline: string | null;
   stage: string | null;
-  message: string;
   playbook: string | null;
   raised_at: string;
   resolved_at: string | null;

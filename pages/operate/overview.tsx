@@ -1,4 +1,5 @@
 // Which pipelines run, which stage is behind, since when and why: what needs a person first.
+import { sayAlert } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 import { Ago, Moment, sinceMs } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
 import { count, dollars, span } from '../base/numbers.ts';
@@ -81,7 +82,7 @@ function OpenAlerts({ alerts }: { alerts: Alert[] }) {
         {alerts.slice(0, 5).map((alert) => (
           <li key={alert.id}>
             <a href={to('alerts', '', { pipeline: alert.pipeline })}>
-              <Words text={alert.message} most={160} />
+              <Words text={sayAlert(alert)} most={160} />
             </a>{' '}
             <span class="hint">
               since <Moment at={alert.raised_at} />

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { addChannel, addRule, deliver, minutes, onlyRule, open, take } from '../support/alerts.ts';
+import { addChannel, addRule, deliver, minutes, onlyRule, open, take, told } from '../support/alerts.ts';
 import { chain, type Engine, type Row, test } from '../support/engine.ts';
 import { type Claimed, completed, failed, runStage, Worker } from '../support/worker.ts';
 
@@ -32,7 +32,7 @@ test('an alert is raised once it has been above its bound for long enough, once,
   await minutes(engine, 1);
   expect(await open(engine)).toEqual(['backlog only flow']);
   await minutes(engine, 10);
-  expect(await engine.rows('select message, resolved_at from millrace.alerts')).toEqual([
+  expect(await told(engine)).toMatchObject([
     { message: '3 runs are ready at only of flow, above 2, for 2 minutes', resolved_at: null },
   ]);
   await runStage(engine, 'only');
@@ -115,7 +115,7 @@ describe('what rules look at', () => {
     expect(await open(engine), 'nine are too few').toEqual([]);
     await ends(engine, 0, 1);
     await minutes(engine, 1);
-    expect(await engine.rows('select message from millrace.alerts')).toEqual([
+    expect(await told(engine)).toMatchObject([
       {
         message:
           '30 % of what ended at only of flow in the last 10 minutes failed, most often as no_content, above 10 %',
@@ -135,7 +135,7 @@ describe('what rules look at', () => {
     const code = `<b>a\u202e\u0007\n\u2066b${'c'.repeat(500)}`;
     await worker.report(failed(await worker.takeOne(), { permanent: true, code, message: 'x' }));
     await minutes(engine, 1);
-    const message = await engine.value<string>('select message from millrace.alerts');
+    const [{ message } = { message: '' }] = await told(engine);
     expect(message).toMatch(/^1 runs of flow failed in the last 1 hour, most often as <b>a bc+…, above 0$/);
     expect(message.length).toBeLessThan(150);
   });
@@ -148,7 +148,7 @@ describe('what rules look at', () => {
     expect(await open(engine)).toEqual([]);
     await ends(engine, 1, 0);
     await minutes(engine, 1);
-    expect(await engine.rows('select message from millrace.alerts')).toMatchObject([
+    expect(await told(engine)).toMatchObject([
       { message: '3 runs of flow failed in the last 1 hour, most often as no_content, above 2' },
     ]);
   });
@@ -165,7 +165,7 @@ describe('what rules look at', () => {
     expect(await open(engine)).toEqual([]);
     await spend(await worker.take(1));
     await minutes(engine, 1);
-    expect(await engine.rows('select message, playbook from millrace.alerts')).toMatchObject([
+    expect(await told(engine)).toMatchObject([
       { message: 'flow spent 1.50 US dollars in the last 1 day, above 1.00', playbook: 'docs/playbooks/budget.md' },
     ]);
   });
@@ -176,7 +176,7 @@ describe('what rules look at', () => {
     await addRule(engine, { name: 'slow', kind: 'p95', stage: 'only', pipeline: 'flow', above: 600 });
     await engine.queued('only', 3);
     await minutes(engine, 11);
-    expect(await engine.rows('select message from millrace.alerts')).toEqual([
+    expect(await told(engine)).toMatchObject([
       { message: 'work at only of flow waits for 11 minutes, above 10 minutes' },
     ]);
     const worker = await Worker.of(engine, 'only');
@@ -185,7 +185,7 @@ describe('what rules look at', () => {
     await worker.report(...items.map((item) => completed(item)));
     await minutes(engine, 1);
     expect(await open(engine)).toEqual(['slow only flow']);
-    expect(await engine.value(`select message from millrace.alerts where rule = 'slow'`)).toMatch(
+    expect((await told(engine, 'slow'))[0]?.message).toMatch(
       // Times are told from buckets.
       /^p95 of only of flow is about [2-5]\d minutes .*, above 10 minutes$/,
     );
@@ -200,7 +200,7 @@ describe('what rules look at', () => {
     await minutes(engine, 15);
     expect(await open(engine)).toEqual([]);
     await minutes(engine, 3);
-    expect(await engine.rows('select rule, pipeline, stage, message, playbook from millrace.alerts')).toEqual([
+    expect(await told(engine)).toMatchObject([
       {
         rule: 'sla',
         pipeline: 'flow',
@@ -234,7 +234,7 @@ describe('what rules look at', () => {
   test('the engine, but never what alerts themselves report', async ({ engine }) => {
     await onlyRule(engine, { name: 'engine', kind: 'engine', hold: '5 minutes' });
     await minutes(engine, 6);
-    expect(await engine.value('select message from millrace.alerts')).toMatch(/^the engine is not well: .*project_url/);
+    expect((await told(engine))[0]?.message).toMatch(/^the engine is not well: .*project_url/);
   });
 });
 

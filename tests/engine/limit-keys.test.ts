@@ -1,5 +1,6 @@
 // A shared limit with a rate for each key: what one host refuses holds back that host alone.
 import { expect } from 'vitest';
+import { told } from '../support/alerts.ts';
 import { chain, type Engine, type Row } from '../support/engine.ts';
 import { journal, signIn } from '../support/operators.ts';
 import { test } from '../support/shared-limits.ts';
@@ -144,12 +145,7 @@ test('the doctor and an alert say which host refuses, since when and until when'
   });
   await engine.advance('1 minute');
   await engine.sql.query('select millrace.sweep()');
-  expect(
-    await engine.rows(
-      `select stage, message, playbook from millrace.alerts where rule = 'refused' and resolved_at is null
-       order by stage`,
-    ),
-  ).toEqual(
+  expect(await told(engine, 'refused')).toMatchObject(
     ['jobs of flow', 'posts of other'].map((place) => ({
       stage: place.split(' ')[0],
       message: `services hold ${place} back for 1 day, above 10 minutes: ${said}`,

@@ -207,8 +207,8 @@ test('whoever silences an alert that there is not, or that they do not see, sile
   await withDeadLetter(engine, 'other');
   const alert = await engine.value<number>(`
     insert into millrace.alerts (
-      rule_id, pipeline_id, stage_id, rule, kind, pipeline, value, above, message, playbook, since, raised_at)
-    select 1, p.id, 0, 'dead', 'dead', p.name, 11, 10, '11 runs failed', 'dead.md', millrace.now(), millrace.now()
+      rule_id, pipeline_id, stage_id, rule, kind, pipeline, value, above, span, since, raised_at)
+    select 1, p.id, 0, 'dead', 'dead', p.name, 11, 10, interval '1 hour', millrace.now(), millrace.now()
     from millrace.pipelines p where p.name = 'other'
     returning id::int`);
   const ada = await signIn(engine, 'ada');

@@ -299,12 +299,3 @@ test('doctor tells of stages that are later than their bound', async ({ engine }
   const told = 'only of flow: 2: select * from millrace.late_runs';
   expect(await line()).toEqual([{ ok: false, detail: told }]);
 });
-
-test('an interval is told in its two largest units', async ({ engine }) => {
-  const words = (interval: string) => engine.value('select millrace.in_words($1)', [interval]);
-  expect(await words('1 second')).toBe('1 second');
-  expect(await words('90 seconds')).toBe('1 minute 30 seconds');
-  expect(await words('2 hours')).toBe('2 hours');
-  expect(await words('1 day 3 minutes 5 seconds')).toBe('1 day 3 minutes');
-  expect(await words('0.4 seconds')).toBe('0 seconds');
-});

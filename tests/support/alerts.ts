@@ -1,3 +1,5 @@
+import { takenMessages } from '../../supabase/functions/_millrace/alerts/alert-message.ts';
+import { type AlertFacts, playbookOf, sayAlert } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 import type { Engine, Row } from './engine.ts';
 
 /** A message as the function that sends reads it. */
@@ -53,10 +55,7 @@ export async function minutes(engine: Engine, count: number): Promise<void> {
 
 /** Takes what is due as the function millrace does. */
 export async function take(engine: Engine, limit = 100): Promise<TakenMessage[]> {
-  const { messages } = await engine.value<{ messages: TakenMessage[] }>('select public.millrace_take_messages($1)', [
-    limit,
-  ]);
-  return messages;
+  return takenMessages.parse(await engine.value('select public.millrace_take_messages($1)', [limit])).messages;
 }
 
 /** Says what came of a message that was taken. */
@@ -72,6 +71,15 @@ export async function deliver(engine: Engine): Promise<string[]> {
   const taken = await take(engine);
   for (const message of taken) await note(engine, message, { ok: true, status: 200 });
   return taken.flatMap(({ events }) => events.map(({ event, rule }) => [event, rule].filter(Boolean).join(' ')));
+}
+
+/** The alerts there are, each with its sentence and its playbook, by the rule where one is named. */
+export async function told(engine: Engine, rule: string | null = null): Promise<(Row & { message: string })[]> {
+  const rows = await engine.rows<{ of: Row & AlertFacts & { playbook: string | null } }>(
+    `select millrace.alert_json(a) as of from millrace.alerts a where rule = coalesce($1, rule) order by id`,
+    [rule],
+  );
+  return rows.map(({ of }) => ({ ...of, message: sayAlert(of), playbook: playbookOf(of) }));
 }
 
 /** Open alerts in order, as `rule place`. */

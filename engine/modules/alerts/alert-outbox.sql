@@ -16,41 +16,33 @@ as $$
   select least(interval '1 minute' * 2 ^ least(greatest(p_tries, 1) - 1, 10), interval '1 hour')
 $$;
 
+-- Shows an alert as operators and messages have it; at: when its facts were looked at.
+create function millrace.alert_json(p_alert millrace.alerts) returns jsonb
+language sql immutable
+as $$
+  select to_jsonb(p_alert)
+    - '{rule_id,pipeline_id,stage_id,span,told_at,reminded_at,settled}'::text[]
+    || jsonb_build_object('span_seconds', extract(epoch from p_alert.span),
+      'at', p_alert.raised_at)
+$$;
+
 -- Shows an alert as messages tell it. A reminder says how it stands now.
 create function millrace.event_of(
   p_alert millrace.alerts, p_event text, p_now timestamptz
 ) returns jsonb
-language plpgsql stable
+language sql stable
 as $$
-declare
-  v_message text := p_alert.message;
-begin
-  if p_event = 'reminder' then
-    select millrace.rule_message(r, t, p_now)
-    into v_message
-    from millrace.alert_rules r
-    join millrace.rule_states t on t.rule_id = r.id
-    where r.id = p_alert.rule_id
-      and t.pipeline_id = p_alert.pipeline_id
-      and t.stage_id = p_alert.stage_id;
-  end if;
-  return jsonb_build_object(
-    'event', p_event,
-    'alert', p_alert.id,
-    'rule', p_alert.rule,
-    'kind', p_alert.kind,
-    'pipeline', p_alert.pipeline,
-    'stage', p_alert.stage,
-    'value', p_alert.value,
-    'above', p_alert.above,
-    'message', coalesce(v_message, p_alert.message),
-    'since', p_alert.since,
-    'raised_at', p_alert.raised_at,
-    'resolved_at', p_alert.resolved_at,
-    'playbook', coalesce(
-      (millrace.setting('playbooks_url') || '/' || substring(p_alert.playbook from '[^/]+$')),
-      p_alert.playbook));
-end
+  select millrace.alert_json(p_alert) - 'id'
+    || jsonb_build_object('event', p_event, 'alert', p_alert.id)
+    || coalesce((
+      select jsonb_build_object('value', t.value, 'above', t.above,
+        'detail', millrace.alert_detail(r, t, p_now), 'at', p_now)
+      from millrace.alert_rules r
+      join millrace.rule_states t on t.rule_id = r.id
+      where p_event = 'reminder'
+        and r.id = p_alert.rule_id
+        and t.pipeline_id = p_alert.pipeline_id
+        and t.stage_id = p_alert.stage_id), '{}')
 $$;
 
 -- Adds so many events, of which the first are given, to the channel's message that nobody has tried
@@ -278,6 +270,7 @@ begin
       'sender', c.sender,
       'api_url', c.api_url,
       'project', millrace.setting('project_url'),
+      'playbooks_url', millrace.setting('playbooks_url'),
       'events', m.events,
       'more', m.more) order by m.id), '[]')
     from millrace.alert_messages m
@@ -360,7 +353,8 @@ create or replace view millrace.deliveries as
 select m.id as message, c.name as channel, c.kind, m.state, m.tries, m.status, m.error,
   case when m.state = 'waiting' then coalesce(m.tried_at + m.wait, m.created_at) end as next_try_at,
   jsonb_array_length(m.events) + m.more as events,
-  m.events #>> '{0,message}' as first_message, m.created_at, m.ended_at
+  concat_ws(' ', m.events #>> '{0,event}', m.events #>> '{0,rule}', m.events #>> '{0,stage}',
+    m.events #>> '{0,pipeline}') as first_event, m.created_at, m.ended_at
 from millrace.alert_messages m
 join millrace.alert_channels c on c.id = m.channel_id
 order by m.id desc;

@@ -148,10 +148,9 @@ begin
         and o.pipeline_id = t.pipeline_id
         and o.stage_id = t.stage_id);
   insert into millrace.alerts (rule_id, pipeline_id, stage_id, rule, kind, pipeline, stage,
-    value, above, message, playbook, since, raised_at)
+    value, above, detail, span, playbook, since, raised_at)
   select r.id, t.pipeline_id, t.stage_id, r.name, r.kind, p.name, s.name, t.value, t.above,
-    millrace.rule_message(r, t, p_now), coalesce(r.playbook, millrace.playbook_of(r.kind)),
-    t.over_since, p_now
+    millrace.alert_detail(r, t, p_now), r.span, r.playbook, t.over_since, p_now
   from unnest(p_rules) r
   join millrace.rule_states t on t.rule_id = r.id
   left join millrace.pipelines p on p.id = t.pipeline_id

@@ -1,6 +1,6 @@
 -- What rules measure: for each kind one function, which looks everywhere where rules of that kind
 -- look, and returns a row where there is something to say. value is compared with above; detail is
--- what else the message tells.
+-- what else an alert tells. The sentence is made of these by whoever shows it, in TypeScript.
 
 -- Tells whether a stretch of time up to now is all in minutes, and few of them. Those are read in
 -- place: for a thousand stages, calls would take most of the time.
@@ -204,124 +204,27 @@ begin
 end
 $$;
 
--- Says an interval as a person would, in its two largest units: 1 hour 5 minutes.
-create function millrace.in_words(p_interval interval) returns text
-language sql immutable
-as $$
-  select coalesce(string_agg(
-    format('%s %s%s', u.n, u.unit, case when u.n > 1 then 's' end), ' ' order by u.place),
-    '0 seconds')
-  from (
-    select o.*
-    from (select greatest(floor(extract(epoch from p_interval)), 0)::bigint) i(seconds)
-    cross join lateral (values
-      (1, 'day', i.seconds / 86400),
-      (2, 'hour', i.seconds / 3600 % 24),
-      (3, 'minute', i.seconds / 60 % 60),
-      (4, 'second', i.seconds % 60)) o(place, unit, n)
-    where o.n > 0
-    order by o.place
-    limit 2) u
-$$;
-
--- Says in one sentence what is wrong, where, and since when.
-create function millrace.rule_message(
+-- Tells what else is to be said where a rule is above its bound: of failures the most frequent code.
+create function millrace.alert_detail(
   p_rule millrace.alert_rules, p_state millrace.rule_states, p_now timestamptz
 ) returns text
 language plpgsql stable
 as $$
-declare
-  v_place text := (
-    select concat(s.name || ' of ', p.name)
-    from millrace.pipelines p
-    left join millrace.stages s on s.id = p_state.stage_id
-    where p.id = p_state.pipeline_id);
-  v_value interval := make_interval(secs => p_state.value::float8);
-  v_above interval := make_interval(secs => p_state.above::float8);
-  v_count text := case
-    when p_state.value > 10000 then '10,000+'
-    else trim(to_char(p_state.value, 'FM999,999'))
-  end;
-  v_span text := millrace.in_words(p_rule.span);
-  v_held interval := p_now - p_state.over_since;
-  v_error text;
-  v_from timestamptz;
-  v_to timestamptz;
-  v_short boolean;
 begin
-  if p_rule.kind in ('error_share', 'dead') then
-    v_from := date_trunc('minute', p_now - p_rule.span, 'UTC');
-    v_to := p_now + interval '1 microsecond';
-    v_short := millrace.is_short(v_to - v_from);
-    v_error := (
-      select millrace.plain_text(c.key, 60)
-      from millrace.stages s
-      cross join lateral (
-        select o.codes
-        from millrace.minutes o
-        where v_short
-          and o.pipeline_id = p_state.pipeline_id
-          and o.stage_id = s.id
-          and o.minute >= v_from
-          and o.minute < v_to
-        union all
-        select o.codes
-        from millrace.figure_rows(p_state.pipeline_id, s.id, v_from, v_to, true) o
-        where not v_short
-      ) m
-      cross join lateral jsonb_each_text(m.codes) c
-      where s.pipeline_id = p_state.pipeline_id
-        and p_state.stage_id in (0, s.id)
-        and c.key <> 'other'
-      group by c.key
-      order by sum(c.value::bigint) desc, c.key
-      limit 1);
+  if p_rule.kind not in ('error_share', 'dead') then
+    return p_state.detail;
   end if;
-  return case p_rule.kind
-    when 'run_sla' then format('%s of %s end to end is about %s, above its bound of %s',
-      p_state.detail, v_place, millrace.in_words(v_value), millrace.in_words(v_above))
-    when 'p95' then format('p95 of %s%s is about %s, above %s',
-      v_place, case when p_state.stage_id = 0 then ' end to end' end,
-      millrace.in_words(v_value), millrace.in_words(v_above))
-    when 'error_share' then format('%s %% of what ended at %s in the last %s failed%s, above %s %%',
-      round(p_state.value * 100), v_place, v_span, ', most often as ' || v_error,
-      trim_scale(p_state.above * 100))
-    when 'backlog' then format('%s runs are ready at %s, above %s',
-      v_count, v_place, to_char(p_state.above, 'FM999,999,999'))
-    when 'oldest_ready' then format('work at %s waits for %s, above %s',
-      v_place, millrace.in_words(v_value), millrace.in_words(v_above))
-    when 'dead' then format('%s runs of %s failed in the last %s%s, above %s',
-      v_count, v_place, v_span, ', most often as ' || v_error,
-      trim_scale(p_state.above))
-    when 'spend' then format('%s spent %s US dollars in the last %s, above %s',
-      v_place, round(p_state.value, 2), v_span, round(p_state.above, 2))
-    when 'late' then format('%s late at %s, for longest run %s',
-      case when p_state.value = 1 then '1 run is' else v_count || ' runs are' end, v_place,
-      p_state.detail)
-    when 'refused' then format('services hold %s back for %s, above %s: %s',
-      v_place, millrace.in_words(v_value), millrace.in_words(v_above), p_state.detail)
-    else 'the engine is not well: ' || p_state.detail
-  end || case when v_held >= interval '1 minute'
-    then ', for ' || millrace.in_words(v_held) else '' end;
-end
-$$;
-
--- Names the page that says what to do, by the kind of a rule.
-create function millrace.playbook_of(p_kind text) returns text
-language plpgsql immutable
-as $$
-begin
-  return 'docs/playbooks/' || case p_kind
-    when 'run_sla' then 'stuck'
-    when 'p95' then 'stuck'
-    when 'late' then 'stuck'
-    when 'oldest_ready' then 'stuck'
-    when 'backlog' then 'throttle'
-    when 'refused' then 'throttle'
-    when 'error_share' then 'reprocess'
-    when 'dead' then 'permanent-failures'
-    when 'spend' then 'budget'
-    else 'engine'
-  end || '.md';
+  return (
+    select millrace.plain_text(c.key, 60)
+    from millrace.stages s
+    cross join lateral millrace.figure_rows(
+      s.pipeline_id, s.id, p_now - p_rule.span, p_now + interval '1 microsecond', true) m
+    cross join lateral jsonb_each_text(m.codes) c
+    where s.pipeline_id = p_state.pipeline_id
+      and p_state.stage_id in (0, s.id)
+      and c.key <> 'other'
+    group by c.key
+    order by sum(c.value::bigint) desc, c.key
+    limit 1);
 end
 $$;

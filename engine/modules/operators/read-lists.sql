@@ -254,10 +254,7 @@ begin
     case when p_query -> 'open' = 'true' then 'l.resolved_at is null' end), p_query);
   return jsonb_build_object(
     'alerts', array(
-      select jsonb_build_object('id', l.id, 'kind', l.kind, 'rule', l.rule,
-        'pipeline', l.pipeline, 'stage', l.stage, 'message', millrace.cut_text(l.message),
-        'playbook', l.playbook, 'raised_at', l.raised_at, 'resolved_at', l.resolved_at,
-        'acknowledged_at', l.acknowledged_at, 'acknowledged_by', l.acknowledged_by)
+      select millrace.alert_json(l)
       from millrace.alerts l
       where l.id = any (v_found.ids)
       order by l.id desc),

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import pc from 'picocolors';
 import { type LinkAddress, linkAddress } from '../../../supabase/functions/_links/link-address.ts';
+import { type AlertFacts, sayAlert } from '../../../supabase/functions/_millrace/alerts/say-alert.ts';
 import { causeLines } from '../group-causes.ts';
 import { printTable } from '../print-table.ts';
 import { wrapText } from '../wrap-text.ts';
@@ -56,14 +57,14 @@ function fetchedFrom(link: LinkAddress): string {
 
 /** Prints the alerts of a rule, raised and resolved. */
 export async function printAlerts(client: pg.Client, rule: string, print: Print): Promise<void> {
-  const { rows } = await client.query<{ message: string; raised: string; resolved: string | null }>(
-    `select message, to_char(raised_at, 'HH24:MI:SS') as raised, to_char(resolved_at, 'HH24:MI:SS') as resolved
-     from millrace.alerts where rule = $1 order by id`,
+  const { rows } = await client.query<{ of: AlertFacts; raised: string; resolved: string | null }>(
+    `select millrace.alert_json(a) as of, to_char(raised_at, 'HH24:MI:SS') as raised, to_char(resolved_at, 'HH24:MI:SS') as resolved
+     from millrace.alerts a where rule = $1 order by id`,
     [rule],
   );
-  for (const { message, raised, resolved } of rows) {
+  for (const { of, raised, resolved } of rows) {
     const times = pc.dim(`(raised at ${raised}${resolved === null ? '' : `, resolved at ${resolved}`})`);
-    print(`  ${resolved === null ? pc.red('raised') : pc.green('resolved')}  ${message}  ${times}`);
+    print(`  ${resolved === null ? pc.red('raised') : pc.green('resolved')}  ${sayAlert(of)}  ${times}`);
   }
   if (rows.length === 0) print(pc.red('  none was raised'));
 }

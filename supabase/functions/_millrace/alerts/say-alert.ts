@@ -1,0 +1,107 @@
+/** What the engine keeps of an alert: facts, of which a sentence is made here alone. */
+export interface AlertFacts {
+  /** What its rule measures; null for a test of a channel. */
+  kind?: string | null;
+  pipeline?: string | null;
+  /** The stage; null for the pipeline as a whole. */
+  stage?: string | null;
+  value?: number | null;
+  /** The bound that the value is above. */
+  above?: number | null;
+  /** What else there is to say: the code of most failures, the late run, what doctor() found. */
+  detail?: string | null;
+  /** How far back the rule looks. */
+  span_seconds?: number | null;
+  /** Since when the value has been above the bound, and when it was last looked at. */
+  since?: string | null;
+  at?: string | null;
+}
+
+const units: [string, number][] = [
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+  ['second', 1],
+];
+
+/** Says a time in its two largest units: `1 hour 5 minutes`. */
+export function secondsInWords(seconds: number): string {
+  let left = Math.max(0, Math.floor(seconds));
+  const parts = units.flatMap(([unit, each]) => {
+    const count = Math.floor(left / each);
+    left -= count * each;
+    return count > 0 ? [`${count} ${unit}${count > 1 ? 's' : ''}`] : [];
+  });
+  return parts.slice(0, 2).join(' ') || '0 seconds';
+}
+
+const grouped = new Intl.NumberFormat('en-US', { maximumFractionDigits: 6 });
+/** What is counted is counted to ten thousand. */
+const counted = (value: number) => (value > 10_000 ? '10,000+' : grouped.format(value));
+
+type Said = Required<{ [Name in 'value' | 'above']: number }> & { place: string; detail: string; span: string };
+
+const mostOften = (code: string) => (code ? `, most often as ${code}` : '');
+
+const sentences: Record<string, (said: Said, isWhole: boolean) => string> = {
+  run_sla: ({ value, above, place, detail }) =>
+    `${detail} of ${place} end to end is about ${secondsInWords(value)}, above its bound of ${secondsInWords(above)}`,
+  p95: ({ value, above, place }, isWhole) =>
+    `p95 of ${place}${isWhole ? ' end to end' : ''} is about ${secondsInWords(value)}, above ${secondsInWords(above)}`,
+  error_share: ({ value, above, place, span, detail }) =>
+    `${Math.round(value * 100)} % of what ended at ${place} in the last ${span} failed${mostOften(detail)}, ` +
+    `above ${grouped.format(above * 100)} %`,
+  backlog: ({ value, above, place }) => `${counted(value)} runs are ready at ${place}, above ${grouped.format(above)}`,
+  oldest_ready: ({ value, above, place }) =>
+    `work at ${place} waits for ${secondsInWords(value)}, above ${secondsInWords(above)}`,
+  dead: ({ value, above, place, span, detail }) =>
+    `${counted(value)} runs of ${place} failed in the last ${span}${mostOften(detail)}, above ${grouped.format(above)}`,
+  spend: ({ value, above, place, span }) =>
+    `${place} spent ${value.toFixed(2)} US dollars in the last ${span}, above ${above.toFixed(2)}`,
+  late: ({ value, place, detail }) =>
+    `${value === 1 ? '1 run is' : `${counted(value)} runs are`} late at ${place}, for longest run ${detail}`,
+  refused: ({ value, above, place, detail }) =>
+    `services hold ${place} back for ${secondsInWords(value)}, above ${secondsInWords(above)}: ${detail}`,
+  engine: ({ detail }) => `the engine is not well: ${detail}`,
+};
+
+/**
+ * Says in one sentence what is wrong, where, and for how long.
+ *
+ * @example
+ * ```ts
+ * sayAlert({ kind: 'backlog', pipeline: 'leads', stage: 'scrape', value: 1200, above: 1000 });
+ * // '1,200 runs are ready at scrape of leads, above 1,000'
+ * ```
+ */
+export function sayAlert(facts: AlertFacts): string {
+  const { kind, pipeline, stage, value, above, detail, span_seconds, since, at } = facts;
+  const say = sentences[kind ?? ''];
+  if (!say) return detail ?? `an alert of kind ${kind}`;
+  const said = {
+    value: value ?? 0,
+    above: above ?? 0,
+    detail: detail ?? '',
+    place: [stage, pipeline].filter(Boolean).join(' of '),
+    span: secondsInWords(span_seconds ?? 0),
+  };
+  const held = since && at ? (Date.parse(at) - Date.parse(since)) / 1000 : 0;
+  return `${say(said, !stage)}${held >= 60 ? `, for ${secondsInWords(held)}` : ''}`;
+}
+
+const playbooks: Record<string, string> = {
+  run_sla: 'stuck',
+  p95: 'stuck',
+  late: 'stuck',
+  oldest_ready: 'stuck',
+  backlog: 'throttle',
+  refused: 'throttle',
+  error_share: 'reprocess',
+  dead: 'permanent-failures',
+  spend: 'budget',
+};
+
+/** The page that says what to do: the one that a rule names, or the one of its kind. */
+export function playbookOf({ kind, playbook }: { kind?: string | null; playbook?: string | null }): string {
+  return playbook ?? `docs/playbooks/${playbooks[kind ?? ''] ?? 'engine'}.md`;
+}

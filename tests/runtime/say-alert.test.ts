@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { playbookOf, sayAlert, secondsInWords } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
+
+test.for([
+  [1, '1 second'],
+  [90, '1 minute 30 seconds'],
+  [7200, '2 hours'],
+  [86_585, '1 day 3 minutes'],
+  [0.4, '0 seconds'],
+] as const)('%s seconds are told as %s, in their two largest units', ([seconds, words]) => {
+  expect(secondsInWords(seconds)).toBe(words);
+});
+
+test('a sentence says what, where and for how long, and what is counted to a cap says so', () => {
+  const facts = { kind: 'backlog', pipeline: 'flow', stage: 'only', value: 10_001, above: 1000 };
+  expect(sayAlert(facts)).toBe('10,000+ runs are ready at only of flow, above 1,000');
+  const times = { since: '2026-11-02T09:00:00+00:00', at: '2026-11-02T11:05:59Z' };
+  expect(sayAlert({ ...facts, ...times })).toMatch(/, above 1,000, for 2 hours 5 minutes$/);
+  expect(sayAlert({ kind: 'p95', pipeline: 'flow', stage: null, value: 700, above: 600 })).toBe(
+    'p95 of flow end to end is about 11 minutes 40 seconds, above 10 minutes',
+  );
+});
+
+test('a kind that only another release knows is named, and has a playbook all the same', () => {
+  expect(sayAlert({ kind: 'tomorrow' })).toBe('an alert of kind tomorrow');
+  expect(playbookOf({ kind: 'tomorrow', playbook: null })).toBe('docs/playbooks/engine.md');
+  expect(playbookOf({ kind: 'dead', playbook: 'our/page.md' })).toBe('our/page.md');
+});
