@@ -129,12 +129,12 @@ table millrace.alerts
   column above numeric not null
   column acknowledged_at timestamp with time zone
   column acknowledged_by text
+  column detail text
   column id bigint not null generated always as identity
   column kind text not null
-  column message text not null
   column pipeline text
   column pipeline_id integer not null
-  column playbook text not null
+  column playbook text
   column raised_at timestamp with time zone not null
   column reminded_at timestamp with time zone
   column resolved_at timestamp with time zone
@@ -142,6 +142,7 @@ table millrace.alerts
   column rule_id integer not null
   column settled boolean not null default false
   column since timestamp with time zone not null
+  column span interval not null
   column stage text
   column stage_id integer not null
   column told_at timestamp with time zone
@@ -431,14 +432,14 @@ view millrace.deliveries
   column ended_at timestamp with time zone
   column error text
   column events integer
-  column first_message text
+  column first_event text
   column kind text
   column message bigint
   column next_try_at timestamp with time zone
   column state text
   column status integer
   column tries integer
-  as  SELECT m.id AS message, c.name AS channel, c.kind, m.state, m.tries, m.status, m.error, CASE WHEN m.state = 'waiting'::text THEN COALESCE(m.tried_at + m.wait, m.created_at) ELSE NULL::timestamp with time zone END AS next_try_at, jsonb_array_length(m.events) + m.more AS events, m.events #>> '{0,message}'::text[] AS first_message, m.created_at, m.ended_at FROM millrace.alert_messages m JOIN millrace.alert_channels c ON c.id = m.channel_id ORDER BY m.id DESC;
+  as  SELECT m.id AS message, c.name AS channel, c.kind, m.state, m.tries, m.status, m.error, CASE WHEN m.state = 'waiting'::text THEN COALESCE(m.tried_at + m.wait, m.created_at) ELSE NULL::timestamp with time zone END AS next_try_at, jsonb_array_length(m.events) + m.more AS events, concat_ws(' '::text, m.events #>> '{0,event}'::text[], m.events #>> '{0,rule}'::text[], m.events #>> '{0,stage}'::text[], m.events #>> '{0,pipeline}'::text[]) AS first_event, m.created_at, m.ended_at FROM millrace.alert_messages m JOIN millrace.alert_channels c ON c.id = m.channel_id ORDER BY m.id DESC;
 view millrace.done_attempts
   column created_at timestamp with time zone
   column error jsonb
