@@ -25,7 +25,7 @@ async function switchStage(verb: 'pause' | 'unpause', asked: Asked): Promise<0> 
     line(
       verb === 'pause'
         ? `${what} is paused: what is in work goes on, what comes in waits.`
-        : words(done.now ?? `${what} goes on.`),
+        : `${what} goes on${done.now ? `, but it is ${words(done.now)}` : '.'}`,
     ),
   ]);
   return 0;

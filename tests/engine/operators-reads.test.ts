@@ -215,8 +215,8 @@ test('forged cursors and filters are refused by name, or lead to nothing more th
     ['journal', { by: 5 }, 'p_query.by is 5, but must be'],
     ['series', { pipeline: 'mine', step_seconds: 0 }, 'p_query.step_seconds is 0, but must be'],
     ['series', { pipeline: 'mine', from: '2026-01-01', to: '2026-11-01' }, 'is too short for'],
-    ['search', { text: ' ' }, 'text is missing, but must be what you look for'],
-    ['search', {}, 'text is missing, but must be what you look for'],
+    ['search', { text: ' ' }, 'p_text has 0 characters, but must have from 1 to 500'],
+    ['search', {}, 'p_text has no characters, but must have from 1 to 500'],
     ['overview', { pipeline: 'theirs' }, 'p_query.pipeline is not known; known here: nothing'],
   ];
   for (const [name, query, message] of cases) {

@@ -204,7 +204,8 @@ begin
 end
 $$;
 
--- Tells what else is to be said where a rule is above its bound: of failures the most frequent code.
+-- Tells what else there is to say where a rule is above its bound: of failures the most frequent
+-- code.
 create function millrace.alert_detail(
   p_rule millrace.alert_rules, p_state millrace.rule_states, p_now timestamptz
 ) returns text

@@ -184,11 +184,9 @@ begin
     v_stage := millrace.stage_named(v_pipeline.name, p_request ->> 'stage');
   end if;
   case v_verb
-    when 'pause' then
-      perform millrace.switch(v_pipeline.id, v_stage.id, false, p_line);
-    when 'unpause' then
-      v_outcome := jsonb_build_object('now',
-        millrace.switch_on(v_pipeline, v_stage, p_line));
+    when 'pause', 'unpause' then
+      v_outcome := jsonb_strip_nulls(jsonb_build_object('now',
+        millrace.switch(v_pipeline, v_stage.id, v_verb = 'unpause', p_line)));
     when 'throttle' then
       perform millrace.put_throttle(
         v_stage, null, p_request -> 'limits', v_until, p_request ->> 'reason', p_line);

@@ -4,14 +4,11 @@
 create function millrace.line_json(p_line millrace.journal) returns jsonb
 language sql immutable
 as $$
-  select jsonb_strip_nulls(jsonb_build_object(
-    'line', p_line.id, 'at', p_line.at, 'verb', p_line.verb, 'pipeline', p_line.pipeline,
-    'stage', p_line.stage, 'runs', p_line.runs,
-    'run_ids', case when p_line.runs > 0 then to_jsonb(p_line.run_ids[:100]) end,
-    'by', coalesce(p_line.subject, p_line.session ->> 'user'), 'key', p_line.key,
-    'key_print', p_line.key_print, 'session', p_line.session, 'filter', p_line.filter,
-    'reason', p_line.reason, 'request_id', p_line.request_id, 'bulk', p_line.bulk_id,
-    'outcome', p_line.outcome))
+  select jsonb_strip_nulls(
+    to_jsonb(p_line) - '{id,subject,bulk_id,request_print}'::text[] || jsonb_build_object(
+      'line', p_line.id, 'by', coalesce(p_line.subject, p_line.session ->> 'user'),
+      'run_ids', case when p_line.runs > 0 then to_jsonb(p_line.run_ids[:100]) end,
+      'bulk', p_line.bulk_id))
 $$;
 
 -- Tells what holds a stage, or a whole pipeline, back by a person's word: since when, by whom, why.
@@ -28,12 +25,8 @@ $$;
 create function millrace.stages_json(p_pipelines text[]) returns jsonb
 language sql stable
 as $$
-  select coalesce(jsonb_agg(jsonb_build_object(
-    'pipeline', h.pipeline, 'stage', h.stage, 'enabled', h.enabled, 'ready', h.ready,
-    'in_backoff', h.in_backoff, 'started', h.started, 'waiting', h.waiting,
-    'completed', h.completed, 'failed', h.failed, 'retries', h.retries,
-    'oldest_age', extract(epoch from h.oldest_age), 'live_workers', h.live_workers,
-    'sla_seconds', extract(epoch from h.sla), 'late', h.late,
+  select coalesce(jsonb_agg(to_jsonb(h) - 'sla' || jsonb_build_object(
+    'oldest_age', extract(epoch from h.oldest_age), 'sla_seconds', extract(epoch from h.sla),
     'paused', case when not s.enabled then millrace.pause_json(s.switched_line) end,
     'throttle', millrace.throttle_json(o),
     'bypass', case when s.bypassed then millrace.shown_bypass(s.id) end)
@@ -301,32 +294,25 @@ set millrace.plan = for_runs
 as $$
 declare
   v_caller millrace.caller := millrace.enter();
-  v_text text := btrim(p_query ->> 'text');
   v_pipelines text[] := v_caller.pipelines;
 begin
   perform millrace.check_request(p_query, '{"pipeline": "name", "text": "key"}', 'p_query');
-  if coalesce(v_text, '') = '' then
-    raise exception 'text is missing, but must be what you look for'
-      using errcode = 'MR002', hint = 'Give the key of a row, a run, an attempt or a trace.';
-  elsif p_query ? 'pipeline' then
+  if p_query ? 'pipeline' then
     v_pipelines := array[(millrace.pipeline_seen(v_caller, p_query ->> 'pipeline')).name];
   end if;
   return jsonb_build_object(
     'runs', millrace.runs_json(array(
-      select distinct r.id
-      from (
-        select f.run_id
-        from unnest(coalesce(v_pipelines, array[null])) n
-        cross join lateral millrace.runs_found(v_text, n, 50) f
-        union all
-        select a.run_id
-        from millrace.attempts a
-        where a.id = case when v_text ~ '^[0-9]{1,18}$' then v_text::bigint end) f
-      join millrace.runs r on r.id = f.run_id
+      select f.run_id
+      from unnest(coalesce(v_pipelines, array[null])) n
+      cross join lateral millrace.search(p_query ->> 'text', n, 50) f
+      union
+      select a.run_id
+      from millrace.attempts a
+      join millrace.runs r on r.id = a.run_id
       join millrace.pipelines p on p.id = r.pipeline_id
-      where millrace.sees(v_caller, p.name)
+      where a.id = substring(p_query ->> 'text' from '^ *([0-9]{1,18}) *$')::bigint
         and p.name = any (coalesce(v_pipelines, array[p.name]))
-      order by r.id desc
+      order by run_id desc
       limit 50)));
 end
 $$;

@@ -226,7 +226,6 @@ as $$
 declare
   v_caller millrace.caller := millrace.enter();
   v_attempt millrace.attempts;
-  v_run millrace.runs;
 begin
   perform millrace.check_request(p_query, '{"attempt": "id"}', 'p_query');
   select a.* into v_attempt
@@ -239,9 +238,8 @@ begin
     raise exception 'there is no attempt % that you see', coalesce(p_query ->> 'attempt', 'null')
       using errcode = 'MR003', hint = 'Those of a run are in millrace_run({"run": …}).';
   end if;
-  v_run := millrace.run_seen(v_caller, v_attempt.run_id);
   return jsonb_build_object(
-    'run', millrace.runs_json(array[v_run.id]) -> 0,
+    'run', millrace.runs_json(array[v_attempt.run_id]) -> 0,
     'attempt', v_attempt.id,
     'stage', (select s.name from millrace.stages s where s.id = v_attempt.stage_id),
     'number', v_attempt.number, 'state', v_attempt.state,

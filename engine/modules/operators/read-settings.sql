@@ -27,9 +27,7 @@ begin
   end if;
   return jsonb_build_object(
     'operators', array(
-      select jsonb_build_object(
-        'subject', o.subject, 'role', o.role, 'pipelines', o.pipelines, 'payloads', o.payloads,
-        'note', o.note, 'added_at', o.added_at)
+      select to_jsonb(o) - 'line'
       from millrace.operators o
       where v_sees_all or o.subject = v_caller.subject
       order by o.subject),
@@ -50,8 +48,7 @@ begin
         limit 1) m on true
       order by c.name),
     'settings', (
-      select jsonb_agg(jsonb_build_object(
-        'name', s.name, 'value', s.value, 'comment', s.comment) order by s.name)
+      select jsonb_agg(to_jsonb(s) order by s.name)
       from millrace.settings s
       where s.name in ('retention_days', 'journal_days', 'minutes_hours', 'hours_days',
         'operators_need_aal2', 'worker_seconds', 'batch_bytes')),

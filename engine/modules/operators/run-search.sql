@@ -53,56 +53,6 @@ exception when undefined_column or undefined_table then
 end
 $$;
 
--- Finds runs by each of the ways, so many at most by each; place: which way goes before which.
-create function millrace.runs_found(p_text text, p_pipeline text, p_limit int)
-returns table (run_id bigint, found_by text, place int)
-language plpgsql stable
-set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off set jit = off
-as $$
-#variable_conflict use_column
-begin
-  if p_text ~ '^[0-9]{1,18}$' then
-    return query
-      select r.id, 'run', 1
-      from millrace.runs r
-      join millrace.pipelines p on p.id = r.pipeline_id
-      where r.id = p_text::bigint
-        and p.name = coalesce(p_pipeline, p.name);
-  end if;
-  if pg_input_is_valid(p_text, 'uuid') then
-    return query
-      select r.id, 'trace', 2
-      from millrace.runs r
-      join millrace.pipelines p on p.id = r.pipeline_id
-      where r.trace_id = p_text::uuid
-        and p.name = coalesce(p_pipeline, p.name)
-      limit p_limit;
-  end if;
-  return query
-    select r.id, 'entity', 3
-    from millrace.runs r
-    join millrace.pipelines p on p.id = r.pipeline_id
-    where r.entity_id = p_text
-      and p.name = coalesce(p_pipeline, p.name)
-    order by r.id desc
-    limit p_limit;
-  return query
-    select n.id, 'label', 4
-    from millrace.pipelines p
-    cross join lateral millrace.rows_labelled(p, p_text, p_limit) e
-    cross join lateral (
-      select r.id
-      from millrace.runs r
-      where r.entity_id = e.entity_id
-        and r.pipeline_id = p.id
-      order by r.id desc
-      limit 1) n
-    where p.label_column is not null
-      and p.name = coalesce(p_pipeline, p.name);
-end
-$$;
-
 -- Finds runs, the newest first, by the number of a run, a trace id, the key of a row, or the label
 -- that entity.label names: by the whole of it, how it begins, or what it contains, as the index of
 -- yours allows.
@@ -120,6 +70,8 @@ as $$
 #variable_conflict use_column
 declare
   v_text text := trim(p_text);
+  v_number bigint := substring(v_text from '^[0-9]{1,18}$');
+  v_trace uuid;
 begin
   if v_text is null or length(v_text) not between 1 and 500 then
     raise exception 'p_text has % characters, but must have from 1 to 500',
@@ -132,16 +84,52 @@ begin
   elsif p_pipeline is not null then
     perform millrace.pipeline_named(p_pipeline);
   end if;
+  if pg_input_is_valid(v_text, 'uuid') then
+    v_trace := v_text;
+  end if;
   return query
     select p.name, r.id, r.entity_id, millrace.label_of(p, r.entity_id), r.status, r.created_at,
       r.finished_at, f.found_by
     from (
-      select distinct on (u.run_id) u.run_id, u.found_by
-      from millrace.runs_found(v_text, p_pipeline, p_limit) u
-      order by u.run_id, u.place) f
+      -- Limited here, or the planner may walk all runs from the newest on.
+      select u.run_id, (array_agg(u.found_by order by u.place))[1] as found_by
+      from (
+        select r.id as run_id, 'run' as found_by, 1 as place
+        from millrace.runs r
+        where r.id = v_number
+        union all
+        (select r.id, 'trace', 2
+         from millrace.runs r
+         join millrace.pipelines p on p.id = r.pipeline_id
+         where r.trace_id = v_trace
+           and p.name = coalesce(p_pipeline, p.name)
+         limit p_limit)
+        union all
+        (select r.id, 'entity', 3
+         from millrace.runs r
+         join millrace.pipelines p on p.id = r.pipeline_id
+         where r.entity_id = v_text
+           and p.name = coalesce(p_pipeline, p.name)
+         order by r.id desc
+         limit p_limit)
+        union all
+        select n.id, 'label', 4
+        from millrace.pipelines p
+        cross join lateral millrace.rows_labelled(p, v_text, p_limit) e
+        cross join lateral (
+          select r.id
+          from millrace.runs r
+          where r.entity_id = e.entity_id
+            and r.pipeline_id = p.id
+          order by r.id desc
+          limit 1) n
+        where p.label_column is not null
+          and p.name = coalesce(p_pipeline, p.name)) u
+      group by u.run_id
+      order by u.run_id desc
+      limit p_limit) f
     join millrace.runs r on r.id = f.run_id
-    join millrace.pipelines p on p.id = r.pipeline_id
-    order by r.id desc
-    limit p_limit;
+    join millrace.pipelines p on p.id = r.pipeline_id and p.name = coalesce(p_pipeline, p.name)
+    order by f.run_id desc;
 end
 $$;

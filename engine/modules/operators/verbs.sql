@@ -109,8 +109,8 @@ as $$
     'verb', 'pause', 'pipeline', p_pipeline, 'stage', p_stage))
 $$;
 
--- Lets a paused pipeline, or one stage, hand out work again, and wakes it where some is ready. A
--- stage paused by itself stays so when its pipeline goes on: the answer names what is still paused.
+-- Lets a paused pipeline, or one stage, hand out work again, and wakes it where some is ready.
+-- Returns what is still paused, with the statements that let it go on; null where nothing is.
 create function millrace.unpause(p_pipeline text, p_stage text default null)
 returns text
 language sql
