@@ -723,14 +723,17 @@ table millrace.limit_refusals
   CREATE UNIQUE INDEX limit_refusals_pkey ON millrace.limit_refusals USING btree (id)
 sequence millrace.limit_refusals_id_seq
 table millrace.limit_uses with (autovacuum_vacuum_scale_factor=0.02)
-  column at timestamp with time zone not null
+  column during tstzrange not null
   column id bigint not null generated always as identity
+  column key text not null default ''::text
+  column kind text not null
   column limit_id integer not null
   column summed boolean not null default false
-  column tokens numeric not null
-  column usd numeric not null
+  column used numeric not null
+  constraint limit_uses_kind_known CHECK ((kind = ANY (ARRAY['usd'::text, 'tokens'::text, 'starts'::text, 'spending'::text])))
   constraint limit_uses_pkey PRIMARY KEY (id)
-  CREATE INDEX limit_uses_by_time ON millrace.limit_uses USING btree (limit_id, at)
+  CREATE INDEX limit_uses_by_end ON millrace.limit_uses USING btree (upper(during))
+  CREATE INDEX limit_uses_by_key ON millrace.limit_uses USING btree (limit_id, key, kind, during)
   CREATE INDEX limit_uses_to_sum ON millrace.limit_uses USING btree (id) WHERE (NOT summed)
   CREATE UNIQUE INDEX limit_uses_pkey ON millrace.limit_uses USING btree (id)
 sequence millrace.limit_uses_id_seq
@@ -752,9 +755,10 @@ table millrace.limits with (fillfactor=50)
   column declared jsonb not null
   column id integer not null generated always as identity
   column last_turn bigint not null default 0
-  column limits jsonb not null
+  column limits jsonb not null generated as (declared || COALESCE(throttle, '{}'::jsonb))
   column line bigint
   column name text
+  column pipeline_id integer
   column reason text
   column stage_id integer
   column throttle jsonb
@@ -762,12 +766,15 @@ table millrace.limits with (fillfactor=50)
   column until timestamp with time zone
   constraint limits_name_form CHECK ((name ~ '^[a-z][a-z0-9_]{0,40}$'::text))
   constraint limits_name_key UNIQUE (name)
-  constraint limits_own_or_named CHECK (((stage_id IS NULL) = (name IS NOT NULL)))
+  constraint limits_of_one CHECK ((num_nonnulls(name, stage_id, pipeline_id) = 1))
+  constraint limits_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
+  constraint limits_pipeline_key UNIQUE (pipeline_id)
   constraint limits_pkey PRIMARY KEY (id)
   constraint limits_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
   constraint limits_stage_key UNIQUE (stage_id)
   constraint limits_throttle_whole CHECK ((num_nulls(throttle, until, reason, line, throttled_at) = ANY (ARRAY[0, 5])))
   CREATE UNIQUE INDEX limits_name_key ON millrace.limits USING btree (name)
+  CREATE UNIQUE INDEX limits_pipeline_key ON millrace.limits USING btree (pipeline_id)
   CREATE UNIQUE INDEX limits_pkey ON millrace.limits USING btree (id)
   CREATE UNIQUE INDEX limits_stage_key ON millrace.limits USING btree (stage_id)
 sequence millrace.limits_id_seq
@@ -880,7 +887,7 @@ view millrace.paused
   as  SELECT p.name AS pipeline, s.name AS stage, format('select millrace.unpause(%s);'::text, concat_ws(', '::text, quote_literal(p.name), quote_literal(s.name))) AS remedy FROM millrace.pipelines p CROSS JOIN LATERAL ( SELECT NULL::text AS name, 0 AS "position" WHERE NOT p.enabled UNION ALL SELECT t.name, vs."position" FROM millrace.version_stages vs JOIN millrace.stages t ON t.id = vs.stage_id WHERE vs.version_id = p.current_version_id AND NOT t.enabled) s ORDER BY p.name, s."position";
 type millrace.payer
   column key text
-  column pipeline_id integer
+  column limit_id integer
   column quota jsonb
 table millrace.pipelines
   column created_at timestamp with time zone not null default millrace.now()
@@ -953,21 +960,6 @@ view millrace.queue_depth
   column stage text
   column started bigint
   as  SELECT p.name AS pipeline, s.name AS stage, c.ready, c.in_backoff, c.started, c.oldest_due_at FROM millrace.live_counts() c(stage_id, ready, in_backoff, started, waiting, failed, oldest_due_at, oldest_open_at) JOIN millrace.stages s ON s.id = c.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id ORDER BY p.name, s.id;
-table millrace.quota_uses with (autovacuum_vacuum_scale_factor=0.02)
-  column closes_at timestamp with time zone not null
-  column id bigint not null generated always as identity
-  column key text not null
-  column kind text not null
-  column pipeline_id integer not null
-  column summed boolean not null default false
-  column used numeric not null
-  constraint quota_uses_kind_known CHECK ((kind = ANY (ARRAY['starts'::text, 'spending'::text])))
-  constraint quota_uses_pkey PRIMARY KEY (id)
-  CREATE INDEX quota_uses_by_end ON millrace.quota_uses USING btree (closes_at)
-  CREATE INDEX quota_uses_by_key ON millrace.quota_uses USING btree (pipeline_id, key, kind, closes_at)
-  CREATE INDEX quota_uses_to_sum ON millrace.quota_uses USING btree (id) WHERE (NOT summed)
-  CREATE UNIQUE INDEX quota_uses_pkey ON millrace.quota_uses USING btree (id)
-sequence millrace.quota_uses_id_seq
 view millrace.quotas
   column allowed numeric
   column held bigint
@@ -976,7 +968,7 @@ view millrace.quotas
   column next_at timestamp with time zone
   column pipeline text
   column used numeric
-  as  WITH used AS ( SELECT u_1.pipeline_id, u_1.key, u_1.kind, sum(u_1.used) AS used FROM millrace.quota_uses u_1 WHERE u_1.closes_at > millrace.now() GROUP BY u_1.pipeline_id, u_1.key, u_1.kind ), held AS ( SELECT r.quota_of AS pipeline_id, r.quota_key AS key, substr(a.error ->> 'code'::text, 7) AS kind, count(*) AS held, min(a.queue_at) AS next_at FROM millrace.attempts a JOIN millrace.runs r ON r.id = a.run_id WHERE a.held AND a.queue_at IS NOT NULL AND a.state = 'queued'::millrace.attempt_state GROUP BY r.quota_of, r.quota_key, (substr(a.error ->> 'code'::text, 7)) ) SELECT p.name AS pipeline, key, kind, COALESCE(u.used, 0::numeric) AS used, COALESCE(p.quota #>> ARRAY[kind, 'count'::text], p.quota #>> ARRAY[kind, 'usd'::text])::numeric AS allowed, COALESCE(h.held, 0::bigint) AS held, h.next_at FROM used u FULL JOIN held h USING (pipeline_id, key, kind) JOIN millrace.pipelines p ON p.id = pipeline_id ORDER BY p.name, (COALESCE(h.held, 0::bigint)) DESC, key, kind;
+  as  WITH used AS ( SELECT l.pipeline_id, u_1.key, u_1.kind, sum(u_1.used) AS used FROM millrace.limit_uses u_1 JOIN millrace.limits l ON l.id = u_1.limit_id AND l.pipeline_id IS NOT NULL WHERE upper(u_1.during) > millrace.now() GROUP BY l.pipeline_id, u_1.key, u_1.kind ), held AS ( SELECT r.quota_of AS pipeline_id, r.quota_key AS key, substr(a.error ->> 'code'::text, 7) AS kind, count(*) AS held, min(a.queue_at) AS next_at FROM millrace.attempts a JOIN millrace.runs r ON r.id = a.run_id WHERE a.held AND a.queue_at IS NOT NULL AND a.state = 'queued'::millrace.attempt_state GROUP BY r.quota_of, r.quota_key, (substr(a.error ->> 'code'::text, 7)) ) SELECT p.name AS pipeline, key, kind, COALESCE(u.used, 0::numeric) AS used, COALESCE(p.quota #>> ARRAY[kind, 'count'::text], p.quota #>> ARRAY[kind, 'usd'::text])::numeric AS allowed, COALESCE(h.held, 0::bigint) AS held, h.next_at FROM used u FULL JOIN held h USING (pipeline_id, key, kind) JOIN millrace.pipelines p ON p.id = pipeline_id ORDER BY p.name, (COALESCE(h.held, 0::bigint)) DESC, key, kind;
 type millrace.ready
   column run_id bigint
   column stage_id integer
@@ -1106,7 +1098,7 @@ view millrace.shared_limit_faults
   column detail text
   column rule text
   column run_id bigint
-  as  SELECT 'a shared limit holds for the stages that name it'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s of %s'::text, s.name, p.name) AS detail FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id WHERE (ARRAY( SELECT l.name FROM millrace.limited_stages m JOIN millrace.limits l ON l.id = m.limit_id WHERE m.stage_id = s.id AND l.name IS NOT NULL ORDER BY l.name)) <> (ARRAY( SELECT n.value AS n FROM jsonb_array_elements_text(s.limits -> 'shared'::text) n(value) ORDER BY n.value)) UNION ALL SELECT 'a limit is what was declared, with its throttle over it'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, COALESCE(l.name, 'stage '::text || l.stage_id) AS detail FROM millrace.limits l WHERE l.limits <> (l.declared || COALESCE(l.throttle, '{}'::jsonb)) UNION ALL SELECT 'a stage''s limits are those of its own limit'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s of %s'::text, s.name, p.name) AS detail FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id LEFT JOIN millrace.limits l ON l.stage_id = s.id WHERE s.limits IS DISTINCT FROM NULLIF(l.limits, '{}'::jsonb) OR l.id IS NOT NULL AND NOT (EXISTS ( SELECT FROM millrace.limited_stages m WHERE m.limit_id = l.id AND m.stage_id = s.id)) UNION ALL SELECT 'a limit has its whole rate, or says since when it has not'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, concat_ws(' of '::text, b.key, COALESCE(b.name, 'stage '::text || b.stage_id)) AS detail FROM ( SELECT l.name, l.stage_id, NULL::text AS key, (l.bucket).tokens AS tokens, (l.bucket).refilled_at AS refilled_at, (l.bucket).share AS share, (l.bucket).lowered_at AS lowered_at, (l.bucket).lowered_since AS lowered_since, (l.bucket).heed_from AS heed_from, (l.bucket).refused_until AS refused_until, (l.bucket).refused_by AS refused_by FROM millrace.limits l UNION ALL SELECT l.name, l.stage_id, k.key, (k.bucket).tokens AS tokens, (k.bucket).refilled_at AS refilled_at, (k.bucket).share AS share, (k.bucket).lowered_at AS lowered_at, (k.bucket).lowered_since AS lowered_since, (k.bucket).heed_from AS heed_from, (k.bucket).refused_until AS refused_until, (k.bucket).refused_by AS refused_by FROM millrace.limit_keys k JOIN millrace.limits l ON l.id = k.limit_id) b WHERE b.share < 0::double precision OR b.share > 1::double precision OR b.lowered_at IS NULL AND b.share <> 1::double precision OR (num_nulls(b.lowered_at, b.lowered_since, b.heed_from, b.refused_by) <> ALL (ARRAY[0, 4])) OR b.lowered_since > b.lowered_at UNION ALL SELECT 'what is at work under a shared limit is counted in flight'::text AS rule, a.run_id, a.id AS attempt_id, format('stage %s'::text, s.name) AS detail FROM millrace.limited_stages m JOIN millrace.limits l ON l.id = m.limit_id AND l.name IS NOT NULL JOIN millrace.stages s ON s.id = m.stage_id JOIN millrace.attempts a ON a.stage_id = m.stage_id WHERE a.queue_at IS NOT NULL AND a.state = 'started'::millrace.attempt_state AND a.started_at > (m.since + '00:01:00'::interval) AND NOT (EXISTS ( SELECT FROM millrace.in_flight f WHERE f.attempt_id = a.id AND f.token = a.token));
+  as  SELECT 'a shared limit holds for the stages that name it'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s of %s'::text, s.name, p.name) AS detail FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id WHERE (ARRAY( SELECT l.name FROM millrace.limited_stages m JOIN millrace.limits l ON l.id = m.limit_id WHERE m.stage_id = s.id AND l.name IS NOT NULL ORDER BY l.name)) <> (ARRAY( SELECT n.value AS n FROM jsonb_array_elements_text(s.limits -> 'shared'::text) n(value) ORDER BY n.value)) UNION ALL SELECT 'a stage''s limits are those of its own limit'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s of %s'::text, s.name, p.name) AS detail FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id LEFT JOIN millrace.limits l ON l.stage_id = s.id WHERE s.limits IS DISTINCT FROM NULLIF(l.limits, '{}'::jsonb) OR l.id IS NOT NULL AND NOT (EXISTS ( SELECT FROM millrace.limited_stages m WHERE m.limit_id = l.id AND m.stage_id = s.id)) UNION ALL SELECT 'a limit has its whole rate, or says since when it has not'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, concat_ws(' of '::text, b.key, COALESCE(b.name, 'stage '::text || b.stage_id)) AS detail FROM ( SELECT l.name, l.stage_id, NULL::text AS key, (l.bucket).tokens AS tokens, (l.bucket).refilled_at AS refilled_at, (l.bucket).share AS share, (l.bucket).lowered_at AS lowered_at, (l.bucket).lowered_since AS lowered_since, (l.bucket).heed_from AS heed_from, (l.bucket).refused_until AS refused_until, (l.bucket).refused_by AS refused_by FROM millrace.limits l UNION ALL SELECT l.name, l.stage_id, k.key, (k.bucket).tokens AS tokens, (k.bucket).refilled_at AS refilled_at, (k.bucket).share AS share, (k.bucket).lowered_at AS lowered_at, (k.bucket).lowered_since AS lowered_since, (k.bucket).heed_from AS heed_from, (k.bucket).refused_until AS refused_until, (k.bucket).refused_by AS refused_by FROM millrace.limit_keys k JOIN millrace.limits l ON l.id = k.limit_id) b WHERE b.share < 0::double precision OR b.share > 1::double precision OR b.lowered_at IS NULL AND b.share <> 1::double precision OR (num_nulls(b.lowered_at, b.lowered_since, b.heed_from, b.refused_by) <> ALL (ARRAY[0, 4])) OR b.lowered_since > b.lowered_at UNION ALL SELECT 'what is at work under a shared limit is counted in flight'::text AS rule, a.run_id, a.id AS attempt_id, format('stage %s'::text, s.name) AS detail FROM millrace.limited_stages m JOIN millrace.limits l ON l.id = m.limit_id AND l.name IS NOT NULL JOIN millrace.stages s ON s.id = m.stage_id JOIN millrace.attempts a ON a.stage_id = m.stage_id WHERE a.queue_at IS NOT NULL AND a.state = 'started'::millrace.attempt_state AND a.started_at > (m.since + '00:01:00'::interval) AND NOT (EXISTS ( SELECT FROM millrace.in_flight f WHERE f.attempt_id = a.id AND f.token = a.token));
 view millrace.shared_limit_state
   column declared jsonb
   column in_flight bigint
@@ -1123,7 +1115,7 @@ view millrace.shared_limit_state
   column throttled_until timestamp with time zone
   column today jsonb
   column window_ends_at timestamp with time zone
-  as  SELECT l.name, ARRAY( SELECT (p.name || '.'::text) || s.name FROM millrace.limited_stages m JOIN millrace.stages s ON s.id = m.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id WHERE m.limit_id = l.id ORDER BY s.id) AS stages, l.declared, CASE WHEN h.share < 1::double precision THEN jsonb_set(l.limits, '{rate,count}'::text[], to_jsonb(round((((l.limits #>> '{rate,count}'::text[])::double precision) * h.share)::numeric, 3))) ELSE l.limits END AS today, CASE WHEN l.throttle IS NOT NULL THEN l.reason ELSE NULL::text END AS throttled_for, l.until AS throttled_until, CASE WHEN h.share < 1::double precision THEN round(h.share::numeric, 3) ELSE NULL::numeric END AS learned_share, CASE WHEN h.share < 1::double precision THEN (l.bucket).refused_by ELSE NULL::text END AS learned_from, CASE WHEN h.share < 1::double precision THEN (l.bucket).lowered_since ELSE NULL::timestamp with time zone END AS learned_since, CASE WHEN (l.bucket).refused_until > millrace.now() THEN (l.bucket).refused_until ELSE NULL::timestamp with time zone END AS refused_until, ( SELECT count(*) AS count FROM millrace.limited_stages m JOIN millrace.in_flight f ON f.stage_id = m.stage_id WHERE m.limit_id = l.id) AS in_flight, u.usd AS spent_usd, u.tokens AS spent_tokens, u.window_ends_at, ARRAY( SELECT (p.name || '.'::text) || s.name FROM millrace.limited_stages m JOIN millrace.stages s ON s.id = m.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id WHERE m.limit_id = l.id AND u.window_ends_at IS NOT NULL AND millrace.is_spent_under(l.*, s.id) ORDER BY s.id) AS spent_for FROM millrace.limits l CROSS JOIN LATERAL ( SELECT millrace.share_now(l.bucket) AS share) h CROSS JOIN LATERAL ( SELECT max(b.spent) FILTER (WHERE b.kind = 'usd'::text) AS usd, max(b.spent) FILTER (WHERE b.kind = 'tokens'::text) AS tokens, millrace.window_end(l.limits -> 'spending'::text) AS window_ends_at FROM millrace.budgets_of(l.*, NULL::integer) b(kind, spent, bound, unspent, average) WHERE l.limits ? 'spending'::text) u WHERE l.name IS NOT NULL ORDER BY l.name;
+  as  SELECT l.name, ARRAY( SELECT (p.name || '.'::text) || s.name FROM millrace.limited_stages m JOIN millrace.stages s ON s.id = m.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id WHERE m.limit_id = l.id ORDER BY s.id) AS stages, l.declared, CASE WHEN h.share < 1::double precision THEN jsonb_set(l.limits, '{rate,count}'::text[], to_jsonb(round((((l.limits #>> '{rate,count}'::text[])::double precision) * h.share)::numeric, 3))) ELSE l.limits END AS today, CASE WHEN l.throttle IS NOT NULL THEN l.reason ELSE NULL::text END AS throttled_for, l.until AS throttled_until, CASE WHEN h.share < 1::double precision THEN round(h.share::numeric, 3) ELSE NULL::numeric END AS learned_share, CASE WHEN h.share < 1::double precision THEN (l.bucket).refused_by ELSE NULL::text END AS learned_from, CASE WHEN h.share < 1::double precision THEN (l.bucket).lowered_since ELSE NULL::timestamp with time zone END AS learned_since, CASE WHEN (l.bucket).refused_until > millrace.now() THEN (l.bucket).refused_until ELSE NULL::timestamp with time zone END AS refused_until, ( SELECT count(*) AS count FROM millrace.limited_stages m JOIN millrace.in_flight f ON f.stage_id = m.stage_id WHERE m.limit_id = l.id) AS in_flight, u.usd AS spent_usd, u.tokens AS spent_tokens, u.window_ends_at, ARRAY( SELECT (p.name || '.'::text) || s.name FROM millrace.limited_stages m JOIN millrace.stages s ON s.id = m.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id WHERE m.limit_id = l.id AND u.window_ends_at IS NOT NULL AND millrace.is_spent_under(l.*, s.id) ORDER BY s.id) AS spent_for FROM millrace.limits l CROSS JOIN LATERAL ( SELECT millrace.share_now(l.bucket) AS share) h CROSS JOIN LATERAL ( SELECT max(b.spent) FILTER (WHERE b.kind = 'usd'::text) AS usd, max(b.spent) FILTER (WHERE b.kind = 'tokens'::text) AS tokens, upper(millrace.window_of(l.limits -> 'spending'::text)) AS window_ends_at FROM millrace.budgets_of(l.*, NULL::integer) b(kind, spent, bound, unspent, average) WHERE l.limits ? 'spending'::text) u WHERE l.name IS NOT NULL ORDER BY l.name;
 table millrace.silences
   column id bigint not null generated always as identity
   column kind text

@@ -29,9 +29,11 @@ create table millrace.limits (
     constraint limits_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
   stage_id int constraint limits_stage_key unique
     constraint limits_stage_fkey references millrace.stages on delete cascade,
+  pipeline_id int constraint limits_pipeline_key unique
+    constraint limits_pipeline_fkey references millrace.pipelines on delete cascade,
   declared jsonb not null,
-  limits jsonb not null,
   throttle jsonb,
+  limits jsonb not null generated always as (declared || coalesce(throttle, '{}')) stored,
   until timestamptz,
   reason text,
   line bigint,
@@ -40,14 +42,14 @@ create table millrace.limits (
   last_turn bigint not null default 0,
   checked_to bigint not null default 0,
   arrivals_to text not null default '',
-  constraint limits_own_or_named check ((stage_id is null) = (name is not null)),
+  constraint limits_of_one check (num_nonnulls(name, stage_id, pipeline_id) = 1),
   constraint limits_throttle_whole check (
     num_nulls(throttle, until, reason, line, throttled_at) in (0, 5))
 ) with (fillfactor = 50);
 comment on table millrace.limits is
-  'One row a limit: of a stage with limits its own, which has no name, and one a name that stages '
-  'share. The claims under it change it one at a time. Read them through '
-  'millrace.shared_limit_state and millrace.throttles.';
+  'One row a limit: of a stage with limits its own, which has no name; one a name that stages '
+  'share; and of a pipeline its quota. The claims under a stage''s change it one at a time. Read '
+  'them through millrace.shared_limit_state, millrace.throttles and millrace.quotas.';
 comment on column millrace.limits.limits is
   'What holds today: what was declared, with the throttle over it. A stage''s own are in '
   'stages.limits too, so that a claim without limits looks at nothing else.';
@@ -79,16 +81,22 @@ comment on column millrace.limited_stages.taken_at is
 create table millrace.limit_uses (
   id bigint generated always as identity constraint limit_uses_pkey primary key,
   limit_id int not null,
-  at timestamptz not null,
-  usd numeric not null,
-  tokens numeric not null,
+  key text not null default '',
+  kind text not null constraint limit_uses_kind_known
+    check (kind in ('usd', 'tokens', 'starts', 'spending')),
+  during tstzrange not null,
+  used numeric not null,
   summed boolean not null default false
 ) with (autovacuum_vacuum_scale_factor = 0.02);
-create index limit_uses_by_time on millrace.limit_uses (limit_id, at);
+create index limit_uses_by_key on millrace.limit_uses (limit_id, key, kind, during);
 create index limit_uses_to_sum on millrace.limit_uses (id) where not summed;
+create index limit_uses_by_end on millrace.limit_uses (upper(during));
 comment on table millrace.limit_uses is
-  'What attempts that ended say they used, under limits with spending: one row a batch, '
-  'insert-only, until the sweep adds up what is of one window.';
+  'What was used of budgets (usd, tokens) and of tenants'' quotas (starts, spending) in a window: '
+  'one row a batch, insert-only, until the sweep adds them up.';
+comment on column millrace.limit_uses.key is 'The tenant, where the limit is a quota.';
+comment on column millrace.limit_uses.summed is
+  'Written by the sweep, as the sum of what was there; false for what came since.';
 
 create table millrace.limit_refusals (
   id bigint generated always as identity constraint limit_refusals_pkey primary key,
@@ -163,24 +171,6 @@ comment on table millrace.arrivals is
   'News for the groups, insert-only: a group in which something was queued, or (* before the key) '
   'a key of which a slot was freed. The next claim reads and deletes it.';
 
-create table millrace.quota_uses (
-  id bigint generated always as identity constraint quota_uses_pkey primary key,
-  pipeline_id int not null,
-  key text not null,
-  kind text not null constraint quota_uses_kind_known check (kind in ('starts', 'spending')),
-  closes_at timestamptz not null,
-  used numeric not null,
-  summed boolean not null default false
-) with (autovacuum_vacuum_scale_factor = 0.02);
-create index quota_uses_by_key on millrace.quota_uses (pipeline_id, key, kind, closes_at);
-create index quota_uses_to_sum on millrace.quota_uses (id) where not summed;
-create index quota_uses_by_end on millrace.quota_uses (closes_at);
-comment on table millrace.quota_uses is
-  'What tenants have started and spent in windows that are not over. Read it through '
-  'millrace.quotas.';
-comment on column millrace.quota_uses.summed is
-  'Written by the sweep, as the sum of what was there; false for what came since.';
-
--- A tenant: the pipeline whose quota it has, its value of the quota's column, and that quota as it
--- is today.
-create type millrace.payer as (pipeline_id int, key text, quota jsonb);
+-- A tenant: the limit that is its quota, its value of the quota's column, and what the quota is
+-- today.
+create type millrace.payer as (limit_id int, key text, quota jsonb);

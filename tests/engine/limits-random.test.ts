@@ -80,7 +80,7 @@ class Bench {
   }
 
   async check(): Promise<void> {
-    const charged = `select sum(used)::int as used from millrace.quota_uses group by pipeline_id, key, closes_at`;
+    const charged = `select sum(used)::int as used from millrace.limit_uses group by limit_id, key, during`;
     const used = (await this.engine.rows<{ used: number }>(charged)).map((row) => row.used);
     expect(Math.max(0, ...used), 'starts of a key in a window').toBeLessThanOrEqual(3);
     const busy = await this.engine.rows<{ key: string; count: number }>(

@@ -89,7 +89,7 @@ test('a start is charged when it begins, once: not for each time that it is queu
     await engine.sql.query(`update public.items set one_status = 'pending' where id = $1`, [id]).catch(() => {});
     await engine.sql.query(`select millrace.start('flow', $1, p_restart => true)`, [id]);
   }
-  const used = () => engine.value('select sum(used)::int from millrace.quota_uses');
+  const used = () => engine.value('select sum(used)::int from millrace.limit_uses');
   expect(await used()).toBe(null);
   await work(engine, 'one', undefined, released);
   await work(engine, 'one', undefined, failed);
@@ -272,7 +272,7 @@ test('two workers never take more than the quota, and neither waits for the othe
   await engine.advance('1 second');
   const rest = (await takeAll(engine)).filter((item) => item.entity.key === 'a');
   expect(rest).toHaveLength(1);
-  expect(await engine.value('select sum(used)::int from millrace.quota_uses')).toBe(4);
+  expect(await engine.value('select sum(used)::int from millrace.limit_uses')).toBe(4);
 });
 
 test('a user’s write waits for no claim that is charging its tenant, nor the claim for the user', async ({
@@ -363,10 +363,9 @@ test('an attempt that must be alone is held back like any other, and leaves its 
     `update millrace.attempts set isolated = true where id = (select min(id) from millrace.attempts)`,
   );
   await engine.sql.query(
-    `insert into millrace.quota_uses (pipeline_id, key, kind, closes_at, used) values (1, 'a', 'spending', '2026-11-03 00:00+00', 2)`,
-  );
-  await engine.sql.query(
-    `update millrace.quota_uses set pipeline_id = (select id from millrace.pipelines where name = 'flow')`,
+    `insert into millrace.limit_uses (limit_id, key, kind, during, used)
+     select l.id, 'a', 'spending', millrace.window_of(l.limits -> 'spending'), 2
+     from millrace.limits l join millrace.pipelines p on p.id = l.pipeline_id where p.name = 'flow'`,
   );
   expect((await takeAll(engine)).map((item) => item.entity_id)).toEqual([ids[1]]);
 });
@@ -391,7 +390,7 @@ test('however much a tenant starts, the sweep leaves one row of it, and none onc
     await work(engine, 'one', 0.5);
     if (n > 2) await engine.sql.query('select millrace.sweep()');
   }
-  const uses = 'select key, kind, used::float8, summed from millrace.quota_uses order by key, kind';
+  const uses = 'select key, kind, used::float8, summed from millrace.limit_uses order by key, kind';
   const of = (key: string) => [
     { key, kind: 'spending', used: 2.5, summed: true },
     { key, kind: 'starts', used: 5, summed: true },
@@ -407,12 +406,12 @@ test('two sweeps at once lose nothing and count nothing twice', async ({ engine 
   await queueKeys(engine, ...repeat('a', 3));
   await work(engine, 'one');
   const sweeping = await openTransaction(engine);
-  await sweeping.query('select millrace.sweep_quotas(100)');
+  await sweeping.query('select millrace.sum_uses(100)');
   await queueKeys(engine, 'a');
   await work(engine, 'one');
-  await engine.sql.query('select millrace.sweep_quotas(100)');
+  await engine.sql.query('select millrace.sum_uses(100)');
   await sweeping.query('commit');
-  expect(await engine.value('select sum(used)::int from millrace.quota_uses')).toBe(4);
+  expect(await engine.value('select sum(used)::int from millrace.limit_uses')).toBe(4);
 });
 
 test('neither a start nor a claim reads more, however much is held back', async ({ engine }) => {

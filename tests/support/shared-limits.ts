@@ -7,7 +7,7 @@ export const test = base.extend<{ engine: Engine }>({
     await engine.sql.query(`
       update millrace.stages s set limits = nullif(s.limits - 'shared', '{}'), when_spent = 'wait'
       where s.limits ? 'shared';
-      update millrace.limits set limits = limits - 'shared', declared = declared - 'shared';
+      update millrace.limits set declared = declared - 'shared';
       delete from millrace.limits where name is not null`);
     await use(engine);
   },

@@ -42,53 +42,52 @@ end
 $$;
 
 -- Cancels runs that the caller holds and shows it on their rows; returns how many it cancelled. One
--- row whose own trigger refuses to show it must not keep the others from being cancelled: it is
--- cancelled unseen, or left to the next call where the database says to try again.
+-- whose own trigger refuses to show it is cancelled unseen, or left to the next call where the
+-- database says to try again.
 create function millrace.cancel_held(p_run_ids bigint[], p_until timestamptz)
 returns int
 language plpgsql
-set lock_timeout = '200ms'
+as $$
+declare
+  v_done record;
+  v_refused record;
+begin
+  v_done := millrace.in_halves(p_run_ids::text[],
+    'select millrace.cancel_shown($1::bigint[])', p_until);
+  for v_refused in
+    select r.id::bigint as id, r.why, r.later
+    from unnest(v_done.refused, v_done.others, v_done.why, v_done.later) r(id, others, why, later)
+    where r.later or r.others = 0
+  loop
+    if v_refused.later then
+      perform millrace.report_passed_over(p.name, null, r.entity_id, v_refused.why)
+      from millrace.runs r
+      join millrace.pipelines p on p.id = r.pipeline_id
+      where r.id = v_refused.id;
+      continue;
+    end if;
+    perform millrace.report('error', 'projection_failed',
+      'A cancelled child could not be shown on its row: ' || v_refused.why,
+      jsonb_build_object('run', v_refused.id));
+    perform millrace.end_runs(array[v_refused.id], 'cancelled');
+    perform millrace.cancel_attempts(array[v_refused.id], null);
+    v_done.done := v_done.done + 1;
+  end loop;
+  return v_done.done;
+end
+$$;
+
+-- Cancels runs that the caller holds, and shows it; returns how many.
+create function millrace.cancel_shown(p_run_ids bigint[]) returns int
+language plpgsql
 as $$
 declare
   -- A user's trigger on what was cancelled before may have ended some.
   v_runs bigint[] := millrace.running_of(p_run_ids);
-  v_half int := cardinality(v_runs) / 2;
-  v_context text;
-  v_transient boolean;
-  v_why text;
-  v_count int;
 begin
-  begin
-    perform millrace.end_runs(v_runs, 'cancelled');
-    perform millrace.project_cancelled(millrace.cancel_attempts(v_runs, null));
-    return cardinality(v_runs);
-  exception when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
-      raise;
-    end if;
-    v_transient := millrace.error_kind(sqlstate, v_context) = 'transient';
-    v_why := sqlerrm;
-  end;
-  if v_half > 0 then
-    v_count := millrace.cancel_held(v_runs[:v_half], p_until);
-    return v_count + case
-      when v_transient and millrace.now() >= p_until then 0
-      else millrace.cancel_held(v_runs[v_half + 1:], p_until)
-    end;
-  elsif v_transient then
-    perform millrace.report_passed_over(p.name, null, r.entity_id, v_why)
-    from millrace.runs r
-    join millrace.pipelines p on p.id = r.pipeline_id
-    where r.id = v_runs[1];
-    return 0;
-  end if;
-  perform millrace.report('error', 'projection_failed',
-    'A cancelled child could not be shown on its row: ' || v_why,
-    jsonb_build_object('run', v_runs[1]));
   perform millrace.end_runs(v_runs, 'cancelled');
-  perform millrace.cancel_attempts(v_runs, null);
-  return 1;
+  perform millrace.project_cancelled(millrace.cancel_attempts(v_runs, null));
+  return cardinality(v_runs);
 end
 $$;
 
@@ -101,7 +100,7 @@ as $$
 declare
   v_group record;
   v_fan_outs bigint[];
-  v_until timestamptz := millrace.now() + interval '2 seconds';
+  v_until timestamptz := clock_timestamp() + interval '2 seconds';
   v_count int := 0;
 begin
   -- A person's retry, which opens them again, waits for this batch.

@@ -44,9 +44,6 @@ begin
     'collect', millrace.parents_to_collect(v_busy));
 end
 $$;
-comment on function public.millrace_collect_children(bigint[]) is
-  'Collects the children of fan-outs that have reported. busy: fan-outs whose parent somebody '
-  'holds; collect: fan-outs, further up, whose children have reported now.';
 
 -- Names fan-outs with tallies that nobody has added up, but for these. Collecting the children of a
 -- fan-out may end a run that is a child itself, which leaves a tally with the grandparent.
@@ -117,8 +114,9 @@ end
 $$;
 
 -- Adds up what the children of a fan-out have reported, begins what waited for a threshold, and
--- ends the waiting stage when its rule is met. busy: somebody holds the parent, or the database
--- said to try again.
+-- ends the waiting stage when its rule is met. It locks the parent's entity and run, while the
+-- fan-out is open, and the fan-out. busy: somebody holds one of them, or the database said to try
+-- again.
 create function millrace.collect_children(
   p_fan_out_id bigint, out wake int[], out busy boolean
 )
@@ -126,6 +124,8 @@ language plpgsql
 as $$
 declare
   v_fan_out millrace.fan_outs;
+  v_was_open boolean;
+  v_parent millrace.runs;
   v_passed record;
   v_joined record;
 begin
@@ -137,8 +137,29 @@ begin
       select from millrace.child_tallies t where t.fan_out_id = p_fan_out_id) then
     return;
   end if;
-  if not millrace.hold_fan_out(p_fan_out_id) then
-    busy := true;
+  select f.* into v_fan_out from millrace.fan_outs f where f.id = p_fan_out_id;
+  v_was_open := v_fan_out.state = 'open';
+  select r.* into v_parent
+  from millrace.runs r
+  where r.id = v_fan_out.run_id and v_was_open;
+  if v_parent.id is not null and millrace.writes_entities(v_parent.pipeline_id) then
+    busy := cardinality(millrace.lock_entities(
+      v_parent.pipeline_id, array[v_parent.entity_id], false)) = 0;
+  end if;
+  if v_parent.id is not null and not busy then
+    perform from millrace.runs r where r.id = v_parent.id for no key update skip locked;
+    busy := not found;
+  end if;
+  if v_fan_out.id is not null and not busy then
+    -- Whoever deletes, resets or retries the parent may hold the fan-out in a long transaction, or
+    -- have opened it again since.
+    perform
+    from millrace.fan_outs f
+    where f.id = p_fan_out_id and (f.state <> 'open' or v_was_open)
+    for no key update skip locked;
+    busy := not found;
+  end if;
+  if busy then
     return;
   end if;
   perform millrace.consume_child_tallies(p_fan_out_id);
@@ -150,44 +171,9 @@ begin
     v_joined := millrace.join_children(v_fan_out);
     wake := v_passed.wake || v_joined.ready;
     busy := v_passed.busy or v_joined.busy;
-    if busy then
-      -- What the children reported is added up: this makes somebody look once more.
-      insert into millrace.child_tallies (fan_out_id) values (p_fan_out_id);
-    end if;
+    -- What the children reported is added up: a tally makes somebody look once more.
+    insert into millrace.child_tallies (fan_out_id) select p_fan_out_id where busy;
   end if;
-end
-$$;
-
--- Locks what collecting the children of a fan-out writes: the parent's entity and run while the
--- fan-out is open, and the fan-out. False when somebody holds one of them.
-create function millrace.hold_fan_out(p_fan_out_id bigint) returns boolean
-language plpgsql
-as $$
-declare
-  v_fan_out millrace.fan_outs;
-  v_run millrace.runs;
-begin
-  select f.* into v_fan_out from millrace.fan_outs f where f.id = p_fan_out_id;
-  select r.* into v_run from millrace.runs r where r.id = v_fan_out.run_id;
-  if v_fan_out.state = 'open' and v_run.id is not null then
-    if millrace.writes_entities(v_run.pipeline_id)
-       and cardinality(
-         millrace.lock_entities(v_run.pipeline_id, array[v_run.entity_id], false)) = 0 then
-      return false;
-    end if;
-    perform from millrace.runs r where r.id = v_run.id for no key update skip locked;
-    if not found then
-      return false;
-    end if;
-  end if;
-  -- Whoever deletes, resets or retries the parent may hold the fan-out in a long transaction, or
-  -- have opened it again since.
-  perform
-  from millrace.fan_outs f
-  where f.id = p_fan_out_id
-    and (f.state <> 'open' or v_fan_out.state = 'open')
-  for no key update skip locked;
-  return found or v_fan_out.id is null;
 end
 $$;
 
@@ -261,10 +247,9 @@ begin
 end
 $$;
 
--- Does what pass_thresholds() does, and goes on without the projection when the parent's row
--- refuses it, as apply_outcomes_guarded() does: a user's trigger that refuses to show a stage must
--- not keep the parent waiting. It leaves what cannot begin even so to the end of the map, which
--- then fails with the reason. busy: the database said to try again.
+-- Does what pass_thresholds() does, without the projection when a user's trigger refuses it. It
+-- leaves what cannot begin even so to the end of the map, which then fails with the reason. busy:
+-- the database said to try again.
 create function millrace.pass_thresholds_guarded(
   p_fan_out millrace.fan_outs, out wake int[], out busy boolean
 )
@@ -401,14 +386,11 @@ begin
 end
 $$;
 
--- Decides the fan-in rule by the sums: completed, failed with the reason, or null (go on waiting).
--- A rule that asks for more children than there are is satisfied by all of them.
+-- Decides the fan-in rule by the sums: completed, failed with the first failed child, or null (go
+-- on waiting). A rule that asks for more children than there are is satisfied by all of them.
 create function millrace.fan_in_verdict(
-  p_fan_out millrace.fan_outs,
-  p_fan_in jsonb,
-  p_deadline_at timestamptz,
-  out outcome text,
-  out error jsonb
+  p_fan_out millrace.fan_outs, p_fan_in jsonb, p_deadline_at timestamptz,
+  out outcome text, out error jsonb
 )
 language plpgsql volatile
 as $$
@@ -419,6 +401,9 @@ declare
     when 'at_least' then (p_fan_in ->> 'count')::int
     when 'share' then ceil((p_fan_in ->> 'share')::numeric * p_fan_out.total)
   end;
+  v_too_few boolean := false;
+  v_first record;
+  v_message text;
 begin
   -- A rule that is met counts, whichever of its last children was added up first.
   if p_fan_out.completed >= v_wanted then
@@ -426,28 +411,15 @@ begin
   elsif coalesce(p_fan_in ->> 'failed_children', 'fail') = 'fail'
         and p_fan_out.failed + p_fan_out.cancelled > 0 then
     outcome := 'failed';
-    error := millrace.child_failure(p_fan_out);
-  elsif v_over and (v_wanted is null or p_fan_out.completed >= p_fan_out.total) then
-    outcome := 'completed';
   elsif v_over then
-    outcome := 'failed';
-    error := millrace.child_failure(p_fan_out);
-    error := error || jsonb_build_object('code', 'too_few_children', 'message', format(
-      '%s of %s children were completed, but the fan-in rule asks for %s; %s',
-      p_fan_out.completed, p_fan_out.total, v_wanted, error ->> 'message'));
+    v_too_few := v_wanted is not null and p_fan_out.completed < p_fan_out.total;
+    outcome := case when v_too_few then 'failed' else 'completed' end;
   elsif p_deadline_at <= millrace.now() and p_fan_in ->> 'at_deadline' = 'finish' then
     outcome := 'completed';
   end if;
-end
-$$;
-
--- Builds the error of a stage whose children failed, with the first of them.
-create function millrace.child_failure(p_fan_out millrace.fan_outs) returns jsonb
-language plpgsql stable
-as $$
-declare
-  v_first record;
-begin
+  if outcome is distinct from 'failed' then
+    return;
+  end if;
   select r.item_key, r.status, s.name as stage, millrace.owner_message(a.error, a.id) as message
   into v_first
   from millrace.runs r
@@ -457,13 +429,20 @@ begin
     and r.status in ('failed', 'cancelled')
   order by r.status, r.id, a.id desc
   limit 1;
-  return jsonb_build_object(
+  v_message := format('%s of %s children failed and %s were cancelled; the first: %s, %s',
+    p_fan_out.failed, coalesce(p_fan_out.total, p_fan_out.spawned), p_fan_out.cancelled,
+    coalesce(v_first.item_key, 'one that was deleted'),
+    coalesce(v_first.stage || ': ' || v_first.message, v_first.status::text, 'gone'));
+  error := jsonb_build_object(
     'permanent', true,
-    'code', case when p_fan_out.failed > 0 then 'child_failed' else 'child_cancelled' end,
-    'message', format('%s of %s children failed and %s were cancelled; the first: %s, %s',
-      p_fan_out.failed, coalesce(p_fan_out.total, p_fan_out.spawned), p_fan_out.cancelled,
-      coalesce(v_first.item_key, 'one that was deleted'),
-      coalesce(v_first.stage || ': ' || v_first.message, v_first.status::text, 'gone')));
+    'code', case
+      when v_too_few then 'too_few_children'
+      when p_fan_out.failed > 0 then 'child_failed'
+      else 'child_cancelled'
+    end,
+    'message', case when v_too_few then format(
+        '%s of %s children were completed, but the fan-in rule asks for %s; ',
+        p_fan_out.completed, p_fan_out.total, v_wanted) else '' end || v_message);
 end
 $$;
 

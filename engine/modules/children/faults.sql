@@ -30,8 +30,6 @@ where f.state = 'open'
       and s.stage_id = f.stage_id
       and s.state in ('queued', 'started')
       and not s.superseded);
-comment on view millrace.fan_out_faults is
-  'Fan-outs that nobody will finish, for check_invariants().';
 
 -- Finds sums that are not what the children came to. It counts them one by one: a slice leaves out
 -- those who have many.
@@ -55,5 +53,3 @@ cross join lateral (
 where f.state = 'open'
   and not t.recount
   and (c.completed <> f.completed + t.completed or c.failed <> f.failed + t.failed);
-comment on view millrace.sum_faults is
-  'Sums of fan-outs that are not what the children came to, for check_invariants().';

@@ -14,6 +14,7 @@ language plpgsql security definer
 set millrace.plan = by_key
 as $$
 declare
+  v_malformed jsonb;
   v_attempt millrace.attempts;
   v_stage millrace.stages;
   v_reason text;
@@ -21,9 +22,27 @@ declare
 begin
   if millrace.refuse_contract() is not null then
     return millrace.refuse_contract();
+  elsif jsonb_typeof(p_items) is distinct from 'array' or jsonb_array_length(p_items) > 5000 then
+    raise exception 'p_items is %, but must be a list of at most 5000',
+        case
+          when jsonb_typeof(p_items) = 'array' then jsonb_array_length(p_items) || ' items'
+          else coalesce(jsonb_typeof(p_items), 'null')
+        end
+      using errcode = 'MR002',
+        hint = 'Send the items in several chunks, and say p_last with the last one.';
   end if;
-  perform millrace.check_items(p_items);
-  if p_last is null then
+  select i into v_malformed
+  from jsonb_array_elements(p_items) i
+  where jsonb_typeof(i) <> 'object'
+    or coalesce(jsonb_typeof(i -> 'key') not in ('string', 'number'), true)
+    or length(i ->> 'key') not between 1 and 200
+  limit 1;
+  if found then
+    raise exception 'an item has the key %, but must be an object with a "key" '
+        'of 1 to 200 characters',
+        coalesce(v_malformed -> 'key', 'null')
+      using errcode = 'MR002', hint = 'Give each item a key that is its own, such as its number.';
+  elsif p_last is null then
     raise exception 'p_last is null, but must be true or false'
       using errcode = 'MR002',
         hint = 'Send true with the last chunk of the items, which may be empty.';
@@ -56,44 +75,9 @@ begin
     'wake', millrace.wake_list(millrace.stages_to_wake(v_done.wake)));
 end
 $$;
-comment on function public.millrace_spawn(uuid, bigint, uuid, jsonb, boolean) is
-  'Starts the runs of children for a chunk of items {key, …} of a map attempt; p_last closes the '
-  'total. Idempotent by key. busy: rows that somebody holds, to be sent again.';
 
--- Raises MR002 unless the items of a chunk are objects with keys.
-create function millrace.check_items(p_items jsonb) returns void
-language plpgsql immutable
-as $$
-declare
-  v_malformed jsonb;
-begin
-  if jsonb_typeof(p_items) is distinct from 'array' or jsonb_array_length(p_items) > 5000 then
-    raise exception 'p_items is %, but must be a list of at most 5000',
-        case
-          when jsonb_typeof(p_items) = 'array' then jsonb_array_length(p_items) || ' items'
-          else coalesce(jsonb_typeof(p_items), 'null')
-        end
-      using errcode = 'MR002',
-        hint = 'Send the items in several chunks, and say p_last with the last one.';
-  end if;
-  select i into v_malformed
-  from jsonb_array_elements(p_items) i
-  where jsonb_typeof(i) <> 'object'
-    or coalesce(jsonb_typeof(i -> 'key') not in ('string', 'number'), true)
-    or length(i ->> 'key') not between 1 and 200
-  limit 1;
-  if found then
-    raise exception 'an item has the key %, but must be an object with a "key" '
-        'of 1 to 200 characters',
-        coalesce(v_malformed -> 'key', 'null')
-      using errcode = 'MR002', hint = 'Give each item a key that is its own, such as its number.';
-  end if;
-end
-$$;
-
--- Locks a run and its entity; false when somebody keeps them for longer than 200 ms. A collector of
--- children holds the parent's run for a moment, again and again while children end. That is worth a
--- short wait, for the worker would come back much later.
+-- Locks a run and its entity; false when somebody keeps them for longer than 200 ms: collectors of
+-- children hold a parent again and again for a moment, which is worth a short wait.
 create function millrace.hold_parent(p_run_id bigint) returns boolean
 language plpgsql
 set lock_timeout = '200ms'
@@ -319,20 +303,44 @@ end
 $$;
 
 -- Starts runs for the items that have none in this fan-out: adopts one that is live, or makes one.
--- Returns the stages with work.
+-- Returns the stages with work. Raises MR004 when two items have one row.
 create function millrace.add_children(
   p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]
 ) returns int[]
 language plpgsql
 as $$
 declare
+  v_twice record;
   v_joined int := 0;
   v_new record;
   v_copied record;
   v_added bigint[];
   v_spawned int;
 begin
-  perform millrace.check_rows_differ(p_fan_out, p_item_keys, p_entity_ids);
+  select min(i.key) as key, max(i.key) as other, i.entity_id into v_twice
+  from unnest(p_item_keys, p_entity_ids) i(key, entity_id)
+  group by i.entity_id
+  having count(*) > 1
+  limit 1;
+  if not found then
+    select i.key, r.item_key as other, i.entity_id into v_twice
+    from unnest(p_item_keys, p_entity_ids) i(key, entity_id)
+    cross join lateral (
+      select o.item_key
+      from millrace.runs o
+      where o.entity_id = i.entity_id
+        and o.pipeline_id = p_fan_out.child_pipeline_id
+        and o.fan_out_id = p_fan_out.id
+        and o.item_key <> i.key
+      offset 0) r
+    limit 1;
+  end if;
+  if found then
+    raise exception 'the items % and % have the same row, %',
+        v_twice.key, v_twice.other, v_twice.entity_id
+      using errcode = 'MR004',
+        hint = 'Each item needs a row of its own: let the insert function key them apart.';
+  end if;
   if exists (
     select
     from unnest(p_entity_ids) i(entity_id)
@@ -385,42 +393,6 @@ begin
       using errcode = 'MR002', hint = 'Spawn groups, whose runs spawn their members.';
   end if;
   return millrace.begin_roots(p_fan_out.child_pipeline_id, v_added);
-end
-$$;
-
--- Raises MR004 when two items of a fan-out have one row.
-create function millrace.check_rows_differ(
-  p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]
-) returns void
-language plpgsql
-as $$
-declare
-  v_twice record;
-begin
-  select min(i.key) as key, max(i.key) as other, i.entity_id into v_twice
-  from unnest(p_item_keys, p_entity_ids) i(key, entity_id)
-  group by i.entity_id
-  having count(*) > 1
-  limit 1;
-  if not found then
-    select i.key, r.item_key as other, i.entity_id into v_twice
-    from unnest(p_item_keys, p_entity_ids) i(key, entity_id)
-    cross join lateral (
-      select o.item_key
-      from millrace.runs o
-      where o.entity_id = i.entity_id
-        and o.pipeline_id = p_fan_out.child_pipeline_id
-        and o.fan_out_id = p_fan_out.id
-        and o.item_key <> i.key
-      offset 0) r
-    limit 1;
-  end if;
-  if found then
-    raise exception 'the items % and % have the same row, %',
-        v_twice.key, v_twice.other, v_twice.entity_id
-      using errcode = 'MR004',
-        hint = 'Each item needs a row of its own: let the insert function key them apart.';
-  end if;
 end
 $$;
 

@@ -5,22 +5,53 @@
 -- transaction and after its apply function.
 
 -- Completes attempts of one stage: those whose runs it ends, and the others. Returns the stages
--- that got work.
+-- that got work. The first condition that holds names the ending; it is asked about the row,
+-- without the engine's own columns, and the result. No document is built of a row that is larger
+-- than a worker takes: of such a row no condition on it holds.
 create function millrace.complete_or_end(p_stage_id int, p_items millrace.work[])
 returns int[]
 language plpgsql
 as $$
 declare
+  v_asked record;
+  v_rows json[];
   v_ended record;
   v_rest millrace.work[];
 begin
   if not (select s.has_ends from millrace.stages s where s.id = p_stage_id) then
     return millrace.complete(p_stage_id, p_items);
   end if;
-  select coalesce(array_agg(e.run_id order by e.run_id), '{}') as run_ids,
-    array_agg(e.name order by e.run_id) as names
+  select array_agg(i order by i.ord) as items, array_agg(i.entity_id order by i.ord) as entity_ids,
+    min(r.pipeline_id) as pipeline_id,
+    bool_or(vs.ends::text ~ 'entity|\*|keyvalue') as reads_rows
+  into v_asked
+  from unnest(p_items) i
+  join millrace.runs r on r.id = i.run_id
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+  where vs.ends is not null;
+  v_rows := case
+    when v_asked.reads_rows then millrace.rows_of_entities(
+      v_asked.pipeline_id, v_asked.entity_ids, millrace.batch_bytes())
+    else array_fill('{}'::json, array[coalesce(cardinality(v_asked.entity_ids), 0)])
+  end;
+  select coalesce(array_agg(r.id order by r.id), '{}') as run_ids,
+    array_agg(e.name order by r.id) as names
   into v_ended
-  from millrace.endings_of(p_stage_id, p_items) e;
+  from unnest(v_asked.items) with ordinality i
+  join millrace.runs r on r.id = i.run_id
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+  cross join lateral (
+    select jsonb_build_object(
+      'entity', v_rows[i.ordinality]::jsonb, 'result', i.result) as value
+    offset 0) asked
+  cross join lateral (
+    select c.value ->> 'name' as name
+    from jsonb_array_elements(vs.ends) with ordinality c
+    where coalesce(jsonb_path_match_tz(
+      asked.value, (c.value ->> 'when')::jsonpath, '{}', true), false)
+    order by c.ordinality
+    limit 1) e
+  where v_rows[i.ordinality] is not null;
   if cardinality(v_ended.run_ids) = 0 then
     return millrace.complete(p_stage_id, p_items);
   end if;
@@ -37,53 +68,6 @@ begin
     return '{}';
   end if;
   return millrace.complete(p_stage_id, v_rest);
-end
-$$;
-
--- Finds the runs that these results end, and the name of the first condition that holds. A
--- condition is asked about the row, without the engine's own columns, and the result. No document
--- is built of a row that is larger than a worker takes: of such a row no condition on it holds.
-create function millrace.endings_of(p_stage_id int, p_items millrace.work[])
-returns table (run_id bigint, name text)
-language plpgsql volatile
-as $$
-declare
-  v_asked record;
-  v_rows json[];
-begin
-  select array_agg(i order by i.ord) as items, array_agg(i.entity_id order by i.ord) as entity_ids,
-    min(r.pipeline_id) as pipeline_id,
-    bool_or(vs.ends::text ~ 'entity|\*|keyvalue') as reads_rows
-  into v_asked
-  from unnest(p_items) i
-  join millrace.runs r on r.id = i.run_id
-  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-  where vs.ends is not null;
-  if v_asked.items is null then
-    return;
-  end if;
-  v_rows := case
-    when v_asked.reads_rows then millrace.rows_of_entities(
-      v_asked.pipeline_id, v_asked.entity_ids, millrace.batch_bytes())
-    else array_fill('{}'::json, array[cardinality(v_asked.entity_ids)])
-  end;
-  return query
-    select r.id, e.name
-    from unnest(v_asked.items) with ordinality i
-    join millrace.runs r on r.id = i.run_id
-    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-    cross join lateral (
-      select jsonb_build_object(
-        'entity', v_rows[i.ordinality]::jsonb, 'result', i.result) as value
-      offset 0) asked
-    cross join lateral (
-      select c.value ->> 'name' as name
-      from jsonb_array_elements(vs.ends) with ordinality c
-      where coalesce(jsonb_path_match_tz(
-        asked.value, (c.value ->> 'when')::jsonpath, '{}', true), false)
-      order by c.ordinality
-      limit 1) e
-    where v_rows[i.ordinality] is not null;
 end
 $$;
 
@@ -128,7 +112,26 @@ begin
   from ended e
   where e.fan_out_id is not null
   group by e.fan_out_id;
-  v_skipped := millrace.skip_the_rest(p_run_ids);
+  with skipped as (
+    insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
+    select r.id, vs.stage_id,
+      coalesce((
+        select max(a.number)
+        from millrace.attempts a
+        where a.run_id = r.id
+          and a.stage_id = vs.stage_id), 0) + 1,
+      'skipped', v_now, v_now, jsonb_build_object(
+        'code', 'skipped', 'message', 'the run ended as ' || r.ended_as, 'ended', r.ended_as)
+    from millrace.runs r
+    join millrace.version_stages vs on vs.version_id = r.version_id
+    where r.id = any (p_run_ids)
+      and not millrace.is_done(r.id, vs.stage_id)
+    order by r.id, vs.position
+    returning stage_id
+  )
+  select coalesce(array_agg(k.stage_id order by k.stage_id), '{}') into v_skipped from skipped k;
+  perform millrace.note_pulses('skipped', v_skipped);
+  v_skipped := array(select distinct s from unnest(v_skipped) s order by s);
   -- For their parents, what the last call has done at the stages that a threshold counts.
   insert into millrace.child_tallies (fan_out_id, stage_id, done)
   select r.fan_out_id, s.id, count(*)
@@ -158,37 +161,6 @@ begin
   perform millrace.hook_spent(s, p_items)
   from millrace.stages s
   where s.id = p_stage_id and (s.counted or s.limits ? 'shared');
-end
-$$;
-
--- Skips the stages that are not done in runs that have ended under a name. Returns them, in order.
-create function millrace.skip_the_rest(p_run_ids bigint[]) returns int[]
-language plpgsql
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_stages int[];
-begin
-  with skipped as (
-    insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
-    select r.id, vs.stage_id,
-      coalesce((
-        select max(a.number)
-        from millrace.attempts a
-        where a.run_id = r.id
-          and a.stage_id = vs.stage_id), 0) + 1,
-      'skipped', v_now, v_now, jsonb_build_object(
-        'code', 'skipped', 'message', 'the run ended as ' || r.ended_as, 'ended', r.ended_as)
-    from millrace.runs r
-    join millrace.version_stages vs on vs.version_id = r.version_id
-    where r.id = any (p_run_ids)
-      and not millrace.is_done(r.id, vs.stage_id)
-    order by r.id, vs.position
-    returning stage_id
-  )
-  select coalesce(array_agg(k.stage_id), '{}') into v_stages from skipped k;
-  perform millrace.note_pulses('skipped', v_stages);
-  return array(select distinct s from unnest(v_stages) s order by s);
 end
 $$;
 
@@ -234,5 +206,3 @@ where r.given is not null
     where o.pipeline_id = r.pipeline_id
       and o.entity_id = r.entity_id
       and o.id < r.id);
-comment on view millrace.ending_faults is
-  'Runs that say of their ending what cannot be, for check_invariants().';

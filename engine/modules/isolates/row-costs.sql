@@ -112,7 +112,8 @@ begin
 end
 $$;
 
--- Explains how many rows of each stage of a pipeline are in work at once, and why.
+-- Explains, a row for each stage that a function runs, how many rows are in work at once, in
+-- batches of how many by how many workers, what a row takes of an isolate, and why it is so.
 create function millrace.explain(p_pipeline text)
 returns table (
   stage text, at_once int, batch_size int, max_workers int, row_cpu_ms numeric,
@@ -146,6 +147,3 @@ begin
     order by s.id;
 end
 $$;
-comment on function millrace.explain(text) is
-  'One row a stage that a function runs: how many rows are in work at once, in batches of how many '
-  'by how many workers, what a row takes of an isolate, and why it is so.';

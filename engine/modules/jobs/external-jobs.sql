@@ -155,10 +155,6 @@ begin
     'collect', millrace.parents_to_collect('{}'));
 end
 $$;
-comment on function public.millrace_resume(json) is
-  'The end of external jobs, by a verified callback or by polling: the first one wins. Items: '
-  '{submission, stage, trace_id, service, job_id, outcome, result | error, usage}; stage and '
-  'trace_id, where given, must be the attempt''s.';
 
 -- Takes waiting jobs whose poll is due. p_poll_ms overrides the stages' own poll intervals.
 -- awaits_start: millrace_note_jobs() is to be told whether the job waits or runs.

@@ -78,11 +78,6 @@ begin
     where r.id = v_attempt.run_id);
 end
 $$;
-comment on function public.millrace_job_owner(jsonb) is
-  'Whose an external job is, and which Edge Function finishes it: {function, service, pipeline, '
-  'stage, submission, trace_id, entity_id, ended}. By the stage that its metadata names, or by '
-  '{job_id} alone; null when nobody waits for it. ended: what the job brings comes too late to '
-  'count.';
 
 -- Notes what went wrong with jobs that attempts wait for: [{submission, service, job_id, code,
 -- message}]; a null code says that it is over. Shown by the timeline, doctor() and millrace.log,
@@ -147,7 +142,3 @@ begin
   return jsonb_build_object('noted', v_noted);
 end
 $$;
-comment on function public.millrace_note_faults(jsonb) is
-  'What went wrong with jobs that attempts wait for: [{submission, service, job_id, code, '
-  'message}]; a null code says that it is over. Shown by the timeline, doctor() and millrace.log; '
-  'noted: how many attempts that changed.';

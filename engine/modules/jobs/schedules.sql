@@ -76,13 +76,12 @@ begin
 end
 $$;
 
+-- The jobs that pg_cron must have at any time; those that come and go are not among them.
 create or replace view millrace.schedules as
 select *
 from (values
   ('millrace-sweep', '10 seconds', 'call millrace.sweep_all()'),
   ('millrace-prune', '17 3 * * *', 'select millrace.prune()')) j(name, schedule, command);
-comment on view millrace.schedules is
-  'The jobs that pg_cron must have at any time; those that come and go are not among them.';
 
 -- Nobody but the owner calls into the schema; each file says by name who calls the public functions
 -- that it makes.

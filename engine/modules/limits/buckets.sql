@@ -160,6 +160,39 @@ begin
 end
 $$;
 
+-- Notes the refusals of attempts that have ended, for each adaptive limit of their stage. Of a
+-- batch, the one that asks for the longest, of each key where the limit has a rate for each.
+create function millrace.note_refusals(p_stage_id int, p_items millrace.work[])
+returns void
+language plpgsql
+as $$
+begin
+  if not exists (select from unnest(p_items) i where i.error is not null) then
+    return;
+  end if;
+  insert into millrace.limit_refusals (limit_id, key, at, retry_after, refused_by)
+  select l.id, o.key, millrace.now(), make_interval(secs => o.seconds),
+    format('%s.%s: %s', p.name, s.name, o.code)
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  join millrace.limited_stages m on m.stage_id = s.id
+  join millrace.limits l on l.id = m.limit_id
+  cross join lateral (
+    select distinct on (r.key) r.key, r.seconds, i.error ->> 'code' as code
+    from unnest(p_items) i
+    left join millrace.attempts a on a.id = i.attempt_id and l.limits ? 'key_rate'
+    cross join lateral (
+      select case when l.limits ? 'key_rate' then coalesce(substr(a.concurrency_group, 2), '') end
+          as key,
+        coalesce(least(greatest((i.error ->> 'retry_after_ms')::float8, 0) / 1000, 86400), 0)
+          as seconds) r
+    where i.error ->> 'code' = 'rate_limited' or i.error ? 'retry_after_ms'
+    order by r.key, r.seconds desc) o
+  where s.id = p_stage_id and l.limits -> 'adaptive' = 'true'
+  order by l.id, o.key;
+end
+$$;
+
 -- Applies the refusals of a limit since it last learned, and ends its learning once it has its
 -- whole rate back. The caller has locked the limit.
 create function millrace.learn(p_limit_id int) returns void

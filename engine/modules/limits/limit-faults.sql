@@ -28,9 +28,9 @@ where g.due_at = 'infinity'
     where n.stage_id = g.stage_id
       and n.concurrency_group = '*' || substr(g.concurrency_group, 2));
 
--- Finds limits that hold for other stages than name them, are not as declared and throttled, or
--- contradict what they learned; and work that a shared limit does not count. A stage that has just
--- come under a limit is counted by the next sweep.
+-- Finds limits that hold for other stages than name them, or contradict what they learned; and work
+-- that a shared limit does not count. A stage that has just come under a limit is counted by the
+-- next sweep.
 create or replace view millrace.shared_limit_faults (rule, run_id, attempt_id, detail) as
 select 'a shared limit holds for the stages that name it', null::bigint, null::bigint,
   format('stage %s of %s', s.name, p.name)
@@ -46,11 +46,6 @@ where array(
     select n
     from jsonb_array_elements_text(s.limits -> 'shared') n
     order by n)
-union all
-select 'a limit is what was declared, with its throttle over it', null, null,
-  coalesce(l.name, 'stage ' || l.stage_id)
-from millrace.limits l
-where l.limits <> l.declared || coalesce(l.throttle, '{}')
 union all
 select 'a stage''s limits are those of its own limit', null, null,
   format('stage %s of %s', s.name, p.name)

@@ -9,7 +9,7 @@
 --   back_pressure   places, and queue    a later stage       its attempts (back-pressure.sql)
 --   rate            starts               the limit           a bucket (buckets.sql)
 --   key_rate        starts               key of the stage    a bucket of the key
---   spending        dollars, tokens      the limit           uses in a window (budgets.sql)
+--   spending        dollars, tokens      the limit           uses in a window (uses.sql)
 --   a quota         starts, dollars      tenant              uses in a window (quotas.sql)
 --
 -- A claim of a stage with limits
@@ -460,9 +460,9 @@ begin
 end
 $$;
 
--- Sums uses, ends throttles whose time is over, applies refusals that no claim has read, ends
--- learning, and moves buckets to a clock that was set back: a stage with an empty bucket is not
--- woken, so no claim would. A limit that somebody has locked is left to the next sweep.
+-- Ends throttles whose time is over, applies refusals that no claim has read, ends learning, and
+-- moves buckets to a clock that was set back: a stage with an empty bucket is not woken, so no
+-- claim would. A limit that somebody has locked is left to the next sweep.
 create function millrace.sweep_limits() returns void
 language plpgsql
 as $$
@@ -471,7 +471,6 @@ declare
   v_now timestamptz;
   v_key text;
 begin
-  perform millrace.sum_limit_uses(10000);
   for v_limit in
     select l.*
     from millrace.limits l

@@ -8,18 +8,15 @@
 --   window   counted from the epoch, so that two numbers a tenant are all that is kept; at worst a
 --            tenant has twice the amount around the turn of a window
 --   where    in the claim, after it has taken attempts by the other limits: it puts back what has
---            no room (keep-to-quotas.sql, hold-back.sql). So what never begins is charged to
---            nobody, and what may be overspent is what is in work
+--            no room (hold-back.sql). So what never begins is charged to nobody, and what may be
+--            overspent is what is in work
 --   starts   charged when the first attempt of a start is claimed. A start is what a person queues,
 --            by a status or by start(); retry, replay and reset are none
---   spending noted when attempts end, failed ones too. Once it is used up, nothing of the tenant is
---            claimed
---
--- Uses are insert-only, one row a batch and tenant; the sweep adds them up, and deletes those of
--- windows that are over.
+--   spending noted when attempts end (uses.sql), failed ones too. Once it is used up, nothing of
+--            the tenant is claimed
 
--- define() keeps the quota of a definition, and marks the stages whose claims look at quotas. A
--- mark stays: what is held back must still be released.
+-- Keeps the quota of a definition, and marks the stages whose claims look at quotas. A mark stays:
+-- what is held back must still be released.
 create function millrace.save_quota(p_pipeline_id int, p_definition jsonb)
 returns void
 language sql
@@ -29,6 +26,13 @@ as $$
     quota_changed_at = case when p.quota is not null then millrace.now() end
   where p.id = p_pipeline_id
     and p.quota is distinct from nullif(p_definition -> 'quota', 'null');
+  insert into millrace.limits (pipeline_id, declared, bucket)
+  select p.id, coalesce(p.quota, '{}'), millrace.full_bucket()
+  from millrace.pipelines p
+  where p.id = p_pipeline_id
+    and (p.quota is not null
+      or exists (select from millrace.limits l where l.pipeline_id = p.id))
+  on conflict on constraint limits_pipeline_key do update set declared = excluded.declared;
   with recursive family(id) as (
     select p.id
     from millrace.pipelines p
@@ -138,37 +142,124 @@ begin
 end
 $$;
 
--- Says what a tenant has used of an amount of its quota in the present window.
-create function millrace.used_by(p_payer millrace.payer, p_kind text)
-returns numeric
+-- Puts back the attempts of a claim whose tenants have no room, with what they took of the stage's
+-- limits. Returns the others.
+create function millrace.keep_to_quotas(
+  p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[]
+) returns millrace.claimed[]
 language plpgsql
 as $$
+declare
+  v_group record;
+  v_over bigint[];
+  v_kept millrace.claimed[];
 begin
-  return (
-    select coalesce(sum(u.used), 0)
-    from millrace.quota_uses u
-    where u.pipeline_id = p_payer.pipeline_id
-      and u.key = p_payer.key
-      and u.kind = p_kind
-      and u.closes_at = millrace.window_end(p_payer.quota -> p_kind));
+  for v_group in
+    select row(l.id, r.quota_key, l.limits)::millrace.payer as payer,
+      array_agg(a.id order by a.queue_at, a.id) as attempt_ids
+    from unnest(p_attempt_ids) i
+    join millrace.attempts a on a.id = i
+    join millrace.runs r on r.id = a.run_id
+    join millrace.limits l on l.pipeline_id = r.quota_of
+    group by l.id, r.quota_key
+    order by l.id, r.quota_key
+  loop
+    v_over := '{}';
+    if millrace.room_of_payer(v_group.payer, 'spending') <= 0 then
+      perform millrace.hold_back(p_stage, v_group.payer, 'spending', v_group.attempt_ids);
+      continue;
+    elsif (v_group.payer).quota ? 'starts' then
+      v_over := millrace.charge_starts(p_stage, v_group.payer, v_group.attempt_ids);
+    end if;
+    perform millrace.show_released(p_stage, array(
+      select a.id
+      from millrace.attempts a
+      where a.id = any (v_group.attempt_ids) and a.id <> all (v_over) and a.held));
+  end loop;
+  v_kept := millrace.held_items(p_token, p_attempt_ids);
+  if p_stage.limits is not null and cardinality(v_kept) < cardinality(p_attempt_ids) then
+    perform millrace.give_back_room(p_stage, array(
+      select i from unnest(p_attempt_ids) i
+      except
+      select k.attempt_id from unnest(v_kept) k));
+  end if;
+  if cardinality(v_kept) = 0 then
+    delete from millrace.claims c where c.token = p_token;
+  end if;
+  return v_kept;
 end
 $$;
 
--- Charges tenants with what attempts that have just ended say they cost.
-create function millrace.note_spending(p_items millrace.work[]) returns void
+-- Counts what a tenant has left of an amount of its quota in the present window; null where the
+-- quota says nothing of it.
+create function millrace.room_of_payer(p_payer millrace.payer, p_kind text)
+returns numeric
 language plpgsql
 as $$
+declare
+  v_amount jsonb := p_payer.quota -> p_kind;
 begin
-  insert into millrace.quota_uses (pipeline_id, key, kind, closes_at, used)
-  select p.id, r.quota_key, 'spending', millrace.window_end(p.quota -> 'spending'), sum(c.usd)
-  from unnest(p_items) i
-  cross join lateral (
-    select (i.usage ->> 'cost_usd')::numeric as usd
-    where jsonb_typeof(i.usage -> 'cost_usd') = 'number') c
-  join millrace.runs r on r.id = i.run_id
-  join millrace.pipelines p on p.id = r.quota_of
-  where p.quota ? 'spending' and c.usd > 0
-  group by p.id, r.quota_key;
+  return coalesce(v_amount ->> 'count', v_amount ->> 'usd')::numeric
+    - millrace.used(p_payer.limit_id, p_payer.key, p_kind, v_amount);
+end
+$$;
+
+-- Charges a tenant with the starts among attempts, as far as it has room; puts back and returns the
+-- others. Two claims never wait for each other over a tenant: the second puts its starts back for a
+-- second.
+create function millrace.charge_starts(
+  p_stage millrace.stages, p_payer millrace.payer, p_attempt_ids bigint[]
+) returns bigint[]
+language plpgsql
+as $$
+declare
+  v_marked bigint[] := array(
+    select a.id
+    from unnest(p_attempt_ids) with ordinality i(id, place)
+    join millrace.attempts a on a.id = i.id
+    where a.uncounted
+    order by i.place);
+  v_runs bigint[];
+  v_over bigint[];
+begin
+  if cardinality(v_marked) = 0 then
+    return '{}';
+  elsif not pg_try_advisory_xact_lock(hashtext('millrace.quota'),
+      hashtext(p_payer.limit_id || ':' || p_payer.key)) then
+    perform millrace.put_back(p_stage, v_marked, millrace.now() + interval '1 second');
+    return v_marked;
+  end if;
+  v_runs := array(
+    select a.run_id
+    from unnest(v_marked) with ordinality i(id, place)
+    join millrace.attempts a on a.id = i.id
+    group by a.run_id
+    order by min(i.place)
+    limit greatest(millrace.room_of_payer(p_payer, 'starts'), 0)::int);
+  if cardinality(v_runs) > 0 then
+    insert into millrace.limit_uses (limit_id, key, kind, during, used)
+    values (p_payer.limit_id, p_payer.key, 'starts',
+      millrace.window_of(p_payer.quota -> 'starts'), cardinality(v_runs));
+    -- One start, one charge, however many stages it begins with. What another claim is just taking
+    -- is its own to charge.
+    update millrace.attempts a
+    set uncounted = false
+    where a.id in (
+      select o.id
+      from millrace.attempts o
+      where o.run_id = any (v_runs) and o.uncounted
+      for update skip locked);
+  end if;
+  v_over := array(
+    select a.id
+    from unnest(v_marked) with ordinality i(id, place)
+    join millrace.attempts a on a.id = i.id
+    where a.run_id <> all (v_runs)
+    order by i.place);
+  if cardinality(v_over) > 0 then
+    perform millrace.hold_back(p_stage, p_payer, 'starts', v_over);
+  end if;
+  return v_over;
 end
 $$;
 
@@ -176,10 +267,11 @@ $$;
 -- attempts are held back for it.
 create or replace view millrace.quotas as
 with used as (
-  select u.pipeline_id, u.key, u.kind, sum(u.used) as used
-  from millrace.quota_uses u
-  where u.closes_at > millrace.now()
-  group by u.pipeline_id, u.key, u.kind
+  select l.pipeline_id, u.key, u.kind, sum(u.used) as used
+  from millrace.limit_uses u
+  join millrace.limits l on l.id = u.limit_id and l.pipeline_id is not null
+  where upper(u.during) > millrace.now()
+  group by l.pipeline_id, u.key, u.kind
 ), held as (
   select r.quota_of as pipeline_id, r.quota_key as key, substr(a.error ->> 'code', 7) as kind,
     count(*) as held, min(a.queue_at) as next_at

@@ -77,34 +77,36 @@ begin
 end
 $$;
 
--- Writes the limits that hold today, of a stage's own limit on the stage too. The bucket keeps its
--- tokens as far as the new rate has room, and what it learned while it is adaptive. Attempts that
--- nobody counted are counted, and forgotten where nobody counts any more. Wakes the stages. The
--- caller has locked the limit.
-create function millrace.set_limit(p_limit millrace.limits, p_limits jsonb)
-returns void
+-- Follows a limit that has changed since the caller locked it and read p_former; a stage's own is
+-- written on the stage too. The bucket keeps its tokens as far as the new rate has room, and what
+-- it learned while it is adaptive. Attempts that nobody counted are counted, and forgotten where
+-- nobody counts any more. Wakes the stages.
+create function millrace.follow_limit(p_former millrace.limits) returns void
 language plpgsql
 as $$
 declare
-  v_bucket millrace.bucket := millrace.bucket_after(p_limit.limits -> 'rate', p_limit.bucket, 0);
-  v_learns boolean := coalesce((p_limits ->> 'adaptive')::boolean, false);
+  v_bucket millrace.bucket := millrace.bucket_after(p_former.limits -> 'rate', p_former.bucket, 0);
+  v_limit millrace.limits;
   v_stage millrace.stages;
 begin
   update millrace.limits l
-  set limits = p_limits,
-    bucket = case when v_learns then v_bucket else millrace.bucket_unlearned(v_bucket) end
-  where l.id = p_limit.id;
-  if not v_learns or not p_limits ? 'key_rate' then
-    delete from millrace.limit_keys k where k.limit_id = p_limit.id;
+  set bucket = case
+      when l.limits @> '{"adaptive": true}' then v_bucket
+      else millrace.bucket_unlearned(v_bucket)
+    end
+  where l.id = p_former.id
+  returning l.* into v_limit;
+  if not v_limit.limits @> '{"adaptive": true}' or not v_limit.limits ? 'key_rate' then
+    delete from millrace.limit_keys k where k.limit_id = v_limit.id;
   end if;
-  if p_limit.stage_id is null then
-    perform millrace.wake_keys(p_limit.id, null);
+  if v_limit.stage_id is null then
+    perform millrace.wake_keys(v_limit.id, null);
   else
     update millrace.stages s
-    set limits = nullif(p_limits, '{}')
-    where s.id = p_limit.stage_id
+    set limits = nullif(v_limit.limits, '{}')
+    where s.id = v_limit.stage_id
     returning s.* into v_stage;
-    if millrace.counts_in_flight(p_limits) then
+    if millrace.counts_in_flight(v_limit.limits) then
       perform millrace.count_attempts(v_stage, 5000);
     else
       perform millrace.forget_in_flight(v_stage.id);
@@ -114,7 +116,7 @@ begin
     select m.stage_id
     from millrace.limited_stages m
     join millrace.stages s on s.id = m.stage_id
-    where m.limit_id = p_limit.id
+    where m.limit_id = v_limit.id
       and s.enabled
       and millrace.has_ready_work(m.stage_id)
     order by m.stage_id));
@@ -138,13 +140,13 @@ begin
         hint = 'Use letters, digits and underscores, beginning with a letter, at most 41.';
   end if;
   perform millrace.check_shared_limit(p_name, p_limits, false);
-  insert into millrace.limits (name, declared, limits, bucket)
-  values (p_name, p_limits, p_limits, millrace.full_bucket())
+  insert into millrace.limits (name, declared, bucket)
+  values (p_name, p_limits, millrace.full_bucket())
   on conflict on constraint limits_name_key do nothing;
   if not found then
     v_limit := millrace.shared_limit_named(p_name);
     update millrace.limits l set declared = p_limits where l.id = v_limit.id;
-    perform millrace.set_limit(v_limit, p_limits || coalesce(v_limit.throttle, '{}'));
+    perform millrace.follow_limit(v_limit);
   end if;
 end
 $$;
@@ -245,14 +247,13 @@ $$;
 create function millrace.save_limits(p_pipeline_id int) returns void
 language sql
 as $$
-  insert into millrace.limits as l (stage_id, declared, limits, bucket)
-  select s.id, coalesce(s.limits, '{}'), coalesce(s.limits, '{}'), millrace.full_bucket()
+  insert into millrace.limits (stage_id, declared, bucket)
+  select s.id, coalesce(s.limits, '{}'), millrace.full_bucket()
   from millrace.stages s
   where s.pipeline_id = p_pipeline_id
     and (s.limits is not null
       or exists (select from millrace.limits o where o.stage_id = s.id))
-  on conflict on constraint limits_stage_key do update
-  set declared = excluded.declared, limits = excluded.declared || coalesce(l.throttle, '{}');
+  on conflict on constraint limits_stage_key do update set declared = excluded.declared;
   update millrace.stages s
   set limits = nullif(l.limits, '{}')
   from millrace.limits l

@@ -47,7 +47,7 @@ cross join lateral (select millrace.share_now(l.bucket) as share) h
 cross join lateral (
   select max(b.spent) filter (where b.kind = 'usd') as usd,
     max(b.spent) filter (where b.kind = 'tokens') as tokens,
-    millrace.window_end(l.limits -> 'spending') as window_ends_at
+    upper(millrace.window_of(l.limits -> 'spending')) as window_ends_at
   from millrace.budgets_of(l, null) b
   where l.limits ? 'spending') u
 where l.name is not null

@@ -1,8 +1,7 @@
 -- Throttles: a limit over a limit, for a while
 --
--- limits.limits holds what counts today: the declared limits with the throttle over them. So a
--- claim reads one column, and a limit without a throttle pays nothing. define() and define_limit()
--- bring both together anew. A stage without limits has one of its own while it is throttled.
+-- limits.limits is what counts today: the declared limits with the throttle over them. So a claim
+-- reads one column. A stage without limits has one of its own while it is throttled.
 
 -- Locks a stage's own limit and returns it; an empty one where the stage has none. The stage is
 -- locked before its limits are read, which define() may be changing.
@@ -14,8 +13,8 @@ declare
 begin
   perform pg_advisory_xact_lock(hashtext('millrace.limit'), -p_stage_id);
   perform from millrace.stages s where s.id = p_stage_id for no key update;
-  insert into millrace.limits (stage_id, declared, limits, bucket)
-  values (p_stage_id, '{}', '{}', millrace.full_bucket())
+  insert into millrace.limits (stage_id, declared, bucket)
+  values (p_stage_id, '{}', millrace.full_bucket())
   on conflict on constraint limits_stage_key do nothing;
   select l.* into v_limit from millrace.limits l where l.stage_id = p_stage_id;
   insert into millrace.limited_stages (limit_id, stage_id)
@@ -36,7 +35,7 @@ begin
   update millrace.limits l
   set throttle = null, until = null, reason = null, line = null, throttled_at = null
   where l.id = p_limit.id;
-  perform millrace.set_limit(p_limit, p_limit.declared);
+  perform millrace.follow_limit(p_limit);
   return true;
 end
 $$;
@@ -88,7 +87,7 @@ begin
   set throttle = p_limits, until = p_until, reason = p_reason, line = p_line,
     throttled_at = millrace.now()
   where l.id = v_limit.id;
-  perform millrace.set_limit(v_limit, v_limit.declared || p_limits);
+  perform millrace.follow_limit(v_limit);
 end
 $$;
 
@@ -114,7 +113,7 @@ begin
     if p_key is null then
       v_limit.bucket := millrace.bucket_unlearned(v_limit.bucket);
     end if;
-    perform millrace.set_limit(v_limit, v_limit.limits);
+    perform millrace.follow_limit(v_limit);
   elsif p_key is not null then
     raise exception 'shared limit % has learned nothing of %', p_name, p_key
       using errcode = 'MR004', hint = 'Look at them: select * from millrace.learned_limits.';

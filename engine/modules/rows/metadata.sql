@@ -67,8 +67,6 @@ as $$
   join millrace.run_metadata m on m.id = r.metadata_id
   where r.id = p_run
 $$;
-comment on function millrace.metadata_of(bigint) is
-  'What the metadata column of a run''s row (a child''s: of its parent''s) held when it started.';
 
 -- Deletes metadata that runs have dropped and no run has. Whoever gives metadata to one more run
 -- holds a run that has it. So no run that is not to be seen here can have it, unless one that is to
@@ -110,5 +108,3 @@ where not exists (select from millrace.runs r where r.metadata_id = m.id)
     select
     from millrace.dropped_metadata d
     where d.metadata_id = m.id);
-comment on view millrace.metadata_faults is
-  'Metadata that a run lacks or that nobody will delete, for check_invariants().';

@@ -4,16 +4,17 @@
 -- that a user's own trigger refuses to write must not keep the others from theirs. p_work is a
 -- query that takes the keys $1 and returns how many it has done. refused: the first key of each
 -- part that is given up, which stands alone unless the time is over; others: how many stand with
--- it; why: what the database said.
+-- it; why: what the database said; later: whether it said to try again.
 create function millrace.in_halves(
   p_keys text[], p_work text, p_until timestamptz,
-  out done int, out refused text[], out others int[], out why text[]
+  out done int, out refused text[], out others int[], out why text[], out later boolean[]
 )
 language plpgsql
 set lock_timeout = '200ms'
 as $$
 declare
   v_half int := cardinality(p_keys) / 2;
+  v_kind text;
   v_context text;
   v_left record;
   v_right record;
@@ -29,12 +30,14 @@ begin
     return;
   exception when query_canceled or assert_failure or others then
     get stacked diagnostics v_context = pg_exception_context;
-    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+    v_kind := millrace.error_kind(sqlstate, v_context);
+    if v_kind = 'fatal' then
       raise;
     elsif v_half = 0 or clock_timestamp() >= p_until then
       refused := p_keys[:1];
       others := array[cardinality(p_keys) - 1];
       why := array[sqlerrm];
+      later := array[v_kind = 'transient'];
       return;
     end if;
   end;
@@ -44,5 +47,6 @@ begin
   refused := v_left.refused || v_right.refused;
   others := v_left.others || v_right.others;
   why := v_left.why || v_right.why;
+  later := v_left.later || v_right.later;
 end
 $$;

@@ -225,5 +225,3 @@ where a.service = 'unchanged'
     or a.input_hash is null
     or a.parent_id is null
     or o.output is distinct from a.output and o.id is not null);
-comment on view millrace.unchanged_faults is
-  'Results that were taken over though they cannot have been, for check_invariants().';

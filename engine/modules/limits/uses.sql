@@ -1,0 +1,207 @@
+-- Uses: what was used of a limit in a window of time
+--
+-- Budgets of shared limits and quotas of tenants (quotas.sql) have one table of uses. Windows are
+-- counted from the epoch: an hour begins on the hour, a day at midnight UTC. Uses are insert-only,
+-- one row a batch, so that the end of an attempt waits for no claim.
+--
+-- A budget is asked before a claim. What is in flight counts as what an attempt of its stage has
+-- cost on average, and a claim takes what the rest pays for by its own stage's average. A stage
+-- without an average has one attempt in flight at a time. So no more is overspent than attempts
+-- differ from their average.
+
+-- Finds the present window of so much in per_seconds.
+create function millrace.window_of(p_amount jsonb) returns tstzrange
+language plpgsql strict
+as $$
+declare
+  v_seconds numeric := (p_amount ->> 'per_seconds')::numeric;
+  v_since timestamptz :=
+    to_timestamp(floor(extract(epoch from millrace.now()) / v_seconds) * v_seconds);
+begin
+  return tstzrange(v_since, v_since + make_interval(secs => v_seconds::float8));
+end
+$$;
+
+-- Sums what a key has used of an amount of a limit in the present window.
+create function millrace.used(p_limit_id int, p_key text, p_kind text, p_amount jsonb)
+returns numeric
+language plpgsql
+as $$
+begin
+  return (
+    select coalesce(sum(u.used), 0)
+    from millrace.limit_uses u
+    where u.limit_id = p_limit_id
+      and u.key = p_key
+      and u.kind = p_kind
+      and u.during = millrace.window_of(p_amount));
+end
+$$;
+
+-- Averages what an attempt of a stage uses, of usd or tokens; null where none has named anything.
+-- Where one named tokens and no price, it costs no dollars.
+create function millrace.average_use(p_stage_id int, p_kind text) returns numeric
+language plpgsql
+as $$
+begin
+  return (
+    select case p_kind when 'usd' then t.cost_usd else t.input_tokens + t.output_tokens end
+      / nullif(t.completed + t.failed + t.retried, 0)
+    from millrace.totals t
+    join millrace.stages s on s.pipeline_id = t.pipeline_id and s.id = t.stage_id
+    where s.id = p_stage_id
+      and t.cost_usd + t.input_tokens + t.output_tokens > 0);
+end
+$$;
+
+-- Lists the budgets of a shared limit, or both kinds where p_stage_id is null: what was spent in
+-- the present window, what is in flight will cost (bound), what is left, and what an attempt of the
+-- stage uses. One statement, hence one snapshot: the end of an attempt inserts the one and deletes
+-- the other.
+create function millrace.budgets_of(p_limit millrace.limits, p_stage_id int)
+returns table (kind text, spent numeric, bound numeric, unspent numeric, average numeric)
+language plpgsql
+as $$
+declare
+  v_window tstzrange := millrace.window_of(p_limit.limits -> 'spending');
+begin
+  return query
+    select k.kind, s.spent, f.bound,
+      (p_limit.limits #>> array['spending', k.kind])::numeric - s.spent,
+      millrace.average_use(p_stage_id, k.kind)
+    from unnest(array['usd', 'tokens']) k(kind)
+    cross join lateral (
+      select coalesce(sum(u.used), 0) as spent
+      from millrace.limit_uses u
+      where u.limit_id = p_limit.id and u.key = '' and u.kind = k.kind and u.during = v_window) s
+    cross join lateral (
+      select coalesce(sum(n.many * coalesce(
+        millrace.average_use(n.stage_id, k.kind), 0)), 0) as bound
+      from (
+        select m.stage_id, count(*) as many
+        from millrace.limited_stages m
+        join millrace.in_flight i on i.stage_id = m.stage_id
+        where m.limit_id = p_limit.id
+        group by m.stage_id) n) f
+    where p_stage_id is null or p_limit.limits -> 'spending' ? k.kind;
+end
+$$;
+
+-- Tells whether a shared limit's budget pays for no more attempt of a stage, by what was spent
+-- alone: what is in flight may turn out cheaper.
+create function millrace.is_spent_under(p_limit millrace.limits, p_stage_id int)
+returns boolean
+language plpgsql
+as $$
+begin
+  return (
+    select coalesce(bool_or(b.unspent <= 0 or b.unspent + 1e-9 < b.average), false)
+    from millrace.budgets_of(p_limit, p_stage_id) b);
+end
+$$;
+
+-- Says whether a budget pays for nothing more of a stage in this window.
+create function millrace.is_spent(p_stage millrace.stages) returns boolean
+language plpgsql
+as $$
+begin
+  return coalesce(p_stage.limits ? 'shared', false)
+    and exists (
+      select
+      from millrace.limited_stages m
+      join millrace.limits l on l.id = m.limit_id
+      where m.stage_id = p_stage.id
+        and l.limits ? 'spending'
+        and millrace.is_spent_under(l, p_stage.id));
+end
+$$;
+
+-- Notes what attempts of a stage that have ended used of its budgets and, where they say what they
+-- cost, of their tenants' quotas. A budget counts in the declared window too, which holds again
+-- when a throttle ends.
+create function millrace.note_uses(p_stage millrace.stages, p_items millrace.work[])
+returns void
+language plpgsql
+as $$
+declare
+  v_usages jsonb[] := array(
+    select i.usage
+    from unnest(p_items) i
+    where i.usage is not null);
+begin
+  if cardinality(v_usages) = 0 then
+    return;
+  end if;
+  if p_stage.limits ? 'shared' then
+    insert into millrace.limit_uses (limit_id, kind, during, used)
+    select l.id, k.kind, w.during, k.used
+    from millrace.limited_stages m
+    join millrace.limits l on l.id = m.limit_id and l.limits ? 'spending'
+    cross join (values
+      ('usd', millrace.sum_usage(v_usages, 'cost_usd')),
+      ('tokens', coalesce(millrace.sum_usage(v_usages, 'input_tokens'), 0)
+        + coalesce(millrace.sum_usage(v_usages, 'output_tokens'), 0))) k(kind, used)
+    cross join lateral (
+      select millrace.window_of(l.limits -> 'spending') as during
+      union
+      select millrace.window_of(l.declared -> 'spending')) w
+    where m.stage_id = p_stage.id and k.used > 0 and w.during is not null
+    order by l.id;
+  end if;
+  if p_stage.counted then
+    insert into millrace.limit_uses (limit_id, key, kind, during, used)
+    select l.id, r.quota_key, 'spending', millrace.window_of(l.limits -> 'spending'), sum(c.usd)
+    from unnest(p_items) i
+    cross join lateral (
+      select (i.usage ->> 'cost_usd')::numeric as usd
+      where jsonb_typeof(i.usage -> 'cost_usd') = 'number') c
+    join millrace.runs r on r.id = i.run_id
+    join millrace.limits l on l.pipeline_id = r.quota_of
+    where l.limits ? 'spending' and c.usd > 0
+    group by l.id, r.quota_key;
+  end if;
+end
+$$;
+
+-- Adds up the uses of each window, and deletes those of windows that are over. One statement
+-- deletes and adds, so nothing is lost or counted twice.
+create function millrace.sum_uses(p_most int) returns void
+language plpgsql
+as $$
+begin
+  with fresh as materialized (
+    select distinct u.limit_id, u.key, u.kind, u.during
+    from (
+      select o.*
+      from millrace.limit_uses o
+      where not o.summed
+      order by o.id
+      limit p_most) u
+  ), found as materialized (
+    select u.id
+    from fresh f
+    join millrace.limit_uses u on u.limit_id = f.limit_id
+      and u.key = f.key
+      and u.kind = f.kind
+      and u.during = f.during
+    for update of u skip locked
+  ), gone as (
+    delete from millrace.limit_uses u
+    using found f
+    where u.id = f.id
+    returning u.*
+  )
+  insert into millrace.limit_uses (limit_id, key, kind, during, used, summed)
+  select g.limit_id, g.key, g.kind, g.during, sum(g.used), true
+  from gone g
+  group by g.limit_id, g.key, g.kind, g.during;
+  delete from millrace.limit_uses u
+  where u.id in (
+    select o.id
+    from millrace.limit_uses o
+    where upper(o.during) <= millrace.now()
+    order by upper(o.during)
+    limit p_most
+    for update skip locked);
+end
+$$;
