@@ -52,7 +52,7 @@ const usage = `npx millrace COMMAND
 
 ${listed(commands)}
 
-To operate a project: the local stack, SUPABASE_URL, or --remote[=REF]
+To operate a project: the local stack, SUPABASE_URL, or --remote[=REF|BRANCH|URL]
 ${listed(operateEntries)}
 
 Everywhere: --workdir DIR (default: here), --json (one line for programs), --help (what the command takes).

@@ -4,23 +4,17 @@ import { reachProject } from '../operate/reach-project.ts';
 import { askServer } from '../project/ask-server.ts';
 import { awaitWakeUp } from '../project/await-wake-up.ts';
 import { CommandError } from '../project/command-error.ts';
-import { findProject } from '../project/find-project.ts';
 import { readHealth } from '../project/read-health.ts';
-import { revealSecretKey } from '../project/reveal-secret-key.ts';
 
 export const connect = defineCommand({
   usage: `npx millrace connect [--remote[=REF]]
   Has the deployed function millrace write its own address, and an HMAC of your secret key, into Vault, with which the database
   wakes functions; waits up to 20 s until the database has woken one. Asks the local stack, or the project at SUPABASE_URL. Takes the key from SUPABASE_SECRET_KEY; for a hosted
   project without it, from \`supabase projects api-keys --reveal\`.
-  --remote[=REF]  the project that the folder is linked to, or the one of this reference, in the place of SUPABASE_URL`,
+  --remote[=REF]  the project that the folder is linked to, or the one of this reference, branch or URL, in the place of SUPABASE_URL`,
   options: remoteOption,
   run: async ({ values }) => {
-    // reachProject() reads it there.
-    if (values.remote !== undefined && !process.env.SUPABASE_SECRET_KEY) {
-      process.env.SUPABASE_SECRET_KEY = await revealSecretKey(values.remote, findProject(values.workdir).root);
-    }
-    const { url, headers } = reachProject(values);
+    const { url, headers } = await reachProject({ ...values, revealsKey: true });
     const { secret, ...sent } = await callConnect(url, headers);
     await awaitWakeUp(url, headers, sent);
     const { project_url } = sent;

@@ -13,10 +13,10 @@ export const doctor = defineCommand({
   usage: `npx millrace doctor [--remote[=REF]]
   Tells what is amiss in the database, each with what helps, and whether database, folder and this command are of one release.
   Asks the local stack, or the project at SUPABASE_URL with SUPABASE_SECRET_KEY.
-  --remote[=REF]  the project that the folder is linked to, or the one of this reference`,
+  --remote[=REF]  the project that the folder is linked to, or the one of this reference, branch or URL`,
   options: remoteOption,
   run: async ({ values }) => {
-    const { url, headers } = reachProject(values);
+    const { url, headers } = await reachProject({ ...values, revealsKey: true });
     const health = await readHealth(url, headers);
     const folder = path.join(findProject(values.workdir).root, runtimeFolder);
     const isThere = fs.existsSync(path.join(folder, 'manifest.json'));

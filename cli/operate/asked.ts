@@ -78,7 +78,7 @@ export function defineOperate({ usage, takes, run }: Definition): Command {
     takesWords: true,
     options: { ...remoteOption, ...Object.fromEntries(takes.map((name) => [name, options[name]])) },
     run: async ({ values: { workdir, json, remote, help, ...values }, words }) => {
-      const reach = reachProject({ remote, workdir });
+      const reach = await reachProject({ remote, workdir });
       process.exitCode = await run({ words, values, reach, door: openDoor(reach), json });
       return '';
     },

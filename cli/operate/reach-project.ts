@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { findRunningStack } from '../../local/platform/running-stack.ts';
+import { branchReference, revealSecretKey } from '../project/ask-supabase.ts';
 import { CommandError } from '../project/command-error.ts';
 import { findProject } from '../project/find-project.ts';
 
@@ -24,14 +25,25 @@ export function nameOfUser(): string {
   }
 }
 
-/**
- * Finds the project: `remote` is a project's reference or URL, '' for the one that the folder is linked to, undefined for
- * SUPABASE_URL or else the local stack. Throws a CommandError that says what is missing.
- */
-export function reachProject({ remote, workdir }: { remote?: string; workdir: string }): Reach {
-  const url = remote === undefined ? process.env.SUPABASE_URL : remoteUrl(remote || linkedReference(workdir));
+interface Asked {
+  /** A reference, branch or URL; '' is the project that the folder is linked to, undefined SUPABASE_URL or else the local stack. */
+  remote?: string;
+  workdir: string;
+  /** Whether the supabase CLI is to tell the secret key of a remote project, where SUPABASE_SECRET_KEY does not. */
+  revealsKey?: boolean;
+}
+
+/** Finds the project. Throws a CommandError that says what is missing. */
+export async function reachProject({ remote, workdir, revealsKey = false }: Asked): Promise<Reach> {
   const operator = nameOfUser();
-  if (url) return { url: requireSafe(url.replace(/\/+$/, '')), headers: headersOf(url), operator };
+  if (remote !== undefined) {
+    const url = await remoteUrl(remote, workdir);
+    const asksCli = revealsKey && !isUrl(remote) && !process.env.SUPABASE_SECRET_KEY;
+    const headers = asksCli ? { apikey: await revealSecretKey(remote, findProject(workdir).root) } : headersOf(url);
+    return { url, headers, operator };
+  }
+  const { SUPABASE_URL: given } = process.env;
+  if (given) return { url: safeUrl(given), headers: headersOf(given), operator };
   const stack = findRunningStack(findProject(workdir).root);
   if (!stack) {
     throw new CommandError(
@@ -43,7 +55,16 @@ export function reachProject({ remote, workdir }: { remote?: string; workdir: st
   return { url: stack.apiUrl, headers: { apikey: stack.secretKey }, operator };
 }
 
-const remoteUrl = (remote: string) => (/^[a-z0-9]+$/.test(remote) ? `https://${remote}.supabase.co` : remote);
+const isUrl = (remote: string) => /[:/.]/.test(remote);
+
+/** Where a remote project is. As the supabase CLI reads it, 20 lower-case letters are a reference, and other words a branch. */
+async function remoteUrl(remote: string, workdir: string): Promise<string> {
+  if (isUrl(remote)) return safeUrl(remote);
+  const isReference = /^[a-z]{20}$/.test(remote);
+  const linked = isReference ? remote : linkedReference(workdir);
+  const reference = isReference || !remote ? linked : await branchReference(remote, findProject(workdir).root);
+  return `https://${reference}.supabase.co`;
+}
 
 function linkedReference(workdir: string): string {
   const file = path.join(findProject(workdir).root, 'supabase', '.temp', 'project-ref');
@@ -53,13 +74,14 @@ function linkedReference(workdir: string): string {
   return fs.readFileSync(file, 'utf8').trim();
 }
 
-/** A secret key goes out in the clear to this machine alone. */
-function requireSafe(url: string): string {
+/** The address without the slash at its end. A secret key goes out in the clear to this machine alone. */
+function safeUrl(given: string): string {
+  const url = given.replace(/\/+$/, '');
   const { protocol, hostname } = URL.canParse(url) ? new URL(url) : { protocol: '', hostname: '' };
   if (protocol === 'https:' || (protocol === 'http:' && /^(localhost|127\.0\.0\.1|\[::1\])$/.test(hostname)))
     return url;
   throw new CommandError(
-    `${url} is no address of a project: write its reference, or a URL that begins with https://.`,
+    `${url} is no address of a project: write its reference or branch, or a URL that begins with https://.`,
     2,
   );
 }

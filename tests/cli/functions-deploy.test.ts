@@ -2,12 +2,12 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { revealSecretKey } from '../../cli/project/reveal-secret-key.ts';
+import { reachProject } from '../../cli/operate/reach-project.ts';
 import { supabaseBinary } from '../../local/platform/binaries.ts';
 import { deployedFunctions, readFunctionConfigs } from '../../local/platform/functions/function-config.ts';
 import { functionGraph } from '../../tools/check/function-graph.ts';
 import { runProgram } from '../../tools/check/run-program.ts';
-import { type ManagementApi, startManagementApi, type Upload } from '../support/management-api.ts';
+import { type ManagementApi, recordedBranch, startManagementApi, type Upload } from '../support/management-api.ts';
 import { projectFolder } from './run-command.ts';
 
 const project = 'abcdefghijklmnopqrst';
@@ -100,12 +100,60 @@ test('each function is uploaded with all that it imports, so that what arrives c
   );
 });
 
-test('connect takes the secret key that the CLI reveals', async () => {
-  const env = { HOME: home, SUPABASE_PROFILE: path.join(home, 'profile.yaml'), SUPABASE_ACCESS_TOKEN: token };
-  for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
+/** Has the commands' own calls of the supabase CLI reach the stand-in, as somebody who is logged in. */
+function logIn(asked = token): void {
+  const env = { HOME: home, SUPABASE_PROFILE: path.join(home, 'profile.yaml'), SUPABASE_ACCESS_TOKEN: asked };
+  for (const [name, value] of Object.entries({ ...env, SUPABASE_SECRET_KEY: '' })) vi.stubEnv(name, value);
   onTestFinished(() => void vi.unstubAllEnvs());
-  // Tests run where npm has put the CLI.
-  expect(await revealSecretKey(project, projectFolder)).toBe('sb_secret_revealed');
-  vi.stubEnv('SUPABASE_ACCESS_TOKEN', token.replace(/.$/, '0'));
-  await expect(revealSecretKey(project, projectFolder)).rejects.toThrow('SUPABASE_SECRET_KEY is not set, and');
+}
+
+/** Links the folder to the project, or leaves it unlinked. Tests run where npm has put the CLI. */
+function folderLinkedTo(ref: string | undefined): string {
+  const folder = fs.mkdtempSync(path.join(home, 'linked-'));
+  fs.mkdirSync(path.join(folder, 'supabase', '.temp'), { recursive: true });
+  fs.mkdirSync(path.join(folder, 'node_modules', '.bin'), { recursive: true });
+  fs.symlinkSync(
+    path.join(projectFolder, 'node_modules/.bin/supabase'),
+    path.join(folder, 'node_modules/.bin/supabase'),
+  );
+  fs.writeFileSync(path.join(folder, 'supabase', 'config.toml'), '');
+  if (ref) fs.writeFileSync(path.join(folder, 'supabase', '.temp', 'project-ref'), ref);
+  return folder;
+}
+
+test('--remote is the linked project, a reference or a branch of it, with the secret key that the CLI reveals', async () => {
+  logIn();
+  const workdir = folderLinkedTo(project);
+  const reached = (remote: string) => reachProject({ remote, workdir, revealsKey: true });
+  const linked = { url: `https://${project}.supabase.co`, headers: { apikey: 'sb_secret_revealed' } };
+  expect(await reached('')).toMatchObject(linked);
+  expect(await reached(project)).toMatchObject(linked);
+  expect(await reached(recordedBranch.name)).toMatchObject({
+    url: `https://${recordedBranch.ref}.supabase.co`,
+    headers: { apikey: 'sb_secret_feature-x' },
+  });
+  await expect(reached('feature-y')).rejects.toThrow(
+    'The linked project has no branch feature-y: name one of feature-x, or write a reference',
+  );
+});
+
+test('where no project can be meant, that is said before anybody asks for a key', async () => {
+  logIn();
+  const workdir = folderLinkedTo(undefined);
+  const reached = (remote: string) => reachProject({ remote, workdir, revealsKey: true });
+  const unlinked = 'This folder is linked to no project';
+  await expect(reached('')).rejects.toThrow(unlinked);
+  await expect(reached('feature-x')).rejects.toThrow(unlinked);
+  await expect(reached('http://example.com')).rejects.toThrow('a URL that begins with https://');
+});
+
+test('what the CLI refuses is told', async () => {
+  logIn(token.replace(/.$/, '0'));
+  const workdir = folderLinkedTo(project);
+  await expect(reachProject({ remote: '', workdir, revealsKey: true })).rejects.toThrow(
+    'SUPABASE_SECRET_KEY is not set, and `supabase projects api-keys --reveal` did not tell it: ',
+  );
+  await expect(reachProject({ remote: 'feature-x', workdir })).rejects.toThrow(
+    'feature-x is a branch, and `supabase branches list` did not tell it: ',
+  );
 });

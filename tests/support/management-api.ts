@@ -1,4 +1,5 @@
-// A stand-in of the Management API's part for `supabase functions deploy --use-api` and `projects api-keys`. It records what arrives and bundles nothing.
+// A stand-in of the Management API's part for `supabase functions deploy --use-api`, `projects api-keys` and
+// `branches list`. It records what arrives and bundles nothing.
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
@@ -21,11 +22,14 @@ export interface ManagementApi {
   stop(): Promise<void>;
 }
 
-/** Starts it on a free port, for one project and one access token. */
+/** The project's one preview branch. */
+export const recordedBranch = { name: 'feature-x', ref: 'bbbbbbbbbbbbbbbbbbbb' };
+
+/** Starts it on a free port, for one project with one preview branch, and one access token. */
 export async function startManagementApi(project: string, token: string): Promise<ManagementApi> {
   const uploads: ManagementApi['uploads'] = new Map();
   const deployed: ManagementApi['deployed'] = new Set();
-  const functions = new Hono().basePath(`/v1/projects/${project}`);
+  const functions = new Hono().basePath(`/v1/projects/:ref{${project}|${recordedBranch.ref}}`);
   functions.use('*', async (context, next) => {
     if (context.req.header('authorization') === `Bearer ${token}`) return next();
     return context.json({ message: 'Unauthorized' }, 401);
@@ -33,8 +37,18 @@ export async function startManagementApi(project: string, token: string): Promis
   functions.get('/', (context) =>
     context.json({ id: project, ref: project, name: 'recorded', status: 'ACTIVE_HEALTHY' }),
   );
+  functions.get('/branches', (context) => {
+    const { name, ref } = recordedBranch;
+    const times = { created_at: '2026-01-01T00:00:00Z', updated_at: '2026-01-01T00:00:00Z' };
+    const kind = { is_default: false, persistent: false, with_data: false, status: 'FUNCTIONS_DEPLOYED' };
+    const id = '11111111-1111-4111-8111-111111111111';
+    return context.json([
+      { id, name, git_branch: name, project_ref: ref, parent_project_ref: project, ...kind, ...times },
+    ]);
+  });
   functions.get('/api-keys', (context) => {
-    const secret = context.req.query('reveal') === 'true' ? 'sb_secret_revealed' : 'sb_secret_···';
+    const name = context.req.param('ref') === project ? 'revealed' : recordedBranch.name;
+    const secret = `sb_secret_${context.req.query('reveal') === 'true' ? name : '···'}`;
     return context.json([
       { name: 'anon', api_key: 'of anon', type: 'legacy' },
       { name: 'default', api_key: secret, type: 'secret' },

@@ -1,0 +1,66 @@
+// What only the supabase CLI can tell, as whoever is logged in to Supabase: a project's secret key, and where its branches are.
+import { execFile } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { CommandError } from './command-error.ts';
+
+interface ApiKey {
+  type?: string | null;
+  name: string;
+  api_key?: string | null;
+}
+
+/** A secret key of a project; `remote` is its reference or branch, '' the one that the folder `root` is linked to. Throws a CommandError. */
+export async function revealSecretKey(remote: string, root: string): Promise<string> {
+  const args = ['projects', 'api-keys', '--reveal', ...(remote ? [`--remote=${remote}`] : [])];
+  const keys = await ask<ApiKey[]>(root, args, 'SUPABASE_SECRET_KEY is not set');
+  // An older project has the service_role key alone.
+  const key = keys.find(({ type }) => type === 'secret') ?? keys.find(({ name }) => name === 'service_role');
+  if (key?.api_key) return key.api_key;
+  throw new CommandError('The project has no secret key: make one in the dashboard, or set SUPABASE_SECRET_KEY.');
+}
+
+/** The reference of a preview branch of the project that `root` is linked to. Throws a CommandError that names those there are. */
+export async function branchReference(name: string, root: string): Promise<string> {
+  const branches = await ask<{ name: string; project_ref: string }[]>(
+    root,
+    ['branches', 'list'],
+    `${name} is a branch`,
+  );
+  const branch = branches.find((one) => one.name === name);
+  if (branch) return branch.project_ref;
+  const there = branches.length > 0 ? `name one of ${branches.map((one) => one.name).join(', ')}` : 'it has none';
+  throw new CommandError(
+    `The linked project has no branch ${name}: ${there}, or write a reference, which has 20 lower-case letters.`,
+    2,
+  );
+}
+
+/** Runs the CLI in `root`. Resolves to its answer; throws a CommandError that says what it is asked for: `because`. */
+async function ask<Answer>(root: string, args: string[], because: string): Promise<Answer> {
+  const all = [...args, '--output', 'json', '--workdir', root];
+  const { stdout } = await promisify(execFile)(supabaseIn(root), all).catch(
+    (error: NodeJS.ErrnoException & { stderr?: string }) => {
+      if (error.code === 'ENOENT') {
+        throw new CommandError(
+          `${because}, and the supabase CLI, which would tell it, is not installed: run \`npm i -D supabase\`.`,
+        );
+      }
+      const command = args.filter((arg) => !arg.startsWith('--remote')).join(' ');
+      throw new CommandError(
+        `${because}, and \`supabase ${command}\` did not tell it: ${(error.stderr || error.message).trim()}`,
+      );
+    },
+  );
+  return JSON.parse(stdout) as Answer;
+}
+
+/** The CLI that the project installed, or the one on the PATH. */
+function supabaseIn(root: string): string {
+  for (let folder = path.resolve(root); ; folder = path.dirname(folder)) {
+    const bin = path.join(folder, 'node_modules', '.bin', 'supabase');
+    if (fs.existsSync(bin)) return bin;
+    if (path.dirname(folder) === folder) return 'supabase';
+  }
+}
