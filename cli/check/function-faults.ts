@@ -6,6 +6,7 @@ import { parse } from 'jsonc-parser';
 import type { Project } from '../project/find-project.ts';
 import { loadModules } from '../project/load-definitions.ts';
 import { readManifest } from '../project/shipped.ts';
+import { sizeFaults } from './size-faults.ts';
 
 /** One sentence, with the remedy, for each function that imports the runtime and could not be deployed, or not loaded. */
 export async function functionFaults({ root }: Project): Promise<string[]> {
@@ -14,7 +15,8 @@ export async function functionFaults({ root }: Project): Promise<string[]> {
   const faults = await Promise.all(
     names.map(async (name) => [...mapFaults(folder, name), ...(await importFaults(folder, name))]),
   );
-  return faults.flat();
+  const sound = names.filter((_, at) => faults[at]?.length === 0);
+  return [...faults.flat(), ...(await sizeFaults(folder, sound))];
 }
 
 const usesRuntime = (folder: string) => {

@@ -45,15 +45,23 @@ export function postgrestBinary(): string {
   return folder ? path.join(folder, 'postgrest') : (onPath('postgrest') ?? packageFolder([name]));
 }
 
+const denoPackages = [`@deno/${platform}-glibc`, `@deno/${platform}`];
+
 /** The Deno program. Throws when the platform's package is missing. */
 export function denoBinary(): string {
-  return path.join(packageFolder([`@deno/${platform}-glibc`, `@deno/${platform}`]), 'deno');
+  return path.join(packageFolder(denoPackages), 'deno');
+}
+
+/** The Deno program, npm's or the one on the PATH; undefined where there is neither. */
+export function findDeno(): string | undefined {
+  const folder = installed(denoPackages);
+  return folder ? path.join(folder, 'deno') : onPath('deno');
 }
 
 /** The Deno program as old as the one in Supabase's Edge Runtime. Throws when the platform's package is missing. */
 export function oldDenoBinary(): string {
   const nested = path.join(packageFolder(['deno-old']), 'node_modules');
-  return path.join(packageFolder([`@deno/${platform}-glibc`, `@deno/${platform}`], [nested]), 'deno');
+  return path.join(packageFolder(denoPackages, [nested]), 'deno');
 }
 
 const supabasePackages = [`@supabase/cli-${platform}`, `@supabase/cli-${platform}-musl`];

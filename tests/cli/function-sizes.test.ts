@@ -3,8 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readFunctionConfigs } from '../../local/platform/functions/function-config.ts';
-import { functionGraph } from '../../tools/check/function-graph.ts';
-import { checkFunctionSizes, type FunctionSize, functionSizes } from '../../tools/check/function-sizes.ts';
+import { checkFunctionSizes, type FunctionSize, functionSizes, graphOf } from '../../tools/check/function-sizes.ts';
 import { projectFolder } from '../../tools/check/run-program.ts';
 
 const { dependencies, devDependencies } = JSON.parse(
@@ -91,7 +90,7 @@ test('no function loads the compiler of definitions, or the schemas that it chec
   const own = path.join(projectFolder, 'supabase', 'functions');
   const configOf = readFunctionConfigs(own);
   for (const name of ['leads-intel', 'books-split', 'toc-find', 'millrace']) {
-    const { files } = await functionGraph(configOf(name));
+    const { files } = await graphOf(configOf(name));
     expect(files.filter((file) => file.includes('/_millrace/compile/'))).toEqual([]);
     expect(files.length, name).toBeGreaterThan(5);
   }

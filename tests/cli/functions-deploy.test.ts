@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { reachProject } from '../../cli/operate/reach-project.ts';
 import { supabaseBinary } from '../../local/platform/binaries.ts';
 import { deployedFunctions, readFunctionConfigs } from '../../local/platform/functions/function-config.ts';
-import { functionGraph } from '../../tools/check/function-graph.ts';
+import { graphOf } from '../../tools/check/function-sizes.ts';
 import { runProgram } from '../../tools/check/run-program.ts';
 import { type ManagementApi, recordedBranch, startManagementApi, type Upload } from '../support/management-api.ts';
 import { projectFolder } from './run-command.ts';
@@ -66,7 +66,7 @@ async function unpackedGraph(name: string, { metadata, files }: Upload): Promise
     fs.writeFileSync(path.join(folder, file), text);
   }
   const importMap = metadata.import_map_path && path.join(folder, metadata.import_map_path);
-  const graph = await functionGraph({ entry: path.join(folder, metadata.entrypoint_path), importMap });
+  const graph = await graphOf({ entry: path.join(folder, metadata.entrypoint_path), importMap });
   return graph.files.map((file) => path.relative(folder, file));
 }
 
@@ -92,7 +92,7 @@ test('each function is uploaded with all that it imports, so that what arrives c
   const configOf = readFunctionConfigs(functions);
   await Promise.all(
     [...api.uploads].map(async ([name, upload]) => {
-      const { files } = await functionGraph(configOf(name));
+      const { files } = await graphOf(configOf(name));
       const wanted = files.map((file) => path.relative(home, file));
       expect(await unpackedGraph(name, upload), name).toEqual(wanted);
       for (const [file, text] of upload.files) expect(text).toBe(fs.readFileSync(path.join(home, file), 'utf8'));

@@ -1,50 +1,53 @@
-// Measures how large each function is once Supabase has bundled it, and compares that with its budget.
-import fs from 'node:fs';
+// Compares how large each function is, once Supabase has bundled it, with its budget.
 import path from 'node:path';
-import { brotliCompressSync, constants } from 'node:zlib';
-import { deployedFunctions, readFunctionConfigs } from '../../local/platform/functions/function-config.ts';
-import { functionGraph, readPackage } from './function-graph.ts';
+import { type FunctionGraph, functionGraph } from '../../cli/check/function-graph.ts';
+import { heaviest, megabytes, type Weight, weighFunction } from '../../cli/check/weigh-function.ts';
+import { denoBinary } from '../../local/platform/binaries.ts';
+import {
+  deployedFunctions,
+  type FunctionConfig,
+  readFunctionConfigs,
+} from '../../local/platform/functions/function-config.ts';
 
 /** In megabytes. The platform refuses what is over 5 where it bundles itself, which is wherever there is no Docker. */
 const budgets = { plain: 1.2, model: 2.2, any: 4.5 };
 /** Functions of the runtime itself, which need no stage's libraries. */
 const runtimeFunctions = ['job-complete', 'millrace'];
-const namedParts = 4;
 
-/** One function's size when it is bundled, in bytes, with the heaviest part first. */
-export interface FunctionSize {
+/** What one function weighs, and what it may. */
+export interface FunctionSize extends Weight {
   name: string;
   kind: keyof typeof budgets;
-  bytes: number;
-  parts: { name: string; bytes: number }[];
 }
 
 /** Looks for functions in `folder` that are over their budget. Resolves to a sentence for each, empty when there is none. */
 export async function checkFunctionSizes(folder: string): Promise<string> {
   const tooLarge = (await functionSizes(folder)).filter(({ bytes, kind }) => bytes > budgets[kind] * 1e6);
   return tooLarge
-    .map(({ name, kind, bytes, parts }) => {
-      const heaviest = parts.slice(0, namedParts).map((part) => `${part.name} ${megabytes(part.bytes)}`);
-      return `${name}: ${megabytes(bytes)} MB, at most ${budgets[kind]}. Its heaviest parts: ${heaviest.join(', ')}`;
+    .map((size) => {
+      const over = `${megabytes(size.bytes)} MB, at most ${budgets[size.kind]}`;
+      return `${size.name}: ${over}. Its heaviest parts: ${heaviest(size)}`;
     })
     .join('\n');
 }
 
-/**
- * Measures every function in `folder`: its own files together and each npm package whole, compressed with brotli at quality 5.
- * A plain one has no packages but the runtime's, a model's those of openai beside them.
- */
+/** How a function of this repository is measured. */
+const measured = ({ entry, importMap }: Pick<FunctionConfig, 'entry' | 'importMap'>) =>
+  ({ entry, importMap, deno: denoBinary(), packages: 'repository' }) as const;
+
+/** The files and packages of a function of this repository. */
+export const graphOf = (config: Pick<FunctionConfig, 'entry' | 'importMap'>): Promise<FunctionGraph> =>
+  functionGraph(measured(config));
+
+/** Measures every function in `folder`. A plain one has no packages but the runtime's, a model's those of openai beside them. */
 export async function functionSizes(folder: string): Promise<FunctionSize[]> {
   const configOf = readFunctionConfigs(folder);
   const runtime = await runtimePackages(folder);
   return Promise.all(
     deployedFunctions(folder).map(async (name) => {
-      const { files, packages } = await functionGraph(configOf(name));
-      const parts = packages.map(sizeOf);
-      parts.push({ name: 'its own files', bytes: compressedSize(files) });
-      parts.sort((one, other) => other.bytes - one.bytes);
-      const kind = runtimeFunctions.includes(name) ? 'plain' : kindOf(packages, runtime);
-      return { name, kind, bytes: parts.reduce((sum, part) => sum + part.bytes, 0), parts };
+      const weight = await weighFunction(measured(configOf(name)));
+      const kind = runtimeFunctions.includes(name) ? 'plain' : kindOf(weight.packages, runtime);
+      return { name, kind, ...weight };
     }),
   );
 }
@@ -55,7 +58,7 @@ async function runtimePackages(folder: string): Promise<string[]> {
     path.join(folder, file),
   );
   const importMap = path.join(folder, 'deno.json');
-  const graphs = await Promise.all(entries.map((entry) => functionGraph({ entry, importMap })));
+  const graphs = await Promise.all(entries.map((entry) => graphOf({ entry, importMap })));
   return graphs.flatMap(({ packages }) => packages);
 }
 
@@ -63,33 +66,4 @@ function kindOf(packages: string[], runtime: string[]): FunctionSize['kind'] {
   const more = packages.filter((folder) => !runtime.includes(folder)).map((folder) => path.basename(folder));
   if (more.length === 0) return 'plain';
   return more.length === 1 && more[0] === 'openai' ? 'model' : 'any';
-}
-
-const knownPackages = new Map<string, FunctionSize['parts'][number]>();
-
-/** Names and weighs a package by its folder, once for as long as the process runs. */
-function sizeOf(folder: string): FunctionSize['parts'][number] {
-  const known = knownPackages.get(folder);
-  if (known) return known;
-  const { name, version } = readPackage(folder);
-  const part = { name: `${name}@${version}`, bytes: compressedSize(filesIn(folder)) };
-  knownPackages.set(folder, part);
-  return part;
-}
-
-function filesIn(folder: string): string[] {
-  return fs.readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
-    const file = path.join(folder, entry.name);
-    if (entry.isDirectory()) return entry.name === 'node_modules' ? [] : filesIn(file);
-    return [file];
-  });
-}
-
-function compressedSize(files: string[]): number {
-  const whole = Buffer.concat(files.map((file) => fs.readFileSync(file)));
-  return brotliCompressSync(whole, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }).length;
-}
-
-function megabytes(bytes: number): string {
-  return (bytes / 1e6).toFixed(2);
 }

@@ -9,13 +9,13 @@ import { aboveFolder, cacheFolder } from '../places.ts';
  */
 export type PackageSource = 'repository' | 'deno';
 
-/** Arguments of `deno run` and `deno cache` for a function with this import map. */
+/** Arguments of `deno run`, `deno cache` and `deno info` for a function with this import map. */
 export function packageFlags(source: PackageSource, importMap: string | undefined): string[] {
   const always = ['--no-lock', '--quiet'];
   if (source === 'repository') {
     // Not as --config: a deno.json in a function's own folder would hide this project's package.json and node_modules.
     const mapped = importMap === undefined ? [] : ['--import-map', importMap];
-    return ['--node-modules-dir=manual', '--cached-only', ...always, ...mapped];
+    return ['--node-modules-dir=manual', ...always, ...mapped];
   }
   const isConfig = importMap !== undefined && /^deno\.jsonc?$/.test(path.basename(importMap));
   const config = isConfig

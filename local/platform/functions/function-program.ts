@@ -82,7 +82,8 @@ function spawnDeno(options: ProgramOptions): ChildProcess {
   const beforeWildcards = staticFiles.map((file) => file.replace(/\/[^/]*\*.*$/, ''));
   const readable = [...readableFolders(packages), folder, path.dirname(entry), ...beforeWildcards].join(',');
   const permissions = ['--allow-net', '--allow-env', '--allow-sys', `--allow-read=${readable}`];
-  const flags = [...packageFlags(packages, importMap), '--no-prompt'];
+  const cached = packages === 'repository' ? ['--cached-only'] : [];
+  const flags = [...packageFlags(packages, importMap), ...cached, '--no-prompt'];
   const heap = `--v8-flags=--max-old-space-size=${limits.memoryMb}`;
   return spawn(denoBinary(), ['run', ...flags, heap, ...permissions, `--allow-write=${os.tmpdir()}`, mainFile], {
     cwd: packages === 'repository' ? aboveFolder : folder,
