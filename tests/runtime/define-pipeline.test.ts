@@ -89,8 +89,32 @@ describe('a bad definition is refused with the field named', () => {
     ['negative limit', () => define({ a: { ...stage, batchSize: -1 } }), /stages\.a\.batchSize/],
     ['no attempts', () => define({ a: { ...stage, retry: { ...stage.retry, maxAttempts: 0 } } }), /retry\.maxAttempts/],
     ['timeout no worker can meet', () => define({ a: { ...stage, timeoutSeconds: 3_600 } }), /timeoutSeconds/],
-    ['misspelt option', () => define({ a: { ...stage, bathSize: 3 } as StageInput }), /bathSize/],
-    ['unknown need', () => define({ a: { ...stage, needs: ['b'] } }), /stages\.a\.needs names b/],
+    [
+      'misspelt option',
+      () => define({ a: { ...stage, bathSize: 3 } as StageInput }),
+      /stages\.a has the unknown option bathSize: 3\. Do you mean batchSize\?/,
+    ],
+    [
+      'misspelt option of retry',
+      () => define({ a: { ...stage, retry: { ...stage.retry, maxAttempt: 3 } } as StageInput }),
+      /stages\.a\.retry has the unknown option maxAttempt: 3\. Do you mean maxAttempts\?/,
+    ],
+    [
+      'misspelt kind',
+      () => define({ a: { ...stage, kind: undefined, knd: 'function' } as never }),
+      /stages\.a has the unknown option knd: "function"\. Do you mean kind\?/,
+    ],
+    [
+      'option of nobody',
+      () => define({ a: { ...stage, colour: 3 } as StageInput }),
+      /unknown option colour: 3\. A stage of kind function takes kind, function, needs, /,
+    ],
+    [
+      'unknown need',
+      () => define({ a: stage, b: stage, c: { ...stage, needs: ['d'] } }),
+      /stages\.c\.needs names d, .*: name one of a, b\./,
+    ],
+    ['need of no other', () => define({ a: { ...stage, needs: ['b'] } }), /needs names b, .*: there is no other stage/],
     ['bad table', () => define({ a: stage }, { entity: { table: 'things', key: 'id', projection: 'none' } }), /table/],
     ['no stages', () => define({}), /at least one stage/],
     [

@@ -46,7 +46,9 @@ function checkNeeds(pipeline: string, name: string, stages: Stages): void {
   const needs = stages[name]?.needs ?? [];
   for (const [place, need] of needs.entries()) {
     if (!stages[need]) {
-      throw new Error(`stages.${name}.needs names ${need}, which pipeline ${pipeline} does not have: correct it.`);
+      const others = Object.keys(stages).filter((other) => other !== name);
+      const remedy = others.length > 0 ? `name one of ${others.join(', ')}` : 'there is no other stage';
+      throw new Error(`stages.${name}.needs names ${need}, which pipeline ${pipeline} does not have: ${remedy}.`);
     }
     if (needs.indexOf(need) < place) throw new Error(`stages.${name}.needs names ${need} twice: name it once.`);
   }

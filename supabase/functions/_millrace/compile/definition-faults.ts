@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { optionsOf } from './definition-schema.ts';
+import { nearestName } from './nearest-name.ts';
 
 /** What is read here of a JSON Schema: `wanted` completes "must be …", `remedy` says what to do. */
 interface Rule {
@@ -24,9 +25,12 @@ export function definitionFaults(schema: z.ZodType, error: z.ZodError, input: un
   return error.issues.flatMap(meantFaults).map((issue) => {
     const field = issue.path.join('.') || 'the definition';
     const value = valueAt(input, issue.path);
-    if (issue.code === 'unrecognized_keys') return unknownOption(field, issue, value);
+    if (issue.code === 'unrecognized_keys') return unknownOption(field, issue, value, ruleAt(rules, input, issue.path));
     const around = ruleAt(rules, input, issue.path.slice(0, -1));
     const ofKinds = issue.code === 'invalid_union' && issue.path.at(-1) === 'kind';
+    const beside =
+      ofKinds && value === undefined ? misspelt('kind', valueAt(input, issue.path.slice(0, -1))) : undefined;
+    if (beside) return `${issue.path.slice(0, -1).join('.')} has the unknown option ${beside}. Do you mean kind?`;
     const rule = ofKinds ? around : ruleAt(rules, input, issue.path);
     // What a check of our own says knows more than the rule of its field.
     const wanted = issue.code === 'custom' ? undefined : wantedBy(rule);
@@ -39,13 +43,25 @@ export function definitionFaults(schema: z.ZodType, error: z.ZodError, input: un
   });
 }
 
-function unknownOption(field: string, issue: z.core.$ZodIssueUnrecognizedKeys, value: unknown): string {
+/** The option beside it that may be meant for this one, with what it says. */
+function misspelt(option: string, given: unknown): string | undefined {
+  const name = Object.keys(given ?? {}).find((key) => nearestName(key, [option]));
+  return name && `${name}: ${shown(valueAt(given, [name]))}`;
+}
+
+function unknownOption(
+  field: string,
+  issue: z.core.$ZodIssueUnrecognizedKeys,
+  value: unknown,
+  rule: Rule | undefined,
+): string {
   const inStage = issue.path.length === 2 && issue.path[0] === 'stages';
   const kind = (value as { kind?: unknown } | undefined)?.kind;
-  const options = inStage ? optionsOf(kind) : null;
-  const remedy = options
-    ? `A stage of kind ${kind} takes ${options.join(', ')}.`
-    : 'Correct the name, or leave it out.';
+  const ofStage = inStage ? optionsOf(kind) : null;
+  const known = ofStage ?? Object.keys(meantBy(rule ?? {}, value).properties ?? {});
+  const near = issue.keys.map((key) => nearestName(key, known)).filter((name) => name !== undefined);
+  const takes = ofStage ? `A stage of kind ${kind} takes ${known.join(', ')}.` : 'Correct the name, or leave it out.';
+  const remedy = near.length === issue.keys.length ? `Do you mean ${near.join(' and ')}?` : takes;
   const found = issue.keys.map((key) => `${key}: ${shown(valueAt(value, [key]))}`);
   return `${field} has the unknown option ${found.join(' and ')}. ${remedy}`;
 }
