@@ -892,6 +892,7 @@ type millrace.payer
 table millrace.pipelines
   column created_at timestamp with time zone not null default millrace.now()
   column current_version_id integer
+  column digest text
   column due_column text
   column enabled boolean not null default true
   column entity_key text not null

@@ -4,26 +4,52 @@ import path from 'node:path';
 import { defineCommand, remoteOption } from '../define-command.ts';
 import { reachProject } from '../operate/reach-project.ts';
 import { CommandError } from '../project/command-error.ts';
-import { findProject } from '../project/find-project.ts';
-import { readHealth } from '../project/read-health.ts';
+import { migrationTexts, sinceUninstall } from '../project/engine-level.ts';
+import { findProject, type Project } from '../project/find-project.ts';
+import { type Health, readHealth } from '../project/read-health.ts';
 import { databaseFault, releaseFault } from '../project/release-fit.ts';
 import { readManifest, runtimeFolder } from '../project/shipped.ts';
+import { definitionsIn } from '../sync/pipeline-migration.ts';
+import { hasDefinitions, missingMigrations } from './sync.ts';
 
 export const doctor = defineCommand({
   usage: `npx millrace doctor [--remote[=REF]]
-  Tells what is amiss in the database, each with what helps, and whether database, folder and this command are of one release.
+  Tells what is amiss in the database, each with what helps; whether database, folder and this command are of one release, and
+  whether the database has the folder's definitions.
   Asks the local stack, or the project at SUPABASE_URL with SUPABASE_SECRET_KEY.
   --remote[=REF]  the project that the folder is linked to, or the one of this reference, branch or URL`,
   options: remoteOption,
   run: async ({ values }) => {
     const { url, headers } = await reachProject({ ...values, revealsKey: true });
     const health = await readHealth(url, headers);
-    const folder = path.join(findProject(values.workdir).root, runtimeFolder);
+    const project = findProject(values.workdir);
+    const folder = path.join(project.root, runtimeFolder);
     const isThere = fs.existsSync(path.join(folder, 'manifest.json'));
     const manifest = isThere ? readManifest(folder) : readManifest();
-    const faults = [releaseFault(manifest, 'doctor'), databaseFault(health, manifest)];
-    const all = [...faults.filter((fault) => fault !== null), ...health.amiss];
+    const faults = [releaseFault(project, manifest, 'doctor'), databaseFault(project, health, manifest)];
+    const behind = await definitionsBehind(project, health);
+    const all = [...faults.filter((fault) => fault !== null), ...behind, ...health.amiss];
     if (all.length > 0) throw new CommandError(all.join('\n'));
     return values.json ? JSON.stringify({ ok: true }) : 'All is well.';
   },
 });
+
+/** What the folder defines that no migration does yet, and that the database does not define so. */
+async function definitionsBehind(project: Project, { definitions }: Health): Promise<string[]> {
+  if (!hasDefinitions(project)) return [];
+  const unwritten = await missingMigrations(project, true, () => {}).then(
+    () => [],
+    (error: Error) => [error.message],
+  );
+  const migrated = [...definitionsIn(sinceUninstall(migrationTexts(project))).values()];
+  const others = migrated.filter(({ pipeline, digest }) => definitions[pipeline] !== digest);
+  const remedy = 'run `npx supabase db push --remote`, or where it is local start `npx millrace dev` again.';
+  return [
+    ...unwritten,
+    ...others.map(({ pipeline }) =>
+      definitions[pipeline]
+        ? `The database defines pipeline ${pipeline} otherwise than the migrations of this folder: ${remedy}`
+        : `The database does not have pipeline ${pipeline}, which the migrations of this folder define: ${remedy}`,
+    ),
+  ];
+}

@@ -23,15 +23,20 @@ export const sync = defineCommand({
   },
 });
 
-/** The migrations that the project's definitions lack. Warnings go to standard error. */
-export async function missingMigrations({ root }: Project, check: boolean) {
-  const supabase = path.join(root, 'supabase');
-  if (!fs.existsSync(path.join(supabase, 'functions', '_pipelines'))) {
+const definitions = ({ root }: Project) => path.join(root, 'supabase', 'functions', '_pipelines');
+
+export const hasDefinitions = (project: Project) => fs.existsSync(definitions(project));
+
+/** The migrations that the project's definitions lack. Each warning goes to `warn`. */
+export async function missingMigrations(project: Project, check: boolean, warn = warnInYellow) {
+  if (!hasDefinitions(project)) {
     throw new CommandError('There is no supabase/functions/_pipelines: `npx millrace add PIPELINE STAGE` writes it.');
   }
-  return planSync(supabase, check, {
+  return planSync(path.join(project.root, 'supabase'), check, {
     command: 'npx millrace sync',
-    log: (line: string) => console.error(line),
-    warn: (line: string) => console.error(pc.yellow(line)),
+    log: console.error,
+    warn,
   });
 }
+
+const warnInYellow = (line: string) => console.error(pc.yellow(line));

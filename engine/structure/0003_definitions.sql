@@ -22,7 +22,8 @@ create table millrace.pipelines (
   label_column text,
   retention_days int,
   switched_line bigint,
-  trace_column text
+  trace_column text,
+  digest text
 );
 comment on table millrace.pipelines is
   'One row a pipeline. Set enabled to false to pause all of its stages.';
@@ -55,6 +56,8 @@ comment on column millrace.pipelines.switched_line is
 comment on column millrace.pipelines.trace_column is
   'A uuid column of the entity, whose value is the trace id of all its runs; null where each run '
   'has one of its own.';
+comment on column millrace.pipelines.digest is
+  'That of its compiled definition, by which a project''s folder is compared with the database.';
 
 create table millrace.stages (
   id int generated always as identity constraint stages_pkey primary key,

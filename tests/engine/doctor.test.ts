@@ -154,6 +154,8 @@ test('doctor names a function that is not there, what is queued for it, and how 
         'deploy it: npx supabase functions deploy flow-only',
     },
   ]);
+  const below = await engine.sql.query(`select millrace.answer_remedy('millrace/poll', 404) as remedy`);
+  expect(below.rows).toEqual([{ remedy: 'deploy it: npx supabase functions deploy millrace' }]);
   // The last answer counts: it is there now.
   await engine.advance('30 seconds');
   await engine.sql.query('select millrace.sweep()');

@@ -170,9 +170,9 @@ begin
     select jsonb_object_agg(c.was, c.now) from millrace.changed_values(p_definition) c);
   perform millrace.check_moves_table(v_name, v_table, p_definition #>> '{entity,key}');
   insert into millrace.pipelines as p (name, entity_table, entity_key, projection, metadata_column,
-    label_column, trace_column, enabled)
+    label_column, trace_column, digest, enabled)
   select v_name, v_table, e.key, e.projection, e.metadata, e.label, e.trace,
-    coalesce((p_definition ->> 'enabled')::boolean, true)
+    p_definition ->> 'digest', coalesce((p_definition ->> 'enabled')::boolean, true)
   from jsonb_to_record(p_definition -> 'entity')
     e(key text, projection text, metadata text, label text, trace text)
   on conflict on constraint pipelines_name_key do update set
@@ -182,6 +182,7 @@ begin
     metadata_column = excluded.metadata_column,
     label_column = excluded.label_column,
     trace_column = excluded.trace_column,
+    digest = excluded.digest,
     enabled = coalesce((p_definition ->> 'enabled')::boolean, p.enabled)
   returning p.id into v_pipeline_id;
   perform millrace.check_changed_stages(v_pipeline_id, p_definition);

@@ -24,18 +24,20 @@ begin
 end
 $$;
 
--- Says what helps where a function answered a wake-up so; null where it answered well.
+-- Says what helps where a function, or an address below it, answered a wake-up so; null where it
+-- answered well.
 create function millrace.answer_remedy(p_function text, p_status int) returns text
 language sql immutable
 as $$
   select case
     when p_status between 200 and 299 then null
     when p_status is null then 'correct the setting project_url, or see whether it is up there'
-    when p_status = 404 then 'deploy it: npx supabase functions deploy ' || p_function
+    when p_status = 404 then 'deploy it: npx supabase functions deploy ' || f.name
     when p_status in (401, 403) then millrace.wake_secret_remedy()
-    when p_status = 426 then 'deploy it anew: npx supabase functions deploy ' || p_function
-    else 'look at the logs of function ' || p_function
+    when p_status = 426 then 'deploy it anew: npx supabase functions deploy ' || f.name
+    else 'look at the logs of function ' || f.name
   end
+  from split_part(p_function, '/', 1) f(name)
 $$;
 
 -- Tells what became of the wake-up that pg_net has under this id: answered is false until it was.

@@ -80,7 +80,8 @@ begin
 end
 $$;
 
--- Whether doctor() finds all well, and what it does not; of which release the database is.
+-- Whether doctor() finds all well, and what it does not; of which release the database is, and by
+-- their digests what its pipelines are defined to be.
 create function public.millrace_health() returns jsonb
 language plpgsql stable security definer
 as $$
@@ -96,7 +97,9 @@ begin
   where not d.ok;
   return (
     select jsonb_build_object('ok', v_findings = '[]', 'findings', v_findings,
-      'release', e.release, 'level', e.level)
+      'release', e.release, 'level', e.level, 'definitions', (
+        select coalesce(jsonb_object_agg(p.name, p.digest), '{}')
+        from millrace.pipelines p))
     from millrace.engine() e);
 end
 $$;
