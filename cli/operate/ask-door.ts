@@ -1,6 +1,7 @@
 // The database's functions for operators, asked through the Data API as the page asks them, and nothing else.
 import { visible } from '../../pages/base/visible.ts';
 import { CommandError } from '../project/command-error.ts';
+import { asCommands } from './as-commands.ts';
 import type { Reach } from './reach-project.ts';
 
 const answerTimeMs = 20_000;
@@ -17,7 +18,8 @@ export class DoorError extends CommandError {
   readonly refused: Refused;
 
   constructor(exitCode: 3 | 4, refused: Refused) {
-    super([refused.message, refused.hint].filter(Boolean).map(String).map(visible).join('\n'), exitCode);
+    const hint = asCommands(refused.hint ?? '');
+    super([refused.message, hint].filter(Boolean).map(String).map(visible).join('\n'), exitCode);
     this.refused = refused;
   }
 }

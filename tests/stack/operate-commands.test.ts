@@ -217,7 +217,7 @@ test('a script says yes and why, and two at once do no run twice', async () => {
 
 const wrong: [args: string[], code: number, message: string][] = [
   [['status', 'nothing'], 3, 'There is no pipeline nothing.'],
-  [['retry', '999999'], 3, 'There is no run 999999.'],
+  [['retry', '999999'], 3, 'There is no run 999999.\nLook it up by its row: npx millrace runs --entity KEY.'],
   [['runs', '--stage', 'read'], 3, 'Pipeline is missing'],
   [['runs', '--cursor', 'x'], 3, 'Cursor is "x"'],
   [['retry', '1; drop'], 2, 'must be a whole number'],
@@ -234,6 +234,8 @@ test('what is asked wrongly exits with 2, what the door refuses with 3, and each
   const ended = await Promise.all(wrong.map(([args]) => millrace(args)));
   for (const [place, [args, code, message]] of wrong.entries()) {
     expect({ args, ...ended[place] }).toMatchObject({ args, code, stderr: expect.stringContaining(message) });
+    // What helps is a command too.
+    expect(ended[place]?.stderr).not.toMatch(/select |millrace_/);
   }
 });
 

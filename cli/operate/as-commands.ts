@@ -1,0 +1,40 @@
+// What the engine says in SQL and by its doors, said by the commands of whoever sits at a terminal.
+
+/** What the engine writes, and the command that does the same; words in capitals are for the reader to fill in. */
+const commands: [RegExp, string | ((...parts: string[]) => string)][] = [
+  [
+    /select millrace\.(pause|unpause)\(([^()]*)\);?/g,
+    (_, verb = '', given = '') => `npx millrace ${verb} ${plain(given)}`,
+  ],
+  [
+    /select millrace\.(cancel|retry)\((run|\d+)\)/g,
+    (_, verb = '', run = '') => `npx millrace ${verb} ${run.toUpperCase()}`,
+  ],
+  [
+    /select millrace\.skip\((run|\d+), '?(\w+)'?\)/g,
+    (_, run = '', stage = '') => `npx millrace skip ${run.toUpperCase()} --stage ${stage}`,
+  ],
+  [/select millrace\.reset\(run, stage\)/g, 'npx millrace reset RUN --from STAGE'],
+  [/select \* from millrace\.(?:all_)?alerts(?: where resolved_at is null)?/g, 'npx millrace alerts'],
+  [/select \* from millrace\.timeline\((\d+)\)/g, 'npx millrace show $1'],
+  [/select \* from millrace\.runs where status = 'running'/g, 'npx millrace runs --status running'],
+  [/select \* from millrace\.stage_health where pipeline = '(\w+)'/g, 'npx millrace status $1'],
+  [
+    /millrace_act\(\{"verb": "unthrottle", "pipeline": "(\w+)", "stage": "(\w+)"\}\)/g,
+    'npx millrace throttle $1 $2 --end',
+  ],
+  [/millrace_act\(\{"verb": "abort", "bulk": (\d+)\}\)/g, 'npx millrace cancel --bulk $1'],
+  [/millrace_overview\(\)/g, 'npx millrace status'],
+  [/millrace_alerts\(\{"open": true\}\)/g, 'npx millrace alerts'],
+  [/millrace_runs\(\{"pipeline": …\}\)/g, 'npx millrace runs PIPELINE'],
+  // The other way of looking it up is SQL.
+  [/millrace_runs\(\{"entity": "…"\}\)(?:, or in SQL [^;]*?'…')?/g, 'npx millrace runs --entity KEY'],
+  [/millrace_run\(\{"run": …\}\)/g, 'npx millrace show RUN'],
+];
+
+const plain = (given: string) => given.replaceAll(/[',]/g, '').trim();
+
+/** A hint of the engine with the commands of the command line in the place of the SQL for which there are some. */
+export function asCommands(hint: string): string {
+  return commands.reduce((text, [said, command]) => text.replace(said, command as string), hint);
+}
