@@ -1,6 +1,6 @@
 // Starts a stack for a person at a terminal, or for a program that reads one line, and keeps it until it is told to stop.
 import pc from 'picocolors';
-import { noteRunningStack } from './running-stack.ts';
+import { findRunningStack, noteRunningStack } from './running-stack.ts';
 import type { Stack, StackOptions } from './stack.ts';
 
 export interface StackRun {
@@ -34,6 +34,13 @@ export async function runUntilStopped({ root, json, links = async () => ({}), st
 
   try {
     const started = Date.now();
+    const other = findRunningStack(root);
+    if (other) {
+      console.error(
+        `A stack over this project runs already, at ${other.apiUrl} (process ${other.pid}), with a database of its own: commands ask ` +
+          'the newer one while it runs.',
+      );
+    }
     const ready = await start({
       progress: (message) => console.error(pc.dim(message)),
       log: (source, line) => console.error(`${pc.cyan(source)} ${line}`),

@@ -142,7 +142,12 @@ describe.runIf(process.platform === 'linux')('npm run stack -- --json', () => {
       await rowsOf(first.addresses.dbUrl, 'create table public.kept (id int)');
       expect(await runCommand('--data', path.join(folder, 'a', 'b'))).toEqual({
         code: 1,
-        lines: [expect.stringMatching(/^The data folder .*b is in use by another stack, process \d+: stop that one/)],
+        lines: [
+          expect.stringMatching(
+            /^A stack over this project runs already, at http:\S+ \(process \d+\), with a database of its own/,
+          ),
+          expect.stringMatching(/^The data folder .*b is in use by another stack, process \d+: stop that one/),
+        ],
       });
       await expect(startStack({ port })).rejects.toThrow(
         `Port ${port} of 127.0.0.1 is in use: give --port another one, or leave it out for a free one.`,
