@@ -14,7 +14,7 @@ import { submitBook } from '../support/books-stack.ts';
 import { CopiedExamples } from '../support/copied-examples.ts';
 import { submitDocument } from '../support/documents-stack.ts';
 import { jobPage } from '../support/links-stack.ts';
-import { packedTarballs } from '../support/packed.ts';
+import { installPacked } from '../support/packed.ts';
 import { snapshot } from '../support/releases.ts';
 import { startTestSite } from '../support/test-site.ts';
 import { projectFolder as root } from './run-command.ts';
@@ -62,10 +62,10 @@ function write(files: Record<string, string>): void {
 }
 
 beforeAll(async () => {
-  const { millrace, dev } = await packedTarballs();
   fs.chmodSync(folder, 0o711);
+  fs.mkdirSync(project);
+  await installPacked(project);
   write({
-    'package.json': '{"name": "app", "private": true}\n',
     'supabase/seed.sql': "insert into public.tickets (body) values ('An outage since ten');\n",
     'supabase/migrations/20260101000000_theirs.sql': theirs,
     'supabase/functions/.env': 'TEAM=support\n',
@@ -78,8 +78,6 @@ beforeAll(async () => {
     path.join(project, 'supabase', 'config.toml'),
     '\n[functions.hello]\nverify_jwt = false\nstatic_files = ["./words.txt"]\n',
   );
-  const quiet = ['--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error'];
-  execFileSync('npm', ['install', '--save-dev', ...quiet, millrace, dev], { cwd: project, stdio: 'inherit' });
   // A project has these of its own. The supabase CLI alone is 135 MB.
   const modules = path.join(project, 'node_modules');
   for (const name of ['supabase', 'vitest', `@supabase/cli-${process.platform}-${process.arch}`]) {

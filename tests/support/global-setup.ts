@@ -1,5 +1,6 @@
 // One Postgres server for a whole Vitest run, with the project's migrations applied. See database.ts.
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { createDataDirectory } from '../../local/platform/database/template.ts';
@@ -16,6 +17,8 @@ declare module 'vitest' {
     postgresError: string;
     /** A folder for what the files of tests share, which goes at the end. */
     runFolder: string;
+    /** Another, on the disk where tests make their projects. */
+    installFolder: string;
   }
 }
 
@@ -25,6 +28,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const watchdog = startWatchdog();
   watchdog.removeLater(folder);
   project.provide('runFolder', folder);
+  const installFolder = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-installed-'));
+  watchdog.removeLater(installFolder);
+  project.provide('installFolder', installFolder);
   const root = path.join(import.meta.dirname, '..', '..');
   let stop = async () => {};
   try {
@@ -44,7 +50,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
   return async () => {
     await stop();
-    fs.rmSync(folder, { recursive: true, force: true });
+    for (const made of [folder, installFolder]) fs.rmSync(made, { recursive: true, force: true });
     watchdog.dismiss();
   };
 }

@@ -1,5 +1,6 @@
-// The tarballs of `npm pack`: made once for a whole Vitest run, since packing empties dist/, which another file may be packing.
-import { execFile } from 'node:child_process';
+// The tarballs of `npm pack`, and a project that has installed them: made once for a whole Vitest run, since packing empties dist/,
+// which another file may be packing.
+import { execFile, execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,6 +14,23 @@ interface Packed {
   millrace: string;
   /** The local stack, `@millrace/dev`. */
   dev: string;
+  /** A folder in which npm has installed both. */
+  installed: string;
+}
+
+/**
+ * Gives a project what `npm install` of both tarballs makes: package.json, the lock file and node_modules. Files of other packages are
+ * those of all projects, by further names; millrace's own are the project's, which may change them.
+ */
+export async function installPacked(project: string): Promise<Packed> {
+  const packed = await packedTarballs();
+  const there = (name: string) => path.join(packed.installed, name);
+  for (const name of ['package.json', 'package-lock.json']) fs.copyFileSync(there(name), path.join(project, name));
+  execFileSync('cp', ['-al', there('node_modules'), project]);
+  const own = path.join('node_modules', 'millrace');
+  fs.rmSync(path.join(project, own), { recursive: true });
+  fs.cpSync(there(own), path.join(project, own), { recursive: true });
+  return packed;
 }
 
 /** Packs both, or waits for the file of tests that does. Throws what npm said where it failed. */
@@ -46,5 +64,11 @@ async function pack(folder: string): Promise<Packed> {
     const { stdout } = await promisify(execFile)('npm', given, { cwd: root });
     return path.join(folder, JSON.parse(stdout.slice(stdout.indexOf('[\n')))[0].filename);
   };
-  return { millrace: await one(), dev: await one('-w', '@millrace/dev') };
+  const tarballs = { millrace: await one(), dev: await one('-w', '@millrace/dev') };
+  const installed = inject('installFolder');
+  fs.writeFileSync(path.join(installed, 'package.json'), '{"name": "app", "private": true}\n');
+  const quiet = ['--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error'];
+  const install = ['install', '--save-dev', ...quiet, tarballs.millrace, tarballs.dev];
+  await promisify(execFile)('npm', install, { cwd: installed });
+  return { ...tarballs, installed };
 }
