@@ -35,6 +35,9 @@ export function futureStamps(names: string[], now: number): string[] {
 /** The stamp right after that of a migration. */
 export const stampAfter = (name: string) => stampOf(momentOf(name) + second);
 
+/** The stamp right before that of a migration. */
+export const stampBefore = (name: string) => stampOf(momentOf(name) - second);
+
 const stampOf = (moment: number) => new Date(moment).toISOString().replace(/\D/g, '').slice(0, 14);
 
 /** When a migration is stamped, in milliseconds; 0 for a name without a stamp. */

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { futureStamps } from '../migration-stamps.ts';
-import { levelIn } from '../project/engine-level.ts';
+import { callsEngine, levelIn } from '../project/engine-level.ts';
 import { migrationsOf, type Project } from '../project/find-project.ts';
 import { columnsOf } from '../project/stage-columns.ts';
 import { definitionsIn } from '../sync/pipeline-migration.ts';
@@ -45,7 +45,7 @@ function orderFaults(migrations: Migration[]): string[] {
   const installs = migrations.findIndex(({ text }) => levelIn(text) !== null);
   return migrations
     .slice(0, Math.max(installs, 0))
-    .filter(({ text }) => /^select millrace\./m.test(text))
+    .filter(({ text }) => callsEngine(text))
     .map(
       ({ name }) =>
         `supabase/migrations/${name} calls the engine before ${migrations[installs]?.name} installs it: give it a later stamp.`,

@@ -10,7 +10,7 @@ import { engineInstall, engineStep, readManifest, runtimeFolder } from '../proje
 /** One sentence, with the remedy, for each thing that is not as this release has it. */
 export function releaseFaults(project: Project): string[] {
   const manifest = installedManifest(project);
-  const fault = releaseFault(manifest, 'check');
+  const fault = releaseFault(project, manifest, 'check');
   // What another release shipped, this one cannot judge.
   if (fault) return [fault];
   return [

