@@ -163,8 +163,6 @@ create index attempts_held on millrace.attempts (stage_id, queue_at, id)
 create index attempts_to_poll on millrace.attempts (poll_at) where poll_at is not null;
 create index attempts_by_deadline on millrace.attempts (deadline_at) where deadline_at is not null;
 create index attempts_late on millrace.attempts (late_at) where late_at is not null;
-create index attempts_of_jobs on millrace.attempts (stage_id, finished_at)
-  where job_id is not null and finished_at is not null;
 create index attempts_by_submission on millrace.attempts (submission_id)
   where submission_id is not null;
 

@@ -69,7 +69,6 @@ const reads = {
   'search by trace': `select * from millrace.search(gen_random_uuid()::text)`,
   'what a run has been through': 'select * from millrace.timeline(5000)',
   'the stages of a run': 'select * from millrace.operations where run_id = 5000',
-  'job outcomes': 'select * from millrace.job_outcomes',
   overview: `select public.millrace_overview('{}')`,
   metrics: 'select public.millrace_metrics()',
   'runs by stage': `select public.millrace_runs('{"pipeline": "flow", "stage": "second"}')`,

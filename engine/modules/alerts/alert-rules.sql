@@ -190,29 +190,6 @@ begin
 end
 $$;
 
--- Evaluates rules of one kind together, or in halves until the one that cannot be evaluated is
--- found and reported.
-create function millrace.evaluate_or_report(
-  p_rules millrace.alert_rules[], p_now timestamptz
-) returns void
-language plpgsql
-as $$
-declare
-  v_half constant int := cardinality(p_rules) / 2;
-begin
-  perform millrace.evaluate_kind(p_rules, p_now);
-exception when others then
-  if v_half > 0 then
-    perform millrace.evaluate_or_report(p_rules[:v_half], p_now);
-    perform millrace.evaluate_or_report(p_rules[v_half + 1:], p_now);
-  elsif not millrace.report_caught(sqlstate, null, 'rule_failed', format(
-      'Rule %s of %s cannot be judged: %s',
-      (p_rules[1]).name, coalesce((p_rules[1]).pipeline, 'all pipelines'), sqlerrm)) then
-    raise;
-  end if;
-end
-$$;
-
 -- Evaluates all rules, once a minute, and writes messages. A rule that fails ends neither the
 -- others nor the sweep.
 create function millrace.evaluate_rules() returns boolean
@@ -221,7 +198,8 @@ as $$
 declare
   v_now timestamptz := millrace.now();
   v_minute text := to_char(v_now at time zone 'utc', 'YYYY-MM-DD HH24:MI');
-  v_rules millrace.alert_rules[];
+  v_kind text;
+  v_done record;
 begin
   -- Whatever the minute was, so that a clock which was set back stops nothing.
   update millrace.settings s
@@ -235,14 +213,20 @@ begin
   if not found then
     return false;
   end if;
-  for v_rules in
-    select array_agg(r order by r.id)
-    from millrace.alert_rules r
-    where r.enabled
-    group by r.kind
-    order by min(r.id)
+  for v_kind in
+    select r.kind from millrace.alert_rules r where r.enabled group by r.kind order by min(r.id)
   loop
-    perform millrace.evaluate_or_report(v_rules, v_now);
+    v_done := millrace.in_halves(
+      array(select r.id from millrace.alert_rules r where r.enabled and r.kind = v_kind)::text[],
+      format($q$
+        select 1
+        from millrace.evaluate_kind(array(
+          select r from millrace.alert_rules r where r.id = any ($1::int[])), %L)$q$, v_now),
+      null);
+    perform millrace.report('error', 'rule_failed', format('Rule %s of %s cannot be judged: %s',
+      r.name, coalesce(r.pipeline, 'all pipelines'), f.why))
+    from unnest(v_done.refused, v_done.why) f(id, why)
+    join millrace.alert_rules r on r.id = f.id::int;
   end loop;
   with watched as materialized (
     select t.rule_id, t.pipeline_id, t.stage_id

@@ -136,32 +136,6 @@ left join millrace.late_counts() l on l.stage_id = s.id
 left join lateral millrace.places_of(s) x on s.function_name is not null
 order by p.name, s.id;
 
--- One row a stage with external jobs: how many ended in the last hour (the last 1,000 at most), how
--- many of them completed, and how many passed their deadline.
-create or replace view millrace.job_outcomes as
-select p.name as pipeline, s.name as stage, s.limits ->> 'max_in_flight' as max_in_flight,
-  j.ended, j.completed, j.past_deadline
-from millrace.stages s
-join millrace.pipelines p on p.id = s.pipeline_id
-cross join lateral (
-  select count(*) as ended,
-    count(*) filter (where e.state = 'completed') as completed,
-    count(*) filter (where e.state = 'failed' and e.error ->> 'code' = 'deadline') as past_deadline
-  from (
-    select a.state, a.error
-    from millrace.attempts a
-    where a.stage_id = s.id
-      and a.job_id is not null
-      -- A subselect, so that the hour bounds what the index is read for.
-      and a.finished_at > (select millrace.now() - interval '1 hour')
-    order by a.finished_at desc
-    limit 1000
-  ) e
-) j
-where s.kind in ('function', 'external')
-  and s.deadline is not null
-order by p.name, s.id;
-
 -- Every attempt of a run in order, with times, errors, tokens and cost; of an error that nobody
 -- foresaw also where it was thrown.
 create function millrace.timeline(p_run bigint)

@@ -70,12 +70,17 @@ begin
   return query
     select 'external jobs end before their deadlines', count(*) = 0,
       coalesce(string_agg(format(
-        'stage %s of %s: of the last %s jobs %s passed their deadline and %s completed: '
+        'stage %s of %s: in the last hour %s jobs passed their deadline and %s completed: '
           || 'set limits.maxInFlight (now %s) to what the service works on at once, '
           || 'or completion.deadlineSeconds to more',
-        j.stage, j.pipeline, j.ended, j.past_deadline, j.completed,
-        coalesce(j.max_in_flight, 'none')), ', '), 'none passed more often than jobs completed')
-    from millrace.job_outcomes j
-    where j.past_deadline > j.completed;
+        s.name, p.name, f.codes ->> 'deadline', f.completed,
+        coalesce(s.limits ->> 'max_in_flight', 'none')), ', ' order by p.name, s.id),
+        'none passed more often than jobs completed')
+    from millrace.stages s
+    join millrace.pipelines p on p.id = s.pipeline_id
+    cross join lateral millrace.figures(p.name, s.name) f
+    where s.kind in ('function', 'external')
+      and s.deadline is not null
+      and (f.codes ->> 'deadline')::bigint > f.completed;
 end
 $$;

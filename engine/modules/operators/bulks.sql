@@ -207,3 +207,28 @@ begin
     'filter', v_bulk.filter, 'bulk_id', v_bulk.id, 'outcome', millrace.bulk_json(v_bulk));
 end
 $$;
+
+-- Lists bulks that have stopped or that nobody works on.
+create function millrace.bulk_findings()
+returns table (what text, ok boolean, detail text)
+language plpgsql stable
+as $$
+begin
+  return query
+    select 'bulks go on until they are done', count(*) = 0,
+      coalesce(string_agg(case
+        when b.state = 'stopped' then format(
+          'bulk %s (%s of %s) has stopped: %s; begin it again, or give it up: '
+            || 'millrace_act({"verb": "abort", "bulk": %1$s})', b.id, b.verb, p.name, b.why)
+        else format(
+          'bulk %s (%s of %s) has come no further since %s: look at millrace.log, or do '
+            || 'millrace_act({"verb": "continue", "bulk": %1$s})', b.id, b.verb, p.name,
+          to_char(greatest(b.worked_at, b.began_at), 'YYYY-MM-DD HH24:MI:SS'))
+      end, '; ' order by b.id), 'none has stopped')
+    from millrace.bulks b
+    join millrace.pipelines p on p.id = b.pipeline_id
+    where b.state = 'stopped'
+      or b.state = 'running'
+      and greatest(b.worked_at, b.began_at) <= millrace.now() - interval '5 minutes';
+end
+$$;

@@ -54,7 +54,6 @@ const reads: [name: string, statement: string, needs?: string][] = [
   ['search by label', `select * from millrace.search('https://example.com/pages/12345')`],
   ['search by key', `select * from millrace.search('12345')`],
   ['retention', 'select * from millrace.retention'],
-  ['job_outcomes', 'select * from millrace.job_outcomes'],
   ['run_slas', 'select * from millrace.run_slas', 'millrace.run_slas'],
   ['figures of a stage, a day', figures, 'millrace.totals'],
   ['series of a stage, a day by minutes', series, 'millrace.totals'],
