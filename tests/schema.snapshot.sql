@@ -208,7 +208,6 @@ table millrace.attempts with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02
   CREATE INDEX attempts_held ON millrace.attempts USING btree (stage_id, queue_at, id) WHERE (held AND (queue_at IS NOT NULL))
   CREATE INDEX attempts_isolated ON millrace.attempts USING btree (stage_id, queue_at, id) WHERE (isolated AND (queue_at IS NOT NULL))
   CREATE INDEX attempts_late ON millrace.attempts USING btree (late_at) WHERE (late_at IS NOT NULL)
-  CREATE INDEX attempts_of_jobs ON millrace.attempts USING btree (stage_id, finished_at) WHERE ((job_id IS NOT NULL) AND (finished_at IS NOT NULL))
   CREATE INDEX attempts_ready ON millrace.attempts USING btree (stage_id, queue_at, id) WHERE (queue_at IS NOT NULL)
   CREATE INDEX attempts_to_poll ON millrace.attempts USING btree (poll_at) WHERE (poll_at IS NOT NULL)
   CREATE INDEX attempts_waiting ON millrace.attempts USING btree (stage_id) WHERE (deadline_at IS NOT NULL)
@@ -643,14 +642,6 @@ view millrace.job_faults
   column rule text
   column run_id bigint
   as  SELECT 'a job is heard to run while its attempt waits, and overtaken by one that completes it'::text AS rule, run_id, id AS attempt_id, state::text AS detail FROM millrace.attempts a WHERE job_started_at IS NOT NULL AND (state = ANY (ARRAY['queued'::millrace.attempt_state, 'started'::millrace.attempt_state, 'skipped'::millrace.attempt_state])) OR overtaken_job_id IS NOT NULL AND (state <> 'completed'::millrace.attempt_state OR overtaken_job_id = job_id) OR overtaken_job_id IS NOT NULL AND NOT (EXISTS ( SELECT FROM millrace.attempts e WHERE e.run_id = a.run_id AND e.stage_id = a.stage_id AND e.number < a.number AND e.state = 'failed'::millrace.attempt_state AND ((e.error ->> 'code'::text) = ANY (ARRAY['deadline'::text, 'lost_lease'::text])) AND COALESCE(e.job_id = a.job_id, true) AND (a.superseded OR NOT e.superseded)));
-view millrace.job_outcomes
-  column completed bigint
-  column ended bigint
-  column max_in_flight text
-  column past_deadline bigint
-  column pipeline text
-  column stage text
-  as  SELECT p.name AS pipeline, s.name AS stage, s.limits ->> 'max_in_flight'::text AS max_in_flight, j.ended, j.completed, j.past_deadline FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id CROSS JOIN LATERAL ( SELECT count(*) AS ended, count(*) FILTER (WHERE e.state = 'completed'::millrace.attempt_state) AS completed, count(*) FILTER (WHERE e.state = 'failed'::millrace.attempt_state AND (e.error ->> 'code'::text) = 'deadline'::text) AS past_deadline FROM ( SELECT a.state, a.error FROM millrace.attempts a WHERE a.stage_id = s.id AND a.job_id IS NOT NULL AND a.finished_at > (( SELECT millrace.now() - '01:00:00'::interval)) ORDER BY a.finished_at DESC LIMIT 1000) e) j WHERE (s.kind = ANY (ARRAY['function'::text, 'external'::text])) AND s.deadline IS NOT NULL ORDER BY p.name, s.id;
 table millrace.journal
   column at timestamp with time zone not null
   column bulk_id bigint

@@ -32,6 +32,8 @@ const plans: Record<string, string[]> = {
   ),
 };
 const plan = /^set millrace\.plan = (\w+)$/m;
+/** A verb by SQL, `set millrace.verb = hurry, attempts`: the verb, and the field of its answer that is returned. */
+const verb = /\nset millrace\.verb = (\w+)(?:, (\w+))?$/;
 
 /** The statements as they are to be run: functions with their whole headers, those of the Data API with their rights, and what people call or read with its comment. */
 export function withHeaders(statements: Statement[]): Statement[] {
@@ -82,7 +84,7 @@ const built = ({ file }: Statement, kind: string, text: string): Statement => ({
 /** Completes a function's header. A procedure that commits may set nothing there. */
 function wholeHeader({ file, text, node }: Statement): string {
   const commits = node.is_procedure && /^\s*commit;$/m.test(text);
-  const replacing = text.replace(/^create (?=function|procedure)/m, 'create or replace ');
+  const replacing = withVerb(text, node).replace(/^create (?=function|procedure)/m, 'create or replace ');
   const planned = replacing.replace(plan, (_, name: string) => {
     const settings = plans[name];
     if (!settings)
@@ -90,6 +92,17 @@ function wholeHeader({ file, text, node }: Statement): string {
     return settings.map((setting) => `set ${setting}`).join(' ');
   });
   return commits ? planned : planned.replace(body, (as) => `${searchPath}\n${as}`);
+}
+
+/** Writes the body of a verb by SQL: the request that an operator sends, with a field for each parameter. */
+function withVerb(text: string, { parameters = [] }: Node): string {
+  const returned = /returns (\w+)\nset millrace/.exec(text)?.[1];
+  return text.replace(verb, (_, name: string, field?: string) => {
+    const fields = (parameters as Node[]).flatMap(({ FunctionParameter: { name } }) => [`'${name.slice(2)}'`, name]);
+    const act = `millrace.act(jsonb_build_object(\n    'verb', '${name}', ${fields.join(', ')}))`;
+    const body = field ? `(${act}\n    ->> '${field}')::${returned}` : act;
+    return `\nlanguage sql\nas $$\n  select ${body}\n$$`;
+  });
 }
 
 /** A function of the Data API is for Edge Functions, and an operator's for people as well, unless its file says who else may call it. */

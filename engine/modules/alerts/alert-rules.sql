@@ -214,10 +214,17 @@ begin
     return false;
   end if;
   for v_kind in
-    select r.kind from millrace.alert_rules r where r.enabled group by r.kind order by min(r.id)
+    select r.kind
+    from millrace.alert_rules r
+    where r.enabled
+    group by r.kind
+    order by min(r.id)
   loop
-    v_done := millrace.in_halves(
-      array(select r.id from millrace.alert_rules r where r.enabled and r.kind = v_kind)::text[],
+    v_done := millrace.in_halves(array(
+        select r.id::text
+        from millrace.alert_rules r
+        where r.enabled
+          and r.kind = v_kind),
       format($q$
         select 1
         from millrace.evaluate_kind(array(

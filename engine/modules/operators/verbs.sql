@@ -2,53 +2,38 @@
 --
 -- Each is the same request that an operator sends to public.millrace_act (act.sql), in the
 -- name of this session: millrace.act() does it and writes its line of the journal. All of them wait
--- for the row and the run, in the lock order, and raise MR002 to MR004 with the remedy.
+-- for the row and the run, in the lock order, and raise MR002 to MR004 with the remedy. The build
+-- writes the bodies: the verb, its fields after the parameters, and the field of the answer that is
+-- returned.
 
 -- Replays a dead letter: a failed or cancelled stage of a finished run is queued again with a fresh
 -- allowance of attempts, and with it what was cancelled beside it.
 create function millrace.retry(p_run bigint, p_stage text default null) returns void
-language sql
-as $$
-  select millrace.act(jsonb_build_object('verb', 'retry', 'run', p_run, 'stage', p_stage))
-$$;
+set millrace.verb = retry;
 
 -- running → cancelled: live attempts are cancelled, their tokens and jobs void, their columns
 -- failed with the error cancelled. Children are cancelled by the sweep, in batches.
 create function millrace.cancel(p_run bigint) returns void
-language sql
-as $$
-  select millrace.act(jsonb_build_object('verb', 'cancel', 'run', p_run))
-$$;
+set millrace.verb = cancel;
 
 -- Puts a stage and all that depends on it, or the whole run, back to pending and goes on from
 -- there: also in a run that is over. What they had is kept as history; children of a map that is
 -- reset are cancelled and spawned anew.
 create function millrace.reset(p_run bigint, p_stage text default null) returns void
-language sql
-as $$
-  select millrace.act(jsonb_build_object('verb', 'reset', 'run', p_run, 'stage', p_stage))
-$$;
+set millrace.verb = reset;
 
 -- Lets the failed and cancelled children of a map or pipeline stage go on, each from where it
 -- failed. A stage that was over waits for them again, and the stages that need it start over; one
 -- that had begun by a threshold stays. Returns how many children.
 create function millrace.reset_children(p_run bigint, p_stage text) returns int
-language sql
-as $$
-  select (millrace.act(jsonb_build_object(
-    'verb', 'reset_children', 'run', p_run, 'stage', p_stage)) ->> 'children')::int
-$$;
+set millrace.verb = reset_children, children;
 
 -- Starts a pending stage whose needs are done, without waiting for its thresholds.
 create function millrace.start_stage(p_run bigint, p_stage text) returns void
-language sql
-as $$
-  select millrace.act(jsonb_build_object('verb', 'start_stage', 'run', p_run, 'stage', p_stage))
-$$;
+set millrace.verb = start_stage;
 
 -- Completes a queued, started or waiting stage with a result given by hand.
-create function millrace.complete_stage(p_run bigint, p_stage text, p_result jsonb)
-returns void
+create function millrace.complete_stage(p_run bigint, p_stage text, p_result jsonb) returns void
 language plpgsql
 as $$
 begin
@@ -64,144 +49,77 @@ $$;
 -- Fails a queued, started or waiting stage by hand; it is retried as its policy says, unless
 -- permanent.
 create function millrace.fail_stage(
-  p_run bigint,
-  p_stage text,
-  p_message text,
-  p_permanent boolean default false)
-returns void
-language sql
-as $$
-  select millrace.act(jsonb_build_object('verb', 'fail', 'run', p_run, 'stage', p_stage,
-    'message', p_message, 'permanent', p_permanent))
-$$;
+  p_run bigint, p_stage text, p_message text, p_permanent boolean default false
+) returns void
+set millrace.verb = fail;
 
 -- Goes on without a stage: one that is queued, started, waiting, failed, cancelled, or held back by
 -- a threshold. Its result is null to those that need it.
 create function millrace.skip(p_run bigint, p_stage text) returns void
-language sql
-as $$
-  select millrace.act(jsonb_build_object('verb', 'skip', 'run', p_run, 'stage', p_stage))
-$$;
+set millrace.verb = skip;
 
 -- Makes a retry that waits in backoff due at once, and returns how many attempts those were.
 create function millrace.hurry(p_run bigint, p_stage text default null) returns int
-language sql
-as $$
-  select (millrace.act(jsonb_build_object(
-    'verb', 'hurry', 'run', p_run, 'stage', p_stage)) ->> 'attempts')::int
-$$;
+set millrace.verb = hurry, attempts;
 
 -- Gives a running run a priority from 0 (normal) to 9 (first), for its stages that declare
 -- priority; what is queued moves too.
 create function millrace.prioritise(p_run bigint, p_priority int) returns void
-language sql
-as $$
-  select millrace.act(jsonb_build_object(
-    'verb', 'prioritise', 'run', p_run, 'priority', p_priority))
-$$;
+set millrace.verb = prioritise;
 
 -- Stops a pipeline, or one stage, from handing out work. What is in work goes on, and what comes in
 -- waits.
 create function millrace.pause(p_pipeline text, p_stage text default null) returns void
-language sql
-as $$
-  select millrace.act(jsonb_build_object(
-    'verb', 'pause', 'pipeline', p_pipeline, 'stage', p_stage))
-$$;
+set millrace.verb = pause;
 
 -- Lets a paused pipeline, or one stage, hand out work again, and wakes it where some is ready.
 -- Returns what is still paused, with the statements that let it go on; null where nothing is.
-create function millrace.unpause(p_pipeline text, p_stage text default null)
-returns text
-language sql
-as $$
-  select millrace.act(jsonb_build_object(
-    'verb', 'unpause', 'pipeline', p_pipeline, 'stage', p_stage)) ->> 'now'
-$$;
+create function millrace.unpause(p_pipeline text, p_stage text default null) returns text
+set millrace.verb = unpause, now;
 
 -- Sets the rate or the places in flight of a stage, over its definition, until a time and for a
 -- reason: {"rate": {"count": 10, "per_seconds": 60}, "max_in_flight": 5}, one of them or both.
 create function millrace.throttle(
-  p_pipeline text,
-  p_stage text,
-  p_limits jsonb,
-  p_until timestamptz,
-  p_reason text)
-returns void
-language sql
-as $$
-  select millrace.act(jsonb_build_object('verb', 'throttle', 'pipeline', p_pipeline,
-    'stage', p_stage, 'limits', p_limits, 'until', p_until, 'reason', p_reason))
-$$;
+  p_pipeline text, p_stage text, p_limits jsonb, p_until timestamptz, p_reason text
+) returns void
+set millrace.verb = throttle;
 
 -- Takes the throttle of a stage away; the limits of its definition hold again.
 create function millrace.unthrottle(p_pipeline text, p_stage text) returns void
-language sql
-as $$
-  select millrace.act(jsonb_build_object(
-    'verb', 'unthrottle', 'pipeline', p_pipeline, 'stage', p_stage))
-$$;
+set millrace.verb = unthrottle;
 
 -- Sets parts of a shared limit over its definition, lower or higher, until a time and for a reason:
 -- {"rate": {"count": 10, "per_seconds": 60}}, max_in_flight, spending, or several.
 create function millrace.throttle_limit(
-  p_name text,
-  p_limits jsonb,
-  p_until timestamptz,
-  p_reason text)
-returns void
-language sql
-as $$
-  select millrace.act(jsonb_build_object('verb', 'throttle', 'limit', p_name,
-    'limits', p_limits, 'until', p_until, 'reason', p_reason))
-$$;
+  p_limit text, p_limits jsonb, p_until timestamptz, p_reason text
+) returns void
+set millrace.verb = throttle;
 
 -- Takes the throttle of a shared limit away and forgets what it has learned of services that
 -- refused; what it was defined as holds again. With a key, such as a host, it forgets that alone.
-create function millrace.unthrottle_limit(p_name text, p_key text default null)
-returns void
-language sql
-as $$
-  select millrace.act(jsonb_build_object('verb', 'unthrottle', 'limit', p_name, 'key', p_key))
-$$;
+create function millrace.unthrottle_limit(p_limit text, p_key text default null) returns void
+set millrace.verb = unthrottle;
 
 -- Leaves a stage out, for a reason and until a time or end_bypass(): what is queued there is
 -- skipped, the first 500 at once and the others by the sweep, and remembered for take_up(). Returns
 -- how many it has skipped at once.
 create function millrace.bypass(
-  p_pipeline text,
-  p_stage text,
-  p_reason text,
-  p_until timestamptz default null)
-returns int
-language sql
-as $$
-  select (millrace.act(jsonb_build_object('verb', 'bypass', 'pipeline', p_pipeline,
-    'stage', p_stage, 'reason', p_reason, 'until', p_until)) ->> 'skipped')::int
-$$;
+  p_pipeline text, p_stage text, p_reason text, p_until timestamptz default null
+) returns int
+set millrace.verb = bypass, skipped;
 
 -- Lets a bypassed stage work again. What it was left out of stays remembered: take_up() starts
 -- that.
 create function millrace.end_bypass(p_pipeline text, p_stage text) returns void
-language sql
-as $$
-  select millrace.act(jsonb_build_object(
-    'verb', 'end_bypass', 'pipeline', p_pipeline, 'stage', p_stage))
-$$;
+set millrace.verb = end_bypass;
 
 -- Starts rows at a stage that a bypass had left out, oldest first and so many at most, and returns
 -- how many. Rows that are gone or were started since are forgotten; those whose run is live, or
 -- that somebody holds, stay for the next call.
 create function millrace.take_up(
-  p_pipeline text,
-  p_stage text,
-  p_limit int default 1000)
-returns int
-language sql
-as $$
-  select (millrace.act(jsonb_build_object('verb', 'take_up', 'pipeline', p_pipeline,
-    'stage', p_stage, 'count', p_limit)) ->> 'started')::int
-$$;
+  p_pipeline text, p_stage text, p_count int default 1000
+) returns int
+set millrace.verb = take_up, started;
 
 -- Tells nobody of the alerts of a pipeline, a stage, a kind or all for so long, and keeps why. What
 -- is still open then is told. Returns the number of the silence.
@@ -221,23 +139,13 @@ $$;
 
 -- Ends a silence; what is still open is told within a minute.
 create function millrace.unsilence(p_silence bigint) returns void
-language sql
-as $$
-  select millrace.act(jsonb_build_object('verb', 'unsilence', 'silence', p_silence))
-$$;
+set millrace.verb = unsilence;
 
 -- Says that somebody sees to an open alert: nobody is reminded of it any more. Its end is told.
 create function millrace.acknowledge(p_alert bigint) returns void
-language sql
-as $$
-  select millrace.act(jsonb_build_object('verb', 'acknowledge', 'alert', p_alert))
-$$;
+set millrace.verb = acknowledge;
 
 -- Sends a test by a channel at once, and returns the number of the message: see millrace.deliveries
 -- for what came of it.
 create function millrace.test_channel(p_channel text) returns bigint
-language sql
-as $$
-  select (millrace.act(jsonb_build_object('verb', 'test_channel', 'channel', p_channel))
-    ->> 'message')::bigint
-$$;
+set millrace.verb = test_channel, message;
