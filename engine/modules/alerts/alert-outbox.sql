@@ -279,53 +279,18 @@ begin
 end
 $$;
 
--- Notes of one message what came of a try. What was delivered stays so, whoever says otherwise; a
--- failure counts for the last try alone.
-create function millrace.note_delivery(p_said jsonb) returns boolean
-language plpgsql
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_message millrace.alert_messages;
-  v_status int := (p_said ->> 'status')::int;
-  v_error text := millrace.plain_text(coalesce(p_said ->> 'error', 'no reason given'), 500);
-  v_wait interval;
-begin
-  select m.*
-  into v_message
-  from millrace.alert_messages m
-  where m.id = (p_said ->> 'message')::bigint
-  for update;
-  if not found or v_message.state = 'delivered' then
-    return false;
-  elsif (p_said ->> 'ok')::boolean then
-    update millrace.alert_messages m
-    set state = 'delivered', ended_at = v_now, status = v_status, error = null
-    where m.id = v_message.id;
-    return true;
-  elsif v_message.state = 'dead' or v_message.tries <> (p_said ->> 'try')::int then
-    return false;
-  end if;
-  v_wait := greatest(millrace.delivery_pause(v_message.tries), make_interval(
-    secs => least(coalesce((p_said ->> 'retry_after_ms')::float8, 0) / 1000, 21600)));
-  if coalesce((p_said ->> 'permanent')::boolean, false)
-    or v_message.first_tried_at + interval '1 day' <= v_now + v_wait then
-    perform millrace.bury_message(v_message, v_status, v_error);
-    return true;
-  end if;
-  update millrace.alert_messages m
-  set tried_at = v_now, wait = v_wait, status = v_status, error = v_error
-  where m.id = v_message.id;
-  return true;
-end
-$$;
-
 -- Notes which messages about alerts were delivered, and why others were not. more: others are due.
+-- What was delivered stays so, whoever says otherwise; a failure counts for the last try alone.
 create function public.millrace_note_deliveries(p_deliveries jsonb) returns jsonb
 language plpgsql security definer
 as $$
 declare
-  v_noted bigint;
+  v_now timestamptz := millrace.now();
+  v_said jsonb;
+  v_message millrace.alert_messages;
+  v_error text;
+  v_wait interval;
+  v_noted int := 0;
 begin
   if millrace.refuse_contract() is not null then
     return millrace.refuse_contract();
@@ -334,16 +299,38 @@ begin
       coalesce(jsonb_typeof(p_deliveries), 'null')
       using errcode = 'MR002', hint = 'Send [{"message": 1, "try": 1, "ok": true}].';
   end if;
-  select count(*) filter (where millrace.note_delivery(d.value))
-  into v_noted
-  from (
+  for v_said in
     select l.value
     from jsonb_array_elements(p_deliveries) l
     order by (l.value ->> 'message')::bigint
-    offset 0
-  ) d;
-  return jsonb_build_object('noted', v_noted,
-    'more', cardinality(millrace.due_messages()) > 0);
+  loop
+    select m.*
+    into v_message
+    from millrace.alert_messages m
+    where m.id = (v_said ->> 'message')::bigint
+    for update;
+    v_error := case when (v_said ->> 'ok')::boolean is not true then
+      millrace.plain_text(coalesce(v_said ->> 'error', 'no reason given'), 500) end;
+    continue when not found
+      or v_message.state = 'delivered'
+      or v_error is not null and (
+        v_message.state = 'dead' or v_message.tries <> (v_said ->> 'try')::int);
+    v_noted := v_noted + 1;
+    v_wait := greatest(millrace.delivery_pause(v_message.tries), make_interval(
+      secs => least(coalesce((v_said ->> 'retry_after_ms')::float8, 0) / 1000, 21600)));
+    if v_error is not null and (coalesce((v_said ->> 'permanent')::boolean, false)
+        or v_message.first_tried_at + interval '1 day' <= v_now + v_wait) then
+      perform millrace.bury_message(v_message, (v_said ->> 'status')::int, v_error);
+      continue;
+    end if;
+    update millrace.alert_messages m
+    set state = case when v_error is null then 'delivered' else m.state end,
+      ended_at = case when v_error is null then v_now end,
+      tried_at = case when v_error is null then m.tried_at else v_now end,
+      wait = v_wait, status = (v_said ->> 'status')::int, error = v_error
+    where m.id = v_message.id;
+  end loop;
+  return jsonb_build_object('noted', v_noted, 'more', cardinality(millrace.due_messages()) > 0);
 end
 $$;
 

@@ -222,26 +222,6 @@ begin
 end
 $$;
 
--- Looks at the errors of the last hour, by the index of the log.
-create function millrace.error_finding()
-returns table (what text, ok boolean, detail text)
-language plpgsql stable
-set enable_seqscan = off
-as $$
-declare
-  v_since timestamptz := millrace.now() - interval '1 hour';
-begin
-  return query
-    select 'no errors in the last hour', count(*) = 0,
-      coalesce(string_agg(distinct l.message, '; ')
-        || ': select * from millrace.log where level = ''error'' order by id desc tells more, '
-        || 'docs/errors.md what helps', 'none')
-    from millrace.log l
-    where l.level = 'error'
-      and l.at > v_since;
-end
-$$;
-
 -- Checks the engine's configuration and health, one line each with the remedy. It answers as fast
 -- in a large database as in a small one; with p_deep it also checks the invariants of all runs,
 -- which the sweep otherwise does in slices.
@@ -265,6 +245,13 @@ begin
     join millrace.stages s on s.id = l.stage_id
     join millrace.pipelines p on p.id = s.pipeline_id;
   return query select * from millrace.hook_findings();
-  return query select * from millrace.error_finding();
+  return query
+    select 'no errors in the last hour', count(*) = 0,
+      coalesce(string_agg(distinct l.message, '; ')
+        || ': select * from millrace.log where level = ''error'' order by id desc tells more, '
+        || 'docs/errors.md what helps', 'none')
+    from millrace.log l
+    where l.level = 'error'
+      and l.at > (select millrace.now() - interval '1 hour');
 end
 $$;

@@ -21,7 +21,7 @@ end
 $$;
 
 -- Silences alerts like one, or those of a pipeline, stage and kind; all of them only for a caller
--- who sees all pipelines. Returns its line of the journal.
+-- who sees all pipelines.
 create function millrace.begin_silence(
   p_caller millrace.caller,
   p_request jsonb,
@@ -68,8 +68,7 @@ begin
 end
 $$;
 
--- Acknowledges an alert, silences alerts for a while, or ends a silence. Returns its line of the
--- journal.
+-- Acknowledges an alert, silences alerts for a while, or ends a silence.
 create function millrace.act_on_alert(
   p_caller millrace.caller,
   p_request jsonb,

@@ -123,8 +123,7 @@ begin
 end
 $$;
 
--- Does a verb to the run that a request names, or to the newest of its row. Returns its line of the
--- journal.
+-- Does a verb to the run that a request names, or to the newest of its row.
 create function millrace.act_on_run(p_caller millrace.caller, p_request jsonb)
 returns jsonb
 language plpgsql
@@ -159,8 +158,7 @@ begin
 end
 $$;
 
--- Pauses, throttles or bypasses a stage, or lets it go on; pauses a whole pipeline. Returns its
--- line of the journal.
+-- Pauses, throttles or bypasses a stage, or lets it go on; pauses a whole pipeline.
 create function millrace.act_on_stage(
   p_caller millrace.caller,
   p_request jsonb,
@@ -210,8 +208,7 @@ begin
 end
 $$;
 
--- Adds, changes or removes an operator; only an admin of all pipelines may. Returns its line of the
--- journal.
+-- Adds, changes or removes an operator; only an admin of all pipelines may.
 create function millrace.act_on_operator(
   p_caller millrace.caller,
   p_request jsonb,
@@ -248,8 +245,8 @@ begin
 end
 $$;
 
--- Does a request in the name of a caller (null: of this session), and writes its line of the
--- journal. The functions of SQL (verbs.sql) come this way, too.
+-- Does a request in the name of a caller (null: of this session), and writes the line of the
+-- journal that the act_ functions return. The functions of SQL (verbs.sql) come this way, too.
 create function millrace.act(
   p_request jsonb,
   p_caller millrace.caller default null)

@@ -145,7 +145,7 @@ end
 $$;
 
 -- Previews, begins, continues, aborts or shows a bulk. Whoever begins it is the operator of its
--- slices. Returns its line of the journal.
+-- slices.
 create function millrace.act_in_bulk(p_caller millrace.caller, p_request jsonb)
 returns jsonb
 language plpgsql

@@ -55,8 +55,7 @@ begin
 end
 $$;
 
--- Throttles a shared limit, or lets it go on; only a caller who sees all its pipelines may. Returns
--- its line of the journal.
+-- Throttles a shared limit, or lets it go on; only a caller who sees all its pipelines may. 
 create function millrace.act_on_limit(
   p_caller millrace.caller,
   p_request jsonb,
