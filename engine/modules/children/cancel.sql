@@ -3,7 +3,7 @@
 -- A parent that is cancelled, fails or starts over only gives its fan-out up. The sweep cancels the
 -- children in batches, and a caller that needs one of their rows earlier cancels them there.
 
--- Gives up the children of these runs at these stages, or at all of them: the sweep cancels them.
+-- Gives up the children of these runs at these stages, or at all of them.
 create function millrace.abandon_fan_outs(p_run_ids bigint[], p_stage_ids int[])
 returns void
 language plpgsql
@@ -17,8 +17,8 @@ begin
 end
 $$;
 
--- Cancels children of abandoned fan-outs on these rows, which the caller holds; the sweep may not
--- have reached them. It does not show that: the row shows what starts there next.
+-- Cancels children of abandoned fan-outs on these rows, which the caller holds. It does not show
+-- that: the row shows what starts there next.
 create function millrace.cancel_given_up(p_pipeline_id int, p_entity_ids text[])
 returns void
 language plpgsql
@@ -92,8 +92,7 @@ end
 $$;
 
 -- Cancels up to so many children of abandoned fan-outs; returns how many. Rows that somebody holds
--- are left to the next call. Fan-outs that are closed by then and whose parents were deleted are
--- forgotten.
+-- are left to the next call. Closed fan-outs of deleted parents are forgotten.
 create function millrace.cancel_children(p_limit int) returns int
 language plpgsql
 as $$

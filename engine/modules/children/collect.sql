@@ -1,17 +1,12 @@
 -- Collecting children: sums, thresholds and joins
 --
--- collect_children() takes the parent alone, adds up the tallies of its children, and looks at
--- thresholds and at the fan-in rule. It runs in a transaction of its own or at the end of a
--- decision's. The worker whose call left tallies asks for it after its commit; the sweep collects
--- whatever is left.
---
--- Lock order: it takes the fan-out's advisory lock (and waits for other collectors only), then with
--- skip locked the parent's entity, the parent's run and the fan-out's row. Where somebody holds one
--- of them it answers busy, and its caller tries again.
+-- The worker whose call left tallies asks for collect_children() after its commit; the sweep
+-- collects whatever is left. It takes the fan-out's advisory lock (and waits for other collectors
+-- only), then with skip locked the parent's entity, run and fan-out. Where somebody holds one of
+-- them it answers busy, and its caller tries again.
 
--- Collects the children of fan-outs that have reported: a worker calls it after a commit that left
--- tallies, so that the parents need not wait for the sweep. busy: fan-outs whose parent somebody
--- holds; collect: fan-outs, further up, whose children have reported now.
+-- Collects the children of fan-outs that have reported. busy: fan-outs whose parent somebody holds;
+-- collect: fan-outs, further up, whose children have reported now.
 create function public.millrace_collect_children(p_fan_outs bigint[]) returns jsonb
 language plpgsql security definer
 set millrace.plan = by_key
@@ -45,8 +40,8 @@ begin
 end
 $$;
 
--- Names fan-outs with tallies that nobody has added up, but for these. Collecting the children of a
--- fan-out may end a run that is a child itself, which leaves a tally with the grandparent.
+-- Names fan-outs with tallies that nobody has added up, but for these: collecting may end a run
+-- that is a child itself, which leaves a tally with the grandparent.
 create function millrace.parents_to_collect(p_except bigint[]) returns bigint[]
 language plpgsql volatile
 as $$
@@ -63,9 +58,9 @@ begin
 end
 $$;
 
--- Collects the children that have reported, and fan-outs that are due, up to so many, and wakes
--- the stages that became ready; returns how many. It reports what goes wrong at one fan-out, so
--- that a parent which refuses to be written keeps the sweep from none of the others.
+-- Collects the children that have reported, and fan-outs that are due, up to so many, and wakes the
+-- stages that became ready; returns how many. What goes wrong at one fan-out is reported, and keeps
+-- it from none of the others.
 create function millrace.collect_reported(p_limit int) returns int
 language plpgsql
 as $$
@@ -178,8 +173,8 @@ end
 $$;
 
 -- Adds the tallies of a fan-out to its sums; where one of them asks for a recount, counts the
--- children anew. It deletes tallies and counts rows in one statement, hence in one snapshot: a
--- child whose tally is not in it is not counted either.
+-- children anew. It deletes and counts in one statement, hence in one snapshot: a child whose tally
+-- is not in it is not counted either.
 create function millrace.consume_child_tallies(p_fan_out_id bigint) returns void
 language plpgsql
 as $$
@@ -284,9 +279,8 @@ end
 $$;
 
 -- Begins the stages of a parent that wait for its children, whose thresholds hold now and that have
--- not begun. Where one counts consecutive numbers it first looks on for the first number whose
--- child has not done the stage, no further than is wanted; it starts where the last look ended, so
--- each child is passed once. Returns the stages with work.
+-- not begun. It first looks on for the first consecutive number whose child has not done the stage,
+-- from where the last look ended, so that each child is passed once. Returns the stages with work.
 create function millrace.pass_thresholds(p_fan_out millrace.fan_outs) returns int[]
 language plpgsql
 as $$
@@ -446,9 +440,9 @@ begin
 end
 $$;
 
--- Closes the fan-outs of attempts that were completed. Children that still run go on, or the sweep
--- cancels them, as the stage says. An attempt that the stage's apply function refused is not
--- completed: its fan-out stays open for the next attempt.
+-- Closes the fan-outs of attempts that were completed; children that still run go on, or the sweep
+-- cancels them. An attempt that the stage's apply function refused keeps its fan-out open for the
+-- next one.
 create function millrace.leave_children(
   p_stage millrace.stages, p_attempt_ids bigint[]
 ) returns void

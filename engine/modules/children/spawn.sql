@@ -1,9 +1,8 @@
 -- Spawning: the worker of a map stage hands over its items
 --
--- It does so in chunks, each in a transaction of its own that fits the Data API's time limit. An
--- item is known by its key: the engine passes over one that is there already, so a worker that dies
--- half-way is followed by one that sends everything again. The total closes with the chunk that is
--- said to be the last.
+-- It does so in chunks, each in a transaction that fits the Data API's time limit. An item is known
+-- by its key: a worker that dies half-way is followed by one that sends everything again. The total
+-- closes with the chunk that is said to be the last.
 
 -- Starts the runs of children for a chunk of items {key, …} of a map attempt; p_last closes the
 -- total. Idempotent by key. busy: rows that somebody holds, to be sent again.
@@ -107,8 +106,8 @@ $$;
 
 -- Starts the runs of a chunk of items whose rows could be had, in the open fan-out of a map
 -- attempt, which is taken over from a lost worker or made anew. Where a person retried the parent,
--- the items whose runs failed are retried; after a lost lease they stay as they are. Names an item
--- whose row somebody holds in busy, to be sent again.
+-- failed children are retried; after a lost lease they stay as they are. busy: items whose rows
+-- somebody holds, to be sent again.
 create function millrace.spawn_chunk(
   p_attempt millrace.attempts, p_items jsonb, p_last boolean,
   out fan_out millrace.fan_outs, out wake int[], out busy text[]
@@ -122,9 +121,7 @@ declare
   v_held text[];
 begin
   select s.* into v_stage from millrace.stages s where s.id = p_attempt.stage_id;
-  select p.* into v_child
-  from millrace.pipelines p
-  where p.name = v_stage.child ->> 'pipeline';
+  select p.* into v_child from millrace.pipelines p where p.name = v_stage.child ->> 'pipeline';
   update millrace.fan_outs f
   set attempt_id = p_attempt.id
   where f.run_id = p_attempt.run_id
@@ -143,7 +140,25 @@ begin
   end if;
   v_rows := millrace.rows_for_items(v_stage,
     (select r.entity_id from millrace.runs r where r.id = p_attempt.run_id), p_items);
-  perform millrace.check_numbers(fan_out, v_rows.item_keys);
+  if cardinality(millrace.item_numbers(v_rows.item_keys)) < cardinality(v_rows.item_keys)
+    and exists (
+      select
+      from millrace.runs r
+      join millrace.version_stages vs on vs.version_id = r.version_id
+      cross join jsonb_array_elements(vs.after) a
+      where r.id = p_attempt.run_id
+        and a ->> 'kind' = 'consecutive'
+        and (a ->> 'map')::int = p_attempt.stage_id) then
+    raise exception 'an item has the key %, but a threshold counts consecutive numbers',
+        (
+          select k
+          from unnest(v_rows.item_keys) k
+          where millrace.item_numbers(array[k]) = '{}'
+          limit 1)
+      using errcode = 'MR002',
+        hint = 'Use whole numbers up to 999999999, without leading zeros, as keys, '
+          'or a threshold of the kind count.';
+  end if;
   v_held := millrace.lock_rows_named(v_child, v_rows.entity_ids, false);
   if array(select h from unnest(v_held) h order by h)
      <> array(select e from unnest(v_rows.entity_ids) e order by e) then
@@ -176,10 +191,10 @@ begin
 end
 $$;
 
--- Returns keys and entity ids of the items of a chunk, one each: rows that exist under these keys,
--- or the answer of the definition's insert function. Raises MR004 unless that is one row with an
--- entity id for each item. Even "on conflict do nothing" waits for the holder of the row, so an
--- insert function leaves out what exists already.
+-- Returns keys and entity ids of the items of a chunk, one each: rows under these keys, or the
+-- answer of the definition's insert function, which must be one row with an entity id for each
+-- item. Even "on conflict do nothing" waits for the holder of a row, so such a function leaves out
+-- what exists already.
 create function millrace.rows_for_items(
   p_stage millrace.stages, p_parent text, p_items jsonb,
   out item_keys text[], out entity_ids text[]
@@ -238,37 +253,12 @@ begin
 end
 $$;
 
--- Picks the items' keys that are numbers which a threshold can count, in their one spelling.
+-- Picks the keys that are numbers a threshold can count, in their one spelling.
 create function millrace.item_numbers(p_keys text[]) returns int[]
 language plpgsql immutable
 as $$
 begin
   return array(select k::int from unnest(p_keys) k where k ~ '^(0|[1-9][0-9]{0,8})$');
-end
-$$;
-
--- Raises MR002 when keys are no numbers where a threshold counts consecutive ones.
-create function millrace.check_numbers(
-  p_fan_out millrace.fan_outs, p_item_keys text[]
-) returns void
-language plpgsql
-as $$
-begin
-  if cardinality(millrace.item_numbers(p_item_keys)) < cardinality(p_item_keys)
-     and exists (
-       select
-       from millrace.runs r
-       join millrace.version_stages vs on vs.version_id = r.version_id,
-         jsonb_array_elements(vs.after) a
-       where r.id = p_fan_out.run_id
-         and a ->> 'kind' = 'consecutive'
-         and (a ->> 'map')::int = p_fan_out.stage_id) then
-    raise exception 'an item has the key %, but a threshold counts consecutive numbers',
-        (select k from unnest(p_item_keys) k where millrace.item_numbers(array[k]) = '{}' limit 1)
-      using errcode = 'MR002',
-        hint = 'Use whole numbers up to 999999999, without leading zeros, as keys, '
-          'or a threshold of the kind count.';
-  end if;
 end
 $$;
 
@@ -396,10 +386,9 @@ begin
 end
 $$;
 
--- Makes live runs of these rows, which no parent waits for, children of this fan-out; returns how
--- many. They began by themselves, or are late children; runs that abandoned fan-outs left there are
--- cancelled first. What they have done already was tallied for nobody, so the children are counted
--- anew. Raises MR004 when a row is a child of another parent that still waits for it.
+-- Makes live runs of these rows, which began by themselves or are late children, children of this
+-- fan-out; returns how many. What they have done already was tallied for nobody, so the children
+-- are counted anew. Raises MR004 when a row is a child of another parent that still waits for it.
 create function millrace.adopt_runs(
   p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]
 ) returns int

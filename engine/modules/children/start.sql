@@ -6,8 +6,7 @@
 -- collect_children() adds the tallies up.
 --
 -- A caller that holds a child never takes its parent. From a parent's side children are taken in
--- batches and with skip locked only. A parent that is cancelled, fails or starts over gives its
--- fan-out up; the sweep cancels the children.
+-- batches and with skip locked only.
 
 -- Begins the first stages of new child runs, whose entities the caller holds; returns the stages
 -- with work.
@@ -61,8 +60,7 @@ begin
 end
 $$;
 
--- Adds to each of these runs an attempt of a pipeline stage that waits for its child; returns the
--- attempts.
+-- Adds to each of these runs an attempt of a pipeline stage that waits for its child; returns them.
 create function millrace.wait_for_child_runs(
   p_stage_id int, p_run_ids bigint[], p_at timestamptz
 ) returns bigint[]
@@ -92,10 +90,9 @@ begin
 end
 $$;
 
--- Starts the child run of a pipeline stage in each of these runs: it goes over the same row, which
--- the caller holds, and an attempt waits for it. A stage whose child run cannot start fails and
--- says why: a row that has a live run of the child's pipeline keeps it, and one with too much
--- metadata gets none. Returns the stages with work.
+-- Starts the child run of a pipeline stage in each of these runs, over the same row, which the
+-- caller holds; an attempt waits for it. A stage fails whose row has a live run of the child's
+-- pipeline, or too much metadata. Returns the stages with work.
 create function millrace.start_child_runs(p_stage_id int, p_run_ids bigint[])
 returns int[]
 language plpgsql

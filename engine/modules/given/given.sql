@@ -5,8 +5,8 @@
 -- later run knows nothing of it, since by then what the row holds is mostly the engine's own work.
 
 -- Lists, for entities that the caller holds, the stages that the rows bring along if their first
--- runs begin now; null of those that had a run. The queries leave a plan no choice (limit): one of
--- a time when there were no runs would compare each with all there are now.
+-- runs begin now; null of those that had a run. The queries leave a plan no choice (limit): an
+-- older one would compare each with all there are now.
 create function millrace.given_at_first(
   p_pipeline_id int, p_version_id int, p_entity_ids text[]
 ) returns text[]
@@ -47,7 +47,7 @@ $$;
 
 -- Lists, for rows (null among them), the stages of a version that they bring along, as texts of
 -- arrays. Rows of which the conditions read the same are asked about once. A row that is larger
--- than a worker takes is not read: it brings nothing along.
+-- than a worker takes brings nothing along.
 create function millrace.brought_along(
   p_pipeline_id int, p_version_id int, p_entity_ids text[]
 ) returns text[]
@@ -166,10 +166,9 @@ begin
 end
 $$;
 
--- Skips, in first runs that are to begin at a stage, the stages before it that they would skip by
--- themselves: those that their rows bring along, and those whose condition does not hold. So a row
--- may begin in mid-pipeline by what it brings; where a stage before it has work to do, the stage's
--- need is missing. Returns the runs that are to begin still: a user's trigger may have ended some.
+-- Skips, in first runs that are to begin at a stage, the stages before it that their rows bring
+-- along, and those whose condition does not hold; where a stage before it has work to do, its need
+-- is missing. Returns the runs that are to begin still: a user's trigger may have ended some.
 create function millrace.skip_given_needs(p_run_ids bigint[], p_stage_id int)
 returns bigint[]
 language plpgsql
@@ -217,8 +216,7 @@ as $$
   select '{"code": "skipped", "message": "the row brought its result along"}'::jsonb
 $$;
 
--- Forgets of runs that start over what their rows brought along of these stages: a person who
--- starts a stage over wants it and what comes after it done anew.
+-- Forgets of runs what their rows brought along of stages that start over: they are wanted anew.
 create function millrace.forget_given(p_run_ids bigint[], p_stage_ids int[])
 returns void
 language plpgsql
@@ -262,8 +260,8 @@ end
 $$;
 
 -- Creates the __asked function of a pipeline, which builds of its rows what the conditions of given
--- stages read; once, of rows of which that is the same. It is dropped where there are no such
--- conditions, or one may read all of a row: then the row is built.
+-- stages of any version read: of a column that is only compared with null, that much. Rows of which
+-- that is the same are built once. Dropped where one may read all of a row, or none a column.
 create function millrace.write_asked(
   p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]
 ) returns void
@@ -279,8 +277,29 @@ declare
       and not a.attisdropped
       and a.attname <> all (p_engine_columns)
     order by a.attnum);
-  v_asked record := millrace.read_by_given(p_pipeline.id, v_columns);
+  v_asked record;
 begin
+  select bool_and(q.named) as named,
+    string_agg(format('%s as asked_%s', q.read, q.place), ', ') filter (where q.known) as reads,
+    string_agg(format('asked_%s', q.place), ', ') filter (where q.known) as names,
+    string_agg(format('%L, asked_%s', q.name, q.place), ', ') filter (where q.known) as pairs
+  into v_asked
+  from (
+    select bool_and(regexp_count(vs.given_path::text, '\$')
+        = regexp_count(vs.given_path::text, '\$\."entity"\."(?:\\.|[^"\\])*"')) as named,
+      n.names[2] as name, n.names[2] = any (v_columns) as known,
+      row_number() over (order by n.names[2]) as place,
+      format(
+        case when bool_and(
+            regexp_count(vs.given_path::text, '\."' || n.names[2] || '"')
+              = regexp_count(vs.given_path::text, '\."' || n.names[2] || '" [!=]= null'))
+          then 'case when x.%1$I is not null then true end' else 'to_jsonb(x.%1$I)'
+        end, n.names[2]) as read
+    from millrace.version_stages vs
+    join millrace.versions v on v.id = vs.version_id and v.pipeline_id = p_pipeline.id
+    cross join lateral millrace.paths_of(vs.given_path) n
+    where vs.given_path is not null
+    group by n.names[2]) q;
   if v_asked.named is not true or v_asked.pairs is null then
     execute format('drop function if exists millrace.%I(text[], bigint)', v_name);
     return;
@@ -311,37 +330,3 @@ end $f$, millrace.size_expression(p_pipeline.entity_table, v_columns, p_at_most 
     v_asked.names));
 end
 $write$;
-
--- Writes expressions for the columns among these that conditions of given stages read, in any
--- version: of a column that is only compared with null, that much. named: no condition reads all of
--- a row. pairs is null where they read no column.
-create function millrace.read_by_given(
-  p_pipeline_id int, p_columns name[], out named boolean, out reads text, out names text,
-  out pairs text
-)
-language plpgsql stable
-as $$
-begin
-  select bool_and(q.named),
-    string_agg(format('%s as asked_%s', q.read, q.place), ', ') filter (where q.known),
-    string_agg(format('asked_%s', q.place), ', ') filter (where q.known),
-    string_agg(format('%L, asked_%s', q.name, q.place), ', ') filter (where q.known)
-  into named, reads, names, pairs
-  from (
-    select bool_and(regexp_count(vs.given_path::text, '\$')
-        = regexp_count(vs.given_path::text, '\$\."entity"\."(?:\\.|[^"\\])*"')) as named,
-      n.names[2] as name, n.names[2] = any (p_columns) as known,
-      row_number() over (order by n.names[2]) as place,
-      format(
-        case when bool_and(
-            regexp_count(vs.given_path::text, '\."' || n.names[2] || '"')
-              = regexp_count(vs.given_path::text, '\."' || n.names[2] || '" [!=]= null'))
-          then 'case when x.%1$I is not null then true end' else 'to_jsonb(x.%1$I)'
-        end, n.names[2]) as read
-    from millrace.version_stages vs
-    join millrace.versions v on v.id = vs.version_id and v.pipeline_id = p_pipeline_id
-    cross join lateral millrace.paths_of(vs.given_path) n
-    where vs.given_path is not null
-    group by n.names[2]) q;
-end
-$$;

@@ -3,16 +3,14 @@
 -- begin_stage() begins what advance() does not queue by itself: a condition may skip the stage, and
 -- its kind may make it wait for a person, for children or at a gate instead of for a worker. A
 -- stage on demand is begun by a person alone: a run that comes to it by itself skips it with all
--- that comes after it, and shows nothing of that, so that it is over. A start by name begins the
--- stage in a run of its own, with the results before it copied (middle-starts.sql).
+-- that comes after it, and shows nothing of that, so that it is over.
 --
 -- The callers hold the entities and the runs. The functions here show on the entities what they do,
 -- and return the stages that have work for a worker now.
 
--- Begins a stage whose needs are done. Skips it where it is not to run; elsewhere queues it, asks a
--- person or starts a child run. p_by_name: somebody named the stage, which overrules its own word
--- on when it begins. p_shown: the entities show it as queued already. p_anew: it works even where
--- its input is as before, as one does that somebody named.
+-- Begins a stage whose needs are done: skips it, queues it, asks a person or starts a child run.
+-- p_by_name: somebody named the stage, which overrules its own word on when it begins. p_shown: the
+-- entities show it as queued already. p_anew: it works even where its input is as before.
 create function millrace.begin_stage(
   p_stage_id int, p_run_ids bigint[], p_by_name boolean default false,
   p_shown boolean default false, p_anew boolean default false
@@ -63,8 +61,7 @@ as $$
     order by i.place)
 $$;
 
--- Picks the runs in which a stage is not to begin, and says why: the skip of a need cascades,
--- nobody asked for it, the row brought its result along, or its condition does not hold.
+-- Picks the runs in which a stage is not to begin, and says why.
 create function millrace.runs_to_skip(
   p_stage_id int, p_run_ids bigint[], p_by_name boolean
 ) returns table (run_ids bigint[], why jsonb)
@@ -132,8 +129,7 @@ as $$
   select '{"code": "skipped", "message": "its condition does not hold"}'::jsonb
 $$;
 
--- Begins the stages that may begin in held runs and have not. Runs that go on after they were over
--- need it: their end may have come before some stage began.
+-- Begins the stages that may begin in held runs and have not: their end may have come before.
 create function millrace.begin_open(p_run_ids bigint[]) returns int[]
 language plpgsql
 as $$
@@ -228,8 +224,7 @@ begin
 end
 $$;
 
--- Adds a skipped attempt of a stage to these runs and shows it, unless nobody asked for the stage:
--- then it stays pending to whoever looks at the row.
+-- Adds a skipped attempt of a stage to these runs, and shows it where somebody asked for the stage.
 create function millrace.add_skipped(p_stage_id int, p_run_ids bigint[], p_why jsonb)
 returns void
 language plpgsql
@@ -267,9 +262,8 @@ begin
 end
 $$;
 
--- Readies what follows a skipped stage and finishes runs, as complete() does for the stage that it
--- completes. A user's trigger may have deleted or ended a run, or started the stage over, while the
--- skip was shown: then there is nothing to go on from.
+-- Readies what follows a skipped stage and finishes runs, as complete() does. A user's trigger may
+-- have deleted or ended a run, or started the stage over, while the skip was shown.
 create function millrace.continue_after_skip(p_stage_id int, p_run_ids bigint[])
 returns int[]
 language plpgsql
@@ -311,9 +305,8 @@ begin
 end
 $$;
 
--- Follows a failure for good with a skipped attempt, so that the run goes on without the stage. A
--- user's trigger may have started the stage over while its failure was shown: then there is nothing
--- to go on from.
+-- Follows a failure for good with a skipped attempt, so that the run goes on without the stage,
+-- unless a user's trigger has started it over.
 create function millrace.skip_failed_stage(p_stage_id int, p_run_ids bigint[])
 returns int[]
 language plpgsql
@@ -351,7 +344,7 @@ end
 $$;
 
 -- Begins what may begin beside the stage that new runs start at: branches that the previous run
--- left unfinished go on too, or the run could never end. Returns the stages with work.
+-- left unfinished, without which the run could never end. Returns the stages with work.
 create function millrace.start_sibling_branches(
   p_pipeline_id int, p_stage_id int, p_run_ids bigint[]
 ) returns int[]
@@ -408,8 +401,7 @@ end
 $$;
 
 -- Puts stages of a held run back to pending: it cancels live attempts, keeps finished ones as
--- history and clears the columns. Children that came late for a stage which was over are abandoned,
--- since those that start anew must not meet them.
+-- history and clears the columns. Their late children are abandoned.
 create function millrace.clear_stages(p_run millrace.runs, p_stage_ids int[])
 returns void
 language plpgsql

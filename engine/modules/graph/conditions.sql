@@ -1,13 +1,10 @@
 -- Conditions: in which runs a stage may begin
 --
--- advance() queues an unconditional stage as soon as its needs are done. The others come through
--- begin_stage(): a condition may skip one, a threshold may hold it back.
---
 -- "(select … limit 1) is null" looks at each run by itself in every plan. "not exists" would let a
 -- session that planned it when there were few attempts compare each run with all there are now.
 
--- Picks the runs in which a stage may begin and has not: it has no attempt that counts, its needs
--- are done and its thresholds hold.
+-- Picks the runs in which a stage may begin and has not: no attempt counts, its needs are done and
+-- its thresholds hold.
 create function millrace.open_runs(p_stage_id int, p_run_ids bigint[]) returns bigint[]
 language plpgsql volatile
 as $$
@@ -36,8 +33,7 @@ end
 $$;
 
 -- Says whether all thresholds of a stage hold in a run. Where fewer children exist than a number
--- asks for, all of them will do. A map that is done (finished, skipped, gone on without) satisfies
--- all.
+-- asks for, all of them will do. A map that is done satisfies all.
 create function millrace.thresholds_hold(p_run_id bigint, p_after jsonb)
 returns boolean
 language plpgsql volatile
@@ -86,10 +82,10 @@ begin
 end
 $$;
 
--- Picks the runs in which the condition of a stage does not hold. A condition is asked about the
--- row, without the engine's own columns, and the results of its needs. No document is built of a
--- row that is larger than a worker takes, or a few such rows would keep their neighbours from being
--- recorded: the stage begins there, and its claim refuses the row.
+-- Picks the runs in which the condition of a stage on the row, without the engine's own columns,
+-- and the results of its needs does not hold. No document is built of a row that is larger than a
+-- worker takes, or a few such rows would keep their neighbours from being recorded: the stage
+-- begins there, and its claim refuses the row.
 create function millrace.unmet_runs(p_stage_id int, p_run_ids bigint[]) returns bigint[]
 language plpgsql volatile
 as $$

@@ -72,8 +72,8 @@ end
 $$;
 
 -- started | waiting | queued → completed for the last attempts of runs that end under a name, and
--- the stages that are not done there are skipped. All of it before the first projection: a user's
--- trigger on the entity may queue a stage anew there and then.
+-- the stages that are not done there are skipped. All of it before the first projection, on which a
+-- user's trigger may queue a stage anew.
 create function millrace.complete_and_end(
   p_stage_id int, p_items millrace.work[], p_run_ids bigint[], p_names text[]
 ) returns void

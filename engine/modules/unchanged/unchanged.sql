@@ -1,18 +1,16 @@
 -- Unchanged: a stage whose input is as before takes its former result
 --
 -- A definition names what of the row and of its needs' results is the input that counts. A claim
--- keeps a digest of what its worker is given; so whatever changes between the beginning of a stage
--- and its claim, a result and the digest beside it belong together. When the stage begins again,
--- for the same row, and the last result was made of the same input, that result completes the new
--- attempt there and then: nothing is claimed, nothing is used, and no apply function is called,
--- since what it wrote at the time stands. A person who names the stage wants it done again.
+-- keeps a digest of what its worker is given, so that a result and the digest beside it belong
+-- together. When the stage begins again for the same row, and the last result was made of the same
+-- input, that result completes the new attempt there and then: nothing is claimed or used, and no
+-- apply function is called, since what it wrote at the time stands.
 --
 -- "limit 1" leaves a plan no choice but to look each row up, also one of a time when there were
 -- few.
 
--- Queues a stage in these runs, and completes it at once in those where its input is as before,
--- with its former result. p_shown: the entities show it as queued already. Returns the stages that
--- got work.
+-- Queues a stage in these runs, and completes it at once with its former result where its input is
+-- as before. p_shown: the entities show it as queued already. Returns the stages that got work.
 create function millrace.begin_unless_unchanged(
   p_stage_id int, p_run_ids bigint[], p_shown boolean
 ) returns int[]
@@ -71,49 +69,10 @@ end
 $$;
 
 -- Finds the former results that a stage may take in these runs: the last one that its row has, in
--- this run or one of the hundred before it, where that was made of the input of now.
+-- this run or one of the hundred before it, where that was made of the input of now. No document is
+-- built of a row that is larger than a worker takes: its stage works, and its claim refuses it.
 create function millrace.former_results(p_stage_id int, p_run_ids bigint[])
 returns table (run_id bigint, former_id bigint, hash uuid)
-language plpgsql volatile
-as $$
-#variable_conflict use_column
-begin
-  return query
-    select i.run_id, f.id, i.hash
-    from millrace.inputs_now(p_stage_id, p_run_ids) i
-    cross join lateral (
-      select o.entity_id, o.pipeline_id
-      from millrace.runs o
-      where o.id = i.run_id
-      limit 1) r
-    cross join lateral (
-      select a.id, a.input_hash
-      from (
-        select o.entity_id, o.id
-        from millrace.runs o
-        where o.entity_id = any (array[r.entity_id])
-          and o.pipeline_id = r.pipeline_id
-        order by o.entity_id desc, o.id desc
-        limit 100) o
-      cross join lateral (
-        select w.id, w.input_hash
-        from millrace.attempts w
-        where w.run_id = o.id
-          and w.stage_id = p_stage_id
-          and w.state = 'completed'
-        order by w.number desc
-        limit 1) a
-      order by o.entity_id desc, o.id desc
-      limit 1) f
-    where f.input_hash = i.hash
-    order by i.run_id;
-end
-$$;
-
--- Makes the digests of the input that a stage has now in these runs. No document is built of a row
--- that is larger than a worker takes: its stage works, and its claim refuses the row.
-create function millrace.inputs_now(p_stage_id int, p_run_ids bigint[])
-returns table (run_id bigint, hash uuid)
 language plpgsql volatile
 as $$
 #variable_conflict use_column
@@ -141,9 +100,8 @@ begin
     else array_fill('{}'::json, array[cardinality(v_asked.runs)])
   end;
   return query
-    select u.id, millrace.digest_at(p_stage_id, jsonb_build_object(
-      'entity', u.entity::jsonb, 'needs', coalesce(n.needs, '{}')), vs.unchanged_path)
-    from unnest(v_asked.runs, v_rows) u(id, entity)
+    select u.id, f.id, i.hash
+    from unnest(v_asked.runs, v_asked.entity_ids, v_rows) u(id, entity_id, entity)
     cross join lateral (
       select o.version_id
       from millrace.runs o
@@ -160,7 +118,31 @@ begin
         where o.run_id = u.id
           and o.stage_id = i.stage_id
         limit 1) d) n
-    where u.entity is not null;
+    cross join lateral (
+      select millrace.digest_at(p_stage_id, jsonb_build_object(
+        'entity', u.entity::jsonb, 'needs', coalesce(n.needs, '{}')), vs.unchanged_path) as hash
+      offset 0) i
+    cross join lateral (
+      select a.id, a.input_hash
+      from (
+        select o.entity_id, o.id
+        from millrace.runs o
+        where o.entity_id = any (array[u.entity_id])
+          and o.pipeline_id = v_asked.pipeline_id
+        order by o.entity_id desc, o.id desc
+        limit 100) o
+      cross join lateral (
+        select w.id, w.input_hash
+        from millrace.attempts w
+        where w.run_id = o.id
+          and w.stage_id = p_stage_id
+          and w.state = 'completed'
+        order by w.number desc
+        limit 1) a
+      order by o.entity_id desc, o.id desc
+      limit 1) f
+    where u.entity is not null and f.input_hash = i.hash
+    order by u.id;
 end
 $$;
 
@@ -191,10 +173,8 @@ begin
 end
 $$;
 
--- Makes the digest of what a stage's path finds in a document; null where that is nothing, or null:
--- of what is not known nobody can say that it is as before. The path and the apply function are
--- part of it: what another path found is another input, and what another function wrote is not what
--- this one would have written.
+-- Makes the digest of what a stage's path finds in a document; null where that is nothing: of what
+-- is not known nobody can say that it is as before. The path and the apply function are part of it.
 create function millrace.digest_at(
   p_stage_id int, p_document jsonb, p_path jsonpath
 ) returns uuid
