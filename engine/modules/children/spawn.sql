@@ -121,7 +121,9 @@ declare
   v_held text[];
 begin
   select s.* into v_stage from millrace.stages s where s.id = p_attempt.stage_id;
-  select p.* into v_child from millrace.pipelines p where p.name = v_stage.child ->> 'pipeline';
+  select p.* into v_child
+  from millrace.pipelines p
+  where p.name = v_stage.child ->> 'pipeline';
   update millrace.fan_outs f
   set attempt_id = p_attempt.id
   where f.run_id = p_attempt.run_id

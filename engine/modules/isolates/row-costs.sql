@@ -11,8 +11,8 @@ as $$
   select least(greatest(p_cpu_ms, 0.5), 500)::real
 $$;
 
--- Keeps what a worker says that a row of its stage takes; and chooses anew how many workers with
--- how many rows each a stage has that says how many are to be in work at once.
+-- Keeps what a worker says that a row of its stage takes, and chooses the stage's batch and workers
+-- anew.
 create function millrace.learn_row_cost(
   p_stage_id int, p_cpu_ms real, p_bytes bigint
 ) returns void
@@ -36,7 +36,7 @@ end
 $$;
 
 -- Learns from isolates that ended without a word while they held rows of a stage: a row takes twice
--- what was thought, but no more than the whole of what they had, shared by all rows they had taken.
+-- what was thought, but no more than all rows they had taken share of the whole.
 create function millrace.learn_from_loss(p_stage_id int, p_hosts uuid[]) returns void
 language plpgsql
 as $$
@@ -67,8 +67,8 @@ end
 $$;
 
 -- Chooses batch and workers of a stage whose definition says how many rows are to be in work at
--- once: as many in a batch as an isolate bears by what a row takes of its CPU and memory, and so
--- many workers that all together have these places. Fifty at most: a batch is one call.
+-- once: as many in a batch, up to fifty, as an isolate bears by what a row takes of its CPU and
+-- memory, and so many workers that all together have these places.
 create function millrace.choose_places(p_stage_id int) returns void
 language plpgsql
 as $$

@@ -1,12 +1,9 @@
 -- External jobs: how they end, who asks after them, what their services say
 
--- The planner settings in the headers of the public functions here and in worker.sql are
--- explained there.
-
 -- Finds the attempt that a late result of this one completes or comes too late for; null when there
--- is none. A job whose deadline passed, or whose worker was lost, may still end well. Its result is
--- as good as that of the job that was bought after it, unless somebody has voided it since: by
--- starting the stage over, a reset, a cancel, or by ending an attempt by hand.
+-- is none. A job whose deadline passed, or whose worker was lost, may still end well; its result is
+-- as good as that of the job bought after it, unless somebody has voided it since by starting over,
+-- a reset, a cancel, or by hand.
 create function millrace.successor_of(p_attempt millrace.attempts)
 returns millrace.attempts
 language plpgsql volatile
@@ -41,9 +38,9 @@ end
 $$;
 
 -- Replaces the submission that each job's end names, as far as its run is locked, with the attempt
--- that it is about. late: the places of those that an earlier submission of the stage bought. Call
--- it after the locks: a sweep that replaces an attempt while a callback is on its way must not make
--- that callback stale.
+-- that it is about. late: the places of those that an earlier submission of the stage bought.
+-- Called after the locks: a sweep that replaces an attempt must not make a callback on its way
+-- stale.
 create function millrace.address_ends(
   p_items millrace.work[], p_locked bigint[], out items millrace.work[], out late int[]
 )
@@ -87,44 +84,19 @@ begin
 end
 $$;
 
--- Locks, addresses, judges and records the ends of external jobs.
-create function millrace.record_ends(
-  p_items millrace.work[], out verdicts json, out ready int[]
-)
-language plpgsql
-set lock_timeout = '2s'
-as $$
-declare
-  v_locked bigint[];
-  v_to record;
-  v_done record;
-begin
-  -- A submission is the id of the attempt that began it, so the run and the entity to lock are
-  -- known before its successor is.
-  v_locked := millrace.lock_attempts(
-    array(select i.attempt_id from unnest(p_items) i where i.verdict is null));
-  v_to := millrace.address_ends(p_items, v_locked);
-  -- Once more, for those that are queued, which a claim might take otherwise.
-  v_locked := millrace.lock_attempts(array(
-    select t.attempt_id
-    from unnest(p_items) i
-    join unnest(v_to.items) t on t.ord = i.ord
-    where i.attempt_id = any (v_locked)));
-  v_done := millrace.apply_outcomes_guarded(
-    millrace.check_fencing(v_to.items, v_locked, v_to.late));
-  verdicts := coalesce(millrace.verdicts_of(v_done.items), '[]');
-  ready := v_done.ready;
-end
-$$;
-
 -- Records the end of external jobs, by a verified callback or by polling: the first one wins.
 -- Items: {submission, stage, trace_id, service, job_id, outcome, result | error, usage}; stage and
 -- trace_id, where given, must be the attempt's.
 create function public.millrace_resume(p_items json) returns jsonb
 language plpgsql security definer
 set millrace.plan = by_key
+set lock_timeout = '2s'
 as $$
 declare
+  v_items millrace.work[];
+  v_locked bigint[];
+  v_to record;
+  v_verdicts json;
   v_done record;
   v_again int[];
   v_accepted bigint[];
@@ -132,23 +104,37 @@ begin
   if millrace.refuse_contract() is not null then
     return millrace.refuse_contract();
   end if;
-  v_done := millrace.record_ends(millrace.parse_items(p_items, 'submission'));
+  v_items := millrace.parse_items(p_items, 'submission');
+  -- A submission is the id of the attempt that began it, so the run and the entity to lock are
+  -- known before its successor is.
+  v_locked := millrace.lock_attempts(
+    array(select i.attempt_id from unnest(v_items) i where i.verdict is null));
+  v_to := millrace.address_ends(v_items, v_locked);
+  -- Once more, for those that are queued, which a claim might take otherwise.
+  v_locked := millrace.lock_attempts(array(
+    select t.attempt_id
+    from unnest(v_items) i
+    join unnest(v_to.items) t on t.ord = i.ord
+    where i.attempt_id = any (v_locked)));
+  v_done := millrace.apply_outcomes_guarded(
+    millrace.check_fencing(v_to.items, v_locked, v_to.late));
+  v_verdicts := coalesce(millrace.verdicts_of(v_done.items), '[]');
   -- A duplicate may be the repeat of a call whose answer was lost, and its wake-ups with it: rather
   -- a wake-up too many.
   v_again := array(
     select f
     from (
       select distinct a.stage_id
-      from json_to_recordset(v_done.verdicts) as d(attempt bigint, verdict text)
+      from json_to_recordset(v_verdicts) as d(attempt bigint, verdict text)
       join millrace.attempts a on a.id = d.attempt
       where d.verdict = 'duplicate') s,
     unnest(millrace.followers_with_work(s.stage_id)) f);
   v_accepted := array(
     select d.attempt
-    from json_to_recordset(v_done.verdicts) as d(attempt bigint, verdict text)
+    from json_to_recordset(v_verdicts) as d(attempt bigint, verdict text)
     where d.verdict = 'accepted');
   return jsonb_build_object(
-    'items', v_done.verdicts,
+    'items', v_verdicts,
     'wake', millrace.wake_list(
       millrace.stages_to_wake(v_done.ready) || v_again || millrace.wakes_for_freed(v_accepted)),
     'sweep_due', millrace.sweep_due(),
@@ -211,9 +197,9 @@ $$;
 
 -- Notes what services say of jobs that have not ended: [{attempt, service, job_id, state}], state
 -- being queued or running. Where a stage's deadline counts from the start, it does not run while
--- the job is queued. noted: how many rows that changed. A poller reports its jobs every few
--- seconds, and most reports change nothing: while a job waits, its deadline moves only once half of
--- it has passed, and its start is noted once. A row that somebody holds is left to the next report.
+-- the job is queued. noted: how many rows that changed: while a job waits, its deadline moves only
+-- once half of it has passed, and its start is noted once. A row that somebody holds is left to the
+-- next report.
 create function public.millrace_note_jobs(p_jobs jsonb) returns jsonb
 language plpgsql security definer
 set millrace.plan = by_key

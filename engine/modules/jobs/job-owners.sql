@@ -1,16 +1,14 @@
 -- Whose a job is, and what went wrong with it
 --
 -- The function millrace verifies a callback and hands it to the function of the stage whose job
--- it is about; the functions here tell which that is. What keeps a job from being asked after or
--- finished is an operator's business: it stands on the attempt that waits, in millrace.log and in
--- doctor(), and goes when the service answers again.
+-- it is about. What keeps a job from being asked after or finished stands on the attempt that
+-- waits, in millrace.log and in doctor(), and goes when the service answers again.
 
 -- Finds the Edge Function that finishes an external job: {function, service, pipeline, stage,
 -- submission, trace_id, entity_id, ended}. By the stage that its metadata names, or by {job_id}
--- alone: the attempt that waits for it; else one whose deadline passed or whose worker was lost,
--- which a late result may still serve; else the last that had it. Null when there is none, or where
--- two wait: two services may give the same id, and neither may have the other's job. ended: what
--- the job brings comes too late to count.
+-- alone: the attempt that waits for it; else one that a late result may still serve; else the last
+-- that had it. Null when there is none, or where two wait: two services may give the same id, and
+-- neither may have the other's job. ended: what the job brings comes too late to count.
 create function public.millrace_job_owner(p_job jsonb) returns jsonb
 language plpgsql stable security definer
 set millrace.plan = by_key
@@ -81,8 +79,8 @@ $$;
 
 -- Notes what went wrong with jobs that attempts wait for: [{submission, service, job_id, code,
 -- message}]; a null code says that it is over. Shown by the timeline, doctor() and millrace.log,
--- where a fault that names no attempt stands alone; noted: how many attempts that changed. It locks
--- these alone, and skips what somebody holds: the next poll says it again.
+-- where a fault that names no attempt stands alone; noted: how many attempts that changed. It skips
+-- what somebody holds: the next poll says it again.
 create function public.millrace_note_faults(p_faults jsonb) returns jsonb
 language plpgsql security definer
 set millrace.plan = by_key

@@ -1,13 +1,11 @@
 -- Schedules, and the doors
 --
--- pg_cron runs one instance of a job at a time. The completion poller follows the shortest poll
--- interval of any stage, and is scheduled only while a job waits to be polled: a job that runs
--- every two seconds costs a session each time, and rows of history. Whoever begins to wait
+-- The completion poller is scheduled only while a job waits to be polled: a job of pg_cron that
+-- runs every two seconds costs a session each time, and rows of history. Whoever begins to wait
 -- schedules it; the sweep takes it off, and makes good where the two crossed.
 
 -- Schedules the completion poller at the shortest poll interval of any stage while a job waits,
--- else not at all. Nobody waits for another's row of cron.job: who is too late leaves it to the
--- next sweep.
+-- else not at all. Who is too late for the row of cron.job leaves it to the next sweep.
 create function millrace.schedule_polls() returns void
 language plpgsql
 set enable_seqscan = off

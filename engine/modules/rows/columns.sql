@@ -9,8 +9,7 @@ as $$
     p_stage || '_completed_at']
 $$;
 
--- Says whether the entity table has the seven columns of a stage. One that was dropped may have
--- lost its columns since; the projection then leaves it out.
+-- Says whether the entity table has the seven columns of a stage; one that was dropped may not.
 create function millrace.has_columns(p_pipeline millrace.pipelines, p_stage text)
 returns boolean
 language sql stable

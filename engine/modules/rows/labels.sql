@@ -31,8 +31,8 @@ as $$
   limit 1
 $$;
 
--- Writes the statement that makes the index by which labels are searched; null where there is one,
--- or the pipeline no label.
+-- Writes the statement that makes the index by which labels are searched; null where none is
+-- missing.
 create function millrace.missing_label_index(p_pipeline millrace.pipelines)
 returns text
 language plpgsql stable

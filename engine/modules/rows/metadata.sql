@@ -2,10 +2,8 @@
 
 -- Copies what the metadata column of each entity holds, for runs that start now; p_values: what
 -- that is, where it has been read. ids: the copies, in the order of the entities; faults: where one
--- is too large, why. Both are null without a column.
---
--- Each start copies it once more, and whoever lists runs reads it: the limit keeps one tenant's
--- rows from filling the engine's tables.
+-- is too large, why. Both are null without a column. The limit keeps one tenant's rows from filling
+-- the engine's tables.
 create function millrace.copy_metadata(
   p_pipeline_id int, p_entity_ids text[], p_values jsonb[] default null,
   out ids bigint[], out faults text[]
@@ -58,7 +56,7 @@ begin
 end
 $$;
 
--- Reads a run's metadata for whoever looks at the run.
+-- Reads what the metadata column of a run's row (a child's: of its parent's) held when it started.
 create function millrace.metadata_of(p_run bigint) returns jsonb
 language sql stable
 as $$
@@ -69,8 +67,7 @@ as $$
 $$;
 
 -- Deletes metadata that runs have dropped and no run has. Whoever gives metadata to one more run
--- holds a run that has it. So no run that is not to be seen here can have it, unless one that is to
--- be seen has it too.
+-- holds a run that has it, so none that is not to be seen here can have it alone.
 create function millrace.sweep_metadata(p_limit int) returns void
 language plpgsql
 as $$

@@ -6,12 +6,11 @@
 -- since must not make a user's own write fail: then each is read alone, and one that cannot be read
 -- counts as empty.
 --
--- A trace that the row brings along is that of all its runs, so that what was done for it, here and
--- at every service, is found by one id. A child run has its parent's, whatever its own pipeline
--- declares: it is part of what the parent does.
+-- A trace that the row brings along is that of all its runs. A child run has its parent's, whatever
+-- its own pipeline declares: it is part of what the parent does.
 
 -- Says which key a column's value stands for: the value itself or, for the part host, the host of a
--- URL in lower case, without port and user. What is no URL counts as a whole, and null as ''.
+-- URL in lower case; what is no URL counts as a whole, and null as ''.
 create function millrace.group_key(p_value text, p_part text) returns text
 language sql immutable
 as $$
@@ -124,23 +123,20 @@ begin
         raise;
       end if;
       v_read := null;
-      perform millrace.report('error',
-        case v_column.field
-          when 'metadata' then 'metadata_unreadable'
-          when 'trace' then 'trace_unreadable'
-          when 'payer' then 'quota_key_failed'
-          else 'group_key_failed'
-        end,
-        format(case v_column.field
-          when 'metadata' then
-            'The metadata of pipeline %s cannot be read, so that its runs start without: %s'
-          when 'trace' then
-            'The traces of pipeline %s cannot be read, so that each run starts with its own: %s'
-          when 'payer' then
-            'The tenants of pipeline %s cannot be read, so that its runs share one quota: %s'
-          else 'The keys of stage %s cannot be read, so that its rows wait under one key: %s'
-        end, coalesce(v_column.stage, v_pipeline.name), sqlerrm),
-        jsonb_build_object('column', v_column.name));
+      perform millrace.report('error', m.code,
+        format(m.message, coalesce(v_column.stage, v_pipeline.name), sqlerrm),
+        jsonb_build_object('column', v_column.name))
+      from (values
+        ('metadata', 'metadata_unreadable',
+          'The metadata of pipeline %s cannot be read, so that its runs start without: %s'),
+        ('trace', 'trace_unreadable',
+          'The traces of pipeline %s cannot be read, so that each run starts with its own: %s'),
+        ('payer', 'quota_key_failed',
+          'The tenants of pipeline %s cannot be read, so that its runs share one quota: %s'),
+        ('key', 'group_key_failed',
+          'The keys of stage %s cannot be read, so that its rows wait under one key: %s')
+      ) m(field, code, message)
+      where m.field = v_column.field;
     end;
     v_values := row(
       coalesce(v_read.metadata, v_values.metadata), coalesce(v_read.traces, v_values.traces),

@@ -13,7 +13,7 @@ end
 $$;
 
 -- Writes statements that take the branch of one pipeline, by ids in ascending order. Halving finds
--- one of many pipelines in a few steps, where a `case` would try them in turn.
+-- one of many in a few steps, where a `case` would try them in turn.
 create function millrace.branches(p_ids int[], p_branches text[]) returns text
 language plpgsql immutable
 as $$
@@ -68,10 +68,10 @@ revoke all on function millrace.%1$I from public$f$,
 end
 $write$;
 
--- Writes the size of a row x in bytes as an expression over its columns. As stored: read from the
--- rows' headers and pointers, so that nothing is fetched or unpacked. At most: what it may come to
--- as JSON. Packing saves no more than 99 of 100 bytes; and the text of a jsonb value that is not
--- packed hardly has eight times its bytes. Of a text its own length is known, packed or not.
+-- Writes the size of a row x in bytes as an expression over its columns. As stored: read from
+-- headers and pointers, so that nothing is fetched or unpacked. At most: what it may come to as
+-- JSON. Packing saves no more than 99 of 100 bytes; and the text of a jsonb value that is not
+-- packed hardly has eight times its bytes.
 create function millrace.size_expression(
   p_table regclass, p_columns name[], p_at_most boolean
 ) returns text
@@ -93,9 +93,8 @@ as $$
   where a.attrelid = p_table and a.attname = any (p_columns)
 $$;
 
--- Lists the names that follow each $ of a condition, up to the first that is none. It reads the
--- canonical form, in which each name is quoted and follows a dot, and passes over quoted text
--- without a dot.
+-- Lists the names that follow each $ of a condition in its canonical form, in which each name is
+-- quoted and follows a dot.
 create function millrace.paths_of(p_condition jsonpath) returns table (names text[])
 language sql immutable
 as $$
