@@ -41,7 +41,7 @@ async function codeChecks(write: boolean): Promise<Check[]> {
   const format = checkFormat(write);
   // The others should read files as they stand after the correction.
   if (write) await format;
-  const install = checkInstall(write);
+  const install = checkInstall();
   await install.catch(() => {});
   return [
     { name: 'format and lint', remedy: byWriting, findings: format },

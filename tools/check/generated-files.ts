@@ -2,7 +2,6 @@ import fs from 'node:fs';
 import path from 'node:path';
 import pg from 'pg';
 import { frozenFaults, readProject } from '../engine/releases.ts';
-import { schemaFile, sharedLimitSchemaSql } from '../engine/shared-limit-schema.ts';
 import { writeBuilt } from '../engine/write-built.ts';
 import { projectFolder, runScript, runSupabase } from './run-program.ts';
 
@@ -18,13 +17,8 @@ const typesHeading = `// The types of the functions that the engine serves by th
 /** What the engine's functions are called by. Their arguments are all that the runtime needs to know of the schema. */
 const ofTheEngine = /^ {6}millrace_\w+:/;
 
-/**
- * Compares the schema of shared limits with the zod schema that it is made of, or with `write` replaces it; looks for changes
- * to what a release has frozen; and builds the migration. Resolves to findings.
- */
-export async function checkInstall(write: boolean): Promise<string> {
-  const schema = compare(path.join('engine', schemaFile), sharedLimitSchemaSql(), write);
-  if (schema) return schema;
+/** Builds the migration, and looks for changes to what a release has frozen. Resolves to findings. */
+export async function checkInstall(): Promise<string> {
   await writeBuilt(projectFolder);
   return frozenFaults(readProject(projectFolder)).join('\n');
 }

@@ -21,7 +21,7 @@ const searchPath = 'pg_catalog, pg_temp';
 const hasBuiltHeaders = /^engine\/(?:kernel\/|modules\/|hooks\.sql$)/;
 
 /** Files of engine/ that a program writes, in a style of its own. */
-const generated = ['engine/modules/limits/shared-limit-schema.sql', 'engine/uninstall.sql'];
+const generated = ['engine/uninstall.sql'];
 
 /** Migrations that a program writes: the engine's, and those of pipelines. */
 const generatedMigration = /_(?:millrace(?:_\d[\d.]*)?|pipeline_\w+|(?:shared|dropped)_limits)\.sql$/;

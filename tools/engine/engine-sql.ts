@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { loadModule, parseSync } from '@libpg-query/parser';
+import { sharedLimitSchema } from './shared-limit-schema.ts';
 import { withHeaders } from './write-headers.ts';
 
 /** A node of Postgres's own grammar, as its parser tells it. */
@@ -64,7 +65,9 @@ function hookParts(file: string): { file: string; hook: string; lines: string[] 
 
 /** The text of a file of the engine as it is to be installed. */
 export function textOf(engine: string, file: string): string {
-  return file === 'hooks.sql' ? hooksSql(engine) : fs.readFileSync(path.join(engine, file), 'utf8');
+  if (file === 'hooks.sql') return hooksSql(engine);
+  const text = fs.readFileSync(path.join(engine, file), 'utf8');
+  return text.replace("'the schema of shared limits'", () => sharedLimitSchema());
 }
 
 /** The statements of a file of the engine. Throws with the file's name where Postgres could not parse it. */

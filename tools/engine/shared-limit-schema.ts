@@ -9,8 +9,6 @@ interface JsonSchema {
   required?: string[];
 }
 
-/** The file of the engine that holds the schema. */
-export const schemaFile = 'modules/limits/shared-limit-schema.sql';
 const width = 100;
 
 /** Spells fields as the database does. */
@@ -23,18 +21,10 @@ function inEngineTerms({ properties, required, ...schema }: JsonSchema): JsonSch
   };
 }
 
-/** The file of the engine that hands the schema to the functions which check shared limits. */
-export function sharedLimitSchemaSql(): string {
+/** What a shared limit may say, as a literal of SQL that stands at its place in the engine's text. */
+export function sharedLimitSchema(): string {
   const given = z.toJSONSchema(sharedLimitsSchema, { io: 'input' }) as JsonSchema;
-  return `-- What a shared limit may say, made of supabase/functions/_millrace/compile/definition-schema.ts by \`npm run check -- --write\`.
--- Change it there.
-
-create function millrace.shared_limit_schema() returns jsonb
-language sql immutable
-as $$
-  select $schema$${shortLines(inEngineTerms(given.additionalProperties as JsonSchema))}$schema$::jsonb
-$$;
-`;
+  return `$schema$${shortLines(inEngineTerms(given.additionalProperties as JsonSchema))}$schema$`;
 }
 
 /** JSON whose lists and objects stand on one line where they fit into the width. */

@@ -302,10 +302,13 @@ create function millrace.add_children(
 language plpgsql
 as $$
 declare
+  v_child millrace.pipelines := (
+    select p from millrace.pipelines p where p.id = p_fan_out.child_pipeline_id);
   v_twice record;
   v_joined int := 0;
   v_new record;
   v_copied record;
+  v_given text[];
   v_added bigint[];
   v_spawned int;
 begin
@@ -354,16 +357,21 @@ begin
     -- "offset 0" keeps it a look-up for each item: as a join it would read all children again.
     select from millrace.runs o
     where o.fan_out_id = p_fan_out.id and o.item_key = i.key offset 0);
-  v_copied := millrace.copy_metadata(p_fan_out.child_pipeline_id, v_new.entity_ids);
+  v_copied := millrace.copy_metadata(v_child.id, v_new.entity_ids);
   perform millrace.refuse_metadata(v_copied.faults);
+  v_given := case
+    when v_child.has_given then millrace.given_at_first(v_child, v_new.entity_ids)
+  end;
   with made as (
     insert into millrace.runs (pipeline_id, version_id, entity_id, trace_id, fan_out_id, item_key,
-      priority, metadata_id, created_at)
-    select c.id, c.current_version_id, i.entity_id, r.trace_id, p_fan_out.id, i.key, r.priority,
-      case when c.metadata_column is null then r.metadata_id else i.metadata_id end, millrace.now()
-    from unnest(v_new.keys, v_new.entity_ids, v_copied.ids) i(key, entity_id, metadata_id),
-      millrace.pipelines c, millrace.runs r
-    where c.id = p_fan_out.child_pipeline_id and r.id = p_fan_out.run_id
+      priority, metadata_id, given, created_at)
+    select v_child.id, v_child.current_version_id, i.entity_id, r.trace_id, p_fan_out.id, i.key,
+      r.priority,
+      case when v_child.metadata_column is null then r.metadata_id else i.metadata_id end,
+      i.given::int[], millrace.now()
+    from unnest(v_new.keys, v_new.entity_ids, v_copied.ids, v_given)
+      i(key, entity_id, metadata_id, given)
+    join millrace.runs r on r.id = p_fan_out.run_id
     returning id
   )
   select coalesce(array_agg(m.id order by m.id), '{}') into v_added from made m;
@@ -384,7 +392,7 @@ begin
     raise exception 'the fan-out has % children, but one may have at most 100000', v_spawned
       using errcode = 'MR002', hint = 'Spawn groups, whose runs spawn their members.';
   end if;
-  return millrace.begin_roots(p_fan_out.child_pipeline_id, v_added);
+  return millrace.begin_roots(v_child.id, v_added);
 end
 $$;
 

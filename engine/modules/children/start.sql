@@ -23,9 +23,13 @@ declare
 begin
   if exists (
       select from millrace.stages s where s.pipeline_id = p_pipeline_id and s.counted) then
-    perform millrace.inherit_quotas(p_run_ids);
+    -- Children count against the quota of their parents.
+    update millrace.runs c
+    set quota_of = p.quota_of, quota_key = p.quota_key
+    from millrace.fan_outs f
+    join millrace.runs p on p.id = f.run_id
+    where c.id = any (p_run_ids) and f.id = c.fan_out_id and p.quota_of is not null;
   end if;
-  perform millrace.note_given(p_pipeline_id, p_run_ids);
   for v_root in
     -- By the runs' own version: a definition may have been committed since they were made.
     select vs.stage_id, vs.dependents, vs.unconditional, vs.on_demand, r.run_ids
@@ -104,6 +108,7 @@ declare
     select r.entity_id from millrace.runs r where r.id = any (p_run_ids));
   v_free text[];
   v_copied record;
+  v_given text[];
   v_waiting bigint[];
   v_children bigint[];
   v_busy millrace.work[];
@@ -122,6 +127,7 @@ begin
       from millrace.runs l
       where l.pipeline_id = v_child.id and l.entity_id = e.id and l.status = 'running'));
   v_copied := millrace.copy_metadata(v_child.id, v_free);
+  v_given := case when v_child.has_given then millrace.given_at_first(v_child, v_free) end;
   v_waiting := millrace.wait_for_child_runs(p_stage_id, p_run_ids, v_now);
   with fan_out as (
     insert into millrace.fan_outs
@@ -133,12 +139,13 @@ begin
     returning id, run_id
   ), added as (
     insert into millrace.runs (pipeline_id, version_id, entity_id, trace_id, fan_out_id, item_key,
-      priority, metadata_id, created_at)
+      priority, metadata_id, given, created_at)
     select v_child.id, v_child.current_version_id, r.entity_id, r.trace_id, f.id, '1', r.priority,
-      case when v_child.metadata_column is null then r.metadata_id else e.metadata_id end, v_now
+      case when v_child.metadata_column is null then r.metadata_id else e.metadata_id end,
+      e.given::int[], v_now
     from fan_out f
     join millrace.runs r on r.id = f.run_id
-    join unnest(v_free, v_copied.ids, v_copied.faults) e(id, metadata_id, fault)
+    join unnest(v_free, v_copied.ids, v_copied.faults, v_given) e(id, metadata_id, fault, given)
       on e.id = r.entity_id and e.fault is null
     returning id
   )

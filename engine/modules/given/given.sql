@@ -4,73 +4,51 @@
 -- the row, asked when that run begins: what a stage writes into the row later changes nothing. A
 -- later run knows nothing of it, since by then what the row holds is mostly the engine's own work.
 
--- Lists, for entities that the caller holds, the stages that the rows bring along if their first
--- runs begin now; null of those that had a run. The queries leave a plan no choice (limit): an
--- older one would compare each with all there are now.
-create function millrace.given_at_first(
-  p_pipeline_id int, p_version_id int, p_entity_ids text[]
-) returns text[]
+-- Lists, for entities that the caller holds, the stages that their rows bring along if their first
+-- runs begin now, as texts of arrays; null of those that had a run. Rows of which the conditions
+-- read the same are asked about once; one that is larger than a worker takes brings nothing along.
+-- The queries leave a plan no choice (limit): an older one would compare each with all there are.
+create function millrace.given_at_first(p_pipeline millrace.pipelines, p_entity_ids text[])
+returns text[]
 language plpgsql volatile
 set enable_seqscan = off
 as $$
 declare
+  v_most bigint := millrace.batch_bytes();
   v_begun boolean := exists (
-    select
-    from millrace.begun_rows b
-    where b.pipeline_id = p_pipeline_id);
+    select from millrace.begun_rows b where b.pipeline_id = p_pipeline.id);
   v_first text[] := array(
     select case when (
         select r.id
         from millrace.runs r
         where r.entity_id = i.id
-          and r.pipeline_id = p_pipeline_id
+          and r.pipeline_id = p_pipeline.id
         limit 1) is null
       and (not v_begun or (
         select b.entity_id
         from millrace.begun_rows b
-        where b.pipeline_id = p_pipeline_id
+        where b.pipeline_id = p_pipeline.id
           and b.entity_id = i.id
         limit 1) is null) then i.id end
     from unnest(p_entity_ids) with ordinality i(id, place)
     order by i.place);
+  v_asked jsonb[];
 begin
   if array_remove(v_first, null) = '{}' then
     return null;
   end if;
-  return array(
-    select case when u.id is not null then u.given end
-    from unnest(v_first, millrace.brought_along(p_pipeline_id, p_version_id, v_first))
-      with ordinality u(id, given, place)
-    order by u.place);
-end
-$$;
-
--- Lists, for rows (null among them), the stages of a version that they bring along, as texts of
--- arrays. Rows of which the conditions read the same are asked about once. A row that is larger
--- than a worker takes brings nothing along.
-create function millrace.brought_along(
-  p_pipeline_id int, p_version_id int, p_entity_ids text[]
-) returns text[]
-language plpgsql volatile
-as $$
-declare
-  v_most bigint := millrace.batch_bytes();
-  v_asked jsonb[] := millrace.asked_of_entities(p_pipeline_id, p_entity_ids, v_most);
-begin
-  if v_asked is null then
-    v_asked := array(
-      select case when r.entity is not null then jsonb_build_object('entity', r.entity::jsonb) end
-      from unnest(millrace.rows_of_entities(p_pipeline_id, p_entity_ids, v_most))
-        with ordinality r(entity, place)
-      order by r.place);
-  end if;
+  v_asked := coalesce(millrace.asked_of_entities(p_pipeline.id, v_first, v_most), array(
+    select case when r.entity is not null then jsonb_build_object('entity', r.entity::jsonb) end
+    from unnest(millrace.rows_of_entities(p_pipeline.id, v_first, v_most))
+      with ordinality r(entity, place)
+    order by r.place));
   return array(
     -- Materialized, or a set-returning function beside it would have each row asked about.
     with answer as materialized (
       select a.places, array(
         select vs.stage_id
         from millrace.version_stages vs
-        where vs.version_id = p_version_id
+        where vs.version_id = p_pipeline.current_version_id
           and vs.given_path is not null
           and coalesce(jsonb_path_match_tz(a.asked, vs.given_path, '{}', true), false)
         order by vs.position)::text as given
@@ -79,50 +57,9 @@ begin
         from unnest(v_asked) with ordinality u(asked, place)
         group by u.asked) a
     )
-    select g.given
+    select case when v_first[g.place] is not null then g.given end
     from (select unnest(a.places) as place, a.given from answer a) g
     order by g.place);
-end
-$$;
-
--- Notes of new child runs, whose entities the caller holds, the stages that their rows bring along.
-create function millrace.note_given(p_pipeline_id int, p_run_ids bigint[]) returns void
-language plpgsql
-set enable_seqscan = off
-as $$
-declare
-  v_first record;
-begin
-  if cardinality(p_run_ids) = 0
-      or not (select p.has_given from millrace.pipelines p where p.id = p_pipeline_id) then
-    return;
-  end if;
-  for v_first in
-    select r.version_id, array_agg(r.ctid order by r.id) as places,
-      array_agg(r.entity_id order by r.id) as entity_ids
-    from millrace.runs r
-    where r.id = any (p_run_ids)
-      and (
-        select o.id
-        from millrace.runs o
-        where o.entity_id = r.entity_id
-          and o.pipeline_id = p_pipeline_id
-          and o.id + 0 < r.id
-        limit 1) is null
-      and (
-        select b.entity_id
-        from millrace.begun_rows b
-        where b.pipeline_id = p_pipeline_id
-          and b.entity_id = r.entity_id
-        limit 1) is null
-    group by r.version_id
-  loop
-    update millrace.runs r
-    set given = u.given::int[]
-    from unnest(v_first.places, millrace.brought_along(
-      p_pipeline_id, v_first.version_id, v_first.entity_ids)) u(place, given)
-    where r.ctid = u.place;
-  end loop;
 end
 $$;
 

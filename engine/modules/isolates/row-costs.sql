@@ -121,12 +121,9 @@ returns table (
 )
 language plpgsql stable
 as $$
+declare
+  v_pipeline millrace.pipelines := millrace.pipeline_named(p_pipeline);
 begin
-  if not exists (select from millrace.pipelines p where p.name = p_pipeline) then
-    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
-      using errcode = 'MR003', hint = 'Pipelines: ' || coalesce(
-        (select string_agg(p.name, ', ' order by p.name) from millrace.pipelines p), 'none') || '.';
-  end if;
   return query
     select s.name, x.at_once, x.batch_size, x.max_workers, x.row_cpu_ms,
       pg_size_pretty(x.row_memory), concat_ws('; ',
@@ -140,10 +137,9 @@ begin
         end,
         case when x.lives_cut > 0 then format(
           '%s isolates have ended without a word while they held rows', x.lives_cut) end)
-    from millrace.pipelines p
-    join millrace.stages s on s.pipeline_id = p.id
+    from millrace.stages s
     cross join lateral millrace.places_of(s) x
-    where p.name = p_pipeline and s.function_name is not null
+    where s.pipeline_id = v_pipeline.id and s.function_name is not null
     order by s.id;
 end
 $$;

@@ -1,4 +1,4 @@
--- Concurrency groups: whose turn it is
+-- Concurrency groups: whose turn it is, and how a claim takes from them
 --
 -- Groups come by turns: the higher class of priority first, in a class one round after the other. A
 -- group sleeps while nothing of it is due or its key has no token; it is parked while its key has
@@ -6,10 +6,7 @@
 
 -- Lists up to so many groups with arrivals behind one, each once, by a loose scan from group to
 -- group.
-create function millrace.groups_with_arrivals(
-  p_stage_id int,
-  p_after text,
-  p_limit int)
+create function millrace.groups_with_arrivals(p_stage_id int, p_after text, p_limit int)
 returns text[]
 language plpgsql
 as $$
@@ -41,10 +38,7 @@ $$;
 -- Reads arrivals before a claim, and puts the groups that are due, and the parked ones of freed
 -- keys, in turn behind the others. It reads at least as many as the claim may take, so that none
 -- waits for longer than a round. Returns the stage's own limit as it is then.
-create function millrace.admit_arrivals(
-  p_stage_id int,
-  p_own millrace.limits,
-  p_room int)
+create function millrace.admit_arrivals(p_stage_id int, p_own millrace.limits, p_room int)
 returns millrace.limits
 language plpgsql
 as $$
@@ -106,7 +100,6 @@ begin
     into v_freed
     from gone g
     where g.concurrency_group like '*%';
-    v_freed := v_freed;
   end if;
   p_own.last_turn := p_own.last_turn + v_many;
   with woken as (
@@ -134,15 +127,113 @@ begin
 end
 $$;
 
+-- queued → started at a stage with groups for up to p_room attempts that may share an isolate,
+-- under one lease, in rounds: each takes a share from every group in turn of the highest class.
+-- wait_ms: when to ask again, where it takes none; null: not by waiting.
+create function millrace.claim_by_turns(
+  p_stage millrace.stages, p_worker millrace.workers, p_room int, inout own millrace.limits,
+  out token uuid, out attempt_ids bigint[], out entity_ids text[], out wait_ms int
+)
+language plpgsql
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_token uuid := gen_random_uuid();
+  v_taken bigint[] := '{}';
+  v_groups text[];
+  v_share int;
+  v_got record;
+begin
+  own := millrace.admit_arrivals(p_stage.id, own, p_room);
+  -- The number of rounds is for groups that turn out to be empty; where it ends, the worker asks
+  -- again.
+  for v_round in 1 .. 50 loop
+    v_groups := array(
+      select g.concurrency_group
+      from millrace.concurrency_groups g
+      where g.stage_id = p_stage.id
+        and g.turn is not null
+        and g.priority = (
+          select t.priority
+          from millrace.concurrency_groups t
+          where t.stage_id = p_stage.id and t.turn is not null
+          order by t.priority desc, t.turn
+          limit 1)
+      order by g.turn
+      limit p_room - cardinality(v_taken));
+    exit when cardinality(v_groups) = 0;
+    v_share := greatest((p_room - cardinality(v_taken)) / cardinality(v_groups), 1);
+    with visited as materialized (
+      select r.concurrency_group, least(v_share, r.room)::int as share
+      from millrace.room_of_keys(p_stage, v_groups) r
+    ), picked as materialized (
+      select a.id, v.concurrency_group
+      from visited v
+      cross join lateral (
+        select q.id
+        from millrace.attempts q
+        where q.stage_id = p_stage.id
+          and q.concurrency_group = v.concurrency_group
+          and q.queue_at <= v_now
+          and q.state = 'queued'
+          and not q.isolated
+        order by q.queue_at, q.id
+        limit greatest(v.share, 0)
+        for update skip locked) a
+    ), taken as (
+      update millrace.attempts a
+      set state = 'started', token = v_token, started_at = v_now
+      from picked p
+      where a.id = p.id
+      returning a.id, p.concurrency_group
+    )
+    select coalesce(array_agg(t.id), '{}') as ids,
+      coalesce(array_agg(t.concurrency_group), '{}') as groups
+    into v_got
+    from taken t;
+    perform millrace.take_room(p_stage, v_got.ids, v_token, p_worker.id);
+    perform millrace.end_turns(p_stage, v_groups, v_got.groups, own.last_turn, v_now);
+    own.last_turn := own.last_turn + cardinality(v_groups);
+    v_taken := v_taken || v_got.ids;
+    exit when cardinality(v_taken) >= p_room;
+  end loop;
+  if v_taken = '{}' then
+    wait_ms := case
+      when exists (
+        select
+        from millrace.concurrency_groups g
+        where g.stage_id = p_stage.id and g.turn is not null) then 0
+      when exists (select from millrace.arrivals a where a.stage_id = p_stage.id) then 0
+      when exists (
+        select from millrace.concurrency_groups g
+        where g.stage_id = p_stage.id and g.due_at = 'infinity') then 1000
+      -- A key that is short of its rate: a worker is quicker than the sweep.
+      when p_stage.limits ? 'shared' then (
+        select ceil(1000 * extract(epoch from min(g.due_at) - v_now))
+        from millrace.concurrency_groups g
+        where g.stage_id = p_stage.id and g.due_at <= v_now + interval '10 seconds')
+    end;
+    return;
+  end if;
+  token := v_token;
+  attempt_ids := v_taken;
+  entity_ids := array(
+    select r.entity_id
+    from unnest(v_taken) with ordinality i(id, place)
+    join millrace.attempts a on a.id = i.id
+    join millrace.runs r on r.id = a.run_id
+    order by i.place);
+  insert into millrace.claims (token, worker_id, host, expires_at, isolated, attempt_ids)
+  values (token, p_worker.id, p_worker.host, v_now + p_stage.lease, false, v_taken);
+end
+$$;
+
 -- Moves groups that had their turn to the end, to sleep until they are due, or to be parked. A
 -- group with nothing queued is deleted.
 create function millrace.end_turns(
-  p_stage millrace.stages,
-  p_groups text[],
-  p_served text[],
-  p_last_turn bigint,
-  p_now timestamptz)
-returns void
+  p_stage millrace.stages, p_groups text[], p_served text[], p_last_turn bigint,
+  p_now timestamptz
+) returns void
 language plpgsql
 as $$
 begin
@@ -190,10 +281,8 @@ $$;
 -- front, so that one with large rows is served in the end; one that got less than it might is
 -- announced as an arrival.
 create function millrace.give_back_turns(
-  p_stage millrace.stages,
-  p_kept bigint[],
-  p_back bigint[])
-returns void
+  p_stage millrace.stages, p_kept bigint[], p_back bigint[]
+) returns void
 language plpgsql
 as $$
 declare

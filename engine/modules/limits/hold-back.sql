@@ -64,11 +64,8 @@ $$;
 -- started | queued → queued for attempts that the caller holds, due at a later time. What is held
 -- back is not late: its bound moves with it.
 create function millrace.put_back(
-  p_stage millrace.stages,
-  p_attempt_ids bigint[],
-  p_due_at timestamptz,
-  p_why jsonb default null)
-returns void
+  p_stage millrace.stages, p_attempt_ids bigint[], p_due_at timestamptz, p_why jsonb default null
+) returns void
 language plpgsql
 as $$
 begin

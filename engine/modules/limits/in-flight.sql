@@ -31,9 +31,8 @@ end
 $$;
 
 -- Frees the slots of attempts that have ended, and notes and returns wake-ups for the stages that
--- can go on and have no live worker: theirs, and those that are short of a limit shared with them.
--- The stage's lock makes the look at the queue safe; where somebody who may be queueing has it, the
--- stage is woken in any case.
+-- can go on and have no live worker: theirs, and those short of a limit shared with them. Where
+-- somebody who may be queueing has a stage's lock, the stage is woken in any case.
 create function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns int[]
 language plpgsql
 as $$
@@ -74,8 +73,35 @@ as $$
     p_limits ?| array['max_in_flight', 'concurrency', 'back_pressure', 'shared'], false)
 $$;
 
--- Counts attempts that were claimed before the limit was defined: among the p_limit oldest of the
--- queue, or in all live runs. Where a claim has locked the limit, the next sweep counts.
+-- Lists the attempts that are queued or in work at a stage: among the p_limit oldest of its queue,
+-- or in all live runs.
+create function millrace.live_attempts(p_stage millrace.stages, p_limit int) returns bigint[]
+language plpgsql
+as $$
+begin
+  return array(
+    select a.id
+    from millrace.runs r
+    cross join lateral (
+      -- "offset 0" keeps it a look-up for each run, however the planner counts them.
+      select o.id
+      from millrace.attempts o
+      where o.run_id = r.id
+        and o.stage_id = p_stage.id
+        and o.state in ('queued', 'started', 'waiting')
+      offset 0) a
+    where p_limit is null and r.pipeline_id = p_stage.pipeline_id and r.status = 'running'
+    union all
+    (select o.id
+     from millrace.attempts o
+     where p_limit is not null and o.stage_id = p_stage.id and o.queue_at is not null
+     order by o.queue_at, o.id
+     limit p_limit));
+end
+$$;
+
+-- Counts attempts that were claimed before the limit was defined, of those that live_attempts()
+-- lists. Where a claim has locked the limit, the next sweep counts.
 create function millrace.count_attempts(p_stage millrace.stages, p_limit int)
 returns void
 language plpgsql
@@ -83,33 +109,17 @@ as $$
 declare
   v_ids bigint[];
 begin
-  v_ids := array(
-    select a.id
-    from (
-      select r.id
-      from millrace.runs r
-      where p_limit is null and r.pipeline_id = p_stage.pipeline_id and r.status = 'running'
-      union
-      select q.run_id
-      from (
-        select o.run_id
-        from millrace.attempts o
-        where p_limit is not null and o.stage_id = p_stage.id and o.queue_at is not null
-        order by o.queue_at, o.id
-        limit p_limit) q) r(id)
-    cross join lateral (
-      -- "offset 0" keeps it a look-up for each run, however the planner counts them.
-      select o.id, o.token
-      from millrace.attempts o
-      where o.run_id = r.id
-        and o.stage_id = p_stage.id
-        and o.state in ('started', 'waiting')
-        and o.token is not null
-      offset 0) a
-    where millrace.counts_in_flight(p_stage.limits)
-      and not exists (
-        select from millrace.in_flight f
-        where f.attempt_id = a.id and f.token = a.token));
+  if millrace.counts_in_flight(p_stage.limits) then
+    v_ids := array(
+      select a.id
+      from unnest(millrace.live_attempts(p_stage, p_limit)) i
+      join millrace.attempts a on a.id = i
+      where a.state in ('started', 'waiting')
+        and a.token is not null
+        and not exists (
+          select from millrace.in_flight f
+          where f.attempt_id = a.id and f.token = a.token));
+  end if;
   if cardinality(v_ids) > 0
     and millrace.lock_limit(p_stage.id, null, false) then
     insert into millrace.in_flight (attempt_id, token, stage_id, key, worker_id)
@@ -124,10 +134,7 @@ $$;
 
 -- Frees the slots of what a worker has ended, and of what has ended among the next 200 of its
 -- stage; returns the last attempt looked at.
-create function millrace.check_slots(
-  p_stage_id int,
-  p_worker_id uuid,
-  p_checked_to bigint)
+create function millrace.check_slots(p_stage_id int, p_worker_id uuid, p_checked_to bigint)
 returns bigint
 language plpgsql
 as $$

@@ -25,7 +25,7 @@
 -- the whole queue. A stage without limits never comes here.
 
 -- Locks a limit until the transaction ends: a stage's own by the stage, or a shared one. False
--- where somebody else has it, and the caller may not wait or has waited for 800 ms: after that
+-- where somebody else has it and the caller may not wait, or has waited for 800 ms: after that
 -- Postgres would look for a deadlock, with a migration that holds a limit and waits for the stage.
 create function millrace.lock_limit(
   p_stage_id int, p_limit_id int, p_may_wait boolean

@@ -5,8 +5,7 @@
 --
 --   who      a run keeps whose quota it counts against: read when a person starts it, and a child
 --            has its parent's
---   window   counted from the epoch, so that two numbers a tenant are all that is kept; at worst a
---            tenant has twice the amount around the turn of a window
+--   window   counted from the epoch; at worst a tenant has twice the amount around its turn
 --   where    in the claim, after it has taken attempts by the other limits: it puts back what has
 --            no room (hold-back.sql). So what never begins is charged to nobody, and what may be
 --            overspent is what is in work
@@ -51,7 +50,7 @@ as $$
 $$;
 
 -- Writes on runs that a person starts whose quota they count against. A row that was a child counts
--- against the quota of its former parent, unless its pipeline has one.
+-- against its former parent's, unless its pipeline has one.
 create function millrace.name_payers(p_pipeline millrace.pipelines, p_run_ids bigint[])
 returns void
 language plpgsql
@@ -91,25 +90,8 @@ begin
 end
 $$;
 
--- Lets new children count against the quota of their parents.
-create function millrace.inherit_quotas(p_run_ids bigint[]) returns void
-language plpgsql
-as $$
-begin
-  update millrace.runs c
-  set quota_of = p.quota_of,
-    quota_key = p.quota_key
-  from millrace.fan_outs f
-  join millrace.runs p on p.id = f.run_id
-  where c.id = any (p_run_ids)
-    and f.id = c.fan_out_id
-    and p.quota_of is not null;
-end
-$$;
-
--- Marks attempts that a person has just started, so that their claim is charged to the tenant: all
--- that was queued since p_since, in the runs and in children that began with them. The first that
--- is claimed pays.
+-- Marks attempts that a person has just started for their claim to be charged: all that was queued
+-- since p_since, in the runs and in children that began with them. The first that is claimed pays.
 create function millrace.note_starts(p_run_ids bigint[], p_since timestamptz)
 returns void
 language plpgsql
@@ -205,8 +187,7 @@ end
 $$;
 
 -- Charges a tenant with the starts among attempts, as far as it has room; puts back and returns the
--- others. Two claims never wait for each other over a tenant: the second puts its starts back for a
--- second.
+-- others. Two claims never wait for each other over a tenant: the second puts its starts back.
 create function millrace.charge_starts(
   p_stage millrace.stages, p_payer millrace.payer, p_attempt_ids bigint[]
 ) returns bigint[]

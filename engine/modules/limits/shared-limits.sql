@@ -4,12 +4,16 @@
 -- go one at a time, whatever their stage. A stage under a shared limit is counted in in_flight in
 -- any case, so that a limit that changes finds its places counted.
 
+-- Tells what a shared limit may say; the build writes it of the runtime's definition-schema.ts.
+create function millrace.shared_limit_schema() returns jsonb
+language sql immutable
+as $$
+  select 'the schema of shared limits'::jsonb
+$$;
+
 -- Raises MR001 or MR002 unless a shared limit, or a throttle of one, is of the right form. A
 -- throttle neither learns nor ends.
-create function millrace.check_shared_limit(
-  p_name text,
-  p_limits jsonb,
-  p_is_throttle boolean)
+create function millrace.check_shared_limit(p_name text, p_limits jsonb, p_is_throttle boolean)
 returns void
 language plpgsql stable
 as $$
@@ -126,7 +130,7 @@ $$;
 -- Defines a limit that stages of any pipeline may share, or changes it: {"rate": {"count": 60,
 -- "per_seconds": 60}, "adaptive": true, "max_in_flight": 20, "spending": {"usd": 5, "tokens":
 -- 1000000, "per_seconds": 86400}}, each of them or several. key_rate is a rate for each key of its
--- stages, such as each host; with it an adaptive limit learns of each key by itself.
+-- stages, such as each host, of which an adaptive limit learns by itself.
 create function millrace.define_limit(p_name text, p_limits jsonb) returns void
 language plpgsql
 as $$
@@ -177,14 +181,13 @@ begin
 end
 $$;
 
--- Raises MR001 unless the shared limits that a stage names are defined. It holds on to them, so
+-- Raises MR001 unless the shared limits that a stage names are defined, and holds on to them, so
 -- that none is dropped before the definition is written.
 create function millrace.check_shared_names(p_stage jsonb) returns void
 language plpgsql
 as $$
 declare
-  v_path text[] := '{limits,shared}';
-  v_names text[] := array(select jsonb_array_elements_text(p_stage #> v_path));
+  v_names text[] := array(select jsonb_array_elements_text(p_stage #> '{limits,shared}'));
   v_known text[];
   v_name text;
 begin
@@ -195,13 +198,8 @@ begin
   for key share;
   v_known := array(
     select l.name from millrace.limits l where l.name is not null order by l.name);
-  select n
-  into v_name
-  from unnest(v_names) n
-  where n <> all (v_known)
-  order by n
-  limit 1;
-  if found then
+  v_name := (select min(n) from unnest(v_names) n where n <> all (v_known));
+  if v_name is not null then
     raise exception 'stage %: limits.shared names %, which is no shared limit',
       p_stage ->> 'name', v_name
       using errcode = 'MR001', hint = case
@@ -211,13 +209,11 @@ begin
       end;
   end if;
   v_name := (
-    select l.name
+    select min(l.name)
     from millrace.limits l
     where l.name = any (v_names)
       and l.limits ? 'key_rate'
-      and p_stage #> '{limits,concurrency}' is null
-    order by l.name
-    limit 1);
+      and p_stage #> '{limits,concurrency}' is null);
   if v_name is not null then
     raise exception 'stage %: limits.shared names %, which has a rate for each key, but '
       'limits.concurrency is missing', p_stage ->> 'name', v_name
@@ -226,7 +222,7 @@ begin
 end
 $$;
 
--- define() waits for claims at a pipeline's stages with limits, and keeps others out. It does so
+-- Waits for claims at a pipeline's stages with limits, and keeps others out. define() does so
 -- before it locks the table, for which such a claim may wait.
 create function millrace.lock_limits(p_pipeline text) returns void
 language plpgsql
@@ -242,8 +238,7 @@ begin
 end
 $$;
 
--- define() writes the limits of a pipeline's stages as defined, puts throttles over them again, and
--- writes which limits hold for which stage.
+-- Writes the limits of a pipeline's stages as defined, and which limits hold for which stage.
 create function millrace.save_limits(p_pipeline_id int) returns void
 language sql
 as $$

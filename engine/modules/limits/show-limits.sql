@@ -4,27 +4,12 @@
 -- what it learned from whom, what is in flight and spent, and for which stages its budget pays
 -- nothing more in this window.
 create or replace view millrace.shared_limit_state as
-select l.name,
-  array(
-    select p.name || '.' || s.name
-    from millrace.limited_stages m
-    join millrace.stages s on s.id = m.stage_id
-    join millrace.pipelines p on p.id = s.pipeline_id
-    where m.limit_id = l.id
-    order by s.id) as stages,
-  l.declared,
-  case
-    when h.share < 1 then jsonb_set(l.limits, '{rate,count}',
-      to_jsonb(round(((l.limits #>> '{rate,count}')::float8 * h.share)::numeric, 3)))
-    else l.limits
-  end as today,
+select l.name, n.stages, l.declared,
+  coalesce(jsonb_set(l.limits, '{rate,count}', to_jsonb(
+    round((l.limits #>> '{rate,count}')::numeric * h.learned_share, 3))), l.limits) as today,
   case when l.throttle is not null then l.reason end as throttled_for,
   l.until as throttled_until,
-  case when h.share < 1 then round(h.share::numeric, 3) end as learned_share,
-  case when h.share < 1 then (l.bucket).refused_by end as learned_from,
-  case when h.share < 1 then (l.bucket).lowered_since end as learned_since,
-  case when (l.bucket).refused_until > millrace.now() then (l.bucket).refused_until end
-    as refused_until,
+  h.learned_share, h.learned_from, h.learned_since, h.refused_until,
   (
     select count(*)
     from millrace.limited_stages m
@@ -33,23 +18,25 @@ select l.name,
   u.usd as spent_usd,
   u.tokens as spent_tokens,
   u.window_ends_at,
-  array(
-    select p.name || '.' || s.name
-    from millrace.limited_stages m
-    join millrace.stages s on s.id = m.stage_id
-    join millrace.pipelines p on p.id = s.pipeline_id
-    where m.limit_id = l.id
-      and u.window_ends_at is not null
-      and millrace.is_spent_under(l, s.id)
-    order by s.id) as spent_for
+  n.spent_for
 from millrace.limits l
-cross join lateral (select millrace.share_now(l.bucket) as share) h
+left join millrace.learned_limits h on h.name = l.name and h.key is null
 cross join lateral (
   select max(b.spent) filter (where b.kind = 'usd') as usd,
     max(b.spent) filter (where b.kind = 'tokens') as tokens,
     upper(millrace.window_of(l.limits -> 'spending')) as window_ends_at
   from millrace.budgets_of(l, null) b
   where l.limits ? 'spending') u
+cross join lateral (
+  select coalesce(array_agg(s.name order by s.id), '{}') as stages,
+    coalesce(array_agg(s.name order by s.id) filter (where s.spent), '{}') as spent_for
+  from (
+    select t.id, p.name || '.' || t.name as name,
+      u.window_ends_at is not null and millrace.is_spent_under(l, t.id) as spent
+    from millrace.limited_stages m
+    join millrace.stages t on t.id = m.stage_id
+    join millrace.pipelines p on p.id = t.pipeline_id
+    where m.limit_id = l.id) s) n
 where l.name is not null
 order by l.name;
 

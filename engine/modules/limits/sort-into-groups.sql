@@ -7,10 +7,8 @@
 -- Lists the groups in which runs wait at a stage, in their order: by the keys of their rows, read
 -- here where p_keys is null, and by their priorities. Without a column all have one key.
 create function millrace.groups_of_runs(
-  p_stage millrace.stages,
-  p_run_ids bigint[],
-  p_keys text[] default null)
-returns text[]
+  p_stage millrace.stages, p_run_ids bigint[], p_keys text[] default null
+) returns text[]
 language plpgsql
 as $$
 declare
@@ -37,9 +35,7 @@ $$;
 
 -- Gives live attempts their group, from their entity as it is now, and announces those that are
 -- queued.
-create function millrace.place_attempts(
-  p_stage millrace.stages,
-  p_attempt_ids bigint[])
+create function millrace.place_attempts(p_stage millrace.stages, p_attempt_ids bigint[])
 returns void
 language plpgsql
 as $$
@@ -87,8 +83,8 @@ begin
 end
 $$;
 
--- Sorts attempts without a group, which were queued before the stage had groups: the p_limit oldest
--- in the queue, or all that are live.
+-- Sorts attempts without a group, which were queued before the stage had groups, of those that
+-- live_attempts() lists.
 create function millrace.sort_ungrouped(p_stage millrace.stages, p_limit int)
 returns void
 language plpgsql
@@ -96,20 +92,8 @@ as $$
 begin
   perform millrace.place_attempts(p_stage, array(
     select a.id
-    from (
-      select t.id
-      from millrace.runs r
-      join millrace.attempts t on t.run_id = r.id
-        and t.stage_id = p_stage.id
-        and t.state in ('queued', 'started', 'waiting')
-      where p_limit is null and r.pipeline_id = p_stage.pipeline_id and r.status = 'running'
-      union all
-      (select t.id
-       from millrace.attempts t
-       where p_limit is not null and t.stage_id = p_stage.id and t.queue_at is not null
-       order by t.queue_at, t.id
-       limit p_limit)) q
-    join millrace.attempts a on a.id = q.id
+    from unnest(millrace.live_attempts(p_stage, p_limit)) i
+    join millrace.attempts a on a.id = i
     where a.concurrency_group is null
     for update of a skip locked));
 end
@@ -137,7 +121,7 @@ declare
   v_stage record;
 begin
   for v_stage in
-    select t.id,
+    select t.id, t as stage,
       millrace.groups_sorted_by(t.limits) <> millrace.groups_sorted_by(s -> 'limits')
         as sorted_anew,
       millrace.counts_in_flight(s -> 'limits') as counted
@@ -149,22 +133,18 @@ begin
     if v_stage.sorted_anew or not v_stage.counted then
       perform millrace.forget_in_flight(v_stage.id);
     end if;
-    if v_stage.sorted_anew then
-      delete from millrace.concurrency_groups g where g.stage_id = v_stage.id;
-      delete from millrace.arrivals a where a.stage_id = v_stage.id;
-      update millrace.attempts a
-      set concurrency_group = null
-      from (
-        select t.id
-        from millrace.runs r
-        join millrace.attempts t on t.run_id = r.id
-          and t.stage_id = v_stage.id
-          and t.state in ('queued', 'started', 'waiting')
-          and t.concurrency_group is not null
-        where r.pipeline_id = p_pipeline_id and r.status = 'running'
-        for update of t skip locked) t
-      where a.id = t.id;
-    end if;
+    continue when not v_stage.sorted_anew;
+    delete from millrace.concurrency_groups g where g.stage_id = v_stage.id;
+    delete from millrace.arrivals a where a.stage_id = v_stage.id;
+    update millrace.attempts a
+    set concurrency_group = null
+    from (
+      select o.id
+      from unnest(millrace.live_attempts(v_stage.stage, null)) i
+      join millrace.attempts o on o.id = i
+      where o.concurrency_group is not null
+      for update of o skip locked) t
+    where a.id = t.id;
   end loop;
 end
 $$;
