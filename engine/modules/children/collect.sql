@@ -427,16 +427,13 @@ begin
     p_fan_out.failed, coalesce(p_fan_out.total, p_fan_out.spawned), p_fan_out.cancelled,
     coalesce(v_first.item_key, 'one that was deleted'),
     coalesce(v_first.stage || ': ' || v_first.message, v_first.status::text, 'gone'));
-  error := jsonb_build_object(
-    'permanent', true,
-    'code', case
-      when v_too_few then 'too_few_children'
-      when p_fan_out.failed > 0 then 'child_failed'
-      else 'child_cancelled'
-    end,
-    'message', case when v_too_few then format(
-        '%s of %s children were completed, but the fan-in rule asks for %s; ',
-        p_fan_out.completed, p_fan_out.total, v_wanted) else '' end || v_message);
+  error := jsonb_build_object('permanent', true, 'message', v_message,
+    'code', case when p_fan_out.failed > 0 then 'child_failed' else 'child_cancelled' end);
+  if v_too_few then
+    error := error || jsonb_build_object('code', 'too_few_children', 'message', format(
+      '%s of %s children were completed, but the fan-in rule asks for %s; %s',
+      p_fan_out.completed, p_fan_out.total, v_wanted, v_message));
+  end if;
 end
 $$;
 

@@ -166,21 +166,6 @@ begin
 end
 $$;
 
--- Remembers the rows of runs that are about to be pruned, where it counts which run was the first.
-create function millrace.remember_begun(p_run_ids bigint[]) returns void
-language plpgsql
-as $$
-begin
-  insert into millrace.begun_rows (pipeline_id, entity_id)
-  select distinct r.pipeline_id, r.entity_id
-  from millrace.runs r
-  join millrace.pipelines p on p.id = r.pipeline_id and p.has_given
-  where r.id = any (p_run_ids)
-  order by 1, 2
-  on conflict on constraint begun_rows_pkey do nothing;
-end
-$$;
-
 -- Forgets that these rows, which are deleted, had runs; null: all rows of the pipeline.
 create function millrace.forget_begun(p_pipeline_id int, p_entity_ids text[])
 returns void

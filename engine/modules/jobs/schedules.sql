@@ -58,22 +58,6 @@ begin
 end
 $$;
 
--- Sees to it that the poller is scheduled as it should be, and wakes it where nobody has polled for
--- a minute.
-create function millrace.keep_polling() returns void
-language plpgsql
-as $$
-begin
-  perform millrace.schedule_polls();
-  if exists (
-      select
-      from millrace.attempts a
-      where a.poll_at <= millrace.now() - interval '1 minute') then
-    perform millrace.wake_job_poll();
-  end if;
-end
-$$;
-
 -- The jobs that pg_cron must have at any time; those that come and go are not among them.
 create or replace view millrace.schedules as
 select *
