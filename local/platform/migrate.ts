@@ -4,6 +4,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { supabaseBinary } from './binaries.ts';
+import { readConfig } from './functions/project-config.ts';
 import { isBundled } from './places.ts';
 
 export interface Migrations {
@@ -21,24 +22,72 @@ export function migrationFiles({ folder }: Migrations): string[] {
   return names.map((name) => path.join(folder, name));
 }
 
+/** What a project gives its database before the migrations, as far as it has that: files, and what they and the settings say. */
+export function precedingTexts({ folder }: Migrations): string[] {
+  const { roles, vault, settings } = preceding(folder);
+  const named = Object.values(vault).map((value) => process.env[/^env\((\w+)\)$/.exec(value)?.[1] ?? ''] ?? '');
+  const texts = [...(roles ? [roles] : []), ...(named.length > 0 ? settings : [])].map((file) =>
+    fs.readFileSync(file, 'utf8'),
+  );
+  return named.length > 0 ? [...texts, JSON.stringify(vault), ...named] : texts;
+}
+
+/** Beside the migrations: roles, secrets for Vault, and the files by which the CLI knows what `env()` means in these. */
+function preceding(folder: string) {
+  const supabase = path.dirname(folder);
+  const isThere = (file: string) => fs.existsSync(file);
+  const roles = path.join(supabase, 'roles.sql');
+  return {
+    roles: isThere(roles) ? roles : undefined,
+    vault: readConfig(supabase).db?.vault ?? {},
+    settings: ['.env', '.env.local', '../.env', '../.env.local']
+      .map((name) => path.join(supabase, name))
+      .filter(isThere),
+  };
+}
+
+interface Applied {
+  /** SQL files that come after the migrations: absolute paths, with wildcards. */
+  seeds?: string[];
+  /** Whether the database is new, and gets the project's own roles first. */
+  isNew?: boolean;
+}
+
 /**
- * Applies what is missing to the database at `url` (as role postgres), then the SQL files of `seeds`, absolute paths with
- * wildcards, that it has not had. Throws with the CLI's output on failure, also where a file's stamp is older than that of one
- * that was applied.
+ * Applies what is missing to the database at `url` (as role postgres): with the first migration the secrets of [db.vault], then the
+ * seeds that it has not had. Throws with the CLI's output on failure, also where a file's stamp is older than that of one that was
+ * applied.
  */
-export async function applyMigrations(url: string, migrations: Migrations, seeds: string[] = []): Promise<void> {
+export async function applyMigrations(
+  url: string,
+  migrations: Migrations,
+  { seeds = [], isNew = false }: Applied = {},
+): Promise<void> {
   const files = migrationFiles(migrations);
-  if (files.length + seeds.length === 0) return;
+  const { roles, vault, settings } = preceding(migrations.folder);
+  const givesRoles = isNew && roles !== undefined;
+  if (files.length + seeds.length === 0 && !givesRoles) return;
   // A work folder of its own: the CLI leaves notes beside the migrations it reads.
   const work = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-migrate-'));
   try {
     fs.mkdirSync(path.join(work, 'supabase', 'migrations'), { recursive: true });
-    const config = `project_id = "millrace"\n[db.seed]\nsql_paths = ${JSON.stringify(seeds)}\n`;
+    const secrets = Object.entries(vault).map(
+      ([name, value]) => `${JSON.stringify(name)} = ${JSON.stringify(value)}\n`,
+    );
+    const config = `project_id = "millrace"\n[db.seed]\nsql_paths = ${JSON.stringify(seeds)}\n[db.vault]\n${secrets.join('')}`;
     fs.writeFileSync(path.join(work, 'supabase', 'config.toml'), config);
+    if (roles) fs.copyFileSync(roles, path.join(work, 'supabase', 'roles.sql'));
+    for (const file of secrets.length > 0 ? settings : []) {
+      fs.copyFileSync(file, path.join(work, path.relative(path.join(migrations.folder, '..', '..'), file)));
+    }
     for (const file of files) fs.copyFileSync(file, path.join(work, 'supabase', 'migrations', path.basename(file)));
-    const included = seeds.length > 0 ? ['--include-seed'] : [];
+    const included = [
+      ...(seeds.length > 0 ? ['--include-seed'] : []),
+      ...(givesRoles ? ['--include-roles'] : []),
+      ...(secrets.length > 0 ? [] : ['--skip-vault']),
+    ];
     const remote = `--remote=${url}?sslmode=disable`;
-    await runCli(['db', 'push', remote, '--skip-vault', '--yes', ...included, '--workdir', work]);
+    await runCli(['db', 'push', remote, '--yes', ...included, '--workdir', work]);
   } finally {
     fs.rmSync(work, { recursive: true });
   }

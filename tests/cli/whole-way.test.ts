@@ -1,11 +1,12 @@
 // The way of a user, by the tarballs of `npm pack` alone: a project with what Supabase projects have, installed over, run by
 // `millrace dev`, connected, and left again. What comes between is docs/assistants.md, followed by its commands.
-import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sampleBookText } from '../../local/demo/samples/books/sample-book.ts';
@@ -14,6 +15,7 @@ import { submitBook } from '../support/books-stack.ts';
 import { CopiedExamples } from '../support/copied-examples.ts';
 import { submitDocument } from '../support/documents-stack.ts';
 import { jobPage } from '../support/links-stack.ts';
+import { startManagementApi } from '../support/management-api.ts';
 import { installPacked } from '../support/packed.ts';
 import { snapshot } from '../support/releases.ts';
 import { startTestSite } from '../support/test-site.ts';
@@ -27,7 +29,7 @@ const { FORCE_COLOR, npm_lifecycle_event, ...inherited } = process.env;
 const env = { ...inherited, NO_COLOR: '1' };
 let running: ChildProcess | undefined;
 
-/** What a project has that is not ours: a trigger on auth.users, a publication, policies on Storage, an auth hook. */
+/** What a project has that is not ours: roles, secrets, a trigger on auth.users, a publication, policies on Storage, an auth hook. */
 const theirs = `
 create table public.tickets (id bigint generated always as identity primary key, body text);
 create table public.profiles (id uuid primary key references auth.users on delete cascade, email text);
@@ -35,6 +37,8 @@ alter table public.tickets enable row level security;
 alter table public.profiles enable row level security;
 revoke all on public.tickets, public.profiles from anon, authenticated, service_role;
 grant select, insert, update, delete on public.tickets to service_role;
+grant select on public.profiles to reporter;
+create table public.keys as select decrypted_secret from vault.decrypted_secrets where name = 'report_key';
 create function public.handle_new_user() returns trigger
 language plpgsql security definer set search_path = '' as $$
 begin
@@ -68,6 +72,8 @@ beforeAll(async () => {
   write({
     'supabase/seed.sql': "insert into public.tickets (body) values ('An outage since ten');\n",
     'supabase/migrations/20260101000000_theirs.sql': theirs,
+    'supabase/roles.sql': 'create role reporter nologin;\n',
+    'supabase/.env': 'REPORT_KEY=of-the-project\n',
     'supabase/functions/.env': 'TEAM=support\n',
     'supabase/functions/hello/index.ts':
       "Deno.serve(async () => new Response(Deno.env.get('TEAM') + (await Deno.readTextFile(new URL('../../words.txt', import.meta.url)))));\n",
@@ -76,14 +82,16 @@ beforeAll(async () => {
   execFileSync(supabase, ['init', '--yes'], { cwd: project, stdio: 'ignore' });
   fs.appendFileSync(
     path.join(project, 'supabase', 'config.toml'),
-    '\n[functions.hello]\nverify_jwt = false\nstatic_files = ["./words.txt"]\n',
+    '\n[db.vault]\nreport_key = "env(REPORT_KEY)"\n\n[functions.hello]\nverify_jwt = false\nstatic_files = ["./words.txt"]\n',
   );
   // A project has these of its own. The supabase CLI alone is 135 MB.
   const modules = path.join(project, 'node_modules');
   for (const name of ['supabase', 'vitest', `@supabase/cli-${process.platform}-${process.arch}`]) {
     fs.symlinkSync(path.join(root, 'node_modules', name), path.join(modules, name));
   }
-  fs.symlinkSync(path.join(root, 'node_modules', 'vitest', 'vitest.mjs'), path.join(modules, '.bin', 'vitest'));
+  for (const name of ['supabase', 'vitest']) {
+    fs.symlinkSync(fs.realpathSync(path.join(root, 'node_modules', '.bin', name)), path.join(modules, '.bin', name));
+  }
 });
 afterAll(() => {
   running?.kill('SIGKILL');
@@ -159,6 +167,30 @@ async function shownPage(): Promise<string> {
   }
 }
 
+/** Has the supabase CLI deploy the folder, as it is: its migrations to a database that has them, its functions to a recorder. */
+async function expectDeployable({ dbUrl }: Started): Promise<void> {
+  expect(run(`npx supabase db push --yes --remote='${dbUrl}?sslmode=disable' 2>&1`)).toContain('up to date');
+  const token = `sbp_${'0123456789'.repeat(4)}`;
+  const api = await startManagementApi('abcdefghijklmnopqrst', token);
+  try {
+    const profile = path.join(folder, 'profile.yaml');
+    const lines = ['name: recorded', `api_url: ${api.url}`, `dashboard_url: ${api.url}`, 'project_host: localhost', ''];
+    fs.writeFileSync(profile, lines.join('\n'));
+    const line = 'npx supabase functions deploy --use-api --yes --agent no --remote=abcdefghijklmnopqrst';
+    // Not by spawnSync(): the recorder is in this process.
+    const given = { ...env, HOME: folder, SUPABASE_PROFILE: profile, SUPABASE_ACCESS_TOKEN: token };
+    await promisify(execFile)('sh', ['-c', line], { cwd: project, env: given });
+    expect([...api.deployed].sort()).toEqual(['hello', 'millrace', 'tickets-reply', 'tickets-triage']);
+    for (const name of ['millrace', 'tickets-reply', 'tickets-triage']) {
+      const { metadata, files: sent } = api.uploads.get(name) ?? {};
+      expect(metadata).toMatchObject({ verify_jwt: false, import_map_path: `supabase/functions/${name}/deno.json` });
+      expect([...(sent?.keys() ?? [])]).toContain('supabase/functions/_millrace/engine/platform.ts');
+    }
+  } finally {
+    await api.stop();
+  }
+}
+
 /** All files of the project's own, with their texts. */
 function files(): Record<string, string> {
   const found = fs.readdirSync(project, { recursive: true, withFileTypes: true });
@@ -179,6 +211,7 @@ test('a project is run, installed over, gets a ticket through both stages, and i
   expect(await (await fetch(`${bare.functionsUrl}/hello`)).text()).toBe('support says hello');
   await bare.client.query(`insert into auth.users (id, email) values (gen_random_uuid(), 'a@example.com')`);
   expect((await bare.client.query('select email from public.profiles')).rows).toEqual([{ email: 'a@example.com' }]);
+  expect((await bare.client.query('select * from public.keys')).rows).toEqual([{ decrypted_secret: 'of-the-project' }]);
   const schema = await snapshot(bare.client);
   expect(await bare.stop()).toBe(0);
 
@@ -199,9 +232,17 @@ test('a project is run, installed over, gets a ticket through both stages, and i
   expect((await dev.client.query('select what, detail from millrace.doctor() where not ok')).rows).toEqual([]);
   const connected = run('npx millrace connect', { SUPABASE_URL: dev.apiUrl, SUPABASE_SECRET_KEY: dev.secretKey });
   expect(connected).toContain('doctor() finds all well.');
+  await expectDeployable(dev);
   const standing = JSON.parse(run('npx millrace status tickets --json'));
   expect(standing.stages.map(({ stage }: { stage: string }) => stage)).toEqual(['triage', 'reply']);
   expect(await shownPage()).toContain('data-door');
+  // What dev has fetched can be weighed, and nothing is fetched for that.
+  expect(run('npx millrace check 2>&1')).toBe('All is well: what is here can be deployed.\n');
+  const cache = path.join(folder, 'deno');
+  expect(run('npx millrace check 2>&1', { DENO_DIR: cache })).toMatch(
+    /^The size of function \S+ \(.*\) and of 2 more is not known/,
+  );
+  expect(fs.existsSync(path.join(cache, 'npm', 'registry.npmjs.org', 'zod'))).toBe(false);
   expect(await dev.stop()).toBe(0);
   expect(isRunning(running?.pid ?? 0)).toBe(false);
 

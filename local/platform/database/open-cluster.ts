@@ -39,7 +39,7 @@ export async function openDatabaseCluster({
   try {
     if (known) for (const edited of editedMigrations(dataDir, migrations)) progress(edited);
     // A new one has its migrations from the template.
-    if (known || seeds.length > 0) await applyMigrations(postgres.url('postgres'), { folder: migrations }, seeds);
+    if (known || seeds.length > 0) await applyMigrations(postgres.url('postgres'), { folder: migrations }, { seeds });
     noteMigrations(dataDir, migrations);
     return postgres;
   } catch (error) {

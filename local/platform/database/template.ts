@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import { packageVersion, postgresFolder, supabaseVersion } from '../binaries.ts';
 import { extensionFiles } from '../extensions.ts';
-import { applyMigrations, type Migrations, migrationFiles } from '../migrate.ts';
+import { applyMigrations, type Migrations, migrationFiles, precedingTexts } from '../migrate.ts';
 import { cacheFolder, isBundled, ownFolder } from '../places.ts';
 import { initializeCluster, type Postgres, startPostgres } from '../postgres.ts';
 import { postgresUser } from '../postgres-user.ts';
@@ -40,13 +40,18 @@ export async function createDataDirectory(
 ): Promise<void> {
   const base = { key: baseKey(exposeNewObjects), build: (folder: string) => buildBase(folder, exposeNewObjects) };
   if (!migrations) return copyTemplate(base, dataDir, workDir);
-  const key = digest([base.key, supabaseVersion(), ...contents(migrationFiles(migrations))]);
+  const key = digest([
+    base.key,
+    supabaseVersion(),
+    ...contents(migrationFiles(migrations)),
+    ...precedingTexts(migrations),
+  ]);
   await copyTemplate({ key, build: (folder) => buildMigrated(folder, workDir, migrations) }, dataDir, workDir);
 
   async function buildMigrated(folder: string, work: string, applied: Migrations) {
     await copyTemplate(base, folder, work);
     await withServer(folder, async (server) => {
-      await applyMigrations(server.url('postgres'), applied);
+      await applyMigrations(server.url('postgres'), applied, { isNew: true });
       await compactCatalogs(server.url('supabase_admin'));
     });
   }
