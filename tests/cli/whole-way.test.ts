@@ -1,7 +1,7 @@
 // The way of a user, by the tarballs of `npm pack` alone: a project with what Supabase projects have, installed over, run by
 // `millrace dev`, connected, and left again. What comes between is docs/assistants.md, followed by its commands.
 import { type ChildProcess, execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -14,6 +14,7 @@ import { isRunning } from '../../local/platform/child-processes.ts';
 import { submitBook } from '../support/books-stack.ts';
 import { CopiedExamples } from '../support/copied-examples.ts';
 import { submitDocument } from '../support/documents-stack.ts';
+import { startServer } from '../support/http-server.ts';
 import { jobPage } from '../support/links-stack.ts';
 import { startManagementApi } from '../support/management-api.ts';
 import { installPacked } from '../support/packed.ts';
@@ -78,11 +79,14 @@ beforeAll(async () => {
     'supabase/functions/hello/index.ts':
       "Deno.serve(async () => new Response(Deno.env.get('TEAM') + (await Deno.readTextFile(new URL('../../words.txt', import.meta.url)))));\n",
     'supabase/words.txt': ' says hello',
+    'supabase/functions/loud/index.ts':
+      "import { shout } from 'jsr:@ours/words@1';\nDeno.serve(() => new Response(shout('hello')));\n",
+    'supabase/functions/lost/index.ts': "import 'jsr:@ours/none@1';\n",
   });
   execFileSync(supabase, ['init', '--yes'], { cwd: project, stdio: 'ignore' });
   fs.appendFileSync(
     path.join(project, 'supabase', 'config.toml'),
-    '\n[db.vault]\nreport_key = "env(REPORT_KEY)"\n\n[functions.hello]\nverify_jwt = false\nstatic_files = ["./words.txt"]\n',
+    '\n[db.vault]\nreport_key = "env(REPORT_KEY)"\n\n[functions.hello]\nverify_jwt = false\nstatic_files = ["./words.txt"]\n\n[functions.loud]\nverify_jwt = false\n',
   );
   // A project has these of its own. The supabase CLI alone is 135 MB.
   const modules = path.join(project, 'node_modules');
@@ -109,22 +113,43 @@ function run(line: string, more: Record<string, string> = {}): string {
   return stdout;
 }
 
+/** A JSR registry with one package. */
+function startJsr() {
+  const text = 'export const shout = (text: string) => text.toUpperCase();\n';
+  const checksum = `sha256-${createHash('sha256').update(text).digest('hex')}`;
+  const answers: Record<string, unknown> = {
+    '/@ours/words/meta.json': { scope: 'ours', name: 'words', latest: '1.0.0', versions: { '1.0.0': {} } },
+    '/@ours/words/1.0.0_meta.json': {
+      manifest: { '/mod.ts': { size: text.length, checksum } },
+      exports: { '.': './mod.ts' },
+    },
+  };
+  return startServer(({ path: asked }) => {
+    if (asked === '/@ours/words/1.0.0/mod.ts') {
+      return { headers: { 'content-type': 'application/typescript' }, bytes: Buffer.from(text) };
+    }
+    return asked in answers ? { json: answers[asked] } : { status: 404 };
+  });
+}
+
 interface Started {
   dbUrl: string;
   apiUrl: string;
   functionsUrl: string;
   secretKey: string;
   client: pg.Client;
+  /** What it has told on the way. */
+  told(): string;
   /** Ends it as Ctrl-C does. Resolves to its exit code. */
   stop(): Promise<number | null>;
 }
 
 /** Runs `npx millrace dev --json` until its line comes. */
-async function startDev(): Promise<Started> {
+async function startDev(more: Record<string, string> = {}): Promise<Started> {
   const bin = path.join(project, 'node_modules', '.bin', 'millrace');
   const child = spawn(bin, ['dev', '--json', '--data', dataDir], {
     cwd: project,
-    env,
+    env: { ...env, ...more },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   running = child;
@@ -145,6 +170,7 @@ async function startDev(): Promise<Started> {
   return {
     ...addresses,
     client,
+    told: () => errors,
     async stop() {
       await client.end();
       child.kill('SIGINT');
@@ -180,7 +206,7 @@ async function expectDeployable({ dbUrl }: Started): Promise<void> {
     // Not by spawnSync(): the recorder is in this process.
     const given = { ...env, HOME: folder, SUPABASE_PROFILE: profile, SUPABASE_ACCESS_TOKEN: token };
     await promisify(execFile)('sh', ['-c', line], { cwd: project, env: given });
-    expect([...api.deployed].sort()).toEqual(['hello', 'millrace', 'tickets-reply', 'tickets-triage']);
+    expect([...api.deployed].sort()).toEqual(['hello', 'lost', 'loud', 'millrace', 'tickets-reply', 'tickets-triage']);
     for (const name of ['millrace', 'tickets-reply', 'tickets-triage']) {
       const { metadata, files: sent } = api.uploads.get(name) ?? {};
       expect(metadata).toMatchObject({ verify_jwt: false, import_map_path: `supabase/functions/${name}/deno.json` });
@@ -207,8 +233,12 @@ const deeds = [...page.matchAll(/^```(sh|ts|sql)\n(.*?)^```/gms)].map(([, kind, 
 
 test('a project is run, installed over, gets a ticket through both stages, and is as before once it is uninstalled', async () => {
   const before = files();
-  const bare = await startDev();
+  const bare = await startDev({ JSR_URL: `${(await startJsr()).url}/` });
   expect(await (await fetch(`${bare.functionsUrl}/hello`)).text()).toBe('support says hello');
+  expect(await (await fetch(`${bare.functionsUrl}/loud`)).text()).toBe('HELLO');
+  expect(bare.told()).toMatch(
+    /Function lost will not start: JSR .*@ours\/none.* Correct the import, or let this machine reach that registry; the other functions/,
+  );
   await bare.client.query(`insert into auth.users (id, email) values (gen_random_uuid(), 'a@example.com')`);
   expect((await bare.client.query('select email from public.profiles')).rows).toEqual([{ email: 'a@example.com' }]);
   expect((await bare.client.query('select * from public.keys')).rows).toEqual([{ decrypted_secret: 'of-the-project' }]);

@@ -27,7 +27,8 @@ export async function fetchPackages(folder: string): Promise<string[]> {
     if ((await fault(names)) === undefined) continue;
     for (const name of names) {
       const why = await fault([name]);
-      if (why) told.push(`Function ${name} will not start: ${why}`);
+      const remedy = 'Correct the import, or let this machine reach that registry; the other functions run.';
+      if (why) told.push(`Function ${name} will not start: ${why}. ${remedy}`);
     }
   }
   return told;
