@@ -1,6 +1,7 @@
 // Whether a folder holds Millrace as it was released: the runtime, the engine's migrations, and both of one release.
 import fs from 'node:fs';
 import path from 'node:path';
+import { withoutReturns } from '../project/change-set.ts';
 import { editedFiles } from '../project/edited-files.ts';
 import { engineState, levelIn } from '../project/engine-level.ts';
 import { migrationsOf, type Project } from '../project/find-project.ts';
@@ -54,5 +55,6 @@ function engineFaults(project: Project): string[] {
 /** Whether somebody edited a migration of the engine, one of the level of this release. An older one is another release's. */
 function isEdited(text: string, level: number): boolean {
   if (!text.startsWith('-- Millrace, built of engine/') || levelIn(text) !== level) return false;
-  return text !== engineInstall() && (level === 1 || text !== engineStep(level));
+  const own = withoutReturns(text);
+  return own !== engineInstall() && (level === 1 || own !== engineStep(level));
 }

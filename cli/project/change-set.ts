@@ -9,10 +9,16 @@ export interface Change {
   text: string | null;
 }
 
-/** Of these changes those that change anything. */
+/** Of these changes those that change anything; git may have ended the lines of what is there as Windows does. */
 export function realChanges(root: string, changes: Change[]): Change[] {
-  return changes.filter(({ file, text }) => text !== readText(path.join(root, file)));
+  return changes.filter(({ file, text }) => {
+    const before = readText(path.join(root, file));
+    return text === null || before === null ? text !== before : withoutReturns(text) !== withoutReturns(before);
+  });
 }
+
+/** A text with its lines ended as ours are. */
+export const withoutReturns = (text: string) => text.replaceAll('\r\n', '\n');
 
 /** More than this nobody reads before it is written. */
 const longest = 100_000;
@@ -40,33 +46,46 @@ export function patchOf(root: string, changes: Change[]): string {
 export function applyChanges(root: string, changes: Change[]): void {
   // Heard when this has returned, since nothing here waits.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(130));
-  const done: { file: string; before: string | null }[] = [];
+  const done: { place: string; before: string | null }[] = [];
   const made: string[] = [];
-  const parts = changes.map(({ file }) => `${path.join(root, file)}.${process.pid}.part`);
+  const writes = changes.map(({ file, text }) => {
+    const place = targetOf(path.join(root, file));
+    return { place, part: `${place}.${process.pid}.part`, text };
+  });
   try {
-    for (const [at, { file, text }] of changes.entries()) {
-      const first = fs.mkdirSync(path.dirname(path.join(root, file)), { recursive: true });
+    for (const { place, part, text } of writes) {
+      const first = fs.mkdirSync(path.dirname(place), { recursive: true });
       if (first) made.push(first);
-      if (text !== null) fs.writeFileSync(parts[at] ?? '', text);
+      const mode = writableMode(place);
+      if (text !== null) fs.writeFileSync(part, text, { mode });
     }
-    for (const [at, { file, text }] of changes.entries()) {
-      const place = path.join(root, file);
+    for (const { place, part, text } of writes) {
       const before = readText(place);
       if (text === null) fs.rmSync(place, { force: true });
-      else fs.renameSync(parts[at] ?? '', place);
-      done.push({ file: place, before });
+      else fs.renameSync(part, place);
+      done.push({ place, before });
     }
   } catch (error) {
-    for (const { file, before } of done.reverse()) {
-      if (before === null) fs.rmSync(file, { force: true });
-      else fs.writeFileSync(file, before);
+    for (const { place, before } of done.reverse()) {
+      if (before === null) fs.rmSync(place, { force: true });
+      else fs.writeFileSync(place, before);
     }
     // Where a file stands in the way of a folder, there is no part.
-    for (const part of parts) if (fs.existsSync(part)) fs.rmSync(part);
+    for (const { part } of writes) if (fs.existsSync(part)) fs.rmSync(part);
     for (const folder of made) fs.rmSync(folder, { recursive: true, force: true });
     throw new Error(`Nothing was written: ${(error as Error).message}.`);
   }
   for (const { file, text } of changes) if (text === null) removeEmptyFolders(root, path.dirname(file));
+}
+
+/** Where a text goes that is written to `place`, which may be a link to it. */
+const targetOf = (place: string) => (fs.existsSync(place) ? fs.realpathSync(place) : place);
+
+/** The mode of a file that is to be replaced, which must not be read-only; undefined for a new one. */
+function writableMode(place: string): number | undefined {
+  if (!fs.existsSync(place)) return undefined;
+  fs.accessSync(place, fs.constants.W_OK);
+  return fs.statSync(place).mode & 0o777;
 }
 
 /** The text of a file, or null where there is none. */

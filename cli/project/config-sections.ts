@@ -12,7 +12,8 @@ interface FunctionSection {
  * else stay. Throws a CommandError where the text cannot be read, with line and column, or a section says otherwise.
  */
 export function withFunctionSections(file: string, text: string, names: string[]): string {
-  const functions = sectionsOf(file, text);
+  const [mark, json] = splitMark(text);
+  const functions = sectionsOf(file, json);
   const lacking = names.filter((name) => {
     const section = functions[name];
     if (section && section.verify_jwt !== false) {
@@ -23,21 +24,29 @@ export function withFunctionSections(file: string, text: string, names: string[]
     }
     return !section;
   });
-  if (!file.endsWith('.toml')) return lacking.reduce(addJsonSection, text);
+  if (!file.endsWith('.toml')) return mark + lacking.reduce(addJsonSection, json);
   const added = lacking.map((name) => `[functions.${name}]\nverify_jwt = false\n`);
-  return added.length === 0 ? text : `${text.trimEnd()}\n\n${added.join('\n')}`;
+  if (added.length === 0) return text;
+  const whole = `${text.trimEnd()}\n\n${added.join('\n')}`;
+  return text.includes('\r\n') ? whole.replaceAll(/\r?\n/g, '\r\n') : whole;
 }
 
 /** The same without the sections of these functions, where they say nothing else than what withFunctionSections() writes. */
 export function withoutFunctionSections(file: string, text: string, names: string[]): string {
   if (!file.endsWith('.toml')) {
-    return names.reduce(
-      (json, name) => applyEdits(json, modify(json, ['functions', name], undefined, formatting)),
-      text,
+    const [mark, json] = splitMark(text);
+    return (
+      mark +
+      names.reduce((left, name) => applyEdits(left, modify(left, ['functions', name], undefined, formatting)), json)
     );
   }
-  return names.reduce((toml, name) => toml.replace(`\n[functions.${name}]\nverify_jwt = false\n`, ''), text);
+  const section = (name: string) => new RegExp(`\\r?\\n\\[functions\\.${name}\\]\\r?\\nverify_jwt = false\\r?\\n`);
+  return names.reduce((toml, name) => toml.replace(section(name), ''), text);
 }
+
+/** The byte order mark that an editor of Windows may have put before a text, and the text, since JSON knows none. */
+const splitMark = (text: string) =>
+  (text.startsWith('\ufeff') ? ['\ufeff', text.slice(1)] : ['', text]) as [string, string];
 
 const formatting = { formattingOptions: { insertSpaces: true, tabSize: 2 } };
 

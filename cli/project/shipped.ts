@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import type { Change } from './change-set.ts';
+import { type Change, withoutReturns } from './change-set.ts';
 
 /** What `supabase/functions/_millrace/manifest.json` says of the runtime beside it. */
 export interface Manifest {
@@ -28,7 +28,8 @@ export const runtimePackages = ['zod', '@supabase/postgrest-js', 'standardwebhoo
 
 const shippedRuntime = path.join(packageFolder, runtimeFolder);
 
-export const digestOf = (text: string) => createHash('sha256').update(text).digest('hex');
+/** The SHA-256 of a text, however its lines end. */
+export const digestOf = (text: string) => createHash('sha256').update(withoutReturns(text)).digest('hex');
 
 /** The runtime's own files but for the manifest, by their path in its folder. */
 export function runtimeFiles(folder = shippedRuntime): Record<string, string> {

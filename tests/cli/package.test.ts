@@ -318,10 +318,66 @@ test('without the right to write in a folder, and with a folder where a file mus
   expect(filesOf(place)).toEqual(before);
   expect(fs.existsSync(path.join(place, 'supabase', 'migrations'))).toBe(false);
 
-  fs.chmodSync(functions, 0o755);
+  fs.chmodSync(functions, 0o777);
+  const config = path.join(place, 'supabase', 'config.toml');
+  fs.chmodSync(config, 0o444);
+  const readOnly = spawnSync(bin, ['init', '--workdir', place], { encoding: 'utf8', ...asOther });
+  expect(readOnly.stderr).toMatch(/^Nothing was written: EACCES: permission denied, access .*config\.toml/);
+  fs.chmodSync(config, 0o644);
+  expect(filesOf(place)).toEqual(before);
+
   fs.mkdirSync(path.join(functions, 'millrace', 'deno.json'), { recursive: true });
   expect(millrace('init', '--workdir', place).stderr).toMatch(/^Nothing was written: .*deno\.json is a folder/);
   expect(filesOf(place)).toEqual(before);
+});
+
+test('a link stays one, a file its mode, and what Windows made of texts is neither an edit nor in the way', () => {
+  const place = folderWith({
+    'shared/config.json': '\ufeff{\r\n  "project_id": "app"\r\n}\r\n',
+    'supabase/migrations/20260101000000_t.sql': tables,
+  });
+  const [config, target] = ['supabase/config.json', 'shared/config.json'].map((name) => path.join(place, name)) as [
+    string,
+    string,
+  ];
+  fs.symlinkSync('../shared/config.json', config);
+  fs.chmodSync(target, 0o640);
+  const at = ['--workdir', place];
+  for (const line of [['init'], ['add', 'tickets', 'triage'], ['sync']])
+    expect(millrace(...line, ...at).status).toBe(0);
+  expect(fs.readlinkSync(config)).toBe('../shared/config.json');
+  expect(fs.statSync(target).mode & 0o777).toBe(0o640);
+  expect(fs.readFileSync(config, 'utf8')).toMatch(/^\ufeff\{[\s\S]*"tickets-triage": \{\s*"verify_jwt": false/);
+  // As git checks out where core.autocrlf is set.
+  for (const [name, text] of Object.entries(filesOf(place))) write(place, name, text.replaceAll(/\r?\n/g, '\r\n'));
+  expect(millrace('check', ...at)).toMatchObject({ status: 0, stderr: '' });
+  for (const line of [['init'], ['sync'], ['upgrade']]) {
+    expect(millrace(...line, ...at).stdout).toBe('Nothing to do: all of it is there.\n');
+  }
+  expect(millrace('uninstall', ...at).status).toBe(0);
+  expect(fs.readdirSync(path.join(place, 'supabase', 'functions'))).toEqual(['_pipelines', 'tickets-triage']);
+});
+
+test('a full disk leaves all as it was', () => {
+  const disk = fs.mkdtempSync(path.join(folder, 'disk-'));
+  const isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=900k', 'tmpfs', disk]).status === 0;
+  try {
+    write(disk, 'supabase/config.toml', '');
+    write(disk, 'supabase/migrations/20260101000000_t.sql', tables);
+    const before = filesOf(disk);
+    // Whoever may mount nothing gets files of at most 500 kB, which breaks off a write in its middle as well.
+    const limit = isMounted ? '' : 'ulimit -f 1000; ';
+    const bin = path.join(project, 'node_modules', '.bin', 'millrace');
+    const { status, stderr } = spawnSync('sh', ['-c', `${limit}exec ${bin} init --workdir ${disk}`], {
+      encoding: 'utf8',
+    });
+    expect(stderr).toMatch(isMounted ? /^Nothing was written: ENOSPC: no space left/ : /^Nothing was written: EFBIG/);
+    expect(status).toBe(1);
+    expect(filesOf(disk)).toEqual(before);
+    expect(fs.readdirSync(path.join(disk, 'supabase'))).toEqual(['config.toml', 'migrations']);
+  } finally {
+    if (isMounted) execFileSync('umount', ['-l', disk]);
+  }
 });
 
 test('Ctrl-C while files are written ends the command once all are there', async () => {

@@ -30,7 +30,8 @@ export function configFile(supabase: string): string | undefined {
 export function readConfig(supabase: string): ProjectConfig {
   const file = configFile(supabase);
   if (!file) return {};
-  const text = fs.readFileSync(file, 'utf8');
+  // Without the mark that an editor of Windows may have put before it.
+  const text = fs.readFileSync(file, 'utf8').replace(/^\ufeff/, '');
   if (file.endsWith('.toml')) return parseToml(text) as ProjectConfig;
   const errors: ParseError[] = [];
   const config = parseJson(text, errors, { allowTrailingComma: true });
