@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { defineCommand, writingOptions } from '../define-command.ts';
 import { stampBefore, stampsAfter } from '../migration-stamps.ts';
-import type { Change } from '../project/change-set.ts';
+import { type Change, isPart } from '../project/change-set.ts';
 import { CommandError } from '../project/command-error.ts';
 import { withFunctionSections } from '../project/config-sections.ts';
 import { callsEngine, engineState, migrationTexts, sinceUninstall } from '../project/engine-level.ts';
@@ -122,14 +122,20 @@ const majorVersion = (config: string) => {
 /** The runtime with its manifest. Files that are there and are not ours are refused. */
 function runtimeOf(project: Project, manifest: Manifest): Change[] {
   const folder = path.join(project.root, runtimeFolder);
-  if (fs.existsSync(folder) && !fs.existsSync(path.join(folder, 'manifest.json'))) {
-    throw new CommandError(
-      `${runtimeFolder} is there and is none of ours: move it away, since the runtime lies there.`,
-    );
+  if (fs.existsSync(path.join(folder, 'manifest.json'))) {
+    requireRelease(project, 'init');
+    return [];
   }
-  if (!fs.existsSync(folder)) return runtimeChanges(manifest);
-  requireRelease(project, 'init');
-  return [];
+  // What an init has left that was killed is ours: its manifest comes last.
+  const there = fs.existsSync(folder) ? fs.readdirSync(folder, { recursive: true, withFileTypes: true }) : [];
+  const isOurs = (file: string) => {
+    const digest = manifest.files[path.relative(folder, file).split(path.sep).join('/')];
+    return isPart(file) || digest === digestOf(fs.readFileSync(file, 'utf8'));
+  };
+  if (there.every((entry) => !entry.isFile() || isOurs(path.join(entry.parentPath, entry.name)))) {
+    return runtimeChanges(manifest);
+  }
+  throw new CommandError(`${runtimeFolder} is there and is none of ours: move it away, since the runtime lies there.`);
 }
 
 function functionChanges(project: Project, manifest: Manifest): Change[] {

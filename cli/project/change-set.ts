@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { createTwoFilesPatch } from 'diff';
+import { isRunning } from '../../local/platform/child-processes.ts';
 
 /** One file below `root`, with its whole text; null where it is to go. */
 export interface Change {
@@ -53,6 +54,7 @@ export function applyChanges(root: string, changes: Change[]): void {
     return { place, part: `${place}.${process.pid}.part`, text };
   });
   try {
+    for (const folder of new Set(writes.map(({ place }) => path.dirname(place)))) removeLeftParts(folder);
     for (const { place, part, text } of writes) {
       const first = fs.mkdirSync(path.dirname(place), { recursive: true });
       if (first) made.push(first);
@@ -76,6 +78,20 @@ export function applyChanges(root: string, changes: Change[]): void {
     throw new Error(`Nothing was written: ${(error as Error).message}.`);
   }
   for (const { file, text } of changes) if (text === null) removeEmptyFolders(root, path.dirname(file));
+}
+
+/** A file that is not yet in its place, by its name that ends with the process that writes it. */
+export const isPart = (name: string) => partOf.test(name);
+
+const partOf = /\.(\d+)\.part$/;
+
+/** Removes what a process has left that was killed before its end. */
+function removeLeftParts(folder: string): void {
+  if (!fs.existsSync(folder)) return;
+  for (const name of fs.readdirSync(folder)) {
+    const [, pid] = partOf.exec(name) ?? [];
+    if (pid && !isRunning(Number(pid))) fs.rmSync(path.join(folder, name));
+  }
 }
 
 /** Where a text goes that is written to `place`, which may be a link to it. */

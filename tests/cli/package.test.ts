@@ -393,6 +393,21 @@ test('Ctrl-C while files are written ends the command once all are there', async
   expect(millrace('init', '--workdir', place).stdout).toBe('Nothing to do: all of it is there.\n');
 });
 
+test('an init that was killed on its way is done anew by the next', () => {
+  const place = folderWith({ 'supabase/config.toml': '', 'supabase/migrations/20260101000000_t.sql': tables });
+  const at = ['--workdir', place];
+  expect(millrace('init', ...at).status).toBe(0);
+  const whole = filesOf(place);
+  // As where some files were in their places, and others beside them.
+  const ended = spawnSync(process.execPath, ['-e', '']).pid;
+  const waiting = ['_millrace/manifest.json', '_millrace/mod.ts', 'millrace/index.ts'].map(
+    (name) => `supabase/functions/${name}`,
+  );
+  for (const name of waiting) fs.renameSync(path.join(place, name), path.join(place, `${name}.${ended}.part`));
+  expect(millrace('init', ...at)).toMatchObject({ status: 0, stderr: '' });
+  expect(filesOf(place)).toEqual(whole);
+});
+
 test('a monorepo, CommonJS, config.jsonc with comments, a baseline and 300 migrations', () => {
   const many = Array.from({ length: 300 }, (_, at) => [
     `packages/app/supabase/migrations/2025010100${String(at).padStart(4, '0')}_m.sql`,
