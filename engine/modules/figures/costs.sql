@@ -64,13 +64,6 @@ as $$
 declare
   v_children bigint[];
 begin
-  if not exists (
-      select
-      from millrace.runs r
-      where r.id = any (p_run_ids)
-        and r.fan_out_id is not null) then
-    return;
-  end if;
   -- Of parents that stay.
   v_children := array(
     select r.id

@@ -40,7 +40,6 @@ declare
   v_fan_out millrace.fan_outs;
   v_stages int[];
   v_failed int;
-  v_runs bigint[];
   v_entities text[];
   v_wake int[];
 begin
@@ -56,20 +55,15 @@ begin
       'use millrace.reset(run, stage).');
   elsif v_fan_out.state = 'open' then
     -- The stage still waits: its children go on, but for those whose row somebody holds.
-    select coalesce(array_agg(r.id), '{}'), case
-        when p.projection = 'none' then array_agg(r.entity_id)
-        else millrace.lock_entities(p.id, coalesce(array_agg(r.entity_id), '{}'), false)
-      end
-    into v_runs, v_entities
-    from millrace.pipelines p
-    left join millrace.runs r
-      on r.fan_out_id = v_fan_out.id and r.status in ('failed', 'cancelled')
-    where p.id = v_fan_out.child_pipeline_id
-    group by p.id;
+    v_entities := millrace.lock_entities(v_fan_out.child_pipeline_id, array(
+      select r.entity_id
+      from millrace.runs r
+      where r.fan_out_id = v_fan_out.id
+        and r.status in ('failed', 'cancelled')), false);
     return millrace.retry_runs(array(
       select r.id
       from millrace.runs r
-      where r.id = any (v_runs)
+      where r.fan_out_id = v_fan_out.id
         and r.entity_id = any (v_entities)
         and r.status in ('failed', 'cancelled')
       order by r.id

@@ -69,19 +69,12 @@ begin
       'Only a stage that is queued, started or waiting can be ended by hand.');
   end if;
   perform millrace.abandon_fan_outs(array[p_run], array[v_stage_id]);
-  update millrace.attempts a set token = null, service = 'by_hand' where a.id = v_attempt.id;
-  v_item.ord := 1;
-  v_item.attempt_id := v_attempt.id;
-  v_item.outcome := p_outcome;
-  v_item.result := p_result;
-  v_item.error := p_error;
-  v_item.service := 'by_hand';
-  v_item.job_id := v_attempt.job_id;
-  v_item.run_id := p_run;
-  v_item.stage_id := v_stage_id;
-  v_item.entity_id := (v_held.run).entity_id;
-  v_item.was := v_attempt.state;
-  v_done := millrace.apply_outcomes_guarded(array[v_item]);
+  update millrace.attempts a
+  set token = null, service = 'by_hand'
+  where a.id = v_attempt.id
+  returning a.* into v_attempt;
+  v_done := millrace.apply_outcomes_guarded(array[millrace.work_on(
+    v_attempt, (v_held.run).entity_id, p_outcome, p_result, p_error)]);
   v_item := v_done.items[1];
   if v_item.verdict = 'busy' then
     raise exception 'stage % of run % cannot be ended now: %', p_stage, p_run, v_item.reason
