@@ -40,57 +40,8 @@ as $$
     group by 1) f
 $$;
 
--- Writes as SQL how deleted pulses (taken) add up to rows of millrace.minutes (delta). Times are
--- counted by bucket first, those of the queue 16 places further on.
-create function millrace.delta_sql() returns text
-language sql immutable
-as $$
-  select format($q$
-    counted as (
-      select t.pipeline_id, t.stage_id, t.minute, %1$s,
-        coalesce(sum(t.cost_usd), 0) as cost_usd,
-        coalesce(sum(t.input_tokens), 0) as input_tokens,
-        coalesce(sum(t.output_tokens), 0) as output_tokens
-      from taken t
-      group by 1, 2, 3
-    ), bucket as (
-      select t.pipeline_id, t.stage_id, t.minute, k.place, count(*) as n, sum(k.ms) as ms
-      from taken t
-      cross join lateral (
-        select width_bucket(u::float8, millrace.bucket_bounds()) as place, u::float8 as ms
-        from unnest(t.run_ms) u
-        where u is not null
-        union all
-        select 16 + width_bucket(u::float8, millrace.bucket_bounds()), u::float8
-        from unnest(t.wait_ms) u
-        where u is not null) k
-      group by 1, 2, 3, 4
-    ), measured as (
-      select b.pipeline_id, b.stage_id, b.minute,
-        sum(greatest(b.ms, 0)) filter (where b.place < 16) as run_ms,
-        sum(greatest(b.ms, 0)) filter (where b.place > 15) as wait_ms, %2$s
-      from bucket b
-      group by 1, 2, 3
-    ), coded as materialized (
-      select t.pipeline_id, t.stage_id, t.minute, u as code, count(*) as n
-      from taken t
-      cross join lateral unnest(t.codes) u
-      group by 1, 2, 3, 4
-    ), delta as materialized (
-      select *
-      from counted
-      left join measured using (pipeline_id, stage_id, minute)
-    )$q$,
-    (select string_agg(format('coalesce(sum(t.n) filter (where t.outcome = %1$L), 0) as %1$I', c),
-        ', ')
-      from unnest((millrace.figure_columns())[:10]) c),
-    (select string_agg(format('sum(b.n) filter (where b.place = %s) as %I',
-        i, case when i < 16 then 'r' || i else 'w' || i - 16 end), ', ')
-      from generate_series(0, 31) i))
-$$;
-
--- Says as SQL how such rows are added to minutes, hours or totals. p_time is the column that tells
--- the time, null for totals.
+-- Writes as SQL how rows of figures (delta) are added to minutes, hours or totals. p_time is the
+-- column that tells the time, null for totals.
 create function millrace.adding_sql(p_table text, p_time text) returns text
 language sql immutable
 as $$
@@ -157,15 +108,57 @@ begin
   if not pg_try_advisory_xact_lock(hashtext('millrace.add_pulses')) then
     return 0;
   end if;
+  -- Times are counted by bucket first, those of the queue 16 places further on; then a row a stage
+  -- and minute (delta) has what is added to each table.
   execute format($q$
     with taken as materialized (
       delete from millrace.pulses p
       where p.ctid = any (array(select o.ctid from millrace.pulses o limit $1))
       returning p.*, date_trunc('minute', p.at, 'UTC') as minute
-    ), %s, minute_row as (%s), hour_row as (%s), total_row as (%s)
+    ), counted as (
+      select t.pipeline_id, t.stage_id, t.minute, %1$s,
+        coalesce(sum(t.cost_usd), 0) as cost_usd,
+        coalesce(sum(t.input_tokens), 0) as input_tokens,
+        coalesce(sum(t.output_tokens), 0) as output_tokens
+      from taken t
+      group by 1, 2, 3
+    ), bucket as (
+      select t.pipeline_id, t.stage_id, t.minute, k.place, count(*) as n, sum(k.ms) as ms
+      from taken t
+      cross join lateral (
+        select width_bucket(u::float8, millrace.bucket_bounds()) as place, u::float8 as ms
+        from unnest(t.run_ms) u
+        where u is not null
+        union all
+        select 16 + width_bucket(u::float8, millrace.bucket_bounds()), u::float8
+        from unnest(t.wait_ms) u
+        where u is not null) k
+      group by 1, 2, 3, 4
+    ), measured as (
+      select b.pipeline_id, b.stage_id, b.minute,
+        sum(greatest(b.ms, 0)) filter (where b.place < 16) as run_ms,
+        sum(greatest(b.ms, 0)) filter (where b.place > 15) as wait_ms, %2$s
+      from bucket b
+      group by 1, 2, 3
+    ), coded as materialized (
+      select t.pipeline_id, t.stage_id, t.minute, u as code, count(*) as n
+      from taken t
+      cross join lateral unnest(t.codes) u
+      group by 1, 2, 3, 4
+    ), delta as materialized (
+      select *
+      from counted
+      left join measured using (pipeline_id, stage_id, minute)
+    ), minute_row as (%3$s), hour_row as (%4$s), total_row as (%5$s)
     select count(*) from taken$q$,
-    millrace.delta_sql(), millrace.adding_sql('minutes', 'minute'),
-    millrace.adding_sql('hours', 'hour'), millrace.adding_sql('totals', null))
+    (select string_agg(format('coalesce(sum(t.n) filter (where t.outcome = %1$L), 0) as %1$I', c),
+        ', ')
+      from unnest((millrace.figure_columns())[:10]) c),
+    (select string_agg(format('sum(b.n) filter (where b.place = %s) as %I',
+        i, case when i < 16 then 'r' || i else 'w' || i - 16 end), ', ')
+      from generate_series(0, 31) i),
+    millrace.adding_sql('minutes', 'minute'), millrace.adding_sql('hours', 'hour'),
+    millrace.adding_sql('totals', null))
   into v_taken
   using p_limit;
   return v_taken;

@@ -33,28 +33,6 @@ as $$
     or p_caller.pipelines is null
 $$;
 
--- Finds a shared limit that holds for a pipeline of the caller's. Raises MR003 for a missing one
--- and for somebody else's alike.
-create function millrace.limit_seen(p_caller millrace.caller, p_name text)
-returns jsonb
-language plpgsql stable
-as $$
-declare
-  v_limit jsonb;
-begin
-  select l
-  into v_limit
-  from jsonb_array_elements(millrace.limits_json(p_caller)) l
-  where l ->> 'limit' = p_name;
-  if not found then
-    raise exception 'there is no shared limit % that you see',
-      millrace.short_json(coalesce(to_jsonb(p_name), 'null'))
-      using errcode = 'MR003', hint = 'Those that you see are in millrace_overview().';
-  end if;
-  return v_limit;
-end
-$$;
-
 -- Throttles a shared limit, or lets it go on; only a caller who sees all its pipelines may. 
 create function millrace.act_on_limit(
   p_caller millrace.caller,
@@ -66,14 +44,22 @@ as $$
 declare
   v_name text := p_request ->> 'limit';
   v_outcome jsonb := jsonb_build_object('limit', v_name);
+  v_seen jsonb;
 begin
   if p_request ?| array['pipeline', 'stage'] then
     raise exception 'limit stands beside a pipeline or a stage, but is shared by several'
       using errcode = 'MR002', hint = 'Name the limit alone, or the stage alone.';
-  elsif p_caller.pipelines is not null
-      and (millrace.limit_seen(p_caller, v_name) -> 'hidden')::boolean then
-    raise exception 'shared limit % holds for pipelines that you do not see', v_name
-      using errcode = '42501', hint = 'Ask somebody who sees them all, or throttle your stages.';
+  elsif p_caller.pipelines is not null then
+    v_seen := jsonb_path_query_first(millrace.limits_json(p_caller), '$[*] ? (@.limit == $name)',
+      jsonb_build_object('name', v_name));
+    if v_seen is null then
+      raise exception 'there is no shared limit % that you see',
+        millrace.short_json(p_request -> 'limit')
+        using errcode = 'MR003', hint = 'Those that you see are in millrace_overview().';
+    elsif (v_seen -> 'hidden')::boolean then
+      raise exception 'shared limit % holds for pipelines that you do not see', v_name
+        using errcode = '42501', hint = 'Ask somebody who sees them all, or throttle your stages.';
+    end if;
   end if;
   if p_request ->> 'verb' = 'throttle' then
     perform millrace.put_throttle(null, v_name, p_request -> 'limits',
