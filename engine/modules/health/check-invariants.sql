@@ -12,12 +12,6 @@ language sql stable
 as $$
   select * from millrace.run_faults
   union all
-  select * from millrace.attempt_faults
-  union all
-  select * from millrace.job_faults
-  union all
-  select * from millrace.stage_faults
-  union all
   select * from millrace.row_faults()
   union all
   select * from millrace.hook_faults()

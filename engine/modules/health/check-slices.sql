@@ -32,20 +32,6 @@ begin
     where f.run_id > p_after
       and f.run_id <= v_until
     union all
-    select *
-    from millrace.attempt_faults f
-    where f.run_id > p_after
-      and f.run_id <= v_until
-    union all
-    select *
-    from millrace.job_faults f
-    where f.run_id > p_after and f.run_id <= v_until
-    union all
-    select *
-    from millrace.stage_faults f
-    where f.run_id > p_after
-      and f.run_id <= v_until
-    union all
     select * from millrace.row_faults(p_after, v_until)
     union all
     select *

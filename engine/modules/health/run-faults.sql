@@ -1,9 +1,8 @@
 -- What runs and attempts say of themselves and of each other
 --
--- Each view has a row for each breach. Asked for the runs between two ids, it answers from the
--- indexes by run.
+-- Asked for the runs between two ids, it answers from the indexes by run.
 
--- Finds runs that nobody will end, and live attempts of runs that are over.
+-- Finds what runs and attempts break of what must always hold, a row for each breach.
 create or replace view millrace.run_faults (rule, run_id, attempt_id, detail) as
 select 'a running run owns a live attempt', r.id, null::bigint,
   'run of entity ' || r.entity_id || ' has none'
@@ -39,10 +38,10 @@ select 'an attempt has a run, and one that is over has no live attempt', a.run_i
 from millrace.attempts a
 left join millrace.runs r on r.id = a.run_id
 where r.id is null
-  or (a.state in ('queued', 'started', 'waiting') and r.status <> 'running');
+  or (a.state in ('queued', 'started', 'waiting') and r.status <> 'running')
 
--- Finds attempts whose columns contradict their state.
-create or replace view millrace.attempt_faults (rule, run_id, attempt_id, detail) as
+-- Attempts whose columns contradict their state.
+union all
 select 'a queued attempt has a due time, a started one a lease, a waiting one a deadline',
   a.run_id, a.id, a.state::text
 from millrace.attempts a
@@ -74,11 +73,11 @@ union all
 select 'a completed attempt has its result, and no other has one', a.run_id, a.id,
   'stage ' || a.stage_id
 from millrace.attempts a
-where (a.state = 'completed') <> (a.output is not null);
+where (a.state = 'completed') <> (a.output is not null)
 
--- Finds attempts that contradict their jobs. A result that overtook another's job is of one whose
+-- Attempts that contradict their jobs. A result that overtook another's job is of one whose
 -- deadline had passed, or whose worker was lost.
-create or replace view millrace.job_faults (rule, run_id, attempt_id, detail) as
+union all
 select
   'a job is heard to run while its attempt waits, and overtaken by one that completes it',
   a.run_id, a.id, a.state::text
@@ -95,11 +94,11 @@ where (a.job_started_at is not null and a.state in ('queued', 'started', 'skippe
       and e.state = 'failed'
       and e.error ->> 'code' in ('deadline', 'lost_lease')
       and coalesce(e.job_id = a.job_id, true)
-      and (a.superseded or not e.superseded)));
+      and (a.superseded or not e.superseded)))
 
--- Finds stages that are done twice, begun too early, or not begun though their needs are done.
+-- Stages that are done twice, begun too early, or not begun though their needs are done.
 -- While a map is under way its collecting decides on thresholds.
-create or replace view millrace.stage_faults (rule, run_id, attempt_id, detail) as
+union all
 select 'a stage is completed once, and has one live attempt at most', a.run_id, max(a.id),
   format('%s attempts of stage %s', count(*), s.name)
 from millrace.attempts a
