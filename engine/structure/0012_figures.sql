@@ -92,39 +92,20 @@ alter table millrace.hours rename column minute to hour;
 alter table millrace.hours
   add constraint hours_pkey primary key (pipeline_id, stage_id, hour);
 
-create table millrace.totals (
-  pipeline_id int not null,
-  stage_id int not null,
-  completed bigint not null default 0,
-  ended bigint not null default 0,
-  failed bigint not null default 0,
-  retried bigint not null default 0,
-  skipped bigint not null default 0,
-  cancelled bigint not null default 0,
-  copied bigint not null default 0,
-  removed bigint not null default 0,
-  dequeued bigint not null default 0,
-  unstarted bigint not null default 0,
-  cost_usd numeric not null default 0,
-  input_tokens numeric not null default 0,
-  output_tokens numeric not null default 0,
-  run_ms float8 not null default 0,
-  wait_ms float8 not null default 0,
-  r0 bigint not null default 0, r1 bigint not null default 0, r2 bigint not null default 0,
-  r3 bigint not null default 0, r4 bigint not null default 0, r5 bigint not null default 0,
-  r6 bigint not null default 0, r7 bigint not null default 0, r8 bigint not null default 0,
-  r9 bigint not null default 0, r10 bigint not null default 0, r11 bigint not null default 0,
-  r12 bigint not null default 0, r13 bigint not null default 0, r14 bigint not null default 0,
-  r15 bigint not null default 0,
-  w0 bigint not null default 0, w1 bigint not null default 0, w2 bigint not null default 0,
-  w3 bigint not null default 0, w4 bigint not null default 0, w5 bigint not null default 0,
-  w6 bigint not null default 0, w7 bigint not null default 0, w8 bigint not null default 0,
-  w9 bigint not null default 0, w10 bigint not null default 0, w11 bigint not null default 0,
-  w12 bigint not null default 0, w13 bigint not null default 0, w14 bigint not null default 0,
-  w15 bigint not null default 0,
-  codes jsonb,
-  constraint totals_pkey primary key (pipeline_id, stage_id)
-) with (fillfactor = 50);
+-- In wider numbers, and without a time.
+create table millrace.totals (like millrace.minutes including defaults) with (fillfactor = 50);
+do $$
+begin
+  execute (
+    select 'alter table millrace.totals drop column minute, ' || string_agg(
+      format('alter column %I type bigint', a.attname), ', ' order by a.attnum)
+    from pg_attribute a
+    where a.attrelid = 'millrace.totals'::regclass
+      and a.attnum > 2
+      and a.atttypid = 'int'::regtype);
+end
+$$;
+alter table millrace.totals add constraint totals_pkey primary key (pipeline_id, stage_id);
 comment on table millrace.totals is
   'As millrace.minutes, since the beginning. Never pruned, so no figure here ever falls.';
 
