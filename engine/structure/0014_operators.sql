@@ -28,7 +28,6 @@ comment on column millrace.operators.payloads is
 create type millrace.caller as (
   subject text,
   key text,
-  key_print text,
   role text,
   pipelines text[],
   payloads boolean
@@ -45,7 +44,6 @@ create table millrace.journal (
   subject text,
   key text not null
     constraint journal_key_known check (key in ('user', 'secret', 'sql', 'engine')),
-  key_print text,
   session jsonb not null,
   filter jsonb,
   reason text,
@@ -68,8 +66,6 @@ comment on column millrace.journal.subject is
 comment on column millrace.journal.key is
   'With what they came: a user''s token, a secret key, or a session of SQL. engine: nobody, its '
   'time was over.';
-comment on column millrace.journal.key_print is
-  'Eight digits of the SHA-256 of the secret key, which tell keys apart and open nothing.';
 comment on column millrace.journal.request_print is
   'A digest of the request, by which another one under the same request_id is told.';
 

@@ -6,14 +6,12 @@ create table millrace.check_progress (
     constraint check_progress_one_row check (id),
   after bigint not null default 0,
   faulty bigint[] not null default '{}',
-  faults int not null default 0,
-  began_at timestamptz,
   ended_at timestamptz
 ) with (fillfactor = 50);
 comment on table millrace.check_progress is
-  'How far the sweep has checked the invariants, run by run, round and round: up to the run after, '
-  'in the round that began at began_at. ended_at: when it last came to the end. faulty: the first '
-  'runs in which this round or the one before found something.';
+  'How far the sweep has checked the invariants, run by run, round and round: up to the run after. '
+  'ended_at: when it last came to the end. faulty: the first runs in which this round or the one '
+  'before found something.';
 
 create table millrace.prune_progress (
   pipeline_id int

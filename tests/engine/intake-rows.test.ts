@@ -168,7 +168,7 @@ test('millrace.start() names what does not exist', async ({ engine }) => {
     code: 'MR003',
     message: expect.stringMatching(/no row with id 999/),
   });
-  expect(await start('flow', null, null)).toMatchObject({ code: 'MR003' });
+  expect(await start('flow', null, null)).toMatchObject({ code: 'MR002' });
   expect(await start('flow', id, 'ten')).toMatchObject({
     code: 'MR003',
     hint: 'Its stages: one, two.',

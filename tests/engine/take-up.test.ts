@@ -174,7 +174,7 @@ test('what cannot be taken up is refused with the remedy', async ({ engine }) =>
   expect(await refused(`take_up('flow', 'tow')`)).toMatchObject({ code: 'MR003' });
   expect(await refused(`take_up('flow', 'two', 0)`)).toMatchObject({
     code: 'MR002',
-    message: 'p_limit is 0, but must be from 1 to 10000',
+    message: 'p_count is 0, but must be from 1 to 10000',
   });
   await engine.sql.query(`select millrace.bypass('flow', 'two', 'again')`);
   expect(await refused(`take_up('flow', 'two')`)).toMatchObject({

@@ -45,15 +45,46 @@ as $$
         and t.stage_id = p_alert.stage_id), '{}')
 $$;
 
--- Writes down what is to be told now, and notes on each alert that it was. Events of a channel go
--- into its message that nobody has tried yet, or into a new one, which lists fifty and counts the
--- rest.
+-- Adds so many events, of which the first are given, to the channel's message that nobody has tried
+-- yet, or writes a new one. A message lists fifty, and counts the rest.
+create function millrace.add_events(p_channel_id int, p_events jsonb, p_count bigint) returns void
+language plpgsql
+as $$
+declare
+  -- One that is being taken this moment is passed over.
+  v_id bigint := (
+    select m.id
+    from millrace.alert_messages m
+    where m.channel_id = p_channel_id
+      and m.state = 'waiting'
+      and m.tries = 0
+      and m.events #>> '{0,event}' <> 'test'
+    order by m.id
+    limit 1
+    for update skip locked);
+begin
+  if v_id is null then
+    insert into millrace.alert_messages (channel_id, events, created_at)
+    values (p_channel_id, '[]', millrace.now())
+    returning id into v_id;
+  end if;
+  update millrace.alert_messages m
+  set events = e.listed,
+    more = m.more + jsonb_array_length(m.events) + p_count - jsonb_array_length(e.listed)
+  from (
+    select jsonb_path_query_array(o.events || p_events, '$[0 to 49]') as listed
+    from millrace.alert_messages o
+    where o.id = v_id) e
+  where m.id = v_id;
+end
+$$;
+
+-- Writes down what is to be told now, and notes on each alert that it was.
 create function millrace.write_messages(p_now timestamptz) returns void
 language plpgsql
 as $$
 declare
   v_channel record;
-  v_id bigint;
 begin
   -- What a clock that was set back has told in the future is told in the past.
   update millrace.alerts a
@@ -91,30 +122,7 @@ begin
     group by t.channel_id
     order by t.channel_id
   loop
-    -- One that is being taken this moment is passed over.
-    select m.id
-    into v_id
-    from millrace.alert_messages m
-    where m.channel_id = v_channel.id
-      and m.state = 'waiting'
-      and m.tries = 0
-      and m.events #>> '{0,event}' <> 'test'
-    order by m.id
-    limit 1
-    for update skip locked;
-    if not found then
-      insert into millrace.alert_messages (channel_id, events, created_at)
-      values (v_channel.id, '[]', p_now)
-      returning id into v_id;
-    end if;
-    update millrace.alert_messages m
-    set events = e.listed,
-      more = m.more + jsonb_array_length(m.events) + v_channel.n - jsonb_array_length(e.listed)
-    from (
-      select jsonb_path_query_array(o.events || v_channel.events, '$[0 to 49]') as listed
-      from millrace.alert_messages o
-      where o.id = v_id) e
-    where m.id = v_id;
+    perform millrace.add_events(v_channel.id, v_channel.events, v_channel.n);
     -- Told by all its channels at once: it was told when the loop began.
     update millrace.alerts a
     set reminded_at = case when a.told_at < p_now then p_now end,

@@ -47,7 +47,7 @@ language plpgsql
 as $$
 begin
   if p_limit is null or p_limit not between 1 and 10000 then
-    raise exception 'p_limit is %, but must be from 1 to 10000', coalesce(p_limit::text, 'null')
+    raise exception 'p_count is %, but must be from 1 to 10000', coalesce(p_limit::text, 'null')
       using errcode = 'MR002', hint = 'Call it again for more.';
   elsif p_stage.bypassed then
     raise exception 'stage % is bypassed: what is taken up would be left out again', p_stage.name

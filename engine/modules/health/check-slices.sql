@@ -68,7 +68,6 @@ begin
   end if;
   update millrace.check_progress c
   set after = case when v_until = 9223372036854775807 then 0 else v_until end,
-    began_at = case when c.after = 0 then v_now else c.began_at end,
     ended_at = case when v_until = 9223372036854775807 then v_now else c.ended_at end,
     -- Those of the round before go when the present one has passed them.
     faulty = (array(
@@ -77,8 +76,7 @@ begin
       where i <= c.after
         or i > v_until
         or i = any (v_found.run_ids)
-      order by i))[:20],
-    faults = case when c.after = 0 then 0 else c.faults end + v_found.faults
+      order by i))[:20]
   where c.id;
   return nullif(v_found.faults, 0);
 end

@@ -20,14 +20,14 @@ declare
   v_id bigint := coalesce((p_said ->> 'id')::bigint, nextval('millrace.journal_id_seq'));
 begin
   insert into millrace.journal (
-    id, at, verb, pipeline, stage, run_ids, runs, subject, key, key_print, session, filter, reason,
+    id, at, verb, pipeline, stage, run_ids, runs, subject, key, session, filter, reason,
     request_id, request_print, bulk_id, outcome)
   overriding system value
   values (
     v_id, millrace.now(), p_verb, p_pipeline, p_stage, p_run_ids,
     coalesce((p_said ->> 'runs')::int, cardinality(p_run_ids)),
     case when p_said ? 'key' then p_said ->> 'subject' else v_caller.subject end,
-    coalesce(p_said ->> 'key', v_caller.key), v_caller.key_print,
+    coalesce(p_said ->> 'key', v_caller.key),
     jsonb_strip_nulls(jsonb_build_object(
       'user', session_user,
       'role', nullif(current_setting('role', true), 'none'),

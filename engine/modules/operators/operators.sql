@@ -41,16 +41,6 @@ begin
   end if;
   v_caller.subject := nullif(current_setting('millrace.actor', true), '');
   v_caller.key := case when v_role = 'service_role' then 'secret' else 'sql' end;
-  if v_role = 'service_role' then
-    begin
-      v_caller.key_print := left(encode(sha256(convert_to(
-        nullif(current_setting('request.headers', true), '')::jsonb ->> 'apikey', 'UTF8')),
-        'hex'), 8);
-    exception
-      when data_exception then
-        null;
-    end;
-  end if;
   if v_role = 'service_role' or exists (
       select
       from pg_namespace n

@@ -73,15 +73,15 @@ begin
   perform millrace.refuse_priority(p_priority);
   held := millrace.lock_rows_named(p_pipeline, v_keys, true);
   if cardinality(held) < cardinality(v_keys) then
-    raise exception 'table % has no row with these values of %, % in all: %',
-      p_pipeline.entity_table, p_pipeline.entity_key, cardinality(v_keys) - cardinality(held), (
+    raise exception 'table % has no row with % %', p_pipeline.entity_table, p_pipeline.entity_key, (
       select string_agg(millrace.cut_text(m, 100), ', ')
       from (
         select unnest(v_keys)
         except
         select unnest(held)
         order by 1
-        limit 5) m(m))
+        limit 5) m(m)) || case when cardinality(v_keys) - cardinality(held) > 5
+          then format(', and %s others', cardinality(v_keys) - cardinality(held) - 5) else '' end
       using errcode = 'MR003', hint = 'Leave them out, or insert the rows first; none was started.';
   end if;
   live := '{}';
