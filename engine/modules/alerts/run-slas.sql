@@ -20,11 +20,9 @@ begin
     and p.sla is distinct from v_sla;
   if found then
     delete from millrace.run_ages a where a.pipeline_id = p_pipeline_id;
-  end if;
-  if v_sla is not null then
     insert into millrace.run_ages (pipeline_id)
-    values (p_pipeline_id)
-    on conflict on constraint run_ages_pkey do nothing;
+    select p_pipeline_id
+    where v_sla is not null;
   end if;
 end
 $$;

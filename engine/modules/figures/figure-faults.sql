@@ -13,7 +13,8 @@ union all
 select p.pipeline_id, p.stage_id, p.outcome, p.n
 from millrace.pulses p;
 
--- Finds stages whose figures are no recount of their attempts.
+-- Finds stages whose figures are no recount of their attempts, runs that no figure counts, and
+-- hours that differ from their minutes.
 create or replace view millrace.figure_faults (rule, run_id, attempt_id, detail) as
 with figure as (
   select t.stage_id,
@@ -45,11 +46,10 @@ where coalesce(f.finished, 0) <> coalesce(r.finished, 0)
   or r.completed > coalesce(f.completed, 0)
   or r.failed > coalesce(f.failed, 0)
   or r.skipped > coalesce(f.skipped, 0)
-  or r.cancelled > coalesce(f.cancelled, 0);
+  or r.cancelled > coalesce(f.cancelled, 0)
 
--- Finds runs that no figure counts, and hours that differ from their minutes. A reopened run has
--- several ends; the oldest hour may have lost minutes to the sweep.
-create or replace view millrace.hour_faults (rule, run_id, attempt_id, detail) as
+-- A reopened run has several ends; the oldest hour may have lost minutes to the sweep.
+union all
 select 'every run that is over is counted', null::bigint, null::bigint,
   format('pipeline %s: %s %s', r.pipeline_id, r.n, r.outcome)
 from (

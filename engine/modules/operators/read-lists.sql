@@ -171,20 +171,17 @@ set millrace.plan = for_lists
 as $$
 declare
   v_caller millrace.caller := millrace.enter();
-  v_pipelines text[];
 begin
   perform millrace.check_request(p_query, '{"pipeline": "name"}', 'p_query');
   if p_query ? 'pipeline' then
-    v_pipelines := array[(millrace.pipeline_seen(v_caller, p_query ->> 'pipeline')).name];
-  else
-    v_pipelines := array(
-      select p.name from millrace.pipelines p where millrace.sees(v_caller, p.name));
+    perform millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
   end if;
   return jsonb_build_object('groups', array(
     select to_jsonb(c) || jsonb_build_object(
       'runs', millrace.capped(c.runs, 10000))
     from millrace.dead_letter_counts c
-    where c.pipeline = any (v_pipelines)
+    where c.pipeline = coalesce(p_query ->> 'pipeline', c.pipeline)
+      and millrace.sees(v_caller, c.pipeline)
     order by c.pipeline, c.stage, c.error_code));
 end
 $$;
