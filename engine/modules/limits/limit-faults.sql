@@ -1,4 +1,6 @@
--- Lists what check_invariants() finds wrong in groups: queued attempts must be within reach.
+-- Finds groups out of reach, limits that hold for other stages than name them or contradict what
+-- they learned, and work that a shared limit does not count. A stage that has just come under a
+-- limit is counted by the next sweep.
 create or replace view millrace.limit_faults (rule, run_id, attempt_id, detail) as
 select 'a queued attempt''s concurrency group is known to its stage',
   a.run_id, a.id, a.concurrency_group
@@ -26,13 +28,9 @@ where g.due_at = 'infinity'
   and not exists (
     select from millrace.arrivals n
     where n.stage_id = g.stage_id
-      and n.concurrency_group = '*' || substr(g.concurrency_group, 2));
-
--- Finds limits that hold for other stages than name them, or contradict what they learned; and work
--- that a shared limit does not count. A stage that has just come under a limit is counted by the
--- next sweep.
-create or replace view millrace.shared_limit_faults (rule, run_id, attempt_id, detail) as
-select 'a shared limit holds for the stages that name it', null::bigint, null::bigint,
+      and n.concurrency_group = '*' || substr(g.concurrency_group, 2))
+union all
+select 'a shared limit holds for the stages that name it', null, null,
   format('stage %s of %s', s.name, p.name)
 from millrace.stages s
 join millrace.pipelines p on p.id = s.pipeline_id
@@ -71,14 +69,15 @@ where b.share not between 0 and 1
   or b.lowered_since > b.lowered_at
 union all
 select 'what is at work under a shared limit is counted in flight', a.run_id, a.id,
-  format('stage %s', s.name)
-from millrace.limited_stages m
-join millrace.limits l on l.id = m.limit_id and l.name is not null
-join millrace.stages s on s.id = m.stage_id
-join millrace.attempts a on a.stage_id = m.stage_id
+  'stage ' || a.stage_id
+from millrace.attempts a
 where a.queue_at is not null
   and a.state = 'started'
-  and a.started_at > m.since + interval '1 minute'
+  and (
+    select a.started_at > min(m.since) + interval '1 minute'
+    from millrace.limited_stages m
+    join millrace.limits l on l.id = m.limit_id and l.name is not null
+    where m.stage_id = a.stage_id)
   and not exists (
     select
     from millrace.in_flight f

@@ -99,18 +99,6 @@ begin
 end
 $$;
 
--- Says what a stage with these limits sorts its queue by.
-create function millrace.groups_sorted_by(p_limits jsonb) returns jsonb
-language sql immutable
-as $$
-  select jsonb_build_array(
-    p_limits #> '{concurrency,column}',
-    case
-      when p_limits ? 'concurrency' then coalesce(p_limits #>> '{concurrency,part}', 'value')
-    end,
-    coalesce((p_limits ->> 'priority')::boolean, false))
-$$;
-
 -- Deletes the groups of stages that a new definition sorts by something else, and the slots of
 -- those that it no longer counts. What somebody holds is left out: it is about to end.
 create function millrace.forget_groups(p_pipeline_id int, p_definition jsonb)
@@ -122,8 +110,10 @@ declare
 begin
   for v_stage in
     select t.id, t as stage,
-      millrace.groups_sorted_by(t.limits) <> millrace.groups_sorted_by(s -> 'limits')
-        as sorted_anew,
+      (t.limits #- '{concurrency,limit}') -> 'concurrency'
+          is distinct from (s -> 'limits' #- '{concurrency,limit}') -> 'concurrency'
+        or coalesce(t.limits -> 'priority', 'false')
+          <> coalesce(s #> '{limits,priority}', 'false') as sorted_anew,
       millrace.counts_in_flight(s -> 'limits') as counted
     from millrace.stages t
     join jsonb_array_elements(p_definition -> 'stages') s on s ->> 'name' = t.name

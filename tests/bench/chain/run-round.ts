@@ -12,8 +12,12 @@ const main = path.join(import.meta.dirname, 'worker-main.ts');
 /** Runs one round with `workers` processes of the Node program `node`; returns its duration in seconds. */
 export async function runRound(node: string, task: Task, workers: number): Promise<number> {
   const processes = Array.from({ length: workers }, () => {
-    // Not tsx: this Node reads TypeScript itself.
-    return fork(main, { execPath: node, execArgv: [], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+    // Not tsx: this Node reads TypeScript itself, parameter properties where it is told to.
+    return fork(main, {
+      execPath: node,
+      execArgv: ['--experimental-transform-types'],
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    });
   });
   const failure = new Promise<never>((_, reject) => {
     for (const child of processes) {
