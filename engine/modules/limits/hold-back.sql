@@ -136,12 +136,10 @@ returns void
 language plpgsql
 as $$
 begin
-  if cardinality(p_attempt_ids) > 0 then
-    update millrace.attempts a
-    set held = false, error = null
-    where a.id = any (p_attempt_ids);
-    perform millrace.show_held(p_stage, p_attempt_ids);
-  end if;
+  update millrace.attempts a
+  set held = false, error = null
+  where a.id = any (p_attempt_ids);
+  perform millrace.show_held(p_stage, p_attempt_ids);
 end
 $$;
 

@@ -153,22 +153,6 @@ begin
 end
 $$;
 
--- Counts what is in flight at stages, up to a number.
-create function millrace.in_flight_at(p_stage_ids int[], p_most int) returns int
-language plpgsql
-as $$
-begin
-  return (
-    select count(*)
-    from (
-      select
-      from unnest(p_stage_ids) s
-      cross join lateral (
-        select from millrace.in_flight f where f.stage_id = s limit p_most) f
-      limit p_most) f);
-end
-$$;
-
 -- Deletes the slots of a stage that counts no more. A row that somebody holds is left out: its
 -- attempt is about to end.
 create function millrace.forget_in_flight(p_stage_id int) returns void

@@ -152,11 +152,14 @@ begin
       and m.short_at > millrace.now() - interval '15 seconds';
   end if;
   if v_max is not null then
-    room := least(room, v_max - millrace.in_flight_at(v_stages, v_max));
-  end if;
-  if v_max is not null and room > 0 and v_rivals > 1 then
-    room := least(room, ceil(v_max::float8 / v_rivals)
-      - millrace.in_flight_at(array[p_stage.id], v_max));
+    -- What is free in all, and of the stage's share.
+    select least(room, v_max - sum(f.many), ceil(v_max::float8 / nullif(v_rivals, 1))
+      - sum(f.many) filter (where s.id = p_stage.id))
+    into room
+    from unnest(v_stages) s(id)
+    cross join lateral (
+      select count(*) as many
+      from (select from millrace.in_flight f where f.stage_id = s.id limit v_max) f) f;
   end if;
   if v_in_work and room > 0 and p_limit.limits ? 'spending' then
     -- Asked first: what ends meanwhile has been spent by the time that is asked.

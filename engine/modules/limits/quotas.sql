@@ -153,10 +153,12 @@ begin
     elsif (v_group.payer).quota ? 'starts' then
       v_over := millrace.charge_starts(p_stage, v_group.payer, v_group.attempt_ids);
     end if;
-    perform millrace.show_released(p_stage, array(
-      select a.id
+    perform millrace.show_released(p_stage, h.ids)
+    from (
+      select array_agg(a.id) as ids
       from millrace.attempts a
-      where a.id = any (v_group.attempt_ids) and a.id <> all (v_over) and a.held));
+      where a.id = any (v_group.attempt_ids) and a.id <> all (v_over) and a.held) h
+    where h.ids is not null;
   end loop;
   v_kept := millrace.held_items(p_token, p_attempt_ids);
   if p_stage.limits is not null and cardinality(v_kept) < cardinality(p_attempt_ids) then
@@ -181,8 +183,13 @@ as $$
 declare
   v_amount jsonb := p_payer.quota -> p_kind;
 begin
-  return coalesce(v_amount ->> 'count', v_amount ->> 'usd')::numeric
-    - millrace.used(p_payer.limit_id, p_payer.key, p_kind, v_amount);
+  return coalesce(v_amount ->> 'count', v_amount ->> 'usd')::numeric - (
+    select coalesce(sum(u.used), 0)
+    from millrace.limit_uses u
+    where u.limit_id = p_payer.limit_id
+      and u.key = p_payer.key
+      and u.kind = p_kind
+      and u.during = millrace.window_of(v_amount));
 end
 $$;
 

@@ -22,22 +22,6 @@ begin
 end
 $$;
 
--- Sums what a key has used of an amount of a limit in the present window.
-create function millrace.used(p_limit_id int, p_key text, p_kind text, p_amount jsonb)
-returns numeric
-language plpgsql
-as $$
-begin
-  return (
-    select coalesce(sum(u.used), 0)
-    from millrace.limit_uses u
-    where u.limit_id = p_limit_id
-      and u.key = p_key
-      and u.kind = p_kind
-      and u.during = millrace.window_of(p_amount));
-end
-$$;
-
 -- Averages what an attempt of a stage uses, of usd or tokens; null where none has named anything.
 -- Where one named tokens and no price, it costs no dollars.
 create function millrace.average_use(p_stage_id int, p_kind text) returns numeric
