@@ -922,14 +922,6 @@ table millrace.pulses with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_
   column stage_id integer not null
   column wait_ms real[]
   constraint pulses_outcome_known CHECK ((outcome = ANY (ARRAY['completed'::text, 'ended'::text, 'failed'::text, 'retried'::text, 'skipped'::text, 'cancelled'::text, 'copied'::text, 'removed'::text, 'dequeued'::text, 'unstarted'::text])))
-view millrace.queue_depth
-  column in_backoff bigint
-  column oldest_due_at timestamp with time zone
-  column pipeline text
-  column ready bigint
-  column stage text
-  column started bigint
-  as  SELECT p.name AS pipeline, s.name AS stage, c.ready, c.in_backoff, c.started, c.oldest_due_at FROM millrace.live_counts() c(stage_id, ready, in_backoff, started, waiting, failed, oldest_due_at, oldest_open_at) JOIN millrace.stages s ON s.id = c.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id ORDER BY p.name, s.id;
 view millrace.quotas
   column allowed numeric
   column held bigint

@@ -88,7 +88,9 @@ test('the verbs of the playbooks do what they say', async ({ engine }) => {
   expect(await stateOf(runs.down)).toBe('in progress');
   await engine.sql.query('select millrace.hurry($1)', [runs.inBackoff]);
   expect(
-    await engine.value(`select ready::int from millrace.queue_depth where pipeline = 'links' and stage = 'scrape_job'`),
+    await engine.value(
+      `select ready::int from millrace.stage_health where pipeline = 'links' and stage = 'scrape_job'`,
+    ),
   ).toBe(5);
 });
 

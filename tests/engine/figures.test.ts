@@ -292,7 +292,6 @@ test('reading figures and health takes no more rows when there are twenty times 
   };
   const rows = async () => [
     await planRows(engine.database.superUrl, 'select * from millrace.stage_health'),
-    await planRows(engine.database.superUrl, 'select * from millrace.queue_depth'),
     await planRows(engine.database.superUrl, `select * from millrace.figures('flow', 'only')`),
     await planRows(engine.database.superUrl, `select * from millrace.figures('flow')`),
   ];

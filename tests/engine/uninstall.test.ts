@@ -33,7 +33,7 @@ test('install and uninstall leave a project as it was before, but for columns, s
   await owner.query(`select millrace.cancel(id) from millrace.runs where status = 'running'`);
   const kept = [await columns(owner), await engine.item(id)];
   await owner.query(`
-    create view public.depth as select * from millrace.queue_depth;
+    create view public.depth as select * from millrace.paused;
     create table public.mine (state millrace.run_status, at timestamptz default millrace.now());
     create function millrace.mine() returns int language sql as 'select 1';
     create sequence millrace.mine_seq;

@@ -104,7 +104,7 @@ describe('an upgrade', () => {
 
   test('keeps what users built on the engine, or names it and changes nothing', async ({ engine }) => {
     await engine.sql.query(`
-      create view public.depth as select pipeline, stage from millrace.queue_depth;
+      create view public.depth as select pipeline, stage from millrace.paused;
       create view public.busy as select millrace.live_workers(s.id) as live from millrace.stages s;
       create view public.letters as select * from millrace.dead_letters`);
     const before = await snapshot(engine.sql);

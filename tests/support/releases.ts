@@ -126,7 +126,7 @@ async function buildNextLevel(project: Project): Promise<NextLevel> {
   fs.writeFileSync(path.join(engine, 'structure', '9001_next.sql'), nextStructure);
   await change(engine, 'millrace.live_workers(', (text) => text.replaceAll('p_stage_id', 'p_id_of_the_stage'));
   await change(engine, 'millrace.setting(', (text) => text.replace('returns text', 'returns varchar'));
-  await change(engine, 'view millrace.queue_depth as', (text) => {
+  await change(engine, 'view millrace.paused as', (text) => {
     const [head = '', ...query] = text.split(/ as$/m);
     return `${head} as select 1 as place, q.* from (${query.join(' as')}) q`;
   });

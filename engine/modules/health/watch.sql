@@ -83,15 +83,6 @@ begin
 end
 $$;
 
--- How much is queued at each stage, from the queue's own index. ready and in_backoff are exact up
--- to 1000, which stands for that many or more.
-create or replace view millrace.queue_depth as
-select p.name as pipeline, s.name as stage, c.ready, c.in_backoff, c.started, c.oldest_due_at
-from millrace.live_counts() c
-join millrace.stages s on s.id = c.stage_id
-join millrace.pipelines p on p.id = s.pipeline_id
-order by p.name, s.id;
-
 -- One row a stage. ready, in_backoff, started, waiting: attempts that are live now. failed: runs
 -- that failed at the stage and that nobody has taken up since. These are exact up to 1000, waiting
 -- up to 50000 over all stages. completed and retries: totals of what happened since the beginning,

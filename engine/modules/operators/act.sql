@@ -292,11 +292,9 @@ end
 $$;
 
 -- Does a verb for an operator and writes it into the journal: {"verb": "retry", "run": 42,
--- "reason": "…", "request_id": "…"}. Verbs: retry, cancel, reset, skip, fail, prioritise, hurry,
--- pause, unpause, throttle, unthrottle, bypass, end_bypass, take_up, acknowledge, silence,
--- unsilence, test_channel; preview, begin, continue, abort and status of a bulk; grant and revoke.
--- A run may be named by pipeline and entity; throttle and unthrottle take a stage of a pipeline, or
--- a shared limit as "limit".
+-- "reason": "…", "request_id": "…"}. A run may be named by pipeline and entity; throttle and
+-- unthrottle take a stage of a pipeline, or a shared limit as "limit". What it refuses says which
+-- verbs there are.
 create function public.millrace_act(p_request jsonb) returns jsonb
 language plpgsql security definer
 as $$

@@ -41,7 +41,6 @@ const formerReplay = `
 /** By name; where a table or view is named, the read is left out unless that is there. */
 const reads: [name: string, statement: string, needs?: string][] = [
   ['stage_health', 'select * from millrace.stage_health'],
-  ['queue_depth', 'select * from millrace.queue_depth'],
   ['doctor()', 'select * from millrace.doctor()'],
   ['a slice of check_slice(), 500 runs', 'select * from millrace.check_slice(100000, 500)'],
   ['dead letters, a page of a pipeline', page],
