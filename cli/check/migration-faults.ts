@@ -4,7 +4,7 @@ import path from 'node:path';
 import { futureStamps } from '../migration-stamps.ts';
 import { callsEngine, levelIn } from '../project/engine-level.ts';
 import { migrationsOf, type Project } from '../project/find-project.ts';
-import { columnsOf } from '../project/stage-columns.ts';
+import { columnsOf, tableLacking } from '../project/stage-columns.ts';
 import { definitionsIn } from '../sync/pipeline-migration.ts';
 
 const drop =
@@ -21,6 +21,7 @@ export function migrationFaults(project: Project): string[] {
     ...futureStamps(names, Date.now()),
     ...stampFaults(names),
     ...orderFaults(migrations),
+    ...tableFaults(migrations),
     ...dropFaults(migrations),
   ];
 }
@@ -50,6 +51,21 @@ function orderFaults(migrations: Migration[]): string[] {
       ({ name }) =>
         `supabase/migrations/${name} calls the engine before ${migrations[installs]?.name} installs it: give it a later stamp.`,
     );
+}
+
+/** Pipelines that a migration defines before another makes their table. */
+function tableFaults(migrations: Migration[]): string[] {
+  const texts = migrations.map(({ text }) => text);
+  return migrations.flatMap(({ name, text }, at) =>
+    [...definitionsIn([text]).values()].flatMap(({ pipeline, entity: { table } }) => {
+      const isEarly = tableLacking(texts.slice(0, at), table) && !tableLacking(texts, table);
+      if (!isEarly) return [];
+      return [
+        `supabase/migrations/${name} defines pipeline ${pipeline} before a later one makes ${table}: delete it and run \`npx millrace ` +
+          'sync`, or where a database has taken it give the other an earlier stamp.',
+      ];
+    }),
+  );
 }
 
 /** What a schema tool writes where it does not know us: `db schema declarative sync` and `db diff` drop what their files lack. */

@@ -19,7 +19,12 @@ export const sync = defineCommand({
     requireRelease(project, 'sync');
     const planned = await missingMigrations(project, values.check);
     const changes = planned.map(({ name, text }) => ({ file: `supabase/migrations/${name}`, text }));
-    return writeChanges(project, changes, values, 'look at it, commit it, then npx supabase db push --remote.');
+    return writeChanges(
+      project,
+      changes,
+      values,
+      'look at it and commit it; npx millrace dev runs it here, npx supabase db push --remote there.',
+    );
   },
 });
 

@@ -228,7 +228,15 @@ test('a table that no migration makes is named, and an engine whose migration is
   expect(millrace('add', 'tickets', 'triage', ...at)).toMatchObject({ status: 0, stderr: lacking });
   expect(millrace('sync', ...at)).toMatchObject({ status: 0, stderr: lacking });
   expect(millrace('check', ...at)).toMatchObject({ status: 0, stderr: lacking });
-  write(place, 'supabase/migrations/20260101000000_t.sql', 'create table if not exists "public"."tickets" (id int);');
+  const made = 'create table if not exists "public"."tickets" (id int);';
+  write(place, afterNow(0), made);
+  expect(millrace('check', ...at).stderr).toMatch(
+    /_pipeline_tickets\.sql defines pipeline tickets before a later one makes public\.tickets: delete it/,
+  );
+  for (const name of fs.readdirSync(path.join(place, 'supabase', 'migrations'))) {
+    if (name.endsWith('_zz.sql')) fs.rmSync(path.join(place, 'supabase', 'migrations', name));
+  }
+  write(place, 'supabase/migrations/20260101000000_t.sql', made);
   expect(millrace('check', ...at)).toMatchObject({ status: 0, stderr: '' });
 
   const migrations = path.join(place, 'supabase', 'migrations');
