@@ -31,6 +31,8 @@ export async function runUntilStopped({ root, json, links = async () => ({}), st
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, end);
   // The process that started this has died.
   process.on('disconnect', end);
+  // npm runs this by a shell, which ends with npm but hands no signal on.
+  if (process.env.npm_command) whenParentEnds(end);
 
   try {
     const started = Date.now();
@@ -58,6 +60,13 @@ export async function runUntilStopped({ root, json, links = async () => ({}), st
     if (!ending) console.error(pc.red((error as Error).message));
     process.exit(ending ? 130 : 1);
   }
+}
+
+const LOOK_EVERY_MS = 500;
+
+function whenParentEnds(end: () => void): void {
+  const parent = process.ppid;
+  setInterval(() => process.ppid !== parent && end(), LOOK_EVERY_MS).unref();
 }
 
 function addressesFor(stack: Stack) {

@@ -140,14 +140,15 @@ interface Started {
   client: pg.Client;
   /** What it has told on the way. */
   told(): string;
-  /** Ends it as Ctrl-C does. Resolves to its exit code. */
-  stop(): Promise<number | null>;
+  /** Ends it as Ctrl-C does, or by another signal. Resolves to its exit code. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
-/** Runs `npx millrace dev --json` until its line comes. */
-async function startDev(more: Record<string, string> = {}): Promise<Started> {
-  const bin = path.join(project, 'node_modules', '.bin', 'millrace');
-  const child = spawn(bin, ['dev', '--json', '--data', dataDir], {
+const bin = path.join(project, 'node_modules', '.bin', 'millrace');
+
+/** Runs `millrace dev --json`, or by another command, until its line comes. */
+async function startDev(more: Record<string, string> = {}, [program = bin, ...args]: string[] = []): Promise<Started> {
+  const child = spawn(program, [...args, 'dev', '--json', '--data', dataDir], {
     cwd: project,
     env: { ...env, ...more },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -157,7 +158,7 @@ async function startDev(more: Record<string, string> = {}): Promise<Started> {
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     errors += text;
   });
-  const exited = new Promise<number | null>((resolve) => child.once('close', resolve));
+  const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));
   const line = await Promise.race([
     new Promise<string>((resolve) => createInterface({ input: child.stdout }).once('line', resolve)),
     exited.then(() => Promise.reject(new Error(errors))),
@@ -171,9 +172,9 @@ async function startDev(more: Record<string, string> = {}): Promise<Started> {
     ...addresses,
     client,
     told: () => errors,
-    async stop() {
+    async stop(signal = 'SIGINT') {
       await client.end();
-      child.kill('SIGINT');
+      child.kill(signal);
       return exited;
     },
   };
@@ -181,7 +182,7 @@ async function startDev(more: Record<string, string> = {}): Promise<Started> {
 
 /** What `npx millrace open` serves to whoever follows its link. */
 async function shownPage(): Promise<string> {
-  const child = spawn(path.join(project, 'node_modules', '.bin', 'millrace'), ['open', '--json'], {
+  const child = spawn(bin, ['open', '--json'], {
     cwd: project,
     env,
   });
@@ -278,9 +279,12 @@ test('a project is run, installed over, gets a ticket through both stages, and i
 
   expect(run('npx millrace upgrade')).toContain('Nothing to do');
   run('npx millrace uninstall --columns');
-  const left = await startDev();
+  // As somebody starts it in the background, and ends npx, which hands no signal on.
+  const left = await startDev({}, ['npx', 'millrace']);
   expect(await snapshot(left.client)).toEqual(schema);
-  expect(await left.stop()).toBe(0);
+  const { pid } = JSON.parse(fs.readFileSync(path.join(project, 'supabase', '.temp', 'millrace-stack.json'), 'utf8'));
+  await left.stop('SIGTERM');
+  await expect.poll(() => isRunning(pid), { timeout: 20_000 }).toBe(false);
   const after = files();
   const ofStages = /^supabase\/(migrations\/|functions\/_pipelines\/|functions\/tickets-)|^tests\/|config\.toml$/;
   const others = (all: Record<string, string>) =>
