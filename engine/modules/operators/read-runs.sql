@@ -102,25 +102,22 @@ begin
 end
 $$;
 
--- Shows the newest attempts of a run, the oldest of them first.
-create function millrace.attempts_json(p_run_id bigint, p_payloads boolean)
+-- Shows an attempt; of its error what else it says to who sees payloads.
+create function millrace.attempt_json(p_attempt millrace.attempts, p_payloads boolean)
 returns jsonb
 language sql stable
 as $$
-  select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
-    'attempt', a.id, 'stage', s.name, 'number', a.number, 'state', a.state,
-    'parent', a.parent_id, 'retries', a.retry_count, 'queued_at', a.created_at,
-    'due_at', a.queue_at, 'started_at', a.started_at, 'ended_at', a.finished_at,
-    'deadline_at', a.deadline_at, 'service', a.service, 'job', millrace.cut_text(a.job_id, 500),
-    'usage', a.usage, 'error', millrace.error_json(a.error, p_payloads),
-    'superseded', nullif(a.superseded, false))) order by a.id), '[]')
-  from (
-    select t.*
-    from millrace.attempts t
-    where t.run_id = p_run_id
-    order by t.id desc
-    limit 500) a
-  join millrace.stages s on s.id = a.stage_id
+  select jsonb_strip_nulls(jsonb_build_object(
+    'attempt', p_attempt.id, 'stage', s.name, 'number', p_attempt.number,
+    'state', p_attempt.state, 'parent', p_attempt.parent_id, 'retries', p_attempt.retry_count,
+    'queued_at', p_attempt.created_at, 'due_at', p_attempt.queue_at,
+    'started_at', p_attempt.started_at, 'ended_at', p_attempt.finished_at,
+    'deadline_at', p_attempt.deadline_at, 'service', p_attempt.service,
+    'job', millrace.cut_text(p_attempt.job_id, 500), 'usage', p_attempt.usage,
+    'error', millrace.error_json(p_attempt.error, p_payloads),
+    'superseded', nullif(p_attempt.superseded, false)))
+  from millrace.stages s
+  where s.id = p_attempt.stage_id
 $$;
 
 -- One run, {"run": 42}: its stages, its newest 500 attempts, its children in numbers, what its own
@@ -161,7 +158,16 @@ begin
       join millrace.stages s on s.id = f.stage_id
       join millrace.pipelines p on p.id = f.child_pipeline_id
       order by f.id),
-    'attempts', millrace.attempts_json(v_run.id, v_caller.payloads),
+    'attempts', array(
+      select millrace.attempt_json(a, v_caller.payloads)
+      from millrace.attempts a
+      where a.id in (
+        select o.id
+        from millrace.attempts o
+        where o.run_id = v_run.id
+        order by o.id desc
+        limit 500)
+      order by a.id),
     'cost_usd', (
       select sum((a.usage ->> 'cost_usd')::numeric)
       from millrace.attempts a
@@ -238,14 +244,8 @@ begin
     raise exception 'there is no attempt % that you see', coalesce(p_query ->> 'attempt', 'null')
       using errcode = 'MR003', hint = 'Those of a run are in millrace_run({"run": …}).';
   end if;
-  return jsonb_build_object(
+  return millrace.attempt_json(v_attempt, v_caller.payloads) || jsonb_build_object(
     'run', millrace.runs_json(array[v_attempt.run_id]) -> 0,
-    'attempt', v_attempt.id,
-    'stage', (select s.name from millrace.stages s where s.id = v_attempt.stage_id),
-    'number', v_attempt.number, 'state', v_attempt.state,
-    'queued_at', v_attempt.created_at, 'started_at', v_attempt.started_at,
-    'ended_at', v_attempt.finished_at, 'usage', v_attempt.usage,
-    'error', millrace.error_json(v_attempt.error, v_caller.payloads),
     'payloads', v_caller.payloads,
     'output', case when v_caller.payloads and v_attempt.output is not null
       then millrace.payload_json(v_attempt.output) end);
