@@ -15,7 +15,7 @@ export async function runRound(node: string, task: Task, workers: number): Promi
     // Not tsx: this Node reads TypeScript itself, parameter properties where it is told to.
     return fork(main, {
       execPath: node,
-      execArgv: ['--experimental-transform-types'],
+      execArgv: ['--experimental-transform-types', '--disable-warning=ExperimentalWarning'],
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
   });
