@@ -213,7 +213,6 @@ begin
     and (t.id = any (f.needs) or f.after @> jsonb_build_array(jsonb_build_object('map', t.id)));
   perform millrace.save_quota(v_pipeline_id, p_definition);
   perform millrace.hook_defined(v_pipeline_id, p_definition);
-  perform millrace.warn_of_label(v_pipeline_id);
   update millrace.pipelines p
   set retention_days = (p_definition #>> '{retention,days}')::int
   where p.id = v_pipeline_id;

@@ -31,48 +31,18 @@ as $$
   limit 1
 $$;
 
--- Writes the statement that makes the index by which labels are searched; null where none is
--- missing.
-create function millrace.missing_label_index(p_pipeline millrace.pipelines)
-returns text
-language plpgsql stable
-as $$
-begin
-  if p_pipeline.label_column is null or millrace.label_search(p_pipeline) is not null then
-    return null;
-  end if;
-  return format('create index concurrently on %s (%I text_pattern_ops);',
-    p_pipeline.entity_table, p_pipeline.label_column);
-end
-$$;
-
--- Warns of a label by which nothing is found, and names the statement that makes its index.
-create function millrace.warn_of_label(p_pipeline_id int) returns void
-language plpgsql
-as $$
-declare
-  v_pipeline millrace.pipelines;
-  v_statement text;
-begin
-  select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
-  v_statement := millrace.missing_label_index(v_pipeline);
-  if v_statement is not null then
-    raise warning 'column % of table % has no index, so nothing is found by it',
-      v_pipeline.label_column, v_pipeline.entity_table
-      using hint = 'Make one: ' || v_statement;
-  end if;
-end
-$$;
-
--- Looks for labels that no index leads to.
+-- Looks for labels that no index leads to, and names the statement that makes one.
 create function millrace.label_findings()
 returns table (what text, ok boolean, detail text)
 language sql stable
 as $$
-  select format('labels of pipeline %s are found by an index', p.name), i.missing is null,
-    coalesce('nothing is found by them: ' || i.missing,
-      format('%s, %s', p.label_column, millrace.label_search(p)))
+  select format('labels of pipeline %s are found by an index', p.name), s.how is not null,
+    case
+      when s.how is null then format('nothing is found by them: '
+        'create index concurrently on %s (%I text_pattern_ops);', p.entity_table, p.label_column)
+      else format('%s, %s', p.label_column, s.how)
+    end
   from millrace.pipelines p
-  cross join lateral millrace.missing_label_index(p) i(missing)
+  cross join lateral millrace.label_search(p) s(how)
   where p.label_column is not null
 $$;
