@@ -16,6 +16,8 @@ interface Packed {
   dev: string;
   /** A folder in which npm has installed both. */
   installed: string;
+  /** How long that took. */
+  installMs: number;
 }
 
 /**
@@ -69,6 +71,7 @@ async function pack(folder: string): Promise<Packed> {
   fs.writeFileSync(path.join(installed, 'package.json'), '{"name": "app", "private": true}\n');
   const quiet = ['--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error'];
   const install = ['install', '--save-dev', ...quiet, tarballs.millrace, tarballs.dev];
+  const began = Date.now();
   await promisify(execFile)('npm', install, { cwd: installed });
-  return { ...tarballs, installed };
+  return { ...tarballs, installed, installMs: Date.now() - began };
 }
