@@ -33,17 +33,21 @@ interface FreshProps<Answer> {
 }
 
 /** Draws an answer, with what there is to say of its age; old figures stay, marked as such. */
-export function Fresh<Answer>({ of: { answer, error, answeredAt }, children }: FreshProps<Answer>) {
-  if (answer === undefined) return error ? <Trouble error={error} /> : <p class="hint">Asking the project …</p>;
+export function Fresh<Answer>({ of: { answer, error, answeredAt, isSlow }, children }: FreshProps<Answer>) {
+  const slow = isSlow && 'The project is slow to answer. ';
+  if (answer === undefined) {
+    return error ? <Trouble error={error} /> : <p class="hint">{slow}Asking the project …</p>;
+  }
+  const isOld = error !== undefined || isSlow;
   return (
     <>
-      {error !== undefined && (
-        <>
-          <Trouble error={error} />
-          <p class="stale">⚠ What you see is {span(Date.now() - answeredAt)} old.</p>
-        </>
+      {error !== undefined && <Trouble error={error} />}
+      {isOld && (
+        <p class="stale">
+          ⚠ {slow}What you see is {span(Date.now() - answeredAt)} old.
+        </p>
       )}
-      <div class={error === undefined ? undefined : 'old'}>{children(answer)}</div>
+      <div class={isOld ? 'old' : undefined}>{children(answer)}</div>
     </>
   );
 }

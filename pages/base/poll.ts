@@ -9,7 +9,12 @@ export interface Polled<Answer> {
   error: unknown;
   /** When the last answer came, by this machine's clock. */
   answeredAt: number;
+  /** Whether an answer has been due for longer than anybody waits without a word. */
+  isSlow: boolean;
 }
+
+/** After so long without an answer the page says that it waits. */
+const slowMs = 5000;
 
 const askAgain = new Set<() => void>();
 
@@ -21,6 +26,8 @@ export function askNow(): void {
 /** What differs between two answers though nothing has happened. */
 const passing = new Set(['now', 'oldest_age', 'last_sweep_at', 'from', 'to']);
 const printOf = (answer: unknown) => JSON.stringify(answer, (name, value) => (passing.has(name) ? undefined : value));
+
+const none = { answer: undefined, error: undefined, answeredAt: 0, isSlow: false };
 
 /** Begins to ask; returns how to end it. */
 function keepAsking<Answer>(
@@ -40,16 +47,20 @@ function keepAsking<Answer>(
     const mine = round;
     if (document.hidden) return;
     let polled: Polled<Answer>;
+    const slow = setTimeout(() => {
+      if (mine === round) told.value = { ...told.value, isSlow: true };
+    }, slowMs);
     try {
       const answer = await ask();
       const now = printOf(answer);
       pauseMs = now === print ? Math.min(pauseMs * 1.5, Math.max(restMs, everyMs)) : everyMs;
       print = now;
-      polled = { answer, error: undefined, answeredAt: Date.now() };
+      polled = { answer, error: undefined, answeredAt: Date.now(), isSlow: false };
     } catch (error) {
       pauseMs = Math.min(pauseMs * 2, Math.max(restMs, everyMs));
-      polled = { ...told.value, error };
+      polled = { ...told.value, error, isSlow: false };
     }
+    clearTimeout(slow);
     if (mine !== round) return;
     told.value = polled;
     timer = setTimeout(next, pauseMs);
@@ -82,7 +93,7 @@ export function usePoll<Answer>(
   everyMs = 5000,
   restMs = 30_000,
 ): ReadonlySignal<Polled<Answer>> {
-  const told = useMemo(() => signal<Polled<Answer>>({ answer: undefined, error: undefined, answeredAt: 0 }), [key]);
+  const told = useMemo(() => signal<Polled<Answer>>(none), [key]);
   useEffect(() => keepAsking(ask, told, everyMs, restMs), [told, everyMs, restMs]);
   return told;
 }

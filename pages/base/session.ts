@@ -18,7 +18,8 @@ export interface CallOptions {
 }
 
 const kept = 'millrace.session';
-const patienceMs = 20_000;
+// An answer after twenty seconds is a slow one; the Data API itself ends calls after eight.
+const patienceMs = 30_000;
 
 /** Null where nobody is signed in. */
 export const session = signal<Session | null>(null);
