@@ -1,4 +1,5 @@
 // Texts that users and services wrote: never HTML, cut to a length, and with nothing in them that hides or turns round.
+import { Fragment } from 'preact';
 import { cut, visible } from './visible.ts';
 
 interface WordsProps {
@@ -7,8 +8,21 @@ interface WordsProps {
   most?: number;
 }
 
+/** After these a name may break, so that it breaks nowhere else while there is room. */
+const joints = /(?<=[_./:-])(?=[^_./:-])/;
+
 /** A text of somebody else's, in a run of its own so that its direction stays inside. */
 export function Words({ text, most = 200 }: WordsProps) {
   if (text === null || text === undefined) return null;
-  return <bdi class="words">{visible(cut(String(text), most))}</bdi>;
+  const parts = visible(cut(String(text), most)).split(joints);
+  return (
+    <bdi class="words">
+      {parts.map((part, place) => (
+        <Fragment key={place}>
+          {place > 0 && <wbr />}
+          {part}
+        </Fragment>
+      ))}
+    </bdi>
+  );
 }

@@ -34,7 +34,14 @@ export function Alerts(route: Route) {
                 name: 'State',
                 cell: (a) => <State is={a.resolved_at ? 'done' : 'alert'}>{a.resolved_at ? 'over' : 'open'}</State>,
               },
-              { name: 'What', cell: (a) => <Words text={sayAlert(a)} most={300} /> },
+              {
+                name: 'What',
+                cell: (a) => (
+                  <div class="sample">
+                    <Words text={sayAlert(a)} most={300} />
+                  </div>
+                ),
+              },
               { name: 'Since', cell: (a) => <Ago at={a.raised_at} /> },
               { name: 'Over', cell: (a) => (a.resolved_at ? <Moment at={a.resolved_at} /> : '') },
               { name: 'Cause', cell: (a) => <Cause alert={a} /> },

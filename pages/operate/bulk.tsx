@@ -83,20 +83,22 @@ export function Bulk({ of }: Route) {
             .
           </p>
           <p class="hint">
-            Filter: <Words text={JSON.stringify(found.filter)} most={500} />
+            Those whose <Words text={tellFilter(found.filter)} most={500} />.
           </p>
           {found.state === 'running' && <p role="status">It goes on when you close this page, more slowly.</p>}
           <Progress of={found} />
-          <dl>
-            <dt>Done</dt>
-            <dd>{count(found.done)}</dd>
-            <dt>Passed over</dt>
-            <dd>{count(passedOver(found))} that matched no longer</dd>
-            <dt>Held by somebody</dt>
-            <dd>{count(found.held)}</dd>
-            <dt>Faults</dt>
-            <dd>{count(found.faults)}</dd>
-          </dl>
+          {found.state !== 'previewed' && (
+            <dl>
+              <dt>Done</dt>
+              <dd>{count(found.done)}</dd>
+              <dt>Passed over</dt>
+              <dd>{count(passedOver(found))} that matched no longer</dd>
+              <dt>Held by somebody</dt>
+              <dd>{count(found.held)}</dd>
+              <dt>Faults</dt>
+              <dd>{count(found.faults)}</dd>
+            </dl>
+          )}
           <Steps found={found} />
           {found.faults > 0 && (
             <Table
@@ -115,17 +117,28 @@ export function Bulk({ of }: Route) {
   );
 }
 
+/** What a run must be to be among those that a bulk is about. */
+function tellFilter(filter: Record<string, unknown>): string {
+  return Object.entries(filter)
+    .map(([field, value]) => `${field} is ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .join(', ');
+}
+
 /** How many matched no longer: those that a slice met, and, once all is done, those that none found any more. */
 function passedOver({ state, preview, done, passed_over, faults }: Answer): number {
   const all = Number(preview.runs.replaceAll(',', ''));
   return state === 'done' && all > 0 ? Math.max(passed_over, all - done - faults) : passed_over;
 }
 
-/** How much is behind it; a count that stops at 10,000 shows no bar. */
+/** How much is behind it; where the count stops at 10,000, the bar moves without saying how much is left. */
 function Progress({ of: found }: { of: Answer }) {
   const { state, preview, done, faults } = found;
   const all = Number(preview.runs.replaceAll(',', ''));
-  if (state === 'previewed' || !(all > 0)) return null;
+  if (state === 'previewed' || all === 0) return null;
+  if (Number.isNaN(all)) {
+    const label = `${count(done + passedOver(found) + faults)} of ${preview.runs} runs`;
+    return state === 'running' ? <progress aria-label={label} /> : null;
+  }
   const behind = Math.min(all, done + passedOver(found) + faults);
   return <progress max={all} value={behind} aria-label={`${count(behind)} of ${count(all)} runs`} />;
 }

@@ -1,5 +1,5 @@
 // Lines over time. A stretch that is dragged over leads to the runs of that time; the table beneath has the same numbers.
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import { Moment } from '../base/format.tsx';
 import { Table } from '../base/table.tsx';
@@ -69,9 +69,22 @@ function options({ lines, points, shown, onStretch }: ChartProps, width: number)
   };
 }
 
+/** Which of the two themes the browser asks for; a chart is drawn in its colours, and anew where they change. */
+function useTheme(): boolean {
+  const dark = matchMedia('(prefers-color-scheme: dark)');
+  const [isDark, setDark] = useState(dark.matches);
+  useEffect(() => {
+    const onChange = () => setDark(dark.matches);
+    dark.addEventListener('change', onChange);
+    return () => dark.removeEventListener('change', onChange);
+  }, []);
+  return isDark;
+}
+
 export function Chart(props: ChartProps) {
   const { title, points, lines, shown, onStretch } = props;
   const place = useRef<HTMLDivElement>(null);
+  const theme = useTheme();
   const isEmpty = !points.some((point) => lines.some(({ of }) => of(point)));
   useEffect(() => {
     const element = place.current;
@@ -84,7 +97,7 @@ export function Chart(props: ChartProps) {
       window.removeEventListener('resize', onResize);
       plot.destroy();
     };
-  }, [points]);
+  }, [points, theme]);
   return (
     <figure class="chart">
       <figcaption>{title}</figcaption>

@@ -1,5 +1,6 @@
 // A pipeline's graph with what is at each stage now. The list of stages beneath says the same.
 import dagre from '@dagrejs/dagre';
+import { useMemo } from 'preact/hooks';
 import { count } from '../base/numbers.ts';
 import { to } from '../base/route.ts';
 import { cut, visible } from '../base/visible.ts';
@@ -30,7 +31,9 @@ function layOut(stages: GraphProps['stages']) {
 }
 
 export function Graph({ pipeline, stages, tell }: GraphProps) {
-  const graph = layOut(stages);
+  // Sixty nodes take some tens of milliseconds, too much for each poll.
+  const shape = JSON.stringify(stages.map(({ stage, needs }) => [stage, needs]));
+  const graph = useMemo(() => layOut(stages), [shape]);
   const { width = 0, height = 0 } = graph.graph();
   const path = (points: { x: number; y: number }[]) =>
     points.map(({ x, y }, n) => `${n ? 'L' : 'M'}${x} ${y}`).join('');

@@ -183,6 +183,9 @@ function Hour({ points, spent }: { points: Figures[]; spent: number }) {
   );
 }
 
+/** A figure with its unit, which no end of a line parts. */
+const whole = (text: string) => text.replaceAll(' ', '\u00a0');
+
 /** The counts of a stage, each a way to its runs. */
 function Stage({ stage, figures }: { stage: StageHealth; figures: Figures | undefined }) {
   const { pipeline, stage: name, ready, in_backoff, started, waiting, failed, late, oldest_age } = stage;
@@ -213,7 +216,9 @@ function Stage({ stage, figures }: { stage: StageHealth; figures: Figures | unde
       </span>
       <span class="hint">
         {oldest_age !== null && ready > 0 && `oldest ${span(oldest_age * 1000)}`}
-        {figures && figures.run_p50_ms !== null && ` p50 ${span(figures.run_p50_ms)}, p95 ${span(figures.run_p95_ms)}`}
+        {figures &&
+          figures.run_p50_ms !== null &&
+          ` ${whole(`p50 ${span(figures.run_p50_ms)},`)} ${whole(`p95 ${span(figures.run_p95_ms)}`)}`}
       </span>
     </li>
   );

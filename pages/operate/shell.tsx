@@ -21,8 +21,13 @@ async function signOut(): Promise<void> {
 }
 
 function Navigation({ at }: { at: string }) {
+  const bar = useRef<HTMLElement>(null);
+  // Where a window is narrow the screens stand in one row that scrolls.
+  useEffect(() => {
+    bar.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }, [at]);
   return (
-    <nav aria-label="Screens" class="screens">
+    <nav ref={bar} aria-label="Screens" class="screens">
       <ul>
         {Object.entries(screens)
           .filter(([, { key }]) => key !== undefined)
@@ -44,13 +49,13 @@ function Who() {
     <p id="who">
       <button type="button" onClick={openPalette}>
         Search <kbd>/</kbd>
-      </button>{' '}
+      </button>
       <button type="button" onClick={openHelp} aria-label="Keys">
         <kbd>?</kbd>
-      </button>{' '}
-      <span title="Who acts, and in which role">
+      </button>
+      <span id="account" title="Who acts, and in which role">
         {visible(name)} {you.value && <span class="badge">{you.value.role}</span>}
-      </span>{' '}
+      </span>
       <button type="button" onClick={signOut}>
         {operator.value !== null ? 'Leave' : 'Sign out'}
       </button>

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 import zlib from 'node:zlib';
-import type { Locator, Page } from 'playwright-core';
+import type { Locator, Page, Route } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { barriers } from '../support/barriers.ts';
 import { OperateStack } from '../support/operate-stack.ts';
@@ -510,6 +510,48 @@ test('dead letters show a sample, and what has changed since the preview is pass
       `select count(*)::int from millrace.journal where verb = 'begin' and subject in ('otto', 'adam')`,
     ),
   ).toBe(1);
+});
+
+test('a project that takes its time is called slow, beside the age of what it answered last', async () => {
+  const page = await operate.atMachine();
+  await page.clock.install();
+  await page.goto(`${operate.pageUrl}#/limits`);
+  await page.getByText('printer').first().waitFor();
+  const held: Route[] = [];
+  await page.route('**/api/millrace_limits', (route) => {
+    held.push(route);
+  });
+  const asked = page.waitForRequest('**/api/millrace_limits');
+  await page.clock.fastForward(20_000);
+  await asked;
+  await page.clock.fastForward(5000);
+  await page.getByText(/^⚠ The project is slow to answer. What you see is 2\d s old.$/).waitFor();
+  await Promise.all(held.map((route) => route.continue()));
+  await page.getByText('The project is slow to answer').waitFor({ state: 'hidden' });
+});
+
+test('a bulk whose count stops at 10,000 shows that it goes on', async () => {
+  const page = await operate.atMachine();
+  let known: { preview?: object } = {};
+  await page.route('**/millrace_act', async (route) => {
+    const response = await route.fetch();
+    // What goes on with it is refused, since it has not begun.
+    if (response.ok()) known = await response.json();
+    const preview = { ...known.preview, runs: '10,000+' };
+    await route.fulfill({ json: { ...known, state: 'running', done: 1500, preview } });
+  });
+  await page.goto(`${operate.pageUrl}#/runs?pipeline=orders&status=failed`);
+  await page.getByRole('button', { name: /^Retry all/ }).click();
+  await page.getByRole('progressbar', { name: '1,500 of 10,000+ runs' }).waitFor();
+});
+
+test('on a narrow window the header takes two rows, and no short word of a table is broken', async () => {
+  const page = await operate.atMachine({ width: 390 });
+  await page.goto(`${operate.pageUrl}#/run/1`);
+  const code = page.getByRole('cell', { name: 'unreadable' }).locator('.words');
+  await code.waitFor();
+  expect(await code.evaluate((words) => words.getClientRects().length)).toBe(1);
+  expect(await page.locator('header').evaluate((header) => header.clientHeight)).toBeLessThan(100);
 });
 
 test('a thousand stages, a graph of sixty and a run of ten thousand children stay usable', async () => {
