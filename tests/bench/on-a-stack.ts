@@ -1,12 +1,11 @@
 import pg from 'pg';
 import { type Stack, type StackOptions, startStack } from '../../local/platform/stack.ts';
-import type { Values } from './results.ts';
 
 /** Measures on a stack of its own, with a session of its owner. An error tells what the stack's functions wrote last. */
-export async function onAStack(
+export async function onAStack<Found>(
   options: StackOptions,
-  measure: (stack: Stack, client: pg.Client) => Promise<Values>,
-): Promise<Values> {
+  measure: (stack: Stack, client: pg.Client) => Promise<Found>,
+): Promise<Found> {
   const said: string[] = [];
   const stack = await startStack({ ...options, log: (source, line) => said.push(`${source}: ${line}`) });
   const client = new pg.Client({ connectionString: stack.dbUrl });

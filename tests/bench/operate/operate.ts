@@ -3,16 +3,17 @@ import type { BenchDatabase } from '../database.ts';
 import type { Result } from '../results.ts';
 import { fill, sizeOf } from './fill.ts';
 import { measureMonth } from './month.ts';
+import { measurePage } from './page.ts';
 import { measurePruning } from './prune.ts';
 import { measureReads } from './reads.ts';
 import { measureWrites } from './writes.ts';
 
 /**
- * `OPERATE_MILLIONS` of attempts (1) are read; a million runs are pruned; a month has `OPERATE_RUNS_A_DAY` (100,000).
- * `OPERATE_PARTS=reads,writes,prune,month` leaves parts out.
+ * `OPERATE_MILLIONS` of attempts (1) are read, by themselves and by the page; a million runs are pruned; a month has `OPERATE_RUNS_A_DAY` (100,000).
+ * `OPERATE_PARTS=page,reads,writes,prune,month` leaves parts out.
  */
 export async function operate(database: BenchDatabase, progress: (message: string) => void): Promise<Result[]> {
-  const parts = (process.env.OPERATE_PARTS ?? 'reads,writes,prune,month').split(',');
+  const parts = (process.env.OPERATE_PARTS ?? 'page,reads,writes,prune,month').split(',');
   const size = sizeOf(Number(process.env.OPERATE_MILLIONS ?? 1));
   const variant = `${size.attempts.toLocaleString('en-US')} attempts`;
   const results: Result[] = [];
@@ -22,7 +23,8 @@ export async function operate(database: BenchDatabase, progress: (message: strin
   };
   // Copied before the other database is filled.
   const month = parts.includes('month') ? await database.copy('month') : null;
-  if (parts.some((part) => part !== 'month')) {
+  if (parts.includes('page')) add(await measurePage(size, variant, progress));
+  if (parts.some((part) => part !== 'month' && part !== 'page')) {
     progress(`operate: writing ${variant}`);
     await fill(database.owner, size);
   }
