@@ -16,14 +16,38 @@ test('docs/operate.md names each screen, and no other', () => {
   expect(named.toSorted()).toEqual(titles.toSorted());
 });
 
-test('the pictures that README shows are there, in light and dark, of at most 200 kB each', () => {
-  const shown = [...read('README.md').matchAll(/(?:src|srcset)="(docs\/pictures\/[^"]+)"/g)].map(
-    ([, file = '']) => file,
+/** All pages that people read, as paths from the root. */
+const pages = ['README.md', ...fs.readdirSync(path.join(root, 'docs'), { recursive: true, encoding: 'utf8' })]
+  .filter((name) => name.endsWith('.md'))
+  .map((name) => (name === 'README.md' ? name : path.join('docs', name)));
+
+/** The screens there are, by what the address calls each. */
+const screens = new Map(
+  [...read('pages/operate/screens.ts').matchAll(/^ {2}(\w+): \{ title: '([^']+)'/gm)].map(([, key, title]) => [
+    key,
+    title,
+  ]),
+);
+
+test('each screen that a page of the docs names or shows is there, in light and dark, by at most 200 kB', () => {
+  const named = pages.flatMap((page) => [...read(page).matchAll(/under \*\*([^*]+)\*\*/g)].map(([, title]) => title));
+  expect(named.length).toBeGreaterThan(2);
+  expect(named.filter((title) => ![...screens.values()].includes(title))).toEqual([]);
+  const shown = pages.flatMap((page) =>
+    [...read(page).matchAll(/(?:src|srcset)="([^"]*pictures\/[^"]+)"/g)].map(([, file = '']) =>
+      path.join(path.dirname(page), file),
+    ),
   );
-  expect(shown.toSorted()).toEqual(
-    ['overview', 'run'].flatMap((name) => ['dark', 'light'].map((theme) => `docs/pictures/${name}-${theme}.png`)),
-  );
-  for (const file of shown) expect(fs.statSync(path.join(root, file)).size).toBeLessThanOrEqual(200_000);
+  const names = new Set(shown.map((file) => path.basename(file).replace(/-(light|dark)\.png$/, '')));
+  expect([...names].filter((name) => !screens.has(name))).toEqual([]);
+  expect(names).toContain('overview');
+  for (const name of names) {
+    for (const theme of ['light', 'dark']) {
+      const file = path.join('docs', 'pictures', `${name}-${theme}.png`);
+      expect(shown).toContain(file);
+      expect(fs.statSync(path.join(root, file)).size).toBeLessThanOrEqual(200_000);
+    }
+  }
 });
 
 test('what docs/dashboard.md says to open is there, and its queries run', async ({ engine }) => {
