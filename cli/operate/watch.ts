@@ -83,17 +83,28 @@ function frame({ overview, alerts, failed, isOfOne }: Seen, samples: Sample[]): 
   ].slice(0, rows - 1);
 }
 
+interface Screen {
+  take(): void;
+  draw(lines: string[]): void;
+  giveBack(): void;
+}
+
 /** Owns the terminal from the first frame on, and gives it back as it was, however the command ends. */
-function takeScreen(): { draw(lines: string[]): void; giveBack(): void } {
+function takeScreen(): Screen {
   const { stdout } = process;
-  stdout.write('\u001b[?1049h\u001b[?25l');
-  let isMine = true;
+  let isMine = false;
+  const take = () => {
+    if (!isMine) stdout.write('\u001b[?1049h\u001b[?25l');
+    isMine = true;
+  };
   const giveBack = () => {
     if (isMine) stdout.write('\u001b[?25h\u001b[?1049l');
     isMine = false;
   };
   process.once('exit', giveBack);
+  take();
   return {
+    take,
     draw: (lines) => stdout.write(`\u001b[H${lines.map((text) => `${text}\u001b[K`).join('\n')}\u001b[J`),
     giveBack,
   };
@@ -143,6 +154,16 @@ async function keepDrawing(asked: Asked): Promise<0> {
       process.exit(0);
     };
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, end);
+    process.on('SIGTSTP', () => {
+      screen.giveBack();
+      process.kill(process.pid, 'SIGSTOP');
+    });
+    process.on('SIGCONT', () => {
+      screen.take();
+      // Nobody tells a stopped process that its terminal has another size.
+      process.emit('SIGWINCH');
+      draw();
+    });
     process.stdout.on('resize', draw);
     keep();
   });

@@ -117,6 +117,26 @@ test('ctrl-C ends watch and leaves the terminal as it was; without one it says w
   expect(piped).toMatchObject({ code: 2, stderr: expect.stringContaining('millrace status --json') });
 });
 
+test('ctrl-Z gives the terminal back, and fg draws anew in the size that it has by then', async () => {
+  const { code, text } = await inTerminal(['watch', 'orders'], {
+    columns: 120,
+    env: reach,
+    whileStopped: 'echo STOPPED; stty cols 60 rows 20',
+    types: [
+      ['Failed last', '\u001a'],
+      [/STOPPED.*Failed last/s, '\u0003'],
+    ],
+  });
+  expect(code).toBe(0);
+  const [before = '', after = ''] = text.split('STOPPED');
+  expect(before).toMatch(/\[\?25h.*\[\?1049l\W*$/s);
+  expect(after).toContain('\u001b[?1049h\u001b[?25l');
+  const drawn = after.slice(after.indexOf('\u001b[H'), after.indexOf('^C')).split(/\r*\n/);
+  expect(drawn.length).toBeLessThan(20);
+  expect(drawn.map(withoutOwn).filter((line) => measure(line).width > 60)).toEqual([]);
+  expect(text).not.toContain('THE TERMINAL IS NOT AS IT WAS');
+});
+
 test('each verb on one run does it and is in the journal, by whom and why', async () => {
   const failed = String(await runAt('failed'));
   const shipping = String(await runAt('running', 'ship'));

@@ -17,7 +17,9 @@ export interface TerminalOptions {
   rows?: number;
   env?: Record<string, string>;
   /** What is typed, each once the text that it waits for has come. */
-  types?: [waitsFor: string, typed: string][];
+  types?: [waitsFor: RegExp | string, typed: string][];
+  /** What a shell runs where the command is stopped, before it takes it up again. */
+  whileStopped?: string;
 }
 
 /** The sequences that the project itself writes: colours, the other screen, the cursor, and what erases. */
@@ -29,11 +31,11 @@ export const withoutOwn = (text: string) => text.replace(own, '');
 
 /** Runs `npx millrace` with these arguments in a terminal until it ends. */
 export function inTerminal(args: string[], options: TerminalOptions = {}): Promise<Shown> {
-  const { columns = 100, rows = 40, env = {}, types = [] } = options;
+  const { columns = 100, rows = 40, env = {}, types = [], whileStopped } = options;
   const quoted = args.map((arg) => `'${arg.replaceAll("'", `'\\''`)}'`).join(' ');
   // What the terminal is set to must be the same afterwards.
-  const command = `stty cols ${columns} rows ${rows}; before=$(stty -g); trap : INT
-    '${process.execPath}' --import tsx cli/millrace.ts ${quoted}; code=$?
+  const command = `stty cols ${columns} rows ${rows}; before=$(stty -g); trap : INT${whileStopped === undefined ? '' : '; set -m'}
+    '${process.execPath}' --import tsx cli/millrace.ts ${quoted}${whileStopped === undefined ? '' : `; ${whileStopped}; fg`}; code=$?
     [ "$before" = "$(stty -g)" ] || echo THE TERMINAL IS NOT AS IT WAS
     exit $code`;
   const { FORCE_COLOR, NO_COLOR, CI, ...inherited } = process.env;
@@ -48,7 +50,8 @@ export function inTerminal(args: string[], options: TerminalOptions = {}): Promi
     child.stdout.setEncoding('utf8').on('data', (part: string) => {
       text += part;
       const [next] = left;
-      if (next && text.includes(next[0])) child.stdin.write(left.shift()?.[1] as string);
+      if (next && (typeof next[0] === 'string' ? text.includes(next[0]) : next[0].test(text)))
+        child.stdin.write(left.shift()?.[1] as string);
     });
     child.once('error', reject);
     child.once('close', (code) => resolve({ code, text, lines: withoutOwn(text).split(/\r*\n/) }));
