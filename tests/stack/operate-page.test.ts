@@ -172,10 +172,16 @@ test('whoever signs in sees what their role allows, and a stranger hears that th
 
 test('figures that cannot be asked for anew stay, and their age is told', async () => {
   const page = await operate.atMachine();
+  await page.clock.install();
+  await page.reload();
+  const orders = page.getByRole('link', { name: 'orders', exact: true });
+  await orders.waitFor();
   await page.route('**/api/millrace_*', (route) => route.abort());
-  await page.getByText(/What you see is .* old/).waitFor();
-  await page.getByRole('link', { name: 'orders', exact: true }).waitFor();
+  await page.clock.fastForward(20_000);
+  await page.getByText(/What you see is 2\d s old/).waitFor();
+  await orders.waitFor();
   await page.unroute('**/api/millrace_*');
+  await page.clock.fastForward(30_000);
   await page.getByText(/What you see is .* old/).waitFor({ state: 'hidden' });
 });
 
