@@ -18,6 +18,8 @@ interface GraphProps {
   pipeline: string;
   stages: { stage: string; needs: string[] }[];
   tell: (stage: string) => Told;
+  /** The stage that the rest of the screen is about. */
+  chosen?: string;
 }
 
 function layOut(stages: GraphProps['stages']) {
@@ -30,7 +32,7 @@ function layOut(stages: GraphProps['stages']) {
   return graph;
 }
 
-export function Graph({ pipeline, stages, tell }: GraphProps) {
+export function Graph({ pipeline, stages, tell, chosen }: GraphProps) {
   // Sixty nodes take some tens of milliseconds, too much for each poll.
   const shape = JSON.stringify(stages.map(({ stage, needs }) => [stage, needs]));
   const graph = useMemo(() => layOut(stages), [shape]);
@@ -47,7 +49,7 @@ export function Graph({ pipeline, stages, tell }: GraphProps) {
         ))}
         {stages.map(({ stage }) => {
           const { x, y } = graph.node(stage);
-          return <Node key={stage} x={x} y={y} pipeline={pipeline} stage={stage} told={tell(stage)} />;
+          return <Node key={stage} {...{ x, y, pipeline, stage }} told={tell(stage)} isChosen={stage === chosen} />;
         })}
       </svg>
     </section>
@@ -60,6 +62,7 @@ interface NodeProps {
   pipeline: string;
   stage: string;
   told: Told;
+  isChosen: boolean;
 }
 
 /** What is at a stage now, and what holds it back. */
@@ -92,9 +95,9 @@ export function tellHealth(health: Map<string, StageHealth>, stages: { stage: st
   };
 }
 
-function Node({ x, y, pipeline, stage, told: { lines, isBad } }: NodeProps) {
+function Node({ x, y, pipeline, stage, told: { lines, isBad }, isChosen }: NodeProps) {
   return (
-    <a href={to('pipeline', pipeline, { stage })}>
+    <a href={to('pipeline', pipeline, { stage })} aria-current={isChosen ? 'true' : undefined}>
       <rect
         class={isBad ? 'node dead' : 'node'}
         x={x - node.width / 2}

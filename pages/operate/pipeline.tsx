@@ -33,7 +33,7 @@ export function Pipeline({ of: pipeline, query }: Route) {
               <a href={to('dead', '', { pipeline })}>dead letters</a>,{' '}
               <a href={to('journal', '', { pipeline })}>journal</a>
             </p>
-            <Graph pipeline={pipeline} stages={answer.stages} tell={tellHealth(health, answer.stages)} />
+            <Graph pipeline={pipeline} stages={answer.stages} tell={tellHealth(health, answer.stages)} chosen={stage} />
             <Deeds pipeline={answer} stage={chosen} />
             <Fresh of={hour.value}>{(series) => <Charts points={series.points} />}</Fresh>
             <h3>Stages</h3>
