@@ -83,7 +83,7 @@ export function Bulk({ of }: Route) {
             .
           </p>
           <p class="hint">
-            Those whose <Words text={tellFilter(found.filter)} most={500} />.
+            Those with <Words text={tellFilter(found.filter)} most={500} />.
           </p>
           {found.state === 'running' && <p role="status">It goes on when you close this page, more slowly.</p>}
           <Progress of={found} />
@@ -119,8 +119,10 @@ export function Bulk({ of }: Route) {
 
 /** What a run must be to be among those that a bulk is about. */
 function tellFilter(filter: Record<string, unknown>): string {
-  return Object.entries(filter)
-    .map(([field, value]) => `${field} is ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+  const { since, before, ...fields } = filter;
+  return Object.entries({ ...fields, since, before })
+    .filter(([, value]) => value !== undefined && value !== null)
+    .map(([field, value]) => `${field} ${typeof value === 'string' ? value : JSON.stringify(value)}`)
     .join(', ');
 }
 

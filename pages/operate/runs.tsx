@@ -72,7 +72,14 @@ function RunsTable({ runs, chosen }: { runs: ListedRun[]; chosen: { value: numbe
         { name: 'Row', cell: (r) => <Words text={r.label ?? r.entity} most={80} /> },
         { name: 'Pipeline', cell: (r) => <Words text={r.pipeline} most={60} /> },
         { name: 'Status', cell: (r) => <State is={r.status}>{r.ended_as ?? r.status}</State> },
-        { name: 'Stands at', cell: (r) => <Standing run={r} /> },
+        {
+          name: 'Stands at',
+          cell: (r) => (
+            <div class="sample">
+              <Standing run={r} />
+            </div>
+          ),
+        },
         { name: 'Began', cell: (r) => <Ago at={r.began_at} /> },
         {
           name: 'Took',
