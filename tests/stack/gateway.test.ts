@@ -63,6 +63,28 @@ describe('the Data API behind the gateway', () => {
     expect(await answer.json()).toEqual([{ text: account }]);
   });
 
+  it('answers every call, though callers between close their own connections', async () => {
+    const call = (agent: http.Agent | false) =>
+      new Promise<number | undefined>((answered, failed) => {
+        const options = { method: 'POST', headers: { apikey: stack.secretKey }, agent };
+        const request = http.request(`${stack.apiUrl}/rest/v1/rpc/who`, options, (answer) => {
+          answer.resume().once('end', () => answered(answer.statusCode));
+        });
+        request.once('error', failed).end();
+      });
+    const keeping = new http.Agent({ keepAlive: true });
+    const callOften = async (agent: http.Agent | false) => {
+      const answers: (number | undefined)[] = [];
+      for (let calls = 0; calls < 50; calls += 1) answers.push(await call(agent));
+      return answers;
+    };
+    // Without an agent of its own, Node asks to close the connection after the call.
+    const callers = [callOften(false), callOften(keeping), callOften(false), callOften(keeping)];
+    const answers = (await Promise.all(callers)).flat();
+    keeping.destroy();
+    expect(new Set(answers)).toEqual(new Set([200]));
+  });
+
   it('keeps schemas other than public out of reach', async () => {
     const headers = { apikey: stack.secretKey, 'accept-profile': 'vault' };
     const answer = await fetch(`${stack.apiUrl}/rest/v1/decrypted_secrets`, { headers });
