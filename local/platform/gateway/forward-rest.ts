@@ -21,7 +21,14 @@ export function forwardRest(
   const path = `${below}${url.search}`;
   // The caller's word about its own connection would close the one behind, of which Node would not hear and use it again.
   const { connection: _, ...kept } = headers;
-  const options = { host: '127.0.0.1', port: restPort, path, method: request.method, headers: kept, agent: keptConnections };
+  const options = {
+    host: '127.0.0.1',
+    port: restPort,
+    path,
+    method: request.method,
+    headers: kept,
+    agent: keptConnections,
+  };
   const forwarded = http.request(options, (result) => {
     // PostgREST may refuse a call before it has read it, and then closes the connection.
     if ((result.statusCode ?? 502) >= 400) forwarded.shouldKeepAlive = false;
