@@ -81,6 +81,21 @@ test('a cancelled run, a lost lease and an ended job free their key', async ({ e
   expect(await (await Worker.of(engine, 'only')).take()).toHaveLength(1);
 });
 
+test('a key that is freed while nothing is queued is told to its parked group by the next claim', async ({
+  engine,
+}) => {
+  await has_groups(engine, perKey(1));
+  await queueKeys(engine, 'a', 'a');
+  const worker = await Worker.of(engine, 'only');
+  await worker.takeOne();
+  expect(await groups(engine)).toEqual([{ concurrency_group: '0a', due_at: Infinity }]);
+  await engine.sql.query('select millrace.cancel(id) from millrace.runs');
+  await engine.sweepAll();
+  await engine.expectSound();
+  await queueKeys(engine, 'a');
+  expect(await worker.take()).toHaveLength(1);
+});
+
 test('keys take turns: a small one waits for no more than a round, however long a big one is', async ({ engine }) => {
   await has_groups(engine, perKey(1000));
   await queueKeys(engine, ...repeat('big', 1000));

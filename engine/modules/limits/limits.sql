@@ -454,6 +454,13 @@ begin
             select
             from millrace.attempts a
             where a.stage_id = v_stage.id and a.queue_at is not null and a.state = 'queued')
+          -- A parked group goes on by nothing but the news of its key.
+          and not exists (
+            select
+            from millrace.concurrency_groups g
+            where g.stage_id = o.stage_id
+              and g.due_at = 'infinity'
+              and '*' || substr(g.concurrency_group, 2) = o.concurrency_group)
         order by o.concurrency_group, o.id
         limit 10000
         for update skip locked);
