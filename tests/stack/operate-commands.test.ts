@@ -131,7 +131,9 @@ test('ctrl-Z gives the terminal back, and fg draws anew in the size that it has 
   const [before = '', after = ''] = text.split('STOPPED');
   expect(before).toMatch(/\[\?25h.*\[\?1049l\W*$/s);
   expect(after).toContain('\u001b[?1049h\u001b[?25l');
-  const drawn = after.slice(after.indexOf('\u001b[H'), after.indexOf('^C')).split(/\r*\n/);
+  // The first frame: where the machine is slow there are more before the ctrl-C.
+  const drawn = (after.split('\u001b[H')[1] ?? '').split('\u001b[J')[0]?.split(/\r*\n/) ?? [];
+  expect(drawn.length).toBeGreaterThan(5);
   expect(drawn.length).toBeLessThan(20);
   expect(drawn.map(withoutOwn).filter((line) => measure(line).width > 60)).toEqual([]);
   expect(text).not.toContain('THE TERMINAL IS NOT AS IT WAS');
