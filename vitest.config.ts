@@ -8,7 +8,7 @@ export const common = {
   environment: 'node',
   pool: 'forks',
   // Most tests wait for processes, timers and the database rather than compute.
-  maxWorkers: 4,
+  maxWorkers: 3,
   // Longer than what the tests on whole stacks wait for themselves, so that what they tell at its end is seen.
   testTimeout: 160_000,
   hookTimeout: 160_000,
