@@ -89,9 +89,9 @@ function addChanges(project: Project, added: Added): Change[] {
   requireFreeColumns(project, added, before);
   const config = fs.readFileSync(path.join(project.root, project.config), 'utf8');
   return [
-    { file, text: before === null ? definitionText(added) : withStages(file, before, added) },
+    { file, text: before === null ? definitionText(added) : withStages(file, before, added), from: before },
     ...added.stages.flatMap((stage, at) => stageChanges(added, stage, file, before === null && at === 0)),
-    { file: project.config, text: withFunctionSections(project.config, config, functions) },
+    { file: project.config, text: withFunctionSections(project.config, config, functions), from: config },
   ];
 }
 

@@ -55,7 +55,7 @@ async function initChanges(project: Project, name: string | undefined): Promise<
     ...runtimeOf(project, manifest),
     ...functionChanges(project, manifest),
     ...(example ? exampleFiles(project, example, manifest) : []),
-    { file: project.config, text: withFunctionSections(project.config, config, functions) },
+    { file: project.config, text: withFunctionSections(project.config, config, functions), from: config },
   ];
 }
 

@@ -56,7 +56,7 @@ async function uninstallChanges(
       columns ? withColumns(engineUninstall()) : engineUninstall(),
     ])),
     ...gone.map((file) => ({ file, text: null })),
-    { file: project.config, text: withoutFunctionSections(project.config, config, ['millrace']) },
+    { file: project.config, text: withoutFunctionSections(project.config, config, ['millrace']), from: config },
   ];
 }
 

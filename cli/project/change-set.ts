@@ -8,6 +8,8 @@ import { isRunning } from '../../local/platform/child-processes.ts';
 export interface Change {
   file: string;
   text: string | null;
+  /** What the text was made from; null for no file. Left out, nothing was read for it. */
+  from?: string | null;
 }
 
 /** Of these changes those that change anything; git may have ended the lines of what is there as Windows does. */
@@ -54,6 +56,10 @@ export function applyChanges(root: string, changes: Change[]): void {
     return { place, part: `${place}.${process.pid}.part`, text };
   });
   try {
+    for (const { file, from } of changes) {
+      if (from === undefined || from === readText(path.join(root, file))) continue;
+      throw new Error(`${file} was changed meanwhile, by another command or an editor: run this again`);
+    }
     for (const folder of new Set(writes.map(({ place }) => path.dirname(place)))) removeLeftParts(folder);
     for (const { place, part, text } of writes) {
       const first = fs.mkdirSync(path.dirname(place), { recursive: true });
