@@ -1,24 +1,24 @@
 // The way of a user, by the tarballs of `npm pack` alone: a project with what Supabase projects have, installed over, run by
 // `millrace dev`, connected, and left again. What comes between is docs/assistants.md, followed by its commands.
-import { type ChildProcess, execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { promisify } from 'node:util';
-import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sampleBookText } from '../../local/demo/samples/books/sample-book.ts';
 import { isRunning } from '../../local/platform/child-processes.ts';
 import { submitBook } from '../support/books-stack.ts';
 import { CopiedExamples } from '../support/copied-examples.ts';
+import { type Dev, linkTools, startDev } from '../support/dev-command.ts';
 import { submitDocument } from '../support/documents-stack.ts';
 import { startServer } from '../support/http-server.ts';
 import { jobPage } from '../support/links-stack.ts';
-import { startManagementApi } from '../support/management-api.ts';
+import { releaseFormer, releaseNext } from '../support/next-release.ts';
 import { installPacked } from '../support/packed.ts';
-import { snapshot } from '../support/releases.ts';
+import { deployFunctions } from '../support/recorded-deployment.ts';
+import { makeNextLevel, type NextLevel, snapshot } from '../support/releases.ts';
 import { startTestSite } from '../support/test-site.ts';
 import { projectFolder as root } from './run-command.ts';
 
@@ -32,6 +32,7 @@ const { FORCE_COLOR, npm_lifecycle_event, ...inherited } = process.env;
 const env = { ...inherited, NO_COLOR: '1' };
 let running: ChildProcess | undefined;
 let installMs: number;
+let next: NextLevel;
 
 /** What a project has that is not ours: roles, secrets, a trigger on auth.users, a publication, policies on Storage, an auth hook. */
 const theirs = `
@@ -124,14 +125,9 @@ beforeAll(async () => {
       "import { shout } from 'jsr:@ours/words@1';\nDeno.serve(() => new Response(shout('hello')));\n",
     'supabase/functions/lost/index.ts': "import 'jsr:@ours/none@1';\n",
   });
-  // A project has these of its own. The supabase CLI alone is 135 MB.
-  const modules = path.join(top, 'node_modules');
-  for (const name of ['supabase', 'vitest', `@supabase/cli-${process.platform}-${process.arch}`]) {
-    fs.symlinkSync(path.join(root, 'node_modules', name), path.join(modules, name));
-  }
-  for (const name of ['supabase', 'vitest']) {
-    fs.symlinkSync(fs.realpathSync(path.join(root, 'node_modules', '.bin', name)), path.join(modules, '.bin', name));
-  }
+  linkTools(top);
+  next = await makeNextLevel();
+  releaseFormer(top, next);
 });
 afterAll(() => {
   running?.kill('SIGKILL');
@@ -168,52 +164,13 @@ function startJsr() {
   });
 }
 
-interface Started {
-  dbUrl: string;
-  apiUrl: string;
-  functionsUrl: string;
-  secretKey: string;
-  client: pg.Client;
-  /** What it has told on the way. */
-  told(): string;
-  /** Ends it as Ctrl-C does, or by another signal. Resolves to its exit code. */
-  stop(signal?: NodeJS.Signals): Promise<number | null>;
-}
-
 const bin = path.join(top, 'node_modules', '.bin', 'millrace');
 
-/** Runs `millrace dev --json`, or by another command, until its line comes. */
-async function startDev(more: Record<string, string> = {}, [program = bin, ...args]: string[] = []): Promise<Started> {
-  const child = spawn(program, [...args, 'dev', '--json', '--data', dataDir], {
-    cwd: project,
-    env: { ...env, ...more },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  running = child;
-  let errors = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    errors += text;
-  });
-  const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));
-  const line = await Promise.race([
-    new Promise<string>((resolve) => createInterface({ input: child.stdout }).once('line', resolve)),
-    exited.then(() => Promise.reject(new Error(errors))),
-  ]);
-  const addresses = JSON.parse(line);
-  const client = new pg.Client({ connectionString: addresses.dbUrl });
-  // Where a test ends early, the stack goes first.
-  client.on('error', () => {});
-  await client.connect();
-  return {
-    ...addresses,
-    client,
-    told: () => errors,
-    async stop(signal = 'SIGINT') {
-      await client.end();
-      child.kill(signal);
-      return exited;
-    },
-  };
+/** Runs `millrace dev`, or by another command, until the stack is up. */
+async function start(more: Record<string, string> = {}, command = [bin]): Promise<Dev> {
+  const dev = await startDev({ project, data: dataDir, env: { ...env, ...more }, command });
+  running = dev.child;
+  return dev;
 }
 
 /** What `npx millrace open` serves to whoever follows its link. */
@@ -230,28 +187,45 @@ async function shownPage(): Promise<string> {
   }
 }
 
+/** Has the supabase CLI push the migrations that a database lacks. Returns what it told. */
+const push = ({ dbUrl }: Dev) => run(`npx supabase db push --yes --remote='${dbUrl}?sslmode=disable' 2>&1`);
+
 /** Has the supabase CLI deploy the folder, as it is: its migrations to a database that has them, its functions to a recorder. */
-async function expectDeployable({ dbUrl }: Started): Promise<void> {
-  expect(run(`npx supabase db push --yes --remote='${dbUrl}?sslmode=disable' 2>&1`)).toContain('up to date');
-  const token = `sbp_${'0123456789'.repeat(4)}`;
-  const api = await startManagementApi('abcdefghijklmnopqrst', token);
-  try {
-    const profile = path.join(folder, 'profile.yaml');
-    const lines = ['name: recorded', `api_url: ${api.url}`, `dashboard_url: ${api.url}`, 'project_host: localhost', ''];
-    fs.writeFileSync(profile, lines.join('\n'));
-    const line = 'npx supabase functions deploy --use-api --yes --agent no --remote=abcdefghijklmnopqrst';
-    // Not by spawnSync(): the recorder is in this process.
-    const given = { ...env, HOME: folder, SUPABASE_PROFILE: profile, SUPABASE_ACCESS_TOKEN: token };
-    await promisify(execFile)('sh', ['-c', line], { cwd: project, env: given });
-    expect([...api.deployed].sort()).toEqual(['hello', 'lost', 'loud', 'millrace', 'tickets-reply', 'tickets-triage']);
-    for (const name of ['millrace', 'tickets-reply', 'tickets-triage']) {
-      const { metadata, files: sent } = api.uploads.get(name) ?? {};
-      expect(metadata).toMatchObject({ verify_jwt: false, import_map_path: `supabase/functions/${name}/deno.json` });
-      expect([...(sent?.keys() ?? [])]).toContain('supabase/functions/_millrace/engine/platform.ts');
-    }
-  } finally {
-    await api.stop();
+async function expectDeployable(dev: Dev): Promise<void> {
+  expect(push(dev)).toContain('up to date');
+  const uploads = await deployFunctions(project, env);
+  expect([...uploads.keys()].sort()).toEqual(['hello', 'lost', 'loud', 'millrace', 'tickets-reply', 'tickets-triage']);
+  for (const name of ['millrace', 'tickets-reply', 'tickets-triage']) {
+    const { metadata, files: sent } = uploads.get(name) ?? {};
+    expect(metadata).toMatchObject({ verify_jwt: false, import_map_path: `supabase/functions/${name}/deno.json` });
+    expect([...(sent?.keys() ?? [])]).toContain('supabase/functions/_millrace/engine/platform.ts');
   }
+}
+
+/** Upgrades the project while one ticket waits for its first stage, and another between the two: both go on. */
+async function expectUpgraded(dev: Dev): Promise<void> {
+  const { client } = dev;
+  const tickets = async () =>
+    (await client.query('select triage_status, reply_status from public.tickets order by id')).rows;
+  const [ended, between, waiting] = [
+    { triage_status: 'completed', reply_status: 'completed' },
+    { triage_status: 'completed', reply_status: 'queued' },
+    { triage_status: 'queued', reply_status: 'pending' },
+  ];
+  const add = `insert into public.tickets (body, triage_status) values ('An outage', 'queued')`;
+  await client.query(`select millrace.pause('tickets', 'reply')`);
+  await client.query(add);
+  await expect.poll(tickets, { timeout: 30_000 }).toEqual([ended, between]);
+  await client.query(`select millrace.pause('tickets', 'triage')`);
+  await client.query(add);
+
+  releaseNext(top, next);
+  run('npx millrace upgrade');
+  expect(push(dev)).toContain(`_millrace_level_${next.level}.sql`);
+  expect(await tickets()).toEqual([ended, between, waiting]);
+  for (const stage of ['triage', 'reply']) await client.query(`select millrace.unpause('tickets', '${stage}')`);
+  await expect.poll(tickets, { timeout: 30_000 }).toEqual([ended, ended, ended]);
+  expect((await client.query('select what, detail from millrace.doctor() where not ok')).rows).toEqual([]);
 }
 
 /** All files of the project's own, with their texts. */
@@ -270,7 +244,7 @@ const deeds = [...page.matchAll(/^```(sh|ts|sql)\n(.*?)^```/gms)].map(([, kind, 
 
 test('a project is run, installed over, gets a ticket through both stages, and is as before once it is uninstalled', async () => {
   const before = files();
-  const bare = await startDev({ JSR_URL: `${(await startJsr()).url}/` });
+  const bare = await start({ JSR_URL: `${(await startJsr()).url}/` });
   expect(await (await fetch(`${bare.functionsUrl}/hello`)).text()).toBe('support says hello');
   expect(await (await fetch(`${bare.functionsUrl}/loud`)).text()).toBe('HELLO');
   expect(bare.told()).toMatch(
@@ -283,12 +257,13 @@ test('a project is run, installed over, gets a ticket through both stages, and i
   expect(await bare.stop()).toBe(0);
 
   const began = Date.now();
-  run('npx millrace init');
-  let dev: Started | undefined;
+  // From a folder below, as a package's script would.
+  run('npx millrace init --workdir supabase');
+  let dev: Dev | undefined;
   for (const { kind, text } of deeds) {
     if (kind === 'ts') write({ [/^\/\/ (\S+)/.exec(text)?.[1] ?? '']: text });
     else if (kind === 'sql') await dev?.client.query(text);
-    else if (/millrace dev/.test(text)) dev = await startDev();
+    else if (/millrace dev/.test(text)) dev = await start();
     else run(text);
   }
   if (!dev) throw new Error('the page starts no stack');
@@ -313,13 +288,14 @@ test('a project is run, installed over, gets a ticket through both stages, and i
     /^The size of function \S+ \(.*\) and of 2 more is not known/,
   );
   expect(fs.existsSync(path.join(cache, 'npm', 'registry.npmjs.org', 'zod'))).toBe(false);
+  await expectUpgraded(dev);
   expect(await dev.stop()).toBe(0);
   expect(isRunning(running?.pid ?? 0)).toBe(false);
 
   expect(run('npx millrace upgrade')).toContain('Nothing to do');
   run('npx millrace uninstall --columns');
   // As somebody starts it in the background, and ends npx, which hands no signal on.
-  const last = await startDev({}, ['npx', 'millrace']);
+  const last = await start({}, ['npx', 'millrace']);
   expect(await snapshot(last.client)).toEqual(schema);
   const { pid } = JSON.parse(fs.readFileSync(path.join(project, 'supabase', '.temp', 'millrace-stack.json'), 'utf8'));
   await last.stop('SIGTERM');
