@@ -2,11 +2,8 @@
 --
 -- A bypassed stage hands out no work. The call that begins the bypass, and then the sweep, skip
 -- what is queued there, in portions and in the lock order, and the runs go on as after skip(). Each
--- row is remembered in millrace.bypassed until take_up() starts it at the stage (take-up.sql). What
--- is in work when a bypass begins goes on.
---
--- "limit 1" leaves a plan no choice but to look each row up, also one of a time when there were
--- few.
+-- row is remembered in millrace.bypassed until take_up() starts it at the stage. What is in work
+-- when a bypass begins goes on.
 
 -- Bypasses a stage by a person's word, and skips the first of what is queued there; returns how
 -- many those were.
@@ -29,8 +26,8 @@ begin
       using errcode = 'MR002', hint = 'Say in a few words why.';
   end if;
   perform millrace.lock_before_stages(p_stage.pipeline_id);
-  return millrace.bypass_queued(
-    millrace.save_bypass(p_stage.id, p_reason, p_until, false, p_line), 500);
+  perform millrace.save_bypass(p_stage.id, p_reason, p_until, false, p_line);
+  return millrace.bypass_queued(p_stage, 500);
 end
 $$;
 
@@ -51,51 +48,25 @@ begin
 end
 $$;
 
--- Ends the bypass of a stage that define() has made one of which no worker takes anything.
-create function millrace.end_bypass_of_changed(p_pipeline_id int) returns void
-language plpgsql
-as $$
-declare
-  v_stage millrace.stages;
-begin
-  for v_stage in
-    select s.*
-    from millrace.stages s
-    where s.pipeline_id = p_pipeline_id and s.bypassed and s.function_name is null
-    order by s.id
-  loop
-    perform millrace.finish_bypass(v_stage.id);
-    perform millrace.note('end_bypass', (
-      select p.name from millrace.pipelines p where p.id = p_pipeline_id), v_stage.name, '{}',
-      jsonb_build_object('key', 'engine', 'reason', 'it became a ' || v_stage.kind || ' stage'));
-  end loop;
-end
-$$;
-
 -- Bypasses a stage, or writes another reason and end into the bypass that it has.
 create function millrace.save_bypass(
   p_stage_id int, p_reason text, p_until timestamptz, p_spent boolean, p_line bigint
-) returns millrace.stages
+) returns void
 language plpgsql
 as $$
-declare
-  v_stage millrace.stages;
 begin
-  update millrace.stages s
-  set bypassed = true
-  where s.id = p_stage_id
-  returning s.* into v_stage;
+  update millrace.stages s set bypassed = true where s.id = p_stage_id;
   insert into millrace.bypasses as b (stage_id, reason, until, spent, line, began_at)
   values (p_stage_id, p_reason, p_until, p_spent, p_line, millrace.now())
   on conflict on constraint bypasses_pkey do update set
     reason = excluded.reason, until = excluded.until, spent = excluded.spent,
     line = excluded.line;
-  return v_stage;
 end
 $$;
 
--- Lets a bypassed stage work again and wakes it; false where it is not bypassed.
-create function millrace.finish_bypass(p_stage_id int) returns boolean
+-- Lets a bypassed stage work again and wakes it; false where it is not bypassed. p_why: why the
+-- engine ends it, for the journal.
+create function millrace.finish_bypass(p_stage_id int, p_why text default null) returns boolean
 language plpgsql
 as $$
 begin
@@ -104,9 +75,21 @@ begin
   if not found then
     return false;
   end if;
+  perform millrace.note_of_engine('end_bypass', p_stage_id, p_why) where p_why is not null;
   perform millrace.wake(case when millrace.has_ready_work(p_stage_id) then array[p_stage_id] end);
   return true;
 end
+$$;
+
+-- Writes into the journal what the engine does to a stage's bypass by itself.
+create function millrace.note_of_engine(p_verb text, p_stage_id int, p_why text) returns bigint
+language sql
+as $$
+  select millrace.note(p_verb, p.name, s.name, '{}',
+    jsonb_build_object('key', 'engine', 'reason', p_why))
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  where s.id = p_stage_id
 $$;
 
 -- Locks the table of a pipeline's rows as writing them does. define() holds the table before it
@@ -121,12 +104,14 @@ end
 $$;
 
 -- Begins and ends bypasses of a pipeline that are due, and skips up to so much of what has been
--- queued at bypassed stages since; returns how much.
+-- queued at bypassed stages since; returns how much. A stage that a person is changing this moment
+-- is left to the next sweep.
 create function millrace.sweep_bypasses(p_pipeline_id int, p_limit int) returns int
 language plpgsql
 as $$
 declare
   v_stage millrace.stages;
+  v_why text;
   v_skipped int := 0;
 begin
   for v_stage in
@@ -136,7 +121,18 @@ begin
       and (s.bypassed or s.when_spent = 'bypass')
     order by s.id
   loop
-    v_stage := millrace.settle_bypass(v_stage);
+    if millrace.bypass_due(v_stage.id) is not null then
+      perform millrace.lock_before_stages(p_pipeline_id);
+      perform from millrace.stages s where s.id = v_stage.id for no key update skip locked;
+      v_why := case when found then millrace.bypass_due(v_stage.id) end;
+      if v_why = 'its budget is spent' then
+        perform millrace.save_bypass(v_stage.id, v_why, null, true,
+          millrace.note_of_engine('bypass', v_stage.id, v_why));
+      elsif v_why is not null then
+        perform millrace.finish_bypass(v_stage.id, v_why);
+      end if;
+    end if;
+    select s.* into v_stage from millrace.stages s where s.id = v_stage.id;
     if v_stage.bypassed and v_skipped < p_limit then
       v_skipped := v_skipped + millrace.bypass_queued(v_stage, p_limit - v_skipped);
     end if;
@@ -145,78 +141,22 @@ begin
 end
 $$;
 
--- Ends the bypass of a stage whose time is over, and begins and ends that of a stage which is to be
--- left out while its budget is spent. Returns the stage as it is then; one that a person is
--- changing this moment is left to the next sweep.
-create function millrace.settle_bypass(p_stage millrace.stages)
-returns millrace.stages
-language plpgsql
-as $$
-declare
-  v_due record := millrace.bypass_due(p_stage.id);
-  v_pipeline text := (
-    select p.name from millrace.pipelines p where p.id = p_stage.pipeline_id);
-  v_line bigint;
-  v_stage millrace.stages;
-begin
-  if v_due.why is null then
-    return p_stage;
-  end if;
-  perform millrace.lock_before_stages(p_stage.pipeline_id);
-  select s.* into v_stage
-  from millrace.stages s
-  where s.id = p_stage.id
-  for no key update skip locked;
-  if not found then
-    return p_stage;
-  end if;
-  v_due := millrace.bypass_due(p_stage.id);
-  if v_due.why is null then
-    return v_stage;
-  end if;
-  v_line := millrace.note(case when v_due.begins then 'bypass' else 'end_bypass' end,
-    v_pipeline, v_stage.name, '{}', jsonb_build_object('key', 'engine', 'reason', v_due.why));
-  if v_due.begins then
-    return millrace.save_bypass(v_stage.id, v_due.why, null, true, v_line);
-  end if;
-  perform millrace.finish_bypass(v_stage.id);
-  v_stage.bypassed := false;
-  return v_stage;
-end
-$$;
-
 -- Says why the sweep is to begin the bypass of a stage, or to end it; null where it is neither.
-create function millrace.bypass_due(p_stage_id int, out begins boolean, out why text)
-language plpgsql volatile
-as $$
-declare
-  v_stage millrace.stages;
-  v_bypass millrace.bypasses;
-begin
-  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
-  select b.* into v_bypass from millrace.bypasses b where b.stage_id = p_stage_id;
-  begins := v_bypass.stage_id is null;
-  if begins then
-    if millrace.is_spent_out(v_stage) then
-      why := 'its budget is spent';
-    end if;
-  elsif v_bypass.until <= millrace.now() then
-    why := 'its time was over';
-  elsif v_bypass.spent and not millrace.is_spent_out(v_stage) then
-    why := 'its budget pays for it again';
-  end if;
-end
-$$;
-
--- Says whether a stage is to be left out since its budget is spent.
-create function millrace.is_spent_out(p_stage millrace.stages) returns boolean
+create function millrace.bypass_due(p_stage_id int) returns text
 language plpgsql volatile
 as $$
 begin
-  if p_stage.when_spent <> 'bypass' then
-    return false;
-  end if;
-  return millrace.is_spent(p_stage);
+  return (
+    select case
+        when b.until <= millrace.now() then 'its time was over'
+        when b.spent and not z.spent then 'its budget pays for it again'
+        when b.stage_id is null and z.spent then 'its budget is spent'
+      end
+    from millrace.stages s
+    left join millrace.bypasses b on b.stage_id = s.id
+    cross join lateral (
+      select s.when_spent = 'bypass' and millrace.is_spent(s) as spent offset 0) z
+    where s.id = p_stage_id);
 end
 $$;
 
@@ -377,3 +317,13 @@ as $$
   left join millrace.journal j on j.id = b.line
   where b.stage_id = p_stage_id
 $$;
+
+-- Finds stages whose switch is not what their bypass says.
+create or replace view millrace.bypass_faults (rule, run_id, attempt_id, detail) as
+select 'a stage is switched as its bypass says', null::bigint, null::bigint,
+  format('stage %s is %s', s.name, case when s.bypassed then 'bypassed' else 'not bypassed' end)
+from millrace.stages s
+where s.bypassed <> exists (
+  select
+  from millrace.bypasses b
+  where b.stage_id = s.id);

@@ -5,7 +5,7 @@
 -- somebody has started it since, and the row is forgotten.
 
 -- Takes up remembered rows of a stage, oldest first, for up to five seconds; returns how many it
--- started.
+-- started. A row that cannot start stays remembered, and the log says why.
 create function millrace.take_up_rows(p_stage millrace.stages, p_limit int)
 returns int
 language plpgsql
@@ -15,26 +15,40 @@ declare
   v_last_at timestamptz := '-infinity';
   v_last_run bigint := 0;
   v_next record;
+  v_done record;
   v_started int := 0;
 begin
   perform millrace.check_take_up(p_stage, p_limit);
-  loop
-    select count(*) as found, array_agg(q.entity_id order by q.at, q.run_id) as ids,
-      max(q.at) as at, array_agg(q.run_id order by q.at, q.run_id) as run_ids
+  while v_started < p_limit and clock_timestamp() < v_until loop
+    -- Rows whose run is live are not even locked: most of a long list may be.
+    select array_agg(q.entity_id order by q.at, q.run_id) filter (where not q.is_live) as ids,
+      max(q.at) as at, (array_agg(q.run_id order by q.at desc, q.run_id desc))[1] as run_id
     into v_next
     from (
-      select b.entity_id, b.at, b.run_id
+      select b.entity_id, b.at, b.run_id, (
+        select r.id
+        from millrace.runs r
+        where r.pipeline_id = p_stage.pipeline_id
+          and r.entity_id = b.entity_id
+          and r.status = 'running'
+        limit 1) is not null as is_live
       from millrace.bypassed b
       where b.stage_id = p_stage.id
         and (b.at, b.run_id) > (v_last_at, v_last_run)
       order by b.at, b.run_id
-      limit 500) q;
-    exit when v_next.found = 0;
+      limit least(p_limit - v_started, 500)) q;
+    exit when v_next.run_id is null;
     v_last_at := v_next.at;
-    v_last_run := v_next.run_ids[v_next.found];
-    v_started := v_started + millrace.take_up_portion(
-      p_stage, v_next.ids, p_limit - v_started, v_until);
-    exit when v_next.found < 500 or v_started >= p_limit or clock_timestamp() >= v_until;
+    v_last_run := v_next.run_id;
+    v_done := millrace.in_halves(
+      millrace.lock_entities(p_stage.pipeline_id, v_next.ids, false),
+      format('select millrace.start_remembered(s, $1) from millrace.stages s where s.id = %s',
+        p_stage.id), v_until);
+    v_started := v_started + v_done.done;
+    perform millrace.report('error', 'not_taken_up', format(
+      'Row %s cannot be taken up at stage %s%s: %s', r.key, p_stage.name,
+      case when r.others > 0 then ', nor can ' || r.others || ' others' end, r.why))
+    from unnest(v_done.refused, v_done.others, v_done.why) r(key, others, why);
   end loop;
   return v_started;
 end
@@ -62,7 +76,7 @@ begin
     raise exception 'stage % is not part of the pipeline''s current version', p_stage.name
       using errcode = 'MR004', hint = 'It was dropped from the definition: start the rows at '
         'another stage with millrace.start().';
-  elsif millrace.is_spent_out(p_stage) then
+  elsif p_stage.when_spent = 'bypass' and millrace.is_spent(p_stage) then
     raise exception 'the budget of stage % is spent: what is taken up would be left out again',
       p_stage.name
       using errcode = 'MR004', hint = 'Wait for the next window, or raise the budget.';
@@ -70,36 +84,25 @@ begin
 end
 $$;
 
--- Takes up those of some remembered rows that may be, as many as p_limit, and forgets those that
--- are gone or were started since. Returns how many it started. Rows whose run is live are not even
--- locked: most of a long list may be.
-create function millrace.take_up_portion(
-  p_stage millrace.stages, p_ids text[], p_limit int, p_until timestamptz
-) returns int
+-- Forgets held rows and starts those at the stage whose latest run has left it out and is over, or,
+-- where no run of them is known any more, at the first one; returns how many. A stage on demand is
+-- begun by its name.
+create function millrace.start_remembered(p_stage millrace.stages, p_ids text[]) returns int
 language plpgsql
 as $$
 declare
-  v_wanted text[] := array(
-    select i.id
-    from unnest(p_ids) i(id)
-    where (
-      select r.id
-      from millrace.runs r
-      where r.pipeline_id = p_stage.pipeline_id
-        and r.entity_id = i.id
-        and r.status = 'running'
-      limit 1) is null);
-  v_held text[] := millrace.lock_entities(p_stage.pipeline_id, v_wanted, false);
-  v_left text[] := array(select w from unnest(v_wanted) w where w <> all (v_held));
-  v_found record;
+  v_by_name boolean := exists (
+    select
+    from millrace.pipelines p
+    join millrace.version_stages vs
+      on vs.version_id = p.current_version_id and vs.stage_id = p_stage.id
+    where p.id = p_stage.pipeline_id
+      and vs.on_demand);
+  v_ready text[];
+  v_pruned text[];
 begin
   with latest as materialized (
-    select i.id, i.place, case
-        when r.id is null then 'pruned'
-        when a.left_out is not true then 'since'
-        when r.status = 'running' then 'live'
-        else 'ready'
-      end as state
+    select i.id, i.place, r.id as run_id, r.status, a.left_out
     from unnest(p_ids) with ordinality i(id, place)
     left join lateral (
       select o.id, o.status
@@ -116,106 +119,28 @@ begin
         and not w.superseded
       order by w.number desc
       limit 1) a on true
-    where i.id = any (v_held)
-  ), next as materialized (
-    select l.id, l.state
-    from latest l
-    where l.state in ('ready', 'pruned')
-    order by l.place
-    limit p_limit
-  )
-  select array(select n.id from next n where n.state = 'ready') as ready,
-    array(select n.id from next n where n.state = 'pruned') as pruned,
-    array(select l.id from latest l where l.state = 'since') as since
-  into v_found;
-  delete from millrace.bypassed b
-  where b.stage_id = p_stage.id
-    and b.entity_id in (
-      select o.entity_id
-      from millrace.bypassed o
-      where o.stage_id = p_stage.id
-        and o.entity_id = any (v_found.since || array(
-          select g.id
-          from unnest(v_left, millrace.sizes_of_entities(p_stage.pipeline_id, v_left)) g(id, size)
-          where g.size is null))
-      for update skip locked);
-  return millrace.start_bypassed(p_stage, v_found.ready, false, p_until)
-    + millrace.start_bypassed(p_stage, v_found.pruned, true, p_until);
-end
-$$;
-
--- Starts held rows and forgets them; returns how many. A row that cannot start stays remembered,
--- and the log says why.
-create function millrace.start_bypassed(
-  p_stage millrace.stages, p_ids text[], p_first boolean, p_until timestamptz
-) returns int
-language plpgsql
-as $$
-declare
-  v_started record;
-begin
-  v_started := millrace.in_halves(p_ids,
-    format('select millrace.start_remembered(s, $1, %L) from millrace.stages s where s.id = %s',
-      p_first, p_stage.id), p_until);
-  perform millrace.report('error', 'not_taken_up', format(
-    'Row %s cannot be taken up at stage %s%s: %s', r.key, p_stage.name,
-    case when r.others > 0 then ', nor can ' || r.others || ' others' end, r.why))
-  from unnest(v_started.refused, v_started.others, v_started.why) r(key, others, why);
-  return v_started.done;
-end
-$$;
-
--- Forgets held rows and starts them at the stage that was left out, or, where no run of them is
--- known any more, at the first one; returns how many. A stage on demand is begun by its name.
-create function millrace.start_remembered(
-  p_stage millrace.stages, p_ids text[], p_first boolean
-) returns int
-language plpgsql
-as $$
-begin
-  delete from millrace.bypassed b
-  where b.stage_id = p_stage.id
-    and b.entity_id = any (p_ids);
-  perform millrace.queue_stage(p_stage.pipeline_id,
-    case when p_first then millrace.first_stage(p_stage.pipeline_id) else p_stage.id end,
-    p_ids, p_ids, p_by_name => not p_first and exists (
-      select
-      from millrace.pipelines p
-      join millrace.version_stages vs
-        on vs.version_id = p.current_version_id and vs.stage_id = p_stage.id
-      where p.id = p_stage.pipeline_id
-        and vs.on_demand));
-  return cardinality(p_ids);
-end
-$$;
-
--- Forgets rows whose stage has been done since it was left out, by a run that is about to be
--- pruned: nothing will tell of it any more.
-create function millrace.forget_worked(p_run_ids bigint[]) returns void
-language plpgsql
-as $$
-begin
-  if exists (select from millrace.bypassed) then
+  ), forgotten as (
     delete from millrace.bypassed b
-    using millrace.runs r
-    join millrace.attempts a
-      on a.run_id = r.id and a.state = 'completed' and not a.superseded
-    where r.id = any (p_run_ids)
-      and b.stage_id = a.stage_id
-      and b.entity_id = r.entity_id
-      and b.run_id <= r.id;
+    where b.stage_id = p_stage.id
+      and b.entity_id in (
+        select l.id
+        from latest l
+        where l.status is distinct from 'running' or l.left_out is not true)
+    returning b.entity_id
+  )
+  select array_agg(l.id order by l.place) filter (where l.left_out),
+    array_agg(l.id order by l.place) filter (where l.run_id is null)
+  into v_ready, v_pruned
+  from forgotten f
+  join latest l on l.id = f.entity_id;
+  if v_ready is not null then
+    perform millrace.queue_stage(p_stage.pipeline_id, p_stage.id, v_ready, v_ready,
+      p_by_name => v_by_name);
   end if;
+  if v_pruned is not null then
+    perform millrace.queue_stage(p_stage.pipeline_id, millrace.first_stage(p_stage.pipeline_id),
+      v_pruned, v_pruned, p_by_name => false);
+  end if;
+  return coalesce(cardinality(v_ready), 0) + coalesce(cardinality(v_pruned), 0);
 end
 $$;
-
--- Finds stages whose switch is not what their bypass says.
-create or replace view millrace.bypass_faults (rule, run_id, attempt_id, detail) as
-select 'a stage is switched as its bypass says', null::bigint, null::bigint,
-  format('stage %s is %s', s.name, case when s.bypassed then 'bypassed' else 'not bypassed' end)
-from millrace.stages s
-where s.bypassed <> exists (
-  select
-  from millrace.bypasses b
-  where b.stage_id = s.id);
-comment on view millrace.bypass_faults is
-  'Bypasses that contradict the switch of their stage, for check_invariants().';
