@@ -20,8 +20,6 @@ table millrace.adopted_values
   CREATE UNIQUE INDEX adopted_values_pkey ON millrace.adopted_values USING btree (pipeline_id, old_value, value)
 table millrace.adoptions
   column adopted bigint not null default 0
-  column began_at timestamp with time zone not null default millrace.now()
-  column ended_at timestamp with time zone
   column last_key text
   column old_column text not null
   column otherwise text

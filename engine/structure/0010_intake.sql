@@ -18,13 +18,11 @@ create table millrace.adoptions (
   value_function text not null,
   otherwise text,
   last_key text,
-  adopted bigint not null default 0,
-  began_at timestamptz not null default millrace.now(),
-  ended_at timestamptz
+  adopted bigint not null default 0
 );
 comment on table millrace.adoptions is
   'How far rows that were there before a pipeline have been given values of its status column. '
-  'last_key: up to which key; ended_at: all have one.';
+  'last_key: up to which key.';
 
 create table millrace.adopted_values (
   pipeline_id int not null

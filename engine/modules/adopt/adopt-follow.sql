@@ -5,38 +5,24 @@
 -- one, and the old column stays as it is. The trigger depends on both columns, so that dropping the
 -- old one, with cascade, drops the trigger too.
 
--- Says whether an old value means a value of the pipeline, by the rows that were adopted so.
-create function millrace.old_means(p_pipeline_id int, p_old text, p_value text)
-returns boolean
+-- Says what the old column shows for a value: the old value that it has, where that means it, else
+-- one that does, else one of the nearest value before it, failures and endings by themselves, else
+-- the first there is. Of several it is what most rows had.
+create function millrace.old_value_of(p_pipeline_id int, p_old text, p_value text) returns text
 language plpgsql stable
 as $$
 begin
-  return exists (
-    select
-    from millrace.adopted_values v
-    where v.pipeline_id = p_pipeline_id
-      and v.old_value = p_old
-      and v.value = p_value);
-end
-$$;
-
--- Says what the old column shows for a value: the old value that means it, else the one that means
--- the nearest value before it, failures and endings by themselves, else the first there is. Of
--- several it is what most rows had.
-create function millrace.old_value_of(p_pipeline_id int, p_value text) returns text
-language plpgsql stable
-as $$
-begin
-  return (
+  return coalesce((
     select v.old_value
     from millrace.adopted_values v
     join millrace.status_values o on o.pipeline_id = v.pipeline_id and o.value = v.value
     join millrace.status_values n on n.pipeline_id = v.pipeline_id and n.value = p_value
     where v.pipeline_id = p_pipeline_id
-      and v.old_value <> ''
-    order by o.is_terminal = n.is_terminal desc, o.sort_order <= n.sort_order desc,
+      and (v.old_value <> '' or v.old_value = p_old and v.value = p_value)
+    order by (v.old_value, v.value) = (p_old, p_value) desc nulls last,
+      o.is_terminal = n.is_terminal desc, o.sort_order <= n.sort_order desc,
       abs(o.sort_order - n.sort_order), v.rows desc, v.old_value
-    limit 1);
+    limit 1), p_old);
 end
 $$;
 
@@ -53,8 +39,10 @@ declare
     where a.pipeline_id = p_pipeline_id));
   v_lands text := (
     select l.lands
-    from millrace.landings(p_pipeline_id) l
-    where l.value = v_value);
+    from millrace.pipelines p
+    cross join lateral millrace.landings(p.current_version_id) l
+    where p.id = p_pipeline_id
+      and l.value = v_value);
   v_adopted record;
 begin
   if v_lands is null then
@@ -94,8 +82,8 @@ begin
         and old.%1$s is not null and new.%2$s is distinct from old.%2$s then
     new.%1$s := millrace.value_meant(%3$s, new.%2$s::text, %4$s::text);
   elsif new.%1$s is not null and (tg_op = 'INSERT' or new.%1$s is distinct from old.%1$s)
-      and not millrace.old_means(%3$s, new.%2$s::text, new.%1$s::text) then
-    new.%2$s := coalesce(millrace.old_value_of(%3$s, new.%1$s::text), new.%2$s::text);
+      and current_setting('millrace.adopting', true) is distinct from 'on' then
+    new.%2$s := millrace.old_value_of(%3$s, new.%2$s::text, new.%1$s::text);
   end if;
   return new;
 end $f$, millrace.quote_field(v_status), millrace.quote_field(p_old_column), p_pipeline.id,

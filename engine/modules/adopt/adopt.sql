@@ -9,24 +9,19 @@
 -- layer is entered, where rows wait until begin() or a person begins them. A question is asked, and
 -- a stage without a layer begins, when its row is adopted: the dry run says how many.
 
--- Says of each value of a pipeline where a row that is adopted with it comes to stand, and which
--- stage begins there, if any.
-create function millrace.landings(p_pipeline_id int)
-returns table (value text, lands text, stage_id int)
+-- Lists where a row that is adopted with a value comes to stand, the stage that begins there, if
+-- any, and those before it that can say whether a row brings their output along.
+create function millrace.landings(p_version_id int)
+returns table (value text, lands text, stage_id int, before int[])
 language sql stable
 as $$
-  with version as (
-    select p.current_version_id as id
-    from millrace.pipelines p
-    where p.id = p_pipeline_id
-  ), stage as materialized (
-    select s.*
-    from version v
-    cross join lateral millrace.stages_of_version(v.id) s
+  with stage as materialized (
+    select s.*, vs.given_path is not null as may_be_given
+    from millrace.stages_of_version(p_version_id) s
+    join millrace.version_stages vs on vs.version_id = p_version_id and vs.stage_id = s.id
   ), rest as materialized (
     select r.value
-    from version v
-    cross join lateral millrace.resting_values(v.id) r
+    from millrace.resting_values(p_version_id) r
     where r.live_id is null
       -- What a question's answer readies begins, where a run might also end with the answer.
       and not exists (
@@ -43,18 +38,33 @@ as $$
       millrace.live_values(s.shows) || array[s.shows ->> 'completed', s.shows ->> 'leave']
     ) l(value)
     where l.value is not null
+  ), landing as (
+    select v.value, coalesce(l.gate, l.ready, v.value) as lands,
+      case when l.gate is null then l.id end as stage_id
+    from millrace.versions o
+    join millrace.status_values v on v.pipeline_id = o.pipeline_id and not v.retired
+    left join lateral (
+      select p.*
+      from place p
+      where p.value = v.value
+        and v.value not in (select r.value from rest r where r.value is not null)
+      order by p.gate is null, p.first desc, p.place
+      limit 1) l on true
+    where o.id = p_version_id
   )
-  select v.value, coalesce(l.gate, l.ready, v.value), case when l.gate is null then l.id end
-  from millrace.status_values v
-  left join lateral (
-    select p.*
-    from place p
-    where p.value = v.value
-      and v.value not in (select r.value from rest r where r.value is not null)
-    order by p.gate is null, p.first desc, p.place
-    limit 1) l on true
-  where v.pipeline_id = p_pipeline_id
-    and not v.retired
+  select l.*, array(
+    select s.id
+    from stage s
+    where s.may_be_given
+      and s.place < (
+        select min(r.place + case
+          when l.lands in (r.ready, r.shows ->> 'enter')
+            or l.lands = any (millrace.live_values(r.shows)) then 0
+          when l.lands in (r.shows ->> 'completed', r.shows ->> 'leave') then 1
+        end)
+        from stage r)
+    order by s.place)
+  from landing l
 $$;
 
 -- Finds the user's function that says which value a row has, and writes the call of it on a row
@@ -95,109 +105,60 @@ begin
 end
 $$;
 
--- Writes what the conditions of given stages read of a row e, as expressions to count rows by, and
--- the jsonb document that they make, over rows c that have them. Of a column that is only compared
--- with null that much is told: a text need not be fetched, and rows that are alike in this are
--- counted together.
-create function millrace.given_expressions(
-  p_pipeline millrace.pipelines, out counted text, out document text
-)
-language sql stable
-as $$
-  select coalesce(string_agg(', ' || case
-      when c.name is null then 'to_jsonb(e)'
-      when c.only_null then format('case when e.%I is not null then true end', c.name)
-      else format('to_jsonb(e.%I)', c.name)
-    end || ' as given_' || c.place, '' order by c.place), ''),
-    format('jsonb_build_object(%s)', string_agg(
-      format('%L, c.given_%s', coalesce(c.name, '*'), c.place), ', ' order by c.place))
-  from (
-    select n.names[2] as name, row_number() over (order by n.names[2]) as place,
-      bool_and(regexp_count(vs.given_path::text, '\."' || n.names[2] || '"')
-        = regexp_count(vs.given_path::text, '\."' || n.names[2] || '" [!=]= null')) as only_null
-    from millrace.version_stages vs
-    cross join lateral millrace.paths_of(vs.given_path) n
-    where vs.version_id = p_pipeline.current_version_id
-      and vs.given_path is not null
-    group by 1) c
-$$;
-
--- Names the stages before a value of which a row has not the output, as far as they say what that
--- is. asked: the row as given_expression() tells of it.
-create function millrace.stages_lacking(
-  p_pipeline millrace.pipelines, p_value text, p_asked jsonb
-) returns text[]
-language sql stable
-as $$
-  with stage as materialized (
-    select * from millrace.stages_of_version(p_pipeline.current_version_id)
-  ), reached as (
-    -- Of what a stage shows: those before it; of what stands after the last of a layer: all of it.
-    select min(case
-      when p_value in (s.ready, s.shows ->> 'enter')
-        or p_value = any (millrace.live_values(s.shows)) then s.place
-      when p_value in (s.shows ->> 'completed', s.shows ->> 'leave') then s.place + 1
-    end) as place
-    from stage s
-  )
-  select array(
-    select s.name
-    from stage s
-    join millrace.version_stages vs
-      on vs.version_id = p_pipeline.current_version_id and vs.stage_id = s.id
-    cross join reached r
-    where s.place < r.place
-      and vs.given_path is not null
-      and not coalesce(jsonb_path_match_tz(
-        jsonb_build_object('entity', coalesce(p_asked -> '*', p_asked)), vs.given_path, '{}', true),
-        false)
-    order by s.place)
-$$;
-
--- Counts the rows that have no value yet, by old value and what becomes of them.
+-- Counts the rows that have no value yet, by old value and what becomes of them. Which stages'
+-- output rows lack is asked as a start would ask it.
 create function millrace.count_unadopted(
-  p_pipeline millrace.pipelines, p_old_column text, p_call text, p_else text
+  p_pipeline millrace.pipelines, p_old_column text, p_call text, p_else text, p_is_dry_run boolean
 ) returns table (
   old_value text, rows bigint, value text, lands text, begins text, lacking bigint, lacks text,
   problem text
 )
-language plpgsql stable
+language plpgsql volatile
 as $$
 declare
-  v_given record := millrace.given_expressions(p_pipeline);
+  v_keys text[];
+  v_old text[];
+  v_values text[];
+  v_given text[];
 begin
-  return query execute format($q$
-    with alike as materialized (
-      select e.%1$I as old, %2$s as new%3$s, count(*) as rows
-      from %4$s e
-      where e.%5$I is null
-      group by %7$s
-    ), counted as materialized (
-      select c.old::text as old_value, coalesce(c.new::text, $1) as value, %6$s as asked, c.rows
-      from alike c
-    ), landing as materialized (
-      select l.value, l.lands, l.stage_id from millrace.landings($3) l
+  execute format(
+    'select array_agg(t.key), array_agg(t.old), array_agg(t.value) '
+    'from (select e.%I::text as key, e.%I::text as old, coalesce((%s)::text, $1) as value '
+    'from %s e where e.%I is null) t',
+    p_pipeline.entity_key, p_old_column, p_call, p_pipeline.entity_table,
+    p_pipeline.status ->> 'column')
+  into v_keys, v_old, v_values
+  using p_else;
+  if p_is_dry_run and p_pipeline.has_given then
+    v_given := millrace.given_at_first(p_pipeline, v_keys);
+  end if;
+  return query
+    with landing as materialized (
+      select * from millrace.landings(p_pipeline.current_version_id)
+    ), alike as (
+      select r.old, r.value, r.given, count(*) as rows
+      from unnest(v_old, v_values, v_given) r(old, value, given)
+      group by 1, 2, 3
     ), told as (
-      select c.*, millrace.stages_lacking($2, l.lands, c.asked) as lacking, l.lands, l.stage_id
-      from counted c
-      left join landing l on l.value = c.value
+      select a.*, l.lands, l.stage_id, (
+        select string_agg(s.name, ', ' order by b.place)
+        from unnest(l.before) with ordinality b(id, place)
+        join millrace.stages s on s.id = b.id
+        where b.id <> all (a.given::int[])) as lacks
+      from alike a
+      left join landing l on l.value = a.value
     )
-    select t.old_value, sum(t.rows)::bigint, t.value, t.lands, s.name,
-      coalesce(sum(t.rows) filter (where t.lacking <> '{}'), 0)::bigint,
-      string_agg(distinct nullif(array_to_string(t.lacking, ', '), ''), '; '),
+    select t.old, sum(t.rows)::bigint, t.value, t.lands, s.name,
+      coalesce(sum(t.rows) filter (where t.lacks is not null), 0)::bigint,
+      string_agg(distinct t.lacks, '; '),
       case
         when t.value is null then 'it has no value: let the function say one, or name it in p_else'
-        when t.lands is null then format('%%s is no value of pipeline %%s', t.value, $4)
+        when t.lands is null then format('%s is no value of pipeline %s', t.value, p_pipeline.name)
       end
     from told t
     left join millrace.stages s on s.id = t.stage_id
-    group by t.old_value, t.value, t.lands, s.name
-    order by 2 desc, 1$q$,
-    p_old_column, p_call, v_given.counted, p_pipeline.entity_table,
-    p_pipeline.status ->> 'column', v_given.document, (
-      select string_agg(n::text, ', ')
-      from generate_series(1, 2 + regexp_count(v_given.counted, ' as given_')) n))
-  using p_else, p_pipeline, p_pipeline.id, p_pipeline.name;
+    group by t.old, t.value, t.lands, s.name
+    order by 2 desc, 1;
 end
 $$;
 
@@ -206,13 +167,9 @@ create function millrace.adopting_pipeline(p_pipeline text) returns millrace.pip
 language plpgsql stable
 as $$
 declare
-  v_pipeline millrace.pipelines;
+  v_pipeline millrace.pipelines := millrace.pipeline_named(p_pipeline);
 begin
-  select p.* into v_pipeline from millrace.pipelines p where p.name = p_pipeline;
-  if not found then
-    raise exception 'there is no pipeline %', coalesce(p_pipeline, 'null')
-      using errcode = 'MR003', hint = millrace.known_pipelines();
-  elsif v_pipeline.projection <> 'status' then
+  if v_pipeline.projection <> 'status' then
     raise exception 'pipeline % has the projection %, not status', p_pipeline,
       v_pipeline.projection
       using errcode = 'MR002',
@@ -222,6 +179,10 @@ begin
 end
 $$;
 
+-- Gives rows that were there before the pipeline a value of its status column, as a function of
+-- yours says. The dry run, the default, tells for each old value how many rows there are, where
+-- they come to stand, which stage begins, and which lack what a stage before that makes. Without it
+-- each call adopts a portion and tells of that; repeat it until it returns no row.
 create function millrace.adopt(
   p_pipeline text,
   p_old_column text,
@@ -240,28 +201,274 @@ declare
   v_call text := millrace.value_call(v_pipeline, p_old_column, p_value_function, 'e');
 begin
   if p_else is not null and not exists (
-      select from millrace.landings(v_pipeline.id) l where l.value = p_else) then
+      select
+      from millrace.landings(v_pipeline.current_version_id) l
+      where l.value = p_else) then
     raise exception 'p_else is %, which is no value of pipeline %', p_else, p_pipeline
       using errcode = 'MR002', hint = 'Name one of millrace.status_values, or leave it out.';
   elsif p_dry_run is not false then
     return query
       select c.*
-      from millrace.count_unadopted(v_pipeline, p_old_column, v_call, p_else) c;
+      from millrace.count_unadopted(v_pipeline, p_old_column, v_call, p_else, true) c;
     return;
-  end if;
-  if p_portion is null or p_portion not between 1 and 100000 then
+  elsif p_portion is null or p_portion not between 1 and 100000 then
     raise exception 'p_portion is %, but must be from 1 to 100000',
       coalesce(p_portion::text, 'null')
       using errcode = 'MR002', hint = 'Some hundred rows take well under a second.';
   end if;
-  perform millrace.begin_adoption(v_pipeline, p_old_column, p_value_function, p_else);
+  -- One at a time, also the first. Not by the pipeline's row: define() holds the table before it.
+  lock table millrace.adoptions in share row exclusive mode;
+  update millrace.adoptions a
+  set otherwise = p_else
+  where a.pipeline_id = v_pipeline.id
+    and a.old_column = p_old_column
+    and a.value_function = p_value_function;
+  if not found then
+    perform millrace.begin_adoption(v_pipeline, p_old_column, p_value_function, v_call, p_else);
+  end if;
   return query
     select a.old_value, a.rows, a.value, a.lands, a.begins, null::bigint, null::text, a.problem
     from millrace.adopt_portion(v_pipeline, v_call, p_portion) a;
 end
 $$;
-comment on function millrace.adopt(text, text, text, boolean, text, int) is
-  'Gives rows that were there before the pipeline a value of its status column, as a function of '
-  'yours says. The dry run, the default, tells for each old value how many rows there are, where '
-  'they come to stand, which stage begins, and which lack what a stage before that makes. Without '
-  'it each call adopts a portion and tells of that; repeat it until it returns no row.';
+-- Notes what the old values of a pipeline's rows mean, and lets the old column follow. Raises MR005
+-- where a row has no value.
+create function millrace.begin_adoption(
+  p_pipeline millrace.pipelines, p_old_column text, p_function text, p_call text, p_else text
+) returns void
+language plpgsql
+as $$
+declare
+  v_faulty record;
+begin
+  -- By another function, what old values have meant is still what the old column follows.
+  delete from millrace.adopted_values v
+  using millrace.adoptions a
+  where v.pipeline_id = p_pipeline.id
+    and a.pipeline_id = p_pipeline.id
+    and a.old_column <> p_old_column;
+  with counted as materialized (
+    select *
+    from millrace.count_unadopted(p_pipeline, p_old_column, p_call, p_else, false)
+  ), noted as (
+    insert into millrace.adopted_values (pipeline_id, old_value, value, rows)
+    select p_pipeline.id, coalesce(c.old_value, ''), c.lands, sum(c.rows)
+    from counted c
+    where c.lands is not null
+    group by 2, 3
+    on conflict on constraint adopted_values_pkey do update
+    set rows = adopted_values.rows + excluded.rows
+  )
+  select count(distinct coalesce(c.old_value, '')) as old_values, sum(c.rows) as rows,
+    min(coalesce(c.old_value, '')) as old_value
+  into v_faulty
+  from counted c
+  where c.lands is null;
+  if v_faulty.old_values > 0 then
+    raise exception '% old values of % rows have no value in pipeline %: %, …',
+      v_faulty.old_values, v_faulty.rows, p_pipeline.name, quote_literal(v_faulty.old_value)
+      using errcode = 'MR005', hint = 'Let the function say one, or name it in p_else; nothing was '
+        'written. The dry run lists them.';
+  end if;
+  insert into millrace.adoptions (pipeline_id, old_column, value_function, otherwise)
+  values (p_pipeline.id, p_old_column, p_function, p_else)
+  on conflict on constraint adoptions_pkey do update
+  set old_column = excluded.old_column, value_function = excluded.value_function,
+    otherwise = excluded.otherwise, last_key = null, adopted = 0;
+  perform millrace.write_follower(p_pipeline, p_old_column, p_function);
+end
+$$;
+
+-- Gives the next portion of rows without a value theirs, in the order of their keys, and their
+-- histories first rows; not those with a run, nor those that somebody holds. keys is null when it
+-- finds none.
+create function millrace.write_adopted(
+  p_pipeline millrace.pipelines, p_adoption millrace.adoptions, p_call text, p_limit int,
+  out keys text[], out old text[], out codes text[], out lands text[], out stage_ids int[],
+  out has_run boolean[]
+)
+language plpgsql
+as $$
+declare
+  v_history jsonb := p_pipeline.status -> 'history';
+  v_values text[] := array[p_pipeline.entity_table::text, quote_ident(p_pipeline.entity_key),
+    quote_ident(p_pipeline.status ->> 'column'), millrace.key_type(p_pipeline),
+    millrace.status_type(p_pipeline), quote_ident(p_adoption.old_column), p_call];
+begin
+  execute format($q$
+    with taken as materialized (
+      select e.%2$s as key, e.%6$s::text as old, coalesce(%7$s::text, $1) as value
+      from %1$s e
+      where e.%3$s is null
+        and ($2 is null or e.%2$s > $2::%4$s)
+      order by e.%2$s
+      limit $3
+      for no key update skip locked
+    ), landing as materialized (
+      select l.value, l.lands, l.stage_id from millrace.landings($4) l
+    ), adopted as materialized (
+      select t.*, l.lands, l.stage_id, exists (
+        select
+        from millrace.runs r
+        where r.entity_id = t.key::text and r.pipeline_id = $5) as runs
+      from taken t
+      left join landing l on l.value = t.value
+    ), written as (
+      update %1$s e set %3$s = a.lands::%5$s%8$s
+      from adopted a
+      where e.%2$s = a.key and not a.runs
+    )%9$s
+    select array_agg(a.key::text order by a.key), array_agg(a.old order by a.key),
+      array_agg(a.value order by a.key), array_agg(a.lands order by a.key),
+      array_agg(a.stage_id order by a.key), array_agg(a.runs order by a.key)
+    from adopted a$q$, variadic v_values || array[
+      case when v_history is not null then format(', %I = $6', v_history ->> 'since') end,
+      case when v_history is not null then format($h$, noted as (
+      insert into %s (%I, from_status, to_status, changed_at, changed_by, changes)
+      select a.key, null, a.lands::%s, $6, $7,
+        jsonb_build_object($8, jsonb_build_object('old', a.old, 'new', a.lands))
+      from adopted a
+      where not a.runs and a.lands is not null
+      order by a.key
+    )$h$, to_regclass(v_history ->> 'table'), v_history ->> 'key', v_values[5]) end])
+  into keys, old, codes, lands, stage_ids, has_run
+  using p_adoption.otherwise, p_adoption.last_key, p_limit, p_pipeline.current_version_id,
+    p_pipeline.id, millrace.now(), millrace.actor(p_pipeline.entity_table), p_adoption.old_column;
+end
+$$;
+
+-- Adopts the next portion of rows, behind the last key once more from the first one, and begins
+-- what their values begin; tells of each old value how many it were. A row that has a run shows
+-- that instead. Rows are found by their keys, also with plans of a time when there were no runs.
+create function millrace.adopt_portion(
+  p_pipeline millrace.pipelines, p_call text, p_limit int
+) returns table (
+  old_value text, rows bigint, value text, lands text, begins text, problem text
+)
+language plpgsql
+set enable_seqscan = off
+as $$
+#variable_conflict use_column
+declare
+  v_outer text := coalesce(current_setting('millrace.projecting', true), '');
+  v_said text := set_config('millrace.projecting', pg_trigger_depth()::text, true)
+    || set_config('millrace.adopting', 'on', true);
+  v_adoption millrace.adoptions := (
+    select a from millrace.adoptions a where a.pipeline_id = p_pipeline.id);
+  v_taken record := millrace.write_adopted(p_pipeline, v_adoption, p_call, p_limit);
+  v_stage record;
+begin
+  if v_taken.keys is null and v_adoption.last_key is not null then
+    v_adoption.last_key := null;
+    v_taken := millrace.write_adopted(p_pipeline, v_adoption, p_call, p_limit);
+  end if;
+  v_said := set_config('millrace.projecting', v_outer, true)
+    || set_config('millrace.adopting', '', true);
+  if array_position(v_taken.lands, null) is not null then
+    raise exception 'row % of pipeline % has no value',
+      v_taken.keys[array_position(v_taken.lands, null)], p_pipeline.name
+      using errcode = 'MR005',
+        hint = 'Let the function say one, or name it in p_else. The dry run lists such rows.';
+  elsif v_taken.keys is null then
+    return query execute format($q$
+      select null::text, count(*), null::text, null::text, null::text,
+        'somebody holds them: call again'
+      from %s e
+      where e.%I is null
+      having count(*) > 0$q$, p_pipeline.entity_table, p_pipeline.status ->> 'column');
+    return;
+  end if;
+  -- Old values that came since the adoption began.
+  insert into millrace.adopted_values (pipeline_id, old_value, value, rows)
+  select distinct p_pipeline.id, t.old, t.lands, 0
+  from unnest(v_taken.old, v_taken.lands) t(old, lands)
+  where t.old is not null
+  on conflict on constraint adopted_values_pkey do nothing;
+  perform millrace.show_status(p_pipeline.id, array(
+    select t.key from unnest(v_taken.keys, v_taken.has_run) t(key, has_run) where t.has_run));
+  -- All that comes before is taken as done.
+  for v_stage in
+    select t.stage_id, array_agg(t.key order by t.place) as keys
+    from unnest(v_taken.keys, v_taken.stage_ids, v_taken.has_run)
+      with ordinality t(key, stage_id, has_run, place)
+    where t.stage_id is not null
+      and not t.has_run
+    group by t.stage_id
+    order by t.stage_id
+  loop
+    perform millrace.queue_stage(p_pipeline.id, v_stage.stage_id, v_stage.keys, v_stage.keys,
+      p_by_name => true, p_done_before => v_stage.stage_id);
+    perform millrace.show_status(p_pipeline.id, v_stage.keys);
+  end loop;
+  update millrace.adoptions a
+  set last_key = v_taken.keys[cardinality(v_taken.keys)],
+    adopted = a.adopted + cardinality(v_taken.keys)
+  where a.pipeline_id = p_pipeline.id;
+  return query
+    select t.old, count(*), t.value, t.lands, s.name, null::text
+    from unnest(v_taken.keys, v_taken.old, v_taken.codes, v_taken.lands, v_taken.stage_ids)
+      t(key, old, value, lands, stage_id)
+    left join millrace.stages s on s.id = t.stage_id
+    group by 1, 3, 4, 5
+    order by 2 desc, 1;
+end
+$$;
+
+-- Begins up to so many rows that wait at the value by which a layer is entered, since they were
+-- adopted so, in the order of their keys; returns how many. Each begins at the layer's first stage
+-- that it does not bring along. Rows that somebody holds, and those with a live run, are left out.
+create function millrace.begin(p_pipeline text, p_value text, p_limit int)
+returns bigint
+language plpgsql
+set enable_seqscan = off
+as $$
+declare
+  v_pipeline millrace.pipelines := millrace.adopting_pipeline(p_pipeline);
+  v_stage_id int := (
+    select s.id
+    from millrace.stages_of_version(v_pipeline.current_version_id) s
+    where s.shows ->> 'enter' = p_value
+    order by s.place
+    limit 1);
+  v_keys text[];
+begin
+  if v_stage_id is null then
+    raise exception 'p_value is %, at which no layer of pipeline % is entered',
+      coalesce(p_value, 'null'), p_pipeline
+      using errcode = 'MR002', hint = coalesce((
+        select 'Rows wait at: ' || string_agg(distinct s.shows ->> 'enter', ', ') || '.'
+        from millrace.stages_of_version(v_pipeline.current_version_id) s), 'It has no layers.');
+  elsif p_limit is null or p_limit not between 1 and 100000 then
+    raise exception 'p_limit is %, but must be from 1 to 100000', coalesce(p_limit::text, 'null')
+      using errcode = 'MR002', hint = 'It is how many rows begin now.';
+  end if;
+  execute format($q$
+    select array(
+      select e.%1$I::text
+      from %2$s e
+      where e.%3$I = $1::%4$s
+      order by e.%1$I
+      limit $2
+      for no key update skip locked)$q$,
+    v_pipeline.entity_key, v_pipeline.entity_table, v_pipeline.status ->> 'column',
+    millrace.status_type(v_pipeline))
+  into v_keys
+  using p_value, p_limit;
+  v_keys := array(
+    select k.key
+    from unnest(v_keys) with ordinality k(key, place)
+    where not exists (
+      select
+      from millrace.runs r
+      where r.entity_id = k.key
+        and r.pipeline_id = v_pipeline.id
+        and r.status = 'running')
+    order by k.place);
+  if cardinality(v_keys) > 0 then
+    perform millrace.queue_stage(v_pipeline.id, v_stage_id, v_keys, v_keys,
+      p_by_name => false, p_done_before => v_stage_id);
+    perform millrace.show_status(v_pipeline.id, v_keys);
+  end if;
+  return cardinality(v_keys);
+end
+$$;
