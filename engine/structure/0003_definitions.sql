@@ -204,12 +204,17 @@ create table millrace.status_values (
   category text not null,
   is_terminal boolean not null,
   sort_order int not null,
+  lands text not null,
+  begins text,
+  before text[] not null,
   retired boolean not null default false,
   constraint status_values_pkey primary key (pipeline_id, value)
 );
 comment on table millrace.status_values is
   'What the values of a status column mean, in the order of the present chain. One that a '
-  'definition drops stays, retired.';
+  'definition drops stays, retired. A row that is adopted with a value comes to stand at lands, '
+  'where the stage begins begins; before names the stages that can say whether it brings their '
+  'output along.';
 
 create table millrace.version_moves (
   version_id int not null

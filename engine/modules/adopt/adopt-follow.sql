@@ -38,11 +38,9 @@ declare
     from millrace.adoptions a
     where a.pipeline_id = p_pipeline_id));
   v_lands text := (
-    select l.lands
-    from millrace.pipelines p
-    cross join lateral millrace.landings(p.current_version_id) l
-    where p.id = p_pipeline_id
-      and l.value = v_value);
+    select v.lands
+    from millrace.status_values v
+    where v.pipeline_id = p_pipeline_id and v.value = v_value and not v.retired);
   v_adopted record;
 begin
   if v_lands is null then

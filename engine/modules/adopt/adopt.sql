@@ -9,64 +9,6 @@
 -- layer is entered, where rows wait until begin() or a person begins them. A question is asked, and
 -- a stage without a layer begins, when its row is adopted: the dry run says how many.
 
--- Lists where a row that is adopted with a value comes to stand, the stage that begins there, if
--- any, and those before it that can say whether a row brings their output along.
-create function millrace.landings(p_version_id int)
-returns table (value text, lands text, stage_id int, before int[])
-language sql stable
-as $$
-  with stage as materialized (
-    select s.*, vs.given_path is not null as may_be_given
-    from millrace.stages_of_version(p_version_id) s
-    join millrace.version_stages vs on vs.version_id = p_version_id and vs.stage_id = s.id
-  ), rest as materialized (
-    select r.value
-    from millrace.resting_values(p_version_id) r
-    where r.live_id is null
-      -- What a question's answer readies begins, where a run might also end with the answer.
-      and not exists (
-        select
-        from stage s
-        where s.ready = r.value
-          and s.shows ->> 'completed' <> r.value)
-    union
-    select s.shows ->> 'enter' from stage s
-  ), place as (
-    select s.place, s.id, s.ready, s.shows ->> 'enter' as gate, l.value, l.value = s.ready as first
-    from stage s
-    cross join lateral unnest(
-      millrace.live_values(s.shows) || array[s.shows ->> 'completed', s.shows ->> 'leave']
-    ) l(value)
-    where l.value is not null
-  ), landing as (
-    select v.value, coalesce(l.gate, l.ready, v.value) as lands,
-      case when l.gate is null then l.id end as stage_id
-    from millrace.versions o
-    join millrace.status_values v on v.pipeline_id = o.pipeline_id and not v.retired
-    left join lateral (
-      select p.*
-      from place p
-      where p.value = v.value
-        and v.value not in (select r.value from rest r where r.value is not null)
-      order by p.gate is null, p.first desc, p.place
-      limit 1) l on true
-    where o.id = p_version_id
-  )
-  select l.*, array(
-    select s.id
-    from stage s
-    where s.may_be_given
-      and s.place < (
-        select min(r.place + case
-          when l.lands in (r.ready, r.shows ->> 'enter')
-            or l.lands = any (millrace.live_values(r.shows)) then 0
-          when l.lands in (r.shows ->> 'completed', r.shows ->> 'leave') then 1
-        end)
-        from stage r)
-    order by s.place)
-  from landing l
-$$;
-
 -- Finds the user's function that says which value a row has, and writes the call of it on a row
 -- named so: it takes the row, or the old value alone. Raises MR002 where there is none.
 create function millrace.value_call(
@@ -133,22 +75,21 @@ begin
     v_given := millrace.given_at_first(p_pipeline, v_keys);
   end if;
   return query
-    with landing as materialized (
-      select * from millrace.landings(p_pipeline.current_version_id)
-    ), alike as (
+    with alike as (
       select r.old, r.value, r.given, count(*) as rows
       from unnest(v_old, v_values, v_given) r(old, value, given)
       group by 1, 2, 3
     ), told as (
-      select a.*, l.lands, l.stage_id, (
+      select a.*, v.lands, v.begins, (
         select string_agg(s.name, ', ' order by b.place)
-        from unnest(l.before) with ordinality b(id, place)
-        join millrace.stages s on s.id = b.id
-        where b.id <> all (a.given::int[])) as lacks
+        from unnest(v.before) with ordinality b(name, place)
+        join millrace.stages s on s.pipeline_id = p_pipeline.id and s.name = b.name
+        where s.id <> all (a.given::int[])) as lacks
       from alike a
-      left join landing l on l.value = a.value
+      left join millrace.status_values v
+        on v.pipeline_id = p_pipeline.id and v.value = a.value and not v.retired
     )
-    select t.old, sum(t.rows)::bigint, t.value, t.lands, s.name,
+    select t.old, sum(t.rows)::bigint, t.value, t.lands, t.begins,
       coalesce(sum(t.rows) filter (where t.lacks is not null), 0)::bigint,
       string_agg(distinct t.lacks, '; '),
       case
@@ -156,8 +97,7 @@ begin
         when t.lands is null then format('%s is no value of pipeline %s', t.value, p_pipeline.name)
       end
     from told t
-    left join millrace.stages s on s.id = t.stage_id
-    group by t.old, t.value, t.lands, s.name
+    group by t.old, t.value, t.lands, t.begins
     order by 2 desc, 1;
 end
 $$;
@@ -202,8 +142,8 @@ declare
 begin
   if p_else is not null and not exists (
       select
-      from millrace.landings(v_pipeline.current_version_id) l
-      where l.value = p_else) then
+      from millrace.status_values v
+      where v.pipeline_id = v_pipeline.id and v.value = p_else and not v.retired) then
     raise exception 'p_else is %, which is no value of pipeline %', p_else, p_pipeline
       using errcode = 'MR002', hint = 'Name one of millrace.status_values, or leave it out.';
   elsif p_dry_run is not false then
@@ -284,7 +224,7 @@ $$;
 -- finds none.
 create function millrace.write_adopted(
   p_pipeline millrace.pipelines, p_adoption millrace.adoptions, p_call text, p_limit int,
-  out keys text[], out old text[], out codes text[], out lands text[], out stage_ids int[],
+  out keys text[], out old text[], out codes text[], out lands text[], out begins text[],
   out has_run boolean[]
 )
 language plpgsql
@@ -304,15 +244,14 @@ begin
       order by e.%2$s
       limit $3
       for no key update skip locked
-    ), landing as materialized (
-      select l.value, l.lands, l.stage_id from millrace.landings($4) l
     ), adopted as materialized (
-      select t.*, l.lands, l.stage_id, exists (
+      select t.*, v.lands, v.begins, exists (
         select
         from millrace.runs r
-        where r.entity_id = t.key::text and r.pipeline_id = $5) as runs
+        where r.entity_id = t.key::text and r.pipeline_id = $4) as runs
       from taken t
-      left join landing l on l.value = t.value
+      left join millrace.status_values v
+        on v.pipeline_id = $4 and v.value = t.value and not v.retired
     ), written as (
       update %1$s e set %3$s = a.lands::%5$s%8$s
       from adopted a
@@ -320,20 +259,20 @@ begin
     )%9$s
     select array_agg(a.key::text order by a.key), array_agg(a.old order by a.key),
       array_agg(a.value order by a.key), array_agg(a.lands order by a.key),
-      array_agg(a.stage_id order by a.key), array_agg(a.runs order by a.key)
+      array_agg(a.begins order by a.key), array_agg(a.runs order by a.key)
     from adopted a$q$, variadic v_values || array[
-      case when v_history is not null then format(', %I = $6', v_history ->> 'since') end,
+      case when v_history is not null then format(', %I = $5', v_history ->> 'since') end,
       case when v_history is not null then format($h$, noted as (
       insert into %s (%I, from_status, to_status, changed_at, changed_by, changes)
-      select a.key, null, a.lands::%s, $6, $7,
-        jsonb_build_object($8, jsonb_build_object('old', a.old, 'new', a.lands))
+      select a.key, null, a.lands::%s, $5, $6,
+        jsonb_build_object($7, jsonb_build_object('old', a.old, 'new', a.lands))
       from adopted a
       where not a.runs and a.lands is not null
       order by a.key
     )$h$, to_regclass(v_history ->> 'table'), v_history ->> 'key', v_values[5]) end])
-  into keys, old, codes, lands, stage_ids, has_run
-  using p_adoption.otherwise, p_adoption.last_key, p_limit, p_pipeline.current_version_id,
-    p_pipeline.id, millrace.now(), millrace.actor(p_pipeline.entity_table), p_adoption.old_column;
+  into keys, old, codes, lands, begins, has_run
+  using p_adoption.otherwise, p_adoption.last_key, p_limit, p_pipeline.id, millrace.now(),
+    millrace.actor(p_pipeline.entity_table), p_adoption.old_column;
 end
 $$;
 
@@ -388,16 +327,16 @@ begin
     select t.key from unnest(v_taken.keys, v_taken.has_run) t(key, has_run) where t.has_run));
   -- All that comes before is taken as done.
   for v_stage in
-    select t.stage_id, array_agg(t.key order by t.place) as keys
-    from unnest(v_taken.keys, v_taken.stage_ids, v_taken.has_run)
-      with ordinality t(key, stage_id, has_run, place)
-    where t.stage_id is not null
-      and not t.has_run
-    group by t.stage_id
-    order by t.stage_id
+    select s.id, array_agg(t.key order by t.place) as keys
+    from unnest(v_taken.keys, v_taken.begins, v_taken.has_run)
+      with ordinality t(key, begins, has_run, place)
+    join millrace.stages s on s.pipeline_id = p_pipeline.id and s.name = t.begins
+    where not t.has_run
+    group by s.id
+    order by s.id
   loop
-    perform millrace.queue_stage(p_pipeline.id, v_stage.stage_id, v_stage.keys, v_stage.keys,
-      p_by_name => true, p_done_before => v_stage.stage_id);
+    perform millrace.queue_stage(p_pipeline.id, v_stage.id, v_stage.keys, v_stage.keys,
+      p_by_name => true, p_done_before => v_stage.id);
     perform millrace.show_status(p_pipeline.id, v_stage.keys);
   end loop;
   update millrace.adoptions a
@@ -405,10 +344,9 @@ begin
     adopted = a.adopted + cardinality(v_taken.keys)
   where a.pipeline_id = p_pipeline.id;
   return query
-    select t.old, count(*), t.value, t.lands, s.name, null::text
-    from unnest(v_taken.keys, v_taken.old, v_taken.codes, v_taken.lands, v_taken.stage_ids)
-      t(key, old, value, lands, stage_id)
-    left join millrace.stages s on s.id = t.stage_id
+    select t.old, count(*), t.value, t.lands, t.begins, null::text
+    from unnest(v_taken.old, v_taken.codes, v_taken.lands, v_taken.begins)
+      t(old, value, lands, begins)
     group by 1, 3, 4, 5
     order by 2 desc, 1;
 end

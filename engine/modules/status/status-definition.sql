@@ -41,7 +41,7 @@ end
 $$;
 
 -- Writes what a definition says of its status column: which values there are, and which may follow
--- which, in the versions of live runs too.
+-- which.
 create function millrace.save_status(
   p_pipeline_id int, p_version_id int, p_definition jsonb
 ) returns void
@@ -61,13 +61,15 @@ begin
   set retired = true
   where v.pipeline_id = p_pipeline_id;
   insert into millrace.status_values as t
-    (pipeline_id, value, name, description, category, is_terminal, sort_order, retired)
+    (pipeline_id, value, name, description, category, is_terminal, sort_order, lands, begins,
+    before)
   select p_pipeline_id, v.value, v.name, v.description, v.category, v.is_terminal, v.sort_order,
-    false
+    coalesce(v.lands, v.value), v.begins, coalesce(v.before, '{}')
   from jsonb_populate_recordset(null::millrace.status_values, (p_definition -> 'values')) v
   on conflict on constraint status_values_pkey do update
-  set (name, description, category, is_terminal, sort_order, retired) = (excluded.name,
-    excluded.description, excluded.category, excluded.is_terminal, excluded.sort_order, false);
+  set (name, description, category, is_terminal, sort_order, lands, begins, before, retired) = (
+    excluded.name, excluded.description, excluded.category, excluded.is_terminal,
+    excluded.sort_order, excluded.lands, excluded.begins, excluded.before, false);
   if v_status ? 'lookup' then
     -- A name may be unique: one that another value has from now on makes way.
     execute format($q$
@@ -97,12 +99,46 @@ begin
         where a.attrelid = to_regclass(v_status ->> 'lookup') and a.attname = 'code'))
     using p_pipeline_id;
   end if;
-  perform millrace.save_moves(v.id)
-  from millrace.versions v
-  where v.pipeline_id = p_pipeline_id
-    and (v.id = p_version_id or exists (
-      select
-      from millrace.runs r
-      where r.version_id = v.id and r.status = 'running'));
+  update millrace.version_moves m
+  set retired = true, drawn = false
+  where m.version_id = p_version_id;
+  insert into millrace.version_moves
+    (version_id, from_value, to_value, by, means, at_stage_id, stage_id, declared, drawn)
+  select p_version_id, f.value, m."to", m.by, m.means, a.id, s.id,
+    coalesce(bool_or(m.declared), false), coalesce(bool_or(m.drawn), false)
+  from jsonb_to_recordset(p_definition -> 'moves') m("from" text[], "to" text, by text, means text,
+    at text, stage text, declared boolean, drawn boolean)
+  cross join unnest(m."from") f(value)
+  left join millrace.stages a on a.pipeline_id = p_pipeline_id and a.name = m.at
+  left join millrace.stages s on s.pipeline_id = p_pipeline_id and s.name = m.stage
+  group by 2, 3, 4, 5, 6, 7
+  on conflict (version_id, from_value, to_value, by, means, at_stage_id, stage_id) do update
+  set declared = excluded.declared, drawn = excluded.drawn, retired = false;
 end
 $$;
+
+-- Lists the stages of a version with what they show. demanded: on demand, or after one that is.
+create function millrace.stages_of_version(p_version_id int)
+returns table (
+  id int, name text, place int, shows jsonb, manual boolean, demanded boolean, ready text
+)
+language sql stable
+as $$
+  select s.id, s.name, vs.position, s.shows, s.kind = 'manual',
+    vs.on_demand or exists (
+      select
+      from millrace.version_stages d
+      where d.version_id = vs.version_id and d.on_demand and vs.stage_id = any (d.dependents)),
+    coalesce(s.shows ->> 'queued', s.shows ->> 'asked')
+  from millrace.version_stages vs
+  join millrace.stages s on s.id = vs.stage_id
+  where vs.version_id = p_version_id
+$$;
+
+-- Which value of a status column may follow which: by the engine as work goes on, by a person who
+-- writes it, or by a call such as start(). from_value is null for a new row. Intake judges by the
+-- same rows.
+create or replace view millrace.status_moves as
+select distinct p.name as pipeline, m.from_value, m.to_value, m.by, m.drawn, m.means
+from millrace.pipelines p
+join millrace.version_moves m on m.version_id = p.current_version_id and not m.retired;

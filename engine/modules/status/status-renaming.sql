@@ -108,6 +108,19 @@ begin
     select v_pipeline.current_version_id, m.was, m.now, 'engine', 'rename', true
     from unnest(v_renamed.was, v_renamed.now) m(was, now)
     on conflict do nothing;
+    -- In versions of live runs, of which the definition says nothing.
+    insert into millrace.version_moves
+      (version_id, from_value, to_value, by, means, at_stage_id, stage_id, declared)
+    select m.version_id, coalesce(f.now, m.from_value), coalesce(t.now, m.to_value), m.by, m.means,
+      m.at_stage_id, m.stage_id, m.declared
+    from millrace.versions v
+    join millrace.version_moves m on m.version_id = v.id and not m.retired
+    left join unnest(v_renamed.was, v_renamed.now) f(was, now) on f.was = m.from_value
+    left join unnest(v_renamed.was, v_renamed.now) t(was, now) on t.was = m.to_value
+    where v.pipeline_id = v_pipeline.id
+      and v.id <> v_pipeline.current_version_id
+      and (f.now is not null or t.now is not null)
+    on conflict do nothing;
     update millrace.runs r
     set began_from = m.now
     from unnest(v_renamed.was, v_renamed.now) m(was, now)

@@ -126,8 +126,10 @@ begin
         when 'discarded' then d.began_from
         when 'completed' then coalesce(
           millrace.done_value(d.shows, d.output), d.shows ->> 'asked', (
-          select n.value
-          from millrace.nothing_done(d.version_id) n))
+          select coalesce(s.shows ->> 'completed', s.ready)
+          from millrace.stages_of_version(d.version_id) s
+          order by s.demanded, s.place desc
+          limit 1))
         when 'bypassed' then coalesce(d.via, (
           select s.shows ->> 'completed' from millrace.stages s where s.id = d.done_id),
           d.shows ->> 'queued')

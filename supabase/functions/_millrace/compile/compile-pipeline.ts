@@ -11,7 +11,10 @@ import { snakeKeys } from './snake-keys.ts';
 import { orderStages } from './stage-order.ts';
 import { graphOf, type StageRow, stageRows } from './stage-rows.ts';
 import { checkStatus } from './status-checks.ts';
-import { statusValues } from './status-values.ts';
+import { landingOf } from './status-landings.ts';
+import { statusMoves } from './status-moves.ts';
+import { shownStages } from './status-path.ts';
+import { type StatusDefinition, statusValues } from './status-values.ts';
 
 /** Which compiler a definition is from. It rises whenever what the compiler checks or writes changes, here and in the engine. */
 export const compiler = 1;
@@ -52,11 +55,18 @@ export function compilePipeline(pipeline: Pick<PipelineDefinition, 'input'>): Co
     ...(snakeKeys(others) as object),
     stages: rows,
     graph: graphOf(stages),
-    ...(status && { values: statusValues(status, stages, order) }),
+    ...(status && statusRows(status, stages, order)),
     ...(alerts && { rules: alertRows(name, alerts) }),
     ...requirementsOf(options),
   };
   return withDigest(JSON.parse(JSON.stringify(compiled)));
+}
+
+function statusRows(status: StatusDefinition, stages: PipelineOptions['stages'], order: string[]): object {
+  const shown = shownStages(status, stages, order);
+  const landing = landingOf(status, shown);
+  const values = statusValues(status, stages, order).map((row) => ({ ...row, ...landing(row.value) }));
+  return { values, moves: statusMoves(status, shown) };
 }
 
 /** A compiled definition with the digest of what it says, by which the database knows that nobody has changed it since. */
