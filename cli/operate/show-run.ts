@@ -1,18 +1,23 @@
 // millrace show: one run, where it stands and why, its attempts, children and what people did to it; or one attempt's result.
+import fs from 'node:fs';
+import path from 'node:path';
 import { inspect } from 'node:util';
 import pc from 'picocolors';
 import { dollars, span } from '../../pages/base/numbers.ts';
 import { visible } from '../../pages/base/visible.ts';
 import type { Attempt, Fault, Payload, Run } from '../../pages/operate/answers.ts';
+import { readRemedies } from '../../pages/operate/remedies.ts';
 import { CommandError } from '../project/command-error.ts';
+import { packageFolder } from '../project/shipped.ts';
 import { type Asked, defineOperate, numberIn, numberOf } from './asked.ts';
 import { journalLines } from './journal.ts';
 import { between, moment } from './moments.ts';
 import { toned } from './runs.ts';
 import { faultText, line, readLists, say } from './say.ts';
-import { type Column, table, terminalWidth, words } from './table.ts';
+import { type Column, table, terminalWidth, words, wrap } from './table.ts';
 
 const mostAttempts = 30;
+const remedyOf = readRemedies(fs.readFileSync(path.join(packageFolder, 'docs', 'errors.md'), 'utf8'));
 
 export const show = defineOperate({
   usage: `npx millrace show RUN [--remote[=REF]]
@@ -51,8 +56,19 @@ function summary(run: Run): string[] {
     line(
       `began ${moment(run.began_at)} · ${took} · version ${run.version}${cost}${run.parent ? ` · child of run ${run.parent}` : ''}`,
     ),
-    ...faults.map(({ stage, error }) => pc.red(line(`${words(stage)}: ${told(error)}`))),
+    ...faults.flatMap(({ stage, error = {} }) => [
+      pc.red(line(`${words(stage)}: ${told({ ...error, hint: '' })}`)),
+      ...helpLines(error),
+    ]),
   ];
+}
+
+/** What helps against an error: the hint that it brought, and what docs/errors.md says of its code. */
+function helpLines({ code, hint }: Fault): string[] {
+  const known = remedyOf(code);
+  return [hint && `Hint: ${words(hint)}`, known && `${known.cause} ${known.remedy}`]
+    .filter((text) => text !== undefined && text !== '')
+    .flatMap((text) => wrap(String(text), terminalWidth() - 2).map((part) => `  ${part}`));
 }
 
 const told = (error: Fault | undefined) => (error ? words(faultText(error)) : '');

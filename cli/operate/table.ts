@@ -91,13 +91,13 @@ interface Shown {
 function broken(cells: string[], last: Shown | undefined): string[][] {
   const text = cells[last?.place ?? 0] ?? '';
   if (!last?.column.wraps || widthOf(text) <= last.wide) return [cells];
-  return brokenAt(text, last.wide).map((part, place) =>
+  return wrap(text, last.wide).map((part, place) =>
     cells.map((cell, column) => (column === last.place ? part : place === 0 ? cell : '')),
   );
 }
 
 /** Breaks a text at its spaces, or within a word that is longer than the width. */
-function brokenAt(text: string, width: number): string[] {
+export function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   for (let rest = text; rest !== ''; ) {
     const index = indexAt(rest, width);

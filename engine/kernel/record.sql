@@ -376,6 +376,7 @@ declare
   v_context text;
   v_kind text;
   v_why text;
+  v_hint text;
 begin
   -- A single item: as reported, then as failed, then as failed and not shown.
   for v_try in 1 .. case when v_single then 3 else 1 end loop
@@ -391,9 +392,9 @@ begin
       ready := v_done.ready;
       return;
     exception when query_canceled or assert_failure or others then
-      get stacked diagnostics v_context = pg_exception_context;
+      get stacked diagnostics
+        v_context = pg_exception_context, v_why = message_text, v_hint = pg_exception_hint;
       v_kind := millrace.error_kind(sqlstate, v_context);
-      v_why := sqlerrm;
       if v_kind = 'fatal' then
         raise;
       elsif p_uniform_limit is not null then
@@ -402,9 +403,9 @@ begin
       exit when v_kind = 'transient' or not v_single;
       if v_try = 1 then
         p_items[1].outcome := 'failed';
-        p_items[1].error := jsonb_build_object('code', 'sql_' || sqlstate,
+        p_items[1].error := jsonb_strip_nulls(jsonb_build_object('code', 'sql_' || sqlstate,
           'message', 'the database refused to record this (sql_' || sqlstate || ')',
-          'detail', v_why, 'permanent', left(sqlstate, 2) in ('22', '23'));
+          'hint', nullif(v_hint, ''), 'detail', v_why, 'permanent', sqlstate ~ '^2[23]'));
         p_items[1].reason := v_why;
       elsif v_try = 2 then
         perform millrace.report('error', 'projection_failed',
@@ -417,9 +418,8 @@ begin
     items := millrace.put_off(p_items, v_why);
     ready := '{}';
   else
-    v_done := millrace.apply_outcomes_in_halves(p_items, p_until, v_kind = 'transient');
-    items := v_done.items;
-    ready := v_done.ready;
+    select h.items, h.ready into items, ready
+    from millrace.apply_outcomes_in_halves(p_items, p_until, v_kind = 'transient') h;
   end if;
 end
 $$;

@@ -8,6 +8,7 @@ import { Words } from '../base/words.tsx';
 import type { Alert } from './answers.ts';
 import { DeedButton } from './deeds.tsx';
 import { Filter } from './filter.tsx';
+import { PipelineLink } from './links.tsx';
 import { asked, List } from './list.tsx';
 import { State } from './states.tsx';
 
@@ -42,6 +43,7 @@ export function Alerts(route: Route) {
                   </div>
                 ),
               },
+              { name: 'Where', cell: (a) => <Where alert={a} /> },
               { name: 'Since', cell: (a) => <Ago at={a.raised_at} /> },
               { name: 'Over', cell: (a) => (a.resolved_at ? <Moment at={a.resolved_at} /> : '') },
               { name: 'Cause', cell: (a) => <Cause alert={a} /> },
@@ -50,6 +52,22 @@ export function Alerts(route: Route) {
           />
         )}
       </List>
+    </>
+  );
+}
+
+/** The pipeline and the stage that it is about; an alert about the whole project has neither. */
+function Where({ alert: { pipeline, stage } }: { alert: Alert }) {
+  if (!pipeline) return <span class="hint">the project</span>;
+  return (
+    <>
+      <PipelineLink of={pipeline} />
+      {stage && (
+        <>
+          {' › '}
+          <PipelineLink of={pipeline} stage={stage} />
+        </>
+      )}
     </>
   );
 }

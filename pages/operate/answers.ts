@@ -32,7 +32,7 @@ export interface StageHealth {
   late: number;
   paused: Pause | null;
   throttle: Throttle | null;
-  bypass: Record<string, unknown> | null;
+  bypass: Pause | null;
 }
 
 export interface PipelineHealth {
@@ -365,6 +365,8 @@ export interface StageDefinition {
   deadline_seconds?: number;
   sla_seconds?: number;
   enabled: boolean;
+  /** How many rows a bypass has left out that nobody has taken up since: 10,000 may be more. */
+  left_out?: number;
 }
 
 export interface DeadGroup {

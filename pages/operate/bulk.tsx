@@ -75,8 +75,9 @@ export function Bulk({ of }: Route) {
       {(found) => (
         <>
           <p>
-            <State is={found.state} /> <b>{found.do.verb}</b> in <Words text={found.filter.pipeline} most={60} />:{' '}
-            {found.preview.runs} runs, from <Moment at={found.preview.oldest} /> to <Moment at={found.preview.newest} />
+            <State is={found.state} /> <b>{found.do.verb}</b> {found.do.stage && `at ${found.do.stage} `}in{' '}
+            <Words text={found.filter.pipeline} most={60} />: {found.preview.runs} runs, from{' '}
+            <Moment at={found.preview.oldest} /> to <Moment at={found.preview.newest} />
             {typeof found.preview.cost_usd !== 'number'
               ? ', at a cost that nobody knows'
               : `, about ${dollars(found.preview.cost_usd)}`}

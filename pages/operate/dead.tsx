@@ -9,6 +9,8 @@ import type { DeadGroup, ListedRun } from './answers.ts';
 import { BulkButtons } from './bulk.tsx';
 import { read } from './door.ts';
 import { Filter } from './filter.tsx';
+import { Help } from './help.tsx';
+import { PipelineLink } from './links.tsx';
 import { asked } from './list.tsx';
 
 /** Of so many groups the newest run is asked for. */
@@ -31,12 +33,12 @@ export function DeadLetters(route: Route) {
               keyOf={({ pipeline, stage, error_code }) => `${pipeline} ${stage} ${error_code}`}
               none="There is no dead letter."
               columns={[
-                { name: 'Pipeline', cell: (g) => <Words text={g.pipeline} most={60} /> },
+                { name: 'Pipeline', cell: (g) => <PipelineLink of={g.pipeline} /> },
                 {
                   name: 'Stage',
                   cell: (g) => (
                     <span class="name">
-                      <Words text={g.stage} most={60} />
+                      <PipelineLink of={g.pipeline} stage={g.stage} />
                     </span>
                   ),
                 },
@@ -79,6 +81,11 @@ function Sample({ filter }: { filter: Record<string, unknown> }) {
         <Words text={run.label ?? run.entity} most={60} />
       </a>
       : <Words text={error?.message} most={160} />
+      {error && (
+        <div class="hint">
+          <Help error={error} />
+        </div>
+      )}
     </div>
   );
 }

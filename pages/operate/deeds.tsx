@@ -5,6 +5,7 @@ import { closeDialog, Dialog, openDialog } from '../base/dialog.tsx';
 import { Trouble } from '../base/fresh.tsx';
 import { say } from '../base/messages.tsx';
 import { askNow } from '../base/poll.ts';
+import { go } from '../base/route.ts';
 import { act, you } from './door.ts';
 
 export interface Field {
@@ -32,8 +33,12 @@ export interface Deed {
   /** Why it cannot be done now. */
   refused?: string | undefined;
   harms?: boolean;
+  /** Whether nobody may do it without a reason. */
+  needsReason?: boolean;
   /** What is said afterwards. */
   done?: string;
+  /** Where a preview that it has asked for is shown; nothing is done before somebody begins it there. */
+  leadsTo?: (answer: Record<string, unknown>) => string;
 }
 
 /** Why the one who looks at the page may not act at all. */
@@ -135,6 +140,10 @@ export const throttleOf = ({ count, seconds, minutes }: Record<string, string>) 
   limits: { rate: { count: Number(count), per_seconds: Number(seconds) } },
 });
 
+/** Whether what a person fails is tried again. */
+export const againChoices = ['as the definition says', 'no'];
+export const isForGood = (again: string | undefined) => again === 'no';
+
 export const reasonField: Field = {
   name: 'reason',
   label: 'Reason',
@@ -142,7 +151,7 @@ export const reasonField: Field = {
 };
 
 function DeedDialog({ deed }: { deed: Deed }) {
-  const { label, title = label, what, request, fields = [], harms, done } = deed;
+  const { label, title = label, what, request, fields = [], harms, needsReason = false, done, leadsTo } = deed;
   const error = useSignal<unknown>(undefined);
   const isBusy = useSignal(false);
 
@@ -153,8 +162,10 @@ function DeedDialog({ deed }: { deed: Deed }) {
     error.value = undefined;
     try {
       const { reason } = values;
-      await act({ ...(typeof request === 'function' ? request(values) : request), ...(reason && { reason }) });
+      const asked = typeof request === 'function' ? request(values) : request;
+      const answer = await act({ ...asked, ...(reason && { reason }) });
       closeDialog();
+      if (leadsTo) return go(leadsTo(answer));
       say(done ?? `${title}: done.`);
       askNow();
     } catch (refusal) {
@@ -168,11 +179,11 @@ function DeedDialog({ deed }: { deed: Deed }) {
     <Dialog title={title}>
       <p>{what}</p>
       <form onSubmit={submit}>
-        <Fields fields={[...fields, reasonField]} />
+        <Fields fields={[...fields, { ...reasonField, isNeeded: needsReason }]} />
         {error.value !== undefined && <Trouble error={error.value} />}
         <div class="actions">
           <button type="submit" class={harms ? 'harms' : 'first'} disabled={isBusy.value}>
-            {label}
+            {leadsTo ? 'Preview' : label}
           </button>
           <button type="button" onClick={closeDialog}>
             Leave it

@@ -178,6 +178,7 @@ function Deeds({ limit: { limit, stages, hidden, throttle, learned_share } }: { 
           what: `${stages.length} stages start together no more than this, until the time is over: ${stages.join(', ')}.`,
           fields: throttleFields,
           request: (values) => ({ ...throttleOf(values), limit }),
+          needsReason: true,
           refused,
         }}
       />

@@ -219,6 +219,7 @@ function Stage({ stage, figures }: { stage: StageHealth; figures: Figures | unde
         {figures &&
           figures.run_p50_ms !== null &&
           ` ${whole(`p50 ${span(figures.run_p50_ms)},`)} ${whole(`p95 ${span(figures.run_p95_ms)}`)}`}
+        {figures && figures.cost_usd > 0 && ` ${whole(`${dollars(figures.cost_usd)} spent`)}`}
       </span>
     </li>
   );

@@ -10,11 +10,11 @@ import { cut, visible } from '../base/visible.ts';
 import { Words } from '../base/words.tsx';
 import type { Pipeline as Answer, Figures, Series, StageHealth } from './answers.ts';
 import { Chart, type Line } from './chart.tsx';
-import { type Deed, DeedButton, throttleFields, throttleOf } from './deeds.tsx';
 import { read } from './door.ts';
 import { Graph, tellHealth } from './graph.tsx';
 import { Marks } from './overview.tsx';
 import { ListedRuns } from './runs.tsx';
+import { StageDeeds } from './stage-deeds.tsx';
 
 export function Pipeline({ of: pipeline, query }: Route) {
   const stage = query.get('stage') ?? '';
@@ -34,7 +34,7 @@ export function Pipeline({ of: pipeline, query }: Route) {
               <a href={to('journal', '', { pipeline })}>journal</a>
             </p>
             <Graph pipeline={pipeline} stages={answer.stages} tell={tellHealth(health, answer.stages)} chosen={stage} />
-            <Deeds pipeline={answer} stage={chosen} />
+            <StageDeeds pipeline={answer} stage={chosen} />
             <Fresh of={hour.value}>{(series) => <Charts points={series.points} />}</Fresh>
             <h3>Stages</h3>
             <Stages pipeline={pipeline} health={answer.health} hour={hour.value.answer?.stages ?? {}} />
@@ -43,65 +43,6 @@ export function Pipeline({ of: pipeline, query }: Route) {
         );
       }}
     </Fresh>
-  );
-}
-
-/** What may be done to the stage that is chosen, or to all of the pipeline. */
-function Deeds({
-  pipeline: { pipeline, enabled, health },
-  stage,
-}: {
-  pipeline: Answer;
-  stage: StageHealth | undefined;
-}) {
-  const where = { pipeline, ...(stage && { stage: stage.stage }) };
-  const isOn = stage ? stage.enabled : enabled;
-  const ready = (stage ? [stage] : health).reduce((all, one) => all + one.ready, 0);
-  const deeds: Deed[] = [
-    {
-      label: 'Pause',
-      what: `Nothing begins here until somebody lets it go on; what is in work ends. ${count(ready)} are ready now.`,
-      request: { verb: 'pause', ...where },
-      refused: isOn ? undefined : 'It is paused.',
-    },
-    {
-      label: 'Unpause',
-      what: `It goes on at once; ${count(ready)} are ready now.`,
-      request: { verb: 'unpause', ...where },
-      refused: isOn ? 'It is not paused.' : undefined,
-    },
-    {
-      label: 'Throttle',
-      what: 'It starts no more than this until the time is over; then its definition holds again.',
-      fields: throttleFields,
-      request: (values) => ({ ...throttleOf(values), ...where }),
-      refused: stage ? undefined : 'Choose a stage first: click on it in the graph.',
-    },
-    {
-      label: 'Unthrottle',
-      what: 'Its definition holds again at once.',
-      request: { verb: 'unthrottle', ...where },
-      refused: stage?.throttle ? undefined : 'No stage is chosen that is throttled.',
-    },
-  ];
-  return (
-    <>
-      <h3>
-        {stage ? (
-          <>
-            Stage <Words text={stage.stage} most={60} /> <Marks stage={stage} />{' '}
-            <a href={to('pipeline', pipeline)}>all stages</a>
-          </>
-        ) : (
-          'All stages'
-        )}
-      </h3>
-      <div class="actions">
-        {deeds.map((deed) => (
-          <DeedButton key={deed.label} deed={{ ...deed, title: `${deed.label} ${Object.values(where).join('.')}` }} />
-        ))}
-      </div>
-    </>
   );
 }
 

@@ -10,9 +10,10 @@ import { Words } from '../base/words.tsx';
 import type { Run as Answer, Attempt, Fault, Payload } from './answers.ts';
 import { Decisions, Turns } from './conversation.tsx';
 import { logAddress, rowAddress } from './dashboard.ts';
-import { type Deed, DeedButton } from './deeds.tsx';
+import { againChoices, type Deed, DeedButton, isForGood } from './deeds.tsx';
 import { read } from './door.ts';
 import { Graph } from './graph.tsx';
+import { Help } from './help.tsx';
 import { Lines } from './journal.tsx';
 import { State, shapeOf } from './states.tsx';
 import { Tree } from './tree.tsx';
@@ -124,6 +125,8 @@ function Facts({ run }: { run: Answer }) {
 function Deeds({ run: { run, status, attempts, at = [] } }: { run: Answer }) {
   const isOver = status === 'running' ? undefined : `It is ${status}.`;
   const inBackoff = at.some(({ state, retries }) => state === 'queued' && retries > 0);
+  const stages = at.map(({ stage }) => stage);
+  const live = at.filter(({ state }) => ['queued', 'started', 'waiting'].includes(state)).map(({ stage }) => stage);
   const deeds: Deed[] = [
     {
       label: 'Retry',
@@ -154,6 +157,26 @@ function Deeds({ run: { run, status, attempts, at = [] } }: { run: Answer }) {
       harms: true,
     },
     {
+      label: 'Skip',
+      what: 'This one run goes on without the stage: what comes after it gets null as its result.',
+      fields: [{ name: 'stage', label: 'Stage', choices: stages }],
+      request: ({ stage }) => ({ verb: 'skip', run, stage }),
+      refused: stages.length > 0 ? undefined : `It is ${status}, and stands at no stage.`,
+      harms: true,
+    },
+    {
+      label: 'Fail',
+      what: 'The stage of this one run fails with what you write. What is in work there is thrown away when it reports.',
+      fields: [
+        { name: 'stage', label: 'Stage', choices: live },
+        { name: 'message', label: 'The error that it gets', isNeeded: true },
+        { name: 'again', label: 'Tried again', choices: againChoices },
+      ],
+      request: ({ stage, message, again }) => ({ verb: 'fail', run, stage, message, permanent: isForGood(again) }),
+      refused: live.length > 0 ? undefined : 'No stage of it is queued, in work or waiting.',
+      harms: true,
+    },
+    {
       label: 'Reset',
       what: `The run begins anew from its first stage; what its ${attempts.length} attempts came to is superseded.`,
       request: { verb: 'reset', run },
@@ -181,11 +204,7 @@ function Errors({ run: { at = [] } }: { run: Answer }) {
             <p>
               <Words text={error.message} most={2000} />
             </p>
-            {error.hint && (
-              <p>
-                <Words text={error.hint} most={2000} />
-              </p>
-            )}
+            <Help error={error} />
             <p class="hint">
               {state === 'queued' && due_at ? (
                 <>
@@ -195,8 +214,7 @@ function Errors({ run: { at = [] } }: { run: Answer }) {
                 'It is not tried again by itself. Retry goes on from here, once the cause is gone; Reset begins anew.'
               ) : (
                 'This is what the last try met.'
-              )}{' '}
-              docs/errors.md tells the cause and the remedy of each code.
+              )}
             </p>
           </section>
         ) : null,

@@ -8,6 +8,7 @@ import { Words } from '../base/words.tsx';
 import type { ListedRun } from './answers.ts';
 import { BulkButtons } from './bulk.tsx';
 import { Filter } from './filter.tsx';
+import { PipelineLink } from './links.tsx';
 import { asked, List } from './list.tsx';
 import { State } from './states.tsx';
 
@@ -70,7 +71,7 @@ function RunsTable({ runs, chosen }: { runs: ListedRun[]; chosen: { value: numbe
         },
         { name: 'Run', cell: (r) => <a href={to('run', r.run)}>{r.run}</a> },
         { name: 'Row', cell: (r) => <Words text={r.label ?? r.entity} most={80} /> },
-        { name: 'Pipeline', cell: (r) => <Words text={r.pipeline} most={60} /> },
+        { name: 'Pipeline', cell: (r) => <PipelineLink of={r.pipeline} /> },
         { name: 'Status', cell: (r) => <State is={r.status}>{r.ended_as ?? r.status}</State> },
         {
           name: 'Stands at',
@@ -97,7 +98,7 @@ function Standing({ run }: { run: ListedRun }) {
     <>
       {(run.at ?? []).map(({ stage, state, attempt, error }) => (
         <div key={attempt}>
-          {stage} <State is={state} />{' '}
+          <PipelineLink of={run.pipeline} stage={stage} /> <State is={state} />{' '}
           {error && <Words text={`${error.code ?? ''}: ${error.message ?? ''}`} most={120} />}
         </div>
       ))}

@@ -24,7 +24,11 @@ function Navigation({ at }: { at: string }) {
   const bar = useRef<HTMLElement>(null);
   // Where a window is narrow the screens stand in one row that scrolls.
   useEffect(() => {
-    bar.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+    const show = () =>
+      bar.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+    show();
+    window.addEventListener('resize', show);
+    return () => window.removeEventListener('resize', show);
   }, [at]);
   return (
     <nav ref={bar} aria-label="Screens" class="screens">
@@ -69,7 +73,7 @@ export function Shell() {
   const screen = asked || 'overview';
   const found = screens[screen];
   const Screen: ComponentType<Route> = found?.draw ?? (() => <p>There is no such screen.</p>);
-  const title = found ? `${found.title}${of && ` ${visible(of)}`}` : 'Not here';
+  const title = found ? `${(of && found.titleOf) || found.title}${of && ` ${visible(of)}`}` : 'Not here';
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(listenToKeys, []);
   useEffect(() => {

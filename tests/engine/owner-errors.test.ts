@@ -21,11 +21,12 @@ test("a failure's detail stays with its attempt, whose number its row names", as
   expect(await engine.rows(show)).toEqual([{ attempt: item.attempt, error_message: secret }]);
 });
 
-test("what a user's trigger raises is for operators", async ({ engine }) => {
+test("what a user's trigger raises is for operators, of whom each reads its hint", async ({ engine }) => {
   await engine.pipeline([{ name: 'one', ...once }]);
   const [id] = await engine.queued('one');
   await engine.sql.query(`
-    create function public.refuse() returns trigger language plpgsql as $$ begin raise exception '${secret}'; end $$;
+    create function public.refuse() returns trigger language plpgsql as $$ begin
+      raise exception '${secret}' using hint = 'Mend the row.'; end $$;
     create trigger refuse before update on public.items
     for each row when (new.one_status = 'completed') execute function public.refuse()`);
   const worker = await Worker.of(engine, 'one');
@@ -35,6 +36,11 @@ test("what a user's trigger raises is for operators", async ({ engine }) => {
     one_error: `the database refused to record this (sql_P0001) (attempt ${item.attempt})`,
   });
   expect(await engine.rows(show)).toEqual([{ attempt: item.attempt, error_message: secret }]);
+  const shown = await engine.value('select millrace.error_json(error, false) from millrace.attempts where id = $1', [
+    item.attempt,
+  ]);
+  expect(shown).toMatchObject({ hint: 'Mend the row.' });
+  expect(JSON.stringify(shown)).not.toContain(secret);
 });
 
 test('a parent tells no more of its child than the child tells itself', async ({ engine }) => {

@@ -63,6 +63,7 @@ test.each([60, 200])('no line is wider than a terminal of %i columns, and nothin
   }
   expect(shown[2]?.text).toContain('⟨U+001B');
   expect(shown[5]?.text).toContain('no_address');
+  expect(shown[5]?.text).toContain('Hint: Write the address into the order, then retry.');
   expect(shown[0]?.text).toContain('\u001b[31m');
 });
 
@@ -115,6 +116,26 @@ test('ctrl-C ends watch and leaves the terminal as it was; without one it says w
   expect(watched.text).not.toContain('THE TERMINAL IS NOT AS IT WAS');
   const piped = await millrace(['watch']);
   expect(piped).toMatchObject({ code: 2, stderr: expect.stringContaining('millrace status --json') });
+});
+
+test('watch draws anew in the size that its window is dragged to', async () => {
+  const { code, text } = await inTerminal(['watch', 'orders'], {
+    columns: 120,
+    env: reach,
+    types: [
+      ['Failed last', { columns: 60, rows: 20 }],
+      [/(Failed last.*){2}/s, '\u0003'],
+    ],
+  });
+  expect(code).toBe(0);
+  const frames = text.split('\u001b[H').slice(1);
+  // It is the drag that draws, and no new look.
+  expect(frames[1]).toContain('Rates come with the next look');
+  const widths = frames.map((frame) =>
+    Math.max(...(frame.split('\u001b[J')[0] ?? '').split(/\r*\n/).map((line) => measure(withoutOwn(line)).width)),
+  );
+  expect(widths[0]).toBeGreaterThan(60);
+  expect(widths[1]).toBeLessThanOrEqual(60);
 });
 
 test('ctrl-Z gives the terminal back, and fg draws anew in the size that it has by then', async () => {

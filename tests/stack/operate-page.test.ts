@@ -185,6 +185,25 @@ test('figures that cannot be asked for anew stay, and their age is told', async 
   await page.getByText(/What you see is .* old/).waitFor({ state: 'hidden' });
 });
 
+test('a card tells what was spent, and a row of a list leads to its pipeline and its stage', async () => {
+  const page = await operate.atMachine();
+  await page.getByRole('region', { name: 'orders', exact: true }).getByText('failed, $0.13 spent').waitFor();
+  for (const [list, row] of [
+    ['#/runs?pipeline=orders&status=failed&error_code=no_address', /no_address/],
+    ['#/dead', /no_address/],
+    ['#/alerts?show=all', /no_address/],
+  ] as const) {
+    await page.goto(operate.pageUrl + list);
+    const cells = page.getByRole('row', { name: row }).first();
+    await cells.getByRole('link', { name: 'orders', exact: true }).click();
+    await title(page, 'Pipeline orders');
+    await page.goBack();
+    if (list.startsWith('#/alerts')) continue;
+    await cells.getByRole('link', { name: 'invoice', exact: true }).first().click();
+    await page.getByRole('heading', { name: 'Stage invoice' }).waitFor();
+  }
+});
+
 test('from an alert to its cause to a bulk retry with a preview, which the journal shows', async () => {
   const page = await operate.atMachine();
   await page.getByRole('link', { name: /runs of orders failed/ }).click();
@@ -257,6 +276,7 @@ test('a status tells its moves and rows, versions what changed, and a channel is
     .first()
     .waitFor();
   await page.goto(`${operate.pageUrl}#/settings/orders`);
+  await title(page, 'Versions of orders');
   await page.getByRole('row', { name: /added invoice › needs/ }).waitFor();
   await page.goto(`${operate.pageUrl}#/settings`);
   await page.getByRole('button', { name: 'Send a test', exact: true }).click();
@@ -496,7 +516,8 @@ test('dead letters show a sample, and what has changed since the preview is pass
   await otto.goto(`${operate.pageUrl}#/dead?pipeline=orders`);
   const group = otto.getByRole('row', { name: /no_address/ });
   await group.getByText('⟨U+202E⟩cod').first().waitFor();
-  const many = Number(await group.getByRole('link').first().textContent());
+  await group.getByText('Hint: Write the address into the order, then retry.').waitFor();
+  const many = Number(await group.getByRole('link', { name: /^\d+$/ }).first().textContent());
   expect(many).toBeGreaterThan(1);
   await group.getByRole('button', { name: /^Retry/ }).click();
   await otto.getByText(`${many} runs, from`).waitFor();
@@ -551,6 +572,65 @@ test('a bulk whose count stops at 10,000 shows that it goes on', async () => {
   await page.getByRole('progressbar', { name: '1,500 of 10,000+ runs' }).waitFor();
 });
 
+test('an error is told with its hint, and with what the documents say of its code', async () => {
+  const page = await operate.atMachine();
+  const of = (code: string) =>
+    operate.value(
+      `select max(a.run_id) from millrace.attempts a join millrace.runs r on r.id = a.run_id
+      where a.error ->> 'code' = $1`,
+      [code],
+    );
+  await page.goto(`${operate.pageUrl}#/run/${await of('no_address')}`);
+  await page.getByText('Hint: Write the address into the order, then retry.').waitFor();
+  await page.goto(`${operate.pageUrl}#/run/${await of('rate_limited')}`);
+  await page.getByText('the model or the platform answered 429. Retried, not before its Retry-After.').waitFor();
+});
+
+test('a chosen stage is bypassed and taken up, and its runs are failed, skipped and reset after a preview', async () => {
+  const page = await operate.atMachine();
+  const dialog = page.getByRole('dialog');
+  const deed = (group: string, name: string) =>
+    page.getByRole('region', { name: group, exact: true }).getByRole('button', { name, exact: true });
+  await page.goto(`${operate.pageUrl}#/pipeline/checks?stage=ask`);
+  await deed('The stage', 'Bypass: No worker takes anything of a manual stage.').waitFor();
+  await page.goto(`${operate.pageUrl}#/pipeline/orders?stage=price`);
+  await deed('The stage', 'Take up: No row that a bypass left out waits for it.').waitFor();
+  const queued = await operate.value(
+    `select ready + in_backoff from millrace.stage_health where pipeline = 'orders' and stage = 'price'`,
+  );
+  await deed('The stage', 'Bypass').click();
+  await dialog.getByText(`The ${queued} rows that are queued here`).waitFor();
+  await dialog.getByLabel('Reason').fill('the printer is away');
+  await dialog.getByRole('button', { name: 'Bypass' }).click();
+  await deed('The stage', 'End bypass').click();
+  await dialog.getByText(`The ${queued} rows that were left out`).waitFor();
+  await dialog.getByRole('button', { name: 'End bypass' }).click();
+  await deed('The stage', 'Take up').click();
+  await dialog.getByLabel('How many at most').fill('2');
+  await dialog.getByRole('button', { name: 'Take up' }).click();
+  await dialog.waitFor({ state: 'hidden' });
+  const waiting = await operate.value(
+    `select (ready + started + waiting)::int from millrace.stage_health where pipeline = 'orders' and stage = 'ship'`,
+  );
+  for (const verb of ['Reset', 'Skip', 'Fail']) {
+    await page.goto(`${operate.pageUrl}#/pipeline/orders?stage=ship`);
+    await deed('Its runs', verb).click();
+    await dialog.getByText(`${waiting} stand here, 0 failed here.`).waitFor();
+    if (verb === 'Fail') await dialog.getByLabel('The error that they get').fill('the carrier is on strike');
+    await dialog.getByLabel('Reason').fill('a strike');
+    await dialog.getByRole('button', { name: 'Preview' }).click();
+    await page.getByText(`${verb.toLowerCase()} at ship in orders: ${waiting} runs, from`).waitFor();
+  }
+  await page.getByRole('button', { name: 'Begin', exact: true }).click();
+  await dialog.getByRole('button', { name: 'Begin' }).click();
+  await page.getByText('✓ done').waitFor();
+  expect(
+    await operate.value(
+      `select count(*)::int from millrace.attempts where error ->> 'message' = 'the carrier is on strike'`,
+    ),
+  ).toBe(waiting);
+});
+
 test('on a narrow window the header takes two rows, and no short word of a table is broken', async () => {
   const page = await operate.atMachine({ width: 390 });
   await page.goto(`${operate.pageUrl}#/run/1`);
@@ -558,6 +638,13 @@ test('on a narrow window the header takes two rows, and no short word of a table
   await code.waitFor();
   expect(await code.evaluate((words) => words.getClientRects().length)).toBe(1);
   expect(await page.locator('header').evaluate((header) => header.clientHeight)).toBeLessThan(100);
+  // A window that is made narrow shows where one is, too.
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await page.goto(`${operate.pageUrl}#/settings`);
+  await title(page, 'Settings');
+  await page.setViewportSize({ width: 390, height: 900 });
+  const tab = page.locator('nav [aria-current]');
+  await expect.poll(() => tab.evaluate((link) => link.getBoundingClientRect().right)).toBeLessThanOrEqual(390);
 });
 
 test('a thousand stages, a graph of sixty and a run of ten thousand children stay usable', async () => {

@@ -94,7 +94,13 @@ export class OrdersStack extends ProjectStack {
     await this.#work('invoice', (item, n) =>
       n > 0 && n < 19
         ? completed(item, { note: 'sent' })
-        : failed(item, { code: 'no_address', message: hostile, detail: 'nothing on line 3', permanent: true }),
+        : failed(item, {
+            code: 'no_address',
+            message: hostile,
+            hint: 'Write the address into the order, then retry.',
+            detail: 'nothing on line 3',
+            permanent: true,
+          }),
     );
     await this.#work('ship', (item, n) => waiting(item, `job-${n}`), 10);
     await this.rows(`insert into public.link (label, status) values ('tea', 'new'), ('coffee', 'new'), ($1, null)`, [

@@ -16,6 +16,7 @@ const services = `${functions}/_services`;
 /** The shapes in which the door answers. */
 const answers = 'pages/operate/answers.ts';
 const needs = 'pages/operate/needs.ts';
+const remedies = 'pages/operate/remedies.ts';
 const askingModels = [`${runtime}/model`, `${runtime}/agents`];
 
 /** The layers from the ground up. A file that lies in none, such as an example, is free. */
@@ -37,7 +38,7 @@ const layers: Layer[] = [
   { folder: 'local/demo', mayImport: ['local/platform', 'local/services', 'tools/command-arguments.ts', functions] },
   {
     folder: 'cli',
-    mayImport: ['local/platform', runtime, 'pages/base/numbers.ts', 'pages/base/visible.ts', answers, needs],
+    mayImport: ['local/platform', runtime, 'pages/base/numbers.ts', 'pages/base/visible.ts', answers, needs, remedies],
   },
   { folder: 'tools', mayImport: ['cli', 'local/platform', 'local/services', runtime] },
   // Belong to the runtime: a project deploys them without an example.

@@ -119,7 +119,10 @@ begin
         'batch_size', s.batch_size, 'max_workers', s.max_workers,
         'timeout_seconds', extract(epoch from s.timeout),
         'deadline_seconds', extract(epoch from s.deadline),
-        'sla_seconds', extract(epoch from s.sla), 'enabled', s.enabled))
+        'sla_seconds', extract(epoch from s.sla), 'enabled', s.enabled,
+        'left_out', (
+          select nullif(count(*), 0)
+          from (select from millrace.bypassed b where b.stage_id = s.id limit 10000) l)))
       from millrace.version_stages vs
       join millrace.stages s on s.id = vs.stage_id
       where vs.version_id = v_pipeline.current_version_id

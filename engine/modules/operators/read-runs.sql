@@ -18,13 +18,14 @@ begin
 end
 $$;
 
--- Shows an error: its code and its message, and what else it says to who sees payloads.
+-- Shows an error: its code, message and hint, and what else it says to who sees payloads.
 create function millrace.error_json(p_error jsonb, p_payloads boolean) returns jsonb
 language sql immutable
 as $$
   select jsonb_strip_nulls(jsonb_build_object(
     'code', millrace.cut_text(p_error ->> 'code', 500),
     'message', millrace.cut_text(p_error ->> 'message'),
+    'hint', millrace.cut_text(p_error ->> 'hint'),
     'detail', case when p_payloads then millrace.cut_text(p_error ->> 'detail', 20000) end,
     'stack', case when p_payloads then millrace.cut_text(p_error ->> 'stack', 4000) end))
   where p_error is not null

@@ -1,0 +1,31 @@
+// What docs/errors.md says of an error's code: its cause and what helps. The page and the command line tell it beside an error.
+
+export interface Remedy {
+  cause: string;
+  remedy: string;
+}
+
+/** A cell of a table as plain text: links and code by what they say. */
+const plain = (cell: string) =>
+  cell
+    .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replaceAll('`', '')
+    .trim();
+
+/**
+ * Reads the tables of docs/errors.md, and answers what they say of a code; undefined for a code that a pipeline has made up.
+ * The codes of our examples are left out, since in another pipeline they mean something else.
+ */
+export function readRemedies(page: string): (code: string | undefined) => Remedy | undefined {
+  const [general = ''] = page.split(/^## The examples$/m);
+  const rows = general.split('\n').flatMap((line) => {
+    const [, codes = '', cause = '', remedy = ''] = line.split('|');
+    return [...codes.matchAll(/`([^`]+)`/g)].map(([, code = '']) => ({
+      // <service>_failed stands for the code of any service.
+      is: new RegExp(`^${code.replace(/<\w+>/, '\\w+')}$`),
+      told: { cause: plain(cause), remedy: plain(remedy) },
+    }));
+  });
+  const exactFirst = rows.toSorted((a, b) => Number(a.is.source.includes('\\w')) - Number(b.is.source.includes('\\w')));
+  return (code) => exactFirst.find(({ is }) => is.test(code ?? ''))?.told;
+}

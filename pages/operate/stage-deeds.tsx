@@ -1,0 +1,204 @@
+// What may be done to the stage that is chosen and to the runs that stand there, or to all of the pipeline.
+import { count } from '../base/numbers.ts';
+import { to } from '../base/route.ts';
+import { Words } from '../base/words.tsx';
+import type { Pipeline, StageDefinition, StageHealth } from './answers.ts';
+import { againChoices, type Deed, DeedButton, type Field, isForGood, throttleFields, throttleOf } from './deeds.tsx';
+import { Marks } from './overview.tsx';
+
+interface Place {
+  pipeline: string;
+  stage: string;
+}
+
+export function StageDeeds({
+  pipeline: { pipeline, enabled, health, stages },
+  stage,
+}: {
+  pipeline: Pipeline;
+  stage: StageHealth | undefined;
+}) {
+  const definition = stages.find((one) => one.stage === stage?.stage);
+  const ready = (stage ? [stage] : health).reduce((all, one) => all + one.ready, 0);
+  const place = { pipeline, ...(stage && { stage: stage.stage }) };
+  const switches = switchDeeds(place, stage ? stage.enabled : enabled, ready);
+  if (!stage || !definition) {
+    return (
+      <>
+        <h3>All stages</h3>
+        <Buttons label="The pipeline" deeds={switches} of={pipeline} />
+        <p class="hint">
+          Choose a stage in the graph to throttle or bypass it, and to retry, skip, fail or reset the runs that stand
+          there.
+        </p>
+      </>
+    );
+  }
+  const here = { pipeline, stage: stage.stage };
+  return (
+    <>
+      <h3>
+        Stage <Words text={stage.stage} most={60} /> <Marks stage={stage} />{' '}
+        <a href={to('pipeline', pipeline)}>all stages</a>
+      </h3>
+      <Buttons
+        label="The stage"
+        deeds={[...switches, ...throttleDeeds(here, stage), ...bypassDeeds(here, stage, definition)]}
+        of={`${pipeline}.${stage.stage}`}
+      />
+      <Buttons label="Its runs" deeds={runsDeeds(here, stage)} of={`runs at ${pipeline}.${stage.stage}`} />
+    </>
+  );
+}
+
+function Buttons({ label, deeds, of }: { label: string; deeds: Deed[]; of: string }) {
+  return (
+    <section class="actions labelled" aria-label={label}>
+      <span class="hint" aria-hidden="true">
+        {label}
+      </span>
+      {deeds.map((deed) => (
+        <DeedButton key={deed.label} deed={{ ...deed, title: `${deed.label} ${of}` }} />
+      ))}
+    </section>
+  );
+}
+
+const switchDeeds = (place: Partial<Place>, isOn: boolean, ready: number): Deed[] => [
+  {
+    label: 'Pause',
+    what: `Nothing begins here until somebody lets it go on; what is in work ends. ${count(ready)} are ready now.`,
+    request: { verb: 'pause', ...place },
+    refused: isOn ? undefined : 'It is paused.',
+  },
+  {
+    label: 'Unpause',
+    what: `It goes on at once; ${count(ready)} are ready now.`,
+    request: { verb: 'unpause', ...place },
+    refused: isOn ? 'It is not paused.' : undefined,
+  },
+];
+
+const throttleDeeds = (place: Place, { throttle, ready }: StageHealth): Deed[] => [
+  {
+    label: 'Throttle',
+    what: `It starts no more than this until the time is over; then its definition holds again. ${count(ready)} are ready now.`,
+    fields: throttleFields,
+    request: (values) => ({ ...throttleOf(values), ...place }),
+    needsReason: true,
+  },
+  {
+    label: 'Unthrottle',
+    what: `Its definition holds again at once; ${count(ready)} are ready now.`,
+    request: { verb: 'unthrottle', ...place },
+    refused: throttle ? undefined : 'It is not throttled.',
+  },
+];
+
+function bypassDeeds(
+  place: Place,
+  stage: StageHealth,
+  { kind, function: worker, left_out = 0 }: StageDefinition,
+): Deed[] {
+  const { ready, in_backoff, started, waiting, bypass } = stage;
+  return [
+    {
+      label: 'Bypass',
+      what: `The ${count(ready + in_backoff)} rows that are queued here, and those that come until the bypass ends, go on without this stage: what comes after it gets null as its result. Each is remembered, for Take up. The ${count(started + waiting)} in work or waiting go on as before.`,
+      fields: [
+        {
+          name: 'minutes',
+          label: 'For how many minutes',
+          hint: 'Empty: until somebody ends it.',
+          between: [1, 576_000],
+        },
+      ],
+      request: ({ minutes }) => ({ verb: 'bypass', ...place, ...(minutes && { minutes: Number(minutes) }) }),
+      needsReason: true,
+      refused:
+        worker === undefined ? `No worker takes anything of a ${kind} stage.` : bypass ? 'It is bypassed.' : undefined,
+      harms: true,
+    },
+    {
+      label: 'End bypass',
+      what: `What comes from now on is worked here again. The ${count(left_out)} rows that were left out stay remembered until somebody takes them up.`,
+      request: { verb: 'end_bypass', ...place },
+      refused: bypass ? undefined : 'It is not bypassed.',
+    },
+    {
+      label: 'Take up',
+      what: `${count(left_out)}${left_out >= 10_000 ? ' or more' : ''} rows were left out by a bypass. The oldest of them begin at this stage again; what comes after it is done again, too.`,
+      fields: [
+        {
+          name: 'count',
+          label: 'How many at most',
+          value: Math.min(Math.max(left_out, 1), 1000),
+          between: [1, 10_000],
+          isNeeded: true,
+        },
+      ],
+      request: ({ count: most }) => ({ verb: 'take_up', ...place, count: Number(most) }),
+      refused: bypass
+        ? 'End the bypass first: it would leave them out again.'
+        : left_out === 0
+          ? 'No row that a bypass left out waits for it.'
+          : undefined,
+    },
+  ];
+}
+
+/** The deeds on all runs at a stage: each is counted first, and begun where its preview is shown. */
+function runsDeeds(place: Place, { ready, in_backoff, started, waiting, failed }: StageHealth): Deed[] {
+  const live = ready + in_backoff + started + waiting;
+  const here = `${count(live)} stand here, ${count(failed)} failed here.`;
+  const first = 'You see how many it meets, and how dear that is, before anything is done.';
+  const none = live + failed === 0 ? 'No run stands here, and none failed here.' : undefined;
+  const which: Field = {
+    name: 'status',
+    label: 'Which runs',
+    choices: ['running', 'failed'],
+    value: failed > 0 ? 'failed' : 'running',
+  };
+  const preview = (verb: string, status: string | undefined, more: Record<string, unknown> = {}) => ({
+    verb: 'preview',
+    do: { verb, ...more },
+    filter: { ...place, status },
+  });
+  const { stage } = place;
+  const deeds: Deed[] = [
+    {
+      label: 'Retry',
+      what: `${here} Those that failed are tried again, with tries as at the beginning. ${first}`,
+      request: preview('retry', 'failed'),
+      refused: failed === 0 ? 'No run failed here.' : undefined,
+    },
+    {
+      label: 'Skip',
+      what: `${here} They go on without this stage: what comes after it gets null as its result. What is in work here is thrown away. ${first}`,
+      fields: [which],
+      request: ({ status }) => preview('skip', status, { stage }),
+      refused: none,
+      harms: true,
+    },
+    {
+      label: 'Fail',
+      what: `${here} Those that stand here fail with what you write. ${first}`,
+      fields: [
+        { name: 'message', label: 'The error that they get', isNeeded: true },
+        { name: 'again', label: 'Tried again', choices: againChoices },
+      ],
+      request: ({ message, again }) => preview('fail', 'running', { stage, message, permanent: isForGood(again) }),
+      refused: live === 0 ? 'No run stands here.' : undefined,
+      harms: true,
+    },
+    {
+      label: 'Reset',
+      what: `${here} They begin anew at this stage; what it and the stages after it came to is superseded. ${first}`,
+      fields: [which],
+      request: ({ status }) => preview('reset', status, { stage }),
+      refused: none,
+      harms: true,
+    },
+  ];
+  return deeds.map((deed) => ({ ...deed, leadsTo: ({ bulk }) => to('bulk', Number(bulk)) }));
+}
