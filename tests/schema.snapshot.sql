@@ -2130,13 +2130,11 @@ table public.millrace_decisions row level security
   column run_id bigint not null
   column schema jsonb not null
   column stage text not null
-  constraint millrace_decisions_apply TRIGGER DEFERRABLE INITIALLY DEFERRED
   constraint millrace_decisions_pkey PRIMARY KEY (attempt_id)
   CREATE INDEX millrace_decisions_by_entity ON public.millrace_decisions USING btree (entity_id)
   CREATE INDEX millrace_decisions_by_run ON public.millrace_decisions USING btree (run_id)
   CREATE INDEX millrace_decisions_open ON public.millrace_decisions USING btree (attempt_id) WHERE (closed_at IS NULL)
   CREATE UNIQUE INDEX millrace_decisions_pkey ON public.millrace_decisions USING btree (attempt_id)
-  CREATE CONSTRAINT TRIGGER millrace_decisions_apply AFTER UPDATE ON public.millrace_decisions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.decided_at IS NULL) AND (new.decided_at IS NOT NULL))) EXECUTE FUNCTION millrace.apply_decisions()
   CREATE TRIGGER millrace_decisions_check BEFORE UPDATE OF decision ON public.millrace_decisions FOR EACH ROW EXECUTE FUNCTION millrace.check_answer()
   CREATE TRIGGER millrace_decisions_take AFTER UPDATE ON public.millrace_decisions REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION millrace.take_answers()
   policy articles_answered permissive update to authenticated using ((pipeline = 'articles'::text) AND ( SELECT is_curator() AS is_curator))

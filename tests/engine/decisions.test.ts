@@ -1,13 +1,5 @@
 import { expect } from 'vitest';
-import {
-  defineFamily,
-  folderStatuses,
-  numbers,
-  spawnAll,
-  stageAttempts,
-  sweep,
-  waitingFolder,
-} from '../support/children.ts';
+import { defineFamily, folderStatuses, numbers, spawnAll, sweep, waitingFolder } from '../support/children.ts';
 import { accept, asked, decide, reject, toReview } from '../support/decisions.ts';
 import { test } from '../support/engine.ts';
 import { openTransaction, rungStages } from '../support/sessions.ts';
@@ -92,6 +84,7 @@ test('a decision in a child run lets the parent go on, and a cancelled parent cl
   const [decided, cancelled] = await engine.queued('child', 2);
   await engine.configureDoorbell();
   await decide(engine.sql, await asked(engine, decided), accept);
+  await sweep(engine);
   expect(await engine.statuses(decided)).toEqual({ child: 'completed', publish: 'queued' });
   expect(await rungStages(engine)).toEqual(['flow.publish']);
   const parent = `select millrace.cancel(r.id) from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id
@@ -118,63 +111,22 @@ test('the last decisions on many children let their parent go on, and its own pa
   await spawnAll(engine, numbers(1, 3));
   const open = await engine.rows<{ id: string }>('select attempt_id as id from public.millrace_decisions order by 1');
   for (const { id } of open.slice(0, 2)) await decide(engine.sql, id);
+  await sweep(engine);
   expect(await folderStatuses(engine, folder?.id as string)).toMatchObject({ split: 'started', peek: 'queued' });
   await runStage(engine, 'peek', 'folder');
   await decide(engine.sql, open[2]?.id as string);
+  for (let level = 0; level < 2; level++) await sweep(engine);
   expect(await folderStatuses(engine, folder?.id as string)).toMatchObject({ split: 'completed', whole: 'completed' });
 });
 
-test('a decision leaves a parent that somebody holds, or adds up, to the sweep, and waits for neither', async ({
+test('a person who decides in a long transaction holds nobody’s parent, which the sweep lets go on', async ({
   engine,
 }) => {
-  const { folder, fanOut } = await waitingFolder(engine, 2, { files: [{ name: 'check', kind: 'manual' }] });
-  const open = await engine.rows<{ id: string }>('select attempt_id as id from public.millrace_decisions order by 1');
-  const [one, two] = open.map(({ id }) => id) as [string, string];
-  const holder = await openTransaction(engine);
-  await holder.query('select from public.folders where id = $1 for update', [folder]);
-  expect(await decide(engine.sql, one)).toBe('accepted');
-  await holder.query('commit; begin');
-  await holder.query(`select pg_advisory_xact_lock(hashtextextended('millrace.collect_children', $1))`, [fanOut]);
-  expect(await decide(engine.sql, two)).toBe('accepted');
-  await holder.query('commit');
-  expect(await folderStatuses(engine, folder)).toEqual({ split: 'started', publish: 'pending' });
-  await sweep(engine);
-  expect(await folderStatuses(engine, folder)).toEqual({ split: 'completed', publish: 'queued' });
-});
-
-test('a person who decides in a long transaction holds nobody’s parent meanwhile', async ({ engine }) => {
   const { folder } = await waitingFolder(engine, 1, { files: [{ name: 'check', kind: 'manual' }] });
   const person = await openTransaction(engine);
   await decide(person, await engine.value('select attempt_id from public.millrace_decisions'));
   await engine.sql.query('select from public.folders for update nowait');
   await person.query('commit');
-  expect(await folderStatuses(engine, folder)).toEqual({ split: 'completed', publish: 'queued' });
-});
-
-test('a parent that refuses to be shown undoes no decision', async ({ engine }) => {
-  const { folder } = await waitingFolder(engine, 1, { files: [{ name: 'check', kind: 'manual' }] });
-  await engine.sql.query(`
-    create function public.refuse() returns trigger language plpgsql as $$ begin raise exception 'not this one'; end $$;
-    create trigger refuse before update on public.folders for each row execute function public.refuse()`);
-  expect(await decide(engine.sql, await engine.value('select attempt_id from public.millrace_decisions'))).toBe(
-    'accepted',
-  );
-  expect(await stageAttempts(engine, folder, 'split')).toEqual(['1 failed', '2 queued']);
-});
-
-test('a decision whose parent would have to wait for somebody behind it leaves it to the sweep', async ({ engine }) => {
-  const { folder } = await waitingFolder(engine, 1, { files: [{ name: 'check', kind: 'manual' }] });
-  await engine.sql.query(`
-    create table public.brake (id int);
-    insert into public.brake values (1);
-    create function public.wait_for_brake() returns trigger language plpgsql as $$ begin perform from public.brake for update; return new; end $$;
-    create trigger wait_for_brake before update on public.folders for each row execute function public.wait_for_brake()`);
-  const holder = await openTransaction(engine);
-  await holder.query('select from public.brake for update');
-  expect(await decide(engine.sql, await engine.value('select attempt_id from public.millrace_decisions'))).toBe(
-    'accepted',
-  );
-  await holder.query('commit');
   expect(await folderStatuses(engine, folder)).toEqual({ split: 'started', publish: 'pending' });
   await sweep(engine);
   expect(await folderStatuses(engine, folder)).toEqual({ split: 'completed', publish: 'queued' });

@@ -30,10 +30,7 @@ async function projectWith(install: string): Promise<{ database: TestDatabase; o
   const owner = await database.connect();
   await owner.query(install);
   await owner.query('create table public.items (id bigint primary key, label text, about jsonb)');
-  for (const stage of ['find', 'sort']) {
-    const { rows } = await owner.query(`select millrace.stage_columns_ddl('public.items', $1) as ddl`, [stage]);
-    await owner.query(rows[0].ddl);
-  }
+  await owner.query(`select millrace.add_columns('public.items', 'find', 'sort')`);
   await owner.query('select millrace.define($1)', [definition]);
   return { database, owner };
 }

@@ -47,10 +47,7 @@ export const parcelFunctions = Object.fromEntries(
 /** Makes the tables and defines the pipelines; `ask` as the owner of the engine. */
 export async function defineParcels(ask: Ask): Promise<void> {
   await ask(tables);
-  for (const stage of Object.keys(changedParcels.stages)) {
-    const [row] = await ask<{ ddl: string }>(`select millrace.stage_columns_ddl('public.parcels', $1) as ddl`, [stage]);
-    await ask((row as { ddl: string }).ddl);
-  }
+  await ask(`select millrace.add_columns('public.parcels', variadic $1)`, [Object.keys(changedParcels.stages)]);
   for (const [name, limit] of Object.entries(compileSharedLimits(parcelLimits))) {
     await ask('select millrace.define_limit($1, $2)', [name, JSON.stringify(limit)]);
   }

@@ -118,7 +118,7 @@ export class Engine {
   }
 
   async addColumns(stage: string, table = 'public.items'): Promise<void> {
-    await this.sql.query(await this.value<string>('select millrace.stage_columns_ddl($1, $2)', [table, stage]));
+    await this.sql.query('select millrace.add_columns($1, $2)', [table, stage]);
   }
 
   /** Compiles a definition and calls millrace.define(); returns the version's number. Each refuses as the other does. */

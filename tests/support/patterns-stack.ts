@@ -87,11 +87,8 @@ export class PatternsStack {
       $$`);
     for (const pipeline of patternPipelines) {
       const definition = definitionOf(pipeline) as { entity: { table: string } };
-      for (const stage of Object.keys(pipeline.stages)) {
-        await leads.rows(
-          await leads.value('select millrace.stage_columns_ddl($1, $2)', [definition.entity.table, stage]),
-        );
-      }
+      const stages = Object.keys(pipeline.stages);
+      await leads.rows('select millrace.add_columns($1, variadic $2)', [definition.entity.table, stages]);
       await leads.rows('select millrace.define($1)', [compiled(definition)]);
     }
   }

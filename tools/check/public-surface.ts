@@ -40,7 +40,6 @@ export const publicSurface = [
   'millrace.setting',
   'millrace.silence',
   'millrace.skip',
-  'millrace.stage_columns_ddl',
   'millrace.stage_costs',
   'millrace.start',
   'millrace.start_stage',

@@ -1,8 +1,9 @@
 -- Answers: what a person decides
 --
--- A person decides by public.millrace_decide(), or by writing the column `decision`. Three triggers
--- do the rest: one checks the payload, one completes the waiting attempt in the same transaction,
--- and at the commit one collects the children of the parent, where the run is a child.
+-- A person decides by public.millrace_decide(), or by writing the column `decision`. Two triggers
+-- do the rest: one checks the payload, the other completes the waiting attempt in the same
+-- transaction. What that comes to in a child run is added up for the parent by the sweep, since
+-- nobody is to hold a parent for as long as a person's transaction lasts.
 
 -- Before the update: refuses an answer that does not fit the schema or comes too late, as far as
 -- the row alone shows, and notes who gave it.
@@ -136,62 +137,9 @@ create trigger millrace_decisions_take
   referencing old table as old_rows new table as new_rows
   for each statement execute function millrace.take_answers();
 
--- At the commit, so that nobody holds a parent for as long as a person's transaction lasts: adds up
--- for the parents what a decision has come to in a child run. It waits for nobody; the sweep does
--- what it leaves out.
-create function millrace.apply_decisions() returns trigger
-language plpgsql security definer
-set millrace.plan = by_key
-set lock_timeout = '200ms'
-as $$
-declare
-  v_run_id bigint := new.run_id;
-  v_fan_out millrace.fan_outs;
-  v_done record;
-  v_context text;
-begin
-  -- Above read committed it would not see what other children have reported.
-  while current_setting('transaction_isolation') = 'read committed' loop
-    select f.* into v_fan_out
-    from millrace.runs r
-    join millrace.fan_outs f on f.id = r.fan_out_id
-    where r.id = v_run_id;
-    exit when not found
-      or not exists (select from millrace.child_tallies t
-        where t.fan_out_id = v_fan_out.id)
-      or not pg_try_advisory_xact_lock(
-        hashtextextended('millrace.collect_children', v_fan_out.id));
-    v_done := millrace.collect_children(v_fan_out.id);
-    perform millrace.wake(v_done.wake);
-    exit when v_done.busy;
-    -- The parent may be a child itself, whose run has ended with it.
-    v_run_id := v_fan_out.run_id;
-  end loop;
-  return null;
-exception
-  when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    case millrace.error_kind(sqlstate, v_context)
-      when 'fatal' then
-        raise;
-      when 'lasting' then
-        perform millrace.report('error', 'collect_failed', format(
-          'The children of fan-out %s cannot be added up: %s', v_fan_out.id, sqlerrm));
-      else
-        null;
-    end case;
-    return null;
-end
-$$;
-
-create constraint trigger millrace_decisions_apply
-  after update on public.millrace_decisions
-  deferrable initially deferred
-  for each row when (old.decided_at is null and new.decided_at is not null)
-  execute function millrace.apply_decisions();
-
--- Runs with the rights of the caller, so that the policies of public.millrace_decisions say who
--- may.
+-- A person's decision on a manual stage: checked against its schema, recorded, and the run goes on,
+-- all in one transaction. Answers {attempt, verdict: accepted | duplicate}. Needs a policy for
+-- select and update on public.millrace_decisions.
 create function public.millrace_decide(p_attempt bigint, p_decision jsonb) returns jsonb
 language plpgsql
 as $$
@@ -214,10 +162,6 @@ begin
     'verdict', case when v_decided_at is null then 'accepted' else 'duplicate' end);
 end
 $$;
-comment on function public.millrace_decide(bigint, jsonb) is
-  'A person''s decision on a manual stage: checked against its schema, recorded, and the run goes '
-  'on, all in one transaction. Answers {attempt, verdict: accepted | duplicate}. Needs a policy '
-  'for select and update on public.millrace_decisions.';
 revoke all on function public.millrace_decide(bigint, jsonb)
   from public, anon, authenticated, service_role;
 grant execute on function public.millrace_decide(bigint, jsonb) to authenticated, service_role;

@@ -155,36 +155,6 @@ begin
 end
 $$;
 
--- Removes the decisions of runs that are being deleted, without waiting for anybody. It leaves one
--- that somebody is answering this very moment to close_decisions(), or to prune_decisions() if it
--- was closed.
-create function millrace.forget_decisions(p_run_ids bigint[]) returns void
-language plpgsql
-as $$
-begin
-  delete from public.millrace_decisions d
-  where d.attempt_id in (
-    select o.attempt_id
-    from public.millrace_decisions o
-    where o.run_id = any (p_run_ids)
-    for update skip locked);
-end
-$$;
-
--- Removes decisions whose attempt is gone: somebody was answering them when their run was deleted.
-create function millrace.prune_decisions() returns void
-language plpgsql
-as $$
-begin
-  delete from public.millrace_decisions d
-  where d.attempt_id in (
-    select o.attempt_id
-    from public.millrace_decisions o
-    where not exists (select from millrace.attempts a where a.id = o.attempt_id)
-    for update skip locked);
-end
-$$;
-
 -- Finds attempts without the question that they wait for, by the runs between two ids. A function,
 -- since a view would stand in the way of removing the table of decisions.
 create function millrace.decision_faults(

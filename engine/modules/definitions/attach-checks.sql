@@ -1,21 +1,5 @@
 -- What a table must have before a pipeline can be attached to it
 
--- The statement that adds a stage's seven columns to a table.
-create function millrace.stage_columns_ddl(p_table text, p_stage text) returns text
-language sql immutable
-as $$
-  select format($ddl$alter table %1$s
-  add column if not exists %2$I text not null default 'pending',
-  add column if not exists %3$I text,
-  add column if not exists %4$I jsonb,
-  add column if not exists %5$I text,
-  add column if not exists %6$I int not null default 0,
-  add column if not exists %7$I timestamptz,
-  add column if not exists %8$I timestamptz;$ddl$,
-    p_table, c.names[1], c.names[2], c.names[3], c.names[4], c.names[5], c.names[6], c.names[7])
-  from (select millrace.stage_columns(p_stage) as names) c
-$$;
-
 -- Raises MR001 where a user's constraint on a status column refuses a status that the engine
 -- writes: transitions would fail. A constraint over several columns cannot be asked beforehand.
 create function millrace.check_status_words(p_table regclass, p_stages text[])
@@ -205,15 +189,17 @@ begin
   -- First whatever is missing.
   order by a.attname is not null, case when a.attname is null then o.position end, c.place
   limit 1;
-  if found and v_wrong.type is null then
-    raise exception 'table % has no column % for stage %', v_table, v_wrong.name, v_wrong.stage
-      using errcode = 'MR001',
-        hint = millrace.stage_columns_ddl(v_table::text, v_wrong.stage);
-  elsif found then
-    raise exception 'column % of table % is of type %, but must be of type %',
-      v_wrong.name, v_table, v_wrong.type, v_wrong.wanted
-      using errcode = 'MR001', hint = 'Drop or rename the column, then: '
-        || millrace.stage_columns_ddl(v_table::text, v_wrong.stage);
+  if found then
+    raise exception '%', case
+        when v_wrong.type is null
+          then format('table %s has no column %s for stage %s',
+            v_table, v_wrong.name, v_wrong.stage)
+        else format('column %s of table %s is of type %s, but must be of type %s',
+          v_wrong.name, v_table, v_wrong.type, v_wrong.wanted)
+      end
+      using errcode = 'MR001', hint = format('%sselect millrace.add_columns(%L, %L);',
+        case when v_wrong.type is not null then 'Drop or rename the column, then: ' end,
+        v_table::text, v_wrong.stage);
   end if;
 end
 $$;

@@ -177,18 +177,17 @@ create function millrace.check_definition(p_definition jsonb) returns void
 language plpgsql
 as $$
 declare
+  c_compiler constant text := '1';
   v_seconds text := millrace.setting('worker_seconds');
   v_stage jsonb;
-  v_compiler text;
   v_why text;
 begin
-  v_compiler := '1';
   v_why := case
     when jsonb_typeof(p_definition) is distinct from 'object'
       or not p_definition ?& array['compiler', 'digest'] then 'is not compiled'
-    when p_definition ->> 'compiler' <> v_compiler
+    when p_definition ->> 'compiler' <> c_compiler
       then format('was compiled by compiler %s, but this engine takes what compiler %s writes',
-        p_definition ->> 'compiler', v_compiler)
+        p_definition ->> 'compiler', c_compiler)
     when p_definition ->> 'digest'
       <> encode(sha256(convert_to((p_definition - 'digest')::text, 'UTF8')), 'hex')
       then 'was changed after it was compiled'
@@ -206,6 +205,7 @@ begin
   perform millrace.check_paths(p_definition);
   perform millrace.check_named_columns(p_definition);
   perform millrace.check_named_functions(p_definition);
+  perform millrace.check_thresholds(p_definition -> 'stages');
   for v_stage in select s from jsonb_array_elements(p_definition -> 'stages') s loop
     if (v_stage ->> 'timeout')::interval > make_interval(secs => v_seconds::float8) then
       perform millrace.refuse_value(v_stage, '{timeout}',
@@ -214,7 +214,6 @@ begin
         'Lower timeoutSeconds, or raise worker_seconds in millrace.settings (paid plans allow '
         'about 190) together with WORKER_SECONDS of the functions.');
     end if;
-    perform millrace.check_thresholds(v_stage, p_definition -> 'stages');
     perform millrace.check_child(v_stage, p_definition);
     perform millrace.check_foreign_pressures(v_stage, p_definition ->> 'pipeline');
     if v_stage #> '{limits,shared}' is not null then

@@ -1,32 +1,30 @@
 -- What a definition may say of other pipelines: thresholds on their stages, and runs of them
 
--- Raises MR001 unless the thresholds of a stage count stages of the children that its maps start.
-create function millrace.check_thresholds(p_stage jsonb, p_stages jsonb) returns void
+-- Raises MR001 unless the thresholds of stages count stages of the children that their maps start.
+create function millrace.check_thresholds(p_stages jsonb) returns void
 language plpgsql stable
 as $$
 declare
-  v_after jsonb;
-  v_map jsonb;
+  v_wrong record;
 begin
-  for v_after in select a from jsonb_array_elements(p_stage -> 'after') a loop
-    v_map := (
-      select s
-      from jsonb_array_elements(p_stages) s
-      where s ->> 'name' = v_after ->> 'map');
-    if not exists (
-        select
-        from millrace.pipelines p
-        join millrace.version_stages vs on vs.version_id = p.current_version_id
-        join millrace.stages s on s.id = vs.stage_id
-        where p.name = v_map #>> '{child,pipeline}'
-          and s.name = v_after ->> 'stage') then
-      raise exception 'stage %: after names the stage % of pipeline %, which does not exist',
-        p_stage ->> 'name', v_after -> 'stage', v_map #>> '{child,pipeline}'
-        using errcode = 'MR001',
-          hint = 'Name a stage of the map''s child pipeline in "stage"; define the child pipeline '
-            'first.';
-    end if;
-  end loop;
+  select s.name, a.stage, m.child ->> 'pipeline' as child into v_wrong
+  from jsonb_to_recordset(p_stages) s(name text, after jsonb)
+  cross join jsonb_to_recordset(s.after) a(map text, stage text)
+  join jsonb_to_recordset(p_stages) m(name text, child jsonb) on m.name = a.map
+  where not exists (
+      select
+      from millrace.pipelines p
+      join millrace.version_stages vs on vs.version_id = p.current_version_id
+      join millrace.stages c on c.id = vs.stage_id
+      where p.name = m.child ->> 'pipeline' and c.name = a.stage)
+  limit 1;
+  if found then
+    raise exception 'stage %: after names the stage % of pipeline %, which does not exist',
+      v_wrong.name, to_json(v_wrong.stage), v_wrong.child
+      using errcode = 'MR001',
+        hint = 'Name a stage of the map''s child pipeline in "stage"; define the child pipeline '
+          'first.';
+  end if;
 end
 $$;
 

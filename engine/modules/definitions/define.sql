@@ -102,8 +102,7 @@ begin
     has_unchanged = t.has_unchanged or vs.unchanged_path is not null
   from millrace.version_stages vs
   where vs.version_id = v_id
-    and t.id = vs.stage_id
-    and (vs.ends is not null or vs.unchanged_path is not null);
+    and t.id = vs.stage_id;
   update millrace.stages t
   set counted_by_parent = true
   from millrace.version_stages vs, jsonb_array_elements(vs.after) a
@@ -117,13 +116,12 @@ begin
     and p.id = vs.child_pipeline_id
     and not p.is_child;
   update millrace.pipelines p
-  set has_given = true
-  from millrace.version_stages vs
-  where vs.version_id = v_id
-    and vs.given_path is not null
-    and p.id = p_pipeline_id
-    and not p.has_given;
-  update millrace.pipelines set current_version_id = v_id where id = p_pipeline_id;
+  set current_version_id = v_id,
+    has_given = p.has_given or exists (
+      select
+      from millrace.version_stages vs
+      where vs.version_id = v_id and vs.given_path is not null)
+  where p.id = p_pipeline_id;
   return v_id;
 end
 $$;
@@ -137,7 +135,16 @@ declare
   v_stage text;
 begin
   foreach v_stage in array p_stages loop
-    execute millrace.stage_columns_ddl(p_table::text, v_stage);
+    execute format($ddl$
+      alter table %1$s
+      add column if not exists %2$I text not null default 'pending',
+      add column if not exists %3$I text,
+      add column if not exists %4$I jsonb,
+      add column if not exists %5$I text,
+      add column if not exists %6$I int not null default 0,
+      add column if not exists %7$I timestamptz,
+      add column if not exists %8$I timestamptz$ddl$,
+      variadic p_table::text || millrace.stage_columns(v_stage));
   end loop;
 end
 $$;
