@@ -70,136 +70,104 @@ begin
 end
 $$;
 
--- Raises MR001, with the statement that helps, when the entity table lacks the key or a column.
-create function millrace.check_columns(
-  p_pipeline millrace.pipelines, p_stages text[]
-) returns void
-language plpgsql
-as $$
-declare
-  v_key record;
-begin
-  if not exists (
-      select from pg_attribute a
-      where a.attrelid = p_pipeline.entity_table
-        and a.attname = p_pipeline.entity_key
-        and not a.attisdropped) then
-    raise exception 'entity.key is %, but table % has no such column',
-      p_pipeline.entity_key, p_pipeline.entity_table
-      using errcode = 'MR001', hint = 'Name the primary key''s column.';
-  end if;
-  if not exists (
-      select from pg_index i
-      join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
-      where i.indrelid = p_pipeline.entity_table
-        and i.indisunique
-        and i.indisvalid
-        and i.indpred is null
-        and i.indnkeyatts = 1
-        and a.attname = p_pipeline.entity_key) then
-    raise exception 'entity.key is %, which is not unique in table %',
-      p_pipeline.entity_key, p_pipeline.entity_table
-      using errcode = 'MR001', hint = 'Make it the primary key.';
-  end if;
-  -- Runs are filed under the key's text. So each value must have one, the same whatever a session's
-  -- DateStyle, TimeZone, extra_float_digits or bytea_output, and equal values must have the same:
-  -- 1.0 and 1.00 are equal where no scale is declared, and so are 'a' and 'A' under some
-  -- collations.
-  with recursive step as (
-    select a.atttypid as type, a.atttypmod as modifier, a.attcollation as collation,
-      format_type(a.atttypid, a.atttypmod) as name
-    from pg_attribute a
-    where a.attrelid = p_pipeline.entity_table
-      and a.attname = p_pipeline.entity_key
-      and not a.attisdropped
-    union all
-    -- A domain reads as the type that it is over.
-    select t.typbasetype, t.typtypmod, s.collation, s.name
-    from step s
-    join pg_type t on t.oid = s.type and t.typtype = 'd'
-  )
-  select s.name, s.type = 'numeric'::regtype as is_numeric,
-    (s.type = any (
-        array['uuid', 'text', 'varchar', 'bpchar', 'int2', 'int4', 'int8']::regtype[])
-      or t.typtype = 'e'
-      or (s.type = 'numeric'::regtype and s.modifier >= 0)) as fits,
-    coalesce(not c.collisdeterministic, false) as loose
-  into v_key
-  from step s
-  join pg_type t on t.oid = s.type and t.typtype <> 'd'
-  left join pg_collation c on c.oid = s.collation;
-  if not v_key.fits then
-    raise exception 'entity.key is %, of type %, whose text depends on a session''s settings',
-      p_pipeline.entity_key, v_key.name
-      using errcode = 'MR001',
-        hint = case when v_key.is_numeric
-          then 'Declare a scale, such as numeric(20, 0), or use bigint.'
-          else 'Use a key of type uuid, text, varchar, char, smallint, integer, bigint, numeric '
-            'with a scale, or an enum; keep this column as a unique one of its own.' end;
-  elsif v_key.loose then
-    raise exception 'entity.key is %, whose collation takes different texts for equal',
-      p_pipeline.entity_key
-      using errcode = 'MR001',
-        hint = format('Give the column a deterministic collation: '
-          'alter table %s alter %I type %s collate "default";',
-          p_pipeline.entity_table, p_pipeline.entity_key, v_key.name);
-  end if;
-  if p_pipeline.projection = 'columns' then
-    perform millrace.check_projected(p_pipeline, p_stages);
-    perform millrace.check_status_words(p_pipeline.entity_table, p_stages);
-  end if;
-end
-$$;
-
--- Raises MR001 where the stages' columns are another pipeline's, missing, or of another type.
-create function millrace.check_projected(
-  p_pipeline millrace.pipelines, p_stages text[]
-) returns void
+-- Raises MR001, with the statement that helps, where the entity table lacks the key or a stage's
+-- column, has one of another type, or shows another pipeline in it. Runs are filed under the key's
+-- text. So each value must have one, the same whatever a session's DateStyle, TimeZone,
+-- extra_float_digits or bytea_output, and equal values must have the same: 1.0 and 1.00 are equal
+-- where no scale is declared, and so are 'a' and 'A' under some collations.
+create function millrace.check_columns(p_pipeline millrace.pipelines, p_stages text[])
+returns void
 language plpgsql
 as $$
 declare
   c_types constant text[] := array['text', 'text', 'jsonb', 'text', 'integer',
     'timestamp with time zone', 'timestamp with time zone'];
   v_table regclass := p_pipeline.entity_table;
+  v_key text := p_pipeline.entity_key;
   v_wrong record;
 begin
-  select p.name, s.name as stage into v_wrong
-  from millrace.pipelines p
-  join millrace.version_stages vs on vs.version_id = p.current_version_id
-  join millrace.stages s on s.id = vs.stage_id
-  where p.entity_table = v_table
-    and p.id <> p_pipeline.id
-    and p.projection = 'columns'
-    and s.name = any (p_stages)
+  with recursive step as (
+    select a.atttypid as type, a.atttypmod as modifier, a.attcollation as collation,
+      format_type(a.atttypid, a.atttypmod) as name
+    from pg_attribute a
+    where a.attrelid = v_table and a.attname = v_key and not a.attisdropped
+    union all
+    -- A domain reads as the type that it is over.
+    select t.typbasetype, t.typtypmod, s.collation, s.name
+    from step s
+    join pg_type t on t.oid = s.type and t.typtype = 'd'
+  ), key as materialized (
+    select s.*, t.typtype = 'e' as is_enum, s.type = 'numeric'::regtype as is_numeric
+    from step s
+    join pg_type t on t.oid = s.type and t.typtype <> 'd'
+  ), shown as materialized (
+    select s as stage, c.name, c.wanted, o.position, c.place,
+      format_type(a.atttypid, null) as type
+    from unnest(p_stages) with ordinality o(s, position)
+    cross join unnest(millrace.stage_columns(s), c_types) with ordinality c(name, wanted, place)
+    left join pg_attribute a on a.attrelid = v_table and a.attname = c.name and not a.attisdropped
+    where p_pipeline.projection = 'columns'
+  )
+  select f.* into v_wrong
+  from (
+    select 1 as place, null::bigint as position, null::bigint as nth,
+      format('entity.key is %s, but table %s has no such column', v_key, v_table) as what,
+      'Name the primary key''s column.' as remedy
+    where not exists (select from key)
+    union all
+    select 2, null, null, format('entity.key is %s, which is not unique in table %s', v_key,
+      v_table), 'Make it the primary key.'
+    where not exists (
+        select
+        from pg_index i
+        join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
+        where i.indrelid = v_table
+          and i.indisunique
+          and i.indisvalid
+          and i.indpred is null
+          and i.indnkeyatts = 1
+          and a.attname = v_key)
+    union all
+    select 3, null, null, format('entity.key is %s, of type %s, whose text depends on a session''s '
+      'settings', v_key, k.name), case when k.is_numeric
+        then 'Declare a scale, such as numeric(20, 0), or use bigint.'
+        else 'Use a key of type uuid, text, varchar, char, smallint, integer, bigint, numeric '
+          'with a scale, or an enum; keep this column as a unique one of its own.' end
+    from key k
+    where not (k.is_enum or k.is_numeric and k.modifier >= 0 or k.type = any (
+      array['uuid', 'text', 'varchar', 'bpchar', 'int2', 'int4', 'int8']::regtype[]))
+    union all
+    select 4, null, null, format('entity.key is %s, whose collation takes different texts for '
+      'equal', v_key), format('Give the column a deterministic collation: '
+        'alter table %s alter %I type %s collate "default";', v_table, v_key, k.name)
+    from key k
+    join pg_collation c on c.oid = k.collation and not c.collisdeterministic
+    union all
+    select 5, null, null, format('stage %s of pipeline %s would share its columns with pipeline '
+      '%s, which has a stage of that name on the same table %s', s.name, p_pipeline.name, p.name,
+      v_table), 'Give the stage another name, or use the projection none.'
+    from millrace.pipelines p
+    join millrace.version_stages vs on vs.version_id = p.current_version_id
+    join millrace.stages s on s.id = vs.stage_id and s.name = any (p_stages)
+    where p.entity_table = v_table
+      and p.id <> p_pipeline.id
+      and p.projection = 'columns'
+      and p_pipeline.projection = 'columns'
+    union all
+    select 6, c.position, c.place, format('table %s has no column %s for stage %s', v_table, c.name,
+      c.stage), format('select millrace.add_columns(%L, %L);', v_table::text, c.stage)
+    from shown c
+    where c.type is null
+    union all
+    select 7, null, c.place, format('column %s of table %s is of type %s, but must be of type %s',
+      c.name, v_table, c.type, c.wanted), format('Drop or rename the column, then: '
+        'select millrace.add_columns(%L, %L);', v_table::text, c.stage)
+    from shown c
+    where c.type <> c.wanted and not (c.wanted = 'text' and c.type = 'character varying')) f
+  order by f.place, f.position, f.nth
   limit 1;
   if found then
-    raise exception 'stage % of pipeline % would share its columns with pipeline %, '
-      'which has a stage of that name on the same table %',
-      v_wrong.stage, p_pipeline.name, v_wrong.name, v_table
-      using errcode = 'MR001',
-        hint = 'Give the stage another name, or use the projection none.';
-  end if;
-  select s as stage, c.name, format_type(a.atttypid, null) as type, c.wanted into v_wrong
-  from unnest(p_stages) with ordinality o(s, position)
-  cross join unnest(millrace.stage_columns(s), c_types) with ordinality c(name, wanted, place)
-  left join pg_attribute a on a.attrelid = v_table and a.attname = c.name and not a.attisdropped
-  where a.attname is null
-    or format_type(a.atttypid, null) <> c.wanted
-    and not (c.wanted = 'text' and format_type(a.atttypid, null) = 'character varying')
-  -- First whatever is missing.
-  order by a.attname is not null, case when a.attname is null then o.position end, c.place
-  limit 1;
-  if found then
-    raise exception '%', case
-        when v_wrong.type is null
-          then format('table %s has no column %s for stage %s',
-            v_table, v_wrong.name, v_wrong.stage)
-        else format('column %s of table %s is of type %s, but must be of type %s',
-          v_wrong.name, v_table, v_wrong.type, v_wrong.wanted)
-      end
-      using errcode = 'MR001', hint = format('%sselect millrace.add_columns(%L, %L);',
-        case when v_wrong.type is not null then 'Drop or rename the column, then: ' end,
-        v_table::text, v_wrong.stage);
+    raise exception '%', v_wrong.what using errcode = 'MR001', hint = v_wrong.remedy;
   end if;
 end
 $$;

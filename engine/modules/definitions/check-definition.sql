@@ -29,21 +29,30 @@ exception when syntax_error or feature_not_supported or invalid_name then
 end
 $$;
 
--- Raises MR001 unless the table of a definition exists, and every column that it names, of a type
--- that will do.
-create function millrace.check_named_columns(p_definition jsonb) returns void
-language plpgsql stable
+-- Lists what a definition names that this database has not, or has otherwise.
+create function millrace.definition_faults(p_definition jsonb)
+returns table (place int, what text, remedy text)
+language sql stable
 as $$
-declare
-  v_wrong record;
-begin
-  if millrace.table_named(p_definition #>> '{entity,table}') is null then
-    raise exception 'entity.table is %, which is no table', p_definition #> '{entity,table}'
-      using errcode = 'MR001',
-        hint = 'Create the table in an earlier migration and name it with its schema.';
-  end if;
-  select c.*, format_type(a.atttypid, null) as type
-  into v_wrong
+  with here as materialized (
+    select d ->> 'pipeline' as name, millrace.table_named(d #>> '{entity,table}') as entity_table,
+      d #>> '{entity,key}' as entity_key, d #>> '{entity,status,column}' as status_column,
+      millrace.setting('worker_seconds') as seconds
+    from (values (p_definition)) v(d)
+  ), stage as materialized (
+    select s.*, s.child ->> 'pipeline' as child_name, format('stage %s: child.pipeline is %s, but '
+      'must be a pipeline ', s.name, s.child -> 'pipeline') as child_is
+    from jsonb_to_recordset(p_definition -> 'stages')
+      s(name text, kind text, timeout text, child jsonb, after jsonb)
+  )
+  select 1, format('entity.table is %s, which is no table', p_definition #> '{entity,table}'),
+    'Create the table in an earlier migration and name it with its schema.'
+  from here h
+  where h.entity_table is null
+  union all
+  select 2, format('%s %s, which is %s', c.field, case
+      when c.read then 'asks for $.entity.' || c."column" else 'is ' || to_json(c."column") end,
+    coalesce('of type ' || format_type(a.atttypid, null), 'no column of ' || c."table")), c.remedy
   from jsonb_to_recordset(p_definition -> 'columns')
     c(field text, "table" text, "column" text, types text[], read boolean, remedy text)
   left join pg_attribute a
@@ -51,20 +60,69 @@ begin
     and a.attnum > 0
     and not a.attisdropped
     and a.attname = c."column"
-  where a.attname is null
-    or format_type(a.atttypid, null) <> all (c.types)
-  limit 1;
-  if found then
-    raise exception '% %, which is %', v_wrong.field, case
-        when v_wrong.read then 'asks for $.entity.' || v_wrong."column"
-        else 'is ' || to_json(v_wrong."column")
-      end, case
-        when v_wrong.type is null then format('no column of %s', v_wrong."table")
-        else 'of type ' || v_wrong.type
-      end
-      using errcode = 'MR001', hint = v_wrong.remedy;
-  end if;
-end
+  where a.attname is null or format_type(a.atttypid, null) <> all (c.types)
+  union all
+  select 3, format('%s is %s, but there is no function %s(%s)', f.field, to_json(f.name), f.name,
+    f.arguments), f.remedy
+  from jsonb_to_recordset(p_definition -> 'functions')
+    f(field text, name text, arguments text, remedy text)
+  where millrace.function_named(f.name, f.arguments) is null
+  union all
+  select 4, format('stage %s: timeout is "%s", but must be at most %s, the seconds that a worker '
+    'may run: no worker could ever claim it', s.name, s.timeout, h.seconds),
+    'Lower timeoutSeconds, or raise worker_seconds in millrace.settings (paid plans allow about '
+    '190) together with WORKER_SECONDS of the functions.'
+  from stage s
+  cross join here h
+  where s.timeout::interval > make_interval(secs => h.seconds::float8)
+  union all
+  select 5, format('stage %s: after names the stage %s of pipeline %s, which does not exist',
+    s.name, to_json(a.stage), m.child_name), 'Name a stage of the map''s child pipeline in '
+    '"stage"; define the child pipeline first.'
+  from stage s
+  cross join jsonb_to_recordset(s.after) a(map text, stage text)
+  join stage m on m.name = a.map
+  where not exists (
+      select
+      from millrace.pipelines p
+      join millrace.version_stages vs on vs.version_id = p.current_version_id
+      join millrace.stages c on c.id = vs.stage_id
+      where p.name = m.child_name and c.name = a.stage)
+  union all
+  select 6, s.child_is || case
+      when c.id is null then 'that is defined already'
+      when millrace.contains_pipeline(c.id, h.name) then 'that does not start this one in turn'
+      else format('over the same table and key (this one is over %s.%s)', c.entity_table,
+        c.entity_key)
+    end, case
+      when c.id is null then 'Define the child pipeline first.'
+      when millrace.contains_pipeline(c.id, h.name)
+        then 'Pipelines that contain one another would never end.'
+      else 'A stage of kind pipeline runs over the same row; for rows of another table use the '
+        'kind map.'
+    end
+  from stage s
+  cross join here h
+  left join millrace.pipelines c on c.name = s.child_name
+  where s.child_name is not null
+    and (c.id is null or millrace.contains_pipeline(c.id, h.name)
+      or s.kind = 'pipeline'
+      and (c.entity_table, c.entity_key) <> (h.entity_table, h.entity_key))
+  union all
+  select 7, format('entity.status.column: %s shows pipeline %s already', h.status_column, p.name),
+    'Give each pipeline a column of its own.'
+  from here h
+  join millrace.pipelines p on p.entity_table = h.entity_table and p.name <> h.name
+    and p.status ->> 'column' = h.status_column
+  union all
+  select 8, format('entity.status.values: %s is no smallint, which the column is', v.value),
+    'List each value once, as the column shows it.'
+  from here h
+  join pg_attribute a on a.attrelid = h.entity_table and a.attname = h.status_column
+    and a.atttypid = 'smallint'::regtype
+  cross join jsonb_to_recordset(p_definition -> 'values') v(value text)
+  where not case when v.value ~ '^(0|-?[1-9]\d{0,4})$'
+    then v.value::int between -32768 and 32767 else false end
 $$;
 
 -- Raises MR001 where a path asks for a column that the engine keeps for a stage, of this definition
@@ -95,44 +153,9 @@ begin
 end
 $$;
 
--- Raises MR001 unless the functions that a definition names exist, and Postgres can read its
--- regular expressions.
-create function millrace.check_named_functions(p_definition jsonb) returns void
-language plpgsql stable
-as $$
-declare
-  v_named record;
-begin
-  for v_named in
-    select f.*
-    from jsonb_to_recordset(p_definition -> 'functions')
-      f(field text, name text, arguments text, remedy text)
-  loop
-    if millrace.function_named(v_named.name, v_named.arguments) is null then
-      raise exception '% is %, but there is no function %(%)', v_named.field,
-        to_json(v_named.name), v_named.name, v_named.arguments
-        using errcode = 'MR001', hint = v_named.remedy;
-    end if;
-  end loop;
-  for v_named in
-    select p.*
-    from jsonb_to_recordset(p_definition -> 'patterns') p(field text, pattern text)
-  loop
-    begin
-      perform '' ~ v_named.pattern;
-    exception when invalid_regular_expression then
-      raise exception '% is %, but must be a regular expression that Postgres can read (%)',
-        v_named.field, to_json(v_named.pattern), sqlerrm
-        using errcode = 'MR001', hint = 'Correct or simplify it; Postgres reads most of '
-          'JavaScript''s syntax.';
-    end;
-  end loop;
-end
-$$;
-
--- Raises MR001 unless Postgres can read each jsonpath of a definition, without variables, and each
--- that is to be a predicate is true or false.
-create function millrace.check_paths(p_definition jsonb) returns void
+-- Raises MR001 unless Postgres can read each regular expression of a definition, and each jsonpath,
+-- without variables, of which each that is to be a predicate is true or false.
+create function millrace.check_expressions(p_definition jsonb) returns void
 language plpgsql stable
 as $$
 declare
@@ -140,6 +163,19 @@ declare
   v_path jsonpath;
   v_wanted text;
 begin
+  for v_given in
+    select p.*
+    from jsonb_to_recordset(p_definition -> 'patterns') p(field text, pattern text)
+  loop
+    begin
+      perform '' ~ v_given.pattern;
+    exception when invalid_regular_expression then
+      raise exception '% is %, but must be a regular expression that Postgres can read (%)',
+        v_given.field, to_json(v_given.pattern), sqlerrm
+        using errcode = 'MR001', hint = 'Correct or simplify it; Postgres reads most of '
+          'JavaScript''s syntax.';
+    end;
+  end loop;
   for v_given in
     select p.*
     from jsonb_to_recordset(p_definition -> 'paths')
@@ -178,9 +214,9 @@ language plpgsql
 as $$
 declare
   c_compiler constant text := '1';
-  v_seconds text := millrace.setting('worker_seconds');
   v_stage jsonb;
   v_why text;
+  v_fault record;
 begin
   v_why := case
     when jsonb_typeof(p_definition) is distinct from 'object'
@@ -202,25 +238,20 @@ begin
         hint = 'Write it with definePipeline() in supabase/functions/_pipelines and run `npx '
           'millrace sync` of this release, which checks and compiles it.';
   end if;
-  perform millrace.check_paths(p_definition);
-  perform millrace.check_named_columns(p_definition);
-  perform millrace.check_named_functions(p_definition);
-  perform millrace.check_thresholds(p_definition -> 'stages');
+  perform millrace.check_expressions(p_definition);
+  select f.* into v_fault
+  from millrace.definition_faults(p_definition) f
+  order by f.place
+  limit 1;
+  if found then
+    raise exception '%', v_fault.what using errcode = 'MR001', hint = v_fault.remedy;
+  end if;
   for v_stage in select s from jsonb_array_elements(p_definition -> 'stages') s loop
-    if (v_stage ->> 'timeout')::interval > make_interval(secs => v_seconds::float8) then
-      perform millrace.refuse_value(v_stage, '{timeout}',
-        format('at most %s, the seconds that a worker may run: no worker could ever claim it',
-          v_seconds),
-        'Lower timeoutSeconds, or raise worker_seconds in millrace.settings (paid plans allow '
-        'about 190) together with WORKER_SECONDS of the functions.');
-    end if;
-    perform millrace.check_child(v_stage, p_definition);
     perform millrace.check_foreign_pressures(v_stage, p_definition ->> 'pipeline');
     if v_stage #> '{limits,shared}' is not null then
       perform millrace.check_shared_names(v_stage);
     end if;
     perform millrace.hook_check_stage(v_stage);
   end loop;
-  perform millrace.check_status(p_definition);
 end
 $$;

@@ -175,7 +175,9 @@ begin
   end);
   v_changed := (
     select jsonb_object_agg(c.was, c.now) from millrace.changed_values(p_definition) c);
-  perform millrace.check_moves_table(v_name, v_table, p_definition #>> '{entity,key}');
+  perform millrace.check_changes(p.id, p_definition)
+  from millrace.pipelines p
+  where p.name = v_name;
   insert into millrace.pipelines as p (name, entity_table, entity_key, projection, metadata_column,
     label_column, trace_column, digest, enabled)
   select v_name, v_table, e.key, e.projection, e.metadata, e.label, e.trace,
@@ -192,7 +194,6 @@ begin
     digest = excluded.digest,
     enabled = coalesce((p_definition ->> 'enabled')::boolean, p.enabled)
   returning p.id into v_pipeline_id;
-  perform millrace.check_changed_stages(v_pipeline_id, p_definition);
   perform millrace.forget_groups(v_pipeline_id, p_definition);
   perform millrace.save_stages(v_pipeline_id, p_definition);
   perform millrace.save_limits(v_pipeline_id);
