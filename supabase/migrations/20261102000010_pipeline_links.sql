@@ -3,7 +3,7 @@
 
 select millrace.define($pipeline${
   "compiler": 1,
-  "digest": "fba6539c11b094514c9653a9a9734057938eca229118d9b8129d7d55f5dd5f63",
+  "digest": "54a340ac8379921f0c1fc1c9d09eca93454f3b732f8f2f222d898a719ddcc5ec",
   "pipeline": "links",
   "entity": {"table":"public.linkedin_links","key":"id","projection":"status","status":{"column":"status","values":{"work":{"new":["Waits to be told for a job or a post"],"classified":["Its kind is known, and it waits for room at the scraper"],"queued":["Waits for the scraper"],"scraping":["Its page is being fetched"],"scraped":["Its page is here, and waits to be understood"],"staged":["Its page is understood, and waits to become a job"],"error":["Waits for another try: see next_attempt_at and last_error"]},"over":{"extracted":["All is known"],"dead":["Given up: see last_error, and write the word of the stage that is to go on"]}},"layers":{},"failed":"dead","ends":{},"shared":["classified","queued","scraping","scraped","staged","error"],"closed":[],"moves":[["new","dead"],["classified","dead"],["queued","dead"],["scraping","dead"],["scraped","dead"],["staged","dead"],["error","dead"]],"entries":[],"drawn":[],"history":{"table":"public.link_history","key":"link_id","since":"status_since","changes":"note"},"attempts":"attempt_count","retry_at":"next_attempt_at","error":"last_error"},"label":"canonical_url","trace":"trace_id"},
   "sla": {"median_seconds":1200,"p95_seconds":7200},
@@ -100,6 +100,7 @@ select millrace.define($pipeline${
     {"to":"staged","by":"call","means":"start","from":[null,"new","queued","scraping","extracted","dead"]},
     {"to":"extracted","by":"call","means":"skip","from":["error","dead"]}
   ],
+  "places": {"classify queued":"new","classify backoff":"error","classify started":"new","classify completed":"classified","route_job queued":"classified","route_job completed":"classified","scrape_job queued":"queued","scrape_job backoff":"error","scrape_job started":"scraping","scrape_job completed":"scraped","route_post queued":"classified","route_post completed":"classified","scrape_post queued":"queued","scrape_post backoff":"error","scrape_post started":"scraping","scrape_post completed":"scraped","stage_job queued":"scraped","stage_job backoff":"error","stage_job started":"scraped","stage_job completed":"staged","stage_post queued":"scraped","stage_post backoff":"error","stage_post started":"scraped","stage_post completed":"staged","extract queued":"staged","extract backoff":"error","extract started":"staged","extract completed":"extracted","failed":"dead"},
   "columns": [
     {"field":"entity.label","table":"public.linkedin_links","column":"canonical_url","types":["text","character varying"],"remedy":"Name a column of type text, such as a URL; or leave it out."},
     {"field":"entity.trace","table":"public.linkedin_links","column":"trace_id","types":["uuid"],"remedy":"Name a column of type uuid: alter table public.linkedin_links add column trace_id uuid not null default gen_random_uuid(); or leave it out."},

@@ -9,7 +9,8 @@ create function millrace.save_status(
 language plpgsql
 as $$
 declare
-  v_status jsonb := p_definition #> '{entity,status}';
+  v_status jsonb := p_definition #> '{entity,status}'
+    || jsonb_build_object('places', p_definition -> 'places');
 begin
   update millrace.pipelines p
   set status = v_status

@@ -3,60 +3,21 @@
 -- The values of stages hold at once, so define() changes the rows: by value where it became another
 -- at all its places; by the run's state where at some, or where a failure has its own value now.
 
--- Lists what a definition shows, and where.
-create function millrace.status_places(p_status jsonb, p_stages jsonb)
-returns table (place text, value text)
-language sql immutable
-as $$
-  select concat_ws(' ', s ->> 'name', k.place), k.value
-  from jsonb_array_elements(p_stages) s
-  cross join lateral (
-    select o.key, o.value
-    from jsonb_each_text(s -> 'shows') o
-    where o.key in ('queued', 'backoff', 'started', 'completed', 'asked')
-    union all
-    select 'failed ' || f.key, f.value
-    from jsonb_each_text(s #> '{shows,failed}') f
-    union all
-    select 'step ' || v.place, v.value
-    from jsonb_array_elements_text(s #> '{shows,steps}') with ordinality v(value, place)
-    union all
-    select 'answer ' || (a.value ->> 'decision'), a.key
-    from jsonb_each(s #> '{shows,answers}') a) k(place, value)
-  union all
-  select 'failed', p_status ->> 'failed'
-  union all
-  select 'ends ' || e.key, e.value
-  from jsonb_each_text(p_status -> 'ends') e
-  union all
-  select concat_ws(' ', 'layer', l.key, k.key), k.value
-  from jsonb_each(p_status -> 'layers') l
-  cross join lateral jsonb_each_text(l.value) k
-  where k.key in ('enter', 'leave')
-$$;
-
 -- Lists the values that a definition changes, with what their places show from now on; null among
 -- it where that depends on the run. New and dropped stages change no row.
 create function millrace.changed_values(p_definition jsonb)
 returns table (was text, now text[])
 language sql stable
 as $$
-  with old as materialized (
-    select p.status, jsonb_agg(jsonb_build_object('name', s.name, 'shows', s.shows)) as stages
+  with before as materialized (
+    select b.key as place, b.value
     from millrace.pipelines p
-    join millrace.stages s on s.pipeline_id = p.id
+    cross join jsonb_each_text(p.status -> 'places') b
     where p.name = p_definition ->> 'pipeline'
       and p.status ->> 'column' = p_definition #>> '{entity,status,column}'
-    group by p.id
-  ), before as materialized (
-    select b.*
-    from old o
-    cross join lateral millrace.status_places(o.status, o.stages) b
   ), after as materialized (
-    select a.*
-    from old o
-    cross join lateral millrace.status_places(
-      p_definition #> '{entity,status}', p_definition -> 'stages') a
+    select a.key as place, a.value
+    from jsonb_each_text(p_definition -> 'places') a
   ), change as (
     select b.value as was, a.value as now
     from before b

@@ -14,7 +14,7 @@ import { checkStatus } from './status-checks.ts';
 import { landingOf } from './status-landings.ts';
 import { statusMoves } from './status-moves.ts';
 import { shownStages } from './status-path.ts';
-import { type StatusDefinition, statusValues } from './status-values.ts';
+import { type StatusDefinition, statusValues, valuesByPlace } from './status-values.ts';
 
 /** Which compiler a definition is from. It rises whenever what the compiler checks or writes changes, here and in the engine. */
 export const compiler = 1;
@@ -66,7 +66,7 @@ function statusRows(status: StatusDefinition, stages: PipelineOptions['stages'],
   const shown = shownStages(status, stages, order);
   const landing = landingOf(status, shown);
   const values = statusValues(status, stages, order).map((row) => ({ ...row, ...landing(row.value) }));
-  return { values, moves: statusMoves(status, shown) };
+  return { values, moves: statusMoves(status, shown), places: valuesByPlace(status, stages) };
 }
 
 /** A compiled definition with the digest of what it says, by which the database knows that nobody has changed it since. */

@@ -1,4 +1,5 @@
 // The values of a status column: where a definition uses them, and in which order a row passes them.
+import { canonicalJson } from './canonical-json.ts';
 import type { PipelineOptions, StageDefinition } from './definition-schema.ts';
 
 export type StatusDefinition = NonNullable<PipelineOptions['entity']['status']>;
@@ -40,6 +41,31 @@ export function valuesUsed(status: StatusDefinition, stages: Stages): Map<string
   use('ends', ends);
   for (const [name, { enter, leave }] of Object.entries(status.layers)) use(`layer ${name}`, [enter, leave]);
   return used;
+}
+
+/** By place, the value that a definition shows there, so that one that changes can be told from the former. */
+export function valuesByPlace({ failed, ends, layers }: StatusDefinition, stages: Stages): Record<string, string> {
+  const ofStage = ([name, stage]: [string, StageDefinition]) => {
+    const { failed = {}, steps = [], answers = {}, ...shows } = (showsOf(stage) ?? {}) as Record<string, object>;
+    const places = [
+      ...['queued', 'backoff', 'started', 'completed', 'asked'].map((place) => [place, shows[place]]),
+      ...Object.entries(failed).map(([code, value]) => [`failed ${code}`, value]),
+      ...Object.entries(steps).map(([at, value]) => [`step ${at}`, value]),
+      ...Object.entries(answers).map(([value, { decision }]) => [`answer ${canonicalJson(decision)}`, value]),
+    ];
+    return places.map(([place, value]) => [`${name} ${place}`, value]);
+  };
+  const all = [
+    ...Object.entries(stages).flatMap(ofStage),
+    ['failed', failed],
+    ...Object.entries(ends).map(([end, value]) => [`ends ${end}`, value]),
+    ...Object.entries(layers).flatMap(([name, { enter, leave }]) => [
+      [`layer ${name} enter`, enter],
+      [`layer ${name} leave`, leave],
+    ]),
+  ];
+  const shown = all.filter(([, value]) => value !== undefined && value !== null);
+  return Object.fromEntries(shown.map(([place, value]) => [place, String(value)]));
 }
 
 /** One value as millrace.status_values holds it. */
