@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { type Engine, type Row, test } from '../support/engine.ts';
+import { type Engine, projectTest, type Row, test } from '../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
 import { historyOf, makeLinks, makeNotes, valuesOf } from '../support/status.ts';
 import { finish, runStage } from '../support/worker.ts';
@@ -309,7 +309,7 @@ test('once the old column is dropped the new one goes on alone, with runs under 
   expect(await valuesOf(engine, id as string)).toEqual([200, 210, 211, 212, 220]);
 });
 
-test.for([
+projectTest.for([
   [`'notes', 'statu', 'public.code_of'`, /p_old_column is statu, which is no column of public\.note/],
   [`'notes', 'status_code', 'public.code_of'`, /p_old_column is status_code, which is the status column itself/],
   [

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { defineFamily, numbers, Spawner, spawnAll, startFolders } from '../support/children.ts';
-import { chain, type Engine, each, type Row, test } from '../support/engine.ts';
+import { chain, type Engine, each, type Row, projectTest as test } from '../support/engine.ts';
 import { planRows } from '../support/plan-rows.ts';
 import { type Claimed, completed, failed, Worker } from '../support/worker.ts';
 

@@ -1,7 +1,7 @@
 // What is left of runs once they are pruned: what they have cost, and the last one of each row.
 import { expect } from 'vitest';
 import { spawnAll } from '../support/children.ts';
-import { chain, type Engine, type Row, test } from '../support/engine.ts';
+import { chain, type Engine, type Row, projectTest as test } from '../support/engine.ts';
 import { completed, Worker } from '../support/worker.ts';
 
 const account = 'a11ce000-0000-4000-8000-000000000001';

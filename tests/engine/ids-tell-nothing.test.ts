@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect } from 'vitest';
 import { accept, asked, toReview } from '../support/decisions.ts';
-import { type Engine, test } from '../support/engine.ts';
+import { type Engine, projectTest as test } from '../support/engine.ts';
 
 const [red, blue] = [randomUUID(), randomUUID()];
 const signedIn = (engine: Engine) =>

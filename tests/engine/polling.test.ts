@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { expect } from 'vitest';
-import { type Engine, test } from '../support/engine.ts';
+import { type Engine, projectTest, test } from '../support/engine.ts';
 import { jobEnd } from '../support/sessions.ts';
 import { resume, Worker, waiting } from '../support/worker.ts';
 
@@ -164,21 +164,22 @@ test('nobody waits for whoever schedules the poller at the same time', async ({ 
   expect(await schedule(engine)).toBe('5 seconds');
 });
 
-test('a poller that cannot be scheduled fails no job: it is reported, and the sweep tries again', async ({
-  engine,
-}) => {
-  await engine.configureDoorbell();
-  const owner = await engine.database.connect('supabase_admin');
-  await owner.query('alter table cron.job add constraint broken check (jobname <> $$millrace-poll$$)');
-  const [attempt] = await waitingJobs(engine, 1);
-  expect(await engine.rows('select code from millrace.log')).toEqual([{ code: 'polls_not_scheduled' }]);
-  await owner.query('alter table cron.job drop constraint broken');
-  await engine.sql.query('select millrace.sweep()');
-  expect(await schedule(engine)).toBe('2 seconds');
-  expect(await resume(engine, [jobEnd({ submission: attempt as number }, 'job-0')])).toMatchObject({
-    items: [{ verdict: 'accepted' }],
-  });
-});
+projectTest(
+  'a poller that cannot be scheduled fails no job: it is reported, and the sweep tries again',
+  async ({ engine }) => {
+    await engine.configureDoorbell();
+    const owner = await engine.database.connect('supabase_admin');
+    await owner.query('alter table cron.job add constraint broken check (jobname <> $$millrace-poll$$)');
+    const [attempt] = await waitingJobs(engine, 1);
+    expect(await engine.rows('select code from millrace.log')).toEqual([{ code: 'polls_not_scheduled' }]);
+    await owner.query('alter table cron.job drop constraint broken');
+    await engine.sql.query('select millrace.sweep()');
+    expect(await schedule(engine)).toBe('2 seconds');
+    expect(await resume(engine, [jobEnd({ submission: attempt as number }, 'job-0')])).toMatchObject({
+      items: [{ verdict: 'accepted' }],
+    });
+  },
+);
 
 test('jobs that are long due although nobody polls are woken for by the sweep', async ({ engine }) => {
   await engine.configureDoorbell();

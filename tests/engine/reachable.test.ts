@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { type Engine, test } from '../support/engine.ts';
+import { type Engine, projectTest as test } from '../support/engine.ts';
 
 // What a stolen publishable key (anon) and a signed-in tenant (authenticated) can reach. What is missing here fails the test:
 // revoke it by name in its migration, or, where somebody needs it, add it with the reason.

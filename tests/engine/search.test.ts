@@ -1,6 +1,6 @@
 // Runs are found by what people have in their hands.
 import { expect } from 'vitest';
-import { chain, type Engine, test } from '../support/engine.ts';
+import { chain, type Engine, projectTest as test } from '../support/engine.ts';
 
 const find = async (engine: Engine, text: string, pipeline: string | null = null) =>
   (await engine.rows('select entity_id, label, found_by from millrace.search($1, $2)', [text, pipeline])).map(

@@ -17,7 +17,7 @@ let own: string;
 let foreign: string;
 
 beforeAll(async () => {
-  engine = await createEngine();
+  engine = await createEngine('project');
   tenant = await engine.database.connect('authenticated', claims(red));
   stranger = await engine.database.connect('authenticated', { ...claims(), user_metadata: { account_id: red } });
   anon = await engine.database.connect('anon');

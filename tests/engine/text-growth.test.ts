@@ -9,7 +9,7 @@ const id = '00000000-0000-0000-0000-000000000001';
 const sent = new Set<string>();
 
 beforeAll(async () => {
-  engine = await createEngine();
+  engine = await createEngine('project');
   await engine.sql.query(`
     create table public.hostile_texts (name text primary key, text text not null);
     alter table public.hostile_texts alter column text set storage external;

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { test } from '../support/engine.ts';
+import { projectTest as test } from '../support/engine.ts';
 
 const calls = [
   `millrace.start('orders', '1')`,

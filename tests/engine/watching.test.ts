@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { chain, type Engine, type Row, test } from '../support/engine.ts';
+import { chain, type Engine, projectTest, type Row, test } from '../support/engine.ts';
 import { completed, failed, runStage, Worker, waiting } from '../support/worker.ts';
 
 const options = {
@@ -202,7 +202,7 @@ test("prune deletes what pg_cron remembers of each of the engine's own jobs, wit
   );
 });
 
-test("prune deletes old log lines and the engine's own rows of pg_cron's history alone", async ({ engine }) => {
+projectTest("prune deletes old log lines and the engine's own rows of pg_cron's history alone", async ({ engine }) => {
   await engine.sql.query(`select millrace.report('error', 'old', 'an old line')`);
   await engine.advance('91 days');
   await engine.sql.query(`select millrace.report('error', 'new', 'a new line')`);

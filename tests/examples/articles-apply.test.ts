@@ -1,7 +1,7 @@
 // What the results of the articles' stages become: the row, the publication and what the site is told.
 import { randomUUID } from 'node:crypto';
 import { describe, expect } from 'vitest';
-import { chain, type Engine, type Row, test } from '../support/engine.ts';
+import { chain, type Engine, type Row, projectTest as test } from '../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
 import { completed, Worker } from '../support/worker.ts';
 

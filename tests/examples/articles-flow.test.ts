@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect } from 'vitest';
 import { unreachableBy, values } from '../../supabase/functions/_pipelines/articles-codes.ts';
-import { test as base, type Engine, type Row } from '../support/engine.ts';
+import { projectTest as base, type Engine, type Row } from '../support/engine.ts';
 import { completed, failed, Worker } from '../support/worker.ts';
 
 const content = Array.from({ length: 30 }, (_, index) => `word${index}`).join(' ');

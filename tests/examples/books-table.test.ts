@@ -7,7 +7,7 @@ const other = 'b0b00000-0000-4000-8000-000000000002';
 
 let engine: Engine;
 beforeAll(async () => {
-  engine = await createEngine();
+  engine = await createEngine('project');
 });
 afterAll(async () => {
   await engine.expectSound();

@@ -7,7 +7,7 @@ import { chunks } from '../../supabase/functions/_pipelines/chunks.ts';
 import { documentMonolith } from '../../supabase/functions/_pipelines/document-monolith.ts';
 import { documents } from '../../supabase/functions/_pipelines/documents.ts';
 import { definitionOf } from '../support/definitions.ts';
-import { type Engine, type Row, test } from '../support/engine.ts';
+import { type Engine, type Row, projectTest as test } from '../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
 import { completed, Worker } from '../support/worker.ts';
 

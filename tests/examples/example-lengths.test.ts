@@ -5,7 +5,7 @@ import { createEngine, type Engine } from '../support/engine.ts';
 
 let engine: Engine;
 beforeAll(async () => {
-  engine = await createEngine();
+  engine = await createEngine('project');
 });
 afterAll(async () => {
   await engine.expectSound();

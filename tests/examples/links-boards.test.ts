@@ -1,6 +1,6 @@
 // One board must not stop the others, whatever it does.
 import { expect } from 'vitest';
-import { test as base, type Engine } from '../support/engine.ts';
+import { projectTest as base, type Engine } from '../support/engine.ts';
 import { Links } from '../support/links.ts';
 import { type Claimed, completed, failed } from '../support/worker.ts';
 

@@ -1,6 +1,6 @@
 // What is written down of links: events once each, words with who and why, and what people do by playbook.
 import { expect } from 'vitest';
-import { test as base } from '../support/engine.ts';
+import { projectTest as base } from '../support/engine.ts';
 import { extractedJob, Links, stagedJob } from '../support/links.ts';
 import { type Claimed, failed } from '../support/worker.ts';
 

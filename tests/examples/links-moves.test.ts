@@ -1,6 +1,6 @@
 // Every word that a link may show, and every word that somebody may write there.
 import { expect } from 'vitest';
-import { test as base } from '../support/engine.ts';
+import { projectTest as base } from '../support/engine.ts';
 import { extractedJob, Links, stagedJob } from '../support/links.ts';
 import { failed } from '../support/worker.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { test } from '../support/engine.ts';
+import { projectTest as test } from '../support/engine.ts';
 
 const job = 'https://www.linkedin.com/jobs/view/3912345678';
 const post = 'https://www.linkedin.com/feed/update/urn:li:activity:7190000000000000001';

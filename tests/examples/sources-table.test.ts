@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect } from 'vitest';
 import type { PollResult } from '../../supabase/functions/_pipelines/sources-results.ts';
-import { type Engine, type Row, test } from '../support/engine.ts';
+import { type Engine, type Row, projectTest as test } from '../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
 import { completed, failed, Worker } from '../support/worker.ts';
 

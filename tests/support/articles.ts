@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { expect } from 'vitest';
 import { defineArticles } from './define-articles.ts';
-import { test as base, type Engine, type Row } from './engine.ts';
+import { projectTest as base, type Engine, type Row } from './engine.ts';
 import { completed, Worker } from './worker.ts';
 
 /** An article with everything that a review needs. */

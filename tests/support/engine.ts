@@ -2,7 +2,7 @@
 // say again and again. After each test the fixture checks that the engine's invariants hold.
 import type pg from 'pg';
 import { test as base, expect } from 'vitest';
-import type { TestDatabase } from './database.ts';
+import type { Contents, TestDatabase } from './database.ts';
 import { compiled, inDatabaseSpelling } from './definitions.ts';
 import { invariantBreaches } from './planned-invariants.ts';
 import { borrowDatabase } from './reused-database.ts';
@@ -221,9 +221,9 @@ export class Engine {
   }
 }
 
-/** A migrated database with a clock that stands still until it is advanced. */
-export async function createEngine(): Promise<Engine> {
-  const database = await borrowDatabase(stopClock);
+/** A migrated database with a clock that stands still until it is advanced; one of the project has the examples' pipelines too. */
+export async function createEngine(contents: Contents = 'engine'): Promise<Engine> {
+  const database = await borrowDatabase(contents, stopClock);
   return new Engine(database, await database.connect());
 }
 
@@ -240,13 +240,21 @@ async function stopClock(database: TestDatabase): Promise<void> {
 /** Vitest's test with a fresh `engine`, whose invariants are checked when the test is over. */
 export const test = base.extend<{ engine: Engine }>({
   // biome-ignore lint/correctness/noEmptyPattern: Vitest reads a fixture's needs from the pattern of its first argument.
-  engine: async ({}, use) => {
-    const engine = await createEngine();
-    try {
-      await use(engine);
-      await engine.expectSound();
-    } finally {
-      await engine.database.drop();
-    }
-  },
+  engine: ({}, use) => lend('engine', use),
 });
+
+/** The same on a database that has the examples' tables and pipelines. */
+export const projectTest = base.extend<{ engine: Engine }>({
+  // biome-ignore lint/correctness/noEmptyPattern: as above
+  engine: ({}, use) => lend('project', use),
+});
+
+async function lend(contents: Contents, use: (engine: Engine) => Promise<void>): Promise<void> {
+  const engine = await createEngine(contents);
+  try {
+    await use(engine);
+    await engine.expectSound();
+  } finally {
+    await engine.database.drop();
+  }
+}

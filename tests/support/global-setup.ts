@@ -2,9 +2,11 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import pg from 'pg';
 import type { TestProject } from 'vitest/node';
-import { createDataDirectory } from '../../local/platform/database/template.ts';
-import { startPostgres } from '../../local/platform/postgres.ts';
+import { createDataDirectory, setUpDatabase } from '../../local/platform/database/template.ts';
+import { migrationFiles } from '../../local/platform/migrate.ts';
+import { type Postgres, startPostgres } from '../../local/platform/postgres.ts';
 import { scratchFolder } from '../../local/platform/scratch-folder.ts';
 import { startWatchdog } from '../../local/platform/watchdog.ts';
 import { writeBuilt } from '../../tools/engine/write-built.ts';
@@ -22,6 +24,26 @@ declare module 'vitest' {
   }
 }
 
+const root = path.join(import.meta.dirname, '..', '..');
+const migrations = { folder: path.join(root, 'supabase', 'migrations') };
+
+/**
+ * Makes the database `engine`, a project's with the engine alone. What an example defines would cost every test of the engine: the
+ * sweep, the invariants and each definition look at all pipelines.
+ */
+async function createEngineDatabase(server: Postgres): Promise<void> {
+  const run = async (url: string, statement: string) => {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query(statement).finally(() => client.end());
+  };
+  await run(server.url('supabase_admin', 'template1'), 'create database engine template template0 owner postgres');
+  await setUpDatabase(server.url('supabase_admin', 'engine'));
+  for (const file of migrationFiles(migrations).filter((name) => name.endsWith('_millrace.sql'))) {
+    await run(server.url('postgres', 'engine'), fs.readFileSync(file, 'utf8'));
+  }
+}
+
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = fs.mkdtempSync(path.join(scratchFolder(), 'millrace-test-'));
   fs.chmodSync(folder, 0o711);
@@ -31,16 +53,16 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const installFolder = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-installed-'));
   watchdog.removeLater(installFolder);
   project.provide('installFolder', installFolder);
-  const root = path.join(import.meta.dirname, '..', '..');
   let stop = async () => {};
   try {
     const dataDir = path.join(folder, 'postgres');
     // For whoever starts Vitest by itself.
     await writeBuilt(root);
     await buildPages(root);
-    await createDataDirectory(dataDir, folder, { folder: path.join(root, 'supabase', 'migrations') });
+    await createDataDirectory(dataDir, folder, migrations);
     const server = await startPostgres({ dataDir, fsync: false, maxConnections: 300, watchdog });
     stop = server.stop;
+    await createEngineDatabase(server);
     project.provide('postgresPort', server.port);
     project.provide('postgresError', '');
   } catch (error) {

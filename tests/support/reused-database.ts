@@ -3,7 +3,7 @@
 // changed in any other way (a function replaced, a table altered) is dropped instead. Sessions stay, with the plans that
 // they have made.
 import pg from 'pg';
-import { createTestDatabase, type TestDatabase } from './database.ts';
+import { type Contents, createTestDatabase, type TestDatabase } from './database.ts';
 
 /** Tables that grow beyond this are not worth emptying: the database is dropped. */
 const largestTable = 1_000_000;
@@ -177,8 +177,8 @@ const prepare = `
   insert into catalog_sizes select name, size from pg_temp.catalogs_now('0')`;
 
 /** Databases that no test uses now. Held by the process, not the file: files that share a process share them. */
-const held = globalThis as { restingDatabases?: ReusedDatabase[] };
-held.restingDatabases ??= [];
+const held = globalThis as { restingDatabases?: Record<Contents, ReusedDatabase[]> };
+held.restingDatabases ??= { project: [], engine: [] };
 const resting = held.restingDatabases;
 
 class ReusedDatabase {
@@ -193,8 +193,8 @@ class ReusedDatabase {
     this.#keeper = keeper;
   }
 
-  static async create(setUp: (database: TestDatabase) => Promise<void>): Promise<ReusedDatabase> {
-    const database = await createTestDatabase();
+  static async create(contents: Contents, setUp: (database: TestDatabase) => Promise<void>): Promise<ReusedDatabase> {
+    const database = await createTestDatabase(contents);
     await setUp(database);
     const keeper = new pg.Client({ connectionString: database.superUrl });
     keeper.on('error', () => {});
@@ -244,14 +244,17 @@ class ReusedDatabase {
  * A migrated database on which `setUp` was called once. Its drop() hands it on to the next test, as it was before this one, or
  * drops it when that cannot be.
  */
-export async function borrowDatabase(setUp: (database: TestDatabase) => Promise<void>): Promise<TestDatabase> {
-  const reused = resting.pop() ?? (await ReusedDatabase.create(setUp));
+export async function borrowDatabase(
+  contents: Contents,
+  setUp: (database: TestDatabase) => Promise<void>,
+): Promise<TestDatabase> {
+  const reused = resting[contents].pop() ?? (await ReusedDatabase.create(contents, setUp));
   return {
     ...reused.database,
     async drop() {
       const reason = await reused.restore();
       if (reason) await reused.drop();
-      else resting.push(reused);
+      else resting[contents].push(reused);
     },
   };
 }
