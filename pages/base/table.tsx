@@ -1,4 +1,5 @@
-// Tables of every page: a caption for those who listen, and a region that scrolls by itself where a window is narrow.
+// Tables of every page: a caption for those who listen. Where a window is narrow each row stands as a list of its values, each
+// with its column's name; what is still too wide scrolls by itself.
 import type { ComponentChildren } from 'preact';
 
 export interface Column<Row> {
@@ -37,8 +38,12 @@ export function Table<Row>({ label, columns, rows, keyOf, id, none = 'Nothing.' 
         <tbody>
           {rows.map((row) => (
             <tr key={keyOf(row)}>
-              {columns.map(({ cell, isNumber }, place) => (
-                <td class={isNumber ? 'number' : undefined} key={place}>
+              {columns.map(({ name, cell, isNumber }, place) => (
+                <td
+                  class={isNumber ? 'number' : undefined}
+                  data-label={typeof name === 'string' ? name : undefined}
+                  key={place}
+                >
                   {cell(row)}
                 </td>
               ))}

@@ -13,7 +13,7 @@ const joints = /(?<=[_./:-])(?=[^_./:-])/;
 
 /** A text of somebody else's, in a run of its own so that its direction stays inside. */
 export function Words({ text, most = 200 }: WordsProps) {
-  if (text === null || text === undefined) return null;
+  if (text === null || text === undefined || text === '') return null;
   const parts = visible(cut(String(text), most)).split(joints);
   return (
     <bdi class="words">

@@ -84,8 +84,15 @@ export function Bulk({ of }: Route) {
             .
           </p>
           <p class="hint">
-            Those with <Words text={tellFilter(found.filter)} most={500} />.
+            Those with <Words text={tellFilter(found.filter)} most={500} />
+            {found.filter.before ? (
+              <>
+                , before <Moment at={String(found.filter.before)} />
+              </>
+            ) : null}
+            .
           </p>
+          {found.state === 'previewed' && <p>Nothing is done yet.</p>}
           {found.state === 'running' && <p role="status">It goes on when you close this page, more slowly.</p>}
           <Progress of={found} />
           {found.state !== 'previewed' && (
@@ -120,8 +127,8 @@ export function Bulk({ of }: Route) {
 
 /** What a run must be to be among those that a bulk is about. */
 function tellFilter(filter: Record<string, unknown>): string {
-  const { since, before, ...fields } = filter;
-  return Object.entries({ ...fields, since, before })
+  const { before, ...fields } = filter;
+  return Object.entries(fields)
     .filter(([, value]) => value !== undefined && value !== null)
     .map(([field, value]) => `${field} ${typeof value === 'string' ? value : JSON.stringify(value)}`)
     .join(', ');
@@ -146,14 +153,14 @@ function Progress({ of: found }: { of: Answer }) {
   return <progress max={all} value={behind} aria-label={`${count(behind)} of ${count(all)} runs`} />;
 }
 
-function Steps({ found: { bulk, state, do: deed, preview } }: { found: Answer }) {
+function Steps({ found: { bulk, state, do: deed, filter, preview } }: { found: Answer }) {
   const may = ['previewed', 'stopped'].includes(state) ? undefined : `It is ${state}.`;
   return (
     <div class="actions">
       <DeedButton
         deed={{
           label: 'Begin',
-          title: `${deed.verb} ${preview.runs} runs`,
+          title: `${deed.verb[0]?.toUpperCase()}${deed.verb.slice(1)} ${preview.runs} runs of ${filter.pipeline}`,
           what: `What is chosen is worked off in slices of 500; what matches no longer is passed over.`,
           request: { verb: 'begin', bulk },
           refused: mayNotAct() ?? may,

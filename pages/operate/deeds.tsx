@@ -128,7 +128,7 @@ export function readFields(form: HTMLFormElement): Record<string, string> {
 
 /** How a throttle is asked for, of a stage or a shared limit. */
 export const throttleFields: Field[] = [
-  { name: 'count', label: 'Starts', value: 10, between: [1, 1_000_000], isNeeded: true },
+  { name: 'count', label: 'Starts at most', value: 10, between: [1, 1_000_000], isNeeded: true },
   { name: 'seconds', label: 'in so many seconds', value: 60, between: [1, 86_400], isNeeded: true },
   { name: 'minutes', label: 'For how many minutes', value: 30, between: [1, 576_000], isNeeded: true },
 ];

@@ -1,8 +1,9 @@
 // A pipeline's graph with what is at each stage now. The list of stages beneath says the same.
 import dagre from '@dagrejs/dagre';
-import { useMemo } from 'preact/hooks';
+import { useMemo, useRef } from 'preact/hooks';
 import { count } from '../base/numbers.ts';
 import { to } from '../base/route.ts';
+import { useEachSize } from '../base/sized.ts';
 import { cut, visible } from '../base/visible.ts';
 import type { StageHealth } from './answers.ts';
 
@@ -37,11 +38,17 @@ export function Graph({ pipeline, stages, tell, chosen }: GraphProps) {
   const shape = JSON.stringify(stages.map(({ stage, needs }) => [stage, needs]));
   const graph = useMemo(() => layOut(stages), [shape]);
   const { width = 0, height = 0 } = graph.graph();
+  const place = useRef<HTMLElement>(null);
+  const at = chosen && graph.hasNode(chosen) ? graph.node(chosen).x : 0;
+  // Where the window is narrower than the graph, what is chosen is in its middle.
+  useEachSize(() => {
+    if (place.current && at > 0) place.current.scrollLeft = at - place.current.clientWidth / 2;
+  }, [at]);
   const path = (points: { x: number; y: number }[]) =>
     points.map(({ x, y }, n) => `${n ? 'L' : 'M'}${x} ${y}`).join('');
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
-    <section class="scrolls graph" aria-label="Graph of the stages" tabIndex={0}>
+    <section ref={place} class="scrolls graph" aria-label="Graph of the stages" tabIndex={0}>
       <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`}>
         <title>Graph of {pipeline}</title>
         {graph.edges().map((edge: { v: string; w: string }) => (

@@ -12,6 +12,7 @@ import type { Pipeline as Answer, Figures, Series, StageHealth } from './answers
 import { Chart, type Line } from './chart.tsx';
 import { read } from './door.ts';
 import { Graph, tellHealth } from './graph.tsx';
+import { PipelineLink } from './links.tsx';
 import { Marks } from './overview.tsx';
 import { ListedRuns } from './runs.tsx';
 import { StageDeeds } from './stage-deeds.tsx';
@@ -140,7 +141,6 @@ interface StagesProps {
 }
 
 function Stages({ pipeline, health, hour }: StagesProps) {
-  const running = (stage: string) => to('runs', '', { pipeline, stage, status: 'running' });
   const number = (name: string, of: (stage: StageHealth) => number) => ({
     name,
     isNumber: true,
@@ -162,10 +162,7 @@ function Stages({ pipeline, health, hour }: StagesProps) {
           name: 'Stage',
           cell: (s) => (
             <>
-              <a href={running(s.stage)}>
-                <Words text={s.stage} most={60} />
-              </a>{' '}
-              <Marks stage={s} />
+              <PipelineLink of={pipeline} stage={s.stage} /> <Marks stage={s} />
             </>
           ),
         },

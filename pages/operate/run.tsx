@@ -178,7 +178,7 @@ function Deeds({ run: { run, status, attempts, at = [] } }: { run: Answer }) {
     },
     {
       label: 'Reset',
-      what: `The run begins anew from its first stage; what its ${attempts.length} attempts came to is superseded.`,
+      what: `The run begins anew from its first stage; what came of its ${attempts.length === 1 ? 'attempt' : `${attempts.length} attempts`} is superseded.`,
       request: { verb: 'reset', run },
       harms: true,
     },

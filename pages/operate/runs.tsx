@@ -66,7 +66,11 @@ function RunsTable({ runs, chosen }: { runs: ListedRun[]; chosen: { value: numbe
       none="No run matches."
       columns={[
         {
-          name: box('All that are shown', all, isAll),
+          name: (
+            <span class="all">
+              {box('All that are shown', all, isAll)} <span aria-hidden="true">All that are shown</span>
+            </span>
+          ),
           cell: (r) => box(`Run ${r.run}`, [r.run], chosen.value.includes(r.run)),
         },
         { name: 'Run', cell: (r) => <a href={to('run', r.run)}>{r.run}</a> },
@@ -99,7 +103,7 @@ function Standing({ run }: { run: ListedRun }) {
       {(run.at ?? []).map(({ stage, state, attempt, error }) => (
         <div key={attempt}>
           <PipelineLink of={run.pipeline} stage={stage} /> <State is={state} />{' '}
-          {error && <Words text={`${error.code ?? ''}: ${error.message ?? ''}`} most={120} />}
+          {error && state !== 'cancelled' && <Words text={`${error.code ?? ''}: ${error.message ?? ''}`} most={120} />}
         </div>
       ))}
     </>

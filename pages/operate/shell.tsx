@@ -7,6 +7,7 @@ import { complain, Messages, say } from '../base/messages.tsx';
 import { type Route, route, to } from '../base/route.ts';
 import { forgetSession, hasEnded } from '../base/session.ts';
 import { SignInAgain } from '../base/sign-in-again.tsx';
+import { useEachSize } from '../base/sized.ts';
 import { visible } from '../base/visible.ts';
 import { leaveLocalDoor, operator, you } from './door.ts';
 import { listenToKeys, openHelp, openPalette } from './keys.tsx';
@@ -23,13 +24,10 @@ async function signOut(): Promise<void> {
 function Navigation({ at }: { at: string }) {
   const bar = useRef<HTMLElement>(null);
   // Where a window is narrow the screens stand in one row that scrolls.
-  useEffect(() => {
-    const show = () =>
-      bar.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
-    show();
-    window.addEventListener('resize', show);
-    return () => window.removeEventListener('resize', show);
-  }, [at]);
+  useEachSize(
+    () => bar.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' }),
+    [at],
+  );
   return (
     <nav ref={bar} aria-label="Screens" class="screens">
       <ul>
