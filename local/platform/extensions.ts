@@ -31,7 +31,7 @@ export function installExtensions(folder: string): void {
   const controls = controlsOf(folder);
   for (const [name, files] of Object.entries(standIns)) {
     const control = path.join(controls, `${name}.control`);
-    if (fs.existsSync(control) && !fs.readFileSync(control, 'utf8').includes(mark)) continue;
+    if (isReal(control)) continue;
     // The control file last: with it the extension is there.
     for (const file of files.toReversed()) {
       write(path.join(controls, path.basename(file)), fs.readFileSync(path.join(ownFolder, file), 'utf8'));
@@ -43,6 +43,15 @@ export function installExtensions(folder: string): void {
     const text = fs.readFileSync(control, 'utf8');
     if (!/^trusted/m.test(text)) write(control, `${text.trimEnd()}\ntrusted = true\n`);
   }
+}
+
+/** Those with processes of their own that the Postgres in `folder` really has: it loads them at its start. */
+export function realWorkers(folder: string): string[] {
+  return ['pg_net', 'pg_cron'].filter((name) => isReal(path.join(controlsOf(folder), `${name}.control`)));
+}
+
+function isReal(control: string): boolean {
+  return fs.existsSync(control) && !fs.readFileSync(control, 'utf8').includes(mark);
 }
 
 /** The names of all extensions that the Postgres in `folder` can create, once these are installed. */

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { realWorkers } from './extensions.ts';
 
 export interface UnixUser {
   uid: number;
@@ -36,7 +37,8 @@ export function reachableByOthers(target: string): boolean {
 export function reachablePostgres(folder: string, user: UnixUser | undefined): string {
   if (!user || reachableByOthers(folder)) return folder;
   const stamp = fs.statSync(path.join(folder, 'bin', 'postgres'));
-  const key = createHash('sha256').update(`${folder} ${stamp.size} ${stamp.mtimeMs}`).digest('hex').slice(0, 16);
+  const parts = [folder, stamp.size, stamp.mtimeMs, ...realWorkers(folder)];
+  const key = createHash('sha256').update(parts.join(' ')).digest('hex').slice(0, 16);
   const copy = path.join(os.tmpdir(), `millrace-postgres-${key}`);
   if (!fs.existsSync(copy)) {
     const draft = fs.mkdtempSync(`${copy}-`);

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { postgresFolder } from './binaries.ts';
 import { childProcesses, waitUntilGone } from './child-processes.ts';
-import { installExtensions } from './extensions.ts';
+import { installExtensions, realWorkers } from './extensions.ts';
 import { freePort } from './free-port.ts';
 import { linkLibraries, postgresUser, reachableByOthers, reachablePostgres } from './postgres-user.ts';
 import type { Watchdog } from './watchdog.ts';
@@ -17,6 +17,8 @@ const databasePassword = 'postgres';
 export interface Postgres {
   readonly port: number;
   readonly dataDir: string;
+  /** Whether it works for this extension itself, so that no stand-in must. */
+  worksFor(extension: 'pg_net' | 'pg_cron'): boolean;
   /** Connection URL of a role that may log in: supabase_admin, supabase_storage_admin, postgres or authenticator. */
   url(role: string, database?: string): string;
   /** Starts on the same data directory and port. Resolves when connections are accepted. */
@@ -34,6 +36,8 @@ export interface PostgresOptions {
   fsync?: boolean;
   /** Default 100. */
   maxConnections?: number;
+  /** The database in which real extensions work (default: postgres). */
+  workersIn?: string;
   watchdog?: Watchdog;
 }
 
@@ -43,7 +47,14 @@ function programs() {
   linkLibraries(original);
   const folder = reachablePostgres(original, user);
   installExtensions(folder);
-  const env = { PATH: '/usr/bin:/bin', TZ: 'UTC', LC_ALL: 'C', LD_LIBRARY_PATH: path.join(folder, 'lib') };
+  const env = {
+    PATH: '/usr/bin:/bin',
+    TZ: 'UTC',
+    LC_ALL: 'C',
+    LD_LIBRARY_PATH: path.join(folder, 'lib'),
+    // The real pg_cron opens its jobs' sessions with it.
+    PGPASSWORD: databasePassword,
+  };
   return { folder, spawnOptions: { ...user, cwd: '/', env } };
 }
 
@@ -125,6 +136,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
       return port;
     },
     dataDir,
+    worksFor: (extension) => realWorkers(programs().folder).includes(extension),
     url: (role, database = 'postgres') => `postgresql://${role}:${databasePassword}@127.0.0.1:${port}/${database}`,
     start,
     stop: () => end('SIGINT'),
@@ -133,8 +145,9 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
 }
 
 function launch(options: PostgresOptions, port: number): Promise<ChildProcess> {
-  const { dataDir, fsync = true, maxConnections = 100 } = options;
+  const { dataDir, fsync = true, maxConnections = 100, workersIn = 'postgres' } = options;
   const { folder, spawnOptions } = programs();
+  const real = realWorkers(folder);
   const settings = {
     port,
     listen_addresses: '127.0.0.1',
@@ -142,6 +155,9 @@ function launch(options: PostgresOptions, port: number): Promise<ChildProcess> {
     fsync: fsync ? 'on' : 'off',
     max_connections: maxConnections,
     timezone: 'UTC',
+    ...(real.length > 0 && { shared_preload_libraries: real.join(',') }),
+    ...(real.includes('pg_net') && { 'pg_net.database_name': workersIn }),
+    ...(real.includes('pg_cron') && { 'cron.database_name': workersIn }),
     // Its log need not be on disk, so that its files stay empty until they are written: they are copied with each new stack.
     ...(!fsync && { wal_init_zero: 'off', wal_recycle: 'off' }),
   };

@@ -207,9 +207,12 @@ async function startParts(base: Base, teardown: Teardown): Promise<Parts> {
     watchdog,
     log,
   });
-  const pgNet = startPgNet(postgres.url('supabase_admin'), (line) => log('pg_net', line));
+  const inPostgres = { stop: async () => {} };
+  const pgNet = postgres.worksFor('pg_net')
+    ? inPostgres
+    : startPgNet(postgres.url('supabase_admin'), (line) => log('pg_net', line));
   teardown.add(() => pgNet.stop());
-  const pgCron = startPgCron(postgres.url, (line) => log('pg_cron', line));
+  const pgCron = postgres.worksFor('pg_cron') ? inPostgres : startPgCron(postgres.url, (line) => log('pg_cron', line));
   teardown.add(() => pgCron.stop());
   // Functions end first: what they release must still find the Data API.
   teardown.add(() => functions.stop());

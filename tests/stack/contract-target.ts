@@ -1,5 +1,5 @@
-// Where the contract of pg_net and pg_cron is tested: on the stand-ins, or on the real extensions of the server that
-// PGURL names (a role that may use them), so that the two can be compared.
+// Where the contract of pg_net and pg_cron is tested: on a server of its own, with the stand-ins or with the extensions that its
+// Postgres really has, or on the one that PGURL names (a role that may use them).
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -19,7 +19,7 @@ export interface ContractTarget {
   stop(): Promise<void>;
 }
 
-/** The server at PGURL if it has the extension, else one of our own with the stand-ins. */
+/** The server at PGURL if it has the extension, else one of our own. */
 export async function startContractTarget(extension: 'pg_net' | 'pg_cron'): Promise<ContractTarget> {
   const given = process.env.PGURL;
   const clients: pg.Client[] = [];
@@ -52,15 +52,18 @@ export async function startContractTarget(extension: 'pg_net' | 'pg_cron'): Prom
   await createDataDirectory(dataDir, folder, false);
   const server = await startPostgres({ dataDir, fsync: false, watchdog });
   const report = (line: string) => console.error(line);
-  const worker =
-    extension === 'pg_net' ? startPgNet(server.url('supabase_admin'), report) : startPgCron(server.url, report);
+  const worker = server.worksFor(extension)
+    ? undefined
+    : extension === 'pg_net'
+      ? startPgNet(server.url('supabase_admin'), report)
+      : startPgCron(server.url, report);
   return {
     connect: () => connectTo(server.url('postgres')),
     connectAsSuperuser: () => connectTo(server.url('supabase_admin')),
     server,
     async stop() {
       await endClients();
-      await worker.stop();
+      await worker?.stop();
       await server.stop();
       fs.rmSync(folder, { recursive: true });
       watchdog.dismiss();

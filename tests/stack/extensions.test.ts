@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { installExtensions, knownExtensions } from '../../local/platform/extensions.ts';
+import { installExtensions, knownExtensions, realWorkers } from '../../local/platform/extensions.ts';
 
 let postgres: string;
 let controls: string;
@@ -23,6 +23,7 @@ test('one that is really installed stays, and gets no script of the stand-in', (
   installExtensions(postgres);
   expect(read('pg_net.control')).toBe(real);
   expect(fs.readdirSync(controls).filter((file) => file.startsWith('pg_net--'))).toEqual([]);
+  expect(realWorkers(postgres)).toEqual(['pg_net']);
 });
 
 test('the others are stand-ins, and a stand-in of before is written anew', () => {

@@ -66,6 +66,10 @@ describe('pg_cron', () => {
       `select schedule, command, username = current_user as own, active from cron.job where jobname = 'contract-upsert'`,
     );
     expect(rows).toEqual([{ schedule: '30 seconds', command: 'select 2', own: true, active: true }]);
+    await client.query('select cron.alter_job($1, active => false)', [first]);
+    await schedule('upsert', '5 4 * * *', 'select 3');
+    const { rows: after } = await client.query('select command, active from cron.job where jobid = $1', [first]);
+    expect(after).toEqual([{ command: 'select 3', active: false }]);
   });
 
   it('adds a job without a name each time', async () => {
@@ -129,7 +133,27 @@ describe('pg_cron', () => {
       const all = await runs(id);
       return all.filter(({ status }) => status === 'failed').length >= 2 && all;
     });
-    expect(found[0].return_message).toMatch(/division by zero/);
+    expect(found[0].return_message).toMatch(/^ERROR: {2}division by zero\n$/);
+  });
+
+  it('records what the last statement of a command said, and all of an error', async () => {
+    const commands: Record<string, string> = {
+      [note('said')]: 'INSERT 0 1',
+      [`${note('said')} returning note`]: '1 row',
+      'select from generate_series(1, 2)': '2 rows',
+      'select 1; create temporary table t ()': 'CREATE TABLE',
+      '': '0 rows',
+      [`do $$ begin raise 'no' using detail = 'd', hint = 'h'; end $$`]:
+        'ERROR:  no\nDETAIL:  d\nHINT:  h\nCONTEXT:  PL/pgSQL function inline_code_block line 1 at RAISE\n',
+    };
+    const ids = await Promise.all(
+      Object.keys(commands).map((command, n) => schedule(`says-${n}`, '1 second', command)),
+    );
+    const found = await until(async () => {
+      const first = await Promise.all(ids.map(async (id) => (await runs(id)).find(({ end_time }) => end_time)));
+      return first.every(Boolean) && first;
+    });
+    expect(found.map(({ return_message }) => return_message)).toEqual(Object.values(commands));
   });
 
   it('lets the superuser alter any job and whose it is, and others their own', async () => {
@@ -156,13 +180,29 @@ describe('pg_cron', () => {
     }
   });
 
-  it('records a run that found no session, without times', async () => {
+  it('records a run that found no session', async () => {
     const superuser = await target.connectAsSuperuser?.();
     if (!superuser) return;
     const id = await schedule('lost', '1 second', note('never'));
     await superuser.query(`update cron.job set database = 'gone' where jobid = $1`, [id]);
     const run = await until(async () => (await runs(id)).find(({ status }) => status === 'failed'));
-    expect(run).toMatchObject({ return_message: 'connection failed', start_time: null, end_time: null });
+    expect(run).toMatchObject({ return_message: 'connection failed', job_pid: null });
+    expect(run.end_time.getTime()).toBeGreaterThanOrEqual(run.start_time.getTime());
+  });
+
+  it('ends the session of a job that is removed or switched off meanwhile, and what it was at goes on', async () => {
+    const ends: Record<string, string> = {
+      removed: 'select cron.unschedule($1::bigint)',
+      off: 'select cron.alter_job($1, active => false)',
+    };
+    for (const [name, statement] of Object.entries(ends)) {
+      const id = await schedule(name, '1 second', `select pg_sleep(2); ${note(name)}`);
+      await until(async () => (await runs(id)).find(({ status }) => status === 'running'));
+      await client.query(statement, [id]);
+      const run = await until(async () => (await runs(id)).find(({ end_time }) => end_time));
+      expect(run).toMatchObject({ status: 'failed', return_message: 'job canceled' });
+      await until(async () => (await notes()).some(({ note: text }) => text === name));
+    }
   });
 
   it('stops a job that is switched off, changed or removed', async () => {

@@ -20,3 +20,27 @@ create extension "uuid-ossp" with schema extensions;
 
 create schema graphql_public;
 grant usage on schema graphql_public to postgres, anon, authenticated, service_role;
+
+-- What hosted's event trigger issue_pg_cron_access grants to whoever creates pg_cron.
+create function extensions.grant_pg_cron_access() returns event_trigger
+language plpgsql
+set search_path = ''
+as $$
+begin
+  if not exists (
+    select from pg_event_trigger_ddl_commands() d
+      join pg_extension e on e.oid = d.objid and e.extname = 'pg_cron'
+     where d.classid = 'pg_extension'::regclass
+  ) then
+    return;
+  end if;
+  grant usage on schema cron to postgres with grant option;
+  grant all on all functions in schema cron to postgres with grant option;
+  grant all on all tables in schema cron to postgres with grant option;
+  revoke all on cron.job from postgres;
+  grant select on cron.job to postgres with grant option;
+end
+$$;
+create event trigger issue_pg_cron_access on ddl_command_end
+when tag in ('CREATE EXTENSION')
+execute function extensions.grant_pg_cron_access();

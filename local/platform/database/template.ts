@@ -6,7 +6,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { packageVersion, postgresFolder, supabaseVersion } from '../binaries.ts';
-import { extensionFiles } from '../extensions.ts';
+import { extensionFiles, realWorkers } from '../extensions.ts';
 import { applyMigrations, type Migrations, migrationFiles, precedingTexts } from '../migrate.ts';
 import { cacheFolder, isBundled, ownFolder } from '../places.ts';
 import { initializeCluster, type Postgres, startPostgres } from '../postgres.ts';
@@ -165,7 +165,7 @@ function baseKey(exposeNewObjects: boolean): string {
   ];
   const files = [...setup, ...extensionFiles, storageFile, ...makers];
   const user = postgresUser()?.uid ?? process.getuid?.();
-  return digest([packageVersion(postgresFolder()), String(user), ...contents(files)]);
+  return digest([packageVersion(postgresFolder()), ...realWorkers(postgresFolder()), String(user), ...contents(files)]);
 }
 
 function contents(files: string[]): string[] {

@@ -87,8 +87,7 @@ begin
   insert into cron.job (schedule, command, database, username, active, jobname)
   values (p_schedule, p_command, p_database, p_username, p_active, p_name)
   on conflict on constraint jobname_username_uniq do update
-    set schedule = excluded.schedule, command = excluded.command,
-        database = excluded.database, active = excluded.active
+    set schedule = excluded.schedule, command = excluded.command, database = excluded.database
   returning jobid into v_jobid;
   return v_jobid;
 end
@@ -210,8 +209,3 @@ end
 $$;
 
 revoke execute on all functions in schema cron from public;
-grant usage on schema cron to postgres with grant option;
-grant execute on all functions in schema cron to postgres with grant option;
-grant select on cron.job to postgres with grant option;
-grant all on cron.job_run_details to postgres with grant option;
-grant select on all sequences in schema cron to postgres;

@@ -4,16 +4,26 @@ import type { Job, UrlOf } from './worker.ts';
 
 const rolesThatLogIn = ['postgres', 'supabase_admin'];
 
+/** What pg knows of a session and does not declare. */
+interface Internals {
+  processID: number;
+  connection: { on(event: 'commandComplete', listener: (message: { text: string }) => void): void };
+}
+
 export interface JobRun {
   urlOf: UrlOf;
   /** The worker's own session, which writes down what becomes of the run. */
   recorder: pg.Client;
   job: Job;
-  signal: AbortSignal;
+  /** Ends the session when the worker stops. */
+  stopping: AbortSignal;
+  /** Likewise when the job is removed or switched off. */
+  removed: AbortSignal;
 }
 
-/** Runs the job's command as its user. Records a failing command; throws only when the session is lost. */
-export async function runJob({ urlOf, recorder, job, signal }: JobRun): Promise<void> {
+/** Runs the job's command as its user. Records a failing command; throws only when the worker stops meanwhile. */
+export async function runJob({ urlOf, recorder, job, stopping, removed }: JobRun): Promise<void> {
+  const begun = new Date();
   const { rows } = await recorder.query<{ runid: string }>(
     `insert into cron.job_run_details (jobid, database, username, command, status)
      values ($1, $2, $3, $4, 'starting') returning runid`,
@@ -23,15 +33,17 @@ export async function runJob({ urlOf, recorder, job, signal }: JobRun): Promise<
   const login = rolesThatLogIn.includes(job.username) ? job.username : 'supabase_admin';
   const session = await connect(urlOf(login, job.database)).catch(() => null);
   if (!session) {
-    // Without times, as pg_cron leaves it.
     await recorder.query(
-      `update cron.job_run_details set status = 'failed', return_message = 'connection failed' where runid = $1`,
-      [runid],
+      `update cron.job_run_details
+          set status = 'failed', return_message = 'connection failed', start_time = $2, end_time = clock_timestamp()
+        where runid = $1`,
+      [runid, begun],
     );
     return;
   }
   const stop = () => void session.end().catch(() => {});
-  signal.addEventListener('abort', stop);
+  stopping.addEventListener('abort', stop);
+  removed.addEventListener('abort', stop);
   try {
     if (login !== job.username) {
       await session.query(`set session authorization ${pg.escapeIdentifier(job.username)}`);
@@ -39,29 +51,47 @@ export async function runJob({ urlOf, recorder, job, signal }: JobRun): Promise<
     await recorder.query(
       `update cron.job_run_details set status = 'running', job_pid = $2, start_time = clock_timestamp()
         where runid = $1`,
-      [runid, (session as unknown as { processID: number }).processID],
+      [runid, (session as unknown as Internals).processID],
     );
-    const [status, message] = await outcome(session, job.command);
+    const [status, message] = await outcome(session, job.command, removed);
     await recorder.query(
       `update cron.job_run_details set status = $2, return_message = $3, end_time = clock_timestamp()
         where runid = $1`,
       [runid, status, message],
     );
   } finally {
-    signal.removeEventListener('abort', stop);
+    stopping.removeEventListener('abort', stop);
     await session.end().catch(() => {});
   }
 }
 
-async function outcome(session: pg.Client, command: string): Promise<['succeeded' | 'failed', string]> {
+async function outcome(
+  session: pg.Client,
+  command: string,
+  removed: AbortSignal,
+): Promise<['succeeded' | 'failed', string]> {
+  let tag = '';
+  (session as unknown as Internals).connection.on('commandComplete', ({ text }) => {
+    tag = text;
+  });
   try {
     const results = await session.query(command);
     const last: pg.QueryResult = Array.isArray(results) ? results.at(-1) : results;
-    if (last.command === 'SELECT') return ['succeeded', `${last.rowCount} row${last.rowCount === 1 ? '' : 's'}`];
-    return ['succeeded', [last.command, last.rowCount].filter((part) => part !== null).join(' ')];
+    const isTable = last.fields.length > 0 || !tag || tag.startsWith('SELECT');
+    return ['succeeded', isTable ? `${last.rows.length} row${last.rows.length === 1 ? '' : 's'}` : tag];
   } catch (error) {
-    return ['failed', `ERROR:  ${(error as Error).message}\n`];
+    // What the session was at goes on without it.
+    return ['failed', removed.aborted ? 'job canceled' : errorText(error as pg.DatabaseError)];
   }
+}
+
+/** An error as libpq tells it, but for the line of the command. */
+function errorText({ message, detail, hint, where }: pg.DatabaseError): string {
+  const parts = { ERROR: message, DETAIL: detail, HINT: hint, CONTEXT: where };
+  return Object.entries(parts)
+    .filter(([, text]) => text)
+    .map(([name, text]) => `${name}:  ${text}\n`)
+    .join('');
 }
 
 async function connect(url: string): Promise<pg.Client> {

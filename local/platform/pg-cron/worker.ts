@@ -23,7 +23,8 @@ interface Task {
   /** When a calendar says next, null when it says nothing any more. */
   due: Date | null;
   pending: number;
-  running: boolean;
+  /** Ends the run that is under way. */
+  running: AbortController | null;
 }
 
 export interface PgCron {
@@ -66,16 +67,17 @@ export function startPgCron(urlOf: UrlOf, report: (message: string) => void): Pg
 
   function start(task: Task, recorder: pg.Client) {
     task.pending -= 1;
-    task.running = true;
+    const removing = new AbortController();
+    task.running = removing;
     task.lastStart = new Date();
-    const run = runJob({ urlOf, recorder, job: task.job, signal: stopping.signal })
+    const run = runJob({ urlOf, recorder, job: task.job, stopping: stopping.signal, removed: removing.signal })
       .catch((error) => {
         // The extension may have gone, with its jobs.
         changed = true;
         report(`job ${task.job.jobid}: ${error}`);
       })
       .finally(() => {
-        task.running = false;
+        task.running = null;
         runs.delete(run);
       });
     runs.add(run);
@@ -104,13 +106,17 @@ async function readJobs(client: pg.Client, tasks: Map<string, Task>, report: (me
       const now = new Date();
       const schedule = parseSchedule(job.schedule);
       const due = schedule.kind === 'calendar' ? schedule.next(now) : null;
-      tasks.set(job.jobid, { lastStart: now, pending: 0, running: false, ...known, job, schedule, due });
+      tasks.set(job.jobid, { lastStart: now, pending: 0, running: null, ...known, job, schedule, due });
     } catch (error) {
       report(`job ${job.jobid}: schedule "${job.schedule}": ${error}`);
       await client.query('update cron.job set active = false where jobid = $1', [job.jobid]);
     }
   }
-  for (const jobid of tasks.keys()) if (!seen.has(jobid)) tasks.delete(jobid);
+  for (const [jobid, { running }] of tasks) {
+    if (seen.has(jobid)) continue;
+    running?.abort();
+    tasks.delete(jobid);
+  }
 }
 
 /** Counts a run that fell due. Missed minutes queue up behind a long run; missed seconds make one run. */
