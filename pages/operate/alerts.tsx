@@ -2,10 +2,11 @@
 
 import { playbookOf, sayAlert } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 import { Ago, Moment } from '../base/format.tsx';
-import { type Route, to } from '../base/route.ts';
+import type { Route } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
 import type { Alert } from './answers.ts';
+import { Causes } from './causes.tsx';
 import { DeedButton } from './deeds.tsx';
 import { Filter } from './filter.tsx';
 import { PipelineLink } from './links.tsx';
@@ -46,7 +47,14 @@ export function Alerts(route: Route) {
               { name: 'Where', cell: (a) => <Where alert={a} /> },
               { name: 'Since', cell: (a) => <Ago at={a.raised_at} /> },
               { name: 'Over', cell: (a) => (a.resolved_at ? <Moment at={a.resolved_at} /> : '') },
-              { name: 'Cause', cell: (a) => <Cause alert={a} /> },
+              {
+                name: 'Cause',
+                cell: (a) => (
+                  <>
+                    <Causes of={a} /> <span class="hint">playbook: {playbookOf(a)}</span>
+                  </>
+                ),
+              },
               { name: 'Deeds', cell: (a) => <Deeds alert={a} /> },
             ]}
           />
@@ -68,23 +76,6 @@ function Where({ alert: { pipeline, stage } }: { alert: Alert }) {
           <PipelineLink of={pipeline} stage={stage} />
         </>
       )}
-    </>
-  );
-}
-
-/** Where to look: the runs of the stage that failed or are there. */
-function Cause({ alert }: { alert: Alert }) {
-  const { pipeline, stage, kind } = alert;
-  const isOfErrors = ['dead', 'error_share'].includes(kind);
-  return (
-    <>
-      {pipeline && (
-        <a href={isOfErrors ? to('dead', '', { pipeline }) : to('runs', '', { pipeline, stage, status: 'running' })}>
-          {isOfErrors ? 'dead letters' : 'runs there'}
-        </a>
-      )}{' '}
-      {kind === 'error_share' && pipeline && <a href={to('pipeline', pipeline, { stage })}>errors by code</a>}{' '}
-      <span class="hint">playbook: {playbookOf(alert)}</span>
     </>
   );
 }

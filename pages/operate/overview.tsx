@@ -7,6 +7,7 @@ import { usePoll } from '../base/poll.ts';
 import { to } from '../base/route.ts';
 import { Words } from '../base/words.tsx';
 import type { Alert, Bulk, Figures, Series, StageHealth } from './answers.ts';
+import { CausesAndPlace } from './causes.tsx';
 import { mayNotAct } from './deeds.tsx';
 import { read, readOverview } from './door.ts';
 import { byNeed, isBusy, isQuiet, type Listed } from './needs.ts';
@@ -17,6 +18,8 @@ import { State } from './states.tsx';
 const sweepBoundMs = 60_000;
 /** Of a pipeline with more stages those are shown that have something to do. */
 const mostStages = 12;
+/** So many of the open alerts are told here. */
+const shownAlerts = 10;
 
 const askAlerts = () => read<{ alerts: Alert[] }>('alerts', { open: true, limit: 20 });
 
@@ -79,7 +82,7 @@ function OpenAlerts({ alerts }: { alerts: Alert[] }) {
         <State is="alert">{`Open alerts: ${alerts.length === 20 ? '20 or more' : alerts.length}`}</State>
       </h3>
       <ul>
-        {alerts.slice(0, 5).map((alert) => (
+        {alerts.slice(0, shownAlerts).map((alert) => (
           <li key={alert.id}>
             <a href={to('alerts', '', { pipeline: alert.pipeline })}>
               <Words text={sayAlert(alert)} most={160} />
@@ -88,10 +91,12 @@ function OpenAlerts({ alerts }: { alerts: Alert[] }) {
               since <Moment at={alert.raised_at} />
               {alert.acknowledged_by && ', seen to by '}
               <Words text={alert.acknowledged_by} most={40} />
-            </span>
+            </span>{' '}
+            <CausesAndPlace of={alert} />
           </li>
         ))}
       </ul>
+      {alerts.length > shownAlerts && <a href={to('alerts')}>all open alerts</a>}
     </section>
   );
 }

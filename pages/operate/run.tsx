@@ -1,6 +1,6 @@
 // One run: where it stands and why, its attempts in time, what it came to, and what may be done to it.
 import { useSignal } from '@preact/signals';
-import { Moment } from '../base/format.tsx';
+import { databaseNow, Moment } from '../base/format.tsx';
 import { Fresh, Trouble } from '../base/fresh.tsx';
 import { count, dollars, span } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
@@ -122,9 +122,14 @@ function Facts({ run }: { run: Answer }) {
   );
 }
 
+type Standing = NonNullable<Answer['at']>[number];
+
+/** Whether a try that failed is to be made again, and not within a second. */
+const waitsForItsTime = ({ state, retries, due_at }: Standing) =>
+  state === 'queued' && retries > 0 && due_at !== undefined && Date.parse(due_at) > databaseNow() + 1000;
+
 function Deeds({ run: { run, status, attempts, at = [] } }: { run: Answer }) {
   const isOver = status === 'running' ? undefined : `It is ${status}.`;
-  const inBackoff = at.some(({ state, retries }) => state === 'queued' && retries > 0);
   const stages = at.map(({ stage }) => stage);
   const live = at.filter(({ state }) => ['queued', 'started', 'waiting'].includes(state)).map(({ stage }) => stage);
   const deeds: Deed[] = [
@@ -140,7 +145,7 @@ function Deeds({ run: { run, status, attempts, at = [] } }: { run: Answer }) {
       label: 'Hurry',
       what: 'A retry that waits for its time goes at once.',
       request: { verb: 'hurry', run },
-      refused: isOver ?? (inBackoff ? undefined : 'No retry of it waits for its time.'),
+      refused: isOver ?? (at.some(waitsForItsTime) ? undefined : 'No retry of it waits for its time.'),
     },
     {
       label: 'Prioritise',
@@ -192,29 +197,37 @@ function Deeds({ run: { run, status, attempts, at = [] } }: { run: Answer }) {
   );
 }
 
+/** What comes after an error. */
+function Next({ of: standing }: { of: Standing }) {
+  if (waitsForItsTime(standing)) {
+    return (
+      <>
+        It is tried again at <Moment at={standing.due_at} />, or at once by Hurry.
+      </>
+    );
+  }
+  if (standing.state === 'queued') return <>It is tried again as soon as a worker takes it.</>;
+  if (standing.state === 'failed') {
+    return <>It is not tried again by itself. Retry goes on from here, once the cause is gone; Reset begins anew.</>;
+  }
+  return <>This is what the last try met.</>;
+}
+
 function Errors({ run: { at = [] } }: { run: Answer }) {
   return (
     <>
-      {at.map(({ stage, state, attempt, due_at, error }) =>
-        error ? (
-          <section class="trouble" key={attempt} aria-label={`Error at ${stage}`}>
+      {at.map((standing) =>
+        standing.error ? (
+          <section class="trouble" key={standing.attempt} aria-label={`Error at ${standing.stage}`}>
             <p>
-              <b>{stage}</b> <State is={state} /> <Words text={error.code} most={200} />
+              <b>{standing.stage}</b> <State is={standing.state} /> <Words text={standing.error.code} most={200} />
             </p>
             <p>
-              <Words text={error.message} most={2000} />
+              <Words text={standing.error.message} most={2000} />
             </p>
-            <Help error={error} />
+            <Help error={standing.error} />
             <p class="hint">
-              {state === 'queued' && due_at ? (
-                <>
-                  It is tried again at <Moment at={due_at} />, or at once by Hurry.
-                </>
-              ) : state === 'failed' ? (
-                'It is not tried again by itself. Retry goes on from here, once the cause is gone; Reset begins anew.'
-              ) : (
-                'This is what the last try met.'
-              )}
+              <Next of={standing} />
             </p>
           </section>
         ) : null,

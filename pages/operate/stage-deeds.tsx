@@ -1,4 +1,5 @@
 // What may be done to the stage that is chosen and to the runs that stand there, or to all of the pipeline.
+import { useEffect, useRef } from 'preact/hooks';
 import { count } from '../base/numbers.ts';
 import { to } from '../base/route.ts';
 import { Words } from '../base/words.tsx';
@@ -37,10 +38,7 @@ export function StageDeeds({
   const here = { pipeline, stage: stage.stage };
   return (
     <>
-      <h3>
-        Stage <Words text={stage.stage} most={60} /> <Marks stage={stage} />{' '}
-        <a href={to('pipeline', pipeline)}>all stages</a>
-      </h3>
+      <StageTitle key={stage.stage} stage={stage} />
       <Buttons
         label="The stage"
         deeds={[...switches, ...throttleDeeds(here, stage), ...bypassDeeds(here, stage, definition)]}
@@ -48,6 +46,19 @@ export function StageDeeds({
       />
       <Buttons label="Its runs" deeds={runsDeeds(here, stage)} of={`runs at ${pipeline}.${stage.stage}`} />
     </>
+  );
+}
+
+/** Takes the focus, so that who has chosen a stage goes on from its deeds: a graph may have sixty more to pass. */
+function StageTitle({ stage }: { stage: StageHealth }) {
+  const title = useRef<HTMLHeadingElement>(null);
+  useEffect(() => title.current?.focus({ preventScroll: true }), []);
+  return (
+    <h3 tabIndex={-1} ref={title}>
+      Stage <Words text={stage.stage} most={60} /> <Marks stage={stage} />{' '}
+      <a href={to('runs', '', { pipeline: stage.pipeline, stage: stage.stage, status: 'running' })}>runs there</a>{' '}
+      <a href={to('pipeline', stage.pipeline)}>all stages</a>
+    </h3>
   );
 }
 

@@ -3,10 +3,12 @@ import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 import zlib from 'node:zlib';
-import type { Locator, Page, Route } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { Page, Route } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { barriers } from '../support/barriers.ts';
 import { OperateStack } from '../support/operate-stack.ts';
+import { playbookWalks } from '../support/playbook-walks.ts';
+import { Walk } from '../support/walk.ts';
 
 let operate: OperateStack;
 beforeAll(async () => {
@@ -209,29 +211,6 @@ test('a card tells what was spent, and a row of a list leads to its pipeline and
   }
 });
 
-test('from an alert to its cause to a bulk retry with a preview, which the journal shows', async () => {
-  const page = await operate.atMachine();
-  await page.getByRole('link', { name: /runs of orders failed/ }).click();
-  await title(page, 'Alerts');
-  await page.getByRole('link', { name: 'dead letters', exact: true }).first().click();
-  await title(page, 'Dead letters');
-  await page
-    .getByRole('row', { name: /unreadable/ })
-    .getByRole('button', { name: /^Retry/ })
-    .click();
-  await page.getByText('3 runs, from').waitFor();
-  await page.reload();
-  await page.getByRole('button', { name: 'Begin' }).click();
-  await page.getByLabel('Reason').fill('the scanner is mended');
-  await shoot(page, 'bulk');
-  await page.getByRole('dialog').getByRole('button', { name: 'Begin' }).click();
-  await page.getByText('✓ done').waitFor();
-  await page.keyboard.press('g');
-  await page.keyboard.press('j');
-  await title(page, 'Journal');
-  await page.getByRole('cell', { name: 'the scanner is mended' }).first().waitFor();
-});
-
 test('what rows and errors say is text, with what hides or turns it round made visible', async () => {
   const page = await operate.atMachine();
   await page.goto(`${operate.pageUrl}#/runs?pipeline=orders&status=failed&error_code=no_address`);
@@ -348,36 +327,6 @@ test('the palette finds a run by what it is called, by the keyboard alone', asyn
   await title(page, /^Run \d+/);
 });
 
-/** Presses Tab until this has the focus, as somebody without a mouse does. */
-async function tabTo(page: Page, wanted: Locator): Promise<void> {
-  await wanted.waitFor();
-  for (let n = 0; n < 150; n += 1) {
-    if (await wanted.evaluate((element) => element === document.activeElement)) return;
-    await page.keyboard.press('Tab');
-  }
-  throw new Error(`Tab does not lead to ${wanted}`);
-}
-
-test('a pipeline is throttled as the playbook says, by the keyboard alone', async () => {
-  const page = await operate.atMachine();
-  await tabTo(page, page.getByRole('link', { name: 'orders', exact: true }));
-  await page.keyboard.press('Enter');
-  await title(page, /^Pipeline orders/);
-  await tabTo(page, page.getByRole('region', { name: 'Graph of the stages' }).getByRole('link', { name: /^ship/ }));
-  await page.keyboard.press('Enter');
-  await tabTo(page, page.getByRole('button', { name: 'Throttle', exact: true }));
-  await page.keyboard.press('Enter');
-  const dialog = page.getByRole('dialog', { name: 'Throttle orders.ship' });
-  await tabTo(page, dialog.getByLabel('Reason'));
-  await page.keyboard.type('the carrier asks for less');
-  await page.keyboard.press('Enter');
-  await page.getByRole('region', { name: 'Graph of the stages' }).getByText('throttled').waitFor();
-  await tabTo(page, page.getByRole('button', { name: 'Unthrottle', exact: true }));
-  await page.keyboard.press('Enter');
-  await page.keyboard.press('Enter');
-  await page.getByText('throttled', { exact: true }).waitFor({ state: 'hidden' });
-});
-
 test('whose role is taken away between page and click is refused, and what they typed stays', async () => {
   const page = await operate.signedInAs('otto');
   await page.goto(`${operate.pageUrl}#/pipeline/orders`);
@@ -436,7 +385,7 @@ test('an engine that does not know what the page asks is called older or newer t
   await page.getByText('older or newer than this page').waitFor();
 });
 
-test.each([
+const forged = [
   ['#/runs?status=failed%27--', 'must be one of'],
   ['#/runs?since=never', 'must be a time'],
   ['#/runs?pipeline=%3Cimg%20src=x%20onerror=alert(1)%3E', 'there is no pipeline <img src=x onerror=alert(1)>'],
@@ -446,10 +395,14 @@ test.each([
   ['#/status/%E2%80%AEorders', 'there is no pipeline ⟨U+202E⟩orders'],
   ['#/constructor', 'There is no such screen.'],
   ['#/%E0%A4%A', 'There is no such screen.'],
-])('a forged address %s is answered in words', async (address, said) => {
+] as const;
+
+test('each forged address is answered in words', async () => {
   const page = await operate.atMachine();
-  await page.goto(operate.pageUrl + address);
-  await page.getByText(said).first().waitFor();
+  for (const [address, said] of forged) {
+    await page.goto(operate.pageUrl + address);
+    await page.getByText(said).first().waitFor();
+  }
 });
 
 test('a result of a megabyte is shown from its beginning, one of a thousand levels as far as somebody opens it', async () => {
@@ -655,6 +608,43 @@ test('on a narrow window the header takes two rows, and no short word of a table
   const node = page.getByRole('region', { name: 'Graph of the stages' }).getByRole('link', { name: /^ship/ });
   await node.waitFor();
   await expect.poll(() => node.evaluate((link) => link.getBoundingClientRect().right)).toBeLessThanOrEqual(390);
+});
+
+const playbooksFolder = path.join(import.meta.dirname, '..', '..', 'docs', 'playbooks');
+
+/** What a playbook's page says of the way on the operator's page, in bold and in order. */
+function namedIn(playbook: string): string[] {
+  const text = fs.readFileSync(path.join(playbooksFolder, `${playbook}.md`), 'utf8');
+  const section = /^## On the page\n([\s\S]*?)(?=^## |$(?![\s\S]))/m.exec(text)?.[1] ?? '';
+  return [...section.matchAll(/\*\*([^*]+)\*\*/g)].map(([, name = '']) => name.replaceAll('\n', ' '));
+}
+
+describe('the playbooks', () => {
+  beforeAll(() => operate.parcels());
+
+  test('each has a walk', () => {
+    const pages = fs.readdirSync(playbooksFolder).map((file) => path.basename(file, '.md'));
+    expect(playbookWalks.map(({ playbook }) => playbook).toSorted()).toEqual(pages.toSorted());
+  });
+
+  test.each(playbookWalks)(
+    '$playbook leads from the alert to its cause to the verb, by mouse and by keyboard, as its page says',
+    async ({ playbook, before, alert, way, verb }) => {
+      const page = await operate.atMachine();
+      const alerts = page.getByRole('region', { name: 'Open alerts' }).getByRole('listitem');
+      for (const hand of ['mouse', 'keyboard'] as const) {
+        if (before) await operate.rows(before);
+        const past = await operate.value<number>('select coalesce(max(id), 0)::int from millrace.journal');
+        await page.goto(`${operate.pageUrl}#/`);
+        await title(page, 'Overview');
+        const walk = new Walk(page, hand);
+        await way(walk, alerts.filter({ hasText: alert ?? '' }));
+        const lines = await operate.rows(`select verb, reason from millrace.journal where id > $1`, [past]);
+        if (verb) expect(lines).toContainEqual({ verb, reason: 'as the playbook says' });
+        expect(['Overview', ...walk.names]).toEqual(namedIn(playbook));
+      }
+    },
+  );
 });
 
 test('a thousand stages, a graph of sixty and a run of ten thousand children stay usable', async () => {

@@ -32,6 +32,20 @@ const definition = {
   ].map((stage) => ({ batch_size: 50, ...stage })),
 };
 
+const parcels = {
+  pipeline: 'parcels',
+  entity: { table: 'public.orders', key: 'id', projection: 'none' },
+  stages: [
+    {
+      name: 'pack',
+      kind: 'function',
+      function: 'parcels-pack',
+      retry: { max_attempts: 3, backoff: { kind: 'list', seconds: [3600] } },
+    },
+    { name: 'send', kind: 'function', function: 'parcels-send', needs: ['pack'] },
+  ],
+};
+
 /** Lists in lists, so many levels deep. */
 const nested = (levels: number): unknown => JSON.parse(`${'['.repeat(levels)}${']'.repeat(levels)}`);
 
@@ -124,11 +138,39 @@ export class OrdersStack extends ProjectStack {
   }
 
   /** Does a stage's work: of up to `most` rows, as `outcome` says. */
-  async #work(stage: string, outcome: (item: Row & { attempt: number; token: string }, n: number) => Row, most = 50) {
-    const worker = Worker.over(this.#worker as pg.Client, stage, 'orders');
+  async #work(
+    stage: string,
+    outcome: (item: Row & { attempt: number; token: string }, n: number) => Row,
+    most = 50,
+    pipeline = 'orders',
+  ) {
+    const worker = Worker.over(this.#worker as pg.Client, stage, pipeline);
     const items = await worker.take(most);
     await worker.report(...items.map((item, n) => outcome({ ...item }, n)));
     await worker.leave();
+  }
+
+  /** Parcels on their way, about which an alert of each kind is open; it stays so for five minutes after its cause. */
+  async parcels(): Promise<void> {
+    await this.rows('select millrace.define($1)', [compiled(parcels)]);
+    await this.rows(`select millrace.start('parcels', n::text) from generate_series(1, 13) n`);
+    const pack = (item: Row & { attempt: number; token: string }, n: number): Row => {
+      if (n < 2) return failed(item, { code: 'too_big', message: 'it fits no box', permanent: true });
+      if (n < 6) return failed(item, { code: 'no_box', message: 'the boxes are used up' });
+      return { ...completed(item), usage: { cost_usd: 0.02 } };
+    };
+    await this.#work('pack', pack, 10, 'parcels');
+    await this.rows(`insert into millrace.alert_rules (pipeline, name, kind, stage, above, span) values
+      ('parcels', 'dead', 'dead', null, 1, '1 hour'),
+      ('parcels', 'many', 'backlog', 'pack', 1, '10 minutes'),
+      ('parcels', 'old', 'oldest_ready', 'pack', 0, '10 minutes'),
+      ('parcels', 'errors', 'error_share', 'pack', 0.1, '10 minutes'),
+      ('parcels', 'dear', 'spend', null, 0.01, '1 hour')`);
+    await this.rows(`update millrace.alert_rules set hold = '0' where kind = 'engine'`);
+    await this.rows(`select millrace.report('error', 'rule_failed', 'a word of the engine')`);
+    // Rules are judged once a minute.
+    await this.rows(`update millrace.settings set value = '' where name = 'rules_judged_at'`);
+    await this.sweep();
   }
 
   /** More than a page should have to draw: 17 pipelines of 60 stages, and a run with ten thousand children. */

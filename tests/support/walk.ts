@@ -1,0 +1,110 @@
+// A person's way through the operator's page: by mouse, or by the keyboard alone.
+import type { Locator, Page } from 'playwright-core';
+
+/** No control may be further away than so many Tabs. */
+const mostTabs = 40;
+
+/** Presses Tab until this has the focus, as somebody without a mouse does. */
+export async function tabTo(page: Page, wanted: Locator): Promise<void> {
+  await wanted.waitFor();
+  for (let n = 0; n <= mostTabs; n += 1) {
+    if (await wanted.evaluate((element) => element === document.activeElement)) return;
+    await page.keyboard.press('Tab');
+  }
+  throw new Error(`${mostTabs} Tabs do not lead to ${wanted}`);
+}
+
+export type Hand = 'mouse' | 'keyboard';
+
+/** One way through the page; keeps what was pressed and looked at, by the names that the docs say in bold. */
+export class Walk {
+  readonly names: string[] = [];
+  readonly page: Page;
+  readonly #hand: Hand;
+
+  constructor(page: Page, hand: Hand) {
+    this.page = page;
+    this.#hand = hand;
+  }
+
+  /** Presses what is called so, or what stands here in its stead. */
+  async press(name: string, at: Locator): Promise<void> {
+    this.names.push(name);
+    await this.go(at);
+  }
+
+  /** Presses what the docs have no name for, such as a row. */
+  async go(at: Locator): Promise<void> {
+    if (this.#hand === 'mouse') return at.click();
+    await tabTo(this.page, at);
+    await this.page.keyboard.press('Enter');
+  }
+
+  async see(name: string, shown: Locator): Promise<void> {
+    this.names.push(name);
+    await shown.waitFor();
+  }
+
+  /** Goes to a screen: by its link, or by `g` and its letter. */
+  async screen(name: string, letter: string): Promise<void> {
+    this.names.push(name);
+    if (this.#hand === 'mouse') {
+      await this.page.getByRole('navigation').getByRole('link', { name, exact: true }).click();
+    } else {
+      await this.page.keyboard.press('g');
+      await this.page.keyboard.press(letter);
+    }
+    await this.page.getByRole('heading', { level: 2, name, exact: true }).waitFor();
+  }
+
+  /** Finds a pipeline by its name. */
+  async search(text: string): Promise<void> {
+    this.names.push('Search');
+    if (this.#hand === 'mouse') await this.page.getByRole('button', { name: /^Search/ }).click();
+    else await this.page.keyboard.press('/');
+    const palette = this.page.getByRole('dialog', { name: 'Search' });
+    await this.page.keyboard.type(text);
+    const hit = palette.getByRole('link', { name: `${text} pipeline` });
+    await hit.waitFor();
+    if (this.#hand === 'mouse') await hit.click();
+    else await this.page.keyboard.press('Enter');
+    await this.page.getByRole('heading', { level: 2, name: `Pipeline ${text}` }).waitFor();
+  }
+
+  /** Goes back, by the browser's own button or key. */
+  async back(): Promise<void> {
+    await this.page.goBack();
+  }
+
+  /** Opens the dialog of a deed, says why, and does it. */
+  async does(deed: string, within: Page | Locator = this.page): Promise<void> {
+    await this.press(deed, within.getByRole('button', { name: deed, exact: true }));
+    const dialog = this.page.getByRole('dialog');
+    const reason = dialog.getByLabel('Reason');
+    if (this.#hand === 'mouse') await reason.click();
+    else await tabTo(this.page, reason);
+    await this.page.keyboard.type('as the playbook says');
+    await this.go(dialog.getByRole('button', { name: deed, exact: true }));
+    await dialog.waitFor({ state: 'hidden' });
+  }
+
+  /** Chooses a stage in the graph. */
+  async stage(name: string): Promise<void> {
+    const graph = this.page.getByRole('region', { name: 'Graph of the stages' });
+    await this.go(graph.getByRole('link', { name: new RegExp(`^${name}`) }));
+    await this.atStage(name);
+  }
+
+  async atStage(name: string): Promise<void> {
+    await this.page.getByRole('heading', { name: `Stage ${name}` }).waitFor();
+  }
+
+  /** Retries all of a group of dead letters, once it has been said how many they are. */
+  async retryGroup(group: RegExp, many: number): Promise<void> {
+    const retry = 'Retry all that match …';
+    await this.press(retry, this.page.getByRole('row', { name: group }).getByRole('button', { name: retry }));
+    await this.page.getByText(`${many} runs, from`).waitFor();
+    await this.does('Begin');
+    await this.page.getByText('✓ done').waitFor();
+  }
+}
