@@ -10,11 +10,10 @@ begin
     from pg_proc f
     where f.pronamespace = 'millrace'::regnamespace
       and f.prorettype <> 'trigger'::regtype
-      and (f.proname = any ('{{written}}')
-        or exists (
-          select
-          from millrace.pipelines p
-          where f.proname ^@ (p.name || '__')))
+      and exists (
+        select
+        from millrace.pipelines p
+        where f.proname ^@ (p.name || '__'))
       and f.oid <> all (array(
         select to_regprocedure(s)::oid
         from unnest('{{functions}}'::text[]) s
@@ -22,9 +21,6 @@ begin
   loop
     execute 'drop function ' || v_function;
   end loop;
-  if exists (select from millrace.pipelines) then
-    perform millrace.write_dispatch();
-  end if;
   for v_pipeline in
     select p.name
     from millrace.pipelines p

@@ -101,11 +101,10 @@ begin
     select f.oid
     from pg_proc f
     where f.pronamespace = 'millrace'::regnamespace
-      and (f.proname = any ('{{written}}')
-        or exists (
-          select
-          from millrace.pipelines p
-          where f.proname ^@ (p.name || '__'))));
+      and exists (
+        select
+        from millrace.pipelines p
+        where f.proname ^@ (p.name || '__')));
   v_types := array(
     select t.oid
     from pg_type t

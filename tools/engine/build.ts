@@ -11,7 +11,6 @@ import {
   identityOf,
   madeBy,
   triggerName,
-  writtenFunctions,
 } from './catalogue.ts';
 import { codeStatements, type Statement, sqlFiles, statementsIn } from './engine-sql.ts';
 import type { Release, Target } from './releases.ts';
@@ -108,14 +107,14 @@ export async function upgradeSql(engine: string, target: Target & { from: Releas
       altered,
       tables,
       changed,
-      bodies: Object.entries(from.code.functions).flatMap(([name, { body }]) => (body ? [`${body} ${name}`] : [])),
+      bodies: Object.entries(from.code.functions).map(([name, { body }]) => `${body} ${name}`),
     }),
     ...structureFiles(engine, isNew),
     bodiesLater,
     ...removed,
     ...code.flatMap((statement) => replacing(statement, from.code, now)),
     ...revoked(from.code, now),
-    template(engine, 'end-upgrade.sql', { written: writtenFunctions(code), functions: functionsOf(structure, now) }),
+    template(engine, 'end-upgrade.sql', { functions: functionsOf(structure, now) }),
     'reset check_function_bodies;',
     setUp,
   ]);
@@ -135,7 +134,6 @@ export async function uninstallSql(engine: string): Promise<string> {
       relations: [...tables, ...composites, ...Object.keys(code.views)],
       tables: tables.filter((name) => name.startsWith('public.')),
       jobs: code.jobs,
-      written: writtenFunctions(statements),
     }),
   ]);
 }

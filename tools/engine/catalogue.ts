@@ -23,8 +23,8 @@ export interface FunctionCode {
   signature: string;
   /** The digest of its text. */
   text: string;
-  /** The digest of its body alone, as the database tells it; null where attach() writes the function anew. */
-  body: string | null;
+  /** The digest of its body alone, as the database tells it. */
+  body: string;
 }
 
 /** What the structure makes. */
@@ -97,7 +97,6 @@ export const bare = (text: string) => text.replace(/^(\s*--[^\n]*\n)+/, '').trim
 export function codeOf(statements: Statement[]): Code {
   const of = (kind: string) => statements.filter((statement) => statement.kind === kind);
   const jobs = statements.flatMap(({ text }) => [...text.matchAll(/'(millrace-[a-z][a-z-]*)'/g)]);
-  const written = writtenFunctions(statements);
   return {
     functions: Object.fromEntries(
       of('CreateFunctionStmt').map(({ node, text }) => [
@@ -105,7 +104,7 @@ export function codeOf(statements: Statement[]): Code {
         {
           signature: signatureOf(node),
           text: digest(bare(text)),
-          body: written.includes(node.funcname.at(-1).String.sval) ? null : bodyDigest(text),
+          body: bodyDigest(text),
         },
       ]),
     ),
@@ -119,16 +118,6 @@ export function codeOf(statements: Statement[]): Code {
     ),
     jobs: [...new Set(jobs.map(([, name = '']) => name))],
   };
-}
-
-/** What attach() writes for all pipelines together: what it names to write_way() and write_function(), or in a text. */
-export function writtenFunctions(statements: Statement[]): string[] {
-  const names = statements.flatMap(({ kind, text }) => {
-    const ways = [...text.matchAll(/write_(?:way|function)\(\s*'(\w+)/g)];
-    const created = [...text.matchAll(/^\s*create or replace function millrace\.(\w+)/gm)];
-    return [...ways, ...(kind === 'CreateFunctionStmt' ? created.slice(1) : created)].map(([, name = '']) => name);
-  });
-  return [...new Set(names)];
 }
 
 /** What the statements of engine/structure make, under all names that it has had. */

@@ -183,14 +183,13 @@ $$;
 
 -- Creates the __asked function of a pipeline, which builds of its rows what the conditions of given
 -- stages of any version read: of a column that is only compared with null, that much. Rows of which
--- that is the same are built once. Dropped where one may read all of a row, or none a column.
+-- that is the same are built once. Null where one may read all of a row, or none a column.
 create function millrace.write_asked(
   p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]
 ) returns void
 language plpgsql
 as $write$
 declare
-  v_name text := p_pipeline.name || '__asked';
   v_columns name[] := array(
     select a.attname
     from pg_attribute a
@@ -222,12 +221,10 @@ begin
     cross join lateral millrace.paths_of(vs.given_path) n
     where vs.given_path is not null
     group by n.names[2]) q;
-  if v_asked.named is not true or v_asked.pairs is null then
-    execute format('drop function if exists millrace.%I(text[], bigint)', v_name);
-    return;
-  end if;
   perform millrace.write_function(
-    format('%I(p_ids text[], p_each bigint) returns jsonb[]', v_name), format($f$
+    format('%I(p_ids text[], p_each bigint) returns jsonb[]', p_pipeline.name || '__asked'), case
+    when v_asked.named is not true or v_asked.pairs is null then 'begin return null; end'
+    else format($f$
 #variable_conflict use_variable
 begin
   return (
@@ -249,6 +246,6 @@ begin
     from (select a.asked, unnest(a.places) as place from asked a) g);
 end $f$, millrace.size_expression(p_pipeline.entity_table, v_columns, p_at_most => true),
     v_asked.reads, p_pipeline.entity_table, p_pipeline.entity_key, p_key_type, v_asked.pairs,
-    v_asked.names));
+    v_asked.names) end);
 end
 $write$;

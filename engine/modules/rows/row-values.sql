@@ -146,22 +146,20 @@ begin
 end
 $$;
 
--- Creates the __values function of a pipeline, or drops it where no column is declared, and
--- values_of_entities(), which leads to those of all pipelines.
+-- Creates the __values function of a pipeline, or drops it where no column is declared.
 create function millrace.write_values(p_pipeline millrace.pipelines) returns void
 language plpgsql
 as $write$
 declare
-  v_arguments constant text := 'p_ids text[], p_new boolean, p_stage text';
   v_name text := p_pipeline.name || '__values';
-  v_ids int[];
-  v_names text[];
 begin
   if not exists (select from millrace.value_columns(p_pipeline)) then
     execute format('drop function if exists millrace.%I(text[], boolean, text)', v_name);
-  else
-    perform millrace.write_function(
-      format('%I(%s) returns millrace.row_values', v_name, v_arguments), format($f$
+    return;
+  end if;
+  perform millrace.write_function(
+    format('%I(p_ids text[], p_new boolean, p_stage text) returns millrace.row_values', v_name),
+    format($f$
 begin
   return (%s);
 exception
@@ -171,17 +169,5 @@ exception
     end if;
     return millrace.values_apart(%s, $1, $2, $3);
 end $f$, millrace.values_sql(p_pipeline), p_pipeline.id));
-  end if;
-  select coalesce(array_agg(p.id order by p.id), '{}'), array_agg(p.name order by p.id)
-  into v_ids, v_names
-  from millrace.pipelines p
-  where exists (select from millrace.value_columns(p));
-  perform millrace.write_way('values_of_entities',
-    format('(p_pipeline_id int, %s) returns millrace.row_values', v_arguments), v_ids,
-    array(
-      select format('return millrace.%I(p_ids, p_new, p_stage);', n || '__values')
-      from unnest(v_names) n),
-    'what the columns that a definition names hold in a pipeline''s entities, in the order of '
-    'their keys; null where it names none.');
 end
 $write$;

@@ -12,23 +12,6 @@ begin
 end
 $$;
 
--- Writes statements that take the branch of one pipeline, by ids in ascending order. Halving finds
--- one of many in a few steps, where a `case` would try them in turn.
-create function millrace.branches(p_ids int[], p_branches text[]) returns text
-language plpgsql immutable
-as $$
-declare
-  v_half int := cardinality(p_ids) / 2;
-begin
-  if cardinality(p_ids) = 1 then
-    return format(E'if p_pipeline_id = %s then\n%s\nend if;', p_ids[1], p_branches[1]);
-  end if;
-  return format(E'if p_pipeline_id <= %s then\n%s\nelse\n%s\nend if;', p_ids[v_half],
-    millrace.branches(p_ids[:v_half], p_branches[:v_half]),
-    millrace.branches(p_ids[v_half + 1:], p_branches[v_half + 1:]));
-end
-$$;
-
 -- Quotes the name of a record's field. PL/pgSQL takes words of its own for words, such as `loop`,
 -- which quote_ident() leaves as they are.
 create function millrace.quote_field(p_name text) returns text
@@ -45,26 +28,6 @@ as $write$
 begin
   execute format('create or replace function millrace.%s '
     'language plpgsql set search_path = pg_catalog, pg_temp as %L', p_head, p_body);
-end
-$write$;
-
--- Creates a function that leads to one written for each pipeline.
-create function millrace.write_way(
-  p_function text, p_signature text, p_ids int[], p_branches text[], p_comment text
-) returns void
-language plpgsql
-as $write$
-begin
-  perform millrace.write_function(quote_ident(p_function) || p_signature, format($f$
-#variable_conflict use_variable
-begin
-%s
-return null;
-end $f$, case when cardinality(p_ids) > 0 then millrace.branches(p_ids, p_branches) else '' end));
-  execute format($f$
-comment on function millrace.%1$I is %2$L;
-revoke all on function millrace.%1$I from public$f$,
-    p_function, 'Written by attach(): ' || p_comment);
 end
 $write$;
 
