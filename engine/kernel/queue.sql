@@ -23,6 +23,7 @@ begin
     insert into millrace.arrivals (stage_id, concurrency_group, due_at)
     select distinct p_stage_id, g, v_now
     from unnest(v_groups) g
+    where v_stage.kind <> 'gate'
     order by g;
   end if;
   insert into millrace.attempts

@@ -57,7 +57,8 @@ comment on column millrace.limits.bucket is 'Of the limit''s rate, where it has 
 comment on column millrace.limits.checked_to is
   'The attempt of in_flight that was looked at last; the stage''s next claim goes on behind it.';
 comment on column millrace.limits.arrivals_to is
-  'The group whose arrivals were read last; the stage''s next claim goes on behind it.';
+  'The group whose arrivals were read last, or that a gate passed last; the stage''s next claim or '
+  'pass goes on behind it.';
 
 create table millrace.limited_stages (
   limit_id int not null

@@ -1,6 +1,7 @@
 // Gates: stages that the database passes.
 import { expect } from 'vitest';
 import { type Engine, type Row, type StageDefinition, test } from '../support/engine.ts';
+import { planRows } from '../support/plan-rows.ts';
 import { openTransaction, rungStages } from '../support/sessions.ts';
 import { completed, failed, runStage, Worker } from '../support/worker.ts';
 
@@ -341,4 +342,108 @@ test('a stage becomes a gate, and a gate a stage, once nothing of it is under wa
   expect(await queuedAt(engine, 'gate')).toBe(1);
   await runStage(engine, 'gate');
   expect(await engine.define({ ...definition, stages: [first, gate, last] })).toBe(3);
+});
+
+/** gate → last, where the column `key` is the key of both, unless the later stage has another. */
+async function keyed(engine: Engine, limits: Row, last: Row = { concurrency: { column: 'key', limit: 9 } }) {
+  await engine.sql.query('create table public.items (id bigserial primary key, label text, key text)');
+  await engine.pipeline([
+    { name: 'gate', kind: 'gate', limits: { concurrency: { column: 'key' }, ...limits } },
+    { name: 'last', needs: ['gate'], limits: last },
+  ]);
+}
+const queueKeys = (engine: Engine, keys: string[], count: number) =>
+  engine.sql.query(
+    `insert into public.items (key, gate_status) select k, 'queued' from unnest($1::text[]) k, generate_series(1, $2::int)`,
+    [keys, count],
+  );
+/** How many of each key have passed the gate and are not done. */
+const passed = async (engine: Engine) => {
+  const rows = await engine.rows<{ key: string; n: number }>(
+    `select key, count(*)::int as n from public.items where last_status in ('queued', 'started') group by 1 order by 1`,
+  );
+  return rows.map(({ key, n }) => `${key}${n}`).join(' ');
+};
+
+test('the keys of a gate take turns, however much waits of one and however many there are', async ({ engine }) => {
+  await keyed(engine, { rate: { count: 4, per_seconds: 60 } });
+  await queueKeys(engine, ['a'], 50);
+  await queueKeys(engine, ['b', 'c', 'd', 'e', 'f'], 3);
+  const seen: string[] = [];
+  for (let minute = 0; minute < 4; minute++) {
+    expect(await sweep(engine)).toMatchObject({ passed: 4 });
+    seen.push(await passed(engine));
+    await engine.advance('1 minute');
+  }
+  expect(seen).toEqual(['a1 b1 c1 d1', 'a2 b2 c1 d1 e1 f1', 'a2 b2 c2 d2 e2 f2', 'a3 b3 c3 d3 e2 f2']);
+});
+
+test('what keys leave of a gate’s rate is for those that have more waiting', async ({ engine }) => {
+  await keyed(engine, { rate: { count: 10, per_seconds: 60 } });
+  await queueKeys(engine, ['a'], 50);
+  await queueKeys(engine, ['b', 'c'], 1);
+  expect(await sweep(engine)).toMatchObject({ passed: 10 });
+  expect(await passed(engine)).toBe('a8 b1 c1');
+});
+
+test('a gate is held back key by key where the later stage has its key', async ({ engine }) => {
+  await keyed(engine, { back_pressure: { stage: 'last', backlog: 3 } });
+  await queueKeys(engine, ['a'], 9);
+  await sweep(engine);
+  await queueKeys(engine, ['b'], 9);
+  await sweep(engine);
+  expect(await passed(engine)).toBe('a3 b3');
+  const worker = await Worker.of(engine, 'last');
+  const batch = await worker.take(6);
+  const ofA = batch.filter(({ entity }) => entity.key === 'a');
+  expect(ofA).toHaveLength(3);
+  expect(await sweep(engine), 'what is in work counts').not.toHaveProperty('passed');
+  await worker.report(completed(ofA[0] as never));
+  await sweep(engine);
+  expect(await passed(engine)).toBe('a3 b3');
+  expect(await engine.value('select count(*)::int from millrace.check_invariants()')).toBe(0);
+});
+
+test('a gate with a key counts everything at a later stage that has another', async ({ engine }) => {
+  await keyed(engine, { back_pressure: { stage: 'last', backlog: 3 } }, { concurrency: { column: 'label', limit: 9 } });
+  await queueKeys(engine, ['a', 'b'], 9);
+  await sweep(engine);
+  expect(await passed(engine)).toBe('a2 b1');
+});
+
+test('a row that somebody holds keeps neither its key nor another at the gate', async ({ engine }) => {
+  await keyed(engine, { rate: { count: 4, per_seconds: 60 } });
+  await queueKeys(engine, ['a', 'b'], 3);
+  const person = await openTransaction(engine);
+  await person.query(`update public.items set label = 'held' where id = (select min(id) from public.items)`);
+  expect(await sweep(engine)).toMatchObject({ passed: 4 });
+  expect(await passed(engine)).toBe('a2 b2');
+});
+
+test('to find what a gate passes next costs the same, however much of one key waits there and behind it', async ({
+  engine,
+}) => {
+  await keyed(engine, { rate: { count: 4, per_seconds: 60 }, back_pressure: { stage: 'last', backlog: 50 } });
+  const rows = async () => {
+    await engine.sql.query('analyze millrace.attempts');
+    return planRows(
+      engine.database.superUrl,
+      `select millrace.next_at_gate(s, millrace.groups_at_gate(s.id, '0b', 500), 4, '{}')
+       from millrace.stages s where name = 'gate'`,
+    );
+  };
+  const queueA = async (count: number) => {
+    await queueKeys(engine, ['a'], 2 * count);
+    await engine.sql.query(
+      `select millrace.skip(a.run_id, 'gate') from (
+         select run_id from millrace.attempts where state = 'queued' and concurrency_group = '0a'
+           and stage_id = (select id from millrace.stages where name = 'gate') limit $1) a`,
+      [count],
+    );
+  };
+  await queueA(60);
+  await queueKeys(engine, ['b', 'c', 'd'], 20);
+  const few = await rows();
+  await queueA(1500);
+  expect(await rows()).toBe(few);
 });

@@ -122,7 +122,12 @@ test('the last stage can be held back by none', async ({ engine }) => {
 
 test.for<[string, Row, RegExp, RegExp]>([
   ['places in flight', { limits: { max_in_flight: 1 } }, /limits has the unknown option max_in_flight/, /leave it out/],
-  ['no limit', { limits: {} }, /must be an object of rate, back_pressure or shared/, /passes whatever comes/],
+  [
+    'no limit',
+    { limits: {} },
+    /must be an object of rate, concurrency, back_pressure or shared/,
+    /passes whatever comes/,
+  ],
   ['a function', { function: 'flow-gate' }, /unknown option function/, /stage of kind gate takes kind, needs/],
   ['a retry policy', { retry: { max_attempts: 2 } }, /unknown option retry/, /stage of kind gate takes kind, needs/],
 ])('a gate is refused with %s', async ([, options, message, hint], { engine }) => {

@@ -72,3 +72,55 @@ test('a board that hangs has half of the places, and the rest are for others', a
   await classified(engine, links, 'fast.test', 3);
   expect(await worker.take(50)).toHaveLength(3);
 });
+
+/** Everything goes on at its true pace for so long: a worker takes what it may, and `slow.test` fails. Returns who was taken. */
+async function tenSeconds(engine: Engine, links: Links): Promise<string[]> {
+  await engine.advance('10 seconds');
+  await engine.sql.query('select millrace.sweep()');
+  const worker = await links.worker('scrape_job');
+  const batch = await worker.take(50);
+  const boards = batch.map(({ entity }) => new URL(entity.raw_url as string).host);
+  const failing = batch.filter((_, place) => boards[place] === 'slow.test');
+  await worker.report(...failing.map((item) => failed(item, { code: 'server_error' })));
+  return boards.filter((board) => board !== 'slow.test');
+}
+const atTruePace = (engine: Engine) =>
+  engine.sql.query(`select millrace.unthrottle_limit('scrapes'), millrace.unthrottle('links', 'route_job')`);
+
+/** How many seconds go by until five links of another board, which come now, are all being scraped. */
+async function secondsUntilTaken(engine: Engine, links: Links): Promise<number> {
+  await classified(engine, links, 'fast.test', 5);
+  let taken = 0;
+  for (let seconds = 10; seconds <= 240; seconds += 10) {
+    taken += (await tenSeconds(engine, links)).length;
+    if (taken === 5) return seconds;
+  }
+  return Number.POSITIVE_INFINITY;
+}
+
+test('five links of another board are taken within two minutes, behind 1,500 of one that fails', async ({
+  engine,
+  links,
+}) => {
+  await atTruePace(engine);
+  await classified(engine, links, 'slow.test', 1500);
+  expect(await secondsUntilTaken(engine, links)).toBeLessThanOrEqual(120);
+});
+
+test('five links of another board are taken within two minutes, while 600 that failed are due again', async ({
+  engine,
+  links,
+}) => {
+  await classified(engine, links, 'slow.test', 600);
+  const worker = await links.worker('scrape_job');
+  for (let passes = 0; passes < 3; passes++) {
+    for (let batch = await worker.take(25); batch.length > 0; batch = await worker.take(25)) {
+      await worker.report(...batch.map((item) => failed(item, { code: 'server_error' })));
+    }
+    await engine.sql.query('select millrace.sweep()');
+  }
+  expect(await words(engine)).toEqual(['slow.test error 600']);
+  await atTruePace(engine);
+  await engine.advance('10 minutes');
+  expect(await secondsUntilTaken(engine, links)).toBeLessThanOrEqual(120);
+});

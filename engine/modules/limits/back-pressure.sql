@@ -3,7 +3,8 @@
 -- What is due, started or waiting at the later stage and on the way to it, and what is in flight at
 -- all stages that it holds back, never exceeds the threshold by a claim or a gate. What is in
 -- backoff, or waits for a service that refuses its key, does not count, nor is a start by name
--- refused. Stages that one stage holds back claim one at a time: each takes the advisory lock of
+-- refused. A gate that sorts its queue by the key of the later stage is held back key by key.
+-- Stages that one stage holds back claim one at a time: each takes the advisory lock of
 -- the later stage until its commit, and comes again where that is taken.
 
 -- Lists what a stage's limits say of back pressure, one object or a list of them, with the place of
@@ -100,9 +101,62 @@ begin
 end
 $$;
 
+-- Tells whether a stage holds a gate back key by key: it and what is on the way to it sort their
+-- queues by the key of the gate.
+create function millrace.counts_by_key(p_stage_id int, p_later_id int) returns boolean
+language plpgsql
+as $$
+begin
+  return (
+    select bool_and(g.kind = 'gate'
+      and (s.limits -> 'concurrency') - 'limit' = (g.limits -> 'concurrency') - 'limit') is true
+    from millrace.stages_to(p_later_id) w
+    join millrace.stages s on s.id = w
+    join millrace.stages g on g.id = p_stage_id);
+end
+$$;
+
+-- Counts how many more of a key a gate may pass before a stage that holds it back key by key is
+-- full; null where none does.
+create function millrace.room_of_key_before_later(p_stage_id int, p_key text) returns int
+language plpgsql
+set enable_seqscan = off
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_groups text[] := array(select c || p_key from generate_series(0, 9) c);
+begin
+  return (
+    select min(greatest(b.backlog - (
+      select count(*)
+      from (
+        (select
+         from millrace.stages_to(b.later_id) w
+         cross join lateral (
+           select
+           from millrace.attempts a
+           where a.stage_id = w
+             and a.concurrency_group = any (v_groups)
+             and a.queue_at <= v_now
+             and a.state = 'queued'
+           limit b.backlog) a
+         limit b.backlog)
+        union all
+        (select
+         from millrace.stages_to(b.later_id) w
+         join millrace.in_flight f on f.stage_id = w and f.key = p_key
+         join millrace.attempts a on a.id = f.attempt_id
+           and a.token = f.token
+           and a.state in ('started', 'waiting')
+         limit b.backlog)) u), 0))
+    from millrace.back_pressures b
+    where b.stage_id = p_stage_id and millrace.counts_by_key(b.stage_id, b.later_id));
+end
+$$;
+
 -- Counts how many more attempts a stage may take before one that holds it back is full; null where
--- none does. One statement, hence one snapshot: a completion that moves an attempt meanwhile is
--- seen on one side. The limits leave a plan no choice: it would read the whole queue.
+-- none does, or key by key. One statement, hence one snapshot: a completion that moves an attempt
+-- meanwhile is seen on one side. The limits leave a plan no choice: it would read the whole queue.
 create function millrace.room_before_later(p_stage_id int) returns int
 language plpgsql
 set enable_seqscan = off
@@ -111,7 +165,7 @@ declare
   v_now timestamptz := millrace.now();
 begin
   return (
-    select greatest(min(b.backlog - (
+    select min(greatest(b.backlog - (
       select count(*)
       from (
         (select a.id
@@ -149,9 +203,9 @@ begin
              and a.state in ('started', 'waiting')
            limit 1) a
          where o.later_id = b.later_id
-         limit b.backlog)) u)), 0)
+         limit b.backlog)) u), 0))
     from millrace.back_pressures b
-    where b.stage_id = p_stage_id);
+    where b.stage_id = p_stage_id and not millrace.counts_by_key(b.stage_id, b.later_id));
 end
 $$;
 

@@ -9,7 +9,10 @@ where a.queue_at is not null
   and a.state = 'queued'
   and a.concurrency_group is not null
   -- By a subselect, which leaves the attempts of a slice to be found by their runs.
-  and (select s.has_groups from millrace.stages s where s.id = a.stage_id)
+  and (
+    select s.has_groups and s.kind <> 'gate'
+    from millrace.stages s
+    where s.id = a.stage_id)
   and not exists (
     select from millrace.concurrency_groups g
     where g.stage_id = a.stage_id and g.concurrency_group = a.concurrency_group)

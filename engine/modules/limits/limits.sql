@@ -233,7 +233,7 @@ declare
   v_shares boolean := p_stage.limits ? 'shared';
 begin
   return query
-    select g.name, least(coalesce(p.places, 'infinity'), coalesce(t.room, 'infinity')),
+    select g.name, least(p.places, t.room, b.room, 'infinity'),
       coalesce(p.places <= 0, false), t.opens_at
     from unnest(p_groups) g(name)
     cross join lateral (
@@ -251,7 +251,9 @@ begin
       left join millrace.limit_keys k on k.limit_id = l.id and k.key = substr(g.name, 2)
       cross join lateral millrace.room_in(
         l.limits -> 'key_rate', coalesce(k.bucket, millrace.full_bucket())) r
-      where v_shares and m.stage_id = p_stage.id) t on v_shares;
+      where v_shares and m.stage_id = p_stage.id) t on v_shares
+    left join lateral millrace.room_of_key_before_later(p_stage.id, substr(g.name, 2)) b(room)
+      on p_stage.kind = 'gate';
 end
 $$;
 
@@ -355,6 +357,10 @@ begin
     return false;
   end if;
   return not p_stage.has_groups
+    or p_stage.kind = 'gate' and exists (
+      select
+      from millrace.room_of_keys(p_stage, millrace.groups_at_gate(p_stage.id, '', 100)) r
+      where r.room >= 1)
     or exists (
       select from millrace.concurrency_groups g
       where g.stage_id = p_stage.id and g.turn is not null)

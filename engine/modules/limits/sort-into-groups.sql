@@ -2,7 +2,8 @@
 --
 -- A stage with the limits concurrency or priority sorts its queue into groups, one for each key and
 -- class of priority. Whoever queues an attempt writes its group and inserts an arrival, which the
--- next claim reads (group-turns.sql), and waits for nobody.
+-- next claim reads (group-turns.sql), and waits for nobody. A gate needs no arrivals: it reads the
+-- groups of its queue itself (pass-gates.sql).
 
 -- Lists the groups in which runs wait at a stage, in their order: by the keys of their rows, read
 -- here where p_keys is null, and by their priorities. Without a column all have one key.
@@ -60,7 +61,7 @@ begin
   insert into millrace.arrivals (stage_id, concurrency_group, due_at)
   select p_stage.id, p.concurrency_group, min(p.queue_at)
   from placed p
-  where p.state = 'queued'
+  where p.state = 'queued' and p_stage.kind <> 'gate'
   group by p.concurrency_group;
 end
 $$;
@@ -158,7 +159,8 @@ begin
       insert into millrace.arrivals (stage_id, concurrency_group, due_at)
       select v_stage.id, a.concurrency_group, min(a.queue_at)
       from millrace.attempts a
-      where a.stage_id = v_stage.id
+      where v_stage.kind <> 'gate'
+        and a.stage_id = v_stage.id
         and a.concurrency_group is not null
         and a.queue_at is not null
         and a.state = 'queued'

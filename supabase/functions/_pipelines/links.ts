@@ -19,12 +19,14 @@ const scraped = { callback: true, pollSeconds: 5, deadlineSeconds: 60 };
 const isJob = '$.entity.classification == "job"';
 const isPost = '$.entity.classification == "post"';
 
-/** How many links may be unfinished at a stage and on the way to it; what comes before it waits. */
+/** How many links may be unfinished at a stage and on the way to it, at a scraper of each board; what comes before waits. */
 const backlog = 300;
+/** Boards take turns at the gates, each with a backlog of its own; it is also the key by which `scrapes` learns. */
+const board = { column: 'canonical_url', part: 'host' as const };
 /** What is classified waits here until there is room for it: jobs before one gate, posts before another. */
 const route = (scrape: string) => ({
   kind: 'gate' as const,
-  limits: { rate: { count: 120, perSeconds: minute }, backPressure: { stage: scrape, backlog } },
+  limits: { rate: { count: 120, perSeconds: minute }, concurrency: board, backPressure: { stage: scrape, backlog } },
   shows: { queued: 'classified', completed: 'classified' },
 });
 const scrape = {
@@ -35,8 +37,8 @@ const scrape = {
   limits: {
     // What one scraper has in work and next in line; more would only wait there.
     maxInFlight: 50,
-    // The host is also the key by which `scrapes` learns. A board that hangs leaves half of the places to the others.
-    concurrency: { column: 'canonical_url', part: 'host' as const, limit: 25 },
+    // A board that hangs leaves half of the places to the others.
+    concurrency: { ...board, limit: 25 },
     shared: ['scrapes'],
   },
   shows: { queued: 'queued', started: 'scraping', completed: 'scraped', backoff: 'error' },

@@ -149,9 +149,11 @@ const rate = z.strictObject({
   perSeconds: number(0.001, 86_400).meta({ remedy: 'It is the length of the interval.' }),
   burst: whole(1, 1_000_000).optional(),
 });
-const concurrency = z.strictObject({
+const key = z.strictObject({
   column: column('Name the column whose value is the key.'),
   part: oneOf(['value', 'host'], 'value takes the column as it is, host the host of a URL.').optional(),
+});
+const concurrency = key.extend({
   limit: whole(1, 1_000).meta({ remedy: 'It is how many with the same key may be in work at once.' }),
 });
 /** The stage is a later one of this pipeline, or `pipeline.stage`. */
@@ -188,14 +190,16 @@ const limits = sized(
 const gateLimits = sized(
   z.strictObject({
     rate: rate.meta(says('an object of count, per_seconds and burst')).optional(),
+    /** The key whose values take turns, each with its own backlog. */
+    concurrency: key.meta(says('an object of column and part')).optional(),
     backPressure: backPressures.optional(),
     /** Of these only the rates are for it. */
     shared: sharedNames.optional(),
   }),
   1,
-  3,
-  'an object of rate, backPressure or shared',
-  'Set rate, backPressure or shared, or leave limits out: then the gate passes whatever comes.',
+  4,
+  'an object of rate, concurrency, backPressure or shared',
+  'Set rate, concurrency, backPressure or shared, or leave limits out: then the gate passes whatever comes.',
 );
 
 /** A value of the status column: a text, or a number for a column of codes. */

@@ -153,7 +153,7 @@ function statusColumns({ entity: { table, status } }: PipelineOptions): Column[]
 }
 
 function keyColumns(name: string, stage: StageDefinition, table: string): Column[] {
-  const limits = stage.kind !== 'gate' && 'limits' in stage ? stage.limits : undefined;
+  const limits = 'limits' in stage ? stage.limits : undefined;
   const column = limits?.concurrency?.column;
   const field = `stages.${name}.limits.concurrency.column`;
   return column === undefined ? [] : [{ field, table, column, remedy: 'Name the column whose value is the key.' }];
