@@ -5,7 +5,7 @@ import type pg from 'pg';
 export const rule = 'demo_backlog';
 
 /** So many jobs the slow gate lets through; of those that wait, more than so many are an alert. */
-export const fewJobs = 24;
+export const fewJobs = 26;
 export const manyJobs = 10;
 
 /** What the demo does to the pipeline as the links come, as a person would. */
@@ -16,6 +16,7 @@ export const slowGate =
   `select millrace.throttle('links', 'route_job', '{"rate": {"count": ${fewJobs}, "per_seconds": 3600}}', ` +
   `now() + interval '1 hour', 'the boards are slow');`;
 export const openGate = "select millrace.unthrottle('links', 'route_job');";
+export const sweep = 'select millrace.sweep();';
 export const leaveOut = "select millrace.bypass('links', 'extract', 'the model is down');";
 export const endBypass = "select millrace.end_bypass('links', 'extract');";
 export const takeUp = "select millrace.take_up('links', 'extract');";

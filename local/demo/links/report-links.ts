@@ -1,4 +1,4 @@
-import type pg from 'pg';
+import pg from 'pg';
 import pc from 'picocolors';
 import { type LinkAddress, linkAddress } from '../../../supabase/functions/_links/link-address.ts';
 import { type AlertFacts, sayAlert } from '../../../supabase/functions/_millrace/alerts/say-alert.ts';
@@ -69,8 +69,8 @@ export async function printAlerts(client: pg.Client, rule: string, print: Print)
   if (rows.length === 0) print(pc.red('  none was raised'));
 }
 
-/** Prints what limits that stages share have learned, as far as they have learned anything. */
-export async function printLimits(client: pg.Client, print: Print): Promise<void> {
+/** Prints what limits that stages share have learned, as far as they have learned anything, and has them forget it. */
+export async function forgetLimits(client: pg.Client, print: Print): Promise<void> {
   const { rows } = await client.query<{ name: string; key: string | null; share: number; by: string }>(
     'select name, key, learned_share::float as share, learned_from as by from millrace.learned_limits',
   );
@@ -78,9 +78,12 @@ export async function printLimits(client: pg.Client, print: Print): Promise<void
     print(
       `  ${pc.yellow(name)} ${key ?? 'all'}: ${Math.round(share * 100)} % of the rate, since it asked for patience (${by})`,
     );
-  }
-  if (rows.length > 0) {
-    print(pc.dim('  It creeps back by itself. select * from millrace.learned_limits; tells how far it has come.'));
+    const given = [name, key].filter((part) => part !== null).map((part) => pg.escapeLiteral(part));
+    const forget = `select millrace.unthrottle_limit(${given.join(', ')});`;
+    print(
+      `  ${pc.cyan(forget)}  ${pc.dim('forgets it, which else creeps back by itself: see millrace.learned_limits')}`,
+    );
+    await client.query(forget);
   }
 }
 

@@ -19,10 +19,11 @@ import {
   rule,
   slowDown,
   slowGate,
+  sweep,
   takeUp,
 } from './alert-on-backlog.ts';
 import { linkSteps } from './next-steps-links.ts';
-import { printAlerts, printCauses, printJobs, printLimits, printSources } from './report-links.ts';
+import { forgetLimits, printAlerts, printCauses, printJobs, printSources } from './report-links.ts';
 import { type Samples, sampleLinks } from './sample-links.ts';
 import { copySheet, type DemoSource, sourcesFolder, writeSamples } from './source-files.ts';
 import { watchLinks } from './watch-links.ts';
@@ -56,7 +57,7 @@ export async function runLinks({ keep, urls, sheet }: LinksArguments, ending: Ab
     });
     const title = 'Millrace: from links to jobs and companies, on Supabase without Docker';
     return await onAStack({ title, settings, keep, ending }, (_, watching) =>
-      show(watching.client, { sources, urls, samples }, folder, (resting) => watchLinks(watching, resting)),
+      show(watching.client, { sources, urls, samples }, folder, (...how) => watchLinks(watching, ...how)),
     );
   } finally {
     await boards.stop();
@@ -64,7 +65,9 @@ export async function runLinks({ keep, urls, sheet }: LinksArguments, ending: Ab
   }
 }
 
-async function show(client: pg.Client, given: Given, folder: string, watch: (resting: string[]) => Promise<boolean>) {
+type Watch = (resting: string[], sweeps?: boolean) => Promise<boolean>;
+
+async function show(client: pg.Client, given: Given, folder: string, watch: Watch) {
   const isSlowed = given.samples !== null;
   await enter(client, given);
   if (isSlowed) await slow(client);
@@ -72,7 +75,7 @@ async function show(client: pg.Client, given: Given, folder: string, watch: (res
   if (isSlowed) {
     await watch(['classified', 'queued', 'scraping', 'scraped', 'staged', 'error', 'dead']);
     // What waits behind others at its gate goes by the sweep.
-    await client.query('select millrace.sweep()');
+    await client.query(sweep);
   }
   const resting = isSlowed ? ['classified', 'staged', 'error'] : ['error'];
   if (!(await watch([...resting, 'extracted', 'dead']))) return outcome(folder, given, stuck);
@@ -89,7 +92,9 @@ async function show(client: pg.Client, given: Given, folder: string, watch: (res
   if (given.samples) {
     await enterByHand(client, given.samples.busy);
     if (!(await watch(['error', 'extracted', 'dead']))) return outcome(folder, given, stuck);
-    await printLimits(client, print);
+    // Limits learn of refusals when they are next asked, or by the sweep.
+    await client.query(sweep);
+    await forgetLimits(client, print);
   }
   await retryErrors(client, isSlowed);
   if (!(await watch(['error', 'extracted', 'dead']))) return outcome(folder, given, stuck);
@@ -117,18 +122,17 @@ async function slow(client: pg.Client): Promise<void> {
 }
 
 /** Shows the alert on what waits at the gate, opens that, and takes up what went by without the model. */
-async function openAgain(client: pg.Client, watch: (resting: string[]) => Promise<boolean>): Promise<boolean> {
+async function openAgain(client: pg.Client, watch: Watch): Promise<boolean> {
   heading('5. An alert: jobs pile up at their gate');
   await judgeNow(client);
   await printAlerts(client, rule, print);
-  print(`  ${pc.cyan(openGate)}  ${pc.dim('the next sweep passes them')}`);
+  print(`  ${pc.cyan(`${openGate} ${sweep}`)}  ${pc.dim('passes two a second, as its rate fills again')}`);
   await client.query(openGate);
-  await client.query('select millrace.sweep()');
-  if (!(await watch(['staged', 'error', 'extracted', 'dead']))) return false;
+  if (!(await watch(['staged', 'error', 'extracted', 'dead'], true))) return false;
 
   heading('6. The model is back');
   // Also what has just come is left out, so that all of it is taken up.
-  await client.query('select millrace.sweep()');
+  await client.query(sweep);
   await client.query(endBypass);
   const { rows } = await client.query<{ take_up: number }>(takeUp);
   print(`  ${pc.cyan(endBypass)}`);
@@ -161,7 +165,7 @@ async function enter(client: pg.Client, { sources, urls, samples }: Given): Prom
     client,
     urls.map(({ href }) => href),
   );
-  await client.query('select millrace.sweep()');
+  await client.query(sweep);
 }
 
 /** Adds links that belong to no source. */

@@ -4,6 +4,7 @@ import pc from 'picocolors';
 import { type Watching, watcher } from '../watch-progress.ts';
 
 const lineEveryMs = 3000;
+const sweepEveryMs = 1000;
 
 /** What waits in a queue and what is in work there. */
 export interface QueueCount {
@@ -21,16 +22,23 @@ export interface WordCount {
 
 /**
  * Shows the queues until every source has been polled to its end and every link rests, for now at least, at one of these words.
- * Resolves to whether that happened.
+ * Resolves to whether that happened. With `sweeps` it does each second what pg_cron does every ten.
  */
-export async function watchLinks(watching: Watching, resting: string[]): Promise<boolean> {
+export async function watchLinks(watching: Watching, resting: string[], sweeps = false): Promise<boolean> {
   const { client } = watching;
+  let sweptAt = sweeps ? 0 : Number.POSITIVE_INFINITY;
   const watch = watcher(watching, {
-    read: async () => ({
-      isOver: await isResting(client, resting),
-      queues: await readQueues(client),
-      words: await readWords(client),
-    }),
+    read: async () => {
+      if (Date.now() - sweptAt >= sweepEveryMs) {
+        sweptAt = Date.now();
+        await client.query('select millrace.sweep()');
+      }
+      return {
+        isOver: await isResting(client, resting),
+        queues: await readQueues(client),
+        words: await readWords(client),
+      };
+    },
     end: ({ isOver }) => (isOver ? 'over' : undefined),
     table: ({ queues, words }, elapsedMs) => queuesTable(queues, words, elapsedMs),
     lines: ({ words }) => [{ key: 'links', text: wordsLine(words) }],
