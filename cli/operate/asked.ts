@@ -33,6 +33,7 @@ const options = {
   'in-flight': word,
   shared: word,
   end: flag,
+  'take-up': word,
   kind: word,
   all: flag,
   by: word,

@@ -28,6 +28,10 @@ export const operateEntries: Record<string, Entry> = {
   },
   unpause: { summary: 'it hands out work again', load: async () => (await import('./act-on-stage.ts')).unpause },
   throttle: { summary: 'less at once, for a while', load: async () => (await import('./act-on-stage.ts')).throttle },
+  bypass: {
+    summary: 'leaves a stage out, and takes up later what went on without it',
+    load: async () => (await import('./bypass.ts')).bypass,
+  },
   alerts: { summary: 'what somebody should look at', load: async () => (await import('./alerts.ts')).alerts },
   acknowledge: { summary: 'you see to an alert', load: async () => (await import('./alerts.ts')).acknowledge },
   silence: { summary: 'nobody hears of alerts for a while', load: async () => (await import('./alerts.ts')).silence },

@@ -23,7 +23,13 @@ export function readRemedies(page: string): (code: string | undefined) => Remedy
     return [...codes.matchAll(/`([^`]+)`/g)].map(([, code = '']) => ({
       // <service>_failed stands for the code of any service.
       is: new RegExp(`^${code.replace(/<\w+>/, '\\w+')}$`),
-      told: { cause: plain(cause), remedy: plain(remedy) },
+      told: {
+        cause: plain(cause),
+        // Beside one error nobody reads what the page says above its tables of these two words.
+        remedy: plain(remedy)
+          .replace(/^For good\b/, 'It fails for good')
+          .replace(/^Retried\b/, 'It is retried'),
+      },
     }));
   });
   const exactFirst = rows.toSorted((a, b) => Number(a.is.source.includes('\\w')) - Number(b.is.source.includes('\\w')));

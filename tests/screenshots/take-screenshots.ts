@@ -40,6 +40,12 @@ async function fill(stack: Stack, leads: Parameters<typeof insertLeads>[1]): Pro
     await client.query(`insert into millrace.operators (subject, role, note) values ('otto', 'operator', 'on call'),
       ('vera', 'viewer', 'sales') on conflict do nothing`);
     await client.query('select millrace.sweep()');
+    await until(async () => {
+      const { rows } = await client.query(
+        'select exists (select from millrace.alerts where resolved_at is null) as is',
+      );
+      return rows[0].is as boolean;
+    }, patienceMs);
   } finally {
     await client.end();
   }

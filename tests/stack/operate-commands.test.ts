@@ -195,6 +195,9 @@ test('a stage is paused, throttled and let go, and an alert seen to and silenced
       },
     ],
     [['throttle', 'orders', 'read', '--end'], { verb: 'unthrottle' }],
+    [['bypass', 'orders', 'read', '--minutes', '5', '--reason', 'no texts'], { verb: 'bypass', reason: 'no texts' }],
+    [['bypass', 'orders', 'read', '--end'], { verb: 'end_bypass' }],
+    [['bypass', 'orders', 'read', '--take-up', '10'], { verb: 'take_up', outcome: { started: 0 } }],
     [
       ['throttle', '--shared', 'printer', '--in-flight', '5', '--minutes', '5', '--reason', 'paper'],
       { verb: 'throttle' },
@@ -268,6 +271,7 @@ const wrong: [args: string[], code: number, message: string][] = [
   [['retry', '1', '--pipeline', 'orders'], 2, 'not both'],
   [['retry', '1', '--minutes', '5'], 2, "Unknown option '--minutes'"],
   [['skip', '1'], 2, 'needs --stage'],
+  [['bypass', 'orders', 'read'], 2, 'Say why'],
   [['silence', '--minutes', '5', '--reason', 'x'], 2, 'or say --all'],
   [['throttle', 'orders', 'read', '--rate', 'fast'], 2, '--rate is COUNT/SECONDS'],
   [['status', '--remote=http://example.com'], 2, 'begins with https://'],

@@ -515,6 +515,45 @@ test('a project that takes its time is called slow, beside the age of what it an
   await page.getByText('The project is slow to answer').waitFor({ state: 'hidden' });
 });
 
+/** Answers from now on what the project answered first, at once; `window.asked` counts. */
+const answerAsBefore = () => {
+  const ask = window.fetch;
+  const before = new Map<string, string>();
+  Object.assign(window, { asked: 0 });
+  window.fetch = async (address, options) => {
+    (window as unknown as { asked: number }).asked += 1;
+    const key = `${address} ${options?.body}`;
+    if (!before.has(key)) before.set(key, await (await ask(address, options)).text());
+    // A real answer takes its time, in which a clock that is turned on runs ahead.
+    return Object.assign(new Response(), { json: async () => JSON.parse(before.get(key) ?? '') });
+  };
+};
+
+test('a page that nobody touches for hours asks seldom, and keeps nothing of what it heard', async () => {
+  const page = await operate.atMachine();
+  await page.clock.install();
+  await page.reload();
+  await page.locator('.spark').nth(2).waitFor();
+  const cards = await page.locator('.spark').count();
+  await page.evaluate(answerAsBefore);
+  const chrome = await page.context().newCDPSession(page);
+  const after = async (hours: number) => {
+    // In steps, since what an answer sets off takes no part in a longer one.
+    for (let step = 0; step < hours * 240; step += 1) await page.clock.runFor(15_000);
+    await chrome.send('HeapProfiler.collectGarbage');
+    const { usedSize } = await chrome.send('Runtime.getHeapUsage');
+    const { nodes, jsEventListeners } = await chrome.send('Memory.getDOMCounters');
+    const asked = await page.evaluate(() => Object(window).asked);
+    return { usedSize, nodes, jsEventListeners, asked };
+  };
+  const [early, late] = [await after(1 / 4), await after(1 / 2)];
+  // The overview and the alerts every half minute, the figures of each card every minute.
+  expect(late.asked - early.asked).toBeLessThanOrEqual(2 * 60 + cards * 30);
+  expect(late.nodes).toBeLessThanOrEqual(early.nodes + 50);
+  expect(late.jsEventListeners).toBeLessThanOrEqual(early.jsEventListeners + 5);
+  expect(late.usedSize).toBeLessThan(early.usedSize + 250_000);
+});
+
 test('a bulk whose count stops at 10,000 shows that it goes on', async () => {
   const page = await operate.atMachine();
   let known: { preview?: object } = {};
@@ -541,7 +580,7 @@ test('an error is told with its hint, and with what the documents say of its cod
   await page.goto(`${operate.pageUrl}#/run/${await of('no_address')}`);
   await page.getByText('Hint: Write the address into the order, then retry.').waitFor();
   await page.goto(`${operate.pageUrl}#/run/${await of('rate_limited')}`);
-  await page.getByText('the model or the platform answered 429. Retried, not before its Retry-After.').waitFor();
+  await page.getByText('the model or the platform answered 429. It is retried, not before its Retry-After.').waitFor();
 });
 
 test('a chosen stage is bypassed and taken up, and its runs are failed, skipped and reset after a preview', async () => {

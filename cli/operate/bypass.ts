@@ -1,0 +1,41 @@
+// millrace bypass: leaves a stage out for a while, ends that, and takes up the rows that went on without it.
+import { count } from '../../pages/base/numbers.ts';
+import { CommandError } from '../project/command-error.ts';
+import { type Asked, defined, defineOperate, numberOf, textOf } from './asked.ts';
+import { moment } from './moments.ts';
+import { line, say } from './say.ts';
+import { words } from './table.ts';
+
+export const bypass = defineOperate({
+  usage: `npx millrace bypass PIPELINE STAGE --reason TEXT [--minutes N] [--remote[=REF]]
+  Rows go on without the stage, for so long or until --end: what comes after it gets null as its result. Each is remembered.
+  --end        ends the bypass; what was left out stays remembered
+  --take-up N  starts so many of those rows at the stage, the oldest first; what comes after it is done again`,
+  takes: ['reason', 'minutes', 'end', 'take-up'],
+  run: bypassStage,
+});
+
+async function bypassStage(asked: Asked): Promise<0> {
+  const [pipeline, stage] = asked.words;
+  if (!pipeline || !stage) throw new CommandError('Name a pipeline and a stage.', 2);
+  const place = { pipeline, stage };
+  const what = words(`${pipeline}.${stage}`);
+  const [reason, minutes, most] = [textOf(asked, 'reason'), numberOf(asked, 'minutes'), numberOf(asked, 'take-up')];
+  if (asked.values.end) {
+    const done = await asked.door.act(defined({ verb: 'end_bypass', ...place, reason }));
+    say(asked, done, () => [line(`${what} is worked again; --take-up N starts what was left out.`)]);
+  } else if (most !== undefined) {
+    const request = defined({ verb: 'take_up', ...place, count: most, reason });
+    const done = await asked.door.act<{ started: number }>(request);
+    say(asked, done, () => [line(`${what}: ${count(done.started)} rows that were left out have begun there.`)]);
+  } else {
+    if (!reason) throw new CommandError('Say why: --reason TEXT.', 2);
+    const request = defined({ verb: 'bypass', ...place, minutes, reason });
+    const done = await asked.door.act<{ until: string | null; skipped: number }>(request);
+    const end = done.until ? `until ${moment(done.until)}` : 'until --end';
+    say(asked, done, () => [
+      line(`${what} is left out ${end}: ${count(done.skipped)} rows have gone on, others follow.`),
+    ]);
+  }
+  return 0;
+}
