@@ -21,7 +21,7 @@ test("a failure's detail stays with its attempt, whose number its row names", as
   expect(await engine.rows(show)).toEqual([{ attempt: item.attempt, error_message: secret }]);
 });
 
-test("what a user's trigger raises is for operators, of whom each reads its hint", async ({ engine }) => {
+test("what a user's trigger raises is for operators", async ({ engine }) => {
   await engine.pipeline([{ name: 'one', ...once }]);
   const [id] = await engine.queued('one');
   await engine.sql.query(`
