@@ -1,9 +1,8 @@
 -- Adopting rows: the old column follows until it is dropped
 --
 -- Whoever still reads the old status reads there what the new one comes to, and whoever still
--- writes it writes the new one. Where no row was adopted, nobody knows an old value for the new
--- one, and the old column stays as it is. The trigger depends on both columns, so that dropping the
--- old one, with cascade, drops the trigger too.
+-- writes it writes the new one. The trigger depends on both columns, so that dropping the old one,
+-- with cascade, drops it too.
 
 -- Says what the old column shows for a value: the old value that it has, where that means it, else
 -- one that does, else one of the nearest value before it, failures and endings by themselves, else
@@ -59,10 +58,10 @@ begin
 end
 $$;
 
--- Creates the __adopted function of a pipeline with its trigger. It comes before those that note
--- since when a value stands, by its name. A row that has not been adopted yet is left to adopt(). A
--- trigger waits for whoever writes the table, and whoever would write it waits for that: so it is
--- made soon or not now, before Postgres looks for a deadlock with a define() that waits for both.
+-- Creates the __adopted function of a pipeline with its trigger, which by its name comes before
+-- those that note since when a value stands. A trigger waits for whoever writes the table, and
+-- whoever would write it waits for that: so it is made soon or not now, before Postgres looks for a
+-- deadlock with a define() that waits for both.
 create function millrace.write_follower(
   p_pipeline millrace.pipelines, p_old_column text, p_function text
 ) returns void

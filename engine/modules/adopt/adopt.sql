@@ -1,13 +1,11 @@
 -- Adopting rows that were there before the pipeline
 --
--- A table had a status of its own. adopt() gives each of its rows a value of the new status column,
--- as a function of the user's says; a dry run tells first what that comes to. It works in portions,
--- each a call of its own, so that no row is locked for longer than one takes. A row without a value
--- has not been adopted; so a portion that was lost is done again.
+-- adopt() works in portions, each a call of its own, so that no row is locked for longer than one
+-- takes. A row without a value has not been adopted; so a portion that was lost is done again.
 --
 -- Nobody holds what was in work. So a value of work in progress becomes the value at which its
 -- layer is entered, where rows wait until begin() or a person begins them. A question is asked, and
--- a stage without a layer begins, when its row is adopted: the dry run says how many.
+-- a stage without a layer begins, when its row is adopted.
 
 -- Finds the user's function that says which value a row has, and writes the call of it on a row
 -- named so: it takes the row, or the old value alone. Raises MR002 where there is none.
@@ -276,9 +274,9 @@ begin
 end
 $$;
 
--- Adopts the next portion of rows, behind the last key once more from the first one, and begins
--- what their values begin; tells of each old value how many it were. A row that has a run shows
--- that instead. Rows are found by their keys, also with plans of a time when there were no runs.
+-- Adopts the next portion of rows, behind the last key once more from the first one. A row that has
+-- a run shows that instead. Rows are found by their keys, also with plans of a time when there were
+-- no runs.
 create function millrace.adopt_portion(
   p_pipeline millrace.pipelines, p_call text, p_limit int
 ) returns table (

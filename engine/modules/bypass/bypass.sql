@@ -1,9 +1,8 @@
 -- Bypass: a stage is left out for a while, with memory
 --
--- A bypassed stage hands out no work. The call that begins the bypass, and then the sweep, skip
--- what is queued there, in portions and in the lock order, and the runs go on as after skip(). Each
--- row is remembered in millrace.bypassed until take_up() starts it at the stage. What is in work
--- when a bypass begins goes on.
+-- The call that begins the bypass, and then the sweep, skip what is queued there, and the runs go
+-- on as after skip(). Each row is remembered in millrace.bypassed until take_up() starts it at the
+-- stage. What is in work when a bypass begins goes on.
 
 -- Bypasses a stage by a person's word, and skips the first of what is queued there; returns how
 -- many those were.
@@ -104,8 +103,7 @@ end
 $$;
 
 -- Begins and ends bypasses of a pipeline that are due, and skips up to so much of what has been
--- queued at bypassed stages since; returns how much. A stage that a person is changing this moment
--- is left to the next sweep.
+-- queued since. A stage that a person is changing this moment is left to the next sweep.
 create function millrace.sweep_bypasses(p_pipeline_id int, p_limit int) returns int
 language plpgsql
 as $$
@@ -160,9 +158,9 @@ begin
 end
 $$;
 
--- Skips what is queued at a bypassed stage, due or not, for up to two seconds and about so many;
--- returns how many. It goes on behind what somebody holds. A row that a user's trigger refuses to
--- show is left to the next sweep.
+-- Skips what is queued at a bypassed stage, due or not, for up to two seconds and about so many,
+-- behind what somebody holds. A row that a user's trigger refuses to show is left to the next
+-- sweep.
 create function millrace.bypass_queued(p_stage millrace.stages, p_limit int)
 returns int
 language plpgsql
@@ -210,9 +208,8 @@ begin
 end
 $$;
 
--- queued → skipped for held attempts of a bypassed stage, and remembers their rows; then the runs
--- go on. Where they are part of a start that no tenant has been charged with, what follows is.
--- Returns how many there were.
+-- queued → skipped for held attempts of a bypassed stage, and remembers their rows. Where they are
+-- part of a start that no tenant has been charged with, what follows is.
 create function millrace.bypass_held(
   p_stage millrace.stages, p_attempt_ids bigint[], p_reason text
 ) returns int

@@ -1,8 +1,8 @@
 -- Taking up: rows that a bypass has left out are started at the stage
 --
--- Nobody waits: a row that somebody holds, and one whose run is still live, stays remembered for
--- the next call. What counts is the row's latest run: where the stage is no longer left out there,
--- somebody has started it since, and the row is forgotten.
+-- A row that somebody holds, and one whose run is still live, stays remembered for the next call.
+-- What counts is the row's latest run: where the stage is no longer left out there, somebody has
+-- started it since.
 
 -- Takes up remembered rows of a stage, oldest first, for up to five seconds; returns how many it
 -- started. A row that cannot start stays remembered, and the log says why.
@@ -85,8 +85,7 @@ end
 $$;
 
 -- Forgets held rows and starts those at the stage whose latest run has left it out and is over, or,
--- where no run of them is known any more, at the first one; returns how many. A stage on demand is
--- begun by its name.
+-- where no run of them is known any more, at the first one.
 create function millrace.start_remembered(p_stage millrace.stages, p_ids text[]) returns int
 language plpgsql
 as $$

@@ -1,7 +1,7 @@
 -- Cancelling children
 --
--- A parent that is cancelled, fails or starts over only gives its fan-out up. The sweep cancels the
--- children in batches, and a caller that needs one of their rows earlier cancels them there.
+-- A parent only gives its fan-out up. The sweep cancels the children in batches, and a caller that
+-- needs one of their rows earlier cancels them there.
 
 -- Gives up the children of these runs at these stages, or at all of them.
 create function millrace.abandon_fan_outs(p_run_ids bigint[], p_stage_ids int[])
@@ -17,8 +17,8 @@ begin
 end
 $$;
 
--- Cancels children of abandoned fan-outs on these rows, which the caller holds. It does not show
--- that: the row shows what starts there next.
+-- Cancels children of abandoned fan-outs on these rows, which the caller holds, unseen: the row
+-- shows what starts there next.
 create function millrace.cancel_given_up(p_pipeline_id int, p_entity_ids text[])
 returns void
 language plpgsql
@@ -41,9 +41,8 @@ begin
 end
 $$;
 
--- Cancels runs that the caller holds and shows it on their rows; returns how many it cancelled. One
--- whose own trigger refuses to show it is cancelled unseen, or left to the next call where the
--- database says to try again.
+-- Cancels runs that the caller holds and shows it on their rows. One whose own trigger refuses to
+-- show it is cancelled unseen, or left to the next call where the database says to try again.
 create function millrace.cancel_held(p_run_ids bigint[], p_until timestamptz)
 returns int
 language plpgsql
@@ -91,8 +90,8 @@ begin
 end
 $$;
 
--- Cancels up to so many children of abandoned fan-outs; returns how many. Rows that somebody holds
--- are left to the next call. Closed fan-outs of deleted parents are forgotten.
+-- Cancels up to so many children of abandoned fan-outs on rows that nobody holds. Closed fan-outs
+-- of deleted parents are forgotten.
 create function millrace.cancel_children(p_limit int) returns int
 language plpgsql
 as $$

@@ -1,9 +1,8 @@
 -- Collecting children: sums, thresholds and joins
 --
 -- The worker whose call left tallies asks for collect_children() after its commit; the sweep
--- collects whatever is left. It takes the fan-out's advisory lock (and waits for other collectors
--- only), then with skip locked the parent's entity, run and fan-out. Where somebody holds one of
--- them it answers busy, and its caller tries again.
+-- collects what is left. It takes the fan-out's advisory lock, then with skip locked the parent's
+-- entity, run and fan-out. Where somebody holds one of them it answers busy.
 
 -- Collects the children of fan-outs that have reported. busy: fan-outs whose parent somebody holds;
 -- collect: fan-outs, further up, whose children have reported now.
@@ -58,9 +57,8 @@ begin
 end
 $$;
 
--- Collects the children that have reported, and fan-outs that are due, up to so many, and wakes the
--- stages that became ready; returns how many. What goes wrong at one fan-out is reported, and keeps
--- it from none of the others.
+-- Collects the children that have reported, and fan-outs that are due, up to so many. What goes
+-- wrong at one fan-out is reported, and keeps it from none of the others.
 create function millrace.collect_reported(p_limit int) returns int
 language plpgsql
 as $$
@@ -109,9 +107,8 @@ end
 $$;
 
 -- Adds up what the children of a fan-out have reported, begins what waited for a threshold, and
--- ends the waiting stage when its rule is met. It locks the parent's entity and run, while the
--- fan-out is open, and the fan-out. busy: somebody holds one of them, or the database said to try
--- again.
+-- ends the waiting stage when its rule is met. busy: somebody holds the parent, or the database
+-- said to try again.
 create function millrace.collect_children(
   p_fan_out_id bigint, out wake int[], out busy boolean
 )
@@ -173,8 +170,8 @@ end
 $$;
 
 -- Adds the tallies of a fan-out to its sums; where one of them asks for a recount, counts the
--- children anew. It deletes and counts in one statement, hence in one snapshot: a child whose tally
--- is not in it is not counted either.
+-- children anew. It deletes and counts in one snapshot: a child whose tally is not in it is not
+-- counted either.
 create function millrace.consume_child_tallies(p_fan_out_id bigint) returns void
 language plpgsql
 as $$
@@ -242,9 +239,8 @@ begin
 end
 $$;
 
--- Does what pass_thresholds() does, without the projection when a user's trigger refuses it. It
--- leaves what cannot begin even so to the end of the map, which then fails with the reason. busy:
--- the database said to try again.
+-- Does what pass_thresholds() does, without the projection when a user's trigger refuses it. What
+-- cannot begin even so is left to the end of the map, which then fails with the reason.
 create function millrace.pass_thresholds_guarded(
   p_fan_out millrace.fan_outs, out wake int[], out busy boolean
 )
@@ -278,9 +274,9 @@ begin
 end
 $$;
 
--- Begins the stages of a parent that wait for its children, whose thresholds hold now and that have
--- not begun. It first looks on for the first consecutive number whose child has not done the stage,
--- from where the last look ended, so that each child is passed once. Returns the stages with work.
+-- Begins the stages of a parent whose thresholds hold now. It looks for the first consecutive
+-- number whose child has not done the stage from where the last look ended, so that each child is
+-- passed once.
 create function millrace.pass_thresholds(p_fan_out millrace.fan_outs) returns int[]
 language plpgsql
 as $$
@@ -331,9 +327,8 @@ begin
 end
 $$;
 
--- Completes or fails the waiting attempt of a fan-out as its rule says; returns the stages with
--- work. A map's result is how many children came to what, a pipeline stage's the results of the
--- child's last stages. busy: the database said to try again.
+-- Completes or fails the waiting attempt of a fan-out as its rule says. A map's result is how many
+-- children came to what, a pipeline stage's the results of the child's last stages.
 create function millrace.join_children(
   p_fan_out millrace.fan_outs, out ready int[], out busy boolean
 )
@@ -437,9 +432,8 @@ begin
 end
 $$;
 
--- Closes the fan-outs of attempts that were completed; children that still run go on, or the sweep
--- cancels them. An attempt that the stage's apply function refused keeps its fan-out open for the
--- next one.
+-- Closes the fan-outs of attempts that were completed. An attempt that the stage's apply function
+-- refused keeps its fan-out open for the next one.
 create function millrace.leave_children(
   p_stage millrace.stages, p_attempt_ids bigint[]
 ) returns void

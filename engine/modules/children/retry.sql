@@ -27,9 +27,9 @@ begin
 end
 $$;
 
--- Brings the runs that are filed under these items, whose rows the caller holds, up to date. A row
--- that was queued by itself has a later run, which becomes the child. One that another parent has
--- run since goes on with that later run alone: its item gets a new one.
+-- Brings the runs that are filed under these items up to date. A row that was queued by itself has
+-- a later run, which becomes the child. One that another parent has run since goes on with that run
+-- alone: its item gets a new one.
 create function millrace.refile_items(p_fan_out_id bigint, p_item_keys text[])
 returns void
 language plpgsql
@@ -70,7 +70,7 @@ end
 $$;
 
 -- Gives a pipeline stage a new attempt that waits for the same child run, which goes on where it
--- failed; where no child had begun, one begins. Returns the stages with work.
+-- failed; where no child had begun, one begins.
 create function millrace.retry_child_runs(p_stage_id int, p_run_ids bigint[])
 returns int[]
 language plpgsql

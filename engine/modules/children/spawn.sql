@@ -1,8 +1,7 @@
 -- Spawning: the worker of a map stage hands over its items
 --
--- It does so in chunks, each in a transaction that fits the Data API's time limit. An item is known
--- by its key: a worker that dies half-way is followed by one that sends everything again. The total
--- closes with the chunk that is said to be the last.
+-- It does so in chunks that fit the Data API's time limit. An item is known by its key: a worker
+-- that dies half-way is followed by one that sends everything again.
 
 -- Starts the runs of children for a chunk of items {key, …} of a map attempt; p_last closes the
 -- total. Idempotent by key. busy: rows that somebody holds, to be sent again.
@@ -76,7 +75,7 @@ end
 $$;
 
 -- Locks a run and its entity; false when somebody keeps them for longer than 200 ms: collectors of
--- children hold a parent again and again for a moment, which is worth a short wait.
+-- children hold a parent again and again for a moment.
 create function millrace.hold_parent(p_run_id bigint) returns boolean
 language plpgsql
 set lock_timeout = '200ms'
@@ -105,9 +104,8 @@ end
 $$;
 
 -- Starts the runs of a chunk of items whose rows could be had, in the open fan-out of a map
--- attempt, which is taken over from a lost worker or made anew. Where a person retried the parent,
--- failed children are retried; after a lost lease they stay as they are. busy: items whose rows
--- somebody holds, to be sent again.
+-- attempt. Where a person retried the parent, failed children are retried; after a lost lease they
+-- stay as they are.
 create function millrace.spawn_chunk(
   p_attempt millrace.attempts, p_items jsonb, p_last boolean,
   out fan_out millrace.fan_outs, out wake int[], out busy text[]
@@ -193,10 +191,9 @@ begin
 end
 $$;
 
--- Returns keys and entity ids of the items of a chunk, one each: rows under these keys, or the
--- answer of the definition's insert function, which must be one row with an entity id for each
--- item. Even "on conflict do nothing" waits for the holder of a row, so such a function leaves out
--- what exists already.
+-- Names the rows of the items of a chunk: those under their keys, or the answer of the definition's
+-- insert function. Even "on conflict do nothing" waits for the holder of a row, so such a function
+-- leaves out what exists already.
 create function millrace.rows_for_items(
   p_stage millrace.stages, p_parent text, p_items jsonb,
   out item_keys text[], out entity_ids text[]
@@ -307,9 +304,7 @@ declare
   v_twice record;
   v_joined int := 0;
   v_new record;
-  v_copied record;
-  v_given text[];
-  v_added bigint[];
+  v_made record;
   v_spawned int;
 begin
   select min(i.key) as key, max(i.key) as other, i.entity_id into v_twice
@@ -357,25 +352,10 @@ begin
     -- "offset 0" keeps it a look-up for each item: as a join it would read all children again.
     select from millrace.runs o
     where o.fan_out_id = p_fan_out.id and o.item_key = i.key offset 0);
-  v_copied := millrace.copy_metadata(v_child.id, v_new.entity_ids);
-  perform millrace.refuse_metadata(v_copied.faults);
-  v_given := case
-    when v_child.has_given then millrace.given_at_first(v_child, v_new.entity_ids)
-  end;
-  with made as (
-    insert into millrace.runs (pipeline_id, version_id, entity_id, trace_id, fan_out_id, item_key,
-      priority, metadata_id, given, created_at)
-    select v_child.id, v_child.current_version_id, i.entity_id, r.trace_id, p_fan_out.id, i.key,
-      r.priority,
-      case when v_child.metadata_column is null then r.metadata_id else i.metadata_id end,
-      i.given::int[], millrace.now()
-    from unnest(v_new.keys, v_new.entity_ids, v_copied.ids, v_given)
-      i(key, entity_id, metadata_id, given)
-    join millrace.runs r on r.id = p_fan_out.run_id
-    returning id
-  )
-  select coalesce(array_agg(m.id order by m.id), '{}') into v_added from made m;
-  v_joined := v_joined + cardinality(v_added);
+  v_made := millrace.new_children(v_child, array(select p_fan_out.id from unnest(v_new.keys)),
+    v_new.keys, v_new.entity_ids);
+  perform millrace.refuse_metadata(v_made.faults);
+  v_joined := v_joined + cardinality(v_made.run_ids);
   if v_joined = 0 then
     return '{}';
   end if;
@@ -392,13 +372,12 @@ begin
     raise exception 'the fan-out has % children, but one may have at most 100000', v_spawned
       using errcode = 'MR002', hint = 'Spawn groups, whose runs spawn their members.';
   end if;
-  return millrace.begin_roots(v_child.id, v_added);
+  return millrace.begin_roots(v_child.id, v_made.run_ids);
 end
 $$;
 
 -- Makes live runs of these rows, which began by themselves or are late children, children of this
--- fan-out; returns how many. What they have done already was tallied for nobody, so the children
--- are counted anew. Raises MR004 when a row is a child of another parent that still waits for it.
+-- fan-out. What they have done already was tallied for nobody, so the children are counted anew.
 create function millrace.adopt_runs(
   p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]
 ) returns int

@@ -1,9 +1,7 @@
 -- Starting children
 --
--- A map stage starts runs of another pipeline for many rows, a pipeline stage one run for its own
--- row. Its attempt waits meanwhile. A child never touches its parent's rows, or a thousand children
--- that end at once would queue for one lock: it adds a tally, one row a batch, and
--- collect_children() adds the tallies up.
+-- A child never touches its parent's rows, or a thousand children that end at once would queue for
+-- one lock: it adds a tally, one row a batch, and collect_children() adds the tallies up.
 --
 -- A caller that holds a child never takes its parent. From a parent's side children are taken in
 -- batches and with skip locked only.
@@ -64,6 +62,39 @@ begin
 end
 $$;
 
+-- Makes runs of a child pipeline for rows that the caller holds, each for a fan-out under a key,
+-- and returns them; not where the row has too much metadata. faults: why, in the order of the rows.
+create function millrace.new_children(
+  p_child millrace.pipelines, p_fan_outs bigint[], p_keys text[], p_entity_ids text[],
+  out run_ids bigint[], out faults text[]
+)
+language plpgsql
+as $$
+declare
+  v_copied record := millrace.copy_metadata(p_child.id, p_entity_ids);
+  v_given text[] := case
+    when p_child.has_given then millrace.given_at_first(p_child, p_entity_ids)
+  end;
+begin
+  faults := v_copied.faults;
+  with made as (
+    insert into millrace.runs (pipeline_id, version_id, entity_id, trace_id, fan_out_id, item_key,
+      priority, metadata_id, given, created_at)
+    select p_child.id, p_child.current_version_id, c.entity_id, r.trace_id, f.id, c.key,
+      r.priority,
+      case when p_child.metadata_column is null then r.metadata_id else c.metadata_id end,
+      c.given::int[], millrace.now()
+    from unnest(p_fan_outs, p_keys, p_entity_ids, v_copied.ids, v_copied.faults, v_given)
+      c(fan_out_id, key, entity_id, metadata_id, fault, given)
+    join millrace.fan_outs f on f.id = c.fan_out_id
+    join millrace.runs r on r.id = f.run_id
+    where c.fault is null
+    returning id
+  )
+  select coalesce(array_agg(m.id order by m.id), '{}') into run_ids from made m;
+end
+$$;
+
 -- Adds to each of these runs an attempt of a pipeline stage that waits for its child; returns them.
 create function millrace.wait_for_child_runs(
   p_stage_id int, p_run_ids bigint[], p_at timestamptz
@@ -95,8 +126,8 @@ end
 $$;
 
 -- Starts the child run of a pipeline stage in each of these runs, over the same row, which the
--- caller holds; an attempt waits for it. A stage fails whose row has a live run of the child's
--- pipeline, or too much metadata. Returns the stages with work.
+-- caller holds. A stage fails whose row has a live run of the child's pipeline, or too much
+-- metadata.
 create function millrace.start_child_runs(p_stage_id int, p_run_ids bigint[])
 returns int[]
 language plpgsql
@@ -104,13 +135,9 @@ as $$
 declare
   v_now timestamptz := millrace.now();
   v_child millrace.pipelines;
-  v_rows text[] := array(
-    select r.entity_id from millrace.runs r where r.id = any (p_run_ids));
-  v_free text[];
-  v_copied record;
-  v_given text[];
   v_waiting bigint[];
-  v_children bigint[];
+  v_new record;
+  v_made record;
   v_busy millrace.work[];
   v_wake int[];
 begin
@@ -118,16 +145,8 @@ begin
   from millrace.stages s
   join millrace.pipelines p on p.name = s.child ->> 'pipeline'
   where s.id = p_stage_id;
-  perform millrace.cancel_given_up(v_child.id, v_rows);
-  v_free := array(
-    select e.id
-    from unnest(v_rows) e(id)
-    where not exists (
-      select
-      from millrace.runs l
-      where l.pipeline_id = v_child.id and l.entity_id = e.id and l.status = 'running'));
-  v_copied := millrace.copy_metadata(v_child.id, v_free);
-  v_given := case when v_child.has_given then millrace.given_at_first(v_child, v_free) end;
+  perform millrace.cancel_given_up(v_child.id, array(
+    select r.entity_id from millrace.runs r where r.id = any (p_run_ids)));
   v_waiting := millrace.wait_for_child_runs(p_stage_id, p_run_ids, v_now);
   with fan_out as (
     insert into millrace.fan_outs
@@ -137,21 +156,21 @@ begin
     where a.id = any (v_waiting)
     order by a.id
     returning id, run_id
-  ), added as (
-    insert into millrace.runs (pipeline_id, version_id, entity_id, trace_id, fan_out_id, item_key,
-      priority, metadata_id, given, created_at)
-    select v_child.id, v_child.current_version_id, r.entity_id, r.trace_id, f.id, '1', r.priority,
-      case when v_child.metadata_column is null then r.metadata_id else e.metadata_id end,
-      e.given::int[], v_now
-    from fan_out f
-    join millrace.runs r on r.id = f.run_id
-    join unnest(v_free, v_copied.ids, v_copied.faults, v_given) e(id, metadata_id, fault, given)
-      on e.id = r.entity_id and e.fault is null
-    returning id
   )
-  select coalesce(array_agg(a.id order by a.id), '{}') into v_children from added a;
+  select array_agg(f.id) as fan_outs, array_agg(r.entity_id) as entity_ids,
+    array_agg('1'::text) as keys
+  into v_new
+  from fan_out f
+  join millrace.runs r on r.id = f.run_id
+  where not exists (
+    select
+    from millrace.runs l
+    where l.pipeline_id = v_child.id
+      and l.entity_id = r.entity_id
+      and l.status = 'running');
+  v_made := millrace.new_children(v_child, v_new.fan_outs, v_new.keys, v_new.entity_ids);
   perform millrace.show_stage(p_stage_id, p_run_ids, 'started', v_now, v_child.name);
-  v_wake := millrace.begin_roots(v_child.id, v_children);
+  v_wake := millrace.begin_roots(v_child.id, v_made.run_ids);
   v_busy := array(
     select millrace.work_on(a, r.entity_id, 'failed',
       p_ord => (row_number() over (order by a.id))::int,
@@ -171,7 +190,7 @@ begin
     left join millrace.runs l
       on l.pipeline_id = v_child.id and l.entity_id = r.entity_id and l.status = 'running'
     left join millrace.fan_outs o on o.id = l.fan_out_id
-    left join unnest(v_free, v_copied.faults) e(id, fault) on e.id = r.entity_id
+    left join unnest(v_new.entity_ids, v_made.faults) e(id, fault) on e.id = r.entity_id
     where f.run_id = any (p_run_ids)
       and f.stage_id = p_stage_id
       and f.state = 'open'

@@ -22,7 +22,7 @@
 -- transaction may deadlock, which Postgres ends by refusing one of them.
 
 -- Asks for the decision of a manual stage in held runs: adds attempts that wait for a person until
--- the stage's deadline, and their rows in public.millrace_decisions.
+-- the stage's deadline, and their questions.
 create function millrace.open_decisions(p_stage_id int, p_run_ids bigint[]) returns void
 language plpgsql
 as $$
@@ -124,9 +124,8 @@ begin
 end
 $$;
 
--- Closes locked decisions whose attempts ended otherwise, and removes those whose attempt is gone;
--- returns how many it closed. The table is public, so a trigger of a user's may refuse one row:
--- that row alone stays as it is.
+-- Closes locked decisions whose attempts ended otherwise, and removes those whose attempt is gone.
+-- The table is public, so a trigger of a user's may refuse one row: that row alone stays as it is.
 create function millrace.close_held(p_ids bigint[]) returns int
 language plpgsql
 as $$

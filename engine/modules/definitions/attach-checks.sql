@@ -1,7 +1,7 @@
 -- What a table must have before a pipeline can be attached to it
 
 -- Raises MR001 where a user's constraint on a status column refuses a status that the engine
--- writes: transitions would fail. A constraint over several columns cannot be asked beforehand.
+-- writes. One over several columns cannot be asked beforehand.
 create function millrace.check_status_words(p_table regclass, p_stages text[])
 returns void
 language plpgsql
@@ -38,9 +38,9 @@ begin
 end
 $$;
 
--- Raises MR001 unless the triggers of attach() see every write of the table. What is written
--- straight to a partition, or to an inheriting table, would start nothing and leave runs without
--- rows; so would a crash that empties an unlogged table.
+-- Raises MR001 unless the triggers of attach() see every write of the table: what is written
+-- straight to a partition, or to an inheriting table, would start nothing; and a crash that empties
+-- an unlogged table would leave runs without rows.
 create function millrace.check_table(p_table regclass) returns void
 language plpgsql stable
 as $$

@@ -29,7 +29,7 @@ end
 $$;
 
 -- Writes the body of a pipeline's __intake function for one kind of statement: one pass over the
--- rows, in the order of their keys, since a bulk update mostly writes one stage.
+-- rows, since a bulk update mostly writes one stage.
 create function millrace.intake_body(
   p_pipeline millrace.pipelines, p_key_type text, p_from text, p_was text
 ) returns text

@@ -1,7 +1,6 @@
 -- What attach() writes to show a pipeline's runs on its entities
 
--- Writes one branch of a pipeline's __apply_outcomes function: a transition's values for the
--- columns of one stage, and for the status of stages that became ready.
+-- Writes one branch of a pipeline's __apply_outcomes function.
 create function millrace.projection_branch(
   p_pipeline millrace.pipelines, p_stage_id int, p_stage text
 ) returns text
@@ -70,8 +69,7 @@ end $f$, p_branches));
 end
 $write$;
 
--- Creates the __apply_outcomes, __started and __queued functions of a pipeline, for whichever
--- stages a run's version lets start over.
+-- Creates the __apply_outcomes, __started and __queued functions of a pipeline.
 create function millrace.write_projection(
   p_pipeline millrace.pipelines, p_key_type text
 ) returns void

@@ -1,7 +1,7 @@
 -- What attach() writes to lock and read the rows of a pipeline
 
 -- Creates the __rows and __sizes functions of a pipeline. A column that is added later needs
--- attach() again. A row that may be larger than p_each is not built.
+-- attach() again.
 create function millrace.write_rows(
   p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]
 ) returns void

@@ -1,9 +1,7 @@
 -- What a definition may say
 --
 -- The compiler beside definePipeline() checks a definition's shape and what its stages say of one
--- another. millrace.define() checks what the database alone knows: tables, columns, functions and
--- pipelines, and what Postgres can read. Each function raises MR001 with the field, what was found
--- and the remedy.
+-- another. millrace.define() checks what the database alone knows.
 
 -- Finds the table with this name; null when there is none. Of a name with too many dots, or with
 -- brackets, Postgres raises an error of its own that names no field.
@@ -41,7 +39,7 @@ as $$
     from (values (p_definition)) v(d)
   ), stage as materialized (
     select s.*, s.child ->> 'pipeline' as child_name, format('stage %s: child.pipeline is %s, but '
-      'must be a pipeline ', s.name, s.child -> 'pipeline') as child_is
+      'must be ', s.name, s.child -> 'pipeline') as child_is
     from jsonb_to_recordset(p_definition -> 'stages')
       s(name text, kind text, timeout text, child jsonb, after jsonb)
   )
@@ -90,10 +88,11 @@ as $$
       where p.name = m.child_name and c.name = a.stage)
   union all
   select 6, s.child_is || case
-      when c.id is null then 'that is defined already'
-      when millrace.contains_pipeline(c.id, h.name) then 'that does not start this one in turn'
-      else format('over the same table and key (this one is over %s.%s)', c.entity_table,
-        c.entity_key)
+      when c.id is null then 'the name of a pipeline that is defined already'
+      when millrace.contains_pipeline(c.id, h.name)
+        then 'a pipeline that does not start this one in turn'
+      else format('a pipeline over the same table and key (this one is over %s.%s)',
+        c.entity_table, c.entity_key)
     end, case
       when c.id is null then 'Define the child pipeline first.'
       when millrace.contains_pipeline(c.id, h.name)

@@ -1,10 +1,10 @@
 -- Definitions
 --
--- A pipeline is a graph of stages over one entity table. The graph (which stages, which needs) is
--- versioned, and a run finishes on the version it began with. Everything else about a stage
--- (limits, retry policy, on or off) is a setting of today and applies at once. millrace.define()
--- takes what the compiler of definePipeline() has written: the rows of stages and of their graph,
--- with names where these have ids, and beside them what the database is to check.
+-- The graph of a pipeline (which stages, which needs) is versioned, and a run finishes on the
+-- version it began with. Everything else about a stage (limits, retry policy, on or off) is a
+-- setting of today and applies at once. millrace.define() takes what the compiler of
+-- definePipeline() has written: the rows of stages and of their graph, and beside them what the
+-- database is to check.
 
 -- Writes the settings of a definition's stages. One that the definition neither switches on nor off
 -- stays as somebody switched it by hand.

@@ -1,13 +1,13 @@
 -- Given: what a row brings along
 --
 -- A row's first run skips the stages whose output the row has already, by their own condition on
--- the row, asked when that run begins: what a stage writes into the row later changes nothing. A
--- later run knows nothing of it, since by then what the row holds is mostly the engine's own work.
+-- the row, asked when that run begins. A later run knows nothing of it, since by then what the row
+-- holds is mostly the engine's own work.
 
--- Lists, for entities that the caller holds, the stages that their rows bring along if their first
--- runs begin now, as texts of arrays; null of those that had a run. Rows of which the conditions
--- read the same are asked about once; one that is larger than a worker takes brings nothing along.
--- The queries leave a plan no choice (limit): an older one would compare each with all there are.
+-- Lists the stages that rows bring along if their first runs begin now, as texts of arrays; null of
+-- those that had a run. Rows of which the conditions read the same are asked about once; one that
+-- is larger than a worker takes brings nothing along. "limit" leaves a plan no choice: an older one
+-- would compare each with all there are.
 create function millrace.given_at_first(p_pipeline millrace.pipelines, p_entity_ids text[])
 returns text[]
 language plpgsql volatile
@@ -63,8 +63,8 @@ begin
 end
 $$;
 
--- Notes of new runs that their rows have been through all stages before one, by another way than a
--- run that is known: they were adopted, or their runs have been pruned.
+-- Notes of new runs that their rows have been through all stages before one: they were adopted, or
+-- their runs have been pruned.
 create function millrace.note_done_before(p_run_ids bigint[], p_stage_id int)
 returns void
 language plpgsql
@@ -104,8 +104,8 @@ end
 $$;
 
 -- Skips, in first runs that are to begin at a stage, the stages before it that their rows bring
--- along, and those whose condition does not hold; where a stage before it has work to do, its need
--- is missing. Returns the runs that are to begin still: a user's trigger may have ended some.
+-- along, and those whose condition does not hold. Returns the runs that are to begin still: a
+-- user's trigger may have ended some.
 create function millrace.skip_given_needs(p_run_ids bigint[], p_stage_id int)
 returns bigint[]
 language plpgsql
@@ -182,8 +182,8 @@ end
 $$;
 
 -- Creates the __asked function of a pipeline, which builds of its rows what the conditions of given
--- stages of any version read: of a column that is only compared with null, that much. Rows of which
--- that is the same are built once. Null where one may read all of a row, or none a column.
+-- stages read: of a column that is only compared with null, that much. It returns null where one
+-- may read all of a row, or none a column.
 create function millrace.write_asked(
   p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]
 ) returns void

@@ -1,16 +1,15 @@
 -- Beginning stages: queueing, waiting and skipping
 --
--- begin_stage() begins what advance() does not queue by itself: a condition may skip the stage, and
--- its kind may make it wait for a person, for children or at a gate instead of for a worker. A
--- stage on demand is begun by a person alone: a run that comes to it by itself skips it with all
--- that comes after it, and shows nothing of that, so that it is over.
+-- begin_stage() begins what advance() does not queue by itself. A stage on demand is begun by a
+-- person alone: a run that comes to it skips it with all that comes after it, shows nothing of
+-- that, and is over.
 --
--- The callers hold the entities and the runs. The functions here show on the entities what they do,
--- and return the stages that have work for a worker now.
+-- The callers hold the entities and the runs. The functions show on the entities what they do, and
+-- return the stages that have work for a worker now.
 
--- Begins a stage whose needs are done: skips it, queues it, asks a person or starts a child run.
--- p_by_name: somebody named the stage, which overrules its own word on when it begins. p_shown: the
--- entities show it as queued already. p_anew: it works even where its input is as before.
+-- Begins a stage whose needs are done. p_by_name: somebody named it, which overrules its own word
+-- on when it begins. p_shown: the entities show it as queued already. p_anew: it works even where
+-- its input is as before.
 create function millrace.begin_stage(
   p_stage_id int, p_run_ids bigint[], p_by_name boolean default false,
   p_shown boolean default false, p_anew boolean default false
@@ -152,8 +151,8 @@ begin
 end
 $$;
 
--- Does what advance() leaves out when a stage is done: tallies a stage that is counted by the
--- parent, and begins conditional followers. A map that is done satisfies every threshold on it.
+-- Does what advance() leaves out when a stage is done: tallies it for a parent, and begins
+-- conditional followers. A map that is done satisfies every threshold on it.
 create function millrace.advance_others(p_stage_id int, p_run_ids bigint[])
 returns int[]
 language plpgsql
@@ -262,8 +261,8 @@ begin
 end
 $$;
 
--- Readies what follows a skipped stage and finishes runs, as complete() does. A user's trigger may
--- have deleted or ended a run, or started the stage over, while the skip was shown.
+-- Readies what follows a skipped stage and finishes runs. A user's trigger may have deleted or
+-- ended a run, or started the stage over, while the skip was shown.
 create function millrace.continue_after_skip(p_stage_id int, p_run_ids bigint[])
 returns int[]
 language plpgsql
@@ -305,8 +304,8 @@ begin
 end
 $$;
 
--- Follows a failure for good with a skipped attempt, so that the run goes on without the stage,
--- unless a user's trigger has started it over.
+-- Follows a failure for good with a skipped attempt, unless a user's trigger has started the stage
+-- over.
 create function millrace.skip_failed_stage(p_stage_id int, p_run_ids bigint[])
 returns int[]
 language plpgsql
@@ -343,8 +342,8 @@ begin
 end
 $$;
 
--- Begins what may begin beside the stage that new runs start at: branches that the previous run
--- left unfinished, without which the run could never end. Returns the stages with work.
+-- Begins the branches beside the stage that new runs start at, without which the run could never
+-- end.
 create function millrace.start_sibling_branches(
   p_pipeline_id int, p_stage_id int, p_run_ids bigint[]
 ) returns int[]

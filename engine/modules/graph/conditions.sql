@@ -82,10 +82,9 @@ begin
 end
 $$;
 
--- Picks the runs in which the condition of a stage on the row, without the engine's own columns,
--- and the results of its needs does not hold. No document is built of a row that is larger than a
--- worker takes, or a few such rows would keep their neighbours from being recorded: the stage
--- begins there, and its claim refuses the row.
+-- Picks the runs in which the condition of a stage does not hold. No document is built of a row
+-- that is larger than a worker takes, or a few such rows would keep their neighbours from being
+-- recorded: the stage begins there, and its claim refuses the row.
 create function millrace.unmet_runs(p_stage_id int, p_run_ids bigint[]) returns bigint[]
 language plpgsql volatile
 as $$

@@ -1,13 +1,10 @@
 -- Endings: a stage's result, or the row as it is by then, ends the run under a name
 --
--- It is no failure: the run is completed, with no dead letter and no alert. What comes after the
--- stage, and what runs beside it, is skipped. A stage is asked when it completes, in the completing
--- transaction and after its apply function.
+-- The run is completed, with no dead letter and no alert. A stage is asked in the completing
+-- transaction, after its apply function.
 
--- Completes attempts of one stage: those whose runs it ends, and the others. Returns the stages
--- that got work. The first condition that holds names the ending; it is asked about the row,
--- without the engine's own columns, and the result. No document is built of a row that is larger
--- than a worker takes: of such a row no condition on it holds.
+-- Completes attempts of one stage: those whose runs it ends, and the others. The first condition
+-- that holds names the ending; none on the row holds of one that is larger than a worker takes.
 create function millrace.complete_or_end(p_stage_id int, p_items millrace.work[])
 returns int[]
 language plpgsql
@@ -71,9 +68,9 @@ begin
 end
 $$;
 
--- started | waiting | queued → completed for the last attempts of runs that end under a name, and
--- the stages that are not done there are skipped. All of it before the first projection, on which a
--- user's trigger may queue a stage anew.
+-- started | waiting | queued → completed for the last attempts of runs that end under a name; what
+-- is not done there is skipped. All of it before the first projection, on which a user's trigger
+-- may queue a stage anew.
 create function millrace.complete_and_end(
   p_stage_id int, p_items millrace.work[], p_run_ids bigint[], p_names text[]
 ) returns void

@@ -1,9 +1,9 @@
 -- Starts in the middle: what a stage needs of the stages before it, when a run begins or goes on
 -- there
 
--- Copies the results of all stages but one and its dependents from the previous run of each entity
--- into its new run. A stage that was skipped because nobody asked for it, or because the run ended,
--- may be otherwise in this run, and is not copied.
+-- Copies the results of all stages but one and its dependents from the previous run of each entity.
+-- A stage that was skipped because nobody asked for it, or because the run ended, may be otherwise
+-- in this run.
 create function millrace.copy_earlier_results(
   p_stage millrace.version_stages, p_run_ids bigint[]
 ) returns void
@@ -94,9 +94,9 @@ begin
 end
 $$;
 
--- Raises MR005 where a run's version lacks a stage that is to start over, or the run left out,
--- since nobody asked for it, a stage without which this one cannot begin: it would be skipped once
--- more, and its row show it as queued.
+-- Raises MR005 where a run's version lacks a stage that is to start over, or nobody asked for a
+-- stage without which this one cannot begin: it would be skipped once more, and its row show it as
+-- queued.
 create function millrace.refuse_restart(p_run_ids bigint[], p_stage_id int) returns void
 language plpgsql
 as $$

@@ -1,8 +1,7 @@
 -- Labels: the column of an entity by which people know a row, such as a URL or a title
 --
--- The search looks for it over the user's own index, and only so far as that leads: one of trigrams
--- finds what a label contains, one of patterns (text_pattern_ops) how it begins, any other the
--- whole of it.
+-- The search goes only so far as the user's own index leads: one of trigrams finds what a label
+-- contains, one of patterns (text_pattern_ops) how it begins, any other the whole of it.
 
 -- Says how labels of a pipeline can be searched by the indexes that there are: contains, prefix or
 -- exact; null where there is none.

@@ -1,7 +1,6 @@
 -- Metadata: what a row's metadata column held when its run started
 
--- Copies what the metadata column of each entity holds, for runs that start now; p_values: what
--- that is, where it has been read. ids: the copies, in the order of the entities; faults: where one
+-- Copies what the metadata column of each entity holds, for runs that start now. faults: where one
 -- is too large, why. Both are null without a column. The limit keeps one tenant's rows from filling
 -- the engine's tables.
 create function millrace.copy_metadata(
@@ -66,8 +65,8 @@ as $$
   where r.id = p_run
 $$;
 
--- Deletes metadata that runs have dropped and no run has. Whoever gives metadata to one more run
--- holds a run that has it, so none that is not to be seen here can have it alone.
+-- Deletes metadata that no run has any more. Whoever gives metadata to one more run holds a run
+-- that has it, so none that is not to be seen here can have it alone.
 create function millrace.sweep_metadata(p_limit int) returns void
 language plpgsql
 as $$

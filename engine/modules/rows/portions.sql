@@ -1,10 +1,9 @@
 -- Portions: work on many rows, of which one may refuse
 
--- Does a portion's work, and halves a portion that raises, with little patience for locks: a row
--- that a user's own trigger refuses to write must not keep the others from theirs. p_work: a query
--- that takes the keys $1 and returns how many it has done. refused: the first key of each part that
--- is given up, which stands alone unless the time is over; others: how many stand with it; why:
--- what the database said; later: whether it said to try again.
+-- Does a portion's work, and halves one that raises: a row that a user's own trigger refuses to
+-- write must not keep the others from theirs. p_work: a query that takes the keys $1 and returns
+-- how many it has done. refused: the first key of each part that is given up; others: how many
+-- stand with it, since the time was over; later: the database said to try again.
 create function millrace.in_halves(
   p_keys text[], p_work text, p_until timestamptz,
   out done int, out refused text[], out others int[], out why text[], out later boolean[]

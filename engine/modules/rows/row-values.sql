@@ -1,13 +1,11 @@
 -- The columns of a row that the engine knows by name
 --
--- A definition may name columns that hold the metadata of a row's runs, their trace, whose quota
--- they count against, and the key under which they wait at a stage. A start reads all of them at
--- once, by the __values function that attach() writes for the pipeline. A column that was renamed
+-- A start reads them at once, by the __values function of the pipeline. A column that was renamed
 -- since must not make a user's own write fail: then each is read alone, and one that cannot be read
 -- counts as empty.
 --
--- A trace that the row brings along is that of all its runs. A child run has its parent's, whatever
--- its own pipeline declares: it is part of what the parent does.
+-- A trace that the row brings along is that of all its runs. A child run has its parent's: it is
+-- part of what the parent does.
 
 -- Says which key a column's value stands for: the value itself or, for the part host, the host of a
 -- URL in lower case; what is no URL counts as a whole, and null as ''.
@@ -47,9 +45,9 @@ as $$
     and s.limits ? 'concurrency'
 $$;
 
--- Writes the query that reads the columns of the rows $1, in their order: the key at the stage $3
--- and, where $2 says so, all that new runs take; of one field (and stage) alone where one is named.
--- A call for each key costs more than all the rest, so what is short and taken whole needs none.
+-- Writes the query that reads the columns of the rows $1: the key at the stage $3 and, where $2
+-- says so, all that new runs take; of one field alone where one is named. A call for each key costs
+-- more than all the rest, so what is short and taken whole needs none.
 create function millrace.values_sql(
   p_pipeline millrace.pipelines, p_field text default null, p_stage text default null
 ) returns text
@@ -94,8 +92,8 @@ as $$
     'else coalesce(r.%1$s, '''') end')) k(short)
 $$;
 
--- Reads each of the fields alone, after reading all of them at once has failed. What cannot be read
--- is reported, and stands as empty.
+-- Reads each of the fields alone, after reading all of them at once has failed, and reports what
+-- cannot be read.
 create function millrace.values_apart(
   p_pipeline_id int, p_ids text[], p_new boolean, p_stage text
 ) returns millrace.row_values

@@ -12,7 +12,7 @@ begin
 end
 $$;
 
--- Quotes the name of a record's field. PL/pgSQL takes words of its own for words, such as `loop`,
+-- Quotes the name of a record's field. PL/pgSQL takes words of its own, such as `loop`, for words,
 -- which quote_ident() leaves as they are.
 create function millrace.quote_field(p_name text) returns text
 language sql immutable
@@ -31,10 +31,9 @@ begin
 end
 $write$;
 
--- Writes the size of a row x in bytes as an expression over its columns. As stored: read from
--- headers and pointers, so that nothing is fetched or unpacked. At most: what it may come to as
--- JSON. Packing saves no more than 99 of 100 bytes; and the text of a jsonb value that is not
--- packed hardly has eight times its bytes.
+-- Writes the size of a row x in bytes: as stored, of which nothing is fetched or unpacked, or at
+-- most, as JSON. Packing saves no more than 99 of 100 bytes; and the text of a jsonb value that is
+-- not packed hardly has eight times its bytes.
 create function millrace.size_expression(
   p_table regclass, p_columns name[], p_at_most boolean
 ) returns text

@@ -2,8 +2,7 @@
 
 -- Names the actor for the history: the person of a token, else the session's user. A name set by
 -- `set_config('millrace.actor', …)` counts for service_role and the table's owner alone, since any
--- session can set it. current_user would be the owner of this function, so the role is read from
--- its setting.
+-- session can set it. current_user would be the owner of this function.
 create function millrace.actor(p_table regclass) returns text
 language plpgsql stable
 as $$

@@ -1,8 +1,8 @@
 -- The projection `status`: values that answer a question, or take it back
 
--- Answers the question of a manual stage as a value means it: its row in public.millrace_decisions
--- takes the decision. A row that somebody holds, who may wait for this one, is left to the sweep,
--- and its attempt is completed here. So a write waits for no decision.
+-- Answers the question of a manual stage as a value means it, by its row in
+-- public.millrace_decisions. A row that somebody holds, who may wait for this one, is left to the
+-- sweep, and its attempt is completed here. So a write waits for no decision.
 create function millrace.answer_by_value(
   p_pipeline_id int, p_stage_id int, p_value text, p_ids text[]
 ) returns void
@@ -67,7 +67,6 @@ declare
     'code', 'discarded', 'message', 'the question was taken back', 'on_demand', true);
   v_runs bigint[];
   v_asked bigint[];
-  v_skipped int[];
 begin
   v_runs := array(
     select r.id
@@ -83,24 +82,16 @@ begin
       late_at = null, error = v_error
     where a.run_id = any (v_runs)
       and a.stage_id = p_stage_id and a.state = 'waiting'
-    returning a.id, a.stage_id
-  ), rest as (
-    insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
-    select r.id, d, coalesce((
-        select max(a.number)
-        from millrace.attempts a
-        where a.run_id = r.id and a.stage_id = d), 0) + 1,
-      'skipped', v_now, v_now, v_error
+    returning a.id
+  )
+  select array_agg(c.id) into v_asked from closed c;
+  perform millrace.note_pulses('skipped', array(select p_stage_id from unnest(v_asked)));
+  perform millrace.add_skipped(d.id, v_runs, v_error)
+  from (
+    select distinct unnest(vs.dependents) as id
     from millrace.runs r
     join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-    cross join lateral unnest(vs.dependents) d
-    where r.id = any (v_runs)
-    order by r.id
-    returning null::bigint as id, stage_id
-  )
-  select array_remove(array_agg(s.id), null), array_agg(s.stage_id) into v_asked, v_skipped
-  from (table closed union all table rest) s;
-  perform millrace.note_pulses('skipped', v_skipped);
+    where r.id = any (v_runs)) d;
   perform millrace.finish_runs(vs.stage_id, array_agg(r.id))
   from millrace.runs r
   join millrace.version_stages vs on vs.version_id = r.version_id and vs.is_sink

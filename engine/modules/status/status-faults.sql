@@ -1,8 +1,7 @@
 -- The projection `status`: what must always hold of its column and its history
 
--- Finds rows whose status is not their run's state: among those that show these values, those of
--- runs between two ids, or all. A claim is not shown while somebody holds the row, a due retry is
--- shown by the next sweep, and a question's steps are a person's.
+-- Finds rows whose status is not their run's state. A claim is not shown while somebody holds the
+-- row, a due retry is shown by the next sweep, and a question's steps are a person's.
 create function millrace.rows_shown_wrong(
   p_pipeline millrace.pipelines, p_values text[], p_after bigint default null,
   p_until bigint default null

@@ -1,7 +1,7 @@
 -- The projection `status`: values that give rows up
 --
--- A definition may list moves to the value of failures. Who writes it fails the row's run for good;
--- what they write as its error, or what stands there, is the cause.
+-- Who writes the value of failures fails the row's run for good; what they write as its error, or
+-- what stands there, is the cause.
 
 -- Fails the live runs of rows for good. The caller, an intake trigger, holds the rows. Raises MR005
 -- where none is under way.

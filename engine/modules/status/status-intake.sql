@@ -4,8 +4,8 @@
 -- has, else of the current one. A due time that a person writes moves the retry that waits for it.
 
 -- Finds the latest runs of entities: their version, their live stage, or the bypassed one of a run
--- that is over, and the last stage that may start over, null without a run. By entity first, which
--- finds runs in every plan.
+-- that is over, and the last stage that may start over. By entity first, which finds runs in every
+-- plan.
 create function millrace.standings(
   p_pipeline_id int, p_ids text[], p_was text[] default null, p_now text[] default null
 ) returns table (
@@ -165,9 +165,8 @@ begin
 end
 $$;
 
--- Moves retries to the due times that people wrote; a past one is due now. A retry that a worker
--- has just taken stays its own, and its row shows that again. The caller, an intake trigger, holds
--- the entities.
+-- Moves retries to the due times that people wrote. A retry that a worker has just taken stays its
+-- own, and its row shows that again. The caller, an intake trigger, holds the entities.
 create function millrace.on_retries_moved(
   p_pipeline_id int, p_ids text[], p_was timestamptz[], p_at timestamptz[]
 ) returns void
@@ -180,42 +179,38 @@ declare
   v_runs bigint[];
   v_ids bigint[];
   v_stages int[];
-  v_status jsonb;
-  v_column text;
-  v_faults text[];
+  v_status jsonb := (select p.status from millrace.pipelines p where p.id = p_pipeline_id);
+  v_fault record;
 begin
-  v_status := (select p.status from millrace.pipelines p where p.id = p_pipeline_id);
-  v_column := v_status ->> 'retry_at';
-  select array_agg(i.id order by i.id) into v_faults
-  from unnest(p_ids, p_was) i(id, was)
-  where i.was is null;
-  if v_faults is not null then
-    raise exception '% was written to %, but no retry waits there',
-      v_column, millrace.rows_named(v_faults)
-      using errcode = 'MR005', hint = format('Only a retry in backoff can be moved. '
-        'To begin a stage, write %s.', v_status ->> 'column');
-  end if;
-  select array_agg(i.id order by i.id) into v_faults
-  from unnest(p_ids, p_at) i(id, at)
-  where i.at is null or i.at > millrace.now() + interval '1 year' or not isfinite(i.at);
-  if v_faults is not null then
-    raise exception '% of % was set to no time within a year',
-      v_column, millrace.rows_named(v_faults)
-      using errcode = 'MR005', hint = 'Write when it is to be tried again, such as now(). '
-        'To stop a run: select millrace.cancel(run).';
-  end if;
-  v_faults := array(
-    select r.entity_id
+  with fault as (
+    select 1 as place, i.id, '%s was written to %s, but no retry waits there' as what,
+      format('Only a retry in backoff can be moved. To begin a stage, write %s.',
+        v_status ->> 'column') as remedy
+    from unnest(p_ids, p_was) i(id, was)
+    where i.was is null
+    union all
+    select 2, i.id, '%s of %s was set to no time within a year', 'Write when it is to be tried '
+      'again, such as now(). To stop a run: select millrace.cancel(run).'
+    from unnest(p_ids, p_at) i(id, at)
+    where i.at is null or i.at > v_now + interval '1 year' or not isfinite(i.at)
+    union all
+    select 3, r.entity_id, '%s was written to %s, whose quota holds them back',
+      'They go on when its window is over, or once it is raised.'
     from millrace.runs r
     join millrace.attempts a on a.run_id = r.id and a.state = 'queued' and a.held
     where r.pipeline_id = p_pipeline_id
       and r.entity_id = any (p_ids)
       and r.status = 'running'
-    order by 1);
-  if cardinality(v_faults) > 0 then
-    raise exception '% was written to %, whose quota holds them back',
-      v_column, millrace.rows_named(v_faults)
-      using errcode = 'MR005', hint = 'They go on when its window is over, or once it is raised.';
+  )
+  select f.what, f.remedy, array_agg(f.id order by f.id) as ids into v_fault
+  from fault f
+  group by f.place, f.what, f.remedy
+  order by f.place
+  limit 1;
+  if found then
+    raise exception '%',
+      format(v_fault.what, v_status ->> 'retry_at', millrace.rows_named(v_fault.ids))
+      using errcode = 'MR005', hint = v_fault.remedy;
   end if;
   select coalesce(array_agg(l.id), '{}') into v_runs
   from (

@@ -1,11 +1,11 @@
 -- The projection `status`: what attach() writes to show runs in one column
 --
 -- Each of the __apply_outcomes, __started and __queued functions is one statement over its batch.
--- It writes a row once, however many values it passes, and the passed values into the history.
+-- It writes a row once, however many values it passes, and these into the history.
 
 -- Writes the statement that shows targets (id, value, phase, stage_id, done_id, via, attempts,
--- retry_at, error) on their entities. p_claim: it skips rows that somebody holds. "any" finds a row
--- by its key in every plan, also in one of a time when there were few rows.
+-- retry_at, error) on their entities. "any" finds a row by its key in every plan, also in one of a
+-- time when there were few rows.
 create function millrace.show_statement(
   p_pipeline millrace.pipelines, p_key_type text, p_targets text, p_claim boolean
 ) returns text

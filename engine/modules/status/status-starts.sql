@@ -1,10 +1,9 @@
 -- The projection `status`: values that start a stage, or start it over
 
--- Starts a stage for entities by a written value, or starts it over. Without a known run (p_fresh)
--- stages before it are left out where the row brings their output along, else the value is refused.
--- A new row enters a layer through all stages before it. A row that had a value was adopted, or its
--- runs were pruned: it has done the stages before, but none of the layer at whose gate it waits,
--- and none at all where it only entered.
+-- Starts a stage for entities by a written value, or starts it over. A new row enters a layer
+-- through all stages before it. A row that had a value was adopted, or its runs were pruned: it has
+-- done the stages before, but none of the layer at whose gate it waits, and none at all where it
+-- only entered.
 create function millrace.start_at_value(
   p_pipeline_id int, p_stage_id int, p_means text, p_fresh boolean, p_was text, p_value text,
   p_ids text[]

@@ -1,8 +1,7 @@
 -- The projection `status`: what a row shows, and by which values it gets there
 --
--- status_states() reads from the tables what a row's latest run shows. status_path() lists the
--- values between that and what the row really shows: they go into the history, while the row is
--- written once. A claim that was not shown, since somebody held the row, is made good there.
+-- The values between what the row shows and what its run has come to go into the history, while the
+-- row is written once. A claim that was not shown, since somebody held the row, is made good there.
 
 -- Lists the values that a stage shows while it is under way.
 create function millrace.live_values(p_shows jsonb) returns text[]
@@ -31,10 +30,9 @@ begin
 end
 $$;
 
--- Finds the attempt that decides what an entity's latest run shows, and its phase: the live one,
--- the last completed or bypassed one, or the failed one. done_id: the stage completed right before
--- it; via: what a person's shows; dropped: over without having been in work. A run between two
--- stages is left out.
+-- Finds the attempt that decides what an entity's latest run shows, and its phase. done_id: the
+-- stage completed right before it; via: what a person's shows; dropped: over without having been in
+-- work. A run between two stages is left out.
 create function millrace.deciding_attempts(p_pipeline_id int, p_ids text[])
 returns table (
   id text, version_id int, ended_as text, began_from text, run_status millrace.run_status,
@@ -107,9 +105,9 @@ begin
 end
 $$;
 
--- Lists what the latest runs of entities show, in which phase of which stage, and the figures
--- beside it. A run in which no stage was done shows its last undemanded stage as completed; one
--- whose last stage was bypassed shows what it had before.
+-- Lists what the latest runs of entities show, and the figures beside it. A run in which no stage
+-- was done shows its last undemanded stage as completed; one whose last stage was bypassed shows
+-- what it had before.
 create function millrace.status_states(p_pipeline_id int, p_ids text[])
 returns table (
   id text, value text, phase text, stage_id int, done_id int, via text, attempts int,

@@ -1,7 +1,7 @@
 -- The projection `status`: retries that fell due
 
 -- Shows due retries as queued, where their stage has a value for backoff, on rows that nobody
--- holds: so many, and one page more at most. A claim need not wait for it.
+-- holds: so many, and one page more at most.
 create function millrace.show_due(p_pipeline_id int, p_limit int) returns int
 language plpgsql
 as $$

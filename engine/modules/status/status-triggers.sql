@@ -2,7 +2,7 @@
 -- person's value goes into the history first, so that what follows from it comes after.
 
 -- Creates the __since function of a pipeline with its triggers, which keeps when a value began;
--- drops them without a history. The engine's own statements set it themselves.
+-- drops them without a history.
 create function millrace.write_status_since(p_pipeline millrace.pipelines)
 returns void
 language plpgsql
@@ -42,8 +42,7 @@ end
 $write$;
 
 -- Writes the one pass over a statement's rows that finds what was written to their status, with its
--- lines of the history. p_moved: which rows count; p_was, p_began: where their old value and its
--- beginning are read from.
+-- lines of the history.
 create function millrace.pass_over_written(
   p_pipeline millrace.pipelines, p_from text, p_moved text, p_was text, p_began text
 ) returns text
