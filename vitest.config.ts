@@ -29,15 +29,27 @@ const counting = [
 ];
 const left = ['**/node_modules/**', 'tests/bench/**', 'tests/soak/**'];
 
-const short = ['engine', 'docs'].map((folder) => path.join(import.meta.dirname, 'tests', folder, path.sep));
+const busyFolders = ['engine', 'docs'].map((folder) => path.join(import.meta.dirname, 'tests', folder, path.sep));
 
-/** The long files first, which start whole stacks, so that the short ones fill up the end. */
-class LongFilesFirst extends BaseSequencer {
+/**
+ * Files that start whole stacks mostly wait, and those of the engine keep a core busy: they are dealt out evenly, so that neither
+ * core idles. Files with a process to themselves come first: whatever stands behind one in the queue would lose its process.
+ */
+class BusyBesideWaiting extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files);
-    const isShort = (file: TestSpecification) => short.some((folder) => file.moduleId.startsWith(folder));
-    return [...sorted.filter((file) => !isShort(file)), ...sorted.filter(isShort)];
+    const kinds = { alone: [], busy: [], waiting: [] } as Record<'alone' | 'busy' | 'waiting', TestSpecification[]>;
+    for (const file of await super.sort(files)) {
+      const isBusy = busyFolders.some((folder) => file.moduleId.startsWith(folder));
+      kinds[file.project.name === 'counting' ? 'alone' : isBusy ? 'busy' : 'waiting'].push(file);
+    }
+    return [...kinds.alone, ...dealt(kinds.waiting, kinds.busy)];
   }
+}
+
+/** Two lists as one, each in its order and spread over all of it. */
+function dealt<Item>(some: Item[], others: Item[]): Item[] {
+  const placed = [some, others].flatMap((list) => list.map((item, n) => ({ item, place: (n + 0.5) / list.length })));
+  return placed.sort((a, b) => a.place - b.place).map(({ item }) => item);
 }
 
 export const globalSetup = ['tests/support/global-setup.ts'];
@@ -46,7 +58,7 @@ export default defineConfig({
   test: {
     // One server for both projects.
     globalSetup,
-    sequence: { sequencer: LongFilesFirst },
+    sequence: { sequencer: BusyBesideWaiting },
     // What a passing test prints on the way would bury what a failing one says.
     silent: 'passed-only',
     projects: [
