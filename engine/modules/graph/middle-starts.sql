@@ -8,6 +8,7 @@ create function millrace.copy_earlier_results(
   p_stage millrace.version_stages, p_run_ids bigint[]
 ) returns void
 language plpgsql
+set millrace.plan = by_key
 as $$
 declare
   v_keep int[] := array(

@@ -137,6 +137,7 @@ returns table (
   superseded boolean, error_stack text
 )
 language sql stable
+set millrace.plan = for_runs
 as $$
   select a.id, s.name, a.number, a.state, a.parent_id, a.retry_count,
     a.created_at, a.started_at, a.finished_at, a.finished_at - a.started_at,
