@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import pc from 'picocolors';
 import { defineCommand, writingOptions } from '../define-command.ts';
-import { type Change, readText } from '../project/change-set.ts';
+import type { Change } from '../project/change-set.ts';
 import { CommandError } from '../project/command-error.ts';
 import { withFunctionSections } from '../project/config-sections.ts';
 import { migrationTexts } from '../project/engine-level.ts';
@@ -12,7 +12,8 @@ import { requireRelease } from '../project/release-fit.ts';
 import { denoJson, readManifest } from '../project/shipped.ts';
 import { columnThere, tableLacking } from '../project/stage-columns.ts';
 import { writeChanges } from '../project/write-changes.ts';
-import { definitionText, handlerText, indexText, stageLine, testText } from './stage-templates.ts';
+import { findDefined, withStages } from './add-to-definition.ts';
+import { camel, definitionText, functionOf, handlerText, indexText, testText } from './stage-templates.ts';
 
 const usage = `npx millrace add PIPELINE STAGE … [--table T] [--key K] [--external | --model] [--dry-run]
   Writes a pipeline over your table, or stages at the end of one that is there: the definition, and for each stage a function
@@ -40,7 +41,7 @@ export const add = defineCommand({
     const project = findProject(values.workdir);
     const given = { pipeline, stages, work, table: values.table, key: values.key } as const;
     const next = 'write what the handlers do, then npx millrace sync.';
-    return writeChanges(project, addChanges(project, given), values, next);
+    return writeChanges(project, await addChanges(project, given), values, next);
   },
 });
 
@@ -62,7 +63,7 @@ const name = /^[a-z][a-z0-9_]{0,39}$/;
  * What adds a pipeline, or stages at the end of one that is there. Throws a CommandError where a name cannot be one, or something is
  * there already.
  */
-function addChanges(project: Project, added: Added): Change[] {
+async function addChanges(project: Project, added: Added): Promise<Change[]> {
   requireRelease(project, 'add');
   for (const given of [added.pipeline, ...added.stages]) {
     if (!name.test(given)) {
@@ -73,82 +74,59 @@ function addChanges(project: Project, added: Added): Change[] {
   }
   const twice = added.stages.find((stage, at) => added.stages.indexOf(stage) !== at);
   if (twice) throw new CommandError(`Stage ${twice} is named twice: give each a name of its own.`);
-  const file = `supabase/functions/_pipelines/${added.pipeline.replaceAll('_', '-')}.ts`;
-  const before = readText(path.join(project.root, file));
   const functions = added.stages.map((stage) => functionOf(added.pipeline, stage));
   for (const folder of functions) {
     if (fs.existsSync(path.join(project.root, 'supabase/functions', folder))) {
       throw new CommandError(`supabase/functions/${folder} is there already: give the stage another name.`);
     }
   }
-  if (before !== null && (added.table ?? added.key) !== undefined) {
+  const defined = await findDefined(project, added.pipeline);
+  const table = defined?.definition.input.entity.table ?? added.table ?? `public.${added.pipeline}`;
+  requireFreeColumns(project, table, added.stages);
+  const { file, exported } = defined ?? newDefinition(project, added.pipeline);
+  if (defined && (added.table ?? added.key) !== undefined) {
     throw new CommandError(
       `${file} names its table and key already: leave out --table and --key, or correct them there.`,
     );
   }
-  requireFreeColumns(project, added, before);
   const config = fs.readFileSync(path.join(project.root, project.config), 'utf8');
   return [
-    { file, text: before === null ? definitionText(added) : withStages(file, before, added), from: before },
-    ...added.stages.flatMap((stage, at) => stageChanges(added, stage, file, before === null && at === 0)),
+    defined ? await withStages(project, defined, added) : { file, text: definitionText(added), from: null },
+    ...added.stages.flatMap((stage) => stageChanges(added, stage, file, exported)),
     { file: project.config, text: withFunctionSections(project.config, config, functions), from: config },
   ];
 }
 
+/** Where a new pipeline is defined. Throws a CommandError where a file is in the way. */
+function newDefinition({ root }: Project, pipeline: string): { file: string; exported: string } {
+  const file = `supabase/functions/_pipelines/${pipeline.replaceAll('_', '-')}.ts`;
+  if (!fs.existsSync(path.join(root, file))) return { file, exported: camel(pipeline) };
+  throw new CommandError(
+    `${file} is there and exports no pipeline ${pipeline}: name the pipeline that it defines, or move it away.`,
+  );
+}
+
 /** Throws a CommandError where the migrations give the table a column that a stage would have; warns where they make no such table. */
-function requireFreeColumns(project: Project, { pipeline, stages, table }: Added, definition: string | null): void {
-  const [, defined] = /\btable:\s*['"]([^'"]+)['"]/.exec(definition ?? '') ?? [];
-  const entity = defined ?? table ?? `public.${pipeline}`;
+function requireFreeColumns(project: Project, table: string, stages: string[]): void {
   const migrations = migrationTexts(project);
-  const lacking = tableLacking(migrations, entity);
+  const lacking = tableLacking(migrations, table);
   if (lacking) console.error(pc.yellow(lacking));
   for (const stage of stages) {
-    const column = columnThere(migrations, entity, stage);
+    const column = columnThere(migrations, table, stage);
     if (!column) continue;
     throw new CommandError(
-      `${entity} has a column ${column} already, which stage ${stage} would have: give the stage another name.`,
+      `${table} has a column ${column} already, which stage ${stage} would have: give the stage another name.`,
     );
   }
 }
 
-/** The function of a stage. */
-const functionOf = (pipeline: string, stage: string) => `${pipeline}-${stage}`.replaceAll('_', '-');
-
-function stageChanges(added: Added, stage: string, definition: string, isFirst: boolean): Change[] {
+function stageChanges(added: Added, stage: string, definition: string, exported: string): Change[] {
   const folder = functionOf(added.pipeline, stage);
-  const given = { ...added, stage, folder, definition: path.posix.basename(definition), isFirst };
+  const given = { ...added, stage, folder, definition: path.posix.basename(definition), exported };
   return [
     { file: `supabase/functions/${folder}/index.ts`, text: indexText(given) },
     { file: `supabase/functions/${folder}/handler.ts`, text: handlerText(given) },
     { file: `supabase/functions/${folder}/deno.json`, text: denoJson(readManifest()) },
     { file: `tests/${folder}.test.ts`, text: testText(given) },
   ];
-}
-
-/** Puts the stages at the end of those that a definition has, each after the one before it. */
-function withStages(file: string, text: string, added: Added): string {
-  const opening = /\bstages:\s*\{/.exec(text);
-  const end = opening ? closing(text, opening.index + opening[0].length) : -1;
-  if (!opening || end < 0) {
-    const lines = added.stages.map((stage) => stageLine(added, stage, undefined)).join('\n');
-    throw new CommandError(`${file} has no "stages: {" to add to: add these lines where its stages are.\n${lines}`);
-  }
-  const body = text.slice(opening.index + opening[0].length, end);
-  const names = [...body.matchAll(/^ {4}(\w+):/gm)].map(([, stage = '']) => stage);
-  const there = added.stages.find((stage) => names.includes(stage));
-  if (there) throw new CommandError(`Stage ${there} is in ${file} already: give the stage another name.`);
-  const lines = added.stages.map((stage, at) => stageLine(added, stage, added.stages[at - 1] ?? names.at(-1)));
-  const comma = /[,{]\s*$/.test(text.slice(0, end)) ? '' : ',';
-  return `${text.slice(0, end).trimEnd()}${comma}\n${lines.join('\n')}\n  ${text.slice(end)}`;
-}
-
-/** Where the bracket closes that was opened right before `from`; -1 where it does not. */
-function closing(text: string, from: number): number {
-  let depth = 1;
-  for (let at = from; at < text.length; at += 1) {
-    if (text[at] === '{') depth += 1;
-    if (text[at] === '}') depth -= 1;
-    if (depth === 0) return at;
-  }
-  return -1;
 }

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { defineCommand, writingOptions } from '../define-command.ts';
 import { stampBefore, stampsAfter } from '../migration-stamps.ts';
-import { type Change, isPart } from '../project/change-set.ts';
+import { type Change, isPart, readText } from '../project/change-set.ts';
 import { CommandError } from '../project/command-error.ts';
 import { withFunctionSections } from '../project/config-sections.ts';
 import { callsEngine, engineState, migrationTexts, sinceUninstall } from '../project/engine-level.ts';
@@ -11,10 +11,10 @@ import { type Example, exampleFiles, exampleNames, readExample } from '../projec
 import { findProject, migrationsOf, type Project } from '../project/find-project.ts';
 import { requireRelease } from '../project/release-fit.ts';
 import {
-  denoJson,
   digestOf,
   engineInstall,
   type Manifest,
+  millraceFunction,
   readManifest,
   runtimeChanges,
   runtimeFolder,
@@ -39,7 +39,6 @@ export const init = defineCommand({
 });
 
 const engineFile = 'millrace.sql';
-const millraceFunction = 'supabase/functions/millrace';
 
 /** What makes a project one of Millrace's; nothing where it is one already. Throws a CommandError where something is in the way. */
 async function initChanges(project: Project, name: string | undefined): Promise<Change[]> {
@@ -138,16 +137,13 @@ function runtimeOf(project: Project, manifest: Manifest): Change[] {
   throw new CommandError(`${runtimeFolder} is there and is none of ours: move it away, since the runtime lies there.`);
 }
 
-function functionChanges(project: Project, manifest: Manifest): Change[] {
-  const index = `import { serveMillrace } from '../_millrace/serve-millrace.ts';\n\nserveMillrace();\n`;
-  const place = path.join(project.root, millraceFunction, 'index.ts');
-  if (fs.existsSync(place) && digestOf(fs.readFileSync(place, 'utf8')) !== digestOf(index)) {
-    throw new CommandError(
-      `${millraceFunction}/index.ts is there and is none of ours: give that function another name.`,
-    );
-  }
-  return [
-    { file: `${millraceFunction}/index.ts`, text: index },
-    { file: `${millraceFunction}/deno.json`, text: denoJson(manifest) },
-  ];
+/** The function `millrace`. Another one of that name is refused. */
+function functionChanges({ root }: Project, manifest: Manifest): Change[] {
+  const changes = millraceFunction(manifest);
+  const inTheWay = changes.find(({ file, text }) => {
+    const there = readText(path.join(root, file));
+    return file.endsWith('.ts') && there !== null && digestOf(there) !== digestOf(text);
+  });
+  if (!inTheWay) return changes;
+  throw new CommandError(`${inTheWay.file} is there and is none of ours: give that function another name.`);
 }

@@ -7,11 +7,11 @@ interface Given extends Added {
   folder: string;
   /** The file of the definition. */
   definition: string;
-  /** Whether nothing goes before it. */
-  isFirst: boolean;
+  /** The name under which it exports the pipeline. */
+  exported: string;
 }
 
-const camel = (text: string) => text.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+export const camel = (text: string) => text.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
 /** The definition of a new pipeline. */
 export function definitionText(added: Added): string {
@@ -30,9 +30,12 @@ ${lines.join('\n')}
 `;
 }
 
+/** The function of a stage. */
+export const functionOf = (pipeline: string, stage: string) => `${pipeline}-${stage}`.replaceAll('_', '-');
+
 /** A stage's line of the definition. */
 export function stageLine({ pipeline, work }: Added, stage: string, need: string | undefined): string {
-  const name = `${pipeline}-${stage}`.replaceAll('_', '-');
+  const name = functionOf(pipeline, stage);
   const parts = [
     `kind: '${work === 'external' ? 'external' : 'function'}'`,
     `function: '${name}'`,
@@ -51,8 +54,8 @@ serveStage(${camel(stage)}Stage);
 `;
 
 /** The handler, which does the least that can be tested. */
-export function handlerText({ pipeline, stage, definition, work }: Given): string {
-  const values = { pipeline: camel(pipeline), stage: camel(stage), definition };
+export function handlerText({ exported, stage, definition, work }: Given): string {
+  const values = { pipeline: exported, stage: camel(stage), definition };
   if (work === 'external') return externalText(values, stage);
   return work === 'model' ? modelText(values, stage) : ownText(values, stage);
 }

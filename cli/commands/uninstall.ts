@@ -3,13 +3,13 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { defineCommand, writingOptions } from '../define-command.ts';
 import { stampsAfter } from '../migration-stamps.ts';
-import type { Change } from '../project/change-set.ts';
+import { type Change, readText } from '../project/change-set.ts';
 import { withoutFunctionSections } from '../project/config-sections.ts';
 import { editedFiles } from '../project/edited-files.ts';
 import { engineState, migrationTexts } from '../project/engine-level.ts';
-import { findProject, migrationsOf, type Project } from '../project/find-project.ts';
+import { findProject, migrationsOf, type Project, readConfigText } from '../project/find-project.ts';
 import { installedManifest } from '../project/release-fit.ts';
-import { engineUninstall, runtimeFolder } from '../project/shipped.ts';
+import { digestOf, engineUninstall, millraceFunction, runtimeFolder } from '../project/shipped.ts';
 import { warnDirty, writeChanges } from '../project/write-changes.ts';
 
 const options = {
@@ -23,49 +23,77 @@ export const uninstall = defineCommand({
   Writes a migration that removes the engine. The runtime and the function millrace go, but for files that you have edited;
   definitions and stages stay, as they are yours.
   --columns  also drops the seven columns of each stage from your tables, with what they show
-  --cancel   cancels the runs that are live; without it the migration refuses while there are some`,
+  --cancel   cancels the runs that are live; without it the migration refuses while there are some
+  Once more with other options, it writes its migration anew, as long as that is the newest.`,
   options,
   run: async ({ values }) => {
     const project = findProject(values.workdir);
-    const kept = editedFiles(project, installedManifest(project)).map((file) => `${runtimeFolder}/${file}`);
-    const changes = await uninstallChanges(project, kept, values);
+    const anew = otherRemoval(project, values);
+    if (anew) return writeChanges(project, [anew], values, 'npx supabase db push --remote.');
+    const { changes, kept } = await uninstallChanges(project, values);
     warnDirty(project);
-    const left = kept.filter((file) => fs.existsSync(path.join(project.root, file)));
-    const stays = left.length > 0 ? `remove ${left.join(', ')}, which you have edited and which stays; then ` : '';
+    const stays = kept.length > 0 ? `remove what stays, since you have edited it: ${kept.join(', ')}; then ` : '';
     const next = `${stays}npx supabase db push --remote, then npx supabase functions delete millrace.`;
     return writeChanges(project, changes, values, next);
   },
 });
 
-async function uninstallChanges(
-  project: Project,
-  kept: string[],
-  { columns, cancel }: { columns: boolean; cancel: boolean },
-): Promise<Change[]> {
-  const config = fs.readFileSync(path.join(project.root, project.config), 'utf8');
-  const ours = Object.keys(installedManifest(project).files).map((file) => `${runtimeFolder}/${file}`);
-  const gone = [
-    ...ours.filter((file) => !kept.includes(file)),
+interface Manner {
+  columns: boolean;
+  cancel: boolean;
+}
+
+/** What removes our files and the engine, and which of our files stay. */
+async function uninstallChanges(project: Project, manner: Manner): Promise<{ changes: Change[]; kept: string[] }> {
+  const manifest = installedManifest(project);
+  const there = (file: string) => readText(path.join(project.root, file));
+  const edited = [
+    ...editedFiles(project, manifest).map((file) => `${runtimeFolder}/${file}`),
+    ...millraceFunction(manifest)
+      .filter(({ file, text }) => digestOf(there(file) ?? text) !== digestOf(text))
+      .map(({ file }) => file),
+  ];
+  const ours = [
+    ...Object.keys(manifest.files).map((file) => `${runtimeFolder}/${file}`),
     `${runtimeFolder}/manifest.json`,
-    'supabase/functions/millrace/index.ts',
-    'supabase/functions/millrace/deno.json',
+    ...millraceFunction(manifest).map(({ file }) => file),
   ];
-  return [
-    ...(await removal(project, [
-      cancel ? cancelSql : '',
-      columns ? withColumns(engineUninstall()) : engineUninstall(),
-    ])),
-    ...gone.map((file) => ({ file, text: null })),
-    { file: project.config, text: withoutFunctionSections(project.config, config, ['millrace']), from: config },
-  ];
+  const config = readConfigText(project);
+  const section = withoutFunctionSections(project.config, config, ['millrace']);
+  return {
+    changes: [
+      ...(await removal(project, manner)),
+      ...ours.filter((file) => !edited.includes(file)).map((file) => ({ file, text: null })),
+      { file: project.config, text: section.text, from: config },
+    ],
+    kept: [
+      ...edited.filter((file) => there(file) !== null),
+      ...section.kept.map((name) => `the section of function ${name} in ${project.config}`),
+    ],
+  };
 }
 
 /** The migration that removes the engine; none where no migration installs it. */
-async function removal(project: Project, parts: string[]): Promise<Change[]> {
+async function removal(project: Project, manner: Manner): Promise<Change[]> {
   if (engineState(migrationTexts(project)).level === null) return [];
   const [stamp] = await stampsAfter(migrationsOf(project), 1);
-  return [{ file: `supabase/migrations/${stamp}_uninstall_millrace.sql`, text: parts.filter(Boolean).join('\n') }];
+  return [{ file: `supabase/migrations/${stamp}_${ending}`, text: removalSql(manner) }];
 }
+
+const ending = 'uninstall_millrace.sql';
+
+/** Where an uninstall was the last that was written: the same migration with what is asked for now. */
+function otherRemoval(project: Project, manner: Manner): Change | undefined {
+  const { root } = project;
+  if (fs.existsSync(path.join(root, runtimeFolder, 'manifest.json'))) return undefined;
+  const last = migrationsOf(project).at(-1);
+  if (!last?.endsWith(`_${ending}`)) return undefined;
+  const file = `supabase/migrations/${last}`;
+  return { file, text: removalSql(manner), from: readText(path.join(root, file)) };
+}
+
+const removalSql = ({ columns, cancel }: Manner) =>
+  [cancel ? cancelSql : '', columns ? withColumns(engineUninstall()) : engineUninstall()].filter(Boolean).join('\n');
 
 const cancelSql = `-- The runs that are live, those of children too.
 select millrace.cancel(r.id)

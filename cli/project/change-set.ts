@@ -58,7 +58,7 @@ export function applyChanges(root: string, changes: Change[]): void {
   try {
     for (const { file, from } of changes) {
       if (from === undefined || from === readText(path.join(root, file))) continue;
-      throw new Error(`${file} was changed meanwhile, by another command or an editor: run this again`);
+      throw new Error(changedMeanwhile(file));
     }
     for (const folder of new Set(writes.map(({ place }) => path.dirname(place)))) removeLeftParts(folder);
     for (const { place, part, text } of writes) {
@@ -85,6 +85,10 @@ export function applyChanges(root: string, changes: Change[]): void {
   }
   for (const { file, text } of changes) if (text === null) removeEmptyFolders(root, path.dirname(file));
 }
+
+/** Says that what a command read is no longer so. */
+export const changedMeanwhile = (file: string) =>
+  `${file} was changed meanwhile, by another command or an editor: run this again`;
 
 /** A file that is not yet in its place, by its name that ends with the process that writes it. */
 export const isPart = (name: string) => partOf.test(name);
@@ -120,8 +124,9 @@ export function readText(file: string): string | null {
 function removeEmptyFolders(root: string, folder: string): void {
   if (folder === '.') return;
   const place = path.join(root, folder);
-  const isFolder = fs.existsSync(place) && fs.statSync(place).isDirectory();
-  if (isFolder && fs.readdirSync(place).length > 0) return;
-  if (isFolder) fs.rmdirSync(place);
+  const found = fs.lstatSync(place, { throwIfNoEntry: false });
+  // A link to a folder is somebody's own.
+  if (found && (!found.isDirectory() || fs.readdirSync(place).length > 0)) return;
+  if (found) fs.rmdirSync(place);
   removeEmptyFolders(root, path.dirname(folder));
 }

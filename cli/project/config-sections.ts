@@ -1,4 +1,5 @@
 // What the project's configuration says of functions.
+import { isDeepStrictEqual } from 'node:util';
 import { applyEdits, modify, type ParseError, parse as parseJson, printParseErrorCode } from 'jsonc-parser';
 import { parse as parseToml, TomlError } from 'smol-toml';
 import { CommandError } from './command-error.ts';
@@ -24,42 +25,89 @@ export function withFunctionSections(file: string, text: string, names: string[]
     }
     return !section;
   });
-  if (!file.endsWith('.toml')) return mark + lacking.reduce(addJsonSection, json);
-  const added = lacking.map((name) => `[functions.${name}]\nverify_jwt = false\n`);
-  if (added.length === 0) return text;
+  if (lacking.length === 0) return text;
+  const changed = file.endsWith('.toml')
+    ? withTomlSections(text, lacking)
+    : mark + lacking.reduce(addJsonSection, json);
+  const wanted = { ...functions, ...Object.fromEntries(lacking.map((name) => [name, { verify_jwt: false }])) };
+  if (holds(file, text, changed, wanted)) return changed;
+  throw new CommandError(
+    `${file} is written in a way that this command cannot add to: write ${lacking.map((name) => `functions.${name}`).join(', ')} ` +
+      'with verify_jwt = false there, then run this again.',
+  );
+}
+
+/** The text without the sections of functions, and the names of those that say something else than withFunctionSections() writes. */
+export interface Removal {
+  text: string;
+  kept: string[];
+}
+
+/** Takes out the sections of these functions that say what withFunctionSections() writes; any other is kept. */
+export function withoutFunctionSections(file: string, text: string, names: string[]): Removal {
+  const functions = sectionsOf(file, splitMark(text)[1]);
+  const there = names.filter((name) => functions[name]);
+  const ours = there.filter((name) => isDeepStrictEqual({ ...functions[name] }, { verify_jwt: false }));
+  const changed = ours.reduce(file.endsWith('.toml') ? withoutTomlSection : withoutJsonSection, text);
+  const wanted = Object.fromEntries(Object.entries(functions).filter(([name]) => !ours.includes(name)));
+  if (!holds(file, text, changed, wanted)) return { text, kept: there };
+  return { text: changed, kept: there.filter((name) => !ours.includes(name)) };
+}
+
+/** Whether a configuration that was changed can be read, and says the same as before but for these sections of functions. */
+function holds(file: string, before: string, after: string, functions: Sections): boolean {
+  const said = (config: object) => JSON.parse(JSON.stringify(config));
+  try {
+    const [old, now] = [before, after].map((text) => readConfig(file, splitMark(text)[1])) as [Config, Config];
+    return isDeepStrictEqual(said({ ...now, functions: now.functions ?? {} }), said({ ...old, functions }));
+  } catch {
+    return false;
+  }
+}
+
+function withTomlSections(text: string, names: string[]): string {
+  const added = names.map((name) => `[functions.${name}]\nverify_jwt = false\n`);
   const whole = `${text.trimEnd()}\n\n${added.join('\n')}`;
   return text.includes('\r\n') ? whole.replaceAll(/\r?\n/g, '\r\n') : whole;
 }
 
-/** The same without the sections of these functions, where they say nothing else than what withFunctionSections() writes. */
-export function withoutFunctionSections(file: string, text: string, names: string[]): string {
-  if (!file.endsWith('.toml')) {
-    const [mark, json] = splitMark(text);
-    return (
-      mark +
-      names.reduce((left, name) => applyEdits(left, modify(left, ['functions', name], undefined, formatting)), json)
-    );
-  }
-  const section = (name: string) => new RegExp(`\\r?\\n\\[functions\\.${name}\\]\\r?\\nverify_jwt = false\\r?\\n`);
-  return names.reduce((toml, name) => toml.replace(section(name), ''), text);
+function withoutTomlSection(text: string, name: string): string {
+  return text.replace(new RegExp(`(?:^|\\r?\\n)\\[functions\\.${name}\\]\\r?\\nverify_jwt = false(?:\\r?\\n|$)`), '');
+}
+
+function withoutJsonSection(text: string, name: string): string {
+  const [mark, json] = splitMark(text);
+  return mark + applyEdits(json, modify(json, ['functions', name], undefined, formattingOf(json)));
 }
 
 /** The byte order mark that an editor of Windows may have put before a text, and the text, since JSON knows none. */
 const splitMark = (text: string) =>
   (text.startsWith('\ufeff') ? ['\ufeff', text.slice(1)] : ['', text]) as [string, string];
 
-const formatting = { formattingOptions: { insertSpaces: true, tabSize: 2 } };
+/** As the text is indented. */
+const formattingOf = (text: string) => ({
+  formattingOptions: { insertSpaces: !/^\t/m.test(text), tabSize: (/^ +(?=\S)/m.exec(text)?.[0] ?? '  ').length },
+});
 
 function addJsonSection(text: string, name: string): string {
-  return applyEdits(text, modify(text, ['functions', name], { verify_jwt: false }, formatting));
+  return applyEdits(text, modify(text, ['functions', name], { verify_jwt: false }, formattingOf(text)));
 }
 
-function sectionsOf(file: string, text: string): Record<string, FunctionSection | undefined> {
-  const config = file.endsWith('.toml') ? readToml(file, text) : readJson(file, text);
-  return (config.functions ?? {}) as Record<string, FunctionSection | undefined>;
+type Sections = Record<string, FunctionSection | undefined>;
+
+interface Config {
+  functions?: Sections;
 }
 
-function readToml(file: string, text: string): Record<string, unknown> {
+const sectionsOf = (file: string, text: string): Sections => readConfig(file, text).functions ?? {};
+
+function readConfig(file: string, text: string): Config {
+  const config: unknown = file.endsWith('.toml') ? readToml(file, text) : readJson(file, text);
+  if (config !== null && typeof config === 'object' && !Array.isArray(config)) return config;
+  throw new CommandError(`${file} is no object of settings: correct it.`);
+}
+
+function readToml(file: string, text: string): unknown {
   try {
     return parseToml(text);
   } catch (error) {
@@ -68,7 +116,7 @@ function readToml(file: string, text: string): Record<string, unknown> {
   }
 }
 
-function readJson(file: string, text: string): Record<string, unknown> {
+function readJson(file: string, text: string): unknown {
   const errors: ParseError[] = [];
   const config = parseJson(text, errors, { allowTrailingComma: true });
   const [first] = errors;
@@ -77,5 +125,5 @@ function readJson(file: string, text: string): Record<string, unknown> {
     const at = `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
     throw new CommandError(`${file} is no JSON at ${at} (${printParseErrorCode(first.error)}): correct it.`);
   }
-  return (config ?? {}) as Record<string, unknown>;
+  return config ?? {};
 }

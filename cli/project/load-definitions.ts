@@ -6,8 +6,14 @@ import { pathToFileURL } from 'node:url';
 import { build, type Plugin } from 'esbuild';
 import { packageFolder } from './shipped.ts';
 
-/** What each file exports, in the order given. One bundle for all, so that what two of them share is the same object. */
-export async function loadModules(files: string[]): Promise<Record<string, unknown>[]> {
+/**
+ * What each file exports, in the order given. One bundle for all, so that what two of them share is the same object. `instead`: texts
+ * by their files, read in the place of what is there.
+ */
+export async function loadModules(
+  files: string[],
+  instead: Map<string, string> = new Map(),
+): Promise<Record<string, unknown>[]> {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-'));
   try {
     const outfile = path.join(folder, 'definitions.mjs');
@@ -19,7 +25,7 @@ export async function loadModules(files: string[]): Promise<Record<string, unkno
       platform: 'node',
       logLevel: 'silent',
       nodePaths: nodeModules(),
-      plugins: [denoSpecifiers],
+      plugins: [denoSpecifiers, readInstead(instead)],
       outfile,
     });
     const modules = (await import(pathToFileURL(outfile).href)) as Record<string, Record<string, unknown>>;
@@ -48,3 +54,14 @@ const denoSpecifiers: Plugin = {
     });
   },
 };
+
+/** Reads these texts in the place of what their files hold. */
+const readInstead = (texts: Map<string, string>): Plugin => ({
+  name: 'read-instead',
+  setup(bundle) {
+    bundle.onLoad({ filter: /\.ts$/ }, ({ path: file }) => {
+      const contents = texts.get(file);
+      return contents === undefined ? undefined : { contents, loader: 'ts' };
+    });
+  },
+});

@@ -78,3 +78,12 @@ export function runtimeChanges(manifest: Manifest): Change[] {
 
 /** A function's deno.json, which maps what the runtime imports. */
 export const denoJson = ({ imports }: Manifest) => `${JSON.stringify({ imports }, null, 2)}\n`;
+
+/** The function `millrace` as `init` writes it. */
+export const millraceFunction = (manifest: Manifest): { file: string; text: string }[] => [
+  {
+    file: 'supabase/functions/millrace/index.ts',
+    text: `import { serveMillrace } from '../_millrace/serve-millrace.ts';\n\nserveMillrace();\n`,
+  },
+  { file: 'supabase/functions/millrace/deno.json', text: denoJson(manifest) },
+];

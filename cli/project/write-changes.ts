@@ -6,6 +6,7 @@ import pc from 'picocolors';
 import { applyChanges, type Change, patchOf, realChanges } from './change-set.ts';
 import type { Project } from './find-project.ts';
 import { runtimeFolder } from './shipped.ts';
+import { writeAlone } from './write-alone.ts';
 
 /** How a command is to write. */
 interface Manner {
@@ -16,19 +17,26 @@ interface Manner {
 /** Writes all of the changes or none. Returns what the person is told, which ends with the command that comes next. */
 export function writeChanges(project: Project, planned: Change[], manner: Manner, next: string): string {
   const changes = realChanges(project.root, planned);
-  if (manner['dry-run']) return shown(project.root, changes) || 'Nothing would change.';
-  applyChanges(project.root, changes);
-  if (manner.json) return JSON.stringify({ files: changes.map(({ file }) => file), next });
+  const files = changes.map(({ file }) => file);
+  if (manner['dry-run']) {
+    const patch = shown(project.root, changes);
+    return manner.json ? JSON.stringify({ files, patch }) : patch || 'Nothing would change.';
+  }
+  if (changes.length > 0) writeAlone(project.root, () => applyChanges(project.root, changes));
+  if (manner.json) return JSON.stringify({ files, next });
   if (changes.length === 0) return 'Nothing to do: all of it is there.';
   return [...summary(changes), `Next: ${next}`].join('\n');
 }
 
-/** What would change; a runtime that comes whole in one line. */
+/** What would change; a runtime that comes or goes whole in one line. */
 function shown(root: string, changes: Change[]): string {
+  const ofRuntime = changes.filter(isOfRuntime);
   const isNew = !fs.existsSync(path.join(root, runtimeFolder));
-  const runtime = isNew ? changes.filter(isOfRuntime) : [];
+  const isGone = ofRuntime.every(({ text }) => text === null);
+  const runtime = isNew || isGone ? ofRuntime : [];
   const others = changes.filter((change) => !runtime.includes(change));
-  const whole = runtime.length > 0 ? `${runtimeFolder}: ${runtime.length} files, all new\n` : '';
+  const whole =
+    runtime.length > 0 ? `${runtimeFolder}: ${runtime.length} files, ${isNew ? 'all new' : 'which go'}\n` : '';
   return whole + patchOf(root, others);
 }
 

@@ -4,16 +4,14 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { type CompiledPipeline, compilePipeline } from '../../supabase/functions/_millrace/compile/compile-pipeline.ts';
 import { compileSharedLimits } from '../../supabase/functions/_millrace/compile/compile-shared-limits.ts';
-import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
-import type { SharedLimits } from '../../supabase/functions/_millrace/define/define-shared-limits.ts';
 import { stampsAfter } from '../migration-stamps.ts';
 import { sinceUninstall } from '../project/engine-level.ts';
-import { loadModules } from '../project/load-definitions.ts';
 import { tableLacking } from '../project/stage-columns.ts';
 import { heldLimits, type LimitsJson, limitDrops, limitMigration, limitsIn, unknownLimits } from './limit-migration.ts';
 import { functionFaults } from './pipeline-functions.ts';
 import { compiledText, definitionsIn, pipelineMigration } from './pipeline-migration.ts';
 import { childrenFirst, droppedFaults, keptPipelines, referenceFaults } from './pipeline-order.ts';
+import { readDefinitions } from './read-definitions.ts';
 import { grantFaults } from './table-grants.ts';
 
 /** Takes what the user is told, who runs this by `command`. */
@@ -25,21 +23,12 @@ interface Project {
   limits: LimitsJson;
 }
 
-/** What one file of `_pipelines` exports that is a definition. */
-interface Definitions {
-  file: string;
-  pipelines: PipelineDefinition[];
-  shared: SharedLimits[];
-}
-
 /** Every export of `_pipelines/*.ts` that is a definition. Throws an error that names the file of one that is wrong. */
 async function readProject(pipelinesFolder: string): Promise<Project> {
-  const files = fs.readdirSync(pipelinesFolder).filter((name) => name.endsWith('.ts'));
-  const modules = await loadDefinitions(pipelinesFolder, files.sort());
   const limits: LimitsJson = {};
   const seen = new Set<object>();
   const pipelines: CompiledPipeline[] = [];
-  for (const { file, pipelines: defined, shared } of modules) {
+  for (const { file, exported, shared } of await readDefinitions(pipelinesFolder)) {
     // One file may export what another has defined.
     const isNew = (exported: object) => !seen.has(exported) && seen.add(exported);
     for (const own of shared.filter(isNew)) {
@@ -48,7 +37,9 @@ async function readProject(pipelinesFolder: string): Promise<Project> {
         limits[name] = limit;
       }
     }
-    pipelines.push(...defined.filter(isNew).map((pipeline) => inFile(file, () => compilePipeline(pipeline))));
+    pipelines.push(
+      ...[...exported.values()].filter(isNew).map((pipeline) => inFile(file, () => compilePipeline(pipeline))),
+    );
   }
   return { pipelines, limits };
 }
@@ -59,37 +50,6 @@ function inFile<Result>(file: string, compile: () => Result): Result {
   } catch (error) {
     throw new Error(`supabase/functions/_pipelines/${file}: ${(error as Error).message}`);
   }
-}
-
-async function loadDefinitions(pipelinesFolder: string, files: string[]): Promise<Definitions[]> {
-  const modules = await loadModules(files.map((file) => path.join(pipelinesFolder, file))).catch((error) => {
-    throw new Error(
-      definitionFault(error as Error & { errors?: { text: string; location?: { file: string; line: number } }[] }),
-    );
-  });
-  return modules.map((module, at) => {
-    const exported = Object.values(module).filter((value) => typeof value === 'object');
-    return {
-      file: files[at] ?? '',
-      pipelines: exported.filter((value) => isKind<PipelineDefinition>(value, 'input', 'stages')),
-      shared: exported.filter((value) => isKind<SharedLimits>(value, 'limits', 'names')),
-    };
-  });
-}
-
-/** What is wrong with a definition that cannot be read, with its file and line where those are known. */
-function definitionFault({
-  message,
-  errors = [],
-}: Error & { errors?: { text: string; location?: { file: string; line: number } }[] }): string {
-  const [first] = errors;
-  if (!first) return `supabase/functions/_pipelines: ${message}`;
-  const at = first.location ? `${path.basename(first.location.file)}:${first.location.line}` : '';
-  return `supabase/functions/_pipelines/${at}: ${first.text}`;
-}
-
-function isKind<Kind>(value: unknown, ...fields: (keyof Kind)[]): value is Kind {
-  return value !== null && fields.every((field) => field in (value as object));
 }
 
 /** A migration that is missing, what it defines, and its text. */

@@ -213,7 +213,7 @@ test('add names a column that is there and a definition that is none of ours, an
   });
   expect(millrace('add', 'calls', 'transcribe', ...at)).toMatchObject({
     status: 1,
-    stderr: expect.stringContaining('supabase/functions/_pipelines/calls.ts has no "stages: {" to add to'),
+    stderr: expect.stringContaining('supabase/functions/_pipelines/calls.ts is there and exports no pipeline calls'),
   });
   expect(filesOf(place)).toEqual(before);
   expect(millrace('add', 'tickets', 'triage', ...at).status).toBe(0);
@@ -221,6 +221,147 @@ test('add names a column that is there and a definition that is none of ours, an
   expect(millrace('check', ...at).stderr).toContain(
     'supabase/config.json must say, in "functions": "tickets-triage": { "verify_jwt": false,',
   );
+});
+
+test.each([
+  ['indented by tabs and quoted', "\t\t'triage': { kind: 'function', function: 'tickets-triage' }\n\t"],
+  ['spread over lines', "triage: {\n kind: 'function',\n function: 'tickets-triage',\n needs: [] }, "],
+])('add finds the stages of a definition that is %s', (_, stages) => {
+  const other = `export const calls = definePipeline({
+    name: 'calls', entity: { table: 'public.calls', key: 'id', projection: 'columns' },
+    stages: { hear: { kind: 'function', function: 'calls-hear' } },
+  });`;
+  const [place, at] = projectWith(`${other}\n${ticketsWith(stages)}`);
+  expect(millrace('add', 'tickets', 'reply', 'close', ...at)).toMatchObject({ status: 0, stderr: '' });
+  const text = fs.readFileSync(path.join(place, definition), 'utf8');
+  expect(text).toContain("reply: { kind: 'function', function: 'tickets-reply', needs: ['triage'] },\n");
+  expect(text).toContain("close: { kind: 'function', function: 'tickets-close', needs: ['reply'] },\n");
+  const handler = fs.readFileSync(path.join(place, 'supabase/functions/tickets-reply/handler.ts'), 'utf8');
+  expect(handler).toContain("import { ours } from '../_pipelines/mine.ts';");
+  expect(millrace('sync', ...at)).toMatchObject({ status: 1, stderr: expect.stringContaining('tickets-triage') });
+});
+
+test.each([
+  ['a comment after its last stage', "triage: { kind: 'function', function: 'tickets-triage' } // the last\n"],
+  ['a bracket in a comment', "triage: { kind: 'function', function: 'tickets-triage' }, // :}\n"],
+])('add says what to write into a definition with %s, and then adds the functions', (_, stages) => {
+  const [place, at] = projectWith(ticketsWith(stages));
+  const before = filesOf(place);
+  const line = "    reply: { kind: 'function', function: 'tickets-reply', needs: ['triage'] },";
+  expect(millrace('add', 'tickets', 'reply', ...at)).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining(`put these lines at the end of its stages, then run this again`),
+  });
+  expect(millrace('add', 'tickets', 'reply', ...at).stderr).toContain(line);
+  expect(filesOf(place)).toEqual(before);
+  write(place, definition, ticketsWith(`triage: { kind: 'function', function: 'tickets-triage' },\n${line}`));
+  expect(millrace('add', 'tickets', 'reply', ...at)).toMatchObject({ status: 0, stderr: '' });
+  expect(millrace('add', 'tickets', 'triage', ...at).status).toBe(0);
+  expect(millrace('sync', ...at)).toMatchObject({ status: 0, stderr: '' });
+  const merged = `<<<<<<< ours\n${ticketsWith('')}=======\n>>>>>>> theirs\n`;
+  write(place, definition, merged);
+  expect(millrace('add', 'tickets', 'close', ...at)).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('supabase/functions/_pipelines/mine.ts:1: '),
+  });
+  expect(fs.readFileSync(path.join(place, definition), 'utf8')).toBe(merged);
+});
+
+const definition = 'supabase/functions/_pipelines/mine.ts';
+
+const ticketsWith = (stages: string) => `import { definePipeline } from '../_millrace/mod.ts';
+// stages: { these are not }
+export const ours = definePipeline({
+  name: 'tickets',
+  entity: { table: 'public.tickets', key: 'id', projection: 'columns' },
+  stages: {\n${stages}  },
+});
+`;
+
+/** A project in which somebody has written the definitions. */
+function projectWith(definitions: string): [place: string, at: string[]] {
+  const files = { 'supabase/config.toml': '', 'supabase/migrations/20260101000000_t.sql': tables };
+  const place = folderWith(files);
+  const at = ['--workdir', place];
+  expect(millrace('init', ...at).status).toBe(0);
+  // An import may stand anywhere.
+  write(place, definition, definitions);
+  return [place, at];
+}
+
+test('a section of the configuration that is not as init writes it stays, and one that cannot be added to is named', () => {
+  const ours = '[functions.millrace]\nverify_jwt = false\n';
+  const foo = '[functions.foo]\nverify_jwt = true\n\n';
+  for (const [section, isOurs] of [
+    [ours, true],
+    [`${ours}enabled = true\n`, false],
+    [ours.replace(']', '] # Mine.'), false],
+    [`x = """\n${ours}"""\n\n${ours}import_map = "a.json"\n`, false],
+  ] as const) {
+    const place = folderWith({ 'supabase/config.toml': foo + section });
+    const at = ['--workdir', place];
+    expect(millrace('init', ...at).status).toBe(0);
+    const named = 'the section of function millrace in supabase/config.toml';
+    const { status, stdout } = millrace('uninstall', ...at);
+    expect(status).toBe(0);
+    expect(stdout.includes(named)).toBe(!isOurs);
+    const left = fs.readFileSync(path.join(place, 'supabase', 'config.toml'), 'utf8');
+    expect(left).toBe(isOurs ? foo.slice(0, -1) : foo + section);
+  }
+  const inline = 'functions = { foo = { verify_jwt = true } }\n';
+  const place = folderWith({ 'supabase/config.toml': inline });
+  expect(millrace('init', '--workdir', place)).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('write functions.millrace with verify_jwt = false there'),
+  });
+  expect(filesOf(place)).toEqual({ 'supabase/config.toml': inline });
+});
+
+test('uninstall keeps an edited function, goes through a link, and writes its migration anew with other options', () => {
+  const place = folderWith({ 'elsewhere/hello/index.ts': '', 'supabase/config.json': '{}' });
+  fs.symlinkSync('../elsewhere', path.join(place, 'supabase', 'functions'));
+  const at = ['--workdir', place];
+  expect(millrace('init', ...at).status).toBe(0);
+  const index = path.join(place, 'elsewhere', 'millrace', 'index.ts');
+  fs.appendFileSync(index, '// Mine.\n');
+  expect(millrace('uninstall', '--dry-run', ...at).stdout).toMatch(
+    /^supabase\/functions\/_millrace: \d+ files, which go$/m,
+  );
+  const { files, patch } = JSON.parse(millrace('uninstall', '--dry-run', '--json', ...at).stdout);
+  expect(files).toContain('supabase/config.json');
+  expect(patch).toContain('_uninstall_millrace.sql');
+  expect(millrace('uninstall', ...at)).toMatchObject({
+    status: 0,
+    stdout: expect.stringContaining('since you have edited it: supabase/functions/millrace/index.ts; then'),
+  });
+  expect(fs.readFileSync(index, 'utf8')).toContain('// Mine.');
+  const written = filesOf(place);
+  expect(millrace('uninstall', '--cancel', ...at)).toMatchObject({ status: 0, stderr: '' });
+  const [name = ''] = Object.keys(written).filter((file) => file.endsWith('_uninstall_millrace.sql'));
+  expect(filesOf(place)).toEqual({ ...written, [name]: expect.stringContaining('select millrace.cancel(r.id)') });
+});
+
+test('of two commands at once both write, or one says that it wrote nothing', async () => {
+  const [place, at] = projectWith(ticketsWith("    triage: { kind: 'function', function: 'tickets-triage' },\n"));
+  const bin = path.join(project, 'node_modules', '.bin', 'millrace');
+  const stages = ['a', 'b', 'c', 'd'];
+  const ended = await Promise.all(
+    stages.map((stage) =>
+      promisify(execFile)(bin, ['add', 'tickets', stage, ...at]).then(
+        () => [stage],
+        ({ stderr }) => {
+          expect(stderr).toMatch(/^Nothing was written: .* was changed meanwhile, .*: run this again\.$/m);
+          return [];
+        },
+      ),
+    ),
+  );
+  const wrote = ended.flat();
+  const text = fs.readFileSync(path.join(place, definition), 'utf8');
+  const config = fs.readFileSync(path.join(place, 'supabase', 'config.toml'), 'utf8');
+  expect(wrote.length).toBeGreaterThan(0);
+  expect(stages.filter((stage) => text.includes(`'tickets-${stage}'`))).toEqual(wrote);
+  expect(stages.filter((stage) => config.includes(`[functions.tickets-${stage}]`))).toEqual(wrote);
 });
 
 test('a table that no migration makes is named, and an engine whose migration is gone comes before what calls it', () => {
@@ -597,7 +738,9 @@ test('from init to a completed row, through an upgrade, and out again', async ()
   await expectUpgraded(next, schema);
   fs.appendFileSync(runtime, '// mine\n');
   const left = millrace('uninstall', '--columns', '--cancel');
-  expect(left.stdout).toContain('remove supabase/functions/_millrace/mod.ts, which you have edited and which stays');
+  expect(left.stdout).toContain(
+    'remove what stays, since you have edited it: supabase/functions/_millrace/mod.ts; then',
+  );
   fs.rmSync(path.join(project, 'supabase', 'functions', '_millrace'), { recursive: true });
   const after = filesOf();
   const own = /^supabase\/(migrations\/|functions\/_pipelines\/|functions\/(tickets|calls)-)|^tests\//;
