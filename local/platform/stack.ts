@@ -1,6 +1,7 @@
 // The whole of Supabase that Millrace needs, without Docker, on free ports of 127.0.0.1.
 import os from 'node:os';
 import path from 'node:path';
+import { createAuth } from './auth/server.ts';
 import { takeDataFolder, temporaryDataFolder, temporaryPlace } from './data-folder.ts';
 import { type DatabaseOptions, openDatabaseCluster } from './database/open-cluster.ts';
 import { readUseNewPipeline, setProjectSecrets } from './database/project-secrets.ts';
@@ -196,6 +197,8 @@ async function startParts(base: Base, teardown: Teardown): Promise<Parts> {
     secret: keys.jwtSecret,
   });
   teardown.add(() => storage.stop());
+  const auth = createAuth({ databaseUrl: postgres.url('supabase_auth_admin'), keys, apiUrl: gateway.url });
+  teardown.add(() => auth.stop());
   const functions = createFunctionsHost({
     folder: functionsFolder(options),
     packages: options.packages,
@@ -222,7 +225,7 @@ async function startParts(base: Base, teardown: Teardown): Promise<Parts> {
     headers: { apikey: keys.secretKey },
     operator: os.userInfo().username,
   });
-  gateway.open({ restPort: postgrest.port, functions, storage, door });
+  gateway.open({ restPort: postgrest.port, functions, storage, auth, door });
   return { door, settings, postgrest, functions, pgNet, pgCron };
 }
 

@@ -37,11 +37,14 @@ export function readKeptSession(): Session | null {
   return JSON.parse(sessionStorage.getItem(kept) ?? 'null');
 }
 
-/** Forgets the session, here and in the window. */
-export function forgetSession(): void {
+/** Forgets the session, here and in the window, and ends it at the project where a password has opened it. */
+export async function endSession(): Promise<void> {
+  const ended = session.value;
   sessionStorage.removeItem(kept);
   session.value = null;
   hasEnded.value = false;
+  // Where the project does not hear of it, it ends by itself.
+  if (ended?.refresh) await callProject('/auth/v1/logout?scope=local', { method: 'POST' }, ended).catch(() => {});
 }
 
 /** The claims of a token; throws a Refusal where it is none. */
@@ -108,7 +111,11 @@ async function renew(given: Session): Promise<boolean> {
     method: 'POST',
     body: { refresh_token: given.refresh },
     headers: { apikey: given.key },
-  }).catch(() => null)) as { access_token?: string; refresh_token?: string } | null;
+  }).catch((error) => {
+    // What was not heard was not refused: the token is good for the next time.
+    if (error instanceof Refusal && error.isSilence) throw error;
+    return null;
+  })) as { access_token?: string; refresh_token?: string } | null;
   Object.assign(given, { token: answer?.access_token ?? given.token, refresh: answer?.refresh_token ?? null });
   if (session.value === given) sessionStorage.setItem(kept, JSON.stringify(given));
   return answer !== null;

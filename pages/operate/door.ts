@@ -3,7 +3,7 @@
 import { signal } from '@preact/signals';
 import { clockAheadMs } from '../base/format.tsx';
 import { Refusal } from '../base/refusal.ts';
-import { callProject, hasEnded, send } from '../base/session.ts';
+import { callProject, hasEnded, type Session, send } from '../base/session.ts';
 import type { Overview } from './answers.ts';
 
 /** Whether the server that this page comes from holds the key. */
@@ -44,6 +44,11 @@ async function callDoor(name: string, body: Record<string, unknown>): Promise<un
     if (error instanceof Refusal && error.status === 401) hasEnded.value = true;
     throw error;
   }
+}
+
+/** Throws a Refusal where whoever signs in is no operator of the project. */
+export async function admit(given: Session): Promise<void> {
+  await callProject('/rest/v1/rpc/millrace_overview', { method: 'POST', body: { p_query: {} } }, given);
 }
 
 /** Asks what an operator may read, such as `runs`. */

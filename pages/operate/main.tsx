@@ -6,7 +6,7 @@ import { render } from 'preact';
 import { complain, Messages } from '../base/messages.tsx';
 import { keepSession, readKeptSession, session } from '../base/session.ts';
 import { readLink, SignIn } from '../base/sign-in.tsx';
-import { isLocal, openLocalDoor, operator } from './door.ts';
+import { admit, isLocal, openLocalDoor, operator } from './door.ts';
 import { Shell } from './shell.tsx';
 
 const spent =
@@ -24,7 +24,7 @@ function Page() {
       </header>
       <Messages />
       <main id="main" tabIndex={-1}>
-        <SignIn {...(link && { given: link })} {...(isLocal && { note: spent })} />
+        <SignIn accept={admit} {...(link && { given: link })} {...(isLocal && { note: spent })} />
       </main>
     </>
   );

@@ -5,7 +5,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { closeDialog, DialogHost } from '../base/dialog.tsx';
 import { complain, Messages, say } from '../base/messages.tsx';
 import { type Route, route, to } from '../base/route.ts';
-import { forgetSession, hasEnded } from '../base/session.ts';
+import { endSession, hasEnded } from '../base/session.ts';
 import { SignInAgain } from '../base/sign-in-again.tsx';
 import { useEachSize } from '../base/sized.ts';
 import { visible } from '../base/visible.ts';
@@ -15,7 +15,7 @@ import { screens } from './screens.ts';
 
 async function signOut(): Promise<void> {
   if (operator.value !== null) await leaveLocalDoor().catch(complain);
-  forgetSession();
+  await endSession();
   closeDialog();
   you.value = null;
   say('Signed out.');

@@ -4,7 +4,7 @@ import { Fresh } from '../base/fresh.tsx';
 import { Messages, say } from '../base/messages.tsx';
 import { usePoll } from '../base/poll.ts';
 import { route, to } from '../base/route.ts';
-import { forgetSession, hasEnded, session } from '../base/session.ts';
+import { endSession, hasEnded, session } from '../base/session.ts';
 import { SignInAgain } from '../base/sign-in-again.tsx';
 import { visible } from '../base/visible.ts';
 import { ArticleScreen } from './article.tsx';
@@ -20,9 +20,9 @@ interface Backlog {
   more: boolean;
 }
 
-function signOut(): void {
+async function signOut(): Promise<void> {
   closeDialog();
-  forgetSession();
+  await endSession();
   say('Signed out.');
 }
 

@@ -340,37 +340,117 @@ test('whose role is taken away between page and click is refused, and what they 
   await operate.rows(`insert into millrace.operators (subject, role, payloads) values ('otto', 'operator', true)`);
 });
 
-test('who signs in with a password goes on with a new token, and where there is none, over what they typed', async () => {
-  const { stack } = operate;
-  const past = await stack.signUserToken({ sub: 'otto', exp: Math.floor(Date.now() / 1000) - 600 });
-  const good = await stack.signUserToken({ sub: 'otto' });
+test('who signs in with a password goes on with a new token, and once the session is over, over what they typed', async () => {
+  const olga = await operate.account('olga', 'operator');
   const page = await operate.visit(operate.pageUrl);
-  const answers: (object | null)[] = [
-    { access_token: past, refresh_token: 'r1' },
-    { access_token: good, refresh_token: 'r2' },
-  ];
-  await page.route('**/auth/v1/token**', (route) => {
-    const json = answers.shift();
-    return json ? route.fulfill({ json }) : route.fulfill({ status: 400, json: { msg: 'Invalid Refresh Token' } });
-  });
-  await page.getByLabel('Publishable key').fill(stack.publishableKey);
-  await page.getByLabel('e-mail and password').check();
-  await page.getByLabel('E-mail', { exact: true }).fill('otto@example.com');
-  await page.getByLabel('Password', { exact: true }).fill('a password');
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await operate.enterPassword(page, 'olga');
   await title(page, 'Overview');
-
+  const tokens = () => page.evaluate(() => JSON.parse(sessionStorage.getItem('millrace.session') ?? '{}'));
+  const { token: first, refresh } = await tokens();
+  // Nobody waits until it has expired.
+  const expired = new Set([`Bearer ${first}`]);
+  await page.route('**/rest/v1/rpc/**', (route) =>
+    expired.has(route.request().headers().authorization ?? '')
+      ? route.fulfill({ status: 401, json: { message: 'JWT expired' } })
+      : route.fallback(),
+  );
   await page.goto(`${operate.pageUrl}#/pipeline/orders`);
   await page.getByRole('button', { name: 'Pause', exact: true }).click();
-  await page.getByLabel('Reason').fill('typed before it ended');
-  await page.route('**/rest/v1/rpc/**', (route) => route.fulfill({ status: 401, json: { message: 'JWT expired' } }));
-  await page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click();
-  const again = page.getByRole('dialog', { name: 'Your session has ended' });
-  await again.getByRole('textbox', { name: 'Access token' }).fill(good);
-  await page.unroute('**/rest/v1/rpc/**');
-  await again.getByRole('button', { name: 'Sign in' }).click();
-  await again.waitFor({ state: 'hidden' });
-  expect(await page.getByLabel('Reason').inputValue()).toBe('typed before it ended');
+  expect((await tokens()).refresh).not.toBe(refresh);
+
+  const dialog = page.getByRole('dialog', { name: 'Pause orders' });
+  await dialog.getByLabel('Reason').fill('typed before it ended');
+  expired.add(`Bearer ${(await tokens()).token}`);
+  await page.route('**/auth/v1/token?*', (route) => route.abort(), { times: 1 });
+  await dialog.getByRole('button', { name: 'Pause' }).click();
+  await dialog.getByRole('alert').filter({ hasText: 'The project does not answer' }).waitFor();
+
+  await operate.rows(`update auth.sessions set not_after = now() - interval '1 second' where user_id = $1`, [olga]);
+  await dialog.getByRole('button', { name: 'Pause' }).click();
+  await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor();
+  await operate.enterPassword(page, 'olga');
+  await page.getByRole('dialog', { name: 'Your session has ended' }).waitFor({ state: 'hidden' });
+  expect(await dialog.getByLabel('Reason').inputValue()).toBe('typed before it ended');
+  await dialog.getByRole('button', { name: 'Leave it' }).click();
+});
+
+test('on a static host a password opens what the role allows, and nothing to strangers; who signs out ends it', async () => {
+  for (const role of ['viewer', 'operator', 'admin'] as const) await operate.account(`${role}.hosted`, role);
+  await operate.account('stranger');
+  const page = await operate.visit(operate.hostedUrl);
+  const refused = (said: string) => page.getByRole('alert').filter({ hasText: said }).waitFor();
+  await title(page, 'Sign in');
+  await operate.enterPassword(page, 'stranger', 'wrong');
+  await refused('Invalid login credentials');
+  await operate.enterPassword(page, 'stranger');
+  await refused('you are no operator here');
+  await title(page, 'Sign in');
+  const may: Record<string, object> = {};
+  for (const role of ['viewer', 'operator', 'admin']) {
+    await operate.enterPassword(page, `${role}.hosted`);
+    await title(page, 'Overview');
+    await page.getByText(role, { exact: true }).waitFor();
+    await page.reload();
+    await page.goto(`${operate.hostedUrl}#/pipeline/orders`);
+    const pause = page.getByRole('button', { name: /^Pause/ });
+    await pause.waitFor();
+    const acts = (await pause.getAttribute('aria-disabled')) === null;
+    await page.goto(`${operate.hostedUrl}#/settings`);
+    const grant = page.getByRole('button', { name: /^Add or change an operator/ });
+    await grant.waitFor();
+    may[role] = { acts, grants: (await grant.getAttribute('aria-disabled')) === null };
+    const signedOut = page.waitForResponse('**/auth/v1/logout?scope=local');
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signedOut;
+    await title(page, 'Sign in');
+    expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
+    await page.goto(`${operate.hostedUrl}#/`);
+  }
+  expect(may).toEqual({
+    viewer: { acts: false, grants: false },
+    operator: { acts: true, grants: false },
+    admin: { acts: true, grants: true },
+  });
+  expect(
+    await operate.value(`select count(*)::int from auth.sessions s join auth.users u on u.id = s.user_id
+      where u.email like '%.hosted@example.com'`),
+  ).toBe(0);
+});
+
+test('who has the publishable key alone is let in by neither way, and no function answers them', async () => {
+  const { apiUrl, publishableKey, anonKey } = operate.stack;
+  for (const url of [operate.pageUrl, operate.hostedUrl]) {
+    const page = await operate.visit(url);
+    await page.getByLabel('Address of the project').fill(apiUrl);
+    await page.getByLabel('Publishable key').fill(publishableKey);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    expect(
+      await page.getByRole('textbox', { name: 'Access token' }).evaluate((field) => field.matches(':invalid')),
+    ).toBe(true);
+    await page.getByRole('textbox', { name: 'Access token' }).fill(anonKey);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('alert').filter({ hasText: 'permission denied' }).waitFor();
+    await title(page, 'Sign in');
+    expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
+  }
+  const functions = await operate.rows<{
+    name: string;
+    takes: string;
+  }>(`select p.proname as name, p.proargnames[1] as takes
+    from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+    where n.nspname = 'public' and p.proname like 'millrace_%' and p.proargnames[1] in ('p_query', 'p_request')`);
+  expect(functions.length).toBeGreaterThan(12);
+  const answers = await Promise.all(
+    functions.map(async ({ name, takes }) => {
+      const response = await fetch(`${apiUrl}/rest/v1/rpc/${name}`, {
+        method: 'POST',
+        headers: { apikey: publishableKey, 'content-type': 'application/json' },
+        body: JSON.stringify({ [takes]: {} }),
+      });
+      return `${response.status} ${((await response.json()) as { code?: string }).code}`;
+    }),
+  );
+  expect(new Set(answers)).toEqual(new Set(['401 42501']));
 });
 
 test('an engine that does not know what the page asks is called older or newer than it', async () => {
@@ -389,6 +469,10 @@ const forged = [
   ['#/runs?status=failed%27--', 'must be one of'],
   ['#/runs?since=never', 'must be a time'],
   ['#/runs?pipeline=%3Cimg%20src=x%20onerror=alert(1)%3E', 'there is no pipeline <img src=x onerror=alert(1)>'],
+  ['#/runs?parent=1e3', 'p_query.parent is "1e3", but must be a whole number'],
+  ['#/runs?pipeline=orders&stage=nowhere', 'there is no stage nowhere in a pipeline orders'],
+  ['#/pipeline/orders?stage=nowhere', 'there is no stage nowhere in a pipeline orders'],
+  ['#/dead?pipeline=__proto__', 'there is no pipeline __proto__'],
   ['#/run/%3Cscript%3E', 'p_query.run is "<script>", but must be a whole number'],
   ['#/run/99999999999999999999', 'must be a whole number'],
   ['#/bulk/0', 'must be a whole number'],
@@ -403,6 +487,36 @@ test('each forged address is answered in words', async () => {
     await page.goto(operate.pageUrl + address);
     await page.getByText(said).first().waitFor();
   }
+});
+
+test('a forged cursor is refused by name, beneath what was shown before', async () => {
+  const page = await operate.atMachine();
+  await changeAnswer(page, 'journal', (answer) => ({ ...answer, next: `1' or true --` }));
+  await page.goto(`${operate.pageUrl}#/journal?cursor=1'%20or%20true%20--`);
+  await page.getByRole('button', { name: 'Show older ones' }).click();
+  await page.getByText(`cursor is "1' or true --", but must be what the last answer`).waitFor();
+  await page.getByRole('cell', { name: 'grant' }).first().waitFor();
+});
+
+test('a reload and the way back keep each screen with what it was asked for', async () => {
+  const page = await operate.atMachine();
+  const way = [
+    ['#/dead?pipeline=orders', 'unreadable'],
+    ['#/runs?pipeline=orders&stage=read&error_code=unreadable&status=failed', 'unreadable: the file'],
+    ['#/pipeline/orders?stage=read&since=2020-01-01T00%3A00%3A00Z&before=2020-01-02T00%3A00%3A00Z', 'No run matches.'],
+    ['#/alerts?show=all', 'runs of orders failed'],
+  ] as const;
+  for (const [address, shown] of way) {
+    await page.goto(operate.pageUrl + address);
+    await page.getByText(shown).first().waitFor();
+  }
+  for (const [address, shown] of way.toReversed()) {
+    await page.reload();
+    await page.getByText(shown).first().waitFor();
+    expect(new URL(page.url()).hash).toBe(address);
+    await page.goBack();
+  }
+  await title(page, 'Overview');
 });
 
 test('a result of a megabyte is shown from its beginning, one of a thousand levels as far as somebody opens it', async () => {

@@ -1,4 +1,8 @@
 // People at the operator's page, each with a browser of their own, over a stack in the middle of its work.
+import fs from 'node:fs';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { launchChromium } from './chromium.ts';
@@ -8,6 +12,7 @@ import { ProjectStack } from './project-stack.ts';
 export class OperateStack extends OrdersStack {
   #browser: Browser | undefined;
   readonly #contexts: BrowserContext[] = [];
+  readonly #host = http.createServer((request, response) => void hostPage(request, response));
   /** What the pages wrote to the console as errors, and whom else they asked. */
   readonly faults: string[] = [];
 
@@ -17,16 +22,23 @@ export class OperateStack extends OrdersStack {
       await operate.stop();
       throw error;
     });
+    await new Promise<void>((resolve) => operate.#host.listen(0, '127.0.0.1', resolve));
     return operate.filled();
   }
 
   override async stop(): Promise<void> {
     await this.#browser?.close();
+    this.#host.close();
     await super.stop();
   }
 
   get pageUrl(): string {
     return `${this.stack.apiUrl}/operate/`;
+  }
+
+  /** Where a static host shows the page, far from the project. */
+  get hostedUrl(): string {
+    return `http://127.0.0.1:${(this.#host.address() as AddressInfo).port}/`;
   }
 
   /** A new browser window at an address of the page. */
@@ -46,7 +58,10 @@ export class OperateStack extends OrdersStack {
     });
     page.on('request', (request) => {
       const { origin, protocol } = new URL(request.url());
-      if (protocol !== 'data:' && origin !== new URL(this.stack.apiUrl).origin)
+      if (
+        protocol !== 'data:' &&
+        ![this.stack.apiUrl, this.hostedUrl].some((known) => new URL(known).origin === origin)
+      )
         this.faults.push(`asked ${request.url()}`);
     });
     await page.goto(url);
@@ -70,9 +85,42 @@ export class OperateStack extends OrdersStack {
     return page;
   }
 
+  /** Makes a user with a password, and an operator of them where a role is named; resolves to their id. */
+  async account(name: string, role?: 'viewer' | 'operator' | 'admin'): Promise<string> {
+    const { apiUrl, secretKey } = this.stack;
+    const response = await fetch(`${apiUrl}/auth/v1/admin/users`, {
+      method: 'POST',
+      headers: { apikey: secretKey, 'content-type': 'application/json' },
+      body: JSON.stringify({ email: `${name}@example.com`, password: `${name}'s password`, email_confirm: true }),
+    });
+    const { id } = (await response.json()) as { id: string };
+    if (role) await this.rows('insert into millrace.operators (subject, role) values ($1, $2)', [id, role]);
+    return id;
+  }
+
+  /** Fills in what a user signs in with, and sends it. */
+  async enterPassword(page: Page, name: string, password = `${name}'s password`): Promise<void> {
+    await page.getByLabel('Address of the project').fill(this.stack.apiUrl);
+    await page.getByLabel('Publishable key').fill(this.stack.publishableKey);
+    await page.getByLabel('e-mail and password').check();
+    await page.getByLabel('E-mail', { exact: true }).fill(`${name}@example.com`);
+    await page.getByLabel('Password', { exact: true }).fill(password);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+  }
+
   /** Closes all windows; fails the test when a page met an error of its own or asked anybody else. */
   async closeWindows(): Promise<void> {
     for (const context of this.#contexts.splice(0)) await context.close();
     expect(this.faults.splice(0)).toEqual([]);
   }
+}
+
+const files = path.join(import.meta.dirname, '..', '..', 'pages', 'dist', 'operate');
+
+/** Answers with a file of the built page, as any host of static files does. */
+async function hostPage({ url = '/' }: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
+  const name = /^\/([\w-]+\.(?:js|css))$/.exec(url)?.[1] ?? 'index.html';
+  const type = { '.js': 'text/javascript', '.css': 'text/css' }[path.extname(name)] ?? 'text/html';
+  response.writeHead(200, { 'content-type': type });
+  response.end(await fs.promises.readFile(path.join(files, name)));
 }

@@ -1,10 +1,12 @@
 -- Auth's SQL surface, as migrations meet it: who calls, by the token's claims, and the tables that
--- people refer to, put triggers on and seed. Nobody signs in here. Run by the superuser that owns
--- the stand-ins.
+-- people refer to, put triggers on and seed. server.ts signs in who stands in them. Run by the
+-- superuser that owns the stand-ins.
 
 create schema auth authorization supabase_auth_admin;
 grant usage on schema auth to postgres with grant option;
 grant usage on schema auth to anon, authenticated, service_role, dashboard_user;
+-- The real Auth hashes passwords by itself; the stand-in asks pgcrypto to.
+grant usage on schema extensions to supabase_auth_admin;
 
 create function auth.jwt() returns jsonb
 language sql stable
@@ -112,11 +114,26 @@ create table auth.sessions (
   tag text
 );
 
+create table auth.refresh_tokens (
+  instance_id uuid,
+  id bigserial primary key,
+  token varchar(255) unique,
+  user_id varchar(255),
+  revoked boolean,
+  created_at timestamptz,
+  updated_at timestamptz,
+  parent varchar(255),
+  session_id uuid references auth.sessions (id) on delete cascade
+);
+
 alter table auth.users enable row level security;
 alter table auth.identities enable row level security;
 alter table auth.sessions enable row level security;
+alter table auth.refresh_tokens enable row level security;
 alter table auth.users owner to supabase_auth_admin;
 alter table auth.identities owner to supabase_auth_admin;
 alter table auth.sessions owner to supabase_auth_admin;
-grant all on auth.users, auth.identities, auth.sessions to postgres with grant option;
-grant all on auth.users, auth.identities, auth.sessions to dashboard_user;
+alter table auth.refresh_tokens owner to supabase_auth_admin;
+grant all on auth.users, auth.identities, auth.sessions, auth.refresh_tokens
+to postgres with grant option;
+grant all on auth.users, auth.identities, auth.sessions, auth.refresh_tokens to dashboard_user;

@@ -1,7 +1,9 @@
-// The one door of the stack: /rest/v1, /functions/v1 and /storage/v1, as on a hosted project's URL, and the static pages.
+// The one door of the stack: /rest/v1, /functions/v1, /storage/v1 and /auth/v1, as on a hosted project's URL, and the static
+// pages.
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
+import type { Auth } from '../auth/server.ts';
 import type { FunctionsHost } from '../functions/host.ts';
 import type { OperateDoor } from '../operate/operate-door.ts';
 import type { Storage } from '../storage/server.ts';
@@ -16,6 +18,7 @@ export interface Upstreams {
   restPort: number;
   functions: FunctionsHost;
   storage: Storage;
+  auth: Auth;
   door: OperateDoor;
 }
 
@@ -65,11 +68,11 @@ async function answer(
   if (version === 'v1' && service === 'functions') return callFunction(parts, url, request, response);
   if (await parts.door.handle(request, response)) return;
   if (await servePage(url.pathname, request, response)) return;
-  if (version !== 'v1' || (service !== 'rest' && service !== 'storage')) {
+  if (version !== 'v1' || (service !== 'rest' && service !== 'storage' && service !== 'auth')) {
     return reply(response, 404, { message: 'no Route matched with those values' });
   }
   if (allowAnyOrigin(request, response)) return;
-  const { keyCheck, restPort, storage } = parts;
+  const { keyCheck, restPort, storage, auth } = parts;
   const headers = needsNoKey(request.method, url.pathname)
     ? request.headers
     : await keyCheck.authorize(request.headers, url.searchParams);
@@ -78,7 +81,8 @@ async function answer(
   }
   if (service === 'rest') return forwardRest(restPort, url, headers, request, response);
   const claims = await keyCheck.claims(headers);
-  await getRequestListener((received) => storage.handle(received, claims))(request, response);
+  const { handle } = service === 'auth' ? auth : storage;
+  await getRequestListener((received) => handle(received, claims))(request, response);
 }
 
 /** Objects that are open to all, or to whoever holds their signed URL. */
