@@ -9,7 +9,7 @@ import { endSession, hasEnded } from '../base/session.ts';
 import { SignInAgain } from '../base/sign-in-again.tsx';
 import { useEachSize } from '../base/sized.ts';
 import { visible } from '../base/visible.ts';
-import { leaveLocalDoor, operator, you } from './door.ts';
+import { leaveLocalDoor, operator, readOverview, you } from './door.ts';
 import { listenToKeys, openHelp, openPalette } from './keys.tsx';
 import { screens } from './screens.ts';
 
@@ -74,6 +74,10 @@ export function Shell() {
   const title = found ? `${(of && found.titleOf) || found.title}${of && ` ${visible(of)}`}` : 'Not here';
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(listenToKeys, []);
+  useEffect(() => {
+    // The overview asks by itself. Where it cannot be asked, the screen says so.
+    if (screen !== 'overview' && you.value === null) readOverview().catch(() => {});
+  }, []);
   useEffect(() => {
     document.title = `${title} · Millrace`;
     heading.current?.focus({ preventScroll: true });

@@ -46,8 +46,7 @@ async function isOpenToAll(page: Page, name: string): Promise<void> {
   for (const width of [1280, 390]) {
     await page.setViewportSize({ width, height: 900 });
     for (const theme of ['light', 'dark'] as const) {
-      // A dialog that still fades in has too little contrast for a tenth of a second.
-      await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
+      await page.emulateMedia({ colorScheme: theme });
       const found = await barriers(page);
       // On a narrow one no table is wider than its place, either; a graph may be.
       const wide = await page.evaluate(() => {
@@ -389,9 +388,9 @@ test('on a static host a password opens what the role allows, and nothing to str
   for (const role of ['viewer', 'operator', 'admin']) {
     await operate.enterPassword(page, `${role}.hosted`);
     await title(page, 'Overview');
-    await page.getByText(role, { exact: true }).waitFor();
-    await page.reload();
     await page.goto(`${operate.hostedUrl}#/pipeline/orders`);
+    await page.reload();
+    await page.locator('#account').getByText(role, { exact: true }).waitFor();
     const pause = page.getByRole('button', { name: /^Pause/ });
     await pause.waitFor();
     const acts = (await pause.getAttribute('aria-disabled')) === null;
