@@ -3,7 +3,6 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { inject } from 'vitest';
-import { setUpDatabase } from '../../local/platform/database/template.ts';
 
 const loginRoles = ['supabase_admin', 'postgres', 'authenticator'];
 
@@ -36,24 +35,22 @@ export type Contents = 'project' | 'engine';
 
 /** Creates a database with the roles, stand-ins and migrations applied. Throws when the migrations do not apply. */
 export function createTestDatabase(contents: Contents = 'project'): Promise<TestDatabase> {
-  const template = contents === 'project' ? 'postgres' : 'engine';
-  // Copying files costs a third less than the default, which writes every page to the log as well.
-  return createDatabase(`template ${template} owner postgres strategy file_copy`);
+  return createDatabase(contents === 'project' ? 'postgres' : 'engine');
 }
 
 /** Creates a database with the roles and stand-ins alone, as a project is before its first migration. */
-export async function createBareDatabase(): Promise<TestDatabase> {
-  const database = await createDatabase('template template0 owner postgres');
-  await setUpDatabase(database.superUrl);
-  return database;
+export function createBareDatabase(): Promise<TestDatabase> {
+  return createDatabase('contrib_regression');
 }
 
-async function createDatabase(how: string): Promise<TestDatabase> {
+async function createDatabase(template: string): Promise<TestDatabase> {
   const error = inject('postgresError');
   if (error) throw new Error(error);
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   const url = (role: string, database: string) =>
     `postgresql://${role}:postgres@127.0.0.1:${inject('postgresPort')}/${database}`;
+  // Copying files costs a third less than the default, which writes every page to the log as well.
+  const how = `template ${template} owner postgres strategy file_copy`;
   await administer(url('supabase_admin', 'template1'), `create database ${name} ${how}`);
   const clients: pg.Client[] = [];
   const roles = new Map<pg.Client, string>();

@@ -28,17 +28,21 @@ const root = path.join(import.meta.dirname, '..', '..');
 const migrations = { folder: path.join(root, 'supabase', 'migrations') };
 
 /**
- * Makes the database `engine`, a project's with the engine alone. What an example defines would cost every test of the engine: the
+ * Makes the database `contrib_regression`, a project's before its first migration: beside the one that it works in, the real pg_cron
+ * lets itself be created in one of this name alone. Of that it makes `engine`, with the engine alone. What an example defines would cost every test of the engine: the
  * sweep, the invariants and each definition look at all pipelines.
  */
-async function createEngineDatabase(server: Postgres): Promise<void> {
+async function createTemplates(server: Postgres): Promise<void> {
   const run = async (url: string, statement: string) => {
     const client = new pg.Client({ connectionString: url });
     await client.connect();
     await client.query(statement).finally(() => client.end());
   };
-  await run(server.url('supabase_admin', 'template1'), 'create database engine template template0 owner postgres');
-  await setUpDatabase(server.url('supabase_admin', 'engine'));
+  const create = (what: string) =>
+    run(server.url('supabase_admin', 'template1'), `create database ${what} owner postgres`);
+  await create('contrib_regression template template0');
+  await setUpDatabase(server.url('supabase_admin', 'contrib_regression'));
+  await create('engine template contrib_regression strategy file_copy');
   for (const file of migrationFiles(migrations).filter((name) => name.endsWith('_millrace.sql'))) {
     await run(server.url('postgres', 'engine'), fs.readFileSync(file, 'utf8'));
   }
@@ -60,9 +64,16 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await writeBuilt(root);
     await buildPages(root);
     await createDataDirectory(dataDir, folder, migrations);
-    const server = await startPostgres({ dataDir, fsync: false, maxConnections: 300, watchdog });
+    // Real extensions work where no test is, and keep no database from being copied.
+    const server = await startPostgres({
+      dataDir,
+      fsync: false,
+      maxConnections: 300,
+      workersIn: 'template1',
+      watchdog,
+    });
     stop = server.stop;
-    await createEngineDatabase(server);
+    await createTemplates(server);
     project.provide('postgresPort', server.port);
     project.provide('postgresError', '');
   } catch (error) {
