@@ -205,7 +205,8 @@ begin
     v_wake := v_wake || millrace.begin_stage(v_follower.stage_id,
       millrace.open_runs(v_follower.stage_id, v_follower.run_ids));
     if v_follower.is_limited_gate then
-      v_wake := v_wake || millrace.pass_at_once(v_follower.stage_id, v_follower.run_ids);
+      v_wake := v_wake
+        || millrace.pass_at_once(v_follower.stage_id, v_follower.run_ids, true);
     end if;
   end loop;
   return v_wake;

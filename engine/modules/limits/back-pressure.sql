@@ -116,15 +116,12 @@ begin
 end
 $$;
 
--- Counts how many more of a key a gate may pass before a stage that holds it back key by key is
--- full; null where none does.
-create function millrace.room_of_key_before_later(p_stage_id int, p_key text) returns int
+-- Counts how many more attempts a stage may take before one that holds it back is full, or with
+-- p_key how many of that key before one that holds it back key by key is; null where none does. One
+-- statement, hence one snapshot: a completion that moves an attempt meanwhile is seen on one side.
+create function millrace.room_before_later(p_stage_id int, p_key text default null) returns int
 language plpgsql
-set enable_seqscan = off
 as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_groups text[] := array(select c || p_key from generate_series(0, 9) c);
 begin
   return (
     select min(greatest(b.backlog - (
@@ -132,93 +129,73 @@ begin
       from (
         (select
          from millrace.stages_to(b.later_id) w
-         cross join lateral (
-           select
-           from millrace.attempts a
-           where a.stage_id = w
-             and a.concurrency_group = any (v_groups)
-             and a.queue_at <= v_now
-             and a.state = 'queued'
-           limit b.backlog) a
+         cross join lateral millrace.unfinished_at(w, p_key, b.backlog)
          limit b.backlog)
         union all
         (select
-         from millrace.stages_to(b.later_id) w
-         join millrace.in_flight f on f.stage_id = w and f.key = p_key
+         from millrace.back_pressures o
+         join millrace.in_flight f on f.stage_id = o.stage_id and f.key = coalesce(p_key, f.key)
          join millrace.attempts a on a.id = f.attempt_id
            and a.token = f.token
            and a.state in ('started', 'waiting')
+         where o.later_id = b.later_id
          limit b.backlog)) u), 0))
     from millrace.back_pressures b
-    where b.stage_id = p_stage_id and millrace.counts_by_key(b.stage_id, b.later_id));
+    where b.stage_id = p_stage_id
+      and millrace.counts_by_key(b.stage_id, b.later_id) = (p_key is not null));
 end
 $$;
 
--- Counts how many more attempts a stage may take before one that holds it back is full; null where
--- none does, or key by key. One statement, hence one snapshot: a completion that moves an attempt
--- meanwhile is seen on one side. The limits leave a plan no choice: it would read the whole queue.
-create function millrace.room_before_later(p_stage_id int) returns int
-language plpgsql
+-- Lists up to so many attempts that could go on at a stage, are in work or wait there: of one key,
+-- or all but those of keys that a service refuses. It is stable for the snapshot of the count. The
+-- limits leave a plan no choice: it would read the whole queue.
+create function millrace.unfinished_at(p_stage_id int, p_key text, p_most int)
+returns table (attempt_id bigint)
+language plpgsql stable
 set enable_seqscan = off
 as $$
 declare
   v_now timestamptz := millrace.now();
-begin
-  return (
-    select min(greatest(b.backlog - (
-      select count(*)
-      from (
-        (select a.id
-         from millrace.stages_to(b.later_id) w
-         cross join lateral (select millrace.keys_refused_at(w) as refused) k
-         cross join lateral (
-           select a.id
-           from millrace.attempts a
-           where a.stage_id = w
-             and a.queue_at <= v_now
-             and a.state in ('queued', 'started')
-             and (a.state = 'started'
-               or substr(a.concurrency_group, 2) = any (k.refused) is not true)
-           limit b.backlog) a
-         limit b.backlog)
-        union all
-        (select a.id
-         from millrace.stages_to(b.later_id) w
-         cross join lateral (
-           select a.id
-           from millrace.attempts a
-           where a.stage_id = w
-             and a.deadline_at is not null
-           limit b.backlog) a
-         limit b.backlog)
-        union all
-        (select a.id
-         from millrace.back_pressures o
-         join millrace.in_flight f on f.stage_id = o.stage_id
-         cross join lateral (
-           select a.id
-           from millrace.attempts a
-           where a.id = f.attempt_id
-             and a.token = f.token
-             and a.state in ('started', 'waiting')
-           limit 1) a
-         where o.later_id = b.later_id
-         limit b.backlog)) u), 0))
-    from millrace.back_pressures b
-    where b.stage_id = p_stage_id and not millrace.counts_by_key(b.stage_id, b.later_id));
-end
-$$;
-
--- Lists the keys of a stage from which nothing is taken now, since a service refuses them.
-create function millrace.keys_refused_at(p_stage_id int) returns text[]
-language plpgsql
-as $$
-begin
-  return array(
+  v_refused text[] := array(
     select k.key
     from millrace.limited_stages m
     join millrace.limit_keys k on k.limit_id = m.limit_id
-    where m.stage_id = p_stage_id and (k.bucket).refused_until > millrace.now());
+    where m.stage_id = p_stage_id and (k.bucket).refused_until > v_now);
+begin
+  if p_key is not null then
+    return query
+      (select q.id
+       from generate_series(0, 9) c
+       cross join lateral (
+         select a.id
+         from millrace.attempts a
+         where a.stage_id = p_stage_id
+           and a.concurrency_group = c || p_key
+           and a.queue_at <= v_now
+           and a.state = 'queued'
+         order by a.queue_at, a.id
+         limit p_most) q
+       limit p_most)
+      union all
+      select a.id
+      from millrace.in_flight f
+      join millrace.attempts a on a.id = f.attempt_id and a.token = f.token
+      where f.stage_id = p_stage_id and f.key = p_key and a.state in ('started', 'waiting');
+    return;
+  end if;
+  return query
+    (select a.id
+     from millrace.attempts a
+     where a.stage_id = p_stage_id
+       and a.queue_at <= v_now
+       and a.state in ('queued', 'started')
+       and (a.state = 'started' or substr(a.concurrency_group, 2) = any (v_refused) is not true)
+     limit p_most)
+    union all
+    (select a.id
+     from millrace.attempts a
+     where a.stage_id = p_stage_id and a.deadline_at is not null
+     limit p_most);
 end
 $$;
 

@@ -2,8 +2,12 @@
 --
 -- A gate has no function. Its attempt is completed with the result null as soon as the gate's rate
 -- and back pressure let it: by the transaction that queues it, where that waits for nobody, else by
--- the sweep (pass-gates.sql). A gate with limits is passed at once only after a transition of the
--- engine's: the locks of its limits last until the commit, and nobody knows when a person commits.
+-- the sweep. A gate with limits is passed at once only after the engine's own transitions: the
+-- locks of its limits last until the commit, and nobody knows when a person commits.
+--
+-- The oldest of what waits passes first, or the keys of a gate by turns: with the limit concurrency
+-- it sorts its queue by keys as a stage does, and each pass takes a share of each key, beginning
+-- behind the one that was passed last. What somebody holds comes by in the next sweep.
 
 -- Queues attempts at a gate in held runs and shows them there; passes them on where the gate has no
 -- limits. Returns the stages that got work.
@@ -14,26 +18,13 @@ as $$
 begin
   perform millrace.queue_attempts(p_stage_id, p_run_ids);
   perform millrace.show_stage(p_stage_id, p_run_ids, 'queued');
-  return millrace.pass_if_open(p_stage_id, p_run_ids);
-end
-$$;
-
--- Passes what has just been queued at a gate without limits. Returns the stages that got work.
-create function millrace.pass_if_open(p_stage_id int, p_run_ids bigint[])
-returns int[]
-language plpgsql
-as $$
-begin
-  if (select s.limits is null from millrace.stages s where s.id = p_stage_id) then
-    return millrace.pass_at_once(p_stage_id, p_run_ids);
-  end if;
-  return '{}';
+  return millrace.pass_at_once(p_stage_id, p_run_ids, false);
 end
 $$;
 
 -- Passes attempts that were just queued at a gate, where none is queued before them and the gate's
--- limits are free. Returns the stages that got work.
-create function millrace.pass_at_once(p_stage_id int, p_run_ids bigint[])
+-- limits are free; it has none unless p_limited. Returns the stages that got work.
+create function millrace.pass_at_once(p_stage_id int, p_run_ids bigint[], p_limited boolean)
 returns int[]
 language plpgsql
 as $$
@@ -44,7 +35,7 @@ begin
       select
       from millrace.stages s
       join millrace.pipelines p on p.id = s.pipeline_id
-      where s.id = p_stage_id and s.enabled and p.enabled)
+      where s.id = p_stage_id and s.enabled and p.enabled and (p_limited or s.limits is null))
     and (
       select a.run_id
       from millrace.attempts a
@@ -54,5 +45,229 @@ begin
     return (millrace.pass_gate(p_stage_id, cardinality(p_run_ids))).ready;
   end if;
   return '{}';
+end
+$$;
+
+-- Lists up to so many groups of a gate's queue, those behind one first, by a loose scan from group
+-- to group.
+create function millrace.groups_at_gate(p_stage_id int, p_after text, p_limit int)
+returns text[]
+language plpgsql
+as $$
+begin
+  return array(
+    with recursive seen(name, is_group, again) as (
+      select p_after, false, false
+      union all
+      select coalesce(n.concurrency_group, ''), n.concurrency_group is not null,
+        s.again or n.concurrency_group is null
+      from seen s
+      left join lateral (
+        select a.concurrency_group
+        from millrace.attempts a
+        where a.stage_id = p_stage_id
+          and a.concurrency_group > s.name
+          and a.queue_at is not null
+        order by a.concurrency_group
+        limit 1) n on true
+      where not s.again or n.concurrency_group <= p_after
+    )
+    select s.name
+    from seen s
+    where s.is_group
+    limit p_limit);
+end
+$$;
+
+-- Lists up to so many attempts that a gate may pass next: the oldest, or a share of each group that
+-- has room. What is in p_held was tried already.
+create function millrace.next_at_gate(
+  p_stage millrace.stages, p_groups text[], p_limit int, p_held bigint[]
+) returns bigint[]
+language plpgsql
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  if not p_stage.has_groups then
+    return array(
+      select a.id
+      from millrace.attempts a
+      where a.stage_id = p_stage.id
+        and a.queue_at <= v_now
+        and a.state = 'queued'
+        and a.id <> all (p_held)
+      order by a.queue_at, a.id
+      limit p_limit);
+  end if;
+  return array(
+    with free as materialized (
+      select g.name, g.place,
+        least(r.room, greatest(p_limit / count(*) over (), 1)) as share
+      from unnest(p_groups) with ordinality g(name, place)
+      join millrace.room_of_keys(p_stage, p_groups) r on r.concurrency_group = g.name
+      where r.room >= 1
+    )
+    select q.id
+    from free f
+    cross join lateral (
+      select a.id, a.queue_at
+      from millrace.attempts a
+      where a.stage_id = p_stage.id
+        and a.concurrency_group = f.name
+        and a.queue_at <= v_now
+        and a.state = 'queued'
+        and a.id <> all (p_held)
+      order by a.queue_at, a.id
+      limit f.share) q
+    order by f.place, q.queue_at, q.id
+    limit p_limit);
+end
+$$;
+
+-- Passes a gate for up to so many attempts, as far as its limits allow. The number of rounds is for
+-- what somebody holds, and for groups without room; where it ends, the next sweep goes on.
+create function millrace.pass_gate(
+  p_stage_id int, p_limit int, out passed int, out ready int[]
+)
+language plpgsql
+as $$
+declare
+  c_set constant int := 500;
+  v_stage millrace.stages;
+  v_entered record;
+  v_own millrace.limits;
+  v_groups text[] := '{}';
+  v_ids bigint[];
+  v_held bigint[] := '{}';
+  v_set record;
+begin
+  passed := 0;
+  ready := '{}';
+  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
+  if v_stage.limits is not null then
+    v_entered := millrace.enter_limits(p_stage_id, false);
+    if v_entered.limits is null then
+      return;
+    end if;
+    v_stage := v_entered.stage;
+    v_own := v_entered.limits[1];
+    p_limit := (millrace.room_at(v_stage, v_entered.limits, p_limit)).room;
+  end if;
+  for v_round in 1 .. 20 loop
+    exit when passed >= p_limit;
+    if v_stage.has_groups then
+      v_groups := millrace.groups_at_gate(p_stage_id, v_own.arrivals_to, c_set);
+    end if;
+    v_ids := millrace.next_at_gate(v_stage, v_groups, least(p_limit - passed, c_set), v_held);
+    exit when v_ids = '{}' and cardinality(v_groups) < c_set;
+    v_own.arrivals_to := coalesce(
+      (select a.concurrency_group
+       from millrace.attempts a
+       where a.id = v_ids[cardinality(v_ids)]),
+      v_groups[c_set], '');
+    v_set := millrace.pass(v_stage, v_ids);
+    passed := passed + cardinality(v_set.passed);
+    ready := ready || v_set.ready;
+    v_held := v_held || v_ids;
+    if v_stage.limits ? 'shared' and v_stage.has_groups then
+      perform millrace.take_of_keys(p_stage_id, v_set.passed, 1);
+    end if;
+  end loop;
+  if v_stage.limits is not null then
+    perform millrace.take_tokens(p_stage_id, passed, v_own);
+    if v_stage.limits ? 'shared' then
+      perform millrace.note_share(p_stage_id, null, null, passed);
+    end if;
+  end if;
+end
+$$;
+
+-- queued → completed at a gate, for those that nobody holds. An attempt that the database refuses
+-- fails alone, or is put off. A start that no tenant has paid for passes its charge on to what
+-- follows.
+create function millrace.pass(
+  p_stage millrace.stages, p_attempt_ids bigint[], out passed bigint[], out ready int[]
+)
+language plpgsql
+as $$
+declare
+  v_began_at timestamptz := millrace.now();
+  v_items millrace.work[];
+  v_uncounted bigint[];
+  v_done record;
+begin
+  passed := '{}';
+  ready := '{}';
+  p_attempt_ids := millrace.lock_attempts(p_attempt_ids);
+  v_items := array(
+    select millrace.work_on(
+      a, r.entity_id, 'completed', 'null', p_ord => (row_number() over (order by a.id))::int)
+    from millrace.attempts a
+    join millrace.runs r on r.id = a.run_id and (r.status = 'running') is true
+    where a.id = any (p_attempt_ids) and a.state = 'queued'
+    order by a.id);
+  if cardinality(v_items) = 0 then
+    return;
+  end if;
+  if p_stage.counted then
+    v_uncounted := array(
+      select a.run_id
+      from millrace.attempts a
+      where a.id = any (p_attempt_ids) and a.state = 'queued' and a.uncounted);
+  end if;
+  v_done := millrace.apply_outcomes_guarded(v_items);
+  ready := v_done.ready;
+  passed := array(
+    select i.attempt_id
+    from unnest(v_done.items) i
+    where i.verdict is null and i.outcome = 'completed');
+  if cardinality(v_uncounted) > 0 then
+    perform millrace.note_starts(v_uncounted, v_began_at);
+  end if;
+end
+$$;
+
+-- Passes the gates of all pipelines, up to so many attempts, for a second: the gate with the oldest
+-- attempt first. A fault at one gate, such as a dropped table, keeps no other closed.
+create function millrace.sweep_gates(p_limit int default 2000) returns jsonb
+language plpgsql
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_gate record;
+  v_set record;
+  v_passed int := 0;
+  v_ready int[] := '{}';
+  v_context text;
+begin
+  for v_gate in
+    select s.id, s.name
+    from millrace.stages s
+    join millrace.pipelines p on p.id = s.pipeline_id
+    cross join lateral (
+      select a.queue_at, a.id
+      from millrace.attempts a
+      where a.stage_id = s.id and a.queue_at <= v_now and a.state = 'queued'
+      order by a.queue_at, a.id
+      limit 1) h
+    where s.kind = 'gate' and s.enabled and p.enabled
+    order by h.queue_at, h.id
+  loop
+    exit when v_passed >= p_limit or millrace.now() >= v_now + interval '1 second';
+    begin
+      v_set := millrace.pass_gate(v_gate.id, p_limit - v_passed);
+      v_passed := v_passed + v_set.passed;
+      v_ready := v_ready || v_set.ready;
+    exception when query_canceled or assert_failure or others then
+      get stacked diagnostics v_context = pg_exception_context;
+      if not millrace.report_caught(sqlstate, v_context, 'sweep_failed', format(
+          'Gate %s could not be passed: %s', v_gate.name, sqlerrm)) then
+        raise;
+      end if;
+    end;
+  end loop;
+  perform millrace.wake(v_ready);
+  return jsonb_strip_nulls(jsonb_build_object('passed', nullif(v_passed, 0)));
 end
 $$;

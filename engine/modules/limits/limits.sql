@@ -252,7 +252,7 @@ begin
       cross join lateral millrace.room_in(
         l.limits -> 'key_rate', coalesce(k.bucket, millrace.full_bucket())) r
       where v_shares and m.stage_id = p_stage.id) t on v_shares
-    left join lateral millrace.room_of_key_before_later(p_stage.id, substr(g.name, 2)) b(room)
+    left join lateral millrace.room_before_later(p_stage.id, substr(g.name, 2)) b(room)
       on p_stage.kind = 'gate';
 end
 $$;

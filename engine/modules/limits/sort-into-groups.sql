@@ -3,7 +3,7 @@
 -- A stage with the limits concurrency or priority sorts its queue into groups, one for each key and
 -- class of priority. Whoever queues an attempt writes its group and inserts an arrival, which the
 -- next claim reads (group-turns.sql), and waits for nobody. A gate needs no arrivals: it reads the
--- groups of its queue itself (pass-gates.sql).
+-- groups of its queue itself (gates.sql).
 
 -- Lists the groups in which runs wait at a stage, in their order: by the keys of their rows, read
 -- here where p_keys is null, and by their priorities. Without a column all have one key.
