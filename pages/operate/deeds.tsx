@@ -182,7 +182,7 @@ function DeedDialog({ deed }: { deed: Deed }) {
         <Fields fields={[...fields, { ...reasonField, isNeeded: needsReason }]} />
         {error.value !== undefined && <Trouble error={error.value} />}
         <div class="actions">
-          <button type="submit" class={harms ? 'harms' : 'first'} disabled={isBusy.value}>
+          <button type="submit" class={harms && !leadsTo ? 'harms' : 'first'} disabled={isBusy.value}>
             {leadsTo ? 'Preview' : label}
           </button>
           <button type="button" onClick={closeDialog}>

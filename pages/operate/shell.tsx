@@ -3,6 +3,7 @@
 import type { ComponentType } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { closeDialog, DialogHost } from '../base/dialog.tsx';
+import { Guard } from '../base/guard.tsx';
 import { complain, Messages, say } from '../base/messages.tsx';
 import { type Route, route, to } from '../base/route.ts';
 import { endSession, hasEnded } from '../base/session.ts';
@@ -100,7 +101,9 @@ export function Shell() {
         <h2 tabIndex={-1} ref={heading}>
           {title}
         </h2>
-        <Screen key={`${screen}/${of}`} {...route.value} />
+        <Guard key={`${screen}/${of}`}>
+          <Screen {...route.value} />
+        </Guard>
       </main>
       <DialogHost />
       {hasEnded.value && (

@@ -162,7 +162,7 @@ function bypassDeeds(
 function runsDeeds(place: Place, { ready, in_backoff, started, waiting, failed }: StageHealth): Deed[] {
   const live = ready + in_backoff + started + waiting;
   const here = `${count(live)} stand here, ${count(failed)} failed here.`;
-  const first = 'You see how many it meets, and how dear that is, before anything is done.';
+  const first = 'You see how many it meets before anything is done.';
   const none = live + failed === 0 ? 'No run stands here, and none failed here.' : undefined;
   const which: Field = {
     name: 'status',

@@ -82,6 +82,8 @@ test('no dialog has a barrier, nor have the preview of a bulk and the door', asy
   await page.keyboard.press('Escape');
   for (const [address, deed] of [
     ['#/pipeline/orders?stage=ship', 'Throttle'],
+    ['#/pipeline/orders?stage=price', 'Bypass'],
+    ['#/pipeline/orders?stage=ship', 'Fail'],
     ['#/alerts', 'Silence'],
     ['#/run/1', 'Reset'],
   ] as const) {
@@ -462,6 +464,16 @@ test('an engine that does not know what the page asks is called older or newer t
   );
   await page.goto(`${operate.pageUrl}#/limits`);
   await page.getByText('older or newer than this page').waitFor();
+  // One that answers in another shape takes down that screen, and none beside it.
+  await page.route('**/api/millrace_alerts', (route) => route.fulfill({ json: { all: [], next: null } }));
+  await page.goto(`${operate.pageUrl}#/alerts`);
+  await page.getByText('This screen cannot show what the project answered.').waitFor();
+  await page.unroute('**/api/millrace_alerts');
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page
+    .getByRole('row', { name: /no_address/ })
+    .first()
+    .waitFor();
 });
 
 const forged = [
