@@ -3,7 +3,14 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
-import { digestOf, type Manifest, runtimeFiles, runtimeFolder, runtimePackages } from '../cli/project/shipped.ts';
+import {
+  digestOf,
+  type Manifest,
+  modelPackage,
+  runtimeFiles,
+  runtimeFolder,
+  runtimePackages,
+} from '../cli/project/shipped.ts';
 import { CONTRACT } from '../supabase/functions/_millrace/engine/platform.ts';
 import { installSql, uninstallSql } from './engine/build.ts';
 import { buildMigration } from './engine/migration.ts';
@@ -30,10 +37,19 @@ function manifest(level: number): Manifest {
     level,
     contract: CONTRACT,
     imports: Object.fromEntries(runtimePackages.map(imports)),
+    modelImports: Object.fromEntries(
+      Object.entries(functionImports()).filter(([key]) => key.replace(/\/$/, '') === modelPackage),
+    ),
     files: Object.fromEntries(
       Object.entries(runtimeFiles(path.join(root, runtimeFolder))).map(([file, text]) => [file, digestOf(text)]),
     ),
   };
+}
+
+/** What the functions of the examples map. */
+function functionImports(): Record<string, string> {
+  const map = path.join(root, 'supabase', 'functions', 'deno.json');
+  return JSON.parse(fs.readFileSync(map, 'utf8')).imports;
 }
 
 await writeBuilt(root);

@@ -5,7 +5,7 @@ import { build, type Message, type Plugin } from 'esbuild';
 import { parse } from 'jsonc-parser';
 import type { Project } from '../project/find-project.ts';
 import { loadModules } from '../project/load-definitions.ts';
-import { readManifest } from '../project/shipped.ts';
+import { modelPackage, readManifest } from '../project/shipped.ts';
 import { sizeFaults } from './size-faults.ts';
 
 /** One sentence, with the remedy, for each function that imports the runtime and could not be deployed, or not loaded. */
@@ -75,10 +75,11 @@ async function importFaults(folder: string, name: string): Promise<string[]> {
     );
   }
   if (unmapped.length > 0 && Object.keys(imports).length > 0) {
-    return unmapped.map(
-      (specifier) =>
-        `supabase/functions/${name} imports ${specifier}, which its deno.json does not map: add it to imports.`,
-    );
+    return unmapped.map((specifier) => {
+      const known = specifier.split('/')[0] === modelPackage ? readManifest().modelImports : {};
+      const pins = JSON.stringify(known).slice(1, -1) || 'it';
+      return `supabase/functions/${name} imports ${specifier}, which its deno.json does not map: add ${pins} to imports.`;
+    });
   }
   // A package that only Deno fetches cannot be loaded here.
   return elsewhere.length > 0 ? [] : loadFault(folder, name);

@@ -1,5 +1,6 @@
 // millrace add: a pipeline's definition, and a function with its test for each stage.
 import fs from 'node:fs';
+import { createRequire } from 'node:module';
 import path from 'node:path';
 import pc from 'picocolors';
 import { defineCommand, writingOptions } from '../define-command.ts';
@@ -9,7 +10,7 @@ import { withFunctionSections } from '../project/config-sections.ts';
 import { migrationTexts } from '../project/engine-level.ts';
 import { findProject, type Project } from '../project/find-project.ts';
 import { requireRelease } from '../project/release-fit.ts';
-import { denoJson, readManifest } from '../project/shipped.ts';
+import { denoJson, modelPackage, readManifest } from '../project/shipped.ts';
 import { columnThere, tableLacking } from '../project/stage-columns.ts';
 import { writeChanges } from '../project/write-changes.ts';
 import { findDefined, withStages } from './add-to-definition.ts';
@@ -40,7 +41,7 @@ export const add = defineCommand({
     const work = values.external ? 'external' : values.model ? 'model' : 'own';
     const project = findProject(values.workdir);
     const given = { pipeline, stages, work, table: values.table, key: values.key } as const;
-    const next = 'write what the handlers do, then npx millrace sync.';
+    const next = `${testsNeed(project, work)}write what the handlers do, then npx millrace sync.`;
     return writeChanges(project, await addChanges(project, given), values, next);
   },
 });
@@ -120,13 +121,25 @@ function requireFreeColumns(project: Project, table: string, stages: string[]): 
   }
 }
 
+/** What is to be installed before the tests of such stages can import their handlers, as the beginning of what comes next. */
+function testsNeed({ root }: Project, work: Added['work']): string {
+  if (work !== 'model') return '';
+  try {
+    createRequire(path.join(root, 'package.json')).resolve(modelPackage);
+    return '';
+  } catch {
+    const version = readManifest().modelImports[modelPackage]?.replace('npm:', '');
+    return `npm i -D ${version}, which the tests import with the handlers; `;
+  }
+}
+
 function stageChanges(added: Added, stage: string, definition: string, exported: string): Change[] {
   const folder = functionOf(added.pipeline, stage);
   const given = { ...added, stage, folder, definition: path.posix.basename(definition), exported };
   return [
     { file: `supabase/functions/${folder}/index.ts`, text: indexText(given) },
     { file: `supabase/functions/${folder}/handler.ts`, text: handlerText(given) },
-    { file: `supabase/functions/${folder}/deno.json`, text: denoJson(readManifest()) },
+    { file: `supabase/functions/${folder}/deno.json`, text: denoJson(readManifest(), added.work === 'model') },
     { file: `tests/${folder}.test.ts`, text: testText(given) },
   ];
 }

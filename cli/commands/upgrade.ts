@@ -95,16 +95,14 @@ async function engineSteps(project: Project, { level, release }: Manifest): Prom
 /** The pins that a release before has written, in every function; a pin of the project's own stays. */
 function pinChanges({ root }: Project, before: Manifest, own: Manifest): Change[] {
   const folder = path.join(root, 'supabase', 'functions');
+  const [old, now] = [before, own].map((of) => ({ ...of.imports, ...of.modelImports }));
   return fs.readdirSync(folder).flatMap((name) => {
     const file = `supabase/functions/${name}/deno.json`;
     if (name === 'millrace' || !fs.existsSync(path.join(root, file))) return [];
     const text = fs.readFileSync(path.join(root, file), 'utf8');
     const imports: Record<string, string> = parse(text)?.imports ?? {};
-    const old = Object.keys(own.imports).filter((key) => key in imports && imports[key] === before.imports[key]);
-    const edited = old.reduce(
-      (json, key) => applyEdits(json, modify(json, ['imports', key], own.imports[key], {})),
-      text,
-    );
+    const ours = Object.entries(now ?? {}).filter(([key]) => key in imports && imports[key] === old?.[key]);
+    const edited = ours.reduce((json, [key, pin]) => applyEdits(json, modify(json, ['imports', key], pin, {})), text);
     return edited === text ? [] : [{ file, text: edited }];
   });
 }

@@ -2,14 +2,12 @@
 import pc from 'picocolors';
 import { count, span } from '../../pages/base/numbers.ts';
 import type { Overview } from '../../pages/operate/answers.ts';
+import { sweepOf } from '../../pages/operate/needs.ts';
 import type { Asked } from './asked.ts';
 import { moment } from './moments.ts';
 import { readAlerts, type ToldAlert } from './read-alerts.ts';
 import { line, readLists } from './say.ts';
 import { words } from './table.ts';
-
-/** A sweep that ran longer ago than this is one that does not run. */
-const sweepBoundMs = 60_000;
 
 export interface Standing {
   overview: Overview;
@@ -24,18 +22,19 @@ export async function askStanding({ door }: Pick<Asked, 'door'>): Promise<Standi
   return { overview, alerts };
 }
 
-export function isSilent({ last_sweep_at, now }: Overview): boolean {
-  return !last_sweep_at || !(Date.parse(now) - Date.parse(last_sweep_at) < sweepBoundMs);
-}
+const sweepIn = (overview: Overview) => sweepOf(overview, Date.parse(overview.now));
+
+export const isSilent = (overview: Overview) => sweepIn(overview).is === 'silent';
 
 /** How the engine is, which alerts are open and which bulks run. */
 export function headLines({ overview, alerts }: Standing): string[] {
-  const swept = overview.last_sweep_at
-    ? `ran ${span(Date.parse(overview.now) - Date.parse(overview.last_sweep_at))} ago`
-    : 'never ran';
-  const engine = isSilent(overview)
-    ? pc.red(line(`▲ The engine's sweep ${swept}: look whether pg_cron runs (npx millrace doctor).`))
-    : pc.dim(line(`✓ The engine is well: its sweep ${swept}.`));
+  const { at, is } = sweepIn(overview);
+  const swept = at ? `ran ${span(Date.parse(overview.now) - Date.parse(at))} ago` : 'never ran';
+  const engine = {
+    silent: pc.red(line(`▲ The engine's sweep ${swept}: look whether pg_cron runs (npx millrace doctor).`)),
+    due: pc.dim(line('✓ The engine is new: its first sweep is due within ten seconds.')),
+    well: pc.dim(line(`✓ The engine is well: its sweep ${swept}.`)),
+  }[is];
   const bulks = overview.bulks.map((bulk) =>
     line(
       `▶ bulk ${bulk.bulk}: ${bulk.do.verb} in ${words(bulk.filter.pipeline)}, ${count(bulk.done)} of ` +

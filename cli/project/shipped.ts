@@ -12,6 +12,8 @@ export interface Manifest {
   contract: number;
   /** What a function's deno.json maps, by name: packages that the runtime imports, in the versions tried with it. */
   imports: Record<string, string>;
+  /** The same for what stages besides import that ask a language model. */
+  modelImports: Record<string, string>;
   /** The SHA-256 of each file, by its path in the runtime's folder. */
   files: Record<string, string>;
 }
@@ -25,6 +27,8 @@ export const packageFolder = path.join(
 export const runtimeFolder = 'supabase/functions/_millrace';
 /** In the order in which a person meets them. */
 export const runtimePackages = ['zod', '@supabase/postgrest-js', 'standardwebhooks', 'ipaddr.js'];
+/** What `_millrace/model` and `_millrace/agents` import; other functions need not have it. */
+export const modelPackage = 'openai';
 
 const shippedRuntime = path.join(packageFolder, runtimeFolder);
 
@@ -76,8 +80,9 @@ export function runtimeChanges(manifest: Manifest): Change[] {
   ];
 }
 
-/** A function's deno.json, which maps what the runtime imports. */
-export const denoJson = ({ imports }: Manifest) => `${JSON.stringify({ imports }, null, 2)}\n`;
+/** A function's deno.json, which maps what the runtime imports, and for a stage that asks a model what that takes. */
+export const denoJson = ({ imports, modelImports }: Manifest, asksModel = false) =>
+  `${JSON.stringify({ imports: { ...imports, ...(asksModel && modelImports) } }, null, 2)}\n`;
 
 /** The function `millrace` as `init` writes it. */
 export const millraceFunction = (manifest: Manifest): { file: string; text: string }[] => [

@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { parseEnv } from 'node:util';
+import { supabaseVersion } from './binaries.ts';
 import { readConfig } from './functions/project-config.ts';
 import { reloadEdited } from './functions/reload-edited.ts';
 import { runUntilStopped } from './run-until-stopped.ts';
@@ -25,6 +26,8 @@ export async function runDev({ root, dataDir, port, dbPort, json }: DevOptions):
     root,
     json,
     async start(say) {
+      // Said before anything is fetched or prepared.
+      supabaseVersion();
       const kept = { ...(dataDir && { dataDir }), ...(port && { port }), ...(dbPort && { dbPort }) };
       const stack = await startStack({ ...projectOptions(root), ...kept, ...say });
       await reloadEdited(path.join(root, 'supabase', 'functions'), stack.functions);

@@ -45,7 +45,9 @@ export interface PipelineHealth {
 export interface Overview {
   now: string;
   you: { subject: string | null; role: string; payloads: boolean };
+  /** `-infinity` before the first. */
   last_sweep_at: string | null;
+  installed_at: string | null;
   pipelines: PipelineHealth[];
   stages: StageHealth[];
   limits: SharedLimit[];

@@ -1,5 +1,5 @@
-// Which pipelines and stages need a person: the page and the command line put the same ones first.
-import type { PipelineHealth, StageHealth } from './answers.ts';
+// Which pipelines and stages need a person, and whether the engine does: the page and the command line say the same.
+import type { Overview, PipelineHealth, StageHealth } from './answers.ts';
 
 export interface Listed {
   pipeline: PipelineHealth;
@@ -36,4 +36,22 @@ function needsOf({ pipeline: { open_alerts, enabled }, stages }: Listed): number
     sum(({ enabled: isOn, throttle, bypass }) => (!isOn || throttle || bypass ? 1 : 0)),
     sum(({ ready, started, waiting, in_backoff }) => ready + started + waiting + in_backoff),
   ];
+}
+
+/** A sweep that ran longer ago than this is one that does not run; an engine that is younger may not have swept yet. */
+const boundMs = 60_000;
+
+/** When it ran last; whether it does not run, and whether its first time is still to come. */
+export interface Sweep {
+  at: string | null;
+  is: 'well' | 'due' | 'silent';
+}
+
+/** How the sweep is at a moment, in milliseconds as the database counts them. */
+export function sweepOf({ last_sweep_at, installed_at }: Overview, nowMs: number): Sweep {
+  // PostgreSQL has a time before all others, which JavaScript does not.
+  const at = last_sweep_at !== null && Number.isFinite(Date.parse(last_sweep_at)) ? last_sweep_at : null;
+  const isRecent = (time: string | null) => time !== null && nowMs - Date.parse(time) < boundMs;
+  if (at !== null) return { at, is: isRecent(at) ? 'well' : 'silent' };
+  return { at, is: isRecent(installed_at ?? null) ? 'due' : 'silent' };
 }

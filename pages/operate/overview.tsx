@@ -1,21 +1,19 @@
 // Which pipelines run, which stage is behind, since when and why: what needs a person first.
 import { sayAlert } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
-import { Ago, Moment, sinceMs } from '../base/format.tsx';
+import { Ago, databaseNow, Moment } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
 import { count, dollars, span } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
 import { to } from '../base/route.ts';
 import { Words } from '../base/words.tsx';
-import type { Alert, Bulk, Figures, Series, StageHealth } from './answers.ts';
+import type { Alert, Bulk, Figures, Overview as OverviewAnswer, Series, StageHealth } from './answers.ts';
 import { CausesAndPlace } from './causes.tsx';
 import { mayNotAct } from './deeds.tsx';
 import { read, readOverview } from './door.ts';
-import { byNeed, isBusy, isQuiet, type Listed } from './needs.ts';
+import { byNeed, isBusy, isQuiet, type Listed, sweepOf } from './needs.ts';
 import { Spark } from './spark.tsx';
 import { State } from './states.tsx';
 
-/** A sweep that ran longer ago than this is one that does not run. */
-const sweepBoundMs = 60_000;
 /** Of a pipeline with more stages those are shown that have something to do. */
 const mostStages = 12;
 /** So many of the open alerts are told here. */
@@ -33,7 +31,7 @@ export function Overview() {
     <Fresh of={overview.value}>
       {(answer) => (
         <>
-          <Engine sweptAt={answer.last_sweep_at} />
+          <Engine overview={answer} />
           <OpenAlerts alerts={alerts.value.answer?.alerts ?? []} />
           <Bulks bulks={answer.bulks} />
           {answer.pipelines.length === 0 && (
@@ -54,22 +52,23 @@ export function Overview() {
   );
 }
 
-function Engine({ sweptAt }: { sweptAt: string | null }) {
-  const isKnown = sweptAt !== null && !Number.isNaN(Date.parse(sweptAt));
-  if (isKnown && sinceMs(sweptAt) < sweepBoundMs) {
+function Engine({ overview }: { overview: OverviewAnswer }) {
+  const { at, is } = sweepOf(overview, databaseNow());
+  if (is !== 'silent') {
     return (
       <p class="engine">
         <State is="completed">The engine is well</State>{' '}
         <span class="hint">
-          its sweep ran <Ago at={sweptAt} />
+          {at ? 'its sweep ran ' : 'its first sweep is due within ten seconds'}
+          {at && <Ago at={at} />}
         </span>
       </p>
     );
   }
   return (
     <p class="engine trouble">
-      <State is="alert">The engine's sweep does not run</State>: it ran {isKnown ? <Ago at={sweptAt} /> : 'never'}.
-      Retries, deadlines and lost wake-ups wait for it. Look whether pg_cron runs (millrace.doctor() says why not).
+      <State is="alert">The engine's sweep does not run</State>: it ran {at ? <Ago at={at} /> : 'never'}. Retries,
+      deadlines and lost wake-ups wait for it. Look whether pg_cron runs (millrace.doctor() says why not).
     </p>
   );
 }

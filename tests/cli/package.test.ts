@@ -97,6 +97,10 @@ test('what is asked wrongly is answered with the usage or the remedy, and writes
   const bin = path.join(project, 'node_modules', '.bin', 'millrace');
   const bare = { cwd: project, encoding: 'utf8', env: { PATH: path.join(folder, 'none') } } as const;
   expect(spawnSync(process.execPath, [bin, 'connect', reference], bare).stderr).toContain('run `npm i -D supabase`');
+  // Before it fetches or prepares anything.
+  expect(spawnSync(process.execPath, [bin, 'dev'], bare).stderr).toMatch(
+    /^The supabase CLI is not installed .*"npm i -D supabase"/,
+  );
   expect(millrace('uninstall').stderr).toContain('run `npx millrace init` first');
   const shown = millrace('init', '--dry-run');
   expect(shown.stdout).toContain('+serveMillrace();');
@@ -561,6 +565,27 @@ test('an init that was killed on its way is done anew by the next', () => {
   expect(filesOf(place)).toEqual(whole);
 });
 
+test('a stage that asks a model has what it imports mapped, and its person is told what the test needs', () => {
+  const place = folderWith({ 'supabase/config.toml': '', 'supabase/migrations/20260101000000_t.sql': tables });
+  const at = ['--workdir', place];
+  expect(millrace('init', ...at).status).toBe(0);
+  const { stdout } = millrace('add', 'tickets', 'sum_up', '--model', ...at);
+  expect(stdout).toMatch(/^Next: npm i -D openai@\d+\.\d+\.\d+, which the tests import with the handlers; write what/m);
+  write(place, 'node_modules/openai/package.json', '{"name": "openai", "main": "index.js"}');
+  write(place, 'node_modules/openai/index.js', '');
+  expect(millrace('add', 'tickets', 'judge', '--model', ...at).stdout).toContain('Next: write what');
+  const map = 'supabase/functions/tickets-judge/deno.json';
+  const { imports } = JSON.parse(fs.readFileSync(path.join(place, map), 'utf8'));
+  const { openai, 'openai/': below, ...others } = imports;
+  expect(below).toBe(`${openai.replace(':', ':/')}/`);
+  write(place, map, JSON.stringify({ imports: others }));
+  const { stderr } = millrace('check', ...at);
+  expect(stderr).toContain(
+    `tickets-judge imports openai, which its deno.json does not map: add "openai":"${openai}","openai/":"${below}" to imports.`,
+  );
+  expect(stderr).not.toContain('tickets-sum-up imports');
+});
+
 test('check names what could not be deployed, and writes nothing', () => {
   const place = folderWith({ 'supabase/config.toml': '', 'supabase/migrations/20260101000000_t.sql': tables });
   const at = ['--workdir', place];
@@ -774,6 +799,8 @@ async function expectUpgraded(next: NextLevel, schema: string[]): Promise<void> 
   const dev = await start();
   const { client } = dev;
   try {
+    // Whether its sweep has run by now or not.
+    expect(await ask(dev, 'status')).toContain('✓ The engine is ');
     const uploads = await deployFunctions(project, process.env);
     expect([...uploads.keys()].sort()).toEqual([
       'calls-transcribe',

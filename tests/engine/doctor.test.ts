@@ -27,6 +27,18 @@ test('doctor finds nothing amiss in a configured project whose sweep runs', asyn
   await healthy(engine);
 });
 
+test('doctor gives an engine that has just been installed a minute for its first sweep', async ({ engine }) => {
+  await healthy(engine);
+  await engine.sql.query(`update millrace.settings set value = '-infinity' where name = 'last_sweep_at'`);
+  await engine.sql.query('update millrace.releases set installed_at = millrace.now()');
+  await engine.advance('59 seconds');
+  expect(await amiss(engine)).toEqual([]);
+  await engine.advance('2 seconds');
+  expect((await amiss(engine)).map(({ detail }) => detail)).toEqual([
+    expect.stringMatching(/^never; it is due every ten seconds: cron\.job_run_details/),
+  ]);
+});
+
 test('doctor tells of settings that are missing, with the statements that set them', async ({ engine }) => {
   await showNetWorker(engine);
   await engine.sql.query('select millrace.sweep()');

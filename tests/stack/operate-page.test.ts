@@ -586,6 +586,14 @@ test('a project without a pipeline, one that does not answer, and one whose cloc
   await page.reload();
   await page.getByText('The engine is well').waitFor();
   await page.unroute('**/millrace_overview');
+  await changeAnswer(page, 'overview', (answer) => ({
+    ...answer,
+    last_sweep_at: '-infinity',
+    installed_at: answer.now,
+  }));
+  await page.reload();
+  await page.getByText('its first sweep is due within ten seconds').waitFor();
+  await page.unroute('**/millrace_overview');
 
   await page.route('**/millrace_limits', () => {});
   await page.goto(`${operate.pageUrl}#/limits`);

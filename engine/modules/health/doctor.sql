@@ -48,12 +48,17 @@ declare
     select s.value::timestamptz
     from millrace.settings s
     where s.name = 'last_sweep_at');
+  -- An engine that has just been installed may not have swept yet.
+  v_since timestamptz := case
+    when v_swept = '-infinity' then (select min(r.installed_at) from millrace.releases r)
+    else v_swept
+  end;
 begin
   return query
     select 'the sweep has run in the last minute',
-      coalesce(v_swept > millrace.now() - interval '1 minute', false),
+      coalesce(v_since > millrace.now() - interval '1 minute', false),
       coalesce(nullif(v_swept::text, '-infinity'), 'never; it is due every ten seconds') || case
-        when v_swept > millrace.now() - interval '1 minute' then ''
+        when v_since > millrace.now() - interval '1 minute' then ''
         else ': cron.job_run_details says what became of millrace-sweep, select millrace.sweep() '
           || 'what it says itself'
       end;

@@ -59,6 +59,7 @@ begin
     'you', jsonb_build_object('subject', v_caller.subject, 'role', v_caller.role,
       'payloads', v_caller.payloads),
     'last_sweep_at', millrace.setting('last_sweep_at'),
+    'installed_at', (select min(r.installed_at) from millrace.releases r),
     'pipelines', array(
       select jsonb_build_object(
         'pipeline', p.name, 'enabled', p.enabled,
