@@ -96,6 +96,23 @@ test('a key that is freed while nothing is queued is told to its parked group by
   expect(await worker.take()).toHaveLength(1);
 });
 
+test('the sweep keeps the news of a freed key from no claim that is just parking its group', async ({ engine }) => {
+  await has_groups(engine, perKey(1));
+  await queueKeys(engine, 'a');
+  await (await Worker.of(engine, 'only')).takeOne();
+  await queueKeys(engine, 'a');
+  const parking = await Worker.of(engine, 'only');
+  await parking.client.query('begin');
+  expect(await parking.take()).toEqual([]);
+  await engine.sql.query('select millrace.cancel(id) from millrace.runs');
+  await engine.sweepAll();
+  await parking.client.query('commit');
+  expect(await groups(engine)).toEqual([{ concurrency_group: '0a', due_at: Infinity }]);
+  await engine.expectSound();
+  await engine.sweepAll();
+  await engine.expectSound();
+});
+
 test('keys take turns: a small one waits for no more than a round, however long a big one is', async ({ engine }) => {
   await has_groups(engine, perKey(1000));
   await queueKeys(engine, ...repeat('big', 1000));

@@ -450,6 +450,10 @@ begin
       limit 5000));
     if v_stage.has_groups then
       perform millrace.sort_ungrouped(v_stage, millrace.portion());
+    end if;
+    -- A claim may just be parking a group, which goes on by nothing but the news of its key.
+    if exists (select from millrace.arrivals n where n.stage_id = v_stage.id)
+      and millrace.lock_limit(v_stage.id, null, false) then
       -- One statement, hence one snapshot: who queues something commits it together with its news.
       delete from millrace.arrivals n
       where (n.stage_id, n.concurrency_group, n.id) in (
@@ -460,7 +464,6 @@ begin
             select
             from millrace.attempts a
             where a.stage_id = v_stage.id and a.queue_at is not null and a.state = 'queued')
-          -- A parked group goes on by nothing but the news of its key.
           and not exists (
             select
             from millrace.concurrency_groups g
