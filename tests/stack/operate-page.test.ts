@@ -662,7 +662,7 @@ const answerAsBefore = () => {
   };
 };
 
-test('a page that nobody touches for hours asks seldom, and keeps nothing of what it heard', async () => {
+test('a page that nobody touches asks seldom, and keeps nothing of what it heard', async () => {
   const page = await operate.atMachine();
   await page.clock.install();
   await page.reload();
@@ -679,9 +679,9 @@ test('a page that nobody touches for hours asks seldom, and keeps nothing of wha
     const asked = await page.evaluate(() => Object(window).asked);
     return { usedSize, nodes, jsEventListeners, asked };
   };
-  const [early, late] = [await after(1 / 4), await after(1 / 2)];
+  const [early, late] = [await after(1 / 6), await after(1 / 3)];
   // The overview and the alerts every half minute, the figures of each card every minute.
-  expect(late.asked - early.asked).toBeLessThanOrEqual(2 * 60 + cards * 30);
+  expect(late.asked - early.asked).toBeLessThanOrEqual(2 * 40 + cards * 20);
   expect(late.nodes).toBeLessThanOrEqual(early.nodes + 50);
   expect(late.jsEventListeners).toBeLessThanOrEqual(early.jsEventListeners + 5);
   expect(late.usedSize).toBeLessThan(early.usedSize + 250_000);
