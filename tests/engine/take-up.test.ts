@@ -76,6 +76,14 @@ test('rows that are gone, or that somebody has started since, are forgotten and 
   expect(await engine.value('select count(*)::int from millrace.runs where entity_id = $1', [again])).toBe(2);
 });
 
+test('a deleted row is forgotten with its runs, and so are all rows of an emptied table', async ({ engine }) => {
+  const [gone, ...others] = await leftOut(engine, 3);
+  await engine.sql.query('delete from public.items where id = $1', [gone]);
+  expect(await remembered(engine)).toEqual(others);
+  await engine.sql.query('truncate public.items');
+  expect(await remembered(engine)).toEqual([]);
+});
+
 test('a row started at another stage since is still left out there, and is taken up', async ({ engine }) => {
   await engine.pipeline([{ name: 'one' }, { name: 'two', needs: ['one'] }, { name: 'beside', needs: ['one'] }]);
   const [id] = await engine.queued('one');

@@ -56,7 +56,7 @@ begin
     perform millrace.delete_runs(array(
       select r.id from millrace.runs r
       where r.pipeline_id = %1$s order by r.id for update));
-    perform millrace.forget_begun(%1$s, null);
+    perform millrace.hook_forgotten(%1$s, null);
   else
     perform millrace.forget(%1$s, array(select d.%2$I::text from deleted d));
   end if;

@@ -166,21 +166,6 @@ begin
 end
 $$;
 
--- Forgets that these rows, which are deleted, had runs; null: all rows of the pipeline.
-create function millrace.forget_begun(p_pipeline_id int, p_entity_ids text[])
-returns void
-language plpgsql
-as $$
-begin
-  delete from millrace.begun_rows b
-  where b.pipeline_id = p_pipeline_id
-    and (p_entity_ids is null or b.entity_id = any (p_entity_ids));
-  delete from millrace.former_runs f
-  where f.pipeline_id = p_pipeline_id
-    and (p_entity_ids is null or f.entity_id = any (p_entity_ids));
-end
-$$;
-
 -- Creates the __asked function of a pipeline, which builds of its rows what the conditions of given
 -- stages read: of a column that is only compared with null, that much. It returns null where one
 -- may read all of a row, or none a column.
@@ -208,19 +193,21 @@ begin
   from (
     select bool_and(regexp_count(vs.given_path::text, '\$')
         = regexp_count(vs.given_path::text, '\$\."entity"\."(?:\\.|[^"\\])*"')) as named,
-      n.names[2] as name, n.names[2] = any (v_columns) as known,
-      row_number() over (order by n.names[2]) as place,
-      format(
+      n.name, n.name = any (v_columns) as known, row_number() over (order by n.name) as place,
+      case when n.name is not null then format(
         case when bool_and(
-            regexp_count(vs.given_path::text, '\."' || n.names[2] || '"')
-              = regexp_count(vs.given_path::text, '\."' || n.names[2] || '" [!=]= null'))
+            regexp_count(vs.given_path::text, '\."' || n.name || '"')
+              = regexp_count(vs.given_path::text, '\."' || n.name || '" [!=]= null'))
           then 'case when x.%1$I is not null then true end' else 'to_jsonb(x.%1$I)'
-        end, n.names[2]) as read
+        end, n.name) end as read
     from millrace.version_stages vs
     join millrace.versions v on v.id = vs.version_id and v.pipeline_id = p_pipeline.id
-    cross join lateral millrace.paths_of(vs.given_path) n
+    left join lateral (
+      select (m.found[1])::jsonb #>> '{}' as name
+      from regexp_matches(vs.given_path::text, '\$\."entity"\.("(?:\\.|[^"\\])*")', 'g') m(found)
+    ) n on true
     where vs.given_path is not null
-    group by n.names[2]) q;
+    group by n.name) q;
   perform millrace.write_function(
     format('%I(p_ids text[], p_each bigint) returns jsonb[]', p_pipeline.name || '__asked'), case
     when v_asked.named is not true or v_asked.pairs is null then 'begin return null; end'

@@ -161,23 +161,6 @@ begin
 end
 $$;
 
--- Lets a held run go on that had ended under a name: what was skipped for that is pending again.
-create function millrace.take_ending_back(p_run millrace.runs) returns void
-language plpgsql
-as $$
-begin
-  if p_run.ended_as is null then
-    return;
-  end if;
-  update millrace.runs r set ended_as = null where r.id = p_run.id;
-  perform millrace.clear_stages(p_run, array(
-    select d.stage_id
-    from millrace.done_attempts d
-    where d.run_id = p_run.id
-      and d.error ? 'ended'));
-end
-$$;
-
 -- Finds runs that say of their ending what cannot be.
 create or replace view millrace.ending_faults (rule, run_id, attempt_id, detail) as
 select 'a run that ended under a name is completed', r.id, null::bigint,

@@ -65,28 +65,6 @@ as $$
   where r.id = p_run
 $$;
 
--- Deletes metadata that no run has any more. Whoever gives metadata to one more run holds a run
--- that has it, so none that is not to be seen here can have it alone.
-create function millrace.sweep_metadata(p_limit int) returns void
-language plpgsql
-as $$
-begin
-  with dropped as (
-    delete from millrace.dropped_metadata d
-    where d.id in (
-      select o.id
-      from millrace.dropped_metadata o
-      order by o.id
-      limit p_limit
-      for update skip locked)
-    returning d.metadata_id
-  )
-  delete from millrace.run_metadata m
-  where m.id in (select d.metadata_id from dropped d)
-    and not exists (select from millrace.runs r where r.metadata_id = m.id);
-end
-$$;
-
 -- Finds metadata that a run lacks or that nobody will delete, for check_invariants().
 create or replace view millrace.metadata_faults (rule, run_id, attempt_id, detail) as
 select 'a run''s metadata is kept', r.id, null::bigint, 'metadata ' || r.metadata_id

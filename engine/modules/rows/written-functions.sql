@@ -54,17 +54,3 @@ as $$
   join pg_type t on t.oid = a.atttypid
   where a.attrelid = p_table and a.attname = any (p_columns)
 $$;
-
--- Lists the names that follow each $ of a condition in its canonical form, in which each name is
--- quoted and follows a dot.
-create function millrace.paths_of(p_condition jsonpath) returns table (names text[])
-language sql immutable
-as $$
-  select array(
-    select (n.found[1])::jsonb #>> '{}'
-    from regexp_matches(m.found[1], '\.("(?:\\.|[^"\\])*")', 'g') with ordinality n(found, place)
-    order by n.place)
-  from regexp_matches(p_condition::text, '\$((?:\."(?:\\.|[^"\\])*")+)|"(?:\\.|[^"\\])*"',
-    'g') m(found)
-  where m.found[1] is not null
-$$;

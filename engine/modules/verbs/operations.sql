@@ -116,7 +116,14 @@ begin
   if p_run.status = 'running' then
     return '{}';
   end if;
-  perform millrace.take_ending_back(p_run);
+  if p_run.ended_as is not null then
+    update millrace.runs r set ended_as = null where r.id = p_run.id;
+    -- What was skipped for that is pending again.
+    perform millrace.clear_stages(p_run, array(
+      select d.stage_id
+      from millrace.done_attempts d
+      where d.run_id = p_run.id and d.error ? 'ended'));
+  end if;
   update millrace.runs r
   set status = 'running', finished_at = null, failed_stage_id = null, error_code = null
   where r.id = p_run.id;
