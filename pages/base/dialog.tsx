@@ -31,9 +31,10 @@ interface DialogProps {
 export function Dialog({ title, children, stays = false }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => {
-    const before = document.activeElement as HTMLElement | null;
-    element.current?.showModal();
-    return () => before?.focus();
+    const dialog = element.current;
+    dialog?.showModal();
+    // What lies beneath takes no focus while the dialog is open; closing it gives the focus back.
+    return () => dialog?.close();
   }, []);
   return (
     <dialog

@@ -2,7 +2,7 @@
 import type { Locator, Page } from 'playwright-core';
 
 /** No control may be further away than so many Tabs. */
-const mostTabs = 40;
+const mostTabs = 30;
 
 /** Presses Tab until this has the focus, as somebody without a mouse does. */
 export async function tabTo(page: Page, wanted: Locator): Promise<void> {
@@ -86,6 +86,8 @@ export class Walk {
     await this.page.keyboard.type('as the playbook says');
     await this.go(dialog.getByRole('button', { name: deed, exact: true }));
     await dialog.waitFor({ state: 'hidden' });
+    const focused = await this.page.evaluate(() => document.activeElement?.textContent);
+    if (focused !== deed) throw new Error(`After ${deed} the focus is at ${focused}, not where it was`);
   }
 
   /** Chooses a stage in the graph. */
