@@ -173,6 +173,14 @@ export interface Settings {
   channels: Channel[];
   settings: { name: string; value: string; comment: string }[];
   pipelines: DefinedPipeline[];
+  /** Null for whoever does not see all pipelines. */
+  findings: Finding[] | null;
+}
+
+/** Something that does not hold, with what was found and what helps. */
+export interface Finding {
+  what: string;
+  detail: string;
 }
 
 export interface Version {

@@ -5,7 +5,7 @@ import type { Alert } from './answers.ts';
 type Way = [name: string, address: string];
 
 function waysFrom({ kind, pipeline, stage }: Alert): Way[] {
-  if (!pipeline) return [['settings', to('settings')]];
+  if (!pipeline) return [['what is amiss', to('settings')]];
   const dead: Way = ['dead letters', to('dead', '', { pipeline })];
   switch (kind) {
     case 'dead':

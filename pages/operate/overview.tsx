@@ -26,13 +26,13 @@ export const askHour = (pipeline: string) => read<Series>('series', { pipeline, 
 
 export function Overview() {
   const overview = usePoll('overview', readOverview);
-  const alerts = usePoll('alerts', askAlerts);
+  const open = usePoll('alerts', askAlerts).value.answer?.alerts ?? [];
   return (
     <Fresh of={overview.value}>
       {(answer) => (
         <>
-          <Engine overview={answer} />
-          <OpenAlerts alerts={alerts.value.answer?.alerts ?? []} />
+          <Engine overview={answer} isUnwell={open.some(({ kind }) => kind === 'engine')} />
+          <OpenAlerts alerts={open} />
           <Bulks bulks={answer.bulks} />
           {answer.pipelines.length === 0 && (
             <p>No pipeline yet that you see. Define one, or ask an admin to let you see it.</p>
@@ -52,12 +52,12 @@ export function Overview() {
   );
 }
 
-function Engine({ overview }: { overview: OverviewAnswer }) {
+function Engine({ overview, isUnwell }: { overview: OverviewAnswer; isUnwell: boolean }) {
   const { at, is } = sweepOf(overview, databaseNow());
   if (is !== 'silent') {
     return (
       <p class="engine">
-        <State is="completed">The engine is well</State>{' '}
+        {isUnwell ? <State is="alert">The engine is not well</State> : <State is="completed">The engine is well</State>}{' '}
         <span class="hint">
           {at ? 'its sweep ran ' : 'its first sweep is due within ten seconds'}
           {at && <Ago at={at} />}

@@ -5,7 +5,7 @@ import { usePoll } from '../base/poll.ts';
 import { type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
-import type { Settings as Answer, Channel, DefinedPipeline, Operator } from './answers.ts';
+import type { Settings as Answer, Channel, DefinedPipeline, Finding, Operator } from './answers.ts';
 import { DeedButton } from './deeds.tsx';
 import { read, you } from './door.ts';
 import { State } from './states.tsx';
@@ -19,8 +19,9 @@ function All() {
   const settings = usePoll('settings', () => read<Answer>('settings'), 15_000);
   return (
     <Fresh of={settings.value}>
-      {({ operators, all_operators, channels, settings: set, pipelines }) => (
+      {({ operators, all_operators, channels, settings: set, pipelines, findings }) => (
         <>
+          {findings && <Findings findings={findings} />}
           <h3>Operators</h3>
           <Operators operators={operators} isAll={all_operators} />
           <h3>Channels of alerts</h3>
@@ -42,6 +43,25 @@ function All() {
         </>
       )}
     </Fresh>
+  );
+}
+
+/** What keeps the engine from working as it should, each with what helps. */
+function Findings({ findings }: { findings: Finding[] }) {
+  return (
+    <>
+      <h3>What is amiss</h3>
+      <Table
+        label="What is amiss"
+        rows={findings}
+        keyOf={({ what }) => what}
+        none="Nothing: all that millrace.doctor() looks at is as it should be."
+        columns={[
+          { name: 'Not so', cell: ({ what }) => <Words text={what} most={200} /> },
+          { name: 'What was found, and what helps', cell: ({ detail }) => <Words text={detail} most={2000} /> },
+        ]}
+      />
+    </>
   );
 }
 

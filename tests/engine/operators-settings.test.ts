@@ -127,6 +127,17 @@ test('what is set up is told by role: others’ rights to admins, the addresses 
   });
 });
 
+test('who sees all pipelines is told what is amiss and what helps, and others are not', async ({ engine }) => {
+  await engine.pipeline(chain(['one']));
+  await engine.sql.query(`select millrace.pause('flow')`);
+  const amiss = await engine.rows(`select what, detail from millrace.doctor() where not ok`);
+  expect(amiss).toContainEqual({ what: 'nothing is paused', detail: expect.stringContaining('unpause') });
+  const ann = await signIn(engine, 'ann', { role: 'viewer' });
+  const ben = await signIn(engine, 'ben', { role: 'viewer', pipelines: ['flow'] });
+  expect(await ann.ask('settings')).toMatchObject({ findings: amiss });
+  expect(await ben.ask('settings')).toMatchObject({ findings: null });
+});
+
 test('a run shows what people were asked, and its decision to who sees payloads', async ({ engine }) => {
   await engine.pipeline([
     { name: 'read' },

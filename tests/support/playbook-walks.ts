@@ -108,7 +108,10 @@ export const playbookWalks: PlaybookWalk[] = [
     before: 'update millrace.alerts set acknowledged_at = null, acknowledged_by = null',
     alert: /the engine is not well/,
     async way(walk, alert) {
-      await walk.press('Alerts', alert.getByRole('link').first());
+      await walk.page.locator('.engine').getByText('not well').waitFor();
+      await walk.press('what is amiss', cause(alert, 'what is amiss'));
+      await walk.see('Settings', walk.page.getByRole('heading', { name: 'What is amiss' }));
+      await walk.screen('Alerts', 'a');
       await walk.does('Acknowledge', walk.page.getByRole('row', { name: /the engine is not well/ }));
     },
     verb: 'acknowledge',
@@ -117,6 +120,7 @@ export const playbookWalks: PlaybookWalk[] = [
     playbook: 'retention',
     async way(walk) {
       await walk.screen('Settings', 'e');
+      await walk.see('What is amiss', walk.page.getByRole('heading', { name: 'What is amiss' }));
       await walk.see('What holds for all pipelines', walk.page.getByRole('cell', { name: 'retention_days' }));
       await walk.see('Definitions', walk.page.getByRole('region', { name: 'Definitions' }));
     },

@@ -86,18 +86,18 @@ begin
     select 0, 0, count(*)::numeric, 0::numeric,
       millrace.plain_text(string_agg(f.what, '; ' order by f.what), 500)
     from (
-      select w.what from millrace.setting_findings() w where not w.ok
+      select 'not so: ' || w.what as what from millrace.setting_findings() w where not w.ok
       union all
-      select w.what
+      select 'not so: ' || w.what
       from millrace.doorbell_findings() w
       -- The sweep that asks is the one that runs.
       where not w.ok and w.what <> 'the sweep has run in the last minute'
       union all
-      select w.what from millrace.ready_work_finding() w where not w.ok
+      select 'not so: ' || w.what from millrace.ready_work_finding() w where not w.ok
       union all
       select w.what || ': ' || w.detail from millrace.invariant_findings(false) w where not w.ok
       union all
-      select w.what
+      select 'not so: ' || w.what
       from millrace.pipeline_findings() w
       where not w.ok and w.what <> 'nothing is paused'
       union all

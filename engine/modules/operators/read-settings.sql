@@ -1,8 +1,9 @@
 -- The operators' read of what is set up: operators, channels of alerts, settings, definitions
 
 -- What is set up: operators (all of them for admins of all pipelines, else oneself), channels of
--- alerts, settings, and pipelines with their versions and for how long they keep runs. With
--- {"pipeline": "books"}: its newest twenty versions and their graphs. For operators.
+-- alerts, settings, pipelines with their versions and for how long they keep runs, and for whoever
+-- sees all pipelines what doctor() finds amiss. With {"pipeline": "books"}: its newest twenty
+-- versions and their graphs. For operators.
 create function public.millrace_settings(p_query jsonb default '{}') returns jsonb
 language plpgsql stable security definer
 set millrace.plan = for_lists
@@ -32,6 +33,10 @@ begin
       where v_sees_all or o.subject = v_caller.subject
       order by o.subject),
     'all_operators', v_sees_all,
+    'findings', case when v_caller.pipelines is null then array(
+      select jsonb_build_object('what', d.what, 'detail', d.detail)
+      from millrace.doctor() d
+      where not d.ok) end,
     'channels', array(
       select jsonb_build_object(
         'channel', c.name, 'kind', c.kind, 'enabled', c.enabled,
