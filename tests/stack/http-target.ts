@@ -16,7 +16,10 @@ export interface HttpTarget {
   stop(): Promise<void>;
 }
 
-/** Answers 200 with the body `hello`; /slow?ms=N after N milliseconds, /status?code=N with that status. */
+/**
+ * Answers 200 with the body `hello`; /slow?ms=N after N milliseconds, /status?code=N with that status, /redirect?to=URL elsewhere,
+ * /broken with less than it announces.
+ */
 export async function startHttpTarget(): Promise<HttpTarget> {
   const received: Received[] = [];
   const server = http.createServer(async (request, response) => {
@@ -27,11 +30,15 @@ export async function startHttpTarget(): Promise<HttpTarget> {
     const { method = '', headers } = request;
     received.push({ at, method, url: request.url ?? '', headers, body: Buffer.concat(chunks).toString() });
     if (url.pathname === '/redirect') {
-      response.writeHead(302, { location: '/found' }).end();
+      response.writeHead(302, { location: url.searchParams.get('to') ?? '/found' }).end();
+      return;
+    }
+    if (url.pathname === '/broken') {
+      response.writeHead(200, { 'content-length': 100 }).write('hello', () => request.socket.end());
       return;
     }
     const status = Number(url.searchParams.get('code') ?? 200);
-    const send = () => response.writeHead(status, { 'content-type': 'text/plain', 'x-seen': 'yes' }).end('hello');
+    const send = () => response.writeHead(status, { 'content-type': 'text/plain', 'X-Seen': 'yes' }).end('hello');
     setTimeout(send, Number(url.searchParams.get('ms') ?? 0));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

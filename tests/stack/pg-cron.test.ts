@@ -143,7 +143,7 @@ describe('pg_cron', () => {
       'select from generate_series(1, 2)': '2 rows',
       'select 1; create temporary table t ()': 'CREATE TABLE',
       '': '0 rows',
-      [`do $$ begin raise 'no' using detail = 'd', hint = 'h'; end $$`]:
+      "do $$ begin raise 'no' using detail = 'd', hint = 'h'; end $$":
         'ERROR:  no\nDETAIL:  d\nHINT:  h\nCONTEXT:  PL/pgSQL function inline_code_block line 1 at RAISE\n',
     };
     const ids = await Promise.all(

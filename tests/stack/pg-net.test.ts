@@ -70,6 +70,31 @@ describe('pg_net', () => {
     expect(new URL(request?.url ?? '', web.url).searchParams.get('q')).toBe('x y&z');
   });
 
+  it.each([
+    ['HTTP://A.test', [], 'http://A.test/'],
+    ['http://a.test?x#y', ['b=c', 'd=e'], 'http://a.test/?x&b=c&d=e#y'],
+    ['http://u:p@[::1]:80/z', ['b=c'], 'http://u:p@[::1]:80/z?b=c'],
+  ])('reads the address %s with the parameters %j', async (url, parameters, expected) => {
+    const { rows } = await client.query('select net._encode_url_with_params_array($1, $2) as url', [url, parameters]);
+    expect(rows[0].url).toBe(expected);
+  });
+
+  it('leaves out parameters that are null and headers that are empty, and sends other values as JSON', async () => {
+    const login = web.url.replace('://', '://me:secret@');
+    await client.query(
+      `select net.http_post(url => $1, params => '{"a": null, "b": 1}', body => '{}',
+                            headers => '{"x-empty": "", "x-number": 5, "x-object": {"a": 1}}'),
+              net.http_delete(url => $1, body => '[]')`,
+      [`${login}/in`],
+    );
+    await until(() => web.received.length === 2);
+    const [first, second] = web.received.toSorted((a, b) => b.method.localeCompare(a.method));
+    expect(first).toMatchObject({ url: '/in?b=1', headers: { 'x-number': '5', 'x-object': '{"a": 1}' } });
+    expect(first?.headers).not.toHaveProperty('x-empty');
+    expect(first?.headers).toMatchObject({ authorization: 'Basic bWU6c2VjcmV0', 'user-agent': 'pg_net/0.20.0' });
+    expect(second?.headers['content-type']).toBe('application/x-www-form-urlencoded');
+  });
+
   it('shows its worker to a role that sees all sessions and is no superuser', async () => {
     const { rows } = await client.query(
       `select current_setting('is_superuser') as super, count(*)::int as workers from pg_stat_activity
@@ -91,7 +116,19 @@ describe('pg_net', () => {
     for (const id of ids) rows.push(await until(() => response(id)));
     expect(rows.map(({ status_code }) => status_code)).toEqual([503, 200, 200]);
     expect(rows[2]).toMatchObject({ content: 'hello', content_type: 'text/plain', timed_out: false, error_msg: null });
-    expect(rows[2].headers['x-seen']).toBe('yes');
+    expect(rows[2].headers['X-Seen']).toBe('yes');
+    // The headers are those of the first answer.
+    expect(rows[1]).toMatchObject({ content_type: 'text/plain', headers: { location: '/found' } });
+    expect(rows[1].headers).not.toHaveProperty('X-Seen');
+  });
+
+  it('makes a GET of a POST that is sent elsewhere, and leaves a DELETE one', async () => {
+    await client.query(`select net.http_post(url => $1), net.http_delete(url => $1)`, [`${web.url}/redirect`]);
+    const found = await until(() => {
+      const there = web.received.filter(({ url }) => url === '/found');
+      return there.length === 2 && there;
+    });
+    expect(found.map(({ method }) => method).sort()).toEqual(['DELETE', 'GET']);
   });
 
   it('reports a timeout and a refused connection in the row', async () => {
@@ -99,10 +136,28 @@ describe('pg_net', () => {
     const refused = await post('http://127.0.0.1:1/');
     const timedOut = await until(() => response(slow));
     expect(timedOut).toMatchObject({ timed_out: true, status_code: null });
-    expect(timedOut.error_msg).toMatch(/^Timeout of 150 ms reached/);
+    expect(timedOut.error_msg).toMatch(/^Timeout of 150 ms reached\. Total time: [\d.]+ ms \(DNS time: /);
     const unreachable = await until(() => response(refused));
     expect(unreachable).toMatchObject({ timed_out: false, status_code: null });
     expect(unreachable.error_msg).toMatch(/connect to server/);
+  });
+
+  it('says of a request that failed otherwise what libcurl says', async () => {
+    const failures = {
+      'ftp://127.0.0.1/': 'Unsupported protocol',
+      [`${web.url}/redirect?to=ftp://127.0.0.1/`]: 'Unsupported protocol',
+      [web.url.replace('http', 'https')]: 'SSL connect error',
+      [`${web.url}/broken`]: 'Transferred a partial file',
+      'http://no-such-host.invalid/': "Couldn't resolve host name",
+    };
+    const ids = await Promise.all(Object.keys(failures).map((url) => post(url)));
+    const rows = await Promise.all(ids.map((id) => until(() => response(id))));
+    expect(rows.map(({ error_msg }) => error_msg)).toEqual(Object.values(failures));
+  });
+
+  it('waits for ever where the timeout is none', async () => {
+    const id = await post(`${web.url}/slow?ms=200`, ', timeout_milliseconds => 0');
+    expect(await until(() => response(id))).toMatchObject({ status_code: 200 });
   });
 
   it('waits five seconds for an answer unless told otherwise', async () => {
@@ -118,7 +173,9 @@ describe('pg_net', () => {
   it('raises in the caller’s transaction for a null or broken URL and for a content type that is not JSON', async () => {
     expect(await raised('select net.http_post(url => null)')).toMatch(/null value in column "url"/);
     expect(await raised(`select net.http_post(url => 'not a url')`)).not.toBe('');
-    expect(await raised(`select net.http_get(url => '/relative')`)).not.toBe('');
+    for (const url of ['/relative', 'http://', `${web.url}/a b`, 'http://a.test:99999/', 'http://[::1/', '']) {
+      expect(await raised(`select net.http_get(url => '${url}')`)).not.toBe('');
+    }
     const headers = `'{"Content-Type": "application/json; charset=utf-8"}'`;
     expect(await raised(`select net.http_post(url => '${web.url}', headers => ${headers})`)).toMatch(/Content-Type/);
   });

@@ -40,8 +40,9 @@ begin
 end
 $$;
 
+-- Null for null, so that a parameter that is null is left out.
 create function net._urlencode_string(string varchar) returns text
-language sql immutable
+language sql immutable strict
 as $$
   select coalesce(string_agg(
            case when c ~ '^[A-Za-z0-9._~-]$' then c
@@ -50,17 +51,25 @@ as $$
     from regexp_split_to_table(string, '') with ordinality as s (c, n)
 $$;
 
+-- Reads an address as libcurl does: the scheme in small letters, a path at least, the parameters before
+-- the fragment. The real one raises what curl_easy_strerror makes of another list's numbers, such as
+-- "Out of memory".
 create function net._encode_url_with_params_array(url text, params_array text[]) returns text
 language plpgsql immutable strict
 as $$
+declare
+  v_parts constant text[] := regexp_match(url,
+    '^([a-z][a-z0-9+.-]*)://((?:[^/?#@]*@)?(?:\[[^][]+\]|[^][/?#@:]+))(?::([0-9]{1,5}))?'
+    '(/[^?#]*)?(?:\?([^#]*))?(#.*)?$', 'i');
+  v_query constant text := concat_ws('&', nullif(v_parts[5], ''),
+    nullif(array_to_string(params_array, '&'), ''));
 begin
-  if url !~* '^[a-z][a-z0-9+.-]*://[^/?#[:space:]]+' then
-    raise exception 'Bad URL: %', url using errcode = 'data_exception';
+  if v_parts is null or url ~ '[[:space:][:cntrl:]]' or v_parts[3]::int > 65535 then
+    raise exception 'Bad URL: %', url using errcode = 'internal_error';
   end if;
-  if cardinality(params_array) = 0 then
-    return url;
-  end if;
-  return url || case when strpos(url, '?') > 0 then '&' else '?' end || array_to_string(params_array, '&');
+  return lower(v_parts[1]) || '://' || v_parts[2] || coalesce(':' || v_parts[3], '')
+    || coalesce(v_parts[4], '/') || coalesce('?' || nullif(v_query, ''), '')
+    || coalesce(v_parts[6], '');
 end
 $$;
 

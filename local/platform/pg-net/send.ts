@@ -1,18 +1,23 @@
 // One HTTP request as pg_net's libcurl makes it, and its outcome as a row of net._http_response.
 
-import { Agent, interceptors, request } from 'undici';
+import { Agent, type Dispatcher, request } from 'undici';
 import { deadline } from '../deadline.ts';
+
+type Method = 'GET' | 'POST' | 'DELETE';
+type Headers = [name: string, value: string][];
 
 export interface QueuedRequest {
   id: string;
-  method: 'GET' | 'POST' | 'DELETE';
+  method: Method;
   url: string;
   headers: Record<string, string | null> | null;
   body: Buffer | null;
   timeout_milliseconds: number;
 }
 
-const maxRedirections = 50;
+const unsupported = 'Unsupported protocol';
+/** libcurl's own since 8.3. */
+const maxRedirections = 30;
 const messages: Record<string, string> = {
   ECONNREFUSED: "Couldn't connect to server",
   EHOSTUNREACH: "Couldn't connect to server",
@@ -20,58 +25,109 @@ const messages: Record<string, string> = {
   ENOTFOUND: "Couldn't resolve host name",
   EAI_AGAIN: "Couldn't resolve host name",
   ECONNRESET: 'Failure when receiving data from the peer',
+  EPROTO: 'SSL connect error',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'SSL connect error',
   UND_ERR_SOCKET: 'Server returned nothing (no headers, no data)',
 };
 
 /** A sender with connections of its own. `signal` ends what is under way. */
 export function createSender(signal: AbortSignal) {
-  const agent = new Agent({ connections: null, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 0 } });
-  const dispatcher = agent.compose(interceptors.redirect({ maxRedirections }));
+  const dispatcher = new Agent({ connections: null, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 0 } });
 
   /** Sends a request. Never throws: the row says what went wrong. */
   async function send(queued: QueuedRequest): Promise<Record<string, unknown>> {
-    const { id, method, url, body, timeout_milliseconds: timeout } = queued;
+    const { id, timeout_milliseconds: timeout } = queued;
     const started = performance.now();
-    const ending = deadline(Math.max(timeout, 1), signal);
+    const ending = timeout > 0 ? deadline(timeout, signal) : { signal, clear: () => {} };
+    let first: Dispatcher.ResponseData | undefined;
     try {
-      const response = await request(url, {
-        method,
-        dispatcher,
-        body,
-        headers: requestHeaders(queued.headers),
-        signal: ending.signal,
+      const last = await follow(queued, { dispatcher, signal: ending.signal }, (response) => {
+        first ??= response;
       });
       // Postgres cannot store a NUL byte as text; the real pg_net stores what stands before it.
-      const content = (await response.body.text()).split('\0', 1)[0];
+      const content = (await last.body.text()).split('\0', 1)[0];
       return {
         id,
-        status_code: response.statusCode,
+        status_code: last.statusCode,
         content: content || null,
-        headers: response.headers,
-        content_type: response.headers['content-type'] ?? null,
+        // As in pg_net those of the first answer, which may be a redirection; of several alike the last.
+        headers: Object.fromEntries(headersOf(first ?? last)),
+        content_type: headersOf(last).findLast(([name]) => name.toLowerCase() === 'content-type')?.[1] ?? null,
         timed_out: false,
       };
     } catch (error) {
       if (ending.signal.reason?.name === 'TimeoutError') {
         const total = (performance.now() - started).toFixed(6);
-        const message = `Timeout of ${timeout} ms reached. Total time: ${total} ms`;
+        const steps = `DNS time: 0.000000 ms, TCP/SSL handshake time: 0.000000 ms, HTTP Request/Response time: ${total} ms`;
+        const message = `Timeout of ${timeout} ms reached. Total time: ${total} ms (${steps})`;
         return { id, timed_out: true, error_msg: message };
       }
-      return { id, timed_out: false, error_msg: errorMessage(error) };
+      return { id, timed_out: false, error_msg: errorMessage(error, first !== undefined) };
     } finally {
       ending.clear();
     }
   }
 
-  return { send, close: () => agent.destroy() };
+  return { send, close: () => dispatcher.destroy() };
 }
 
-function requestHeaders(headers: QueuedRequest['headers']): Record<string, string> {
-  const given = Object.entries(headers ?? {}).filter((entry): entry is [string, string] => entry[1] !== null);
-  return { 'user-agent': 'pg_net/0.20.0', accept: '*/*', ...Object.fromEntries(given) };
+/** Sends a request and those that the answers lead to; `seen` hears of each answer. Resolves to the last. */
+async function follow(
+  queued: QueuedRequest,
+  options: { dispatcher: Dispatcher; signal: AbortSignal },
+  seen: (response: Dispatcher.ResponseData) => void,
+): Promise<Dispatcher.ResponseData> {
+  const start = new URL(queued.url);
+  let url = start;
+  let { method, body } = queued;
+  for (let redirections = 0; ; redirections += 1) {
+    if (!/^https?:$/.test(url.protocol)) throw new Error(unsupported);
+    const headers = requestHeaders(queued, url, url.origin === start.origin, body !== null).flat();
+    const response = await request(url, { ...options, method, body, headers, responseHeaders: 'raw' });
+    seen(response);
+    const location = headersOf(response).find(([name]) => name.toLowerCase() === 'location')?.[1];
+    if (location === undefined || response.statusCode < 300 || response.statusCode > 399) return response;
+    if (redirections === maxRedirections) throw new Error('Number of redirects hit maximum amount');
+    await response.body.dump();
+    url = new URL(location, url);
+    // A DELETE stays one.
+    if (method === 'POST' && response.statusCode < 304) {
+      method = 'GET';
+      body = null;
+    }
+  }
 }
 
-function errorMessage(error: unknown): string {
+/** With `responseHeaders: 'raw'` they are names and values in turn. */
+function headersOf({ headers }: Dispatcher.ResponseData): Headers {
+  const raw = headers as unknown as string[];
+  return raw.flatMap((name, index): Headers => (index % 2 === 0 ? [[name, raw[index + 1] as string]] : []));
+}
+
+/** Whom a redirection leads to elsewhere is told no secret. */
+const ofTheHost = ['authorization', 'cookie', 'host'];
+
+function requestHeaders(queued: QueuedRequest, url: URL, isSameHost: boolean, hasBody: boolean): Headers {
+  const given = Object.entries(queued.headers ?? {})
+    .filter((header): header is Headers[number] => Boolean(header[1]))
+    .filter(([name]) => isSameHost || !ofTheHost.includes(name.toLowerCase()));
+  const has = (name: string) => given.some(([other]) => other.toLowerCase() === name);
+  const login = [url.username, url.password].map(decodeURIComponent).join(':');
+  return [
+    ...(has('accept') ? [] : ([['Accept', '*/*']] as Headers)),
+    ...given,
+    ['User-Agent', 'pg_net/0.20.0'],
+    ...(login === ':' || has('authorization')
+      ? []
+      : ([['Authorization', `Basic ${Buffer.from(login).toString('base64')}`]] as Headers)),
+    ...(!hasBody || has('content-type') ? [] : ([['Content-Type', 'application/x-www-form-urlencoded']] as Headers)),
+  ];
+}
+
+function errorMessage(error: unknown, hasAnswered: boolean): string {
   const { code, message, errors } = error as { code?: string; message: string; errors?: { code?: string }[] };
+  if (hasAnswered && (code === 'UND_ERR_SOCKET' || message === 'terminated')) return 'Transferred a partial file';
+  // What is answered is no HTTP.
+  if (code?.startsWith('HPE_')) return unsupported;
   return messages[code ?? errors?.[0]?.code ?? ''] ?? message;
 }

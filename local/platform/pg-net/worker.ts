@@ -60,7 +60,8 @@ async function sendBatch(
   const { rows } = await client.query<QueuedRequest>(
     `with batch as (select id from net.http_request_queue order by id limit $1)
      delete from net.http_request_queue q using batch where q.id = batch.id
-     returning q.id, q.method, q.url, q.headers, q.body, q.timeout_milliseconds`,
+     returning q.id, q.method, q.url, q.body, q.timeout_milliseconds,
+       (select jsonb_object_agg(h.key, h.value) from jsonb_each_text(q.headers) h) as headers`,
     [batchSize],
   );
   const responses = await Promise.all(rows.map(send));
