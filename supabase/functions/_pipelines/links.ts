@@ -97,6 +97,8 @@ export const links = definePipeline({
       function: 'links-classify',
       completion: answered,
       apply: 'public.apply_classified',
+      // A board whose links the model must tell leaves half of the places to the others.
+      limits: { concurrency: { ...board, limit: 10 } },
       shows: { queued: 'new', started: 'new', completed: 'classified', backoff: 'error' },
     },
     route_job: { ...route('scrape_job'), needs: ['classify'], when: isJob },
