@@ -18,6 +18,8 @@ test('a worker whose plans are of a time when there were few runs does not walk 
 }) => {
   await engine.pipeline(chain(['first', 'second'], { max_workers: 5 }));
   await engine.queued('first', 20);
+  // Autovacuum walks the indexes too, and these pages are counted for whoever reads them.
+  await engine.sql.query('alter table millrace.runs set (autovacuum_enabled = off)');
   await engine.sql.query('vacuum analyze millrace.runs, millrace.attempts');
   const worker = await Worker.of(engine, 'first');
   const pages = async () => {
