@@ -15,13 +15,7 @@ create function millrace.value_call(
 language plpgsql stable
 as $$
 declare
-  v_type text := (
-    select format_type(a.atttypid, a.atttypmod)
-    from pg_attribute a
-    where a.attrelid = p_pipeline.entity_table
-      and a.attname = p_old_column
-      and a.attnum > 0
-      and not a.attisdropped);
+  v_type text := millrace.column_type(p_pipeline.entity_table, p_old_column);
 begin
   if v_type is null then
     raise exception 'p_old_column is %, which is no column of %',

@@ -3,22 +3,14 @@
 -- Creates the __rows and __sizes functions of a pipeline. A column that is added later needs
 -- attach() again.
 create function millrace.write_rows(
-  p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]
+  p_pipeline millrace.pipelines, p_key_type text, p_columns name[]
 ) returns void
 language plpgsql
 as $write$
 declare
-  v_columns name[] := array(
-    select a.attname
-    from pg_attribute a
-    where a.attrelid = p_pipeline.entity_table
-      and a.attnum > 0
-      and not a.attisdropped
-      and a.attname <> all (p_engine_columns)
-    order by a.attnum);
   v_row text := format('(select %s from %s e where e.%I = i.id::%s) x',
     (select string_agg(format('e.%I', c.name), ', ' order by c.place)
-     from unnest(v_columns) with ordinality c(name, place)),
+     from unnest(p_columns) with ordinality c(name, place)),
     p_pipeline.entity_table, p_pipeline.entity_key, p_key_type);
 begin
   perform millrace.write_function(
@@ -29,7 +21,7 @@ begin
   return array(
     select (select case when (p_each < %s) is not true then to_json(x.*) end from %s)
     from unnest(p_ids) with ordinality i(id, place) order by i.place);
-end $f$, millrace.size_expression(p_pipeline.entity_table, v_columns, p_at_most => true), v_row));
+end $f$, millrace.size_expression(p_pipeline.entity_table, p_columns, p_at_most => true), v_row));
   perform millrace.write_function(
     format('%I(p_ids text[]) returns bigint[]', p_pipeline.name || '__sizes'), format($f$
 #variable_conflict use_variable
@@ -37,7 +29,7 @@ begin
   return array(
     select (select %s from %s)
     from unnest(p_ids) with ordinality i(id, place) order by i.place);
-end $f$, millrace.size_expression(p_pipeline.entity_table, v_columns, p_at_most => false), v_row));
+end $f$, millrace.size_expression(p_pipeline.entity_table, p_columns, p_at_most => false), v_row));
 end
 $write$;
 

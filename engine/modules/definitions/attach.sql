@@ -24,7 +24,7 @@ as $$
 declare
   v_pipeline millrace.pipelines := millrace.pipeline_named(p_pipeline);
   v_stages text[];
-  v_columns text[];
+  v_columns name[];
   v_key_type text;
   v_function regprocedure;
   v_trigger record;
@@ -69,11 +69,19 @@ begin
     order by e.%1$I for no key update skip locked);
 end $f$, v_pipeline.entity_key, v_pipeline.entity_table, v_key_type));
   v_columns := array(
-    select c
-    from millrace.stages s, unnest(millrace.stage_columns(s.name)) c
-    where s.pipeline_id = v_pipeline.id and v_pipeline.projection = 'columns'
-    union all
-    select unnest(millrace.status_columns(v_pipeline.status)));
+    select a.attname
+    from pg_attribute a
+    where a.attrelid = v_pipeline.entity_table
+      and a.attnum > 0
+      and not a.attisdropped
+      and a.attname <> all (millrace.status_columns(v_pipeline.status))
+      and not exists (
+        select
+        from millrace.stages s
+        where s.pipeline_id = v_pipeline.id
+          and v_pipeline.projection = 'columns'
+          and a.attname = any (millrace.stage_columns(s.name)))
+    order by a.attnum);
   perform millrace.write_rows(v_pipeline, v_key_type, v_columns);
   perform millrace.write_asked(v_pipeline, v_key_type, v_columns);
   perform millrace.write_values(v_pipeline);

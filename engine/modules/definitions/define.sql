@@ -179,9 +179,10 @@ begin
   from millrace.pipelines p
   where p.name = v_name;
   insert into millrace.pipelines as p (name, entity_table, entity_key, projection, metadata_column,
-    label_column, trace_column, digest, enabled)
+    label_column, trace_column, digest, retention_days, enabled)
   select v_name, v_table, e.key, e.projection, e.metadata, e.label, e.trace,
-    p_definition ->> 'digest', coalesce((p_definition ->> 'enabled')::boolean, true)
+    p_definition ->> 'digest', (p_definition #>> '{retention,days}')::int,
+    coalesce((p_definition ->> 'enabled')::boolean, true)
   from jsonb_to_record(p_definition -> 'entity')
     e(key text, projection text, metadata text, label text, trace text)
   on conflict on constraint pipelines_name_key do update set
@@ -192,6 +193,7 @@ begin
     label_column = excluded.label_column,
     trace_column = excluded.trace_column,
     digest = excluded.digest,
+    retention_days = excluded.retention_days,
     enabled = coalesce((p_definition ->> 'enabled')::boolean, p.enabled)
   returning p.id into v_pipeline_id;
   perform millrace.forget_groups(v_pipeline_id, p_definition);
@@ -221,9 +223,6 @@ begin
     and (t.id = any (f.needs) or f.after @> jsonb_build_array(jsonb_build_object('map', t.id)));
   perform millrace.save_quota(v_pipeline_id, p_definition);
   perform millrace.hook_defined(v_pipeline_id, p_definition);
-  update millrace.pipelines p
-  set retention_days = (p_definition #>> '{retention,days}')::int
-  where p.id = v_pipeline_id;
   perform millrace.attach(v_name);
   perform millrace.show_changed(v_pipeline_id, v_changed);
   -- A fan-in rule that was changed applies to what waits already: the next sweep collects it.

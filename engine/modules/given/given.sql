@@ -170,19 +170,11 @@ $$;
 -- stages read: of a column that is only compared with null, that much. It returns null where one
 -- may read all of a row, or none a column.
 create function millrace.write_asked(
-  p_pipeline millrace.pipelines, p_key_type text, p_engine_columns text[]
+  p_pipeline millrace.pipelines, p_key_type text, p_columns name[]
 ) returns void
 language plpgsql
 as $write$
 declare
-  v_columns name[] := array(
-    select a.attname
-    from pg_attribute a
-    where a.attrelid = p_pipeline.entity_table
-      and a.attnum > 0
-      and not a.attisdropped
-      and a.attname <> all (p_engine_columns)
-    order by a.attnum);
   v_asked record;
 begin
   select bool_and(q.named) as named,
@@ -193,7 +185,7 @@ begin
   from (
     select bool_and(regexp_count(vs.given_path::text, '\$')
         = regexp_count(vs.given_path::text, '\$\."entity"\."(?:\\.|[^"\\])*"')) as named,
-      n.name, n.name = any (v_columns) as known, row_number() over (order by n.name) as place,
+      n.name, n.name = any (p_columns) as known, row_number() over (order by n.name) as place,
       case when n.name is not null then format(
         case when bool_and(
             regexp_count(vs.given_path::text, '\."' || n.name || '"')
@@ -231,7 +223,7 @@ begin
     )
     select coalesce(array_agg(g.asked order by g.place), '{}')
     from (select a.asked, unnest(a.places) as place from asked a) g);
-end $f$, millrace.size_expression(p_pipeline.entity_table, v_columns, p_at_most => true),
+end $f$, millrace.size_expression(p_pipeline.entity_table, p_columns, p_at_most => true),
     v_asked.reads, p_pipeline.entity_table, p_pipeline.entity_key, p_key_type, v_asked.pairs,
     v_asked.names) end);
 end

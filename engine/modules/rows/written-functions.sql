@@ -1,14 +1,23 @@
 -- Functions that attach() writes for a pipeline, and what it quotes in them
 
--- Names the type of a pipeline's key.
-create function millrace.key_type(p_pipeline millrace.pipelines) returns text
+-- Names the type of a table's column; null where it has no such column.
+create function millrace.column_type(p_table regclass, p_column text) returns text
 language plpgsql stable
 as $$
 begin
   return (
     select format_type(a.atttypid, a.atttypmod)
     from pg_attribute a
-    where a.attrelid = p_pipeline.entity_table and a.attname = p_pipeline.entity_key);
+    where a.attrelid = p_table and a.attname = p_column and a.attnum > 0);
+end
+$$;
+
+-- Names the type of a pipeline's key.
+create function millrace.key_type(p_pipeline millrace.pipelines) returns text
+language plpgsql stable
+as $$
+begin
+  return millrace.column_type(p_pipeline.entity_table, p_pipeline.entity_key);
 end
 $$;
 

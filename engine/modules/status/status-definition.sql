@@ -55,10 +55,8 @@ begin
       where (t.name, t.description, t.category, t.is_terminal, t.sort_order)
         is distinct from (excluded.name, excluded.description, excluded.category,
           excluded.is_terminal, excluded.sort_order)$q$,
-      to_regclass(v_status ->> 'lookup'), (
-        select format_type(a.atttypid, a.atttypmod)
-        from pg_attribute a
-        where a.attrelid = to_regclass(v_status ->> 'lookup') and a.attname = 'code'))
+      to_regclass(v_status ->> 'lookup'),
+      millrace.column_type(to_regclass(v_status ->> 'lookup'), 'code'))
     using p_pipeline_id;
   end if;
   update millrace.version_moves m

@@ -35,10 +35,8 @@ begin
       'select array_agg(e.%I::text order by i.place) '
       'from unnest($1) with ordinality i(id, place) '
       'left join %s e on e.%I = i.id::%s',
-      v_pipeline.status ->> 'error', v_pipeline.entity_table, v_pipeline.entity_key, (
-        select format_type(a.atttypid, a.atttypmod)
-        from pg_attribute a
-        where a.attrelid = v_pipeline.entity_table and a.attname = v_pipeline.entity_key))
+      v_pipeline.status ->> 'error', v_pipeline.entity_table, v_pipeline.entity_key,
+      millrace.key_type(v_pipeline))
     into v_errors
     using p_ids;
   end if;

@@ -92,11 +92,11 @@ $write$;
 
 -- Names the type of a pipeline's status column.
 create function millrace.status_type(p_pipeline millrace.pipelines) returns text
-language sql stable
+language plpgsql stable
 as $$
-  select format_type(a.atttypid, a.atttypmod)
-  from pg_attribute a
-  where a.attrelid = p_pipeline.entity_table and a.attname = p_pipeline.status ->> 'column'
+begin
+  return millrace.column_type(p_pipeline.entity_table, p_pipeline.status ->> 'column');
+end
 $$;
 
 -- Creates the __apply_outcomes function of a pipeline. Nearly every batch completes a stage and
