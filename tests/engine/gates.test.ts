@@ -420,6 +420,25 @@ test('a row that somebody holds keeps neither its key nor another at the gate', 
   expect(await passed(engine)).toBe('a2 b2');
 });
 
+test('a gate that is given a key sorts what waits there, and one that loses it goes on in order', async ({
+  engine,
+}) => {
+  await keyed(engine, { rate: { count: 2, per_seconds: 60 } });
+  await queueKeys(engine, ['a', 'b'], 3);
+  const define = (limits: Row) =>
+    engine.pipeline([
+      { name: 'gate', kind: 'gate', limits: { rate: { count: 2, per_seconds: 60 }, ...limits } },
+      { name: 'last', needs: ['gate'], limits: { concurrency: { column: 'key', limit: 9 } } },
+    ]);
+  await define({});
+  await sweep(engine);
+  expect(await passed(engine)).toBe('a2');
+  await engine.advance('1 minute');
+  await define({ concurrency: { column: 'key' } });
+  await sweep(engine);
+  expect(await passed(engine)).toBe('a3 b1');
+});
+
 test('to find what a gate passes next costs the same, however much of one key waits there and behind it', async ({
   engine,
 }) => {

@@ -4,7 +4,7 @@
 -- group sleeps while nothing of it is due or its key has no token; it is parked while its key has
 -- no place. Only claims write groups, under the lock of the stage's own limit.
 
--- Lists up to so many groups with arrivals behind one, each once, by a loose scan from group to
+-- Lists up to so many groups with arrivals, those behind one first, by a loose scan from group to
 -- group.
 create function millrace.groups_with_arrivals(p_stage_id int, p_after text, p_limit int)
 returns text[]
@@ -12,25 +12,23 @@ language plpgsql
 as $$
 begin
   return array(
-    with recursive seen(concurrency_group) as (
-      (select a.concurrency_group
-       from millrace.arrivals a
-       where a.stage_id = p_stage_id and a.concurrency_group > p_after
-       order by a.concurrency_group
-       limit 1)
+    with recursive seen(name, is_group, again) as (
+      select p_after, false, false
       union all
-      select (
+      select coalesce(n.concurrency_group, ''), n.concurrency_group is not null,
+        s.again or n.concurrency_group is null
+      from seen s
+      left join lateral (
         select a.concurrency_group
         from millrace.arrivals a
-        where a.stage_id = p_stage_id and a.concurrency_group > s.concurrency_group
+        where a.stage_id = p_stage_id and a.concurrency_group > s.name
         order by a.concurrency_group
-        limit 1)
-      from seen s
-      where s.concurrency_group is not null
+        limit 1) n on true
+      where not s.again or n.concurrency_group <= p_after
     )
-    select s.concurrency_group
+    select s.name
     from seen s
-    where s.concurrency_group is not null
+    where s.is_group
     limit p_limit);
 end
 $$;
@@ -48,18 +46,7 @@ declare
   v_groups text[] := millrace.groups_with_arrivals(p_stage_id, p_own.arrivals_to, v_many);
   v_freed text[];
 begin
-  if cardinality(v_groups) < v_many and p_own.arrivals_to <> '' then
-    v_groups := array(
-      select distinct g
-      from unnest(v_groups || millrace.groups_with_arrivals(
-        p_stage_id, '', v_many - cardinality(v_groups))) g);
-    p_own.arrivals_to := '';
-  else
-    p_own.arrivals_to := case
-      when cardinality(v_groups) < v_many then ''
-      else v_groups[v_many]
-    end;
-  end if;
+  p_own.arrivals_to := coalesce(v_groups[v_many], '');
   if cardinality(v_groups) > 0 then
     -- Returns the keys of which slots were freed.
     with gone as (
