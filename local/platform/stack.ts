@@ -15,6 +15,7 @@ import { createKeyCheck } from './gateway/api-keys.ts';
 import { type Gateway, startGateway } from './gateway/server.ts';
 import { acceptedKeySet, type Keys, readOrCreateKeys, signUserToken } from './keys.ts';
 import { createOperateDoor, type OperateDoor } from './operate/operate-door.ts';
+import { followPort } from './pg-cron/follow-port.ts';
 import { type PgCron, startPgCron } from './pg-cron/worker.ts';
 import { type PgNet, startPgNet } from './pg-net/worker.ts';
 import { aboveFolder } from './places.ts';
@@ -125,6 +126,8 @@ async function assemble(options: StackOptions, teardown: Teardown): Promise<Stac
   const gateway = await startGateway(createKeyCheck(keys), options.port);
   teardown.add(() => gateway.stop());
   await setProjectSecrets(postgres.url('supabase_admin'), gateway.url, wakeSecret, useNewPipeline);
+
+  if (postgres.worksFor('pg_cron')) await followPort(postgres.url('supabase_admin'));
 
   await fetching;
   progress('data API and workers: starting');
