@@ -50,6 +50,13 @@ export function realWorkers(folder: string): string[] {
   return ['pg_net', 'pg_cron'].filter((name) => isReal(path.join(controlsOf(folder), `${name}.control`)));
 }
 
+/** Whether the Postgres in `folder` has safeupdate, which is a library alone. */
+export function hasSafeUpdate(folder: string): boolean {
+  return ['so', 'dylib'].some((ending) =>
+    fs.existsSync(path.join(folder, 'lib', 'postgresql', `safeupdate.${ending}`)),
+  );
+}
+
 function isReal(control: string): boolean {
   return fs.existsSync(control) && !fs.readFileSync(control, 'utf8').includes(mark);
 }

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { packageVersion, postgresFolder, supabaseVersion } from '../binaries.ts';
-import { extensionFiles, realWorkers } from '../extensions.ts';
+import { extensionFiles, hasSafeUpdate, realWorkers } from '../extensions.ts';
 import { applyMigrations, type Migrations, migrationFiles, precedingTexts } from '../migrate.ts';
 import { cacheFolder, isBundled, ownFolder } from '../places.ts';
 import { initializeCluster, type Postgres, startPostgres } from '../postgres.ts';
@@ -106,6 +106,9 @@ async function buildBase(folder: string, exposeNewObjects: boolean): Promise<voi
     try {
       await client.query(fs.readFileSync(rolesFile, 'utf8'));
       await client.query('alter database postgres owner to postgres');
+      if (hasSafeUpdate(postgresFolder())) {
+        await client.query(`alter role authenticator set session_preload_libraries = 'safeupdate'`);
+      }
     } finally {
       await client.end();
     }
@@ -165,7 +168,9 @@ function baseKey(exposeNewObjects: boolean): string {
   ];
   const files = [...setup, ...extensionFiles, storageFile, ...makers];
   const user = postgresUser()?.uid ?? process.getuid?.();
-  return digest([packageVersion(postgresFolder()), ...realWorkers(postgresFolder()), String(user), ...contents(files)]);
+  const folder = postgresFolder();
+  const real = [...realWorkers(folder), String(hasSafeUpdate(folder))];
+  return digest([packageVersion(folder), ...real, String(user), ...contents(files)]);
 }
 
 function contents(files: string[]): string[] {
