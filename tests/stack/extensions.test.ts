@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { installExtensions, knownExtensions, realWorkers } from '../../local/platform/extensions.ts';
+import { hasSafeUpdate, installExtensions, knownExtensions, realWorkers } from '../../local/platform/extensions.ts';
 
 let postgres: string;
 let controls: string;
@@ -41,4 +41,11 @@ test('one that comes with Postgres and that hosted lets postgres create is trust
   installExtensions(postgres);
   installExtensions(postgres);
   expect(read('bloom.control')).toBe(`default_version = '1.0'\ntrusted = true\n`);
+});
+
+test('safeupdate is there as a library alone', () => {
+  expect(hasSafeUpdate(postgres)).toBe(false);
+  fs.mkdirSync(path.join(postgres, 'lib', 'postgresql'), { recursive: true });
+  fs.writeFileSync(path.join(postgres, 'lib', 'postgresql', 'safeupdate.so'), '');
+  expect(hasSafeUpdate(postgres)).toBe(true);
 });
