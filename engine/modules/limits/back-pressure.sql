@@ -116,33 +116,36 @@ begin
 end
 $$;
 
--- Counts how many more attempts a stage may take before one that holds it back is full, or with
--- p_key how many of that key before one that holds it back key by key is; null where none does. One
+-- Counts how many more attempts a stage may take before one that holds it back is full, or for each
+-- of these keys how many before one that holds it back key by key is; no row where none does. One
 -- statement, hence one snapshot: a completion that moves an attempt meanwhile is seen on one side.
-create function millrace.room_before_later(p_stage_id int, p_key text default null) returns int
+create function millrace.room_before_later(p_stage_id int, p_keys text[] default array[null])
+returns table (key text, room int)
 language plpgsql
 as $$
 begin
-  return (
-    select min(greatest(b.backlog - (
+  return query
+    select k.name, min(greatest(b.backlog - (
       select count(*)
       from (
         (select
          from millrace.stages_to(b.later_id) w
-         cross join lateral millrace.unfinished_at(w, p_key, b.backlog)
+         cross join lateral millrace.unfinished_at(w, k.name, b.backlog)
          limit b.backlog)
         union all
         (select
          from millrace.back_pressures o
-         join millrace.in_flight f on f.stage_id = o.stage_id and f.key = coalesce(p_key, f.key)
+         join millrace.in_flight f on f.stage_id = o.stage_id and f.key = coalesce(k.name, f.key)
          join millrace.attempts a on a.id = f.attempt_id
            and a.token = f.token
            and a.state in ('started', 'waiting')
          where o.later_id = b.later_id
-         limit b.backlog)) u), 0))
+         limit b.backlog)) u), 0))::int
     from millrace.back_pressures b
+    cross join unnest(p_keys) k(name)
     where b.stage_id = p_stage_id
-      and millrace.counts_by_key(b.stage_id, b.later_id) = (p_key is not null));
+      and millrace.counts_by_key(b.stage_id, b.later_id) = (p_keys[1] is not null)
+    group by k.name;
 end
 $$;
 
@@ -156,11 +159,7 @@ set enable_seqscan = off
 as $$
 declare
   v_now timestamptz := millrace.now();
-  v_refused text[] := array(
-    select k.key
-    from millrace.limited_stages m
-    join millrace.limit_keys k on k.limit_id = m.limit_id
-    where m.stage_id = p_stage_id and (k.bucket).refused_until > v_now);
+  v_refused text[];
 begin
   if p_key is not null then
     return query
@@ -183,6 +182,11 @@ begin
       where f.stage_id = p_stage_id and f.key = p_key and a.state in ('started', 'waiting');
     return;
   end if;
+  v_refused := array(
+    select k.key
+    from millrace.limited_stages m
+    join millrace.limit_keys k on k.limit_id = m.limit_id
+    where m.stage_id = p_stage_id and (k.bucket).refused_until > v_now);
   return query
     (select a.id
      from millrace.attempts a

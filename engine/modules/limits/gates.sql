@@ -125,8 +125,8 @@ begin
 end
 $$;
 
--- Passes a gate for up to so many attempts, as far as its limits allow. The number of rounds is for
--- what somebody holds, and for groups without room; where it ends, the next sweep goes on.
+-- Passes a gate for up to so many attempts, as far as its limits allow, for a second. The rounds
+-- are for what somebody holds, and for groups without room; where they end, the next sweep goes on.
 create function millrace.pass_gate(
   p_stage_id int, p_limit int, out passed int, out ready int[]
 )
@@ -134,6 +134,7 @@ language plpgsql
 as $$
 declare
   c_set constant int := 500;
+  v_until timestamptz := millrace.now() + interval '1 second';
   v_stage millrace.stages;
   v_entered record;
   v_own millrace.limits;
@@ -155,7 +156,7 @@ begin
     p_limit := (millrace.room_at(v_stage, v_entered.limits, p_limit)).room;
   end if;
   for v_round in 1 .. 20 loop
-    exit when passed >= p_limit;
+    exit when passed >= p_limit or millrace.now() > v_until;
     if v_stage.has_groups then
       v_groups := millrace.groups_at_gate(p_stage_id, v_own.arrivals_to, c_set);
     end if;

@@ -191,7 +191,7 @@ begin
     end;
   end if;
   if room > 0 and p_limit.limits ? 'back_pressure' then
-    room := least(room, millrace.room_before_later(p_stage.id));
+    room := least(room, (select b.room from millrace.room_before_later(p_stage.id) b));
     wait_ms := case when room = 0 then 1000 end;
   end if;
 end
@@ -252,8 +252,11 @@ begin
       cross join lateral millrace.room_in(
         l.limits -> 'key_rate', coalesce(k.bucket, millrace.full_bucket())) r
       where v_shares and m.stage_id = p_stage.id) t on v_shares
-    left join lateral millrace.room_before_later(p_stage.id, substr(g.name, 2)) b(room)
-      on p_stage.kind = 'gate';
+    left join (
+      select o.key, o.room
+      from millrace.room_before_later(p_stage.id, array(
+        select substr(n, 2) from unnest(p_groups) n)) o
+      where p_stage.kind = 'gate') b on b.key = substr(g.name, 2);
 end
 $$;
 
