@@ -101,7 +101,10 @@ test('doctor tells of a job whose last run failed, with what pg_cron says of it 
   expect(await amiss(engine)).toEqual([
     { ...finding, detail: expect.stringMatching(/^its last run failed: connection failed\. .*cron\.host/) },
   ]);
-  await ran('failed', 'ERROR:  function millrace.sweep_all() does not exist\n');
+  await ran(
+    'failed',
+    'ERROR:  function millrace.sweep_all() does not exist\nLINE 1: select\n        ^\nHINT:  No function.\n',
+  );
   expect(await amiss(engine)).toEqual([
     {
       ...finding,

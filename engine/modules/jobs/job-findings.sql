@@ -25,7 +25,8 @@ begin
     from millrace.schedules j
     left join cron.job c on c.jobname = j.name
     left join lateral (
-      select d.status, btrim(d.return_message, E' \n.') as message
+      -- The first line: pg_cron keeps the command's place, hint and context behind it.
+      select d.status, rtrim(split_part(d.return_message, E'\n', 1), ' .') as message
       from cron.job_run_details d
       where d.jobid = c.jobid and d.status in ('succeeded', 'failed')
         -- The history of other jobs may be long.
