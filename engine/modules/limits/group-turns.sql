@@ -4,35 +4,6 @@
 -- group sleeps while nothing of it is due or its key has no token; it is parked while its key has
 -- no place. Only claims write groups, under the lock of the stage's own limit.
 
--- Lists up to so many groups with arrivals, those behind one first, by a loose scan from group to
--- group.
-create function millrace.groups_with_arrivals(p_stage_id int, p_after text, p_limit int)
-returns text[]
-language plpgsql
-as $$
-begin
-  return array(
-    with recursive seen(name, is_group, again) as (
-      select p_after, false, false
-      union all
-      select coalesce(n.concurrency_group, ''), n.concurrency_group is not null,
-        s.again or n.concurrency_group is null
-      from seen s
-      left join lateral (
-        select a.concurrency_group
-        from millrace.arrivals a
-        where a.stage_id = p_stage_id and a.concurrency_group > s.name
-        order by a.concurrency_group
-        limit 1) n on true
-      where not s.again or n.concurrency_group <= p_after
-    )
-    select s.name
-    from seen s
-    where s.is_group
-    limit p_limit);
-end
-$$;
-
 -- Reads arrivals before a claim, and puts the groups that are due, and the parked ones of freed
 -- keys, in turn behind the others. It reads at least as many as the claim may take, so that none
 -- waits for longer than a round. Returns the stage's own limit as it is then.
@@ -43,9 +14,29 @@ as $$
 declare
   v_now timestamptz := millrace.now();
   v_many int := 100 + 2 * p_room;
-  v_groups text[] := millrace.groups_with_arrivals(p_stage_id, p_own.arrivals_to, v_many);
+  v_groups text[];
   v_freed text[];
 begin
+  -- A loose scan from group to group, which comes round to those before the last one read.
+  v_groups := array(
+    with recursive seen(name, is_group, again) as (
+      select p_own.arrivals_to, false, false
+      union all
+      select coalesce(n.concurrency_group, ''), n.concurrency_group is not null,
+        s.again or n.concurrency_group is null
+      from seen s
+      left join lateral (
+        select a.concurrency_group
+        from millrace.arrivals a
+        where a.stage_id = p_stage_id and a.concurrency_group > s.name
+        order by a.concurrency_group
+        limit 1) n on true
+      where not s.again or n.concurrency_group <= p_own.arrivals_to
+    )
+    select s.name
+    from seen s
+    where s.is_group
+    limit v_many);
   p_own.arrivals_to := coalesce(v_groups[v_many], '');
   if cardinality(v_groups) > 0 then
     -- Returns the keys of which slots were freed.
