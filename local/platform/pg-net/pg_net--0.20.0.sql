@@ -51,9 +51,9 @@ as $$
     from regexp_split_to_table(string, '') with ordinality as s (c, n)
 $$;
 
--- Reads an address as libcurl does: the scheme in small letters, a path at least, the parameters before
--- the fragment. The real one raises what curl_easy_strerror makes of another list's numbers, such as
--- "Out of memory".
+-- Reads an address as libcurl does: the scheme in small letters, a path at least, the parameters
+-- before the fragment. The real one says "Out of memory" and the like of a broken address, since it
+-- looks the fault up in the wrong list.
 create function net._encode_url_with_params_array(url text, params_array text[]) returns text
 language plpgsql immutable strict
 as $$
