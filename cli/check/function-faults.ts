@@ -97,6 +97,10 @@ async function loadFault(folder: string, name: string): Promise<string[]> {
     await loadModules([handler]);
     return [];
   } catch (error) {
-    return [`supabase/functions/${name}/handler.ts cannot be loaded: ${(error as Error).message}`];
+    const { message } = error as Error;
+    const remedy = / has no stage /.test(message)
+      ? ` Bring the stage back, or delete supabase/functions/${name} with its test and its section of the configuration.`
+      : '';
+    return [`supabase/functions/${name}/handler.ts cannot be loaded: ${message}${remedy}`];
   }
 }

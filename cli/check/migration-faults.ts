@@ -1,10 +1,11 @@
 // What migrations do that a deployment would refuse, or that takes away what is ours.
 import fs from 'node:fs';
 import path from 'node:path';
+import { withDigest } from '../../supabase/functions/_millrace/compile/compile-pipeline.ts';
 import { futureStamps } from '../migration-stamps.ts';
-import { callsEngine, levelIn } from '../project/engine-level.ts';
+import { callsEngine, levelIn, sinceUninstall } from '../project/engine-level.ts';
 import { migrationsOf, type Project } from '../project/find-project.ts';
-import { columnsOf, tableLacking } from '../project/stage-columns.ts';
+import { columnsOf, renamesTable, tableLacking } from '../project/stage-columns.ts';
 import { definitionsIn } from '../sync/pipeline-migration.ts';
 
 const drop =
@@ -22,6 +23,8 @@ export function migrationFaults(project: Project): string[] {
     ...stampFaults(names),
     ...orderFaults(migrations),
     ...tableFaults(migrations),
+    ...editFaults(migrations),
+    ...renameFaults(migrations),
     ...dropFaults(migrations),
   ];
 }
@@ -66,6 +69,33 @@ function tableFaults(migrations: Migration[]): string[] {
       ];
     }),
   );
+}
+
+/** Migrations of pipelines that were edited after `sync` wrote them: the database refuses such a definition. */
+function editFaults(migrations: Migration[]): string[] {
+  return migrations.flatMap(({ name, text }) =>
+    [...definitionsIn([text]).values()]
+      .filter((definition) => withDigest(definition).digest !== definition.digest)
+      .map(
+        ({ pipeline }) =>
+          `supabase/migrations/${name} defines pipeline ${pipeline} otherwise than \`npx millrace sync\` wrote it: restore it, or ` +
+          'delete it where no database has taken it; then change the definition and run that again.',
+      ),
+  );
+}
+
+/** Tables that a migration renames while a pipeline is defined over them. */
+function renameFaults(migrations: Migration[]): string[] {
+  const texts = migrations.map(({ text }) => text);
+  return [...definitionsIn(sinceUninstall(texts)).values()].flatMap(({ pipeline, digest, entity: { table } }) => {
+    const defined = texts.findLastIndex((text) => text.includes(digest));
+    const renamed = texts.findLastIndex((text, at) => at > defined && renamesTable(text, table));
+    if (renamed < 0 || !tableLacking(texts.slice(renamed + 1), table)) return [];
+    return [
+      `supabase/migrations/${migrations[renamed]?.name} renames ${table}, over which pipeline ${pipeline} is defined: write the ` +
+        'new name into its definition and run `npx millrace sync`.',
+    ];
+  });
 }
 
 /** What a schema tool writes where it does not know us: `db schema declarative sync` and `db diff` drop what their files lack. */

@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import pc from 'picocolors';
+import { checkedOptions } from '../../supabase/functions/_millrace/compile/compile-pipeline.ts';
 import { defineCommand, writingOptions } from '../define-command.ts';
 import type { Change } from '../project/change-set.ts';
 import { CommandError } from '../project/command-error.ts';
@@ -14,7 +15,7 @@ import { denoJson, modelPackage, readManifest } from '../project/shipped.ts';
 import { columnThere, tableLacking } from '../project/stage-columns.ts';
 import { writeChanges } from '../project/write-changes.ts';
 import { findDefined, withStages } from './add-to-definition.ts';
-import { camel, definitionText, functionOf, handlerText, indexText, testText } from './stage-templates.ts';
+import { definitionText, exportName, functionOf, handlerText, indexText, testText } from './stage-templates.ts';
 
 const usage = `npx millrace add PIPELINE STAGE … [--table T] [--key K] [--external | --model] [--dry-run]
   Writes a pipeline over your table, or stages at the end of one that is there: the definition, and for each stage a function
@@ -73,6 +74,9 @@ async function addChanges(project: Project, added: Added): Promise<Change[]> {
       );
     }
   }
+  // serveStage() and defineStage() are the runtime's.
+  const clash = added.stages.find((stage) => stage === 'serve' || stage === 'define');
+  if (clash) throw new CommandError(`${clash} cannot be a stage's name, since its code would be ${clash}Stage.`);
   const twice = added.stages.find((stage, at) => added.stages.indexOf(stage) !== at);
   if (twice) throw new CommandError(`Stage ${twice} is named twice: give each a name of its own.`);
   const functions = added.stages.map((stage) => functionOf(added.pipeline, stage));
@@ -82,6 +86,7 @@ async function addChanges(project: Project, added: Added): Promise<Change[]> {
     }
   }
   const defined = await findDefined(project, added.pipeline);
+  if (!defined) requireSound(added);
   const table = defined?.definition.input.entity.table ?? added.table ?? `public.${added.pipeline}`;
   requireFreeColumns(project, table, added.stages);
   const { file, exported } = defined ?? newDefinition(project, added.pipeline);
@@ -98,10 +103,24 @@ async function addChanges(project: Project, added: Added): Promise<Change[]> {
   ];
 }
 
+/** Throws a CommandError where a new pipeline cannot have this table or key: by the rules that the definition is held to, when `sync` reads it. */
+function requireSound({ pipeline, stages, table = `public.${pipeline}`, key = 'id' }: Added): void {
+  const rows = stages.map((stage) => [stage, { kind: 'function', function: functionOf(pipeline, stage) }] as const);
+  try {
+    checkedOptions({
+      name: pipeline,
+      entity: { table, key, projection: 'columns' },
+      stages: Object.fromEntries(rows),
+    });
+  } catch (error) {
+    throw new CommandError((error as Error).message);
+  }
+}
+
 /** Where a new pipeline is defined. Throws a CommandError where a file is in the way. */
 function newDefinition({ root }: Project, pipeline: string): { file: string; exported: string } {
   const file = `supabase/functions/_pipelines/${pipeline.replaceAll('_', '-')}.ts`;
-  if (!fs.existsSync(path.join(root, file))) return { file, exported: camel(pipeline) };
+  if (!fs.existsSync(path.join(root, file))) return { file, exported: exportName(pipeline) };
   throw new CommandError(
     `${file} is there and exports no pipeline ${pipeline}: name the pipeline that it defines, or move it away.`,
   );

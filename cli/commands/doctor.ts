@@ -1,16 +1,17 @@
 // millrace doctor: what is amiss in the database, each with its remedy, and whether database, folder and command are of one release.
 import fs from 'node:fs';
 import path from 'node:path';
+import { findRunningStack, pushCommand } from '../../local/platform/running-stack.ts';
 import { defineCommand, remoteOption } from '../define-command.ts';
-import { reachProject } from '../operate/reach-project.ts';
+import { isOnThisMachine, reachProject } from '../operate/reach-project.ts';
 import { CommandError } from '../project/command-error.ts';
 import { migrationTexts, sinceUninstall } from '../project/engine-level.ts';
-import { findProject, type Project } from '../project/find-project.ts';
+import { findProject, hasDefinitions, type Project } from '../project/find-project.ts';
 import { type Health, readHealth } from '../project/read-health.ts';
 import { databaseFault, releaseFault } from '../project/release-fit.ts';
 import { readManifest, runtimeFolder } from '../project/shipped.ts';
 import { definitionsIn } from '../sync/pipeline-migration.ts';
-import { hasDefinitions, missingMigrations } from './sync.ts';
+import { missingMigrations } from './sync.ts';
 
 export const doctor = defineCommand({
   usage: `npx millrace doctor [--remote[=REF]]
@@ -26,16 +27,26 @@ export const doctor = defineCommand({
     const folder = path.join(project.root, runtimeFolder);
     const isThere = fs.existsSync(path.join(folder, 'manifest.json'));
     const manifest = isThere ? readManifest(folder) : readManifest();
-    const faults = [releaseFault(project, manifest, 'doctor'), databaseFault(project, health, manifest)];
-    const behind = await definitionsBehind(project, health);
+    const push = pushTo(url, project, values.remote);
+    const faults = [releaseFault(project, manifest, 'doctor'), databaseFault(project, health, manifest, push)];
+    const behind = await definitionsBehind(project, health, push);
     const all = [...faults.filter((fault) => fault !== null), ...behind, ...health.amiss];
     if (all.length > 0) throw new CommandError(all.join('\n'));
     return values.json ? JSON.stringify({ ok: true }) : 'All is well.';
   },
 });
 
-/** What the folder defines that no migration does yet, and that the database does not define so. */
-async function definitionsBehind(project: Project, { definitions }: Health): Promise<string[]> {
+/** The command that pushes the folder's migrations to the database that was asked. */
+function pushTo(url: string, { root }: Project, remote: string | undefined): string {
+  const stack = findRunningStack(root);
+  if (stack?.apiUrl === url) return pushCommand(stack);
+  // Without --remote it asks what `supabase start` runs.
+  if (isOnThisMachine(url)) return 'npx supabase db push';
+  return remote ? `npx supabase db push --remote=${remote}` : 'npx supabase db push --remote';
+}
+
+/** What the folder defines that no migration does yet, and that the database does not define so; `push` brings it there. */
+async function definitionsBehind(project: Project, { definitions }: Health, push: string): Promise<string[]> {
   if (!hasDefinitions(project)) return [];
   const unwritten = await missingMigrations(project, true, () => {}).then(
     () => [],
@@ -43,7 +54,7 @@ async function definitionsBehind(project: Project, { definitions }: Health): Pro
   );
   const migrated = [...definitionsIn(sinceUninstall(migrationTexts(project))).values()];
   const others = migrated.filter(({ pipeline, digest }) => definitions[pipeline] !== digest);
-  const remedy = 'run `npx supabase db push --remote`, or where it is local start `npx millrace dev` again.';
+  const remedy = `run \`${push}\`.`;
   return [
     ...unwritten,
     ...others.map(({ pipeline }) =>

@@ -8,7 +8,7 @@ import { CommandError } from '../project/command-error.ts';
 import { withFunctionSections } from '../project/config-sections.ts';
 import { callsEngine, engineState, migrationTexts, sinceUninstall } from '../project/engine-level.ts';
 import { type Example, exampleFiles, exampleNames, readExample } from '../project/examples.ts';
-import { findProject, migrationsOf, type Project } from '../project/find-project.ts';
+import { findProject, hasDefinitions, migrationsOf, type Project } from '../project/find-project.ts';
 import { requireRelease } from '../project/release-fit.ts';
 import {
   digestOf,
@@ -29,9 +29,10 @@ export const init = defineCommand({
   options: { ...writingOptions, example: { type: 'string' } },
   run: async ({ values }) => {
     const project = findProject(values.workdir);
-    const next = values.example
-      ? 'npx millrace sync.'
-      : 'npx millrace add PIPELINE STAGE --table YOUR_TABLE, then npx millrace sync.';
+    const next =
+      values.example || hasDefinitions(project)
+        ? 'npx millrace sync.'
+        : 'npx millrace add PIPELINE STAGE --table YOUR_TABLE, then npx millrace sync.';
     const changes = await initChanges(project, values.example);
     warnDirty(project);
     return writeChanges(project, changes, values, next);

@@ -11,7 +11,32 @@ interface Given extends Added {
   exported: string;
 }
 
-export const camel = (text: string) => text.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+const camel = (text: string) => text.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+
+/** What TypeScript keeps for itself, then what the files below name so. */
+const taken = new Set(
+  (
+    'arguments await break case catch class const continue debugger default delete do else enum eval export extends false finally ' +
+    'for function if implements import in instanceof interface let new null package private protected public return static super ' +
+    'switch this throw true try typeof var void while with yield ' +
+    'askModel definePipeline finishAnswer input model modelSettings output prompt quoteResult service waiting z'
+  ).split(' '),
+);
+
+/** A name that a file of a stage can give the pipeline: this one, unless something else has it there. */
+const freeName = (name: string) => (taken.has(name) || /(?:Row|Stage)$/.test(name) ? `${name}Pipeline` : name);
+
+/** The name under which a new pipeline is exported. */
+export const exportName = (pipeline: string) => freeName(camel(pipeline));
+
+/** What imports a pipeline that a definition exports under this name. */
+function importing(exported: string, definition: string): string {
+  const name = freeName(exported);
+  return `import { ${name === exported ? name : `${exported} as ${name}`} } from '../_pipelines/${definition}';`;
+}
+
+/** A text between quotes, as TypeScript reads it. */
+const quoted = (text: string) => `'${text.replaceAll(/[\\']/g, '\\$&')}'`;
 
 /** The definition of a new pipeline. */
 export function definitionText(added: Added): string {
@@ -20,9 +45,9 @@ export function definitionText(added: Added): string {
   return `import { definePipeline } from '../_millrace/mod.ts';
 
 /** After a change run \`millrace sync\`, which writes the migration. */
-export const ${camel(added.pipeline)} = definePipeline({
+export const ${exportName(added.pipeline)} = definePipeline({
   name: '${added.pipeline}',
-  entity: { table: '${table}', key: '${key}', projection: 'columns' },
+  entity: { table: ${quoted(table)}, key: ${quoted(key)}, projection: 'columns' },
   stages: {
 ${lines.join('\n')}
   },
@@ -55,16 +80,16 @@ serveStage(${camel(stage)}Stage);
 
 /** The handler, which does the least that can be tested. */
 export function handlerText({ exported, stage, definition, work }: Given): string {
-  const values = { pipeline: exported, stage: camel(stage), definition };
+  const values = { pipeline: freeName(exported), stage: camel(stage), imported: importing(exported, definition) };
   if (work === 'external') return externalText(values, stage);
   return work === 'model' ? modelText(values, stage) : ownText(values, stage);
 }
 
-type Names = Record<'pipeline' | 'stage' | 'definition', string>;
+type Names = Record<'pipeline' | 'stage' | 'imported', string>;
 
-const ownText = ({ pipeline, stage, definition }: Names, name: string) => `import { z } from 'zod';
+const ownText = ({ pipeline, stage, imported }: Names, name: string) => `import { z } from 'zod';
 import { defineStage, type HandlerContext } from '../_millrace/mod.ts';
-import { ${pipeline} } from '../_pipelines/${definition}';
+${imported}
 
 /** The row's columns that the stage reads; \`needs\` beside \`entity\` has the results of the stages before it. */
 const input = z.object({ entity: z.looseObject({}) });
@@ -82,12 +107,12 @@ export function ${stage}Row(
 export const ${stage}Stage = defineStage({ pipeline: ${pipeline}, stage: '${name}', input, output, handler: ${stage}Row });
 `;
 
-const modelText = ({ pipeline, stage, definition }: Names, name: string) => `import { z } from 'zod';
+const modelText = ({ pipeline, stage, imported }: Names, name: string) => `import { z } from 'zod';
 import { defineStage, type HandlerContext } from '../_millrace/mod.ts';
 import { askModel, finishAnswer, model } from '../_millrace/model/model.ts';
 import { modelSettings } from '../_millrace/model/model-settings.ts';
 import { quoteResult } from '../_millrace/model/prompt.ts';
-import { ${pipeline} } from '../_pipelines/${definition}';
+${imported}
 
 /** The row's columns that the stage reads; \`needs\` beside \`entity\` has the results of the stages before it. */
 const input = z.object({ entity: z.looseObject({}) });
@@ -113,9 +138,9 @@ export const ${stage}Stage = defineStage({
 });
 `;
 
-const externalText = ({ pipeline, stage, definition }: Names, name: string) => `import { z } from 'zod';
+const externalText = ({ pipeline, stage, imported }: Names, name: string) => `import { z } from 'zod';
 import { defineStage, type HandlerContext, type Service, type Waiting, waiting } from '../_millrace/mod.ts';
-import { ${pipeline} } from '../_pipelines/${definition}';
+${imported}
 
 /** The service that does the work. TODO: name it, and read its callback. */
 const service: Service = {

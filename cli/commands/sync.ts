@@ -1,10 +1,10 @@
 // millrace sync: the migrations that definitions lack.
-import fs from 'node:fs';
 import path from 'node:path';
 import pc from 'picocolors';
+import { findRunningStack, pushCommand } from '../../local/platform/running-stack.ts';
 import { defineCommand, writingOptions } from '../define-command.ts';
 import { CommandError } from '../project/command-error.ts';
-import { findProject, type Project } from '../project/find-project.ts';
+import { findProject, hasDefinitions, type Project } from '../project/find-project.ts';
 import { requireRelease } from '../project/release-fit.ts';
 import { writeChanges } from '../project/write-changes.ts';
 import { planSync } from '../sync/sync-pipelines.ts';
@@ -19,18 +19,14 @@ export const sync = defineCommand({
     requireRelease(project, 'sync');
     const planned = await missingMigrations(project, values.check);
     const changes = planned.map(({ name, text }) => ({ file: `supabase/migrations/${name}`, text }));
-    return writeChanges(
-      project,
-      changes,
-      values,
-      'look at it and commit it; npx millrace dev runs it here, npx supabase db push --remote there.',
-    );
+    const stack = findRunningStack(project.root);
+    const here = stack
+      ? `${pushCommand(stack)} brings it into the stack that runs here`
+      : 'npx millrace dev runs it here';
+    const next = `look at it and commit it; ${here}, npx supabase db push --remote there.`;
+    return writeChanges(project, changes, values, next);
   },
 });
-
-const definitions = ({ root }: Project) => path.join(root, 'supabase', 'functions', '_pipelines');
-
-export const hasDefinitions = (project: Project) => fs.existsSync(definitions(project));
 
 /** The migrations that the project's definitions lack. Each warning goes to `warn`. */
 export async function missingMigrations(project: Project, check: boolean, warn = warnInYellow) {

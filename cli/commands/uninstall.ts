@@ -7,7 +7,7 @@ import { type Change, readText } from '../project/change-set.ts';
 import { withoutFunctionSections } from '../project/config-sections.ts';
 import { editedFiles } from '../project/edited-files.ts';
 import { engineState, migrationTexts } from '../project/engine-level.ts';
-import { findProject, migrationsOf, type Project, readConfigText } from '../project/find-project.ts';
+import { findProject, hasDefinitions, migrationsOf, type Project, readConfigText } from '../project/find-project.ts';
 import { installedManifest } from '../project/release-fit.ts';
 import { digestOf, engineUninstall, millraceFunction, runtimeFolder } from '../project/shipped.ts';
 import { warnDirty, writeChanges } from '../project/write-changes.ts';
@@ -33,7 +33,11 @@ export const uninstall = defineCommand({
     const { changes, kept } = await uninstallChanges(project, values);
     warnDirty(project);
     const stays = kept.length > 0 ? `remove what stays, since you have edited it: ${kept.join(', ')}; then ` : '';
-    const next = `${stays}npx supabase db push --remote, then npx supabase functions delete millrace.`;
+    const left = hasDefinitions(project)
+      ? ' What you have in _pipelines, its stages with their tests and sections import what is gone: delete them too, ' +
+        'or have it back by npx millrace init.'
+      : '';
+    const next = `${stays}npx supabase db push --remote, then npx supabase functions delete millrace.${left}`;
     return writeChanges(project, changes, values, next);
   },
 });

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { reply } from '../../local/platform/gateway/reply.ts';
 import { servePage } from '../../local/platform/gateway/serve-page.ts';
 import { createOperateDoor, type OperateDoor } from '../../local/platform/operate/operate-door.ts';
+import { whenNpmEnds } from '../../local/platform/parent-ends.ts';
 import { CommandError } from '../project/command-error.ts';
 import { type Asked, defineOperate, numberOf } from './asked.ts';
 import { say } from './say.ts';
@@ -33,6 +34,7 @@ async function serve(asked: Asked): Promise<0> {
   say(asked, { url }, () => [url, `The operator's page of ${reach.url}, for one browser; ctrl-C ends it.`]);
   await new Promise((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, resolve);
+    whenNpmEnds(() => resolve(undefined));
   });
   server.close();
   server.closeAllConnections();

@@ -43,7 +43,7 @@ export async function reachProject({ remote, workdir, revealsKey = false }: Aske
     return { url, headers, operator };
   }
   const { SUPABASE_URL: given } = process.env;
-  if (given) return { url: safeUrl(given), headers: headersOf(given), operator };
+  if (given) return { url: safeUrl(given), headers: headersOf(safeUrl(given)), operator };
   const stack = findRunningStack(findProject(workdir).root);
   if (!stack) {
     throw new CommandError(
@@ -74,12 +74,15 @@ function linkedReference(workdir: string): string {
   return fs.readFileSync(file, 'utf8').trim();
 }
 
+const own = /^(localhost|127\.0\.0\.1|\[::1\])$/;
+
+export const isOnThisMachine = (url: string) => own.test(new URL(url).hostname);
+
 /** The address without the slash at its end. A secret key goes out in the clear to this machine alone. */
 function safeUrl(given: string): string {
   const url = given.replace(/\/+$/, '');
   const { protocol, hostname } = URL.canParse(url) ? new URL(url) : { protocol: '', hostname: '' };
-  if (protocol === 'https:' || (protocol === 'http:' && /^(localhost|127\.0\.0\.1|\[::1\])$/.test(hostname)))
-    return url;
+  if (protocol === 'https:' || (protocol === 'http:' && own.test(hostname))) return url;
   throw new CommandError(
     `${url} is no address of a project: write its reference or branch, or a URL that begins with https://.`,
     2,
@@ -93,8 +96,8 @@ function headersOf(url: string): Record<string, string> {
     return { apikey: SUPABASE_PUBLISHABLE_KEY, authorization: `Bearer ${MILLRACE_USER_TOKEN}` };
   }
   if (SUPABASE_SECRET_KEY) return { apikey: SUPABASE_SECRET_KEY };
-  throw new CommandError(
-    `SUPABASE_SECRET_KEY is not set: set it to a secret key of ${url} (npx supabase projects api-keys --reveal).`,
-    2,
-  );
+  const teller = isOnThisMachine(url)
+    ? '`npx supabase status` tells that of `npx supabase start`, and `npx millrace dev` prints its own'
+    : 'npx supabase projects api-keys --reveal';
+  throw new CommandError(`SUPABASE_SECRET_KEY is not set: set it to a secret key of ${url} (${teller}).`, 2);
 }

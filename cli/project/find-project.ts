@@ -43,5 +43,9 @@ export function migrationsOf({ root }: Project): string[] {
     .sort();
 }
 
+/** Whether the project has definitions of pipelines. */
+export const hasDefinitions = ({ root }: Project) =>
+  fs.existsSync(path.join(root, 'supabase', 'functions', '_pipelines'));
+
 /** The text of the project's configuration. */
 export const readConfigText = ({ root, config }: Project) => fs.readFileSync(path.join(root, config), 'utf8');

@@ -33,11 +33,12 @@ export function releaseFault(
     : `${said} ${same}.`;
 }
 
-/** The sentence that helps where the database's engine is not of the folder's release and level; null where it is. */
+/** The sentence that helps where the database's engine is not of the folder's release and level, which `push` mends; null where it is. */
 export function databaseFault(
   { root }: Project,
   database: { release: string; level: number },
   folder: Manifest,
+  push: string,
 ): string | null {
   if (database.level === folder.level && database.release === folder.release) return null;
   const said =
@@ -46,7 +47,7 @@ export function databaseFault(
   const isBehind =
     database.level === folder.level ? isOlder(database.release, folder.release) : database.level < folder.level;
   return isBehind
-    ? `${said} run \`npx supabase db push\`.`
+    ? `${said} run \`${push}\`.`
     : `${said} ${howToInstall(root, database.release)}, then \`npx millrace upgrade\`.`;
 }
 

@@ -27,6 +27,12 @@ export function tableLacking(migrations: string[], table: string): string | unde
   );
 }
 
+/** Whether a migration gives `table` another name or schema. */
+export const renamesTable = (migration: string, table: string) =>
+  new RegExp(`\\balter\\s+table\\s+${named(table)}\\s+(?:rename\\s+to|set\\s+schema)\\b`, 'i').test(
+    ownStatements([migration]),
+  );
+
 const ownStatements = (migrations: string[]) =>
   migrations
     .filter((text) => !text.startsWith('-- Millrace, built of engine/'))

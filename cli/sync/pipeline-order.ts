@@ -48,6 +48,24 @@ export function keptPipelines(pipelines: CompiledPipeline[], defined: Map<string
     );
 }
 
+/** Stages that a definition has dropped since its last migration, one sentence each: what was written for them stays. */
+export function droppedStages(pipelines: CompiledPipeline[], defined: Map<string, CompiledPipeline>): string[] {
+  return pipelines.flatMap(({ pipeline, entity, stages }) => {
+    const before = defined.get(pipeline)?.stages ?? [];
+    return before
+      .filter(({ name }) => stages.every((stage) => stage.name !== name))
+      .map(({ name, function_name }) => {
+        const columns = entity.projection === 'columns' ? `its columns in ${entity.table}, such as ${name}_status` : '';
+        const code = function_name ? `supabase/functions/${function_name} and its test` : '';
+        const left = [code, columns].filter(Boolean).join(', and ');
+        return (
+          `Pipeline ${pipeline} has no stage ${name} any more, and its migration is refused while live runs need it. ` +
+          `What stays is ${left}: delete what you no longer want. A stage under another name is a new one.`
+        );
+      });
+  });
+}
+
 /** The pipelines, each after those it starts runs of and those whose backlog holds it back. */
 export function childrenFirst(pipelines: CompiledPipeline[]): CompiledPipeline[] {
   const named = new Map(pipelines.map((pipeline) => [pipeline.pipeline, pipeline]));

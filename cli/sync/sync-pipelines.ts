@@ -10,7 +10,7 @@ import { tableLacking } from '../project/stage-columns.ts';
 import { heldLimits, type LimitsJson, limitDrops, limitMigration, limitsIn, unknownLimits } from './limit-migration.ts';
 import { functionFaults } from './pipeline-functions.ts';
 import { compiledText, definitionsIn, pipelineMigration } from './pipeline-migration.ts';
-import { childrenFirst, droppedFaults, keptPipelines, referenceFaults } from './pipeline-order.ts';
+import { childrenFirst, droppedFaults, droppedStages, keptPipelines, referenceFaults } from './pipeline-order.ts';
 import { readDefinitions } from './read-definitions.ts';
 import { grantFaults } from './table-grants.ts';
 
@@ -100,7 +100,8 @@ export async function planSync(supabaseFolder: string, check: boolean, teller: T
     .readdirSync(migrationsFolder)
     .filter((name) => name.endsWith('.sql'))
     .sort();
-  const texts = sinceUninstall(existing.map((name) => fs.readFileSync(path.join(migrationsFolder, name), 'utf8')));
+  const all = existing.map((name) => fs.readFileSync(path.join(migrationsFolder, name), 'utf8'));
+  const texts = sinceUninstall(all);
   const defined = definitionsIn(texts);
   faults.push(...droppedFaults(pipelines, defined), ...heldLimits(pipelines, limits, defined, limitsIn(texts)));
   const missing = missingMigrations(project, texts);
@@ -113,10 +114,15 @@ export async function planSync(supabaseFolder: string, check: boolean, teller: T
   // A migration never changes once it is written, so none is written for a definition that may yet be corrected.
   if (faults.length > 0) throw new Error(faults.join('\n'));
   const tables = new Set(pipelines.map(({ entity }) => entity.table));
-  const lacking = [...tables].flatMap((table) => tableLacking(texts, table) ?? []);
-  for (const warning of [...lacking, ...grantFaults(pipelines, texts), ...keptPipelines(pipelines, defined)]) {
-    teller.warn(warning);
-  }
+  // Tables and grants are the user's own: an uninstall leaves them.
+  const lacking = [...tables].flatMap((table) => tableLacking(all, table) ?? []);
+  const warnings = [
+    ...lacking,
+    ...grantFaults(pipelines, all),
+    ...keptPipelines(pipelines, defined),
+    ...droppedStages(pipelines, defined),
+  ];
+  for (const warning of warnings) teller.warn(warning);
   const stamps = missing.length > 0 ? await stampsAfter(existing, missing.length) : [];
   return missing.map(({ file, text }, at) => ({ name: `${stamps[at]}_${file}.sql`, text }));
 }

@@ -7,6 +7,7 @@ import { readConfig } from './functions/project-config.ts';
 import { reloadEdited } from './functions/reload-edited.ts';
 import { runUntilStopped } from './run-until-stopped.ts';
 import { type StackOptions, startStack } from './stack.ts';
+import { tellNewMigrations } from './tell-new-migrations.ts';
 
 export interface DevOptions {
   /** The folder that holds `supabase/`. */
@@ -31,6 +32,7 @@ export async function runDev({ root, dataDir, port, dbPort, json }: DevOptions):
       const kept = { ...(dataDir && { dataDir }), ...(port && { port }), ...(dbPort && { dbPort }) };
       const stack = await startStack({ ...projectOptions(root), ...kept, ...say });
       await reloadEdited(path.join(root, 'supabase', 'functions'), stack.functions);
+      tellNewMigrations(path.join(root, 'supabase', 'migrations'), stack, say.progress ?? (() => {}));
       return stack;
     },
   });

@@ -1,5 +1,6 @@
 // Starts a stack for a person at a terminal, or for a program that reads one line, and keeps it until it is told to stop.
 import pc from 'picocolors';
+import { whenNpmEnds } from './parent-ends.ts';
 import { findRunningStack, noteRunningStack } from './running-stack.ts';
 import type { Stack, StackOptions } from './stack.ts';
 
@@ -31,8 +32,7 @@ export async function runUntilStopped({ root, json, links = async () => ({}), st
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, end);
   // The process that started this has died.
   process.on('disconnect', end);
-  // npm runs this by a shell, which ends with npm but hands no signal on.
-  if (process.env.npm_command) whenParentEnds(end);
+  whenNpmEnds(end);
 
   try {
     const started = Date.now();
@@ -60,13 +60,6 @@ export async function runUntilStopped({ root, json, links = async () => ({}), st
     if (!ending) console.error(pc.red((error as Error).message));
     process.exit(ending ? 130 : 1);
   }
-}
-
-const LOOK_EVERY_MS = 500;
-
-function whenParentEnds(end: () => void): void {
-  const parent = process.ppid;
-  setInterval(() => process.ppid !== parent && end(), LOOK_EVERY_MS).unref();
 }
 
 function addressesFor(stack: Stack) {

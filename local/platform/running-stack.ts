@@ -5,6 +5,7 @@ import path from 'node:path';
 export interface RunningStack {
   apiUrl: string;
   secretKey: string;
+  dbUrl: string;
   /** The process that runs it. */
   pid: number;
 }
@@ -16,17 +17,21 @@ const noteIn = (project: string) => path.join(project, 'supabase', '.temp', 'mil
  * Notes that this process runs a stack over the project in `project`; returns what takes the note away. The note of a stack
  * that still runs there comes back.
  */
-export function noteRunningStack(project: string, { apiUrl, secretKey }: Omit<RunningStack, 'pid'>): () => void {
+export function noteRunningStack(project: string, { apiUrl, secretKey, dbUrl }: Omit<RunningStack, 'pid'>): () => void {
   const file = noteIn(project);
   const before = readNote(file);
   fs.mkdirSync(path.dirname(file), { recursive: true });
-  writeNote(file, { apiUrl, secretKey, pid: process.pid });
+  writeNote(file, { apiUrl, secretKey, dbUrl, pid: process.pid });
   return () => {
     if (readNote(file)?.pid !== process.pid) return;
     if (before && before.pid !== process.pid && isAlive(before.pid)) writeNote(file, before);
     else fs.rmSync(file, { force: true });
   };
 }
+
+/** The command that brings a project's further migrations into the database of a stack that runs. */
+export const pushCommand = ({ dbUrl }: Pick<RunningStack, 'dbUrl'>) =>
+  `npx supabase db push --yes --remote='${dbUrl}?sslmode=disable'`;
 
 function writeNote(file: string, note: RunningStack): void {
   // The key is for nobody else on this machine, in a file that was there before either.

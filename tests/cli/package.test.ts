@@ -89,6 +89,12 @@ test('what is asked wrongly is answered with the usage or the remedy, and writes
     stderr: expect.stringContaining('There is no supabase/config.toml, config.jsonc or config.json in '),
   });
   expect(millrace('add', 'tickets', 'triage').stderr).toContain('run `npx millrace init` first');
+  const local = spawnSync(path.join(project, 'node_modules', '.bin', 'millrace'), ['connect'], {
+    cwd: project,
+    encoding: 'utf8',
+    env: { PATH: process.env.PATH, SUPABASE_URL: 'http://127.0.0.1:54321' },
+  });
+  expect(local.stderr).toContain('`npx supabase status` tells that of `npx supabase start`');
   expect(millrace('connect').stderr).toContain('start one with `npx millrace dev`, set SUPABASE_URL');
   expect(millrace('connect', '--remote', 'abc').stderr).toContain('Write --remote=abc');
   expect(millrace('connect', '--remote').stderr).toContain('This folder is linked to no project');
@@ -456,6 +462,14 @@ test('two branches that changed a pipeline are brought together by one sync', ()
   });
   expect(millrace('sync', ...ours)).toMatchObject({ status: 0, stderr: '' });
   expect(millrace('check', ...ours)).toMatchObject({ status: 0, stderr: '' });
+  // A stage that goes again leaves its code and columns, which nobody else deletes.
+  write(place, definition, merged.replace(`${line}\n`, ''));
+  expect(millrace('sync', ...ours).stderr).toContain(
+    'What stays is supabase/functions/tickets-close and its test, and its columns in public.tickets, such as close_status: delete',
+  );
+  expect(millrace('check', ...ours).stderr).toContain(
+    'Bring the stage back, or delete supabase/functions/tickets-close with',
+  );
 });
 
 test('without the right to write in a folder, and with a folder where a file must be, all stays as it was', () => {
@@ -510,8 +524,14 @@ test('a link stays one, a file its mode, and what Windows made of texts is neith
   for (const line of [['init'], ['sync'], ['upgrade']]) {
     expect(millrace(...line, ...at).stdout).toBe('Nothing to do: all of it is there.\n');
   }
-  expect(millrace('uninstall', ...at).status).toBe(0);
+  expect(millrace('uninstall', ...at)).toMatchObject({
+    status: 0,
+    stdout: expect.stringContaining('functions delete millrace. What you have in _pipelines, its stages'),
+  });
   expect(fs.readdirSync(path.join(place, 'supabase', 'functions'))).toEqual(['_pipelines', 'tickets-triage']);
+  // Once more it goes on with what is there: the table's migration, and the definition.
+  expect(millrace('init', ...at).stdout).toContain('Next: npx millrace sync.');
+  expect(millrace('sync', ...at)).toMatchObject({ status: 0, stderr: '' });
 });
 
 test('a full disk leaves all as it was', () => {
@@ -586,6 +606,37 @@ test('a stage that asks a model has what it imports mapped, and its person is to
   expect(stderr).not.toContain('tickets-sum-up imports');
 });
 
+test('whatever add takes as a name, its files can carry, and it takes no table or key that sync refuses', () => {
+  const place = folderWith({ 'supabase/config.toml': '', 'supabase/migrations/20260101000000_t.sql': tables });
+  const at = ['--workdir', place];
+  expect(millrace('init', ...at).status).toBe(0);
+  const before = filesOf(place);
+  const refused: [string[], string][] = [
+    [['--table', 'public.tick(ets'], 'entity.table is "public.tick(ets", but must be schema.table'],
+    [['--key', ''], 'entity.key is "", but must be the name of a column'],
+  ];
+  for (const [option, answer] of refused) {
+    expect(millrace('add', 'tickets', 'send', ...option, ...at)).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining(answer),
+    });
+  }
+  expect(millrace('add', 'tickets', 'serve', ...at).stderr).toContain("serve cannot be a stage's name");
+  expect(filesOf(place)).toEqual(before);
+  for (const line of ['class a', 'service c --external', "d_row d --key it's"]) {
+    expect(millrace('add', ...line.split(' '), '--table', 'public.tickets', ...at)).toMatchObject({ status: 0 });
+  }
+  // Under whichever name its author has exported it.
+  write(
+    place,
+    'supabase/functions/_pipelines/own.ts',
+    "import { definePipeline } from '../_millrace/mod.ts';\n" +
+      "export const output = definePipeline({ name: 'own', entity: { table: 'public.tickets', key: 'id', projection: 'none' }, stages: {\n  } });\n",
+  );
+  expect(millrace('add', 'own', 'e', ...at)).toMatchObject({ status: 0 });
+  expect(millrace('check', ...at).stderr).toMatch(/^No migration defines the present state of: .*\n$/);
+});
+
 test('check names what could not be deployed, and writes nothing', () => {
   const place = folderWith({ 'supabase/config.toml': '', 'supabase/migrations/20260101000000_t.sql': tables });
   const at = ['--workdir', place];
@@ -597,6 +648,7 @@ test('check names what could not be deployed, and writes nothing', () => {
     fs.writeFileSync(file, how(fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : ''));
   };
   const functions = 'supabase/functions';
+  const pipelineMigration = Object.keys(filesOf(place)).find((name) => name.endsWith('_pipeline_tickets.sql')) ?? '';
   type Break = [file: string, how: (text: string) => string, answer: string];
   const together: Break[][] = [
     [
@@ -614,6 +666,11 @@ test('check names what could not be deployed, and writes nothing', () => {
         `${functions}/tickets-triage/handler.ts`,
         (text) => text.replace("stage: 'triage'", "stage: 'other'"),
         'tickets-triage/handler.ts cannot be loaded: ',
+      ],
+      [
+        pipelineMigration,
+        (text) => text.replace(/"batch_size":\d+/, '"batch_size":60'),
+        'tickets.sql defines pipeline tickets otherwise than `npx millrace sync` wrote it: restore it',
       ],
       [
         `${functions}/tickets-triage/deno.json`,
@@ -646,6 +703,11 @@ test('check names what could not be deployed, and writes nothing', () => {
         afterNow(1),
         () => 'alter table "public"."tickets" drop column "triage_result";',
         "Millrace's (drop column triage_result)",
+      ],
+      [
+        afterNow(0),
+        () => 'alter table public.tickets rename to issues;',
+        '_zz.sql renames public.tickets, over which pipeline tickets is defined: write the new name into its definition',
       ],
     ],
     [
@@ -829,7 +891,7 @@ async function expectUpgraded(next: NextLevel, schema: string[]): Promise<void> 
     expect(millrace('upgrade').stdout).toBe('Nothing to do: all of it is there.\n');
 
     expect(await ask(dev, 'doctor')).toContain(
-      `The database has Millrace 0.1.0 at level 1, and this folder 99.0.0 at level ${next.level}: run \`npx supabase db push\`.`,
+      `The database has Millrace 0.1.0 at level 1, and this folder 99.0.0 at level ${next.level}: run \`${pushTo(dev)}\`.`,
     );
     await client.query(next.upgrade);
     await client.query(`select millrace.unpause('tickets')`);
@@ -866,7 +928,7 @@ async function ask(dev: Dev, line: string, given: Record<string, string> = {}): 
 async function expectDiagnosed(dev: Dev, client: pg.Client): Promise<void> {
   const asked = (line: string, given = {}) => ask(dev, line, given);
   expect(await asked('doctor')).toBe('All is well.\n');
-  await expectAhead(asked);
+  await expectAhead(dev, asked);
   await client.query(`delete from millrace.settings where name = 'journal_days'`);
   expect(await asked('doctor')).toContain('setting journal_days missing: select millrace.set_up()');
   await client.query('select millrace.set_up()');
@@ -901,19 +963,27 @@ async function expectDiagnosed(dev: Dev, client: pg.Client): Promise<void> {
   fs.writeFileSync(manifest, ours);
 }
 
-/** What `doctor` says of a definition that was changed, and then of its migration. */
-async function expectAhead(asked: (line: string) => Promise<string>): Promise<void> {
+/** What brings a migration into a stack that runs, which is neither started anew nor the linked project. */
+const pushTo = ({ dbUrl }: Dev) => `npx supabase db push --yes --remote='${dbUrl}?sslmode=disable'`;
+
+/** What `doctor` says of a definition that was changed, and then all of its migration. */
+async function expectAhead(dev: Dev, asked: (line: string) => Promise<string>): Promise<void> {
   const definition = path.join(project, 'supabase', 'functions', '_pipelines', 'tickets.ts');
   const text = fs.readFileSync(definition, 'utf8');
   fs.writeFileSync(definition, text.replace("kind: 'function'", "kind: 'function', concurrency: 3"));
   expect(await asked('doctor')).toBe(
     'No migration defines the present state of: tickets. Run `npx millrace sync` and commit what it writes.\n',
   );
-  expect(millrace('sync').status).toBe(0);
+  expect(millrace('sync')).toMatchObject({
+    status: 0,
+    stdout: expect.stringContaining(`${pushTo(dev)} brings it into`),
+  });
   expect(await asked('doctor')).toBe(
-    'The database defines pipeline tickets otherwise than the migrations of this folder: run `npx supabase db push --remote`, or ' +
-      'where it is local start `npx millrace dev` again.\n',
+    `The database defines pipeline tickets otherwise than the migrations of this folder: run \`${pushTo(dev)}\`.\n`,
   );
+  await expect
+    .poll(dev.told, { timeout: 5_000 })
+    .toMatch(/This database does not have \d+_pipeline_tickets\.sql yet: npx supabase db push /);
   fs.writeFileSync(definition, text);
   const migrations = path.join(project, 'supabase', 'migrations');
   fs.rmSync(path.join(migrations, fs.readdirSync(migrations).at(-1) ?? ''));

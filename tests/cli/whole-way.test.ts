@@ -276,6 +276,8 @@ test('a project is run, installed over, gets a ticket through both stages, and i
   await expect
     .poll(async () => (await dev?.client.query(asked))?.rows[0], { timeout: 40_000 })
     .toEqual({ reply_status: 'completed', text: 'We are on it.', triage_error: null });
+  const [, query = ''] = /`(npx supabase db query [^`]*)`/.exec(page) ?? [];
+  expect(run(query.replace('DB_URL', dev.dbUrl).replace('SQL', asked.trim()))).toContain('We are on it.');
   // From npm i to a ticket's end, tests of the stages and all, however busy the machine and cold its caches.
   expect(installMs + Date.now() - began).toBeLessThan(60_000);
   expect((await dev.client.query('select what, detail from millrace.doctor() where not ok')).rows).toEqual([]);

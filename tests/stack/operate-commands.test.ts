@@ -366,6 +366,19 @@ test('open lets one browser in by its link, once, and acts in the name of who st
   expect(await ended).toBe(0);
 });
 
+test('open ends with the npx that runs it, which hands no signal on', async () => {
+  const line = ['--import', 'tsx', 'cli/millrace.ts', 'open', '--json'];
+  const child = spawn('sh', ['-c', '"$@"; true', 'sh', process.execPath, ...line], {
+    cwd: projectFolder,
+    env: { ...process.env, ...reach, npm_command: 'exec' },
+  });
+  // Once nobody writes there any more, which is later than the shell's own end.
+  const ended = new Promise((resolve) => child.once('close', resolve));
+  await new Promise((resolve) => createInterface({ input: child.stdout }).once('line', resolve));
+  child.kill('SIGKILL');
+  await ended;
+});
+
 /** An assistant that has started `npx millrace mcp`. */
 async function assistant(args: string[], env = reach) {
   const client = new Client({ name: 'test-client', version: '1' });
