@@ -47,7 +47,8 @@ async function isOpenToAll(page: Page, name: string): Promise<void> {
     await page.setViewportSize({ width, height: 900 });
     for (const theme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme: theme });
-      const found = await barriers(page);
+      // Dark differs from light in its colours alone.
+      const found = await barriers(page, theme === 'dark');
       // On a narrow one no table is wider than its place, either; a graph may be.
       const wide = await page.evaluate(() => {
         const tables = innerWidth < 640 ? [...document.querySelectorAll('.small')] : [];
@@ -342,7 +343,7 @@ test('whose role is taken away between page and click is refused, and what they 
 });
 
 test('who signs in with a password goes on with a new token, and once the session is over, over what they typed', async () => {
-  const olga = await operate.account('olga', 'operator');
+  const olga = await operate.person('olga', 'operator');
   const page = await operate.visit(operate.pageUrl);
   await operate.enterPassword(page, 'olga');
   await title(page, 'Overview');
@@ -376,8 +377,8 @@ test('who signs in with a password goes on with a new token, and once the sessio
 });
 
 test('on a static host a password opens what the role allows, and nothing to strangers; who signs out ends it', async () => {
-  for (const role of ['viewer', 'operator', 'admin'] as const) await operate.account(`${role}.hosted`, role);
-  await operate.account('stranger');
+  for (const role of ['viewer', 'operator', 'admin'] as const) await operate.person(`${role}.hosted`, role);
+  await operate.person('stranger');
   const page = await operate.visit(operate.hostedUrl);
   const refused = (said: string) => page.getByRole('alert').filter({ hasText: said }).waitFor();
   await title(page, 'Sign in');

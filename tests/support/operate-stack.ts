@@ -86,14 +86,8 @@ export class OperateStack extends OrdersStack {
   }
 
   /** Makes a user with a password, and an operator of them where a role is named; resolves to their id. */
-  async account(name: string, role?: 'viewer' | 'operator' | 'admin'): Promise<string> {
-    const { apiUrl, secretKey } = this.stack;
-    const response = await fetch(`${apiUrl}/auth/v1/admin/users`, {
-      method: 'POST',
-      headers: { apikey: secretKey, 'content-type': 'application/json' },
-      body: JSON.stringify({ email: `${name}@example.com`, password: `${name}'s password`, email_confirm: true }),
-    });
-    const { id } = (await response.json()) as { id: string };
+  async person(name: string, role?: 'viewer' | 'operator' | 'admin'): Promise<string> {
+    const id = await this.account(`${name}@example.com`, `${name}'s password`);
     if (role) await this.rows('insert into millrace.operators (subject, role) values ($1, $2)', [id, role]);
     return id;
   }

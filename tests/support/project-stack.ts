@@ -44,6 +44,17 @@ export class ProjectStack {
     return caller(this.stack, this.stack.publishableKey, token);
   }
 
+  /** Makes a user who signs in with a password; resolves to their id. */
+  async account(email: string, password: string, app_metadata: Row = {}): Promise<string> {
+    const { apiUrl, secretKey } = this.stack;
+    const response = await fetch(`${apiUrl}/auth/v1/admin/users`, {
+      method: 'POST',
+      headers: { apikey: secretKey, 'content-type': 'application/json' },
+      body: JSON.stringify({ email, password, email_confirm: true, app_metadata }),
+    });
+    return ((await response.json()) as { id: string }).id;
+  }
+
   /** Rows of a statement, as postgres. */
   async rows<T extends Row = Row>(statement: string, values?: unknown[]): Promise<T[]> {
     return (await this.#pool.query<T>(statement, values)).rows;

@@ -48,6 +48,11 @@ export class ReviewStack extends ProjectStack {
     return `${this.stack.apiUrl}/review/`;
   }
 
+  /** A curator who signs in with the password `secret`. */
+  async curatorWithPassword(name: string): Promise<void> {
+    await this.account(`${name}@looms.test`, 'secret', { role: 'curator', name });
+  }
+
   /** A token; a curator's unless other claims are given. */
   token(name: string, claims: Row = { app_metadata: { role: 'curator', name } }): Promise<string> {
     return this.stack.signUserToken({ sub: randomUUID(), ...claims });
