@@ -91,6 +91,19 @@ test('a refresh token gives new ones for the same session, also to whoever lost 
   });
 });
 
+test('a refresh token from before the last one ends the session, since somebody may have stolen it', async () => {
+  const { client: one, session } = await signedIn(await newUser());
+  const refresh = async (token: string) => (await one.refreshSession({ refresh_token: token })).data.session;
+  const next = await refresh(session.refresh_token);
+  const last = await refresh(next?.refresh_token ?? '');
+  expect(last).not.toBeNull();
+  for (const token of [session.refresh_token, last?.refresh_token ?? '']) {
+    await target.passReuse();
+    const { error } = await client().refreshSession({ refresh_token: token });
+    expect(refusal(error)).toMatchObject({ status: 400, code: 'refresh_token_already_used' });
+  }
+}, 60_000);
+
 test('a token names its user until the session is over, and none other does', async () => {
   const email = await newUser();
   const { client: one, session } = await signedIn(email);

@@ -63,7 +63,10 @@ export async function renewSession(first: Ask, token: string): Promise<Opened> {
   // Who lost the answer asks once more.
   if (found.revoked && child) return { user, session, refreshToken: child };
   if (found.revoked && !found.is_fresh) {
-    await first('update auth.refresh_tokens set revoked = true where session_id = $1', [session]);
+    await first(
+      'update auth.refresh_tokens set revoked = true, updated_at = now() where session_id = $1 and not revoked',
+      [session],
+    );
     throw refusedRefresh('refresh_token_already_used', 'Already Used');
   }
   const refreshToken = newToken();
