@@ -76,9 +76,9 @@ export function Shell() {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(listenToKeys, []);
   useEffect(() => {
-    // The overview asks by itself. Where it cannot be asked, the screen says so.
+    // The overview asks by itself, unless it is left before its answer. Where it cannot be asked, the screen says so.
     if (screen !== 'overview' && you.value === null) readOverview().catch(() => {});
-  }, []);
+  }, [screen]);
   useEffect(() => {
     document.title = `${title} · Millrace`;
     heading.current?.focus({ preventScroll: true });

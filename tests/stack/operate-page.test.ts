@@ -221,8 +221,11 @@ test('what rows and errors say is text, with what hides or turns it round made v
   expect(await page.locator('main b, main img').count()).toBe(0);
 });
 
-test('a viewer finds each deed refused, with the reason', async () => {
+test('a viewer finds each deed refused, with the reason, whoever leaves the overview before its answer too', async () => {
   const page = await operate.signedInAs('vera');
+  await page.route(/millrace_overview/, (route) => page.url().includes('#/pipeline') && route.continue());
+  await page.reload();
+  await title(page, 'Overview');
   await page.goto(`${operate.pageUrl}#/pipeline/orders`);
   const pause = page.getByRole('button', { name: 'Pause: You may read here, but not act.', exact: true });
   await pause.focus();
