@@ -1,0 +1,257 @@
+// A project from init to its end: rows on their way through an upgrade, what doctor and connect say of faults, and out again.
+import { execFile, spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import type pg from 'pg';
+import { expect, test } from 'vitest';
+import { type Dev, linkTools, startDev } from '../support/dev-command.ts';
+import { releaseFormer, releaseNext } from '../support/next-release.ts';
+import { PackedProject } from '../support/packed-project.ts';
+import { deployFunctions } from '../support/recorded-deployment.ts';
+import { makeNextLevel, type NextLevel, snapshot } from '../support/releases.ts';
+
+const root = path.join(import.meta.dirname, '..', '..');
+const packed = new PackedProject();
+const { millrace, filesOf } = packed;
+
+test('from init to a completed row, through an upgrade, and out again', async () => {
+  const table = (
+    name: string,
+  ) => `create table public.${name} (id bigint generated always as identity primary key, body text);
+    alter table public.${name} enable row level security;
+    revoke all on public.${name} from anon, authenticated, service_role;
+    grant select, insert, update, delete on public.${name} to service_role;\n`;
+  const migrations = path.join(packed.place, 'supabase', 'migrations');
+  fs.mkdirSync(migrations);
+  fs.writeFileSync(path.join(migrations, '20260101000000_tables.sql'), table('tickets') + table('calls'));
+  linkTools(packed.place);
+  const bare = await start();
+  const schema = await snapshot(bare.client);
+  await bare.stop();
+  const next = await makeNextLevel();
+  releaseFormer(packed.place, next);
+  const before = filesOf();
+  expect(millrace('init')).toMatchObject({ status: 0, stdout: expect.stringContaining('Next: npx millrace add') });
+  expect(millrace('init').stdout).toBe('Nothing to do: all of it is there.\n');
+  expect(millrace('add', 'tickets', 'triage', 'reply').status).toBe(0);
+  expect(millrace('add', 'tickets', 'close_it').status).toBe(0);
+  expect(millrace('add', 'tickets', 'triage').stderr).toContain('supabase/functions/tickets-triage is there already');
+  expect(millrace('add', 'Tickets', 'triage').stderr).toContain('"Tickets" cannot be a name');
+  for (const option of ['--table=public.orders', '--key=no']) {
+    expect(millrace('add', 'tickets', 'send', option).stderr).toContain('leave out --table and --key');
+  }
+  expect(millrace('add', 'calls', 'transcribe', '--external').status).toBe(0);
+  expect(millrace('sync', '--check')).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('Run `npx millrace sync`'),
+  });
+  expect(millrace('sync')).toMatchObject({ status: 0, stdout: expect.stringContaining('_pipeline_tickets.sql') });
+  expect(millrace('sync', '--check').status).toBe(0);
+  expect(millrace('check')).toMatchObject({ status: 0, stderr: '' });
+
+  const vitest = path.join(root, 'node_modules', 'vitest', 'vitest.mjs');
+  const config = `--config=${path.join(packed.place, 'none.config.mjs')}`;
+  fs.writeFileSync(path.join(packed.place, 'none.config.mjs'), 'export default {};\n');
+  const tested = spawnSync(process.execPath, [vitest, 'run', '--root', packed.place, config], {
+    encoding: 'utf8',
+    env: { PATH: process.env.PATH, NO_COLOR: '1' },
+  });
+  expect(tested.stdout, tested.stderr).toMatch(/Tests\s+4 passed/);
+  fs.rmSync(path.join(packed.place, 'none.config.mjs'));
+
+  const runtime = path.join(packed.place, 'supabase', 'functions', '_millrace', 'mod.ts');
+  const shipped = fs.readFileSync(runtime, 'utf8');
+  expect(millrace('upgrade').stdout).toBe('Nothing to do: all of it is there.\n');
+  fs.writeFileSync(runtime, `${shipped}// mine\n`);
+  const refused = millrace('upgrade');
+  expect(refused.status).toBe(1);
+  expect(refused.stderr).toContain('+// mine');
+  expect(refused.stderr).toContain('run this again with --force');
+  expect(millrace('upgrade', '--force').status).toBe(0);
+  expect(fs.readFileSync(runtime, 'utf8')).toBe(shipped);
+
+  await expectUpgraded(next, schema);
+  fs.appendFileSync(runtime, '// mine\n');
+  const left = millrace('uninstall', '--columns', '--cancel');
+  expect(left.stdout).toContain(
+    'remove what stays, since you have edited it: supabase/functions/_millrace/mod.ts; then',
+  );
+  fs.rmSync(path.join(packed.place, 'supabase', 'functions', '_millrace'), { recursive: true });
+  const after = filesOf();
+  const own = /^supabase\/(migrations\/|functions\/_pipelines\/|functions\/(tickets|calls)-)|^tests\//;
+  expect(
+    Object.keys(after)
+      .filter((file) => !own.test(file))
+      .sort(),
+  ).toEqual(
+    Object.keys(before)
+      .filter((file) => !own.test(file))
+      .sort(),
+  );
+  expect(Object.keys(after).filter((file) => file.endsWith('_uninstall_millrace.sql'))).toHaveLength(1);
+  for (const [file, text] of Object.entries(before)) {
+    if (file !== 'supabase/config.toml') expect(after[file]).toBe(text);
+  }
+  expect(after['supabase/config.toml']).toContain(before['supabase/config.toml']?.trimEnd());
+}, 120_000);
+
+/** Runs `millrace dev` in the project until the stack is up. */
+function start(): Promise<Dev> {
+  const command = [packed.bin];
+  const { FORCE_COLOR, ...env } = process.env;
+  return startDev({
+    project: packed.place,
+    data: path.join(packed.folder, 'data'),
+    env: { ...env, NO_COLOR: '1' },
+    command,
+  });
+}
+
+/** Runs the project, has it deployed, and upgrades it to the next level while a ticket is on its way; then what it adds goes. */
+async function expectUpgraded(next: NextLevel, schema: string[]): Promise<void> {
+  const supabase = path.join(packed.place, 'supabase');
+  const migrations = path.join(supabase, 'migrations');
+  const dev = await start();
+  const { client } = dev;
+  try {
+    // Whether its sweep has run by now or not.
+    expect(await ask(dev, 'status')).toContain('✓ The engine is ');
+    const uploads = await deployFunctions(packed.place, process.env);
+    expect([...uploads.keys()].sort()).toEqual([
+      'calls-transcribe',
+      'greet',
+      'millrace',
+      'tickets-close-it',
+      'tickets-reply',
+      'tickets-triage',
+    ]);
+    await client.query(`select millrace.pause('tickets')`);
+    await client.query(`insert into public.tickets (triage_status) values ('queued')`);
+
+    releaseNext(packed.place, next);
+    // It has the package by a packed.tarball, so that npm need not know any other release.
+    expect(millrace('sync').stderr).toContain(
+      'run `npx millrace upgrade`, or run `npm i -D ./millrace-0.1.0.tgz`, whose',
+    );
+    expect(millrace('upgrade', '--to', '0.9.0').stderr).toContain(
+      'run `npm i -D ./millrace-0.9.0.tgz`, whose tarball `npm ci && npm pack` writes in a clone of that release, then',
+    );
+    expect(millrace('upgrade')).toMatchObject({ status: 0, stdout: expect.stringContaining('Next: look at it') });
+    const step = fs.readdirSync(migrations).at(-1) ?? '';
+    expect(step).toMatch(new RegExp(`^\\d{14}_millrace_level_${next.level}\\.sql$`));
+    expect(fs.readFileSync(path.join(migrations, step), 'utf8')).toBe(next.upgrade);
+    expect(fs.readFileSync(path.join(supabase, 'functions', '_millrace', 'mod.ts'), 'utf8')).toContain('next release');
+    expect(millrace('upgrade').stdout).toBe('Nothing to do: all of it is there.\n');
+
+    expect(await ask(dev, 'doctor')).toContain(
+      `The database has Millrace 0.1.0 at level 1, and this folder 99.0.0 at level ${next.level}: run \`${pushTo(dev)}\`.`,
+    );
+    await client.query(next.upgrade);
+    await client.query(`select millrace.unpause('tickets')`);
+    await expect
+      .poll(async () => (await client.query('select close_it_status from public.tickets')).rows[0], { timeout: 30_000 })
+      .toEqual({ close_it_status: 'completed' });
+    expect((await client.query('select what from millrace.doctor() where not ok')).rows).toEqual([]);
+    expect(await ask(dev, 'connect')).toBe(
+      `The database wakes functions at ${dev.apiUrl}, with MILLRACE_WAKE_SECRET; a wake-up was answered.\ndoctor() finds all well.\n`,
+    );
+
+    await expectDiagnosed(dev, client);
+    await client.query(`select millrace.pause('tickets')`);
+    await client.query(`insert into public.tickets (triage_status) values ('queued')`);
+    const removed = millrace('uninstall', '--columns', '--cancel', '--dry-run');
+    expect(removed.stdout).toContain('+select millrace.cancel(r.id)');
+    await expectRemoved(client, schema);
+  } finally {
+    await dev.stop();
+  }
+}
+
+/** Runs a command that asks the stack. */
+async function ask(dev: Dev, line: string, given: Record<string, string> = {}): Promise<string> {
+  const bin = packed.bin;
+  const env = { PATH: process.env.PATH, SUPABASE_URL: dev.apiUrl, SUPABASE_SECRET_KEY: dev.secretKey, ...given };
+  const { stdout, stderr } = await promisify(execFile)(bin, line.split(' '), { cwd: packed.place, env }).catch(
+    (error) => error,
+  );
+  return `${stdout}${stderr}`;
+}
+
+/** What `doctor` and `connect` say while something is amiss, and where they are asked wrongly. */
+async function expectDiagnosed(dev: Dev, client: pg.Client): Promise<void> {
+  const asked = (line: string, given = {}) => ask(dev, line, given);
+  expect(await asked('doctor')).toBe('All is well.\n');
+  await expectAhead(dev, asked);
+  await client.query(`delete from millrace.settings where name = 'journal_days'`);
+  expect(await asked('doctor')).toContain('setting journal_days missing: select millrace.set_up()');
+  await client.query('select millrace.set_up()');
+  const wrongKey = { SUPABASE_SECRET_KEY: 'sb_secret_of_another_project' };
+  expect(await asked('doctor', wrongKey)).toContain('does not know that secret key');
+  expect(await asked('connect', wrongKey)).toContain('does not know that secret key');
+  expect(await asked('connect', { SUPABASE_URL: 'http://127.0.0.1:9' })).toContain('cannot be reached');
+
+  const deployed = path.join(packed.place, 'supabase', 'functions', 'millrace');
+  fs.renameSync(deployed, `${deployed}-away`);
+  expect(await asked('connect')).toContain('There is no function millrace at');
+  fs.renameSync(`${deployed}-away`, deployed);
+  // As where the database's network leads elsewhere than that of the functions.
+  const elsewhere = (url: string) =>
+    client.query(`create or replace function public.elsewhere() returns trigger language plpgsql as
+      $$ begin new.url := '${url}'; return new; end $$`);
+  await elsewhere('http://127.0.0.1:9/');
+  await client.query(`create trigger elsewhere before insert on net.http_request_queue
+    for each row execute function public.elsewhere()`);
+  expect(await asked('connect')).toMatch(/but cannot reach that address \(.+\)\. It is the SUPABASE_URL/);
+  await elsewhere(`${dev.apiUrl}/functions/v1/none`);
+  expect(await asked('connect')).toContain('answered 404: deploy it: npx supabase functions deploy millrace.');
+  await client.query('drop function public.elsewhere() cascade');
+  expect(await asked('connect')).toContain('a wake-up was answered.');
+
+  const manifest = path.join(packed.place, 'supabase', 'functions', '_millrace', 'manifest.json');
+  const ours = fs.readFileSync(manifest, 'utf8');
+  fs.writeFileSync(manifest, ours.replace('"99.0.0"', '"0.1.0"').replace(/"level": \d+/, '"level": 1'));
+  expect(await asked('doctor')).toMatch(
+    /this command is of 99\.0\.0: .*\n.*this folder 0\.1\.0 at level 1: run `npm i -D \.\/millrace-99\.0\.0\.tgz`, whose .*, then `npx millrace upgrade`/,
+  );
+  fs.writeFileSync(manifest, ours);
+}
+
+/** What brings a migration into a stack that runs, which is neither started anew nor the linked project. */
+const pushTo = ({ dbUrl }: Dev) => `npx supabase db push --yes --remote='${dbUrl}?sslmode=disable'`;
+
+/** What `doctor` says of a definition that was changed, and then all of its migration. */
+async function expectAhead(dev: Dev, asked: (line: string) => Promise<string>): Promise<void> {
+  const definition = path.join(packed.place, 'supabase', 'functions', '_pipelines', 'tickets.ts');
+  const text = fs.readFileSync(definition, 'utf8');
+  fs.writeFileSync(definition, text.replace("kind: 'function'", "kind: 'function', concurrency: 3"));
+  expect(await asked('doctor')).toBe(
+    'No migration defines the present state of: tickets. Run `npx millrace sync` and commit what it writes.\n',
+  );
+  expect(millrace('sync')).toMatchObject({
+    status: 0,
+    stdout: expect.stringContaining(`${pushTo(dev)} brings it into`),
+  });
+  expect(await asked('doctor')).toBe(
+    `The database defines pipeline tickets otherwise than the migrations of this folder: run \`${pushTo(dev)}\`.\n`,
+  );
+  await expect
+    .poll(dev.told, { timeout: 5_000 })
+    .toMatch(/This database does not have \d+_pipeline_tickets\.sql yet: npx supabase db push /);
+  fs.writeFileSync(definition, text);
+  const migrations = path.join(packed.place, 'supabase', 'migrations');
+  fs.rmSync(path.join(migrations, fs.readdirSync(migrations).at(-1) ?? ''));
+  expect(await asked('doctor')).toBe('All is well.\n');
+}
+
+/** Applies what an uninstall with all of its options would write: then the schema is as it was. */
+async function expectRemoved(client: pg.Client, schema: string[]): Promise<void> {
+  const copy = path.join(packed.folder, 'left');
+  fs.cpSync(packed.place, copy, { recursive: true, filter: (file) => !file.includes('node_modules') });
+  expect(millrace('uninstall', '--columns', '--cancel', '--workdir', copy).status).toBe(0);
+  const migrations = path.join(copy, 'supabase', 'migrations');
+  await client.query(fs.readFileSync(path.join(migrations, fs.readdirSync(migrations).at(-1) ?? ''), 'utf8'));
+  expect(await snapshot(client)).toEqual(schema);
+  // In a project that was left, init begins anew.
+  expect(millrace('init', '--workdir', copy).stdout).toMatch(/wrote supabase\/migrations\/\d{14}_millrace\.sql/);
+}
