@@ -130,7 +130,7 @@ async function expectUpgraded(next: NextLevel, schema: string[]): Promise<void> 
     await client.query(`insert into public.tickets (triage_status) values ('queued')`);
 
     releaseNext(packed.place, next);
-    // It has the package by a packed.tarball, so that npm need not know any other release.
+    // It has the package by a tarball, so that npm need not know any other release.
     expect(millrace('sync').stderr).toContain(
       'run `npx millrace upgrade`, or run `npm i -D ./millrace-0.1.0.tgz`, whose',
     );
