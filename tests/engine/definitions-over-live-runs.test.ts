@@ -118,6 +118,26 @@ test('runs begin with the roots of their own version, and a definition waits unt
   expect(begun).toEqual([{ name: 'scan' }]);
 });
 
+test('a run that starts in the middle begins what its own version has beside that, whatever is defined meanwhile', async ({
+  engine,
+}) => {
+  const definition = await engine.pipeline(chain(['a', 'b']));
+  const [id] = await engine.queued('a');
+  await runStage(engine, 'a');
+  await runStage(engine, 'b');
+  await engine.sql.query(`select millrace.add_columns('public.items', 'x')`);
+  await engine.define({ ...definition, stages: chain(['x', 'a', 'b']) });
+  const brake = await holdBack(engine, 'after insert on millrace.runs');
+  const other = await engine.database.connect();
+  const starting = begin(other.query(`select millrace.start('flow', $1, 'b')`, [id]));
+  await untilBlocked(engine, other);
+  await engine.define({ ...definition, stages: chain(['a', 'b', 'x']) });
+  await brake.query('commit');
+  await starting;
+  expect((await engine.attempts(id)).slice(2)).toEqual(['a 1 completed', 'b 1 queued', 'x 1 queued']);
+  await engine.expectSound();
+});
+
 test.for<[string, StageDefinition[], RegExp]>([
   ['drops a stage', [{ name: 'a' }, { name: 'c', needs: ['a'] }], /stage b/],
   [

@@ -362,15 +362,16 @@ begin
         from millrace.version_stages t
         where t.version_id = o.version_id
           and t.after <> '[]') as thresholds
-    from millrace.pipelines p
+    -- By the runs' own version: a definition may have been committed since they were made.
+    from millrace.runs r
     join millrace.version_stages vs
-      on vs.version_id = p.current_version_id
+      on vs.version_id = r.version_id
         and vs.stage_id = p_stage_id
     join millrace.version_stages o
       on o.version_id = vs.version_id
         and o.stage_id <> p_stage_id
         and o.stage_id <> all (vs.dependents)
-    where p.id = p_pipeline_id
+    where r.id = p_run_ids[1]
     order by o.position
   loop
     v_open := millrace.open_runs(v_other.stage_id, p_run_ids);
