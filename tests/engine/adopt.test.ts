@@ -297,6 +297,29 @@ test('the old column goes on following after an adoption by another function', a
   expect(await note(engine, first)).toEqual({ code: 300, status: 'enriched' });
 });
 
+test('an adoption by another function waits for who attaches the pipeline anew, or is to be tried again', async ({
+  engine,
+}) => {
+  await makeOldNotes(engine);
+  await insertOld(engine, 'enriched');
+  await adopt(engine);
+  await engine.sql.query(
+    `create function public.other_code(n public.note) returns smallint language sql as 'select 300::smallint'`,
+  );
+  const other = await openTransaction(engine);
+  await other.query(`select millrace.attach('notes')`);
+  const second = await engine.database.connect();
+  const again = `select * from millrace.adopt('notes', 'status', 'public.other_code', p_dry_run => false)`;
+  const adopting = second.query(again).then(
+    () => 'adopted',
+    ({ code, message }) => `${code} ${message}`,
+  );
+  await untilBlocked(engine, second);
+  await other.query('commit');
+  expect(await adopting).toMatch(/^adopted$|^MR004 somebody has been writing to table/);
+  await engine.expectSound();
+});
+
 test('once the old column is dropped the new one goes on alone, with runs under way', async ({ engine }) => {
   await makeOldNotes(engine);
   const [id] = await insertOld(engine, 'pending');

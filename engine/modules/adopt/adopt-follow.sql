@@ -71,6 +71,8 @@ as $write$
 declare
   v_status text := p_pipeline.status ->> 'column';
 begin
+  -- First, or a define() that writes the function too would make Postgres raise.
+  execute format('lock table %s in share row exclusive mode', p_pipeline.entity_table);
   perform millrace.write_function(
     format('%I() returns trigger security definer', p_pipeline.name || '__adopted'), format($f$
 begin
