@@ -50,26 +50,28 @@ create function millrace.count_unadopted(
 language plpgsql volatile
 as $$
 declare
+  v_by_key boolean := p_is_dry_run and p_pipeline.has_given;
   v_keys text[];
   v_old text[];
   v_values text[];
+  v_rows bigint[];
   v_given text[];
 begin
   execute format(
-    'select array_agg(t.key), array_agg(t.old), array_agg(t.value) '
-    'from (select e.%I::text as key, e.%I::text as old, coalesce((%s)::text, $1) as value '
-    'from %s e where e.%I is null) t',
-    p_pipeline.entity_key, p_old_column, p_call, p_pipeline.entity_table,
-    p_pipeline.status ->> 'column')
-  into v_keys, v_old, v_values
+    'select array_agg(t.key), array_agg(t.old), array_agg(t.value), array_agg(t.rows) '
+    'from (select %s as key, e.%I::text as old, coalesce((%s)::text, $1) as value, '
+    'count(*) as rows from %s e where e.%I is null group by 1, 2, 3) t',
+    case when v_by_key then format('e.%I::text', p_pipeline.entity_key) else 'null::text' end,
+    p_old_column, p_call, p_pipeline.entity_table, p_pipeline.status ->> 'column')
+  into v_keys, v_old, v_values, v_rows
   using p_else;
-  if p_is_dry_run and p_pipeline.has_given then
+  if v_by_key then
     v_given := millrace.given_at_first(p_pipeline, v_keys);
   end if;
   return query
     with alike as (
-      select r.old, r.value, r.given, count(*) as rows
-      from unnest(v_old, v_values, v_given) r(old, value, given)
+      select r.old, r.value, r.given, sum(r.rows) as rows
+      from unnest(v_old, v_values, v_rows, v_given) r(old, value, rows, given)
       group by 1, 2, 3
     ), told as (
       select a.*, v.lands, v.begins, (
