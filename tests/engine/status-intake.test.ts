@@ -1,8 +1,8 @@
 // What people write into a status column: it is judged by the rows of status_moves, and undone where it is refused.
 import { expect } from 'vitest';
-import { type Engine, test } from '../support/engine.ts';
-import { historyOf, makeNotes, valuesOf } from '../support/status.ts';
-import { completed, failed, runStage, Worker } from '../support/worker.ts';
+import { type Engine, type Row, test } from '../support/engine.ts';
+import { historyOf, makeLinks, makeNotes, valuesOf } from '../support/status.ts';
+import { completed, failed, finish, runStage, Worker } from '../support/worker.ts';
 
 async function insert(engine: Engine, code: number | null = 110, label = 'a'): Promise<string> {
   return engine.value<string>('insert into public.note (label, status_code) values ($1, $2) returning id', [
@@ -103,6 +103,25 @@ test('a new row begins at its first stage, or without a value waits to be starte
   expect(await engine.rows('select * from millrace.runs')).toEqual([]);
   await engine.sql.query(`select millrace.start('notes', $1)`, [id]);
   expect(await valuesOf(engine, id)).toEqual([100, 110]);
+});
+
+test('no row starts past a stage that its definition has put in front since', async ({ engine }) => {
+  const definition = await makeLinks(engine);
+  const id = await engine.value(`insert into public.link (label, status) values ('empty', 'new') returning id`);
+  await finish(engine, 'classify', 1, 'page_links');
+  await engine.sql.query(`select millrace.skip(max(id), 'scrape') from millrace.runs`);
+  const values = definition.entity.status.values as Record<string, Row>;
+  const more = { lost: ['Its address is unknown'], finding: ['Being looked for'], found: ['Its address is known'] };
+  values.work = { ...more, ...values.work };
+  const [classify, ...others] = definition.stages;
+  const find = { name: 'find', shows: { queued: 'lost', started: 'finding', completed: 'found' } };
+  await engine.define({ ...definition, stages: [find, { ...classify, needs: ['find'] }, ...others] });
+  expect(await engine.refusal(`select millrace.start('page_links', $1, 'extract')`, [id])).toMatchObject({
+    code: 'MR005',
+    message: expect.stringMatching(/its need find has no result$/),
+    hint: expect.stringMatching(/^Queue find instead/),
+  });
+  await engine.sql.query(`select millrace.start('page_links', $1)`, [id]);
 });
 
 test('a failed row goes on at the stage that failed or an earlier one', async ({ engine }) => {

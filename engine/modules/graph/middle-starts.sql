@@ -50,7 +50,8 @@ end
 $$;
 
 -- Raises MR005 where one of these runs lacks the result of a need of a stage, and names the stage
--- to queue instead.
+-- to queue instead. A row that shows one status stands at one place: nothing before that may lack,
+-- such as a stage that the definition has had for a shorter time than the row its results.
 create function millrace.refuse_missing_needs(p_run_ids bigint[], p_stage_id int)
 returns void
 language plpgsql
@@ -59,17 +60,21 @@ declare
   v_lacking record;
 begin
   select count(distinct r.id) as runs, min(r.id) as run_id, min(r.entity_id) as entity_id,
-    min(s.name) as need into v_lacking
+    (array_agg(s.name order by n.position desc))[1] as need
+  into v_lacking
   from millrace.runs r
+  join millrace.pipelines p on p.id = r.pipeline_id
   join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-  cross join lateral unnest(vs.needs) n
-  join millrace.stages s on s.id = n
+  join millrace.version_stages n on n.version_id = r.version_id
+    and (n.stage_id = any (vs.needs)
+      or p.projection = 'status' and p_stage_id = any (n.dependents))
+  join millrace.stages s on s.id = n.stage_id
   where r.id = any (p_run_ids)
     and (
       select d.id
       from millrace.done_attempts d
       where d.run_id = r.id
-        and d.stage_id = n
+        and d.stage_id = n.stage_id
       limit 1) is null;
   if v_lacking.runs = 0 then
     return;
