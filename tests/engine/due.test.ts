@@ -133,6 +133,21 @@ test('a row that a user starts or holds at the moment is left to the next sweep'
   expect([await runs(engine, started), await runs(engine, held)]).toEqual([1, 1]);
 });
 
+test('a definition that comes while rows are started waits for the sweep, or the sweep for it', async ({ engine }) => {
+  await define(engine);
+  await insert(engine, 0);
+  const defining = await openTransaction(engine);
+  await defining.query('lock table public.items in share row exclusive mode');
+  const sweeper = await engine.database.connect();
+  const sweeping = begin(sweeper.query('select millrace.sweep()'));
+  await untilBlocked(engine, sweeper);
+  await defining.query(`set local lock_timeout = '300ms'`);
+  await defining.query(`delete from millrace.due_progress`);
+  await defining.query('rollback');
+  await sweeping;
+  expect(await live(engine)).toBe(1);
+});
+
 test('a user who starts a row beside the sweep gets the run that the sweep has begun', async ({ engine }) => {
   await define(engine, { projection: 'none' });
   const [id] = await insert(engine, 0);

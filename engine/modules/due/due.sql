@@ -78,6 +78,8 @@ begin
   if not exists (select from millrace.due_rows(v_pipeline, null, null, 1)) then
     return 0;
   end if;
+  -- In the order of define(), which holds the table when it writes the progress.
+  execute format('lock table %s in row exclusive mode', v_pipeline.entity_table);
   select d.* into v_progress
   from millrace.due_progress d
   where d.pipeline_id = p_pipeline_id
