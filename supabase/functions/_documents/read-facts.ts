@@ -52,7 +52,8 @@ export function tidyFacts({ entities, relations }: KgResult): KgResult {
 }
 
 function tidyWords(text: string): string {
-  return storableText(text).replace(/\s+/g, ' ').trim();
+  // A single blank stays as it is: to put it in its own place costs a long text ten times as much.
+  return storableText(text).replace(/\s{2,}|[^\S ]/g, ' ').trim();
 }
 
 /**
@@ -62,6 +63,6 @@ function tidyWords(text: string): string {
 function plainName(name: string): string {
   return normalForm(normalForm(name, 'NFKD').replace(/[\u0300-\u036f]/g, ''), 'NFKC')
     .toLowerCase()
-    .replace(/[^\p{L}\p{N}\p{M}+#]+/gu, ' ')
+    .replace(/[^\p{L}\p{N}\p{M}+#]{2,}|[^\p{L}\p{N}\p{M}+# ]/gu, ' ')
     .trim();
 }
