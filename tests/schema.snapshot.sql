@@ -28,21 +28,6 @@ table millrace.adoptions
   constraint adoptions_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
   constraint adoptions_pkey PRIMARY KEY (pipeline_id)
   CREATE UNIQUE INDEX adoptions_pkey ON millrace.adoptions USING btree (pipeline_id)
-view millrace.agent_executions
-  column attempts bigint
-  column cost_usd numeric
-  column entity_id text
-  column execution integer
-  column first_turn_at timestamp with time zone
-  column input_tokens numeric
-  column last_turn_at timestamp with time zone
-  column output_tokens numeric
-  column pipeline text
-  column run_id bigint
-  column stage text
-  column tool_calls bigint
-  column turns bigint
-  as  SELECT p.name AS pipeline, s.name AS stage, t.run_id, r.entity_id, t.execution, count(*) FILTER (WHERE t.kind = 'model'::text) AS turns, count(*) FILTER (WHERE t.kind = 'tool'::text) AS tool_calls, sum((t.usage ->> 'input_tokens'::text)::numeric) AS input_tokens, sum((t.usage ->> 'output_tokens'::text)::numeric) AS output_tokens, sum((t.usage ->> 'cost_usd'::text)::numeric) AS cost_usd, count(DISTINCT t.attempt_id) AS attempts, min(t.created_at) AS first_turn_at, max(t.created_at) AS last_turn_at FROM millrace.turns t JOIN millrace.stages s ON s.id = t.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id LEFT JOIN millrace.runs r ON r.id = t.run_id GROUP BY p.name, s.id, s.name, t.run_id, r.entity_id, t.execution ORDER BY t.run_id, s.id, t.execution;
 view millrace.agent_log
   column arguments text
   column asked text
@@ -1113,7 +1098,6 @@ table millrace.stages
   column counted boolean not null default false
   column counted_by_parent boolean not null default false
   column deadline interval
-  column deadline_from text not null default 'start'::text
   column decision jsonb
   column enabled boolean not null default true
   column fan_in jsonb
@@ -1135,13 +1119,11 @@ table millrace.stages
   column retry jsonb not null
   column shows jsonb
   column sla interval
-  column sla_changed_at timestamp with time zone
   column switched_line bigint
   column timeout interval not null
   column when_spent text not null default 'wait'::text
   constraint stages_batch_size_bounds CHECK (((batch_size >= 1) AND (batch_size <= 500)))
   constraint stages_concurrency_bounds CHECK (((concurrency >= 1) AND (concurrency <= 5000)))
-  constraint stages_deadline_from_known CHECK ((deadline_from = ANY (ARRAY['submission'::text, 'start'::text])))
   constraint stages_kind_known CHECK ((kind = ANY (ARRAY['function'::text, 'external'::text, 'manual'::text, 'pipeline'::text, 'map'::text, 'agent'::text, 'gate'::text])))
   constraint stages_max_workers_bounds CHECK (((max_workers >= 1) AND (max_workers <= 1000)))
   constraint stages_name_form CHECK ((name ~ '^[a-z][a-z0-9_]{0,40}$'::text))

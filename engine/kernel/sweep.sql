@@ -195,8 +195,7 @@ end
 $$;
 
 -- Fails a pipeline's waiting attempts whose deadline has passed and whose rows are free; returns
--- how many. One that the database refuses for now comes again in a minute, behind the others. A map
--- that finishes at its deadline is left to the collection of children.
+-- how many. One that the database refuses for now comes again in a minute, behind the others.
 create function millrace.sweep_deadlines(p_pipeline_id int, p_limit int) returns int
 language plpgsql
 as $$
@@ -217,11 +216,9 @@ begin
     from (
       select a.id, a.deadline_at
       from millrace.attempts a
-      join millrace.stages s on s.id = a.stage_id
       where a.deadline_at <= v_now
         and (a.deadline_at, a.id) > (v_last_at, v_last_id)
         and a.stage_id = any (v_stages)
-        and coalesce(s.fan_in ->> 'at_deadline', 'fail') <> 'finish'
       order by a.deadline_at, a.id
       limit p_limit) d;
     exit when v_page.ids is null;

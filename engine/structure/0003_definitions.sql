@@ -78,8 +78,6 @@ create table millrace.stages (
   callback boolean not null default false,
   poll_every interval,
   deadline interval,
-  deadline_from text not null default 'start'
-    constraint stages_deadline_from_known check (deadline_from in ('submission', 'start')),
   apply text,
   result_limit_bytes int not null,
   on_failure text not null
@@ -90,7 +88,6 @@ create table millrace.stages (
   agent jsonb,
   limits jsonb,
   sla interval,
-  sla_changed_at timestamptz,
   has_groups boolean not null default false,
   counted_by_parent boolean not null default false,
   has_conditional_followers boolean not null default false,
@@ -113,17 +110,11 @@ comment on column millrace.stages.counted is
   'Whether a claim looks at quotas: that of its pipeline, or of one whose runs start runs of it.';
 comment on column millrace.stages.function_name is
   'The Edge Function that runs it; null for the kinds manual, pipeline and gate, which none runs.';
-comment on column millrace.stages.deadline_from is
-  'What the deadline of an external job counts from: its submission, or its start at the service, '
-  'as far as the poller hears that the job still waits there.';
 comment on column millrace.stages.has_groups is
   'Whether its limits sort its queue into groups: by key, by priority, or both.';
 comment on column millrace.stages.sla is
   'How long after it became ready the stage should be done, waits and retries included; null for '
   'no bound.';
-comment on column millrace.stages.sla_changed_at is
-  'Set when a definition changes sla, until the sweep has applied it to the attempts that were '
-  'open.';
 comment on column millrace.stages.has_conditional_followers is
   'Whether some version has a stage that is not unconditional right after it.';
 comment on column millrace.stages.counted_by_parent is

@@ -1,9 +1,9 @@
 import { expect } from 'vitest';
 import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
-import { type Engine, type Row, test } from '../support/engine.ts';
+import { type Engine, test } from '../support/engine.ts';
 import { jobEnd } from '../support/sessions.ts';
 import { type Claimed, resume, waiting } from '../support/worker.ts';
-import { changed, docsFolder, messageOf, type OpenPage, testPage } from './page.ts';
+import { docsFolder, type OpenPage, testPage } from './page.ts';
 import { claim, errorOf, start, sweep } from './play.ts';
 
 const open = testPage('deadlines', docsFolder);
@@ -67,12 +67,4 @@ test('a deadline that passes, a late result, and what doctor says of it', async 
     { number: 1, state: 'failed', job_id: 'job-0', overtaken_job_id: null },
     { number: 2, state: 'completed', job_id: 'job-0', overtaken_job_id: `again-${first.entity_id}` },
   ]);
-});
-
-test('what goes wrong is said as the page says it', async ({ engine }) => {
-  const page = await open(engine);
-  const definition = changed(page.exported<PipelineDefinition>('sites'), 'crawl', {});
-  const [crawl] = definition.stages as [{ completion: Row }];
-  crawl.completion.deadline_from = 'callback';
-  page.expectPromised(await messageOf(() => engine.define(definition)));
 });

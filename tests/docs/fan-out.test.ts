@@ -2,7 +2,6 @@ import { expect } from 'vitest';
 import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
 import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { type Engine, test } from '../support/engine.ts';
-import { completed, Worker } from '../support/worker.ts';
 import { changed, messageOf, type OpenPage, testPage } from './page.ts';
 import { claim, errorOf, fail, finish, start, states, status, sweep, work } from './play.ts';
 
@@ -62,49 +61,16 @@ test('with failedChildren: fail the first failed child fails the stage', async (
   page.expectPromised(await errorOf(engine, run));
 });
 
-test('a rule that can no longer be met fails the stage', async ({ engine }) => {
+test('after a week without its children the stage fails', async ({ engine }) => {
   const page = await open(engine);
-  const { sheets, run } = await splitScan(engine, page, 3, {
-    rule: 'at_least',
-    count: 2,
-    failedChildren: 'ignore',
-  });
-  await fail(engine, sheets, 'read', [await sheet(engine, 1), await sheet(engine, 3)]);
-  expect(await status(engine, run)).toBe('failed');
-  page.expectPromised(await errorOf(engine, run));
-});
-
-test.for([
-  ['continue', 'queued'],
-  ['cancel', 'cancelled'],
-] as const)('with lateChildren: %s a late child is %s', async ([lateChildren, state], { engine }) => {
-  const { sheets, run } = await splitScan(engine, await open(engine), 3, { rule: 'share', share: 0.5, lateChildren });
-  const worker = await Worker.of(engine, 'read', sheets.name);
-  await worker.report(...(await worker.take(2)).map((item) => completed(item)));
-  await sweep(engine);
-  await sweep(engine);
-  expect(await states(engine, run)).toMatchObject({ split: 'completed', bind: 'queued' });
-  const late = `select a.state from millrace.attempts a join millrace.stages s on s.id = a.stage_id
-    where s.name = 'read' and a.state <> 'completed'`;
-  expect(await engine.rows(late)).toEqual([{ state }]);
-});
-
-test('a rule that asks for more than there are is met by all', async ({ engine }) => {
-  const { sheets, run } = await splitScan(engine, await open(engine), 2, { rule: 'at_least', count: 9 });
-  await finish(engine, sheets, 'read');
-  expect(await states(engine, run)).toMatchObject({ split: 'completed' });
-});
-
-test.for([undefined, 'finish'] as const)('after a week, with atDeadline: %s', async (atDeadline, { engine }) => {
-  const page = await open(engine);
-  const { run } = await splitScan(engine, page, 3, { atDeadline });
+  const { run } = await splitScan(engine, page);
   await engine.advance('6 days 23 hours');
   await sweep(engine);
   expect(await states(engine, run)).toMatchObject({ split: 'waiting' });
   await engine.advance('2 hours');
   await sweep(engine);
-  expect(await states(engine, run)).toMatchObject({ split: atDeadline ? 'completed' : 'failed' });
-  if (!atDeadline) page.expectPromised(await errorOf(engine, run));
+  expect(await states(engine, run)).toMatchObject({ split: 'failed' });
+  page.expectPromised(await errorOf(engine, run));
 });
 
 test('the child pipeline must be defined before', async ({ engine }) => {

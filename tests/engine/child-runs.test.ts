@@ -374,7 +374,7 @@ test('pipelines that contain themselves or one another are refused when they are
     ],
     [
       'fresh',
-      [{ name: 'own', kind: 'pipeline', child: { pipeline: 'index' }, fan_in: { rule: 'all' } }],
+      [{ name: 'own', kind: 'pipeline', child: { pipeline: 'index' }, fan_in: {} }],
       /unknown option fanIn.*A stage of kind pipeline takes/,
     ],
     [

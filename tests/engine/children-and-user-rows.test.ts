@@ -10,6 +10,7 @@ import {
   failFiles,
   folderRun,
   folderStatuses,
+  leftFolder,
   numbers,
   runFiles,
   Spawner,
@@ -152,8 +153,7 @@ test.for([
 ] as const)(
   'neither sweep nor collector waits for a user who %s a parent that has %s',
   async ([, end, statement], { engine }) => {
-    const rule = end === 'finished' ? { fan_in: { rule: 'at_least', count: 1 } } : {};
-    const { folder, fanOut } = await waitingFolder(engine, 3, { split: rule });
+    const { folder, fanOut } = await (end === 'finished' ? leftFolder : waitingFolder)(engine, 3);
     await (end === 'finished' ? endFiles(engine, [1]) : failFiles(engine, [1]));
     await collectChildren(engine);
     const user = await openTransaction(engine);

@@ -126,11 +126,6 @@ const faults: [string, unknown, RegExp][] = [
     definition({}, { completion: { deadline_seconds: -1 } }),
     /completion\.deadline_seconds is -1/,
   ],
-  [
-    'a deadline from nowhere',
-    definition({}, { completion: { deadline_from: 'callback' } }),
-    /completion\.deadline_from is "callback", but must be submission or start/,
-  ],
   ['enabled that is neither true nor false', definition({}, { enabled: 'perhaps' }), /one: enabled/],
   [
     'an apply function that does not exist',

@@ -53,74 +53,6 @@ test('all: the stage is done when the last child has ended, with the sums as its
   expect(needs).toEqual({ split: { total: 3, completed: 3, failed: 0, cancelled: 0 } });
 });
 
-test('at_least: the stage is done once so many are completed; the others go on', async ({ engine }) => {
-  const { folder, fanOut } = await joining(engine, 5, { rule: 'at_least', count: 2 });
-  await endFiles(engine, [4]);
-  expect(await joined(engine, folder)).toBe('started');
-  await endFiles(engine, [2]);
-  expect(await joined(engine, folder)).toBe('completed');
-  expect(await result(engine)).toEqual({ total: 5, completed: 2, failed: 0, cancelled: 0 });
-  await sweep(engine);
-  expect(await childStatuses(engine, fanOut)).toEqual({ completed: 2, running: 3 });
-  await endFiles(engine);
-  await sweep(engine);
-  expect(await stageAttempts(engine, folder, 'split')).toEqual(['1 completed']);
-  expect(await tallies(engine)).toBe(0);
-});
-
-test('at_least: fewer children than asked for are enough when all of them are completed', async ({ engine }) => {
-  const { folder } = await joining(engine, 2, { rule: 'at_least', count: 20 });
-  await endFiles(engine, [1]);
-  expect(await joined(engine, folder)).toBe('started');
-  await endFiles(engine, [2]);
-  expect(await joined(engine, folder)).toBe('completed');
-});
-
-test('at_least: when too few are left the stage fails and says so', async ({ engine }) => {
-  const { folder } = await joining(engine, 3, { rule: 'at_least', count: 2, failed_children: 'ignore' });
-  await failFiles(engine, [1, 2]);
-  expect(await joined(engine, folder)).toBe('started');
-  await endFiles(engine, [3]);
-  expect(await joined(engine, folder)).toBe('failed');
-  expect(await fault(engine)).toMatch(
-    /^1 of 3 children were completed, but the fan-in rule asks for 2; .*the first: 1, scan: it took too long/,
-  );
-  expect(await engine.value(`select error_code from millrace.dead_letters where pipeline = 'folder'`)).toBe(
-    'too_few_children',
-  );
-});
-
-test('at_least: a failure that is added up together with the last child it asks for does not count', async ({
-  engine,
-}) => {
-  const { folder } = await joining(engine, 3, { rule: 'at_least', count: 2 });
-  await endFiles(engine, [1, 2]);
-  await failFiles(engine, [3]);
-  expect(await joined(engine, folder)).toBe('completed');
-});
-
-test('share: the stage is done once that share of all is completed, rounded up', async ({ engine }) => {
-  const { folder } = await joining(engine, 5, { rule: 'share', share: 0.5 });
-  await endFiles(engine, [1, 2]);
-  expect(await joined(engine, folder)).toBe('started');
-  await endFiles(engine, [3]);
-  expect(await joined(engine, folder)).toBe('completed');
-});
-
-test('a share is of the total, which must be closed first', async ({ engine }) => {
-  await defineFamily(engine, { split: { fan_in: { rule: 'share', share: 0.5 } } });
-  const [folder] = await startFolders(engine);
-  const spawner = await Spawner.of(engine);
-  await spawner.spawn(numbers(1, 2));
-  await endFiles(engine);
-  await collectChildren(engine);
-  await spawner.spawn(numbers(3, 6), true);
-  await spawner.wait();
-  expect(await joined(engine, folder as string)).toBe('started');
-  await endFiles(engine, [5]);
-  expect(await joined(engine, folder as string)).toBe('completed');
-});
-
 test('failed_children fail: the first failure fails the stage, and the sweep cancels the others', async ({
   engine,
 }) => {
@@ -154,18 +86,6 @@ test('failed_children ignore: the stage is done with what the others brought', a
   expect(await result(engine)).toEqual({ total: 3, completed: 2, failed: 1, cancelled: 0 });
 });
 
-test('late_children cancel: what still runs when the stage is done is cancelled, in batches', async ({ engine }) => {
-  const { folder, fanOut } = await joining(engine, 6, { rule: 'at_least', count: 1, late_children: 'cancel' });
-  await endFiles(engine, [2]);
-  expect(await joined(engine, folder)).toBe('completed');
-  expect(await engine.value('select millrace.cancel_children(2)')).toBe(2);
-  expect(await childStatuses(engine, fanOut)).toEqual({ cancelled: 2, completed: 1, running: 3 });
-  expect(await engine.value('select state from millrace.fan_outs')).toBe('abandoned');
-  expect(await engine.value('select millrace.cancel_children(10)')).toBe(3);
-  expect(await childStatuses(engine, fanOut)).toEqual({ cancelled: 5, completed: 1 });
-  expect(await engine.value('select state from millrace.fan_outs')).toBe('closed');
-});
-
 test('a deadline fails the stage, without another try, and its children are cancelled', async ({ engine }) => {
   const { folder, fanOut } = await joining(engine, 2, { deadline_seconds: 600 });
   await endFiles(engine, [1]);
@@ -177,21 +97,6 @@ test('a deadline fails the stage, without another try, and its children are canc
   expect(await stageAttempts(engine, folder, 'split')).toEqual(['1 failed']);
   expect(await fault(engine)).toMatch(/deadline/);
   expect(await childStatuses(engine, fanOut)).toEqual({ cancelled: 1, completed: 1 });
-});
-
-test('at_deadline finish: the stage goes on with what there is', async ({ engine }) => {
-  const { folder } = await joining(engine, 3, {
-    deadline_seconds: 600,
-    at_deadline: 'finish',
-    late_children: 'cancel',
-  });
-  await endFiles(engine, [1, 3]);
-  await sweep(engine);
-  expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'started' });
-  await engine.advance('10 minutes');
-  await sweep(engine);
-  expect(await folderStatuses(engine, folder)).toEqual({ split: 'completed', publish: 'queued' });
-  expect(await result(engine)).toEqual({ total: 3, completed: 2, failed: 0, cancelled: 0 });
 });
 
 test('without a deadline of its own a map is given a week', async ({ engine }) => {
@@ -529,10 +434,9 @@ test('a child of a parent that gave it up cannot be retried alone; the remedy is
   });
 });
 
-test('a late child that was cancelled cannot be retried, and is told to start anew', async ({ engine }) => {
-  const { folder, fanOut } = await joining(engine, 2, { rule: 'at_least', count: 1, late_children: 'cancel' });
-  await endFiles(engine, [1]);
-  expect(await joined(engine, folder)).toBe('completed');
+test('a child of a map that was completed by hand cannot be retried, and is told to start anew', async ({ engine }) => {
+  const { folder, fanOut } = await waitingFolder(engine, 2);
+  await engine.sql.query(`select millrace.complete_stage($1, 'split', '{}')`, [(await folderRun(engine, folder)).id]);
   await sweep(engine);
   const late = await fileRun(engine, fanOut, 2);
   expect(await engine.refusal('select millrace.retry($1)', [late.id])).toMatchObject({
@@ -584,18 +488,9 @@ test('a list of fan-outs that is missing or too long is refused', async ({ engin
 });
 
 const refused: [Row, RegExp][] = [
-  [{ rule: 'most' }, /fanIn.rule is "most"/],
-  [{ rule: 'at_least' }, /fanIn.count is missing/],
-  [{ count: 3 }, /fanIn.count is 3/],
-  [{ rule: 'share', count: 3 }, /fanIn.count is 3/],
-  [{ rule: 'share' }, /fanIn.share is missing/],
-  [{ rule: 'share', share: 1.5 }, /fanIn.share is 1.5/],
-  [{ rule: 'at_least', count: 0 }, /fanIn.count is 0/],
+  [{ rule: 'all' }, /fanIn has the unknown option rule/],
   [{ failed_children: 'retry' }, /fanIn.failedChildren is "retry"/],
-  [{ late_children: 'wait' }, /fanIn.lateChildren is "wait"/],
-  [{ at_deadline: 'go' }, /fanIn.atDeadline is "go"/],
   [{ deadline_seconds: 0 }, /fanIn.deadlineSeconds is 0/],
-  [{ colour: 'red' }, /fanIn has the unknown option colour/],
 ];
 test('a fan-in rule that is not well formed is refused when it is defined, with field, value and remedy', async ({
   engine,

@@ -80,17 +80,6 @@ test('a job that runs is noted once, and its deadline passes however often it is
   expect(await passed(engine)).toBe(1);
 });
 
-test('a deadline from the submission runs whatever the service says', async ({ engine }) => {
-  const attempts = await waitingJobs(engine, 1, { deadline_from: 'submission' });
-  await engine.advance('40 seconds');
-  expect(await note(engine, attempts, 'queued')).toBe(0);
-  expect(await note(engine, attempts, 'running')).toBe(0);
-  expect(await secondsLeft(engine)).toEqual([20]);
-  const client = await engine.database.connect('service_role');
-  const { rows } = await client.query('select public.millrace_poll(10) as answer');
-  expect(rows[0].answer.jobs).toMatchObject([{ attempt: attempts[0], awaits_start: false }]);
-});
-
 test('the poller is told which jobs to report: those that have not been heard to run', async ({ engine }) => {
   const attempts = await waitingJobs(engine, 2);
   await engine.advance('5 seconds');

@@ -9,6 +9,7 @@ import {
   failFiles,
   folderRun,
   folderStatuses,
+  leftFolder,
   numbers,
   runFiles,
   Spawner,
@@ -129,8 +130,7 @@ test('what depends on a skipped map by a threshold alone is skipped with it', as
 
 test('retention leaves a parent whose late children still run, and these go on', async ({ engine }) => {
   const decision = { deadline_seconds: 31_536_000 };
-  const { fanOut } = await waitingFolder(engine, 2, {
-    split: { fan_in: { rule: 'at_least', count: 1 } },
+  const { fanOut } = await leftFolder(engine, 2, {
     files: [{ name: 'scan' }, { name: 'blend', needs: ['scan'], kind: 'manual', decision }],
   });
   await runFiles(engine, 'scan');
@@ -178,7 +178,7 @@ test.for([
   expect(await engine.attempts(id)).toEqual(['a 1 queued']);
 });
 
-test('a model that counts tokens in fractions leaves the views of agents readable', async ({ engine }) => {
+test('a model that counts tokens in fractions leaves the log of agents readable', async ({ engine }) => {
   await engine.pipeline([{ name: 'think', kind: 'agent', agent: {} }]);
   await engine.queued('think');
   const worker = await Worker.of(engine, 'think');
@@ -188,7 +188,4 @@ test('a model that counts tokens in fractions leaves the views of agents readabl
   const values = [worker.id, item.attempt, item.token, turns];
   await worker.client.query('select public.millrace_checkpoint($1, $2, $3, $4)', values);
   expect(await engine.rows('select tokens::float from millrace.agent_log')).toEqual([{ tokens: 3.5 }]);
-  expect(await engine.rows('select input_tokens::float from millrace.agent_executions')).toEqual([
-    { input_tokens: 1.5 },
-  ]);
 });

@@ -15,7 +15,8 @@ const seed = process.env.GRAPHS_SEED ? Number(process.env.GRAPHS_SEED) : Date.no
 const broken = `
   select 'it is late at another time' as rule, a.run_id, a.id, s.name from millrace.attempts a join millrace.stages s on s.id = a.stage_id
   where a.state in ('queued', 'started', 'waiting')
-    and a.late_at is distinct from millrace.late_at_of(a, s.sla)
+    and a.late_at is distinct from s.sla + (select f.created_at from millrace.attempts f
+      where f.run_id = a.run_id and f.stage_id = a.stage_id and f.number = a.number - a.retry_count)
   union all
   select 'a child has its parent''s metadata', c.id, null, format('%s, not %s', c.metadata_id, r.metadata_id) from millrace.runs c
   join millrace.pipelines p on p.id = c.pipeline_id and p.metadata_column is null

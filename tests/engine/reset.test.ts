@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { Spawner } from '../support/children.ts';
 import { chain, type Engine, test } from '../support/engine.ts';
 import {
   defineSplit,
@@ -166,14 +167,15 @@ test('a map that is reset spawns the same rows anew; the sweep cancels the forme
 });
 
 test('a finished map whose late children still run gives them up when it is reset', async ({ engine }) => {
-  await defineSplit(engine, [], { fan_in: { rule: 'at_least', count: 1 } });
+  await defineSplit(engine);
   const parts = await insertParts(engine, 2);
   const [id] = await engine.queued('split');
-  await spawnParts(engine, parts);
-  const worker = await Worker.of(engine, 'scan', 'parts');
-  await worker.report(completed(await worker.takeOne()));
-  await runStage(engine, 'read', 'parts');
-  await engine.sql.query('select millrace.sweep()');
+  const spawner = await Spawner.of(engine, 'split', 'flow');
+  await spawner.spawn(
+    parts.map((key) => ({ key })),
+    true,
+  );
+  await spawner.worker.report(completed(spawner.item));
   expect(await flowAttempts(engine, id, 'split')).toEqual(['1 completed']);
   await verb(engine, 'reset', id, 'split');
   await spawnParts(engine, parts);
@@ -217,9 +219,8 @@ test('failed children of a map that is over go on; it waits again and what needs
   expect(await flowStatus(engine, id)).toBe('completed');
 });
 
-test('failed children of a map that still waits go on, and it goes on waiting', async ({ engine }) => {
-  const { id, parts } = await oneFailed(engine, { rule: 'at_least', count: 3, failed_children: 'ignore' });
-  // All are over, too few of them completed: the map has failed, and the run with it.
+test('failed children of a map that has failed go on, and it waits again', async ({ engine }) => {
+  const { id, parts } = await oneFailed(engine, {});
   expect(await flowStatus(engine, id)).toBe('failed');
   expect(await verb(engine, 'reset_children', id, 'split')).toBe(1);
   await spawnParts(engine, parts);

@@ -2,7 +2,6 @@ import { describe, expect } from 'vitest';
 import { collectChildren, endFiles, waitingFolder } from '../support/children.ts';
 import { toReview } from '../support/decisions.ts';
 import { chain, type Engine, type Row, type StageDefinition, test } from '../support/engine.ts';
-import { openTransaction } from '../support/sessions.ts';
 import { completed, failed, released, runStage, Worker, waiting } from '../support/worker.ts';
 
 const bound = { sla_seconds: 600 };
@@ -60,6 +59,14 @@ test('it ends when the stage is done, and the next stage has a bound of its own'
   await runStage(engine, 'next');
   await engine.advance('1 hour');
   expect(await lateAt(engine)).toEqual([]);
+});
+
+test('a bound that a definition changes holds for what becomes ready from then on', async ({ engine }) => {
+  await bounded(engine);
+  await engine.pipeline([{ name: 'only', sla_seconds: 60 }]);
+  const [later] = await engine.queued('only');
+  await engine.advance('1 minute');
+  expect(await lateRuns(engine)).toMatchObject([{ entity_id: later }]);
 });
 
 test('a stage without a bound is never late', async ({ engine }) => {
@@ -197,88 +204,6 @@ test('a run that is cancelled, or whose row is deleted, is late no more', async 
   expect(await late(engine)).toBe(1);
   await engine.rows('delete from public.items where id = $1', [deleted]);
   expect(await lateRuns(engine)).toEqual([]);
-});
-
-describe('a definition that changes the bound', () => {
-  const withBound = (sla_seconds?: number) => [{ name: 'only', ...(sla_seconds && { sla_seconds }), retry }];
-
-  test('gives one to what is queued, started, waiting or in backoff already', async ({ engine }) => {
-    await engine.pipeline([{ name: 'only', kind: 'external', completion: { callback: true }, retry }]);
-    await engine.queued('only', 4);
-    const worker = await Worker.of(engine, 'only');
-    const [gone, again] = await worker.take(3);
-    if (!gone || !again) throw new Error('four items were queued');
-    await engine.advance('5 minutes');
-    await worker.report(waiting(gone, 'job-1'), failed(again));
-    await engine.pipeline([{ name: 'only', kind: 'external', completion: { callback: true }, retry, ...bound }]);
-    await sweep(engine);
-    await engine.advance('4 minutes 59 seconds');
-    expect(await lateRuns(engine)).toHaveLength(0);
-    await engine.advance('1 second');
-    expect(await lateRuns(engine)).toHaveLength(4);
-  });
-
-  test('to a shorter one makes late what was not, and to a longer one takes back what was', async ({ engine }) => {
-    await engine.pipeline(withBound(600));
-    await engine.queued('only');
-    await engine.advance('5 minutes');
-    expect(await lateRuns(engine)).toHaveLength(0);
-    await engine.pipeline(withBound(300));
-    await sweep(engine);
-    expect(await lateRuns(engine)).toHaveLength(1);
-    await engine.pipeline(withBound(900));
-    await sweep(engine);
-    expect(await late(engine)).toBe(0);
-    expect(await engine.value('select late_at - created_at = $1 from millrace.attempts', ['15 minutes'])).toBe(true);
-    await engine.advance('10 minutes');
-    expect(await lateRuns(engine)).toHaveLength(1);
-  });
-
-  test('drops it for what is under way too', async ({ engine }) => {
-    await engine.pipeline(withBound(600));
-    await engine.queued('only');
-    await engine.advance('10 minutes');
-    await sweep(engine);
-    await engine.queued('only');
-    await engine.pipeline(withBound());
-    await engine.advance('1 hour');
-    await sweep(engine);
-    expect(await late(engine)).toBe(0);
-    expect(await engine.value('select count(*)::int from millrace.attempts where late_at is not null')).toBe(0);
-  });
-
-  test('reaches what was queued under the former one while it was being committed', async ({ engine }) => {
-    await engine.pipeline(chain(['first', 'only']), { projection: 'none' });
-    await engine.insert();
-    await engine.rows(`select millrace.start('flow', '1')`);
-    const worker = await Worker.of(engine, 'first');
-    const item = await worker.takeOne();
-    await worker.client.query('begin');
-    await worker.report(completed(item));
-    await engine.pipeline([{ name: 'first' }, { name: 'only', needs: ['first'], ...bound }], { projection: 'none' });
-    await sweep(engine);
-    await worker.client.query('commit');
-    await engine.advance('1 minute');
-    await sweep(engine);
-    await engine.advance('9 minutes');
-    expect(await lateRuns(engine)).toHaveLength(1);
-    await sweep(engine);
-    expect(await engine.value('select count(*)::int from millrace.stages where sla_changed_at is not null')).toBe(0);
-  });
-
-  test('passes over an attempt that somebody holds, and reaches it the next time', async ({ engine }) => {
-    await engine.pipeline(withBound());
-    const [id] = await engine.queued('only');
-    const user = await openTransaction(engine);
-    await user.query('select millrace.cancel($1)', [(await engine.run(id)).id]);
-    await engine.rows(`update millrace.stages set sla = interval '10 minutes', sla_changed_at = millrace.now()`);
-    await engine.advance('10 minutes');
-    await sweep(engine);
-    expect(await lateRuns(engine)).toHaveLength(0);
-    await user.query('rollback');
-    await sweep(engine);
-    expect(await lateRuns(engine)).toHaveLength(1);
-  });
 });
 
 test('the late runs of a stage are counted to ten thousand', async ({ engine }) => {

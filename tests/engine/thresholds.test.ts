@@ -7,6 +7,7 @@ import {
   fileRun,
   folderRun,
   folderStatuses,
+  leftFolder,
   numbers,
   runFiles,
   Spawner,
@@ -270,13 +271,13 @@ test('the first count of a stage may be a recount', async ({ engine }) => {
   expect(await peeked(engine, folder)).toBe('queued');
 });
 
-test('a map that finished by its rule satisfies every threshold on it', async ({ engine }) => {
+test('a map that its worker has completed satisfies every threshold on it', async ({ engine }) => {
   const beside = [
     peek({ all: true }),
     { name: 'late', needs: ['cover'], after: [{ map: 'split', stage: 'blend', consecutive: 4 }] },
     { name: 'cover' },
   ];
-  const { folder } = await waitingFolder(engine, 5, { beside, split: { fan_in: { rule: 'at_least', count: 2 } } });
+  const { folder } = await leftFolder(engine, 5, { beside });
   await endFiles(engine, [4, 5]);
   await collectChildren(engine);
   expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'completed', peek: 'queued', late: 'pending' });

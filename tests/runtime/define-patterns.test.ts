@@ -35,14 +35,7 @@ const verdict = z.strictObject({
 const everything: Record<string, StageInput> = {
   split: {
     ...split,
-    fanIn: {
-      rule: 'share',
-      share: 0.9,
-      failedChildren: 'ignore',
-      lateChildren: 'cancel',
-      deadlineSeconds: 3600,
-      atDeadline: 'finish',
-    },
+    fanIn: { failedChildren: 'ignore', deadlineSeconds: 3600 },
     limits: {
       maxInFlight: 3,
       rate: { count: 10, perSeconds: 0.5, burst: 20 },
@@ -92,14 +85,7 @@ describe('patterns are written in the keys the database reads', () => {
     expect(jsonOf(everything).split).toMatchObject({
       kind: 'map',
       child: { pipeline: 'leaves', insert: 'public.insert_leaves' },
-      fan_in: {
-        rule: 'share',
-        share: 0.9,
-        failed_children: 'ignore',
-        late_children: 'cancel',
-        deadline_seconds: 3600,
-        at_deadline: 'finish',
-      },
+      fan_in: { failed_children: 'ignore', deadline_seconds: 3600 },
       limits: {
         max_in_flight: 3,
         rate: { count: 10, per_seconds: 0.5, burst: 20 },
@@ -300,14 +286,9 @@ describe('a bad pattern is refused with the field, what was found and the remedy
     ['a need twice', { b: plain, a: { ...plain, needs: ['b', 'b'] } }, /stages\.a\.needs names b twice/],
     ['a failure policy there is not', { a: { ...plain, onFailure: 'ignore' } }, /stages\.a\.onFailure is "ignore"/],
     [
-      'a count without its rule',
-      { a: { ...split, fanIn: { count: 3 } } },
-      /stages\.a\.fanIn\.count is 3, but must be given with the rule at_least/,
-    ],
-    [
-      'a rule without its share',
+      'a fan-in rule there is not',
       { a: { ...split, fanIn: { rule: 'share' } } },
-      /stages\.a\.fanIn\.share is missing, but must be given with the rule share/,
+      /stages\.a\.fanIn has the unknown option rule/,
     ],
     ['a bound of no time', { a: { ...plain, slaSeconds: 0 } }, /stages\.a\.slaSeconds is 0/],
     ['a bound of years', { a: { ...manual, slaSeconds: 31_536_001 } }, /stages\.a\.slaSeconds is 31536001/],

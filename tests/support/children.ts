@@ -133,6 +133,20 @@ export async function waitingFolder(
   return { folder: folder as string, fanOut: await spawnAll(engine, numbers(1, count)) };
 }
 
+/** A folder whose files 1 to `count` run, and whose split is done all the same: its worker said so. */
+export async function leftFolder(
+  engine: Engine,
+  count: number,
+  family: Family = {},
+): Promise<{ folder: string; fanOut: number }> {
+  await defineFamily(engine, family);
+  const [folder] = await startFolders(engine);
+  const spawner = await Spawner.of(engine);
+  await spawner.spawn(numbers(1, count), true);
+  await spawner.worker.report(completed(spawner.item));
+  return { folder: folder as string, fanOut: spawner.fanOut };
+}
+
 /** Collects children as a worker does, until nothing is left but what is busy. */
 export async function collectChildren(engine: Engine, fanOuts?: number[], client?: pg.Client): Promise<CollectAnswer> {
   const session = client ?? (await engine.database.connect('service_role'));

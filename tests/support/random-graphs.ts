@@ -39,12 +39,7 @@ const limits = fc.option(
 );
 
 const fanIn = fc.option(
-  fc.record({
-    rule: fc.constantFrom<Row>({ rule: 'all' }, { rule: 'at_least', count: 2 }, { rule: 'share', share: 0.5 }),
-    failed_children: fc.constantFrom('fail', 'ignore', 'ignore'),
-    late_children: fc.constantFrom('continue', 'cancel'),
-    at_deadline: fc.constantFrom('fail', 'finish'),
-  }),
+  fc.record<Row>({ failed_children: fc.constantFrom('fail', 'ignore', 'ignore'), deadline_seconds: fc.constant(200) }),
   { freq: 4, nil: undefined },
 );
 
@@ -59,7 +54,7 @@ interface Draft {
   unchanged: boolean;
   settings: Row;
   limits: Row | undefined;
-  fanIn: ({ rule: Row } & Row) | undefined;
+  fanIn: Row | undefined;
 }
 
 const draft = (kinds: string[]) =>
@@ -141,16 +136,13 @@ function stage(
       ...(made.kind === 'manual' ? { decision: { deadline_seconds: 100 } } : {}),
       ...(made.kind === 'pipeline' ? { child: { pipeline: prefix === 'p' ? 'leaf' : 'sub' } } : {}),
       ...(made.kind === 'map'
-        ? { child: { pipeline: 'parts', insert: 'public.insert_parts' }, fan_in: fanInRule(made.fanIn) }
+        ? { child: { pipeline: 'parts', insert: 'public.insert_parts' }, fan_in: made.fanIn }
         : {}),
       ...(worked ? { max_workers: 50 } : {}),
       ...(worked || isGate ? { limits } : {}),
     }),
   );
 }
-
-const fanInRule = (fanIn: Draft['fanIn']): Row | undefined =>
-  fanIn && { ...fanIn, ...fanIn.rule, deadline_seconds: 200 };
 
 function stages(prefix: string, drafts: Draft[], children: string[] = []): StageDefinition[] {
   const made: StageDefinition[] = [];

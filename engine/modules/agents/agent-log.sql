@@ -1,4 +1,4 @@
--- What operators read of agents: each turn, and each conversation's sums
+-- What operators read of agents: each turn
 
 create or replace view millrace.agent_log as
 select p.name as pipeline, s.name as stage, t.run_id, r.entity_id, t.execution, t.seq, t.kind,
@@ -35,22 +35,3 @@ order by t.run_id, t.stage_id, t.execution, t.seq;
 comment on view millrace.agent_log is
   'The conversations of agents, one row a turn: what the model said or called, and what its tools '
   'answered.';
-
-create or replace view millrace.agent_executions as
-select p.name as pipeline, s.name as stage, t.run_id, r.entity_id, t.execution,
-  count(*) filter (where t.kind = 'model') as turns,
-  count(*) filter (where t.kind = 'tool') as tool_calls,
-  sum((t.usage ->> 'input_tokens')::numeric) as input_tokens,
-  sum((t.usage ->> 'output_tokens')::numeric) as output_tokens,
-  sum((t.usage ->> 'cost_usd')::numeric) as cost_usd,
-  count(distinct t.attempt_id) as attempts,
-  min(t.created_at) as first_turn_at,
-  max(t.created_at) as last_turn_at
-from millrace.turns t
-join millrace.stages s on s.id = t.stage_id
-join millrace.pipelines p on p.id = s.pipeline_id
-left join millrace.runs r on r.id = t.run_id
-group by p.name, s.id, s.name, t.run_id, r.entity_id, t.execution
-order by t.run_id, s.id, t.execution;
-comment on view millrace.agent_executions is
-  'What each conversation of an agent has used up so far, over all attempts of its execution.';

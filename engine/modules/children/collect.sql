@@ -57,8 +57,8 @@ begin
 end
 $$;
 
--- Collects the children that have reported, and fan-outs that are due, up to so many. What goes
--- wrong at one fan-out is reported, and keeps it from none of the others.
+-- Collects the children that have reported, of so many fan-outs at most. What goes wrong at one
+-- fan-out is reported, and keeps it from none of the others.
 create function millrace.collect_reported(p_limit int) returns int
 language plpgsql
 as $$
@@ -69,14 +69,6 @@ declare
   v_until timestamptz := millrace.now() + interval '5 seconds';
   v_collected int := 0;
 begin
-  insert into millrace.child_tallies (fan_out_id)
-  select f.id
-  from millrace.attempts a
-  join millrace.stages s on s.id = a.stage_id
-  join millrace.fan_outs f on f.attempt_id = a.id and f.state = 'open'
-  where a.deadline_at <= millrace.now()
-    and a.state = 'waiting'
-    and s.fan_in ->> 'at_deadline' = 'finish';
   -- In no order, so that parents which refuse to be written keep it from none of the others.
   for v_fan_out in
     select t.fan_out_id
@@ -350,7 +342,7 @@ begin
   end if;
   select s.* into v_stage from millrace.stages s where s.id = p_fan_out.stage_id;
   v_verdict := millrace.fan_in_verdict(
-    p_fan_out, coalesce(v_stage.fan_in, '{}'), v_attempt.deadline_at);
+    p_fan_out, v_stage.fan_in ->> 'failed_children' = 'ignore');
   if v_verdict.outcome is null then
     return;
   elsif v_verdict.outcome = 'completed' and v_stage.kind = 'map' then
@@ -371,39 +363,24 @@ begin
     v_verdict.outcome, v_result, v_verdict.error)]);
   ready := v_done.ready;
   busy := (v_done.items)[1].verdict is not distinct from 'busy';
-  perform millrace.leave_children(v_stage, array[v_attempt.id]);
+  perform millrace.leave_children(array[v_attempt.id]);
 end
 $$;
 
--- Decides the fan-in rule by the sums: completed, failed with the first failed child, or null (go
--- on waiting). A rule that asks for more children than there are is satisfied by all of them.
+-- Decides by the sums whether the children have all ended: completed, failed with the first failed
+-- child, or null (go on waiting).
 create function millrace.fan_in_verdict(
-  p_fan_out millrace.fan_outs, p_fan_in jsonb, p_deadline_at timestamptz,
-  out outcome text, out error jsonb
+  p_fan_out millrace.fan_outs, p_ignores_failed boolean, out outcome text, out error jsonb
 )
 language plpgsql volatile
 as $$
 declare
-  v_over boolean :=
-    p_fan_out.completed + p_fan_out.failed + p_fan_out.cancelled >= p_fan_out.total;
-  v_wanted int := case p_fan_in ->> 'rule'
-    when 'at_least' then (p_fan_in ->> 'count')::int
-    when 'share' then ceil((p_fan_in ->> 'share')::numeric * p_fan_out.total)
-  end;
-  v_too_few boolean := false;
+  v_lost int := p_fan_out.failed + p_fan_out.cancelled;
   v_first record;
-  v_message text;
 begin
-  -- A rule that is met counts, whichever of its last children was added up first.
-  if p_fan_out.completed >= v_wanted then
-    outcome := 'completed';
-  elsif coalesce(p_fan_in ->> 'failed_children', 'fail') = 'fail'
-        and p_fan_out.failed + p_fan_out.cancelled > 0 then
+  if v_lost > 0 and p_ignores_failed is not true then
     outcome := 'failed';
-  elsif v_over then
-    v_too_few := v_wanted is not null and p_fan_out.completed < p_fan_out.total;
-    outcome := case when v_too_few then 'failed' else 'completed' end;
-  elsif p_deadline_at <= millrace.now() and p_fan_in ->> 'at_deadline' = 'finish' then
+  elsif p_fan_out.completed + v_lost >= p_fan_out.total then
     outcome := 'completed';
   end if;
   if outcome is distinct from 'failed' then
@@ -418,33 +395,23 @@ begin
     and r.status in ('failed', 'cancelled')
   order by r.status, r.id, a.id desc
   limit 1;
-  v_message := format('%s of %s children failed and %s were cancelled; the first: %s, %s',
-    p_fan_out.failed, coalesce(p_fan_out.total, p_fan_out.spawned), p_fan_out.cancelled,
-    coalesce(v_first.item_key, 'one that was deleted'),
-    coalesce(v_first.stage || ': ' || v_first.message, v_first.status::text, 'gone'));
-  error := jsonb_build_object('permanent', true, 'message', v_message,
-    'code', case when p_fan_out.failed > 0 then 'child_failed' else 'child_cancelled' end);
-  if v_too_few then
-    error := error || jsonb_build_object('code', 'too_few_children', 'message', format(
-      '%s of %s children were completed, but the fan-in rule asks for %s; %s',
-      p_fan_out.completed, p_fan_out.total, v_wanted, v_message));
-  end if;
+  error := jsonb_build_object('permanent', true,
+    'code', case when p_fan_out.failed > 0 then 'child_failed' else 'child_cancelled' end,
+    'message', format('%s of %s children failed and %s were cancelled; the first: %s, %s',
+      p_fan_out.failed, coalesce(p_fan_out.total, p_fan_out.spawned), p_fan_out.cancelled,
+      coalesce(v_first.item_key, 'one that was deleted'),
+      coalesce(v_first.stage || ': ' || v_first.message, v_first.status::text, 'gone')));
 end
 $$;
 
 -- Closes the fan-outs of attempts that were completed. An attempt that the stage's apply function
 -- refused keeps its fan-out open for the next one.
-create function millrace.leave_children(
-  p_stage millrace.stages, p_attempt_ids bigint[]
-) returns void
+create function millrace.leave_children(p_attempt_ids bigint[]) returns void
 language plpgsql
 as $$
 begin
   update millrace.fan_outs f
-  set state = case p_stage.fan_in ->> 'late_children'
-    when 'cancel' then 'abandoned'
-    else 'finished'
-  end
+  set state = 'finished'
   from millrace.attempts a
   where a.id = any (p_attempt_ids)
     and a.state = 'completed'

@@ -13,7 +13,7 @@ language plpgsql
 as $$
 declare
   c_columns constant text[] := '{kind,function_name,batch_size,max_workers,lease,timeout,retry,
-    callback,poll_every,deadline,deadline_from,apply,result_limit_bytes,on_failure,child,fan_in,
+    callback,poll_every,deadline,apply,result_limit_bytes,on_failure,child,fan_in,
     decision,agent,limits,has_groups,sla,concurrency,when_spent,shows}';
 begin
   execute format($q$
@@ -21,11 +21,7 @@ begin
     select $1, s.name, s.%2$s
     from jsonb_populate_recordset(null::millrace.stages, $2) s
     on conflict on constraint stages_name_key do update
-    set (%1$s) = (excluded.%3$s),
-      sla_changed_at = case
-        when t.sla is distinct from excluded.sla then millrace.now()
-        else t.sla_changed_at
-      end$q$,
+    set (%1$s) = (excluded.%3$s)$q$,
     array_to_string(c_columns, ', '), array_to_string(c_columns, ', s.'),
     array_to_string(c_columns, ', excluded.'))
   using p_pipeline_id, p_definition -> 'stages';

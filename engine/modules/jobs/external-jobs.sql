@@ -178,7 +178,7 @@ begin
     from due, millrace.stages s
     where a.id = due.id and s.id = a.stage_id
     returning a.*, s.name as stage, s.function_name, s.pipeline_id,
-      s.deadline_from = 'start' and a.job_started_at is null as awaits_start
+      a.job_started_at is null as awaits_start
   )
   select jsonb_agg(jsonb_build_object(
       'attempt', t.id, 'submission', coalesce(t.submission_id, t.id), 'trace_id', r.trace_id,
@@ -196,10 +196,9 @@ end
 $$;
 
 -- Notes what services say of jobs that have not ended: [{attempt, service, job_id, state}], state
--- being queued or running. Where a stage's deadline counts from the start, it does not run while
--- the job is queued. noted: how many rows that changed: while a job waits, its deadline moves only
--- once half of it has passed, and its start is noted once. A row that somebody holds is left to the
--- next report.
+-- being queued or running. The deadline does not run while the job is queued. noted: how many rows
+-- that changed: while a job waits, its deadline moves only once half of it has passed, and its
+-- start is noted once. A row that somebody holds is left to the next report.
 create function public.millrace_note_jobs(p_jobs jsonb) returns jsonb
 language plpgsql security definer
 set millrace.plan = by_key
@@ -248,7 +247,6 @@ begin
         and a.service = t.service
         and a.job_id = t.job_id
         and a.job_started_at is null
-        and s.deadline_from = 'start'
         and (t.state = 'running' or a.deadline_at < v_now + s.deadline / 2)
       limit 1
       for update of a skip locked

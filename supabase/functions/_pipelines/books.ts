@@ -27,7 +27,7 @@ export const books = definePipeline({
       function: 'books-split',
       child: { pipeline: 'pages', insert: 'public.insert_pages' },
       // A book with a page that nobody can read is a book all the same; the stages after it say how many may be missing.
-      fanIn: { rule: 'all', failedChildren: 'ignore' },
+      fanIn: { failedChildren: 'ignore' },
       // A book is in work until its pages are read: so a shelf of one account leaves room at their stages for others.
       limits: { concurrency: { column: 'account_id', limit: 5 } },
     },

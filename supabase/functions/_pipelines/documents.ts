@@ -46,7 +46,7 @@ export const documents = definePipeline({
       needs: ['chunking'],
       child: { pipeline: 'chunks' },
       // A graph with a hole in it that nobody knows of is worse than none: retry() asks for the failed chunks alone.
-      fanIn: { rule: 'all', failedChildren: 'fail' },
+      fanIn: { failedChildren: 'fail' },
       // A document is in work here until its chunks are read, so one organisation's do not fill their stages.
       limits: turns,
       slaSeconds: 60 * 60,

@@ -289,43 +289,19 @@ const worked = {
  */
 const unchanged = filled('a jsonpath', 'Write for example "$.needs.fetch.fingerprint" or "$.entity.body".').optional();
 
-const fanIn = z
-  .strictObject({
-    rule: oneOf(
-      ['all', 'at_least', 'share'],
-      'all waits for every child, at_least for "count" of them, share for that share of them.',
-    ).default('all'),
-    count: whole(1, 100_000).optional(),
-    share: number(0, 1).optional(),
-    failedChildren: oneOf(
-      ['fail', 'ignore'],
-      'fail ends the stage with the first child that fails, ignore goes on with the others.',
-    ).optional(),
-    lateChildren: oneOf(
-      ['continue', 'cancel'],
-      'continue lets children that still run when the stage is done go on, cancel ends them.',
-    ).optional(),
-    deadlineSeconds: number(1, year).optional(),
-    atDeadline: oneOf(['fail', 'finish'], 'finish goes on with what there is at the deadline.').optional(),
-  })
-  .refine(({ rule, count }) => (rule === 'at_least') === (count !== undefined), {
-    path: ['count'],
-    error: 'must be given with the rule at_least, and only there',
-  })
-  .refine(({ rule, share }) => (rule === 'share') === (share !== undefined), {
-    path: ['share'],
-    error: 'must be given with the rule share, and only there',
-  });
+const fanIn = z.strictObject({
+  failedChildren: oneOf(
+    ['fail', 'ignore'],
+    'fail ends the stage with the first child that fails, ignore goes on with the others.',
+  ).optional(),
+  deadlineSeconds: number(1, year).optional(),
+});
 
 const completion = z.strictObject({
   callback: flag.default(false),
   pollSeconds: whole(1, 3_600).nullable().default(null),
+  /** It does not run while the poller hears that the job waits in its service's queue. */
   deadlineSeconds: whole(1, week).default(600),
-  /** `start`, the default: while the poller hears that the job waits in its service's queue, the deadline does not run. */
-  deadlineFrom: oneOf(
-    ['submission', 'start'],
-    "submission counts the time in the service's queue, start does not.",
-  ).optional(),
 });
 const functionStage = z
   .strictObject({

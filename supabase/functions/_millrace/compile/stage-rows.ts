@@ -48,9 +48,7 @@ export function stageRows({ entity, stages }: PipelineOptions, order: string[]):
 function settings(name: string, stage: StageDefinition): StageRow {
   const given = stage as Partial<Extract<StageDefinition, { kind: 'agent' }>> & Record<string, unknown>;
   const { concurrency, batchSize, maxWorkers, limits } = given;
-  const { completion } = stage as {
-    completion?: { callback: boolean; pollSeconds: number | null; deadlineFrom?: string };
-  };
+  const { completion } = stage as { completion?: { callback: boolean; pollSeconds: number | null } };
   return {
     name,
     kind: stage.kind,
@@ -64,7 +62,6 @@ function settings(name: string, stage: StageDefinition): StageRow {
     callback: completion?.callback ?? false,
     poll_every: seconds(completion?.pollSeconds),
     deadline: seconds(deadlineOf(stage)),
-    deadline_from: completion?.deadlineFrom ?? 'start',
     apply: given.apply,
     result_limit_bytes: given.resultLimitBytes ?? 1_048_576,
     on_failure: given.onFailure ?? 'fail_run',
