@@ -53,7 +53,9 @@ export function tidyFacts({ entities, relations }: KgResult): KgResult {
 
 function tidyWords(text: string): string {
   // A single blank stays as it is: to put it in its own place costs a long text ten times as much.
-  return storableText(text).replace(/\s{2,}|[^\S ]/g, ' ').trim();
+  return storableText(text)
+    .replace(/\s{2,}|[^\S ]/g, ' ')
+    .trim();
 }
 
 /**
