@@ -19,7 +19,11 @@ beforeAll(async () => {
     env: { FATAL_LEAD: fatalLead, CPU_LEAD: cpuLead, MEMORY_LEAD: memoryLead, QUEUE_BATCH_SIZE: '50' },
   });
 });
-afterEach(() => leads.expectSound());
+afterEach(async () => {
+  // Calls that still waited for the test's word would hold up its second try.
+  leads.proxies.toModel.decide = () => 'pass';
+  await leads.expectSound();
+});
 afterAll(async () => {
   await leads.stop();
   withFatalRow.remove();
@@ -120,14 +124,14 @@ test.runIf(process.platform === 'linux')(
     await leads.expectCompleted(good);
     for (const id of good) expect(await leads.attempts(id, 'messaging')).toEqual(['messaging 1 completed']);
     expect(executions).toBe(2 * good.length);
-    expect(await leads.attempts(cpuLead, 'messaging')).toEqual(
-      [1, 2, 3, 4].map((number) => `messaging ${number} failed resource_limit`),
-    );
-    // An isolate whose memory is full gets requests all the same, and what it is given then ends it without a word.
-    const ends = await leads.attempts(memoryLead, 'messaging');
-    expect(ends).toHaveLength(4);
-    for (const end of ends) expect(end).toMatch(/failed (resource_limit|lost_lease)$/);
-    expect(ends.at(-1)).toContain('resource_limit');
+    // An isolate whose memory is full gets requests all the same, and what it is given then ends it without a word; one whose CPU
+    // time runs out may be gone before a busy machine has taken down what it says.
+    for (const id of [cpuLead, memoryLead]) {
+      const ends = await leads.attempts(id, 'messaging');
+      expect(ends).toHaveLength(4);
+      for (const end of ends) expect(end).toMatch(/failed (resource_limit|lost_lease)$/);
+      expect(ends.at(-1)).toContain('resource_limit');
+    }
     // On a busy machine the last isolate may end without a word; what is said then names CPU and memory.
     expect(await leads.lead(cpuLead)).toMatchObject({ messaging_error: expect.stringContaining('CPU') });
     expect(await leads.lead(memoryLead)).toMatchObject({ messaging_error: expect.stringContaining('memory') });

@@ -15,7 +15,7 @@ import { until } from './until.ts';
 /** The account of all leads that a test does not give another. */
 export const account = '5f0a1b5e-8a34-4c39-9a11-0d6d8f2f7f01';
 
-const patienceMs = 60_000;
+const patienceMs = 120_000;
 
 export interface LeadsStackOptions {
   /** As for startStack(). */
