@@ -111,7 +111,8 @@ export class Engine {
        grant select, insert, update, delete on ${table} to service_role`,
     );
     if (definition.entity.projection === 'columns') {
-      for (const stage of stages) await this.addColumns(stage.name, definition.entity.table);
+      const names = stages.map((stage) => stage.name);
+      await this.sql.query('select millrace.add_columns($1, variadic $2)', [definition.entity.table, names]);
     }
     await this.define(definition);
     return definition;

@@ -33,21 +33,23 @@ $$;
 create function millrace.intake_body(
   p_pipeline millrace.pipelines, p_key_type text, p_from text, p_was text
 ) returns text
-language sql stable
+language plpgsql stable
 as $$
-  select format(E'    select %s\n    into v_written from %s;',
-      string_agg(millrace.written_rows(p_pipeline, s.name,
-        array(
-          select a.name
-          from millrace.version_stages av
-          join millrace.stages a on a.id = av.stage_id
-          where av.version_id = vs.version_id and s.id = any (av.dependents)
-          order by a.id),
-        array(
-          select d.name from millrace.stages d
-          where d.id = any (vs.dependents) order by d.id),
-        p_was), E',\n      ' order by vs.position), p_from)
-    || string_agg(format($branch$
+begin
+  return (
+    select format(E'    select %s\n    into v_written from %s;',
+        string_agg(millrace.written_rows(p_pipeline, s.name,
+          array(
+            select a.name
+            from millrace.version_stages av
+            join millrace.stages a on a.id = av.stage_id
+            where av.version_id = vs.version_id and s.id = any (av.dependents)
+            order by a.id),
+          array(
+            select d.name from millrace.stages d
+            where d.id = any (vs.dependents) order by d.id),
+          p_was), E',\n      ' order by vs.position), p_from)
+      || string_agg(format($branch$
     if v_written.%4$s is not null then
       for v_group in
         select w.status, array_agg(w.entity_id order by w.entity_id::%2$s) as ids,
@@ -58,10 +60,11 @@ as $$
           %3$s, %1$L, v_group.status, v_group.ids, v_group.dirty_ids);
       end loop;
     end if;$branch$, s.name, p_key_type, p_pipeline.id,
-      millrace.quote_field(s.name)), '' order by vs.position)
-  from millrace.version_stages vs
-  join millrace.stages s on s.id = vs.stage_id
-  where vs.version_id = p_pipeline.current_version_id
+        millrace.quote_field(s.name)), '' order by vs.position)
+    from millrace.version_stages vs
+    join millrace.stages s on s.id = vs.stage_id
+    where vs.version_id = p_pipeline.current_version_id);
+end
 $$;
 
 -- Creates the __intake function of a pipeline and its triggers. Without nested loops: a session

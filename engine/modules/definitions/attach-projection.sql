@@ -38,16 +38,19 @@ $$;
 create function millrace.dirty_condition(
   p_row text, p_stage text, p_with_status boolean
 ) returns text
-language sql immutable
+language plpgsql immutable
 as $$
-  select string_agg(format(
-    case
-      when c = p_stage || '_retry_count' then '%I.%I <> 0'
-      when c = p_stage || '_status' then '%I.%I <> ''pending'''
-      else '%I.%I is not null'
-    end, p_row, c), ' or ' order by place)
-  from unnest(millrace.stage_columns(p_stage)) with ordinality u(c, place)
-  where p_with_status or c <> p_stage || '_status'
+begin
+  return (
+    select string_agg(format(
+      case
+        when c = p_stage || '_retry_count' then '%I.%I <> 0'
+        when c = p_stage || '_status' then '%I.%I <> ''pending'''
+        else '%I.%I is not null'
+      end, p_row, c), ' or ' order by place)
+    from unnest(millrace.stage_columns(p_stage)) with ordinality u(c, place)
+    where p_with_status or c <> p_stage || '_status');
+end
 $$;
 
 -- Creates a function that takes the branch of one stage, and does nothing for any other.

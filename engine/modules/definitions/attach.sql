@@ -26,7 +26,7 @@ declare
   v_stages text[];
   v_columns name[];
   v_key_type text;
-  v_function regprocedure;
+  v_functions text;
   v_trigger record;
 begin
   v_stages := array(
@@ -93,15 +93,16 @@ end $f$, v_pipeline.entity_key, v_pipeline.entity_table, v_key_type));
     perform millrace.write_status(v_pipeline, v_key_type);
   end if;
   perform millrace.attach_groups(v_pipeline);
-  for v_function in
-    select p.oid
+  v_functions := (
+    select string_agg(p.oid::regprocedure::text, ', ')
     from pg_proc p
     where p.pronamespace = 'millrace'::regnamespace
-      and p.proname like replace(v_pipeline.name, '_', '\_') || '\_\_%'
-  loop
-    execute format('revoke all on function %s from public', v_function);
-    execute format('comment on function %s is %L', v_function, format(
-      'Written by millrace.attach(%L); see modules/definitions/attach.sql.', v_pipeline.name));
-  end loop;
+      -- All that begin with its name and two underscores, as a range of the index.
+      and p.proname >= (v_pipeline.name || '__')::name
+      and p.proname < (v_pipeline.name || '_`')::name
+      and has_function_privilege('public', p.oid, 'execute'));
+  if v_functions is not null then
+    execute format('revoke all on function %s from public', v_functions);
+  end if;
 end
 $$;

@@ -30,98 +30,101 @@ $$;
 -- Lists what a definition names that this database has not, or has otherwise.
 create function millrace.definition_faults(p_definition jsonb)
 returns table (place int, what text, remedy text)
-language sql stable
+language plpgsql stable
 as $$
-  with here as materialized (
-    select d ->> 'pipeline' as name, millrace.table_named(d #>> '{entity,table}') as entity_table,
-      d #>> '{entity,key}' as entity_key, d #>> '{entity,status,column}' as status_column,
-      millrace.setting('worker_seconds') as seconds
-    from (values (p_definition)) v(d)
-  ), stage as materialized (
-    select s.*, s.child ->> 'pipeline' as child_name, format('stage %s: child.pipeline is %s, but '
-      'must be ', s.name, s.child -> 'pipeline') as child_is
-    from jsonb_to_recordset(p_definition -> 'stages')
-      s(name text, kind text, timeout text, child jsonb, after jsonb)
-  )
-  select 1, format('entity.table is %s, which is no table', p_definition #> '{entity,table}'),
-    'Create the table in an earlier migration and name it with its schema.'
-  from here h
-  where h.entity_table is null
-  union all
-  select 2, format('%s %s, which is %s', c.field, case
-      when c.read then 'asks for $.entity.' || c."column" else 'is ' || to_json(c."column") end,
-    coalesce('of type ' || format_type(a.atttypid, null), 'no column of ' || c."table")), c.remedy
-  from jsonb_to_recordset(p_definition -> 'columns')
-    c(field text, "table" text, "column" text, types text[], read boolean, remedy text)
-  left join pg_attribute a
-    on a.attrelid = millrace.table_named(c."table")
-    and a.attnum > 0
-    and not a.attisdropped
-    and a.attname = c."column"
-  where a.attname is null or format_type(a.atttypid, null) <> all (c.types)
-  union all
-  select 3, format('%s is %s, but there is no function %s(%s)', f.field, to_json(f.name), f.name,
-    f.arguments), f.remedy
-  from jsonb_to_recordset(p_definition -> 'functions')
-    f(field text, name text, arguments text, remedy text)
-  where millrace.function_named(f.name, f.arguments) is null
-  union all
-  select 4, format('stage %s: timeout is "%s", but must be at most %s, the seconds that a worker '
-    'may run: no worker could ever claim it', s.name, s.timeout, h.seconds),
-    'Lower timeoutSeconds, or raise worker_seconds in millrace.settings (paid plans allow about '
-    '190) together with WORKER_SECONDS of the functions.'
-  from stage s
-  cross join here h
-  where s.timeout::interval > make_interval(secs => h.seconds::float8)
-  union all
-  select 5, format('stage %s: after names the stage %s of pipeline %s, which does not exist',
-    s.name, to_json(a.stage), m.child_name), 'Name a stage of the map''s child pipeline in '
-    '"stage"; define the child pipeline first.'
-  from stage s
-  cross join jsonb_to_recordset(s.after) a(map text, stage text)
-  join stage m on m.name = a.map
-  where not exists (
-      select
-      from millrace.pipelines p
-      join millrace.version_stages vs on vs.version_id = p.current_version_id
-      join millrace.stages c on c.id = vs.stage_id
-      where p.name = m.child_name and c.name = a.stage)
-  union all
-  select 6, s.child_is || case
-      when c.id is null then 'the name of a pipeline that is defined already'
-      when millrace.contains_pipeline(c.id, h.name)
-        then 'a pipeline that does not start this one in turn'
-      else format('a pipeline over the same table and key (this one is over %s.%s)',
-        c.entity_table, c.entity_key)
-    end, case
-      when c.id is null then 'Define the child pipeline first.'
-      when millrace.contains_pipeline(c.id, h.name)
-        then 'Pipelines that contain one another would never end.'
-      else 'A stage of kind pipeline runs over the same row; for rows of another table use the '
-        'kind map.'
-    end
-  from stage s
-  cross join here h
-  left join millrace.pipelines c on c.name = s.child_name
-  where s.child_name is not null
-    and (c.id is null or millrace.contains_pipeline(c.id, h.name)
-      or s.kind = 'pipeline'
-      and (c.entity_table, c.entity_key) <> (h.entity_table, h.entity_key))
-  union all
-  select 7, format('entity.status.column: %s shows pipeline %s already', h.status_column, p.name),
-    'Give each pipeline a column of its own.'
-  from here h
-  join millrace.pipelines p on p.entity_table = h.entity_table and p.name <> h.name
-    and p.status ->> 'column' = h.status_column
-  union all
-  select 8, format('entity.status.values: %s is no smallint, which the column is', v.value),
-    'List each value once, as the column shows it.'
-  from here h
-  join pg_attribute a on a.attrelid = h.entity_table and a.attname = h.status_column
-    and a.atttypid = 'smallint'::regtype
-  cross join jsonb_to_recordset(p_definition -> 'values') v(value text)
-  where not case when v.value ~ '^(0|-?[1-9]\d{0,4})$'
-    then v.value::int between -32768 and 32767 else false end
+begin
+  return query
+    with here as materialized (
+      select d ->> 'pipeline' as name, millrace.table_named(d #>> '{entity,table}') as entity_table,
+        d #>> '{entity,key}' as entity_key, d #>> '{entity,status,column}' as status_column,
+        millrace.setting('worker_seconds') as seconds
+      from (values (p_definition)) v(d)
+    ), stage as materialized (
+      select s.*, s.child ->> 'pipeline' as child_name, format('stage %s: child.pipeline is %s, '
+        'but must be ', s.name, s.child -> 'pipeline') as child_is
+      from jsonb_to_recordset(p_definition -> 'stages')
+        s(name text, kind text, timeout text, child jsonb, after jsonb)
+    )
+    select 1, format('entity.table is %s, which is no table', p_definition #> '{entity,table}'),
+      'Create the table in an earlier migration and name it with its schema.'
+    from here h
+    where h.entity_table is null
+    union all
+    select 2, format('%s %s, which is %s', c.field, case
+        when c.read then 'asks for $.entity.' || c."column" else 'is ' || to_json(c."column") end,
+      coalesce('of type ' || format_type(a.atttypid, null), 'no column of ' || c."table")), c.remedy
+    from jsonb_to_recordset(p_definition -> 'columns')
+      c(field text, "table" text, "column" text, types text[], read boolean, remedy text)
+    left join pg_attribute a
+      on a.attrelid = millrace.table_named(c."table")
+      and a.attnum > 0
+      and not a.attisdropped
+      and a.attname = c."column"
+    where a.attname is null or format_type(a.atttypid, null) <> all (c.types)
+    union all
+    select 3, format('%s is %s, but there is no function %s(%s)', f.field, to_json(f.name), f.name,
+      f.arguments), f.remedy
+    from jsonb_to_recordset(p_definition -> 'functions')
+      f(field text, name text, arguments text, remedy text)
+    where millrace.function_named(f.name, f.arguments) is null
+    union all
+    select 4, format('stage %s: timeout is "%s", but must be at most %s, the seconds that a worker '
+      'may run: no worker could ever claim it', s.name, s.timeout, h.seconds),
+      'Lower timeoutSeconds, or raise worker_seconds in millrace.settings (paid plans allow about '
+      '190) together with WORKER_SECONDS of the functions.'
+    from stage s
+    cross join here h
+    where s.timeout::interval > make_interval(secs => h.seconds::float8)
+    union all
+    select 5, format('stage %s: after names the stage %s of pipeline %s, which does not exist',
+      s.name, to_json(a.stage), m.child_name), 'Name a stage of the map''s child pipeline in '
+      '"stage"; define the child pipeline first.'
+    from stage s
+    cross join jsonb_to_recordset(s.after) a(map text, stage text)
+    join stage m on m.name = a.map
+    where not exists (
+        select
+        from millrace.pipelines p
+        join millrace.version_stages vs on vs.version_id = p.current_version_id
+        join millrace.stages c on c.id = vs.stage_id
+        where p.name = m.child_name and c.name = a.stage)
+    union all
+    select 6, s.child_is || case
+        when c.id is null then 'the name of a pipeline that is defined already'
+        when millrace.contains_pipeline(c.id, h.name)
+          then 'a pipeline that does not start this one in turn'
+        else format('a pipeline over the same table and key (this one is over %s.%s)',
+          c.entity_table, c.entity_key)
+      end, case
+        when c.id is null then 'Define the child pipeline first.'
+        when millrace.contains_pipeline(c.id, h.name)
+          then 'Pipelines that contain one another would never end.'
+        else 'A stage of kind pipeline runs over the same row; for rows of another table use the '
+          'kind map.'
+      end
+    from stage s
+    cross join here h
+    left join millrace.pipelines c on c.name = s.child_name
+    where s.child_name is not null
+      and (c.id is null or millrace.contains_pipeline(c.id, h.name)
+        or s.kind = 'pipeline'
+        and (c.entity_table, c.entity_key) <> (h.entity_table, h.entity_key))
+    union all
+    select 7, format('entity.status.column: %s shows pipeline %s already', h.status_column, p.name),
+      'Give each pipeline a column of its own.'
+    from here h
+    join millrace.pipelines p on p.entity_table = h.entity_table and p.name <> h.name
+      and p.status ->> 'column' = h.status_column
+    union all
+    select 8, format('entity.status.values: %s is no smallint, which the column is', v.value),
+      'List each value once, as the column shows it.'
+    from here h
+    join pg_attribute a on a.attrelid = h.entity_table and a.attname = h.status_column
+      and a.atttypid = 'smallint'::regtype
+    cross join jsonb_to_recordset(p_definition -> 'values') v(value text)
+    where not case when v.value ~ '^(0|-?[1-9]\d{0,4})$'
+      then v.value::int between -32768 and 32767 else false end;
+end
 $$;
 
 -- Raises MR001 where a path asks for a column that the engine keeps for a stage, of this definition

@@ -39,13 +39,15 @@ $$;
 
 -- Lists the ids of the stages with these names.
 create function millrace.stage_ids(p_pipeline_id int, p_names text[]) returns int[]
-language sql stable
+language plpgsql stable
 as $$
-  select array(
+begin
+  return array(
     select s.id
     from millrace.stages s
     where s.pipeline_id = p_pipeline_id and s.name = any (p_names)
-    order by s.id)
+    order by s.id);
+end
 $$;
 
 -- Finds the version with this graph: the current one when it is the same, else a new one that is
@@ -128,20 +130,14 @@ returns void
 language plpgsql
 as $$
 declare
-  v_stage text;
+  c_types constant text[] := array['text not null default ''pending''', 'text', 'jsonb', 'text',
+    'int not null default 0', 'timestamptz', 'timestamptz'];
 begin
-  foreach v_stage in array p_stages loop
-    execute format($ddl$
-      alter table %1$s
-      add column if not exists %2$I text not null default 'pending',
-      add column if not exists %3$I text,
-      add column if not exists %4$I jsonb,
-      add column if not exists %5$I text,
-      add column if not exists %6$I int not null default 0,
-      add column if not exists %7$I timestamptz,
-      add column if not exists %8$I timestamptz$ddl$,
-      variadic p_table::text || millrace.stage_columns(v_stage));
-  end loop;
+  execute format('alter table %s %s', p_table, (
+    select string_agg(format('add column if not exists %I %s', c.name, c.type), ', '
+      order by s.n, c.n)
+    from unnest(p_stages) with ordinality s(name, n)
+    cross join unnest(millrace.stage_columns(s.name), c_types) with ordinality c(name, type, n)));
 end
 $$;
 

@@ -11,14 +11,17 @@
 -- each.
 create function millrace.pressures_in(p_limits jsonb)
 returns table (place text[], stage text, backlog int)
-language sql immutable
+language plpgsql immutable
 as $$
-  select case jsonb_typeof(p_limits -> 'back_pressure')
-      when 'array' then array['limits', 'back_pressure', (b.n - 1)::text, 'stage']
-      else array['limits', 'back_pressure', 'stage']
-    end,
-    b.value ->> 'stage', (b.value ->> 'backlog')::int
-  from jsonb_path_query(p_limits, '$.back_pressure[*]') with ordinality b(value, n)
+begin
+  return query
+    select case jsonb_typeof(p_limits -> 'back_pressure')
+        when 'array' then array['limits', 'back_pressure', (b.n - 1)::text, 'stage']
+        else array['limits', 'back_pressure', 'stage']
+      end,
+      b.value ->> 'stage', (b.value ->> 'backlog')::int
+    from jsonb_path_query(p_limits, '$.back_pressure[*]') with ordinality b(value, n);
+end
 $$;
 
 -- Raises MR001 where a stage of another pipeline cannot hold this one back: it does not exist, or

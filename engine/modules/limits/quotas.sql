@@ -18,8 +18,9 @@
 -- what is held back must still be released.
 create function millrace.save_quota(p_pipeline_id int, p_definition jsonb)
 returns void
-language sql
+language plpgsql
 as $$
+begin
   update millrace.pipelines p
   set quota = nullif(p_definition -> 'quota', 'null'),
     quota_changed_at = case when p.quota is not null then millrace.now() end
@@ -47,6 +48,7 @@ as $$
   set counted = true
   from family f
   where s.pipeline_id = f.id and not s.counted;
+end
 $$;
 
 -- Writes on runs that a person starts whose quota they count against. A row that was a child counts

@@ -240,8 +240,9 @@ $$;
 
 -- Writes the limits of a pipeline's stages as defined, and which limits hold for which stage.
 create function millrace.save_limits(p_pipeline_id int) returns void
-language sql
+language plpgsql
 as $$
+begin
   insert into millrace.limits (stage_id, declared, bucket)
   select s.id, coalesce(s.limits, '{}'), millrace.full_bucket()
   from millrace.stages s
@@ -265,4 +266,5 @@ as $$
   join millrace.limits l on l.stage_id = s.id or s.limits -> 'shared' ? l.name
   where s.pipeline_id = p_pipeline_id
   on conflict on constraint limited_stages_pkey do nothing;
+end
 $$;

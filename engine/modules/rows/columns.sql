@@ -2,33 +2,39 @@
 
 -- Names the seven columns that the projection keeps for a stage on its entity.
 create function millrace.stage_columns(p_stage text) returns text[]
-language sql immutable
+language plpgsql immutable
 as $$
-  select array[p_stage || '_status', p_stage || '_job_id', p_stage || '_result',
+begin
+  return array[p_stage || '_status', p_stage || '_job_id', p_stage || '_result',
     p_stage || '_error', p_stage || '_retry_count', p_stage || '_started_at',
-    p_stage || '_completed_at']
+    p_stage || '_completed_at'];
+end
 $$;
 
 -- Says whether the entity table has the seven columns of a stage; one that was dropped may not.
 create function millrace.has_columns(p_pipeline millrace.pipelines, p_stage text)
 returns boolean
-language sql stable
+language plpgsql stable
 as $$
-  select 7 = (
+begin
+  return 7 = (
     select count(*)
     from pg_attribute a
     where a.attrelid = p_pipeline.entity_table
       and not a.attisdropped
-      and a.attname = any ((select millrace.stage_columns(p_stage))::name[]))
+      and a.attname = any ((select millrace.stage_columns(p_stage))::name[]));
+end
 $$;
 
 -- Names the columns of the entity that the projection keeps.
 create function millrace.status_columns(p_status jsonb) returns text[]
-language sql immutable
+language plpgsql immutable
 as $$
-  select array_remove(array[p_status ->> 'column', p_status #>> '{history,since}',
+begin
+  return array_remove(array[p_status ->> 'column', p_status #>> '{history,since}',
     p_status #>> '{history,changes}', p_status ->> 'attempts', p_status ->> 'retry_at',
-    p_status ->> 'error'], null)
+    p_status ->> 'error'], null);
+end
 $$;
 
 -- Locks entities by keys that somebody outside has named, and returns them; MR002 where one is no

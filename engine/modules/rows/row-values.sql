@@ -29,20 +29,23 @@ $$;
 -- and which part of the value counts.
 create function millrace.value_columns(p_pipeline millrace.pipelines)
 returns table (field text, stage text, name text, part text)
-language sql stable
+language plpgsql stable
 as $$
-  select c.*
-  from (values
-    ('metadata', null, p_pipeline.metadata_column, null),
-    ('trace', null, p_pipeline.trace_column, null),
-    ('payer', null, p_pipeline.quota ->> 'column', null)) c(field, stage, name, part)
-  where c.name is not null
-  union all
-  select 'key', s.name, s.limits #>> '{concurrency,column}',
-    coalesce(s.limits #>> '{concurrency,part}', 'value')
-  from millrace.stages s
-  where s.pipeline_id = p_pipeline.id
-    and s.limits ? 'concurrency'
+begin
+  return query
+    select c.*
+    from (values
+      ('metadata', null, p_pipeline.metadata_column, null),
+      ('trace', null, p_pipeline.trace_column, null),
+      ('payer', null, p_pipeline.quota ->> 'column', null)) c(field, stage, name, part)
+    where c.name is not null
+    union all
+    select 'key', s.name, s.limits #>> '{concurrency,column}',
+      coalesce(s.limits #>> '{concurrency,part}', 'value')
+    from millrace.stages s
+    where s.pipeline_id = p_pipeline.id
+      and s.limits ? 'concurrency';
+end
 $$;
 
 -- Writes the query that reads the columns of the rows $1: the key at the stage $3 and, where $2
@@ -152,7 +155,9 @@ declare
   v_name text := p_pipeline.name || '__values';
 begin
   if not exists (select from millrace.value_columns(p_pipeline)) then
-    execute format('drop function if exists millrace.%I(text[], boolean, text)', v_name);
+    if to_regproc(format('millrace.%I', v_name)) is not null then
+      execute format('drop function millrace.%I(text[], boolean, text)', v_name);
+    end if;
     return;
   end if;
   perform millrace.write_function(

@@ -36,7 +36,9 @@ language plpgsql
 as $write$
 begin
   execute format('create or replace function millrace.%s '
-    'language plpgsql set search_path = pg_catalog, pg_temp as %L', p_head, p_body);
+    'language plpgsql set search_path = pg_catalog, pg_temp as %L', p_head,
+    E'-- Written for a pipeline; see modules/definitions/attach.sql.\n'
+      || ltrim(p_body, E'\n'));
 end
 $write$;
 
@@ -46,20 +48,23 @@ $write$;
 create function millrace.size_expression(
   p_table regclass, p_columns name[], p_at_most boolean
 ) returns text
-language sql stable
+language plpgsql stable
 as $$
+begin
   -- bigint, since a row may have several columns of a gigabyte.
-  select '0::bigint + ' || string_agg(
-    case
-      when t.typlen > 0 then '64'
-      when coalesce(nullif(t.typbasetype, 0), t.oid)
-          in ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype)
-        then format('coalesce(octet_length(x.%I), 0)', a.attname)
-      when p_at_most then format('coalesce(pg_column_size(x.%1$I)::bigint '
-        '* case when pg_column_compression(x.%1$I) is null then 8 else 100 end, 0)', a.attname)
-      else format('coalesce(pg_column_size(x.%I), 0)', a.attname)
-    end, ' + ' order by a.attnum)
-  from pg_attribute a
-  join pg_type t on t.oid = a.atttypid
-  where a.attrelid = p_table and a.attname = any (p_columns)
+  return (
+    select '0::bigint + ' || string_agg(
+      case
+        when t.typlen > 0 then '64'
+        when coalesce(nullif(t.typbasetype, 0), t.oid)
+            in ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype)
+          then format('coalesce(octet_length(x.%I), 0)', a.attname)
+        when p_at_most then format('coalesce(pg_column_size(x.%1$I)::bigint '
+          '* case when pg_column_compression(x.%1$I) is null then 8 else 100 end, 0)', a.attname)
+        else format('coalesce(pg_column_size(x.%I), 0)', a.attname)
+      end, ' + ' order by a.attnum)
+    from pg_attribute a
+    join pg_type t on t.oid = a.atttypid
+    where a.attrelid = p_table and a.attname = any (p_columns));
+end
 $$;

@@ -7,35 +7,38 @@
 -- it where that depends on the run. New and dropped stages change no row.
 create function millrace.changed_values(p_definition jsonb)
 returns table (was text, now text[])
-language sql stable
+language plpgsql stable
 as $$
-  with before as materialized (
-    select b.key as place, b.value
-    from millrace.pipelines p
-    cross join jsonb_each_text(p.status -> 'places') b
-    where p.name = p_definition ->> 'pipeline'
-      and p.status ->> 'column' = p_definition #>> '{entity,status,column}'
-  ), after as materialized (
-    select a.key as place, a.value
-    from jsonb_each_text(p_definition -> 'places') a
-  ), change as (
-    select b.value as was, a.value as now
-    from before b
-    left join after a on a.place = b.place
-    where a.place is not null
-      or p_definition -> 'graph' ? split_part(b.place, ' ', 1)
-    union all
-    -- A value for a failure, or for the time until a retry, that had none.
-    select v.value, null
-    from after a
-    join before v on v.place in ('failed', split_part(a.place, ' ', 1) || ' queued')
-    where split_part(a.place, ' ', 2) in ('failed', 'backoff')
-      and not exists (select from before b where b.place = a.place)
-  )
-  select c.was, array_agg(distinct c.now)
-  from change c
-  group by c.was
-  having bool_or(c.now is distinct from c.was)
+begin
+  return query
+    with before as materialized (
+      select b.key as place, b.value
+      from millrace.pipelines p
+      cross join jsonb_each_text(p.status -> 'places') b
+      where p.name = p_definition ->> 'pipeline'
+        and p.status ->> 'column' = p_definition #>> '{entity,status,column}'
+    ), after as materialized (
+      select a.key as place, a.value
+      from jsonb_each_text(p_definition -> 'places') a
+    ), change as (
+      select b.value as was, a.value as now
+      from before b
+      left join after a on a.place = b.place
+      where a.place is not null
+        or p_definition -> 'graph' ? split_part(b.place, ' ', 1)
+      union all
+      -- A value for a failure, or for the time until a retry, that had none.
+      select v.value, null
+      from after a
+      join before v on v.place in ('failed', split_part(a.place, ' ', 1) || ' queued')
+      where split_part(a.place, ' ', 2) in ('failed', 'backoff')
+        and not exists (select from before b where b.place = a.place)
+    )
+    select c.was, array_agg(distinct c.now)
+    from change c
+    group by c.was
+    having bool_or(c.now is distinct from c.was);
+end
 $$;
 
 -- Shows anew what stands at values that the definition has changed, by value as changed_values()
