@@ -14,24 +14,8 @@ comment on table millrace.due_progress is
 create table millrace.adoptions (
   pipeline_id int constraint adoptions_pkey primary key
     constraint adoptions_pipeline_fkey references millrace.pipelines on delete cascade,
-  old_column text not null,
-  value_function text not null,
-  otherwise text,
-  last_key text,
-  adopted bigint not null default 0
+  last_key text
 );
 comment on table millrace.adoptions is
   'How far rows that were there before a pipeline have been given values of its status column. '
   'last_key: up to which key.';
-
-create table millrace.adopted_values (
-  pipeline_id int not null
-    constraint adopted_values_pipeline_fkey references millrace.pipelines on delete cascade,
-  old_value text not null,
-  value text not null,
-  rows bigint not null,
-  constraint adopted_values_pkey primary key (pipeline_id, old_value, value)
-);
-comment on table millrace.adopted_values is
-  'What the values of an old status column mean, by the rows that had them when they were adopted. '
-  'The old column follows by it.';

@@ -135,7 +135,7 @@ comment on column public.ingestion_queue.charged_to is
 comment on column public.ingestion_queue.no_duplicate is
   'A person has looked: this is no copy of another article, whatever its address and text.';
 comment on column public.ingestion_queue.status is
-  'The column of before, which follows status_code until it is dropped.';
+  'The column of before, until it is dropped.';
 comment on column public.ingestion_queue.revision is
   'Grows with each edit, so that a curator''s write can ask for the text that the curator saw.';
 

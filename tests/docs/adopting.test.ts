@@ -10,6 +10,7 @@ import type { Row } from '../support/engine.ts';
 import { completed, Worker } from '../support/worker.ts';
 
 const page = fs.readFileSync(path.join(import.meta.dirname, '..', '..', 'docs', 'adopting.md'), 'utf8');
+const following = /```sql\n(create function public\.follow_status[\s\S]*?)```/.exec(page)?.[1] ?? '';
 const renaming = /```sql\n(alter table public\.ingestion_queue rename[\s\S]*?)```/.exec(page)?.[1] ?? '';
 
 test('a status column is renamed while runs are under way, and all goes on', async ({ articles, engine }) => {
@@ -70,4 +71,28 @@ test('articles with words of before get their codes, and what waits begins', asy
   expect(await codes()).toEqual({ ...old, odd: 200 });
   await engine.sql.query(begin);
   expect(await codes()).toEqual({ ...old, pending: 210, queued: 210, processing: 210, odd: 210 });
+});
+
+test('the old column follows by a trigger of the page, and a write to it counts as the code it means', async ({
+  articles,
+  engine,
+}) => {
+  await engine.sql.query(steps[0] as string);
+  await engine.sql.query(following);
+  const status = async (id: string) => {
+    const row = await articles.row(id);
+    return [row.status, row.status_code];
+  };
+  const { id } = await articles.insert({ content: 'x', entry_type: 'manual', status: 'pending' });
+  expect(await status(id)).toEqual(['processing', 210]);
+  const write = (value: string) =>
+    engine.sql.query('update public.ingestion_queue set status = $2 where id = $1', [id, value]);
+  await expect(write('approved')).rejects.toMatchObject({ code: 'MR005' });
+  await engine.sql.query(`select millrace.cancel(id) from millrace.runs where entity_id = $1`, [id]);
+  expect(await status(id)).toEqual(['failed', 500]);
+  await engine.sql.query(
+    `alter table public.ingestion_queue drop column status cascade; select millrace.attach('articles')`,
+  );
+  await engine.sql.query('update public.ingestion_queue set status_code = 210 where id = $1', [id]);
+  expect((await articles.row(id)).status_code).toBe(210);
 });

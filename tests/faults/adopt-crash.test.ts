@@ -42,7 +42,7 @@ test('an adoption whose server is killed in a portion goes on, and each row is a
     { from_status: null, to_status: 200, count: 30, notes: 30 },
     { from_status: null, to_status: 300, count: 30, notes: 30 },
   ]);
-  expect(await engine.value('select adopted::int from millrace.adoptions')).toBe(60);
+  expect(await adopted()).toBe(60);
   expect(await engine.value('select count(*)::int from public.millrace_decisions')).toBe(30);
 
   engine = await killedWithin(engine, 'millrace.attempts', `select millrace.begin('notes', '200', 20)`);

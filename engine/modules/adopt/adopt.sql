@@ -42,7 +42,7 @@ $$;
 -- Counts the rows that have no value yet, by old value and what becomes of them. Which stages'
 -- output rows lack is asked as a start would ask it.
 create function millrace.count_unadopted(
-  p_pipeline millrace.pipelines, p_old_column text, p_call text, p_else text, p_is_dry_run boolean
+  p_pipeline millrace.pipelines, p_old_column text, p_call text, p_else text
 ) returns table (
   old_value text, rows bigint, value text, lands text, begins text, lacking bigint, lacks text,
   problem text
@@ -50,7 +50,6 @@ create function millrace.count_unadopted(
 language plpgsql volatile
 as $$
 declare
-  v_by_key boolean := p_is_dry_run and p_pipeline.has_given;
   v_keys text[];
   v_old text[];
   v_values text[];
@@ -61,11 +60,12 @@ begin
     'select array_agg(t.key), array_agg(t.old), array_agg(t.value), array_agg(t.rows) '
     'from (select %s as key, e.%I::text as old, coalesce((%s)::text, $1) as value, '
     'count(*) as rows from %s e where e.%I is null group by 1, 2, 3) t',
-    case when v_by_key then format('e.%I::text', p_pipeline.entity_key) else 'null::text' end,
+    case when p_pipeline.has_given then format('e.%I::text', p_pipeline.entity_key)
+      else 'null::text' end,
     p_old_column, p_call, p_pipeline.entity_table, p_pipeline.status ->> 'column')
   into v_keys, v_old, v_values, v_rows
   using p_else;
-  if v_by_key then
+  if p_pipeline.has_given then
     v_given := millrace.given_at_first(p_pipeline, v_keys);
   end if;
   return query
@@ -143,73 +143,16 @@ begin
   elsif p_dry_run is not false then
     return query
       select c.*
-      from millrace.count_unadopted(v_pipeline, p_old_column, v_call, p_else, true) c;
+      from millrace.count_unadopted(v_pipeline, p_old_column, v_call, p_else) c;
     return;
   elsif p_portion is null or p_portion not between 1 and 100000 then
     raise exception 'p_portion is %, but must be from 1 to 100000',
       coalesce(p_portion::text, 'null')
       using errcode = 'MR002', hint = 'Some hundred rows take well under a second.';
   end if;
-  -- One at a time, also the first. Not by the pipeline's row: define() holds the table before it.
-  lock table millrace.adoptions in share row exclusive mode;
-  update millrace.adoptions a
-  set otherwise = p_else
-  where a.pipeline_id = v_pipeline.id
-    and a.old_column = p_old_column
-    and a.value_function = p_value_function;
-  if not found then
-    perform millrace.begin_adoption(v_pipeline, p_old_column, p_value_function, v_call, p_else);
-  end if;
   return query
     select a.old_value, a.rows, a.value, a.lands, a.begins, null::bigint, null::text, a.problem
-    from millrace.adopt_portion(v_pipeline, v_call, p_portion) a;
-end
-$$;
--- Notes what the old values of a pipeline's rows mean, and lets the old column follow. Raises MR005
--- where a row has no value.
-create function millrace.begin_adoption(
-  p_pipeline millrace.pipelines, p_old_column text, p_function text, p_call text, p_else text
-) returns void
-language plpgsql
-as $$
-declare
-  v_faulty record;
-begin
-  -- By another function, what old values have meant is still what the old column follows.
-  delete from millrace.adopted_values v
-  using millrace.adoptions a
-  where v.pipeline_id = p_pipeline.id
-    and a.pipeline_id = p_pipeline.id
-    and a.old_column <> p_old_column;
-  with counted as materialized (
-    select *
-    from millrace.count_unadopted(p_pipeline, p_old_column, p_call, p_else, false)
-  ), noted as (
-    insert into millrace.adopted_values (pipeline_id, old_value, value, rows)
-    select p_pipeline.id, coalesce(c.old_value, ''), c.lands, sum(c.rows)
-    from counted c
-    where c.lands is not null
-    group by 2, 3
-    on conflict on constraint adopted_values_pkey do update
-    set rows = adopted_values.rows + excluded.rows
-  )
-  select count(distinct coalesce(c.old_value, '')) as old_values, sum(c.rows) as rows,
-    min(coalesce(c.old_value, '')) as old_value
-  into v_faulty
-  from counted c
-  where c.lands is null;
-  if v_faulty.old_values > 0 then
-    raise exception '% old values of % rows have no value in pipeline %: %, …',
-      v_faulty.old_values, v_faulty.rows, p_pipeline.name, quote_literal(v_faulty.old_value)
-      using errcode = 'MR005', hint = 'Let the function say one, or name it in p_else; nothing was '
-        'written. The dry run lists them.';
-  end if;
-  insert into millrace.adoptions (pipeline_id, old_column, value_function, otherwise)
-  values (p_pipeline.id, p_old_column, p_function, p_else)
-  on conflict on constraint adoptions_pkey do update
-  set old_column = excluded.old_column, value_function = excluded.value_function,
-    otherwise = excluded.otherwise, last_key = null, adopted = 0;
-  perform millrace.write_follower(p_pipeline, p_old_column, p_function);
+    from millrace.adopt_portion(v_pipeline, p_old_column, v_call, p_else, p_portion) a;
 end
 $$;
 
@@ -217,7 +160,8 @@ $$;
 -- histories first rows; not those with a run, nor those that somebody holds. keys is null when it
 -- finds none.
 create function millrace.write_adopted(
-  p_pipeline millrace.pipelines, p_adoption millrace.adoptions, p_call text, p_limit int,
+  p_pipeline millrace.pipelines, p_old_column text, p_call text, p_else text, p_after text,
+  p_limit int,
   out keys text[], out old text[], out codes text[], out lands text[], out begins text[],
   out has_run boolean[]
 )
@@ -227,7 +171,7 @@ declare
   v_history jsonb := p_pipeline.status -> 'history';
   v_values text[] := array[p_pipeline.entity_table::text, quote_ident(p_pipeline.entity_key),
     quote_ident(p_pipeline.status ->> 'column'), millrace.key_type(p_pipeline),
-    millrace.status_type(p_pipeline), quote_ident(p_adoption.old_column), p_call];
+    millrace.status_type(p_pipeline), quote_ident(p_old_column), p_call];
 begin
   execute format($q$
     with taken as materialized (
@@ -265,8 +209,8 @@ begin
       order by a.key
     )$h$, to_regclass(v_history ->> 'table'), v_history ->> 'key', v_values[5]) end])
   into keys, old, codes, lands, begins, has_run
-  using p_adoption.otherwise, p_adoption.last_key, p_limit, p_pipeline.id, millrace.now(),
-    millrace.actor(p_pipeline.entity_table), p_adoption.old_column;
+  using p_else, p_after, p_limit, p_pipeline.id, millrace.now(),
+    millrace.actor(p_pipeline.entity_table), p_old_column;
 end
 $$;
 
@@ -274,7 +218,7 @@ $$;
 -- a run shows that instead. Rows are found by their keys, also with plans of a time when there were
 -- no runs.
 create function millrace.adopt_portion(
-  p_pipeline millrace.pipelines, p_call text, p_limit int
+  p_pipeline millrace.pipelines, p_old_column text, p_call text, p_else text, p_limit int
 ) returns table (
   old_value text, rows bigint, value text, lands text, begins text, problem text
 )
@@ -284,19 +228,24 @@ as $$
 #variable_conflict use_column
 declare
   v_outer text := coalesce(current_setting('millrace.projecting', true), '');
-  v_said text := set_config('millrace.projecting', pg_trigger_depth()::text, true)
-    || set_config('millrace.adopting', 'on', true);
-  v_adoption millrace.adoptions := (
-    select a from millrace.adoptions a where a.pipeline_id = p_pipeline.id);
-  v_taken record := millrace.write_adopted(p_pipeline, v_adoption, p_call, p_limit);
+  v_after text;
+  v_taken record;
   v_stage record;
 begin
-  if v_taken.keys is null and v_adoption.last_key is not null then
-    v_adoption.last_key := null;
-    v_taken := millrace.write_adopted(p_pipeline, v_adoption, p_call, p_limit);
+  -- One at a time. Not by the pipeline's row: define() holds the table before it.
+  insert into millrace.adoptions (pipeline_id)
+  values (p_pipeline.id)
+  on conflict on constraint adoptions_pkey do nothing;
+  select a.last_key into v_after
+  from millrace.adoptions a
+  where a.pipeline_id = p_pipeline.id
+  for update;
+  perform set_config('millrace.projecting', pg_trigger_depth()::text, true);
+  v_taken := millrace.write_adopted(p_pipeline, p_old_column, p_call, p_else, v_after, p_limit);
+  if v_taken.keys is null and v_after is not null then
+    v_taken := millrace.write_adopted(p_pipeline, p_old_column, p_call, p_else, null, p_limit);
   end if;
-  v_said := set_config('millrace.projecting', v_outer, true)
-    || set_config('millrace.adopting', '', true);
+  perform set_config('millrace.projecting', v_outer, true);
   if array_position(v_taken.lands, null) is not null then
     raise exception 'row % of pipeline % has no value',
       v_taken.keys[array_position(v_taken.lands, null)], p_pipeline.name
@@ -311,12 +260,6 @@ begin
       having count(*) > 0$q$, p_pipeline.entity_table, p_pipeline.status ->> 'column');
     return;
   end if;
-  -- Old values that came since the adoption began.
-  insert into millrace.adopted_values (pipeline_id, old_value, value, rows)
-  select distinct p_pipeline.id, t.old, t.lands, 0
-  from unnest(v_taken.old, v_taken.lands) t(old, lands)
-  where t.old is not null
-  on conflict on constraint adopted_values_pkey do nothing;
   perform millrace.show_status(p_pipeline.id, array(
     select t.key from unnest(v_taken.keys, v_taken.has_run) t(key, has_run) where t.has_run));
   -- All that comes before is taken as done.
@@ -334,8 +277,7 @@ begin
     perform millrace.show_status(p_pipeline.id, v_stage.keys);
   end loop;
   update millrace.adoptions a
-  set last_key = v_taken.keys[cardinality(v_taken.keys)],
-    adopted = a.adopted + cardinality(v_taken.keys)
+  set last_key = v_taken.keys[cardinality(v_taken.keys)]
   where a.pipeline_id = p_pipeline.id;
   return query
     select t.old, count(*), t.value, t.lands, t.begins, null::text
