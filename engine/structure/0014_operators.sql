@@ -73,7 +73,7 @@ create table millrace.bulks (
   id bigint generated always as identity constraint bulks_pkey primary key,
   state text not null default 'previewed'
     constraint bulks_state_known
-      check (state in ('previewed', 'running', 'done', 'aborted', 'stopped')),
+      check (state in ('previewed', 'running', 'done', 'aborted')),
   verb text not null,
   args jsonb not null,
   filter jsonb not null,

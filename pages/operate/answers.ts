@@ -191,7 +191,7 @@ export interface Version {
 
 export interface Bulk {
   bulk: number;
-  state: 'previewed' | 'running' | 'done' | 'aborted' | 'stopped';
+  state: 'previewed' | 'running' | 'done' | 'aborted';
   do: { verb: string; stage?: string };
   filter: Record<string, unknown> & { pipeline: string };
   by?: string;

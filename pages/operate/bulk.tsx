@@ -154,7 +154,7 @@ function Progress({ of: found }: { of: Answer }) {
 }
 
 function Steps({ found: { bulk, state, do: deed, filter, preview } }: { found: Answer }) {
-  const may = ['previewed', 'stopped'].includes(state) ? undefined : `It is ${state}.`;
+  const may = state === 'previewed' ? undefined : `It is ${state}.`;
   return (
     <div class="actions">
       <DeedButton
@@ -172,7 +172,7 @@ function Steps({ found: { bulk, state, do: deed, filter, preview } }: { found: A
           label: 'Abort',
           what: 'What is done stays done; nothing more is.',
           request: { verb: 'abort', bulk },
-          refused: ['previewed', 'running', 'stopped'].includes(state) ? undefined : `It is ${state}.`,
+          refused: ['previewed', 'running'].includes(state) ? undefined : `It is ${state}.`,
           harms: true,
         }}
       />

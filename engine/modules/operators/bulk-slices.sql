@@ -4,64 +4,27 @@
 -- back to the others. Under the locks it asks the filter again, since runs change meanwhile; those
 -- that match no more are passed over.
 
--- Does the verb of a bulk to held runs, in halves until the guilty run stands alone: a fault, or
--- left for later where the error is transient.
-create function millrace.do_to_each(
-  p_bulk millrace.bulks,
-  p_run_ids bigint[],
-  out done bigint[],
-  out faulty bigint[],
-  out busy bigint[])
+-- Does the verb of a bulk to runs that the caller holds; returns how many.
+create function millrace.do_in_bulk(p_bulk_id bigint, p_run_ids bigint[]) returns int
 language plpgsql
 as $$
 declare
-  v_half int := cardinality(p_run_ids) / 2;
-  v_context text;
-  v_one record;
-  v_other record;
+  v_do jsonb := (select b.args from millrace.bulks b where b.id = p_bulk_id);
   v_run bigint;
 begin
-  done := '{}';
-  faulty := '{}';
-  busy := '{}';
-  if cardinality(p_run_ids) = 0 then
-    return;
+  if v_do ->> 'verb' = 'cancel' then
+    perform millrace.end_runs(p_run_ids, 'cancelled');
+    perform millrace.project_cancelled(millrace.cancel_attempts(p_run_ids, null));
+  elsif v_do ->> 'verb' = 'retry' and not v_do ? 'stage' and cardinality(p_run_ids) > 1 then
+    if millrace.retry_runs(p_run_ids) < cardinality(p_run_ids) then
+      raise exception 'some of these runs have nothing to retry' using errcode = 'MR004';
+    end if;
+  else
+    foreach v_run in array p_run_ids loop
+      perform millrace.do_to_run(v_run, v_do);
+    end loop;
   end if;
-  begin
-    if p_bulk.verb = 'cancel' then
-      perform millrace.end_runs(p_run_ids, 'cancelled');
-      perform millrace.project_cancelled(millrace.cancel_attempts(p_run_ids, null));
-    elsif p_bulk.verb = 'retry' and not p_bulk.args ? 'stage' and cardinality(p_run_ids) > 1 then
-      if millrace.retry_runs(p_run_ids) < cardinality(p_run_ids) then
-        raise exception 'some of these runs have nothing to retry' using errcode = 'MR004';
-      end if;
-    else
-      foreach v_run in array p_run_ids loop
-        perform millrace.do_to_run(v_run, p_bulk.args);
-      end loop;
-    end if;
-    done := p_run_ids;
-    return;
-  exception when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
-      raise;
-    elsif v_half = 0 and millrace.error_kind(sqlstate, v_context) = 'transient' then
-      busy := p_run_ids;
-      return;
-    elsif v_half = 0 then
-      faulty := p_run_ids;
-      insert into millrace.bulk_faults as f (bulk_id, run_id, code, message)
-      values (p_bulk.id, p_run_ids[1], sqlstate, millrace.cut_text(sqlerrm, 1000))
-      on conflict on constraint bulk_faults_pkey do nothing;
-      return;
-    end if;
-  end;
-  v_one := millrace.do_to_each(p_bulk, p_run_ids[:v_half]);
-  v_other := millrace.do_to_each(p_bulk, p_run_ids[v_half + 1:]);
-  done := v_one.done || v_other.done;
-  faulty := v_one.faulty || v_other.faulty;
-  busy := v_one.busy || v_other.busy;
+  return cardinality(p_run_ids);
 end
 $$;
 
@@ -117,7 +80,8 @@ declare
   v_still bigint[];
   v_apart bigint[];
   v_did record;
-  v_held bigint[];
+  v_busy bigint[];
+  v_matched int;
   v_entities text[];
 begin
   select b.* into v_bulk
@@ -137,7 +101,8 @@ begin
         and o.role in ('operator', 'admin')
         and (o.pipelines is null or p.name = any (o.pipelines))) then
     update millrace.bulks b
-    set state = 'stopped', why = format('%s may no longer act here', b.subject)
+    set state = 'aborted', ended_at = millrace.now(),
+      why = format('%s may no longer act here', b.subject)
     where b.id = p_bulk_id
     returning b.* into v_bulk;
     return v_bulk;
@@ -157,6 +122,7 @@ begin
     for no key update skip locked);
   v_still := (millrace.find_runs(v_bulk.conditions || jsonb_build_object('runs', v_free),
     null, cardinality(v_free) + 1, p_up => true)).run_ids;
+  v_matched := cardinality(v_still);
   -- A run cannot go on whose row has a later run, or whose parent has given it up.
   with apart as (
     insert into millrace.bulk_faults (bulk_id, run_id, code, message)
@@ -172,26 +138,40 @@ begin
     returning run_id
   )
   select coalesce(array_agg(a.run_id), '{}') into v_apart from apart a;
-  v_did := millrace.do_to_each(v_bulk, array(
+  v_still := array(
     select i.id
     from unnest(v_still) with ordinality i(id, place)
     where i.id <> all (v_apart)
-    order by i.place));
-  v_held := v_bulk.held[201:] || v_did.busy || array(
-    select r.id
-    from millrace.runs r
-    where r.id = any (v_wanted)
-      and r.id <> all (v_free)
-    order by r.id);
-  if cardinality(v_still) > 0 then
+    order by i.place);
+  v_did := millrace.in_halves(v_still::text[],
+    format('select millrace.do_in_bulk(%s, $1::bigint[])', p_bulk_id), 'infinity');
+  with faulty as (
+    insert into millrace.bulk_faults as f (bulk_id, run_id, code, message)
+    select p_bulk_id, r.id::bigint, r.code, millrace.cut_text(r.why, 1000)
+    from unnest(v_did.refused, v_did.codes, v_did.why, v_did.later) r(id, code, why, later)
+    where not r.later
+    on conflict on constraint bulk_faults_pkey do update set code = excluded.code
+    returning run_id
+  )
+  select v_apart || coalesce(array_agg(f.run_id), '{}') into v_apart from faulty f;
+  v_busy := array(
+    select r.id::bigint
+    from unnest(v_did.refused, v_did.later) r(id, later)
+    where r.later);
+  if v_matched > 0 then
     perform millrace.note(v_bulk.verb, v_bulk.filter ->> 'pipeline', v_bulk.args ->> 'stage',
-      v_did.done,
+      array(select i from unnest(v_still) i where i <> all (v_apart || v_busy)),
       jsonb_build_object('subject', v_bulk.subject, 'key', v_bulk.key, 'reason', v_bulk.reason,
         'filter', v_bulk.filter, 'bulk_id', v_bulk.id, 'outcome', jsonb_build_object(
-          'faults', cardinality(v_did.faulty || v_apart), 'held', cardinality(v_did.busy))));
+          'faults', cardinality(v_apart), 'held', cardinality(v_busy))));
   end if;
-  return millrace.save_slice(v_bulk, v_found.next, v_held, array[
-    cardinality(v_did.done), cardinality(v_did.faulty || v_apart),
-    cardinality(v_free) - cardinality(v_still)]);
+  return millrace.save_slice(v_bulk, v_found.next,
+    v_bulk.held[201:] || v_busy || array(
+      select r.id
+      from millrace.runs r
+      where r.id = any (v_wanted)
+        and r.id <> all (v_free)
+      order by r.id),
+    array[v_did.done, cardinality(v_apart), cardinality(v_free) - v_matched]);
 end
 $$;

@@ -171,8 +171,8 @@ begin
     raise exception 'there is no bulk % that you see', coalesce(p_request ->> 'bulk', 'null')
       using errcode = 'MR003', hint = 'Those that run are in millrace_overview().';
   elsif not v_bulk.state = any (case v_verb
-      when 'begin' then '{previewed,stopped}'
-      when 'abort' then '{previewed,running,stopped}'
+      when 'begin' then '{previewed}'
+      when 'abort' then '{previewed,running}'
       when 'continue' then '{running,done}'
       else array[v_bulk.state]
     end::text[]) then
@@ -184,7 +184,6 @@ begin
       using errcode = 'MR004', hint = case v_bulk.state
         when 'previewed' then 'Begin it first.'
         when 'running' then 'It is under way: continue helps it on, abort ends it.'
-        when 'stopped' then 'Who began it is no operator any more: begin it anew.'
         else 'Preview it anew.'
       end;
   end if;
@@ -208,7 +207,7 @@ begin
 end
 $$;
 
--- Lists bulks that have stopped or that nobody works on.
+-- Lists bulks that nobody works on.
 create function millrace.bulk_findings()
 returns table (what text, ok boolean, detail text)
 language plpgsql stable
@@ -216,19 +215,14 @@ as $$
 begin
   return query
     select 'bulks go on until they are done', count(*) = 0,
-      coalesce(string_agg(case
-        when b.state = 'stopped' then format(
-          'bulk %s (%s of %s) has stopped: %s; begin it again, or give it up: '
-            || 'millrace_act({"verb": "abort", "bulk": %1$s})', b.id, b.verb, p.name, b.why)
-        else format(
-          'bulk %s (%s of %s) has come no further since %s: look at millrace.log, or do '
-            || 'millrace_act({"verb": "continue", "bulk": %1$s})', b.id, b.verb, p.name,
-          to_char(greatest(b.worked_at, b.began_at), 'YYYY-MM-DD HH24:MI:SS'))
-      end, '; ' order by b.id), 'none has stopped')
+      coalesce(string_agg(format(
+        'bulk %s (%s of %s) has come no further since %s: look at millrace.log, or do '
+          || 'millrace_act({"verb": "continue", "bulk": %1$s})', b.id, b.verb, p.name,
+        to_char(greatest(b.worked_at, b.began_at), 'YYYY-MM-DD HH24:MI:SS')),
+        '; ' order by b.id), 'all do')
     from millrace.bulks b
     join millrace.pipelines p on p.id = b.pipeline_id
-    where b.state = 'stopped'
-      or b.state = 'running'
+    where b.state = 'running'
       and greatest(b.worked_at, b.began_at) <= millrace.now() - interval '5 minutes';
 end
 $$;

@@ -3,10 +3,12 @@
 -- Does a portion's work, and halves one that raises: a row that a user's own trigger refuses to
 -- write must not keep the others from theirs. p_work: a query that takes the keys $1 and returns
 -- how many it has done. refused: the first key of each part that is given up; others: how many
--- stand with it, since the time was over; later: the database said to try again.
+-- stand with it, since the time was over; codes and why: the SQLSTATE and the message; later: the
+-- database said to try again.
 create function millrace.in_halves(
   p_keys text[], p_work text, p_until timestamptz,
-  out done int, out refused text[], out others int[], out why text[], out later boolean[]
+  out done int, out refused text[], out others int[], out codes text[], out why text[],
+  out later boolean[]
 )
 language plpgsql
 set lock_timeout = '200ms'
@@ -35,6 +37,7 @@ begin
     elsif v_half = 0 or clock_timestamp() >= p_until then
       refused := p_keys[:1];
       others := array[cardinality(p_keys) - 1];
+      codes := array[sqlstate];
       why := array[sqlerrm];
       later := array[v_kind = 'transient'];
       return;
@@ -45,6 +48,7 @@ begin
   done := v_left.done + v_right.done;
   refused := v_left.refused || v_right.refused;
   others := v_left.others || v_right.others;
+  codes := v_left.codes || v_right.codes;
   why := v_left.why || v_right.why;
   later := v_left.later || v_right.later;
 end
