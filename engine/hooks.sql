@@ -14,7 +14,6 @@ create function millrace.hook_before_runs(
   p_pipeline millrace.pipelines, p_entity_ids text[], p_values millrace.row_values,
   out metadata_ids bigint[], out given text[]
 )
-language plpgsql
 as $$
 begin
   -- the modules' before_runs
@@ -25,8 +24,7 @@ $$;
 -- been through the stages before that one all the same.
 create function millrace.hook_runs_made(
   p_pipeline millrace.pipelines, p_run_ids bigint[], p_done_before int
-) returns void
-language plpgsql
+)
 as $$
 begin
   -- the modules' runs_made
@@ -36,8 +34,7 @@ $$;
 -- Gives new runs that start at a stage the results of the stages that do not follow it.
 create function millrace.hook_runs_at(
   p_stage millrace.version_stages, p_run_ids bigint[]
-) returns void
-language plpgsql
+)
 as $$
 begin
   -- the modules' runs_at
@@ -45,8 +42,7 @@ end
 $$;
 
 -- Raises MR005 where a stage cannot begin in these runs.
-create function millrace.hook_before_begin(p_run_ids bigint[], p_stage_id int) returns void
-language plpgsql
+create function millrace.hook_before_begin(p_run_ids bigint[], p_stage_id int)
 as $$
 begin
   -- the modules' before_begin
@@ -55,8 +51,6 @@ $$;
 
 -- Raises MR005 where a stage cannot start over in these runs.
 create function millrace.hook_before_restart(p_run_ids bigint[], p_stage_id int)
-returns void
-language plpgsql
 as $$
 begin
   -- the modules' before_restart
@@ -68,7 +62,6 @@ $$;
 create function millrace.hook_begin(
   p_stage_id int, p_run_ids bigint[], p_by_name boolean, p_shown boolean
 ) returns int[]
-language plpgsql
 as $$
 begin
   -- the modules' begin
@@ -81,7 +74,6 @@ $$;
 create function millrace.hook_begin_kind(
   p_kind text, p_stage_id int, p_run_ids bigint[], p_shown boolean
 ) returns int[]
-language plpgsql
 as $$
 begin
   -- the modules' begin_kind
@@ -93,7 +85,6 @@ $$;
 create function millrace.hook_left_out(
   p_stage_id int, p_run_ids bigint[], out run_ids bigint[], out why jsonb
 )
-language plpgsql
 as $$
 begin
   -- the modules' left_out
@@ -104,7 +95,6 @@ $$;
 create function millrace.hook_begin_siblings(
   p_pipeline_id int, p_stage_id int, p_run_ids bigint[]
 ) returns int[]
-language plpgsql
 as $$
 begin
   -- the modules' begin_siblings
@@ -116,7 +106,6 @@ $$;
 -- to begin it.
 create function millrace.hook_skip_given(p_run_ids bigint[], p_stage_id int)
 returns bigint[]
-language plpgsql
 as $$
 begin
   -- the modules' skip_given
@@ -127,8 +116,7 @@ $$;
 -- Does what must be known of runs before somebody's start of them is queued.
 create function millrace.hook_before_start(
   p_pipeline millrace.pipelines, p_run_ids bigint[]
-) returns void
-language plpgsql
+)
 as $$
 begin
   -- the modules' before_start
@@ -137,8 +125,6 @@ $$;
 
 -- Charges a start to those who pay for it, once it is queued.
 create function millrace.hook_started(p_run_ids bigint[], p_began_at timestamptz)
-returns void
-language plpgsql
 as $$
 begin
   -- the modules' started
@@ -147,8 +133,6 @@ $$;
 
 -- Forgets what locked runs had of stages that start over.
 create function millrace.hook_started_over(p_run_ids bigint[], p_stage_ids int[])
-returns void
-language plpgsql
 as $$
 begin
   -- the modules' started_over
@@ -160,7 +144,6 @@ $$;
 create function millrace.hook_groups(
   p_stage millrace.stages, p_run_ids bigint[], p_keys text[]
 ) returns text[]
-language plpgsql
 as $$
 begin
   -- the modules' groups
@@ -169,8 +152,7 @@ end
 $$;
 
 -- Sorts queued attempts of a stage into groups.
-create function millrace.hook_queued(p_stage_id int, p_run_ids bigint[]) returns void
-language plpgsql
+create function millrace.hook_queued(p_stage_id int, p_run_ids bigint[])
 as $$
 begin
   -- the modules' queued
@@ -179,7 +161,6 @@ $$;
 
 -- Says whether the limits of a stage let anything of it be claimed now.
 create function millrace.hook_has_room(p_stage millrace.stages) returns boolean
-language plpgsql
 as $$
 begin
   -- the modules' has_room
@@ -190,7 +171,6 @@ $$;
 -- Says whether the limits let an attempt of this group be claimed now.
 create function millrace.hook_has_room_for(p_stage millrace.stages, p_group text)
 returns boolean
-language plpgsql
 as $$
 begin
   -- the modules' has_room_for
@@ -205,7 +185,6 @@ create function millrace.hook_claim(
   out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[],
   out wait_ms int
 )
-language plpgsql
 as $$
 begin
   -- the modules' claim
@@ -217,7 +196,6 @@ create function millrace.hook_claim_groups(
   p_stage millrace.stages, p_worker millrace.workers, p_limit int, inout own millrace.limits,
   out token uuid, out attempt_ids bigint[], out entity_ids text[], out wait_ms int
 )
-language plpgsql
 as $$
 begin
   -- the modules' claim_groups
@@ -227,8 +205,7 @@ $$;
 -- Takes of the stage's limits what a claim needs.
 create function millrace.hook_claimed(
   p_stage millrace.stages, p_attempt_ids bigint[], p_token uuid, p_worker_id uuid
-) returns void
-language plpgsql
+)
 as $$
 begin
   -- the modules' claimed
@@ -239,7 +216,6 @@ $$;
 create function millrace.hook_hold_back(
   p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[]
 ) returns millrace.claimed[]
-language plpgsql
 as $$
 begin
   -- the modules' hold_back
@@ -250,8 +226,7 @@ $$;
 -- Gives back what a claim took of the stage's limits for attempts that its batch has no room for.
 create function millrace.hook_given_back(
   p_stage millrace.stages, p_kept bigint[], p_back bigint[]
-) returns void
-language plpgsql
+)
 as $$
 begin
   -- the modules' given_back
@@ -260,8 +235,6 @@ $$;
 
 -- Notes what the attempts of a batch are given to work on.
 create function millrace.hook_handed_out(p_stage millrace.stages, p_batch json)
-returns void
-language plpgsql
 as $$
 begin
   -- the modules' handed_out
@@ -270,7 +243,6 @@ $$;
 
 -- Lists the fan-outs whose children have reported, for whoever has just been answered to collect.
 create function millrace.hook_to_collect() returns bigint[]
-language plpgsql
 as $$
 begin
   -- the modules' to_collect
@@ -281,7 +253,6 @@ $$;
 -- Completes a batch at a stage whose results may end runs. Returns the stages that got work.
 create function millrace.hook_complete(p_stage_id int, p_items millrace.work[])
 returns int[]
-language plpgsql
 as $$
 begin
   -- the modules' complete
@@ -292,7 +263,6 @@ $$;
 -- Goes on after a stage that is done, in these runs, to what advance() does not queue by itself.
 -- Returns the stages that got work.
 create function millrace.hook_followed(p_stage_id int, p_run_ids bigint[]) returns int[]
-language plpgsql
 as $$
 begin
   -- the modules' followed
@@ -302,8 +272,6 @@ $$;
 
 -- Notes what ended attempts of a stage have cost.
 create function millrace.hook_spent(p_stage millrace.stages, p_items millrace.work[])
-returns void
-language plpgsql
 as $$
 begin
   -- the modules' spent
@@ -313,7 +281,6 @@ $$;
 -- Lets runs go on without a stage that failed. Returns the stages that got work.
 create function millrace.hook_continue_without(p_stage_id int, p_run_ids bigint[])
 returns int[]
-language plpgsql
 as $$
 begin
   -- the modules' continue_without
@@ -324,8 +291,6 @@ $$;
 -- Gives up what hangs on live attempts that were cancelled or failed for good. p_stage_ids: of
 -- these stages alone.
 create function millrace.hook_given_up(p_run_ids bigint[], p_stage_ids int[])
-returns void
-language plpgsql
 as $$
 begin
   -- the modules' given_up
@@ -334,8 +299,6 @@ $$;
 
 -- Does what a kind of stage needs once a worker's report is recorded.
 create function millrace.hook_reported(p_stage millrace.stages, p_verdicts json)
-returns void
-language plpgsql
 as $$
 begin
   -- the modules' reported
@@ -346,7 +309,6 @@ $$;
 -- with work, and null where it is to be queued for a worker.
 create function millrace.hook_retry_kind(p_kind text, p_stage_id int, p_run_ids bigint[])
 returns int[]
-language plpgsql
 as $$
 begin
   -- the modules' retry_kind
@@ -356,7 +318,6 @@ $$;
 
 -- Begins what may begin in runs that go on after they were over. Returns the stages with work.
 create function millrace.hook_continue(p_run_ids bigint[]) returns int[]
-language plpgsql
 as $$
 begin
   -- the modules' continue
@@ -365,8 +326,7 @@ end
 $$;
 
 -- Polls for jobs from now on.
-create function millrace.hook_polled() returns void
-language plpgsql
+create function millrace.hook_polled()
 as $$
 begin
   -- the modules' polled
@@ -375,8 +335,6 @@ $$;
 
 -- Learns what a row of a stage costs an isolate, from a worker that leaves.
 create function millrace.hook_left(p_stage_id int, p_row_cpu_ms real, p_row_bytes bigint)
-returns void
-language plpgsql
 as $$
 begin
   -- the modules' left
@@ -384,8 +342,7 @@ end
 $$;
 
 -- Learns from isolates that ended without a word.
-create function millrace.hook_lost(p_stage_id int, p_hosts uuid[]) returns void
-language plpgsql
+create function millrace.hook_lost(p_stage_id int, p_hosts uuid[])
 as $$
 begin
   -- the modules' lost
@@ -393,8 +350,7 @@ end
 $$;
 
 -- Keeps what is to outlive locked runs, before anything of them is deleted.
-create function millrace.hook_before_deletion(p_run_ids bigint[]) returns void
-language plpgsql
+create function millrace.hook_before_deletion(p_run_ids bigint[])
 as $$
 begin
   -- the modules' before_deletion
@@ -402,8 +358,7 @@ end
 $$;
 
 -- Deletes what hangs on locked runs whose attempts are deleted.
-create function millrace.hook_deleted(p_run_ids bigint[]) returns void
-language plpgsql
+create function millrace.hook_deleted(p_run_ids bigint[])
 as $$
 begin
   -- the modules' deleted
@@ -412,8 +367,6 @@ $$;
 
 -- Forgets what is known of rows that are deleted.
 create function millrace.hook_forgotten(p_pipeline_id int, p_entity_ids text[])
-returns void
-language plpgsql
 as $$
 begin
   -- the modules' forgotten
@@ -424,7 +377,7 @@ $$;
 -- probes alone. place: where a part comes in the order of the sweep, 1 to 9.
 create function millrace.hook_to_sweep_of_pipelines()
 returns table (place int, part text, id bigint)
-language plpgsql volatile
+volatile
 set millrace.plan = by_index
 as $$
 declare
@@ -444,7 +397,7 @@ $$;
 -- parts that see to runs, 31 to 40 for parts that judge or tidy up.
 create function millrace.hook_to_sweep()
 returns table (place int, part text, id bigint)
-language plpgsql volatile
+volatile
 set millrace.plan = by_index
 as $$
 declare
@@ -466,7 +419,6 @@ $$;
 create function millrace.hook_sweep(
   p_part text, p_id bigint, p_most int, out done int, out more boolean
 )
-language plpgsql
 as $$
 begin
   case p_part
@@ -480,7 +432,7 @@ $$;
 -- Finds breaches of the modules' invariants.
 create function millrace.hook_faults()
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language plpgsql stable
+stable
 as $$
 begin
   -- the modules' faults
@@ -491,7 +443,7 @@ $$;
 -- run.
 create function millrace.hook_faults_between(p_after bigint, p_until bigint)
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language plpgsql stable
+stable
 as $$
 begin
   -- the modules' faults_between
@@ -501,7 +453,7 @@ $$;
 -- Tells how the modules' parts of the engine are, one line each with the remedy.
 create function millrace.hook_findings()
 returns table (what text, ok boolean, detail text)
-language plpgsql stable
+stable
 as $$
 begin
   -- the modules' findings
@@ -509,8 +461,7 @@ end
 $$;
 
 -- Checks a stage of a definition as a module understands it; raises MR001 where it cannot be so.
-create function millrace.hook_check_stage(p_stage jsonb) returns void
-language plpgsql
+create function millrace.hook_check_stage(p_stage jsonb)
 as $$
 begin
   -- the modules' check_stage
@@ -518,8 +469,7 @@ end
 $$;
 
 -- Follows what has changed in the stages of a pipeline that is defined anew.
-create function millrace.hook_stages_saved(p_pipeline_id int) returns void
-language plpgsql
+create function millrace.hook_stages_saved(p_pipeline_id int)
 as $$
 begin
   -- the modules' stages_saved
@@ -527,8 +477,7 @@ end
 $$;
 
 -- Saves what a definition asks of the modules.
-create function millrace.hook_defined(p_pipeline_id int, p_definition jsonb) returns void
-language plpgsql
+create function millrace.hook_defined(p_pipeline_id int, p_definition jsonb)
 as $$
 begin
   -- the modules' defined
@@ -536,8 +485,7 @@ end
 $$;
 
 -- Keeps what is to outlive locked runs that are too old, and what a later start must know of them.
-create function millrace.hook_before_pruning(p_run_ids bigint[]) returns void
-language plpgsql
+create function millrace.hook_before_pruning(p_run_ids bigint[])
 as $$
 begin
   -- the modules' before_pruning
@@ -545,8 +493,7 @@ end
 $$;
 
 -- Deletes what there is little of, when a round of pruning begins.
-create function millrace.hook_begin_pruning() returns void
-language plpgsql
+create function millrace.hook_begin_pruning()
 as $$
 begin
   -- the modules' begin_pruning
@@ -555,7 +502,6 @@ $$;
 
 -- Deletes a portion of what is older than this and belongs to no run. True: there may be more.
 create function millrace.hook_prune(p_before timestamptz) returns boolean
-language plpgsql
 as $$
 begin
   -- the modules' prune
@@ -572,7 +518,6 @@ $$;
 -- got.
 create function millrace.lock_entities(p_pipeline_id int, p_ids text[], p_wait boolean)
 returns text[]
-language plpgsql
 as $$
 declare
   v_locked text[];
@@ -589,7 +534,6 @@ $$;
 -- null for one that may have more than p_each bytes.
 create function millrace.rows_of_entities(p_pipeline_id int, p_ids text[], p_each bigint)
 returns json[]
-language plpgsql
 as $$
 declare
   v_rows json[];
@@ -604,7 +548,6 @@ $$;
 
 -- Reads the bytes of what rows_of_entities() would build of each entity, as they are stored.
 create function millrace.sizes_of_entities(p_pipeline_id int, p_ids text[]) returns bigint[]
-language plpgsql
 as $$
 declare
   v_sizes bigint[];
@@ -621,7 +564,6 @@ $$;
 -- keys; null where all of a row is to be built.
 create function millrace.asked_of_entities(p_pipeline_id int, p_ids text[], p_each bigint)
 returns jsonb[]
-language plpgsql
 as $$
 declare
   v_asked jsonb[];
@@ -639,7 +581,6 @@ $$;
 create function millrace.values_of_entities(
   p_pipeline_id int, p_ids text[], p_new boolean, p_stage text
 ) returns millrace.row_values
-language plpgsql
 as $$
 declare
   v_read regproc := (
@@ -663,7 +604,6 @@ create function millrace.project_entities(
   p_pipeline_id int, p_how text, p_stage text, p_changes millrace.change[], p_ids text[],
   p_dependents text[]
 ) returns boolean
-language plpgsql
 as $$
 declare
   v_name text := (

@@ -10,21 +10,9 @@ schema public
   grant usage to service_role
 type millrace.attempt_state enum (queued, started, waiting, completed, failed, cancelled, skipped)
 type millrace.run_status enum (running, completed, failed, cancelled)
-table millrace.adopted_values
-  column old_value text not null
-  column pipeline_id integer not null
-  column rows bigint not null
-  column value text not null
-  constraint adopted_values_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
-  constraint adopted_values_pkey PRIMARY KEY (pipeline_id, old_value, value)
-  CREATE UNIQUE INDEX adopted_values_pkey ON millrace.adopted_values USING btree (pipeline_id, old_value, value)
 table millrace.adoptions
-  column adopted bigint not null default 0
   column last_key text
-  column old_column text not null
-  column otherwise text
   column pipeline_id integer not null
-  column value_function text not null
   constraint adoptions_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
   constraint adoptions_pkey PRIMARY KEY (pipeline_id)
   CREATE UNIQUE INDEX adoptions_pkey ON millrace.adoptions USING btree (pipeline_id)
@@ -256,7 +244,7 @@ table millrace.bulks with (fillfactor=50)
   column worked_at timestamp with time zone
   constraint bulks_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
   constraint bulks_pkey PRIMARY KEY (id)
-  constraint bulks_state_known CHECK ((state = ANY (ARRAY['previewed'::text, 'running'::text, 'done'::text, 'aborted'::text, 'stopped'::text])))
+  constraint bulks_state_known CHECK ((state = ANY (ARRAY['previewed'::text, 'running'::text, 'done'::text, 'aborted'::text])))
   CREATE INDEX bulks_running ON millrace.bulks USING btree (id) WHERE (state = 'running'::text)
   CREATE UNIQUE INDEX bulks_pkey ON millrace.bulks USING btree (id)
 sequence millrace.bulks_id_seq

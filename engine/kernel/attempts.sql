@@ -15,7 +15,7 @@ where a.state in ('completed', 'skipped')
 
 -- Tells whether an attempt counts and is the newest of its stage and run.
 create function millrace.is_last_word(p_attempt millrace.attempts) returns boolean
-language plpgsql volatile
+volatile
 as $$
 begin
   return not p_attempt.superseded and not exists (
@@ -36,7 +36,7 @@ create function millrace.change_of(
   p_started_at timestamptz default null,
   p_completed_at timestamptz default null
 ) returns millrace.change
-language plpgsql immutable
+immutable
 as $$
 declare
   v_change millrace.change;
@@ -57,7 +57,7 @@ create function millrace.work_on(
   p_attempt millrace.attempts, p_entity_id text, p_outcome text,
   p_result jsonb default null, p_error jsonb default null, p_ord int default 1
 ) returns millrace.work
-language plpgsql immutable
+immutable
 as $$
 declare
   v_work millrace.work;
@@ -78,8 +78,7 @@ end
 $$;
 
 -- Notes a pulse of attempts that tell no times, one row a stage. p_stage_ids: one an attempt.
-create function millrace.note_pulses(p_outcome text, p_stage_ids int[]) returns void
-language plpgsql
+create function millrace.note_pulses(p_outcome text, p_stage_ids int[])
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -107,8 +106,6 @@ $$;
 
 -- Projects changes of one stage onto the entities, where the pipeline has a projection.
 create function millrace.project(p_stage_id int, p_changes millrace.change[])
-returns void
-language plpgsql
 as $$
 begin
   perform millrace.project_entities(s.pipeline_id, 'settle', s.name, p_changes, null, null)
@@ -124,8 +121,7 @@ create function millrace.show_stage(
   p_status text,
   p_at timestamptz default null,
   p_job_id text default null
-) returns void
-language plpgsql
+)
 as $$
 begin
   perform millrace.project(p_stage_id, array(
@@ -138,8 +134,7 @@ end
 $$;
 
 -- started → waiting for an external job, under the stage's deadline and poll interval.
-create function millrace.wait(p_stage_id int, p_items millrace.work[]) returns void
-language plpgsql
+create function millrace.wait(p_stage_id int, p_items millrace.work[])
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -178,7 +173,6 @@ $$;
 -- function reached a limit of CPU or memory: it runs alone from then on, and fails with that error
 -- if it reaches the limit again.
 create function millrace.release(p_stage_id int, p_items millrace.work[]) returns int[]
-language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -229,7 +223,6 @@ $$;
 -- jobs. Returns the changes, for the caller to project last.
 create function millrace.cancel_attempts(p_run_ids bigint[], p_stage_ids int[])
 returns millrace.cancelled[]
-language plpgsql
 as $$
 declare
   v_cancelled millrace.cancelled[];
@@ -265,8 +258,6 @@ $$;
 
 -- Projects cancelled attempts onto their entities.
 create function millrace.project_cancelled(p_cancelled millrace.cancelled[])
-returns void
-language plpgsql
 as $$
 declare
   v_stage record;

@@ -8,7 +8,6 @@ create function millrace.batch_of(
   p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[],
   p_each bigint, p_built millrace.built[] default null
 ) returns json
-language plpgsql
 as $$
 declare
   v_rows json[];
@@ -79,7 +78,7 @@ $$;
 create function millrace.measured_rows(
   p_stage millrace.stages, p_items millrace.claimed[], p_entity_ids text[], p_bytes bigint
 ) returns millrace.built[]
-language plpgsql volatile
+volatile
 as $$
 declare
   -- The rest of an item.
@@ -131,7 +130,7 @@ create function millrace.fill_batch(
   p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[],
   p_bytes bigint, out batch json, out kept int
 )
-language plpgsql volatile
+volatile
 as $$
 declare
   v_built millrace.built[];
@@ -157,7 +156,6 @@ create function millrace.held_batch(
   p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[], p_bytes bigint,
   out batch json, out kept int
 )
-language plpgsql
 as $$
 declare
   v_items millrace.claimed[] := millrace.held_items(p_token, p_attempt_ids);
@@ -180,7 +178,7 @@ $$;
 create function millrace.needs_of(
   p_run_id bigint, p_version_id int, p_stage_id int, p_each bigint
 ) returns json
-language plpgsql stable
+stable
 as $$
 begin
   if 100 * millrace.size_of_needs(p_run_id, p_version_id, p_stage_id) > p_each then
@@ -202,7 +200,7 @@ $$;
 create function millrace.size_of_needs(
   p_run_id bigint, p_version_id int, p_stage_id int
 ) returns bigint
-language plpgsql stable
+stable
 as $$
 begin
   return (

@@ -10,7 +10,6 @@
 create function millrace.complete(
   p_stage_id int, p_items millrace.work[], p_uniform_limit int default null
 ) returns int[]
-language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -67,7 +66,6 @@ create function millrace.close_completed(
   p_items millrace.work[], p_now timestamptz, p_uniform boolean, p_names text[],
   p_ready millrace.ready[]
 ) returns millrace.change[]
-language plpgsql
 as $$
 declare
   v_changes millrace.change[];
@@ -128,7 +126,6 @@ create function millrace.advance(
   out ready millrace.ready[], out followers int[], out names text[], out has_groups boolean,
   out all_ready boolean
 )
-language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();

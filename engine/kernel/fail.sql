@@ -3,7 +3,6 @@
 -- started | waiting | queued → failed, with a retry row where the policy allows one; else the run
 -- fails, or goes on without the stage. Returns the stages with work.
 create function millrace.fail(p_stage_id int, p_items millrace.work[]) returns int[]
-language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -101,7 +100,7 @@ $$;
 -- are used up. A person, a child run or a gate is not asked again.
 create function millrace.retry_due(p_stage_id int, p_error jsonb, p_retry_count int)
 returns timestamptz
-language plpgsql volatile
+volatile
 as $$
 declare
   v_retry jsonb := (

@@ -9,8 +9,7 @@
 -- anything else raises MR005. Its trigger holds the entities, with nested loops off.
 create function millrace.on_status_written(
   p_pipeline_id int, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]
-) returns void
-language plpgsql
+)
 set millrace.plan = by_index
 set enable_nestloop = on
 as $$
@@ -50,7 +49,7 @@ $$;
 -- Tells whether runs begin with a stage. Writing `queued` there asks its conditions; at any other
 -- stage it names the stage, which overrules them.
 create function millrace.begins_runs(p_pipeline_id int, p_stage_id int) returns boolean
-language plpgsql stable
+stable
 as $$
 begin
   return exists (
@@ -66,8 +65,7 @@ end
 $$;
 
 -- Deletes all runs of deleted entities, with their results.
-create function millrace.forget(p_pipeline_id int, p_entity_ids text[]) returns void
-language plpgsql
+create function millrace.forget(p_pipeline_id int, p_entity_ids text[])
 set millrace.plan = by_index
 as $$
 begin

@@ -13,7 +13,7 @@
 -- Tells whether transitions of a pipeline may lock its entities: for its projection, a child run's
 -- over the same row, or an apply function.
 create function millrace.writes_entities(p_pipeline_id int) returns boolean
-language plpgsql stable
+stable
 as $$
 begin
   return (
@@ -28,7 +28,6 @@ $$;
 -- Locks the entities, runs and queued attempts of a batch in the one order. Returns the attempts
 -- for which all were free.
 create function millrace.lock_attempts(p_attempt_ids bigint[]) returns bigint[]
-language plpgsql
 as $$
 declare
   v_group record;
@@ -83,8 +82,7 @@ end
 $$;
 
 -- Locks runs and their entities in the lock order, waiting for both.
-create function millrace.hold_runs(p_run_ids bigint[]) returns void
-language plpgsql
+create function millrace.hold_runs(p_run_ids bigint[])
 as $$
 declare
   v_group record;

@@ -4,8 +4,7 @@
 -- charged. p_keys: their rows' keys, in the order of the runs, where known.
 create function millrace.queue_attempts(
   p_stage_id int, p_run_ids bigint[], p_start boolean default false, p_keys text[] default null
-) returns void
-language plpgsql
+)
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -45,7 +44,6 @@ $$;
 create function millrace.enqueue_stage(
   p_run_ids bigint[], p_stage_id int, p_by_name boolean default false
 ) returns int[]
-language plpgsql
 as $$
 begin
   perform millrace.hook_before_begin(p_run_ids, p_stage_id);
@@ -65,8 +63,7 @@ $$;
 -- Shows a stage as queued and its dependents as pending, with their columns cleared.
 create function millrace.project_queued(
   p_pipeline_id int, p_stage_id int, p_dependents int[], p_entity_ids text[]
-) returns void
-language plpgsql
+)
 as $$
 begin
   if cardinality(p_entity_ids) > 0 then
@@ -82,8 +79,7 @@ $$;
 
 -- Ends the attempts of stages in locked runs and keeps them as history. Projects nothing, since the
 -- caller shows the fresh start next.
-create function millrace.supersede(p_run_ids bigint[], p_stage_ids int[]) returns void
-language plpgsql
+create function millrace.supersede(p_run_ids bigint[], p_stage_ids int[])
 as $$
 begin
   perform millrace.cancel_attempts(p_run_ids, p_stage_ids);
@@ -105,7 +101,6 @@ $$;
 create function millrace.start_over(
   p_run_ids bigint[], p_stage_id int, p_by_name boolean
 ) returns int[]
-language plpgsql
 as $$
 declare
   v_version record;
@@ -145,8 +140,7 @@ $$;
 create function millrace.queue_stage(
   p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[],
   p_by_name boolean default true, p_done_before int default null, p_priority int default 0
-) returns void
-language plpgsql
+)
 as $$
 declare
   v_began_at timestamptz := millrace.now();

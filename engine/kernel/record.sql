@@ -10,7 +10,6 @@
 create function millrace.record_items(
   p_items millrace.work[], out verdicts json, out ready int[], out uniform boolean
 )
-language plpgsql
 set lock_timeout = '2s'
 as $$
 declare
@@ -45,7 +44,7 @@ $$;
 -- finds out at no cost whether the token still counts. Saves a quarter of a transition's CPU time
 -- at batches of 50.
 create function millrace.lock_uniform_batch(p_items millrace.work[]) returns int
-language plpgsql volatile
+volatile
 as $$
 declare
   v_stage_id int := p_items[1].stage_id;
@@ -94,7 +93,7 @@ $$;
 create function millrace.check_fencing(
   p_items millrace.work[], p_locked bigint[], p_late int[] default '{}'
 ) returns millrace.work[]
-language plpgsql volatile
+volatile
 as $$
 declare
   v_judged record;
@@ -166,7 +165,7 @@ create function millrace.verdict_of(
   p_items millrace.work[], p_item millrace.work, p_attempt millrace.attempts, p_kind text,
   p_elsewhere boolean, p_twice boolean, p_locked boolean, p_late boolean, p_too_large boolean
 ) returns text
-language plpgsql volatile
+volatile
 as $$
 declare
   v_state text := p_attempt.state;
@@ -229,7 +228,7 @@ $$;
 
 -- Builds the answer to each item of a recorded batch, in order.
 create function millrace.verdicts_of(p_items millrace.work[]) returns json
-language plpgsql immutable
+immutable
 as $$
 begin
   return (
@@ -251,7 +250,6 @@ create function millrace.apply_outcomes(
   p_items millrace.work[], p_uniform_limit int default null,
   out items millrace.work[], out ready int[]
 )
-language plpgsql
 as $$
 declare
   v_group record;
@@ -299,7 +297,6 @@ $$;
 -- transaction that completes; false when the stage has none.
 create function millrace.apply_results(p_stage_id int, p_items millrace.work[])
 returns boolean
-language plpgsql
 as $$
 declare
   v_apply text := (select s.apply from millrace.stages s where s.id = p_stage_id);
@@ -323,7 +320,7 @@ $$;
 
 -- Finds the attempts of unrecorded items whose state is no longer as it was judged.
 create function millrace.late_attempts(p_items millrace.work[]) returns bigint[]
-language plpgsql volatile
+volatile
 as $$
 begin
   return array(
@@ -339,7 +336,6 @@ create function millrace.without_late(
   p_all millrace.work[], p_group millrace.work[],
   out all_items millrace.work[], out in_time millrace.work[]
 )
-language plpgsql
 as $$
 declare
   v_late bigint[] := millrace.late_attempts(p_group);
@@ -368,7 +364,6 @@ create function millrace.apply_outcomes_guarded(
   p_until timestamptz default millrace.now() + interval '2 seconds',
   out items millrace.work[], out ready int[]
 )
-language plpgsql
 as $$
 declare
   v_single constant boolean := cardinality(p_items) = 1;
@@ -431,7 +426,6 @@ create function millrace.apply_outcomes_in_halves(
   p_items millrace.work[], p_until timestamptz, p_transient boolean,
   out items millrace.work[], out ready int[]
 )
-language plpgsql
 set lock_timeout = '200ms'
 as $$
 declare
@@ -462,7 +456,6 @@ $$;
 -- such an item again, and a callback is asked for once more.
 create function millrace.put_off(p_items millrace.work[], p_why text)
 returns millrace.work[]
-language plpgsql
 as $$
 declare
   v_first millrace.work;
@@ -491,8 +484,7 @@ $$;
 -- Reports a row left for later, once an hour a stage, since the next sweep may find the same.
 create function millrace.report_passed_over(
   p_pipeline text, p_stage text, p_entity_id text, p_why text
-) returns void
-language plpgsql
+)
 as $$
 begin
   if not exists (

@@ -7,7 +7,6 @@
 -- Makes of an item that jsonb cannot hold one that it can: a failure that says so, or the item's
 -- own. The fields that name the attempt read without the escapes that jsonb refuses.
 create function millrace.storable_item(p_item json) returns jsonb
-language plpgsql
 as $$
 declare
   v_item json;
@@ -41,7 +40,7 @@ $$;
 -- Finds the fault of a malformed report; null without one. p_id: the attempt's number, null where
 -- the item names none. p_key as in parse_items().
 create function millrace.item_fault(p_item jsonb, p_key text, p_id bigint) returns text
-language plpgsql immutable
+immutable
 as $$
 declare
   v_outcome text := p_item ->> 'outcome';
@@ -82,7 +81,6 @@ $$;
 -- token), 'submission' for the end of a job. A worker's items get their attempt as it was before
 -- any lock. By position, since a constructor a row would cost a twentieth of the transition.
 create function millrace.parse_items(p_items json, p_key text) returns millrace.work[]
-language plpgsql
 as $$
 declare
   v_items jsonb;

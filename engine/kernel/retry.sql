@@ -1,8 +1,7 @@
 -- Retrying: a person lets runs go on that failed or were cancelled
 
 -- Makes the newest attempts of a stage the retries of those before them.
-create function millrace.name_parents(p_stage_id int, p_run_ids bigint[]) returns void
-language plpgsql
+create function millrace.name_parents(p_stage_id int, p_run_ids bigint[])
 as $$
 begin
   update millrace.attempts a
@@ -21,8 +20,7 @@ end
 $$;
 
 -- Queues a stage anew as the retry of its newest attempt, and shows it.
-create function millrace.queue_again(p_stage_id int, p_run_ids bigint[]) returns void
-language plpgsql
+create function millrace.queue_again(p_stage_id int, p_run_ids bigint[])
 as $$
 begin
   perform millrace.queue_attempts(p_stage_id, p_run_ids);
@@ -35,7 +33,6 @@ $$;
 create function millrace.retry_stage(
   p_stage_id int, p_kind text, p_run_ids bigint[]
 ) returns int[]
-language plpgsql
 as $$
 declare
   v_wake int[] := millrace.hook_retry_kind(p_kind, p_stage_id, p_run_ids);
@@ -51,7 +48,6 @@ $$;
 -- Lets held runs go on that failed or were cancelled, with new attempts and a fresh allowance;
 -- returns how many. All such stages go on together, or the run could never end.
 create function millrace.retry_runs(p_run_ids bigint[]) returns int
-language plpgsql
 as $$
 declare
   v_stage record;

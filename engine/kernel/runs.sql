@@ -7,7 +7,6 @@ create function millrace.new_runs(
   p_pipeline millrace.pipelines, p_entity_ids text[], p_stage text, p_done_before int,
   p_priority int, out ids bigint[], out keys text[]
 )
-language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -47,7 +46,7 @@ $$;
 
 -- Tells whether the run's entity has no later run.
 create function millrace.is_latest_run(p_run_id bigint) returns boolean
-language plpgsql volatile
+volatile
 as $$
 begin
   return not exists (
@@ -61,7 +60,7 @@ $$;
 
 -- Picks the runs that are running.
 create function millrace.running_of(p_run_ids bigint[]) returns bigint[]
-language plpgsql volatile
+volatile
 as $$
 begin
   return array(
@@ -78,7 +77,6 @@ $$;
 -- cancelled, since no attempt of it does.
 create function millrace.runs_to_begin(p_stage_id int, p_run_ids bigint[])
 returns bigint[]
-language plpgsql
 as $$
 declare
   v_unbegun record;
@@ -102,8 +100,7 @@ end
 $$;
 
 -- Completes the runs whose last sink this stage was: only the end of a sink ends a run.
-create function millrace.finish_runs(p_stage_id int, p_run_ids bigint[]) returns void
-language plpgsql
+create function millrace.finish_runs(p_stage_id int, p_run_ids bigint[])
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -151,8 +148,7 @@ $$;
 -- keeps the stage and the code of the error, for its dead letter.
 create function millrace.end_runs(
   p_run_ids bigint[], p_status millrace.run_status, p_failed_stage_id int default null
-) returns void
-language plpgsql
+)
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -185,8 +181,7 @@ end
 $$;
 
 -- Deletes locked runs with everything that hangs on them.
-create function millrace.delete_runs(p_run_ids bigint[]) returns void
-language plpgsql
+create function millrace.delete_runs(p_run_ids bigint[])
 as $$
 declare
   v_finished int[];

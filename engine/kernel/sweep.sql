@@ -20,7 +20,7 @@ $$;
 -- pipelines, since only a walk would tell whose it is.
 create function millrace.to_sweep(p_done text[])
 returns table (part text, id bigint, name text)
-language plpgsql volatile
+volatile
 set millrace.plan = by_index
 as $$
 declare
@@ -62,7 +62,7 @@ $$;
 
 -- Tells whether a minute has begun since rules were judged last.
 create function millrace.is_new_minute() returns boolean
-language plpgsql volatile
+volatile
 as $$
 begin
   return exists (
@@ -78,7 +78,6 @@ $$;
 create function millrace.sweep_portion(
   p_part text, p_id bigint, p_name text, out done int, out more boolean
 )
-language plpgsql
 set millrace.plan = by_index
 set lock_timeout = '2s'
 as $$
@@ -121,7 +120,6 @@ $$;
 -- page after page, so that rows which are held or refused keep it from no others. Locks the claims
 -- too and reads them again: a worker may have renewed, or be renewing.
 create function millrace.sweep_leases(p_pipeline_id int, p_limit int) returns int
-language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -197,7 +195,6 @@ $$;
 -- Fails a pipeline's waiting attempts whose deadline has passed and whose rows are free; returns
 -- how many. One that the database refuses for now comes again in a minute, behind the others.
 create function millrace.sweep_deadlines(p_pipeline_id int, p_limit int) returns int
-language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -258,8 +255,7 @@ $$;
 
 -- Deletes answered wake-ups, claims without started attempts, workers that are gone, and all but
 -- about the newest hundred posts.
-create function millrace.forget_leftovers() returns void
-language plpgsql
+create function millrace.forget_leftovers()
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -301,7 +297,6 @@ $$;
 -- starts runs of rows that are due; raises alerts. Harmless at any time. In one transaction, so it
 -- ends once it has changed some 250 rows, and says "more": call it again, or sweep_all().
 create function millrace.sweep() returns jsonb
-language plpgsql
 as $$
 declare
   v_counts jsonb := '{"leases": 0, "deadlines": 0, "woken": 0, "collected": 0, "cancelled": 0,
@@ -362,8 +357,7 @@ $$;
 
 -- Notes that a sweep has come to its end, in a form that reads the same in every session, whatever
 -- its DateStyle.
-create function millrace.note_sweep() returns void
-language plpgsql
+create function millrace.note_sweep()
 as $$
 begin
   update millrace.settings s
@@ -380,7 +374,7 @@ $$;
 -- has read it. pg_cron stalls now and then: an answer that says so has its receiver call
 -- millrace_sweep(), in a transaction of its own.
 create function millrace.sweep_due(p_last_sweep_at text default null) returns boolean
-language plpgsql volatile
+volatile
 as $$
 begin
   if p_last_sweep_at is null then
@@ -394,7 +388,7 @@ $$;
 -- Sweeps if the last sweep is over a minute old and nobody else sweeps now. Takes longer than the
 -- Data API's eight seconds where much has piled up.
 create function public.millrace_sweep() returns jsonb
-language plpgsql security definer
+security definer
 set statement_timeout = '60s'
 as $$
 begin

@@ -14,8 +14,7 @@
 -- transaction would wait for another's row.
 create function millrace.report(
   p_level text, p_code text, p_message text, p_detail jsonb default '{}'
-) returns void
-language plpgsql
+)
 as $$
 begin
   if not exists (
@@ -51,7 +50,6 @@ $$;
 create function millrace.report_caught(
   p_sqlstate text, p_context text, p_code text, p_message text, p_detail jsonb default '{}'
 ) returns boolean
-language plpgsql
 as $$
 begin
   if millrace.error_kind(p_sqlstate, p_context) = 'fatal' then
@@ -64,7 +62,7 @@ $$;
 
 -- Reads a setting: Vault's millrace_<name>, else millrace.settings, else null.
 create function millrace.setting(p_name text) returns text
-language plpgsql stable
+stable
 as $$
 declare
   v_value text;
@@ -82,7 +80,7 @@ $$;
 -- Reads batch_bytes, the most bytes of rows and results in a batch, unless the caller has. A
 -- deleted setting counts as its default: without a bound no batch would be built.
 create function millrace.batch_bytes(p_setting text default null) returns bigint
-language plpgsql stable
+stable
 as $$
 begin
   if p_setting is null then
@@ -94,7 +92,7 @@ $$;
 
 -- Lists the contracts that the engine speaks, the newest first: its own, and the one before.
 create function millrace.contracts() returns text[]
-language plpgsql stable
+stable
 as $$
 begin
   return array['2', '1'];
@@ -103,7 +101,7 @@ $$;
 
 -- Tells this database's level, its release, which the build writes here, and its contracts.
 create function millrace.engine(out level int, out release text, out contracts int[])
-language plpgsql stable
+stable
 as $$
 begin
   level := 0;
@@ -116,7 +114,7 @@ $$;
 -- call of a runtime asks, so it costs microseconds. Does not raise, or its line in the log would go
 -- with the call. A call without the header comes from no runtime.
 create function millrace.refuse_contract() returns jsonb
-language plpgsql volatile
+volatile
 as $$
 declare
   -- A fifth of what parsing the headers costs. In a value, PostgREST would escape these quotes.

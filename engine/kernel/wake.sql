@@ -16,7 +16,7 @@
 create function millrace.stages_to_wake(
   p_stage_ids int[], p_scaling_out int default null
 ) returns int[]
-language plpgsql volatile
+volatile
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -56,7 +56,7 @@ $$;
 
 -- Lists stages as the functions read a wake-up: pipeline, stage, function. A gate has none.
 create function millrace.wake_list(p_stage_ids int[]) returns jsonb
-language plpgsql stable
+stable
 as $$
 begin
   return (
@@ -72,7 +72,6 @@ $$;
 -- Wakes the stages that have no live worker and no unanswered wake-up, or all where p_noted says
 -- that their wake-ups are noted. Returns how many.
 create function millrace.wake(p_stage_ids int[], p_noted boolean default false) returns int
-language plpgsql
 as $$
 declare
   v_stage jsonb;
@@ -91,7 +90,7 @@ $$;
 
 -- Wakes stages for a worker, which has noted these wake-ups already and could not deliver them.
 create function public.millrace_wake(p_stages jsonb) returns jsonb
-language plpgsql security definer
+security definer
 set millrace.plan = by_key
 as $$
 begin
@@ -111,7 +110,6 @@ $$;
 -- Wakes an Edge Function at commit; this alone calls pg_net. Reports a missing or wrong setting and
 -- returns false, and never raises: the user's own write goes on.
 create function millrace.post(p_function text, p_body jsonb) returns boolean
-language plpgsql
 as $$
 declare
   v_url text;
@@ -152,7 +150,7 @@ $$;
 
 -- Returns the headers by which a function knows a wake-up: wake_secret, else secret_key, else null.
 create function millrace.wake_headers() returns jsonb
-language plpgsql stable
+stable
 as $$
 declare
   v_wake_secret text := millrace.setting('wake_secret');

@@ -13,7 +13,7 @@
 create function public.millrace_claim(
   p_pipeline text, p_stage text, p_worker uuid, p_host uuid, p_seq int, p_limit int
 ) returns json
-language plpgsql security definer
+security definer
 set millrace.plan = by_key
 as $$
 declare
@@ -67,7 +67,7 @@ $$;
 create function public.millrace_complete(
   p_worker uuid, p_seq int, p_items json, p_limit int, p_goodbye boolean default false
 ) returns json
-language plpgsql security definer
+security definer
 set millrace.plan = by_key
 as $$
 declare
@@ -116,7 +116,6 @@ create function millrace.answer_in_sequence(
   p_call millrace.call, p_seq int, p_limit int, p_verdicts json, p_ready int[],
   p_goodbye boolean default false
 ) returns json
-language plpgsql
 as $$
 declare
   v_worker millrace.workers := p_call.worker;
@@ -146,7 +145,6 @@ $$;
 create function millrace.claim_next(
   p_call millrace.call, p_seq int, p_limit int, p_verdicts json, p_ready int[], p_goodbye boolean
 ) returns json
-language plpgsql
 as $$
 declare
   v_stage millrace.stages := p_call.stage;
@@ -204,7 +202,6 @@ create function millrace.claim_allowed(
   out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[],
   out taken int, out wait_ms int
 )
-language plpgsql
 as $$
 declare
   v_stage millrace.stages := p_call.stage;
@@ -257,7 +254,7 @@ create function millrace.free_places(
   p_stage millrace.stages, p_worker millrace.workers, p_may_wait boolean,
   out places int, out wait_ms int
 )
-language plpgsql volatile
+volatile
 as $$
 declare
   v_since timestamptz := millrace.alive_since();
@@ -306,7 +303,6 @@ create function millrace.hand_out(
   p_call millrace.call, p_token uuid, p_items millrace.claimed[], p_attempt_ids bigint[],
   p_entity_ids text[], out batch json, out kept int, out cut boolean
 )
-language plpgsql
 as $$
 declare
   v_stage millrace.stages := p_call.stage;
@@ -347,7 +343,6 @@ $$;
 -- row that a user's trigger refuses must not stop the stage: completing names it.
 create function millrace.project_started(p_stage millrace.stages, p_entity_ids text[])
 returns boolean
-language plpgsql
 set lock_timeout = '200ms'
 as $$
 declare
@@ -374,7 +369,6 @@ create function millrace.claim_answer(
   p_call millrace.call, p_status text, p_reason text, p_batch json, p_wake int[], p_verdicts json,
   p_wait_ms int default null, p_cut boolean default false, p_left boolean default false
 ) returns json
-language plpgsql
 as $$
 declare
   v_stage millrace.stages := p_call.stage;
@@ -411,7 +405,7 @@ $$;
 -- for one that is not let in.
 create function millrace.call_of(p_worker millrace.workers, p_stage_id int)
 returns millrace.call
-language plpgsql volatile
+volatile
 as $$
 declare
   v_call millrace.call;
@@ -436,7 +430,7 @@ $$;
 -- Finds the stage with this name; raises MR003 when there is none.
 create function millrace.stage_named(p_pipeline text, p_stage text)
 returns millrace.stages
-language plpgsql stable
+stable
 as $$
 declare
   v_stage millrace.stages;
@@ -465,7 +459,6 @@ $$;
 
 -- Lists the stages right after this one that have ready work.
 create function millrace.followers_with_work(p_stage_id int) returns int[]
-language plpgsql
 as $$
 begin
   return array(
@@ -479,7 +472,7 @@ $$;
 -- "lost" lists those that are no longer its own.
 create function public.millrace_renew(p_worker uuid, p_attempts bigint[])
 returns jsonb
-language plpgsql security definer
+security definer
 set millrace.plan = by_key
 as $$
 declare
@@ -516,7 +509,7 @@ create function public.millrace_leave(
   p_worker uuid, p_hand_over boolean default false, p_row_cpu_ms real default null,
   p_row_bytes bigint default null
 ) returns jsonb
-language plpgsql security definer
+security definer
 set millrace.plan = by_key
 as $$
 declare
@@ -560,7 +553,7 @@ $$;
 -- the stage's lock in shared mode until it commits. If the worker gets it, nobody is about to rely
 -- on this worker, and the look, a later statement, sees all that was committed.
 create function millrace.must_stay(p_worker millrace.workers) returns boolean
-language plpgsql volatile
+volatile
 as $$
 begin
   if not (

@@ -239,22 +239,29 @@ describe('who may', () => {
     `delete from millrace.operators where subject = 'ann'`,
     `update millrace.operators set role = 'viewer' where subject = 'ann'`,
     `update millrace.operators set pipelines = '{leads}' where subject = 'ann'`,
-  ])('a bulk is aborted where its owner may no longer act: %s; another begins one for the rest', async (taken, { engine }) => {
-    await engine.pipeline(stages);
-    await deadLetters(engine, 600);
-    const ann = await signIn(engine, 'ann', {});
-    const { bulk } = await preview(ann, { verb: 'retry' });
-    await ann.act('begin', { bulk });
-    await ann.act('continue', { bulk });
-    await engine.sql.query(taken);
-    await engine.sql.query('select millrace.sweep()');
-    const ben = await signIn(engine, 'ben', {});
-    expect(await ben.act('status', { bulk })).toMatchObject({ state: 'aborted', done: 500, why: 'ann may no longer act here' });
-    expect(await statuses(engine)).toEqual({ failed: 100, running: 500 });
-    const { bulk: rest } = await preview(ben, { verb: 'retry' });
-    await ben.act('begin', { bulk: rest });
-    expect(await workOff(ben, rest)).toMatchObject({ state: 'done', done: 100 });
-  });
+  ])(
+    'a bulk is aborted where its owner may no longer act: %s; another begins one for the rest',
+    async (taken, { engine }) => {
+      await engine.pipeline(stages);
+      await deadLetters(engine, 600);
+      const ann = await signIn(engine, 'ann', {});
+      const { bulk } = await preview(ann, { verb: 'retry' });
+      await ann.act('begin', { bulk });
+      await ann.act('continue', { bulk });
+      await engine.sql.query(taken);
+      await engine.sql.query('select millrace.sweep()');
+      const ben = await signIn(engine, 'ben', {});
+      expect(await ben.act('status', { bulk })).toMatchObject({
+        state: 'aborted',
+        done: 500,
+        why: 'ann may no longer act here',
+      });
+      expect(await statuses(engine)).toEqual({ failed: 100, running: 500 });
+      const { bulk: rest } = await preview(ben, { verb: 'retry' });
+      await ben.act('begin', { bulk: rest });
+      expect(await workOff(ben, rest)).toMatchObject({ state: 'done', done: 100 });
+    },
+  );
 
   test('a bulk of a pipeline that somebody does not see is none to them', async ({ engine }) => {
     await engine.pipeline(stages);

@@ -7,6 +7,8 @@ import type { Node, Statement } from './engine-sql.ts';
 const searchPath = 'set search_path = pg_catalog, pg_temp';
 /** Where a header ends: the line that opens the body. */
 const body = /^as \$/m;
+/** A function's name and parameters, up to the bracket that closes them: brackets within are of types and defaults. */
+const parameters = /^create function [\w.]+\((?:[^()]|\([^()]*\))*\)/m;
 
 const lookUps = [
   'enable_seqscan',
@@ -47,7 +49,7 @@ export function withHeaders(statements: Statement[]): Statement[] {
     const named = `${wordFor(statement)} ${identity}`;
     const rights = isFunction && identity.startsWith('public.') && !granted.has(identity);
     return [
-      isFunction ? { ...statement, text: wholeHeader(statement) } : statement,
+      isFunction ? withHeader(statement) : statement,
       ...(rights ? rightsOf(statement.file, identity) : []).map((text) => built(statement, 'GrantStmt', text)),
       ...(described.has(named) ? [] : commentOf(statement, named)).map((text) => built(statement, 'CommentStmt', text)),
     ];
@@ -81,10 +83,16 @@ const built = ({ file }: Statement, kind: string, text: string): Statement => ({
   text,
 });
 
+function withHeader(statement: Statement): Statement {
+  const text = wholeHeader(statement);
+  return { ...statement, text, node: nodeOf(text) };
+}
+
 /** Completes a function's header. A procedure that commits may set nothing there. */
 function wholeHeader({ file, text, node }: Statement): string {
   const commits = node.is_procedure && /^\s*commit;$/m.test(text);
-  const replacing = withVerb(text, node).replace(/^create (?=function|procedure)/m, 'create or replace ');
+  const said = withDefaults(withVerb(text, node), node);
+  const replacing = said.replace(/^create (?=function|procedure)/m, 'create or replace ');
   const planned = replacing.replace(plan, (_, name: string) => {
     const settings = plans[name];
     if (!settings)
@@ -92,6 +100,15 @@ function wholeHeader({ file, text, node }: Statement): string {
     return settings.map((setting) => `set ${setting}`).join(' ');
   });
   return commits ? planned : planned.replace(body, (as) => `${searchPath}\n${as}`);
+}
+
+/** Says what most functions are and need not say: they return nothing, and are written in plpgsql. */
+function withDefaults(text: string, node: Node): string {
+  const named = (option: string) => node.options?.some(({ DefElem }: Node) => DefElem.defname === option);
+  const isOut = ({ FunctionParameter: { mode } }: Node) => /OUT|TABLE/.test(mode);
+  const returns = node.is_procedure || node.returnType || node.parameters?.some(isOut);
+  const whole = returns ? text : text.replace(parameters, (list) => `${list} returns void`);
+  return named('language') || !named('as') ? whole : whole.replace(body, (as) => `language plpgsql\n${as}`);
 }
 
 /** Writes the body of a verb by SQL: the request that an operator sends, with a field for each parameter. */

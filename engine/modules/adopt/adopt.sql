@@ -12,7 +12,7 @@
 create function millrace.value_call(
   p_pipeline millrace.pipelines, p_old_column text, p_function text, p_row text
 ) returns text
-language plpgsql stable
+stable
 as $$
 declare
   v_type text := millrace.column_type(p_pipeline.entity_table, p_old_column);
@@ -47,7 +47,7 @@ create function millrace.count_unadopted(
   old_value text, rows bigint, value text, lands text, begins text, lacking bigint, lacks text,
   problem text
 )
-language plpgsql volatile
+volatile
 as $$
 declare
   v_keys text[];
@@ -98,7 +98,7 @@ $$;
 
 -- Looks up a pipeline whose rows may be adopted. Raises MR002 or MR003.
 create function millrace.adopting_pipeline(p_pipeline text) returns millrace.pipelines
-language plpgsql stable
+stable
 as $$
 declare
   v_pipeline millrace.pipelines := millrace.pipeline_named(p_pipeline);
@@ -128,7 +128,6 @@ create function millrace.adopt(
   old_value text, rows bigint, value text, lands text, begins text, lacking bigint, lacks text,
   problem text
 )
-language plpgsql
 as $$
 declare
   v_pipeline millrace.pipelines := millrace.adopting_pipeline(p_pipeline);
@@ -165,7 +164,6 @@ create function millrace.write_adopted(
   out keys text[], out old text[], out codes text[], out lands text[], out begins text[],
   out has_run boolean[]
 )
-language plpgsql
 as $$
 declare
   v_history jsonb := p_pipeline.status -> 'history';
@@ -222,7 +220,6 @@ create function millrace.adopt_portion(
 ) returns table (
   old_value text, rows bigint, value text, lands text, begins text, problem text
 )
-language plpgsql
 set enable_seqscan = off
 as $$
 #variable_conflict use_column
@@ -293,7 +290,6 @@ $$;
 -- that it does not bring along. Rows that somebody holds, and those with a live run, are left out.
 create function millrace.begin(p_pipeline text, p_value text, p_limit int)
 returns bigint
-language plpgsql
 set enable_seqscan = off
 as $$
 declare

@@ -16,8 +16,7 @@
 
 -- Raises MR002 with the place, the value found and the remedy unless these are turns that can be
 -- recorded.
-create function millrace.check_turns(p_turns jsonb) returns void
-language plpgsql
+create function millrace.check_turns(p_turns jsonb)
 as $$
 declare
   v_fault record;
@@ -48,7 +47,7 @@ $$;
 create function millrace.turn_fault(
   p_turn jsonb, p_first text, p_place bigint, out fault text, out hint text
 )
-language plpgsql immutable
+immutable
 as $$
 declare
   v_number constant text := '^[1-9][0-9]{0,8}$';
@@ -94,7 +93,7 @@ $$;
 create function public.millrace_checkpoint(
   p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb
 ) returns jsonb
-language plpgsql security definer
+security definer
 set millrace.plan = by_key
 as $$
 declare
@@ -168,7 +167,7 @@ $$;
 -- between retries included). The status is current or stale.
 create function public.millrace_turns(p_worker uuid, p_attempt bigint, p_token uuid)
 returns json
-language plpgsql security definer
+security definer
 set millrace.plan = by_key
 as $$
 declare
@@ -223,8 +222,6 @@ $$;
 -- Deletes the conversations of attempts that were just completed, unless their stage says debug.
 -- millrace_complete calls it for agent stages alone, in the transaction that completes them.
 create function millrace.drop_turns(p_stage millrace.stages, p_verdicts json)
-returns void
-language plpgsql
 as $$
 begin
   if coalesce((p_stage.agent ->> 'debug')::boolean, false) then

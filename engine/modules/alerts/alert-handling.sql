@@ -3,7 +3,7 @@
 
 -- Finds the channel of this name, or raises MR003.
 create function millrace.channel_named(p_channel text) returns millrace.alert_channels
-language plpgsql stable
+stable
 as $$
 declare
   v_channel millrace.alert_channels;
@@ -21,7 +21,6 @@ $$;
 
 -- Writes a test of a channel, and wakes the function that sends it; returns the message's number.
 create function millrace.write_test(p_channel text) returns bigint
-language plpgsql
 as $$
 declare
   v_channel millrace.alert_channels := millrace.channel_named(p_channel);
@@ -57,7 +56,6 @@ $$;
 -- Sends again what a channel could not deliver, from a minute after its last try on, and returns
 -- how many messages that are.
 create function millrace.resend(p_channel text) returns int
-language plpgsql
 as $$
 declare
   v_channel millrace.alert_channels := millrace.channel_named(p_channel);
@@ -77,7 +75,7 @@ $$;
 -- Looks at what people set up to be told, and at what could not be told.
 create function millrace.alert_findings()
 returns table (what text, ok boolean, detail text)
-language plpgsql stable
+stable
 as $$
 begin
   return query

@@ -47,8 +47,7 @@ $$;
 
 -- Adds so many events, of which the first are given, to the channel's message that nobody has tried
 -- yet, or writes a new one. A message lists fifty, and counts the rest.
-create function millrace.add_events(p_channel_id int, p_events jsonb, p_count bigint) returns void
-language plpgsql
+create function millrace.add_events(p_channel_id int, p_events jsonb, p_count bigint)
 as $$
 declare
   -- One that is being taken this moment is passed over.
@@ -80,8 +79,7 @@ end
 $$;
 
 -- Writes down what is to be told now, and notes on each alert that it was.
-create function millrace.write_messages(p_now timestamptz) returns void
-language plpgsql
+create function millrace.write_messages(p_now timestamptz)
 as $$
 declare
   v_channel record;
@@ -140,8 +138,7 @@ $$;
 
 -- Wakes the function that sends, if a message is due. Those that were tried in the future, before
 -- the clock was set back, wait from now on.
-create function millrace.send_messages() returns void
-language plpgsql
+create function millrace.send_messages()
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -160,7 +157,6 @@ $$;
 
 -- Finds the message of each channel whose turn it is: its oldest, once it may be tried.
 create function millrace.due_messages() returns bigint[]
-language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -184,7 +180,6 @@ $$;
 
 -- Wakes the function that sends, if a message is due; else it costs an index probe a channel.
 create function millrace.wake_alerts_send() returns boolean
-language plpgsql
 as $$
 begin
   if cardinality(millrace.due_messages()) > 0 then
@@ -198,8 +193,7 @@ $$;
 -- a finding of the engine's, and so an alert about alerts.
 create function millrace.bury_message(
   p_message millrace.alert_messages, p_status int, p_error text
-) returns void
-language plpgsql
+)
 as $$
 declare
   v_channel text := (
@@ -216,7 +210,7 @@ $$;
 
 -- Hands messages about alerts to the function that sends them.
 create function public.millrace_take_messages(p_limit int) returns jsonb
-language plpgsql security definer
+security definer
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -278,7 +272,7 @@ $$;
 -- Notes which messages about alerts were delivered, and why others were not. more: others are due.
 -- What was delivered stays so, whoever says otherwise; a failure counts for the last try alone.
 create function public.millrace_note_deliveries(p_deliveries jsonb) returns jsonb
-language plpgsql security definer
+security definer
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -345,7 +339,7 @@ order by m.id desc;
 -- Tells whether somebody has silenced a rule's pipeline, stage or kind.
 create function millrace.is_silenced(p_pipeline text, p_stage text, p_kind text)
 returns boolean
-language plpgsql stable
+stable
 as $$
 begin
   return exists (

@@ -10,7 +10,7 @@
 -- Refuses a rule that could never be evaluated, with MR002, and one for a missing pipeline, with
 -- MR003.
 create function millrace.check_rule() returns trigger
-language plpgsql security definer
+security definer
 as $$
 declare
   v_fault text := case
@@ -60,8 +60,7 @@ before insert or update on millrace.alert_rules
 for each row execute function millrace.check_rule();
 
 -- define() writes the rules of a definition, and takes back those that it no longer has.
-create function millrace.save_alerts(p_definition jsonb) returns void
-language plpgsql
+create function millrace.save_alerts(p_definition jsonb)
 as $$
 declare
   c_columns constant text[] := '{kind,stage,above,span,hold,recover,least,remind,channels,playbook,
@@ -93,7 +92,7 @@ create function millrace.rule_targets(
   rule_id int, kind text, above numeric, fewest int, since timestamptz, short boolean,
   pipeline_id int, pipeline text, stage_id int
 )
-language plpgsql stable
+stable
 as $$
 begin
   return query
@@ -117,8 +116,7 @@ $$;
 -- resolves those where it has not been for long enough.
 create function millrace.evaluate_kind(
   p_rules millrace.alert_rules[], p_now timestamptz
-) returns void
-language plpgsql
+)
 as $$
 begin
   with over as materialized (
@@ -193,7 +191,6 @@ $$;
 -- Evaluates all rules, once a minute, and writes messages. A rule that fails ends neither the
 -- others nor the sweep.
 create function millrace.evaluate_rules() returns boolean
-language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -276,7 +273,6 @@ $$;
 -- Removes what was resolved, and messages that ended, before this time, at most 10,000 of each;
 -- tells whether there is more.
 create function millrace.prune_alerts(p_before timestamptz) returns boolean
-language plpgsql
 as $$
 declare
   v_alerts int;

@@ -8,8 +8,6 @@
 
 -- define() keeps the bounds of a definition. Under new ones the count begins anew.
 create function millrace.save_run_sla(p_pipeline_id int, p_definition jsonb)
-returns void
-language plpgsql
 as $$
 declare
   v_sla jsonb := nullif(p_definition -> 'sla', 'null');
@@ -29,8 +27,7 @@ $$;
 
 -- Lets the time of new runs count from where that of the row's former run does, if that failed, was
 -- cancelled, or left a stage out by a bypass.
-create function millrace.carry_since(p_run_ids bigint[]) returns void
-language plpgsql
+create function millrace.carry_since(p_run_ids bigint[])
 as $$
 begin
   update millrace.runs r
@@ -55,8 +52,7 @@ end
 $$;
 
 -- Goes on with the count of live runs, at each pipeline with bounds for so many runs.
-create function millrace.follow_ages(p_limit int) returns void
-language plpgsql
+create function millrace.follow_ages(p_limit int)
 as $$
 declare
   v_pipeline millrace.pipelines;
@@ -134,7 +130,7 @@ $$;
 
 -- Estimates how many of those that the buckets count took longer than this (ms).
 create function millrace.count_over(p_counts bigint[], p_ms float8) returns float8
-language plpgsql immutable
+immutable
 as $$
 declare
   v_bounds float8[] := millrace.bucket_bounds();

@@ -9,7 +9,6 @@
 create function millrace.begin_bypass(
   p_stage millrace.stages, p_reason text, p_until timestamptz, p_line bigint
 ) returns int
-language plpgsql
 as $$
 begin
   if p_stage.function_name is null then
@@ -31,8 +30,7 @@ end
 $$;
 
 -- Ends the bypass of a stage by a person's word.
-create function millrace.end_bypass_of(p_stage millrace.stages) returns void
-language plpgsql
+create function millrace.end_bypass_of(p_stage millrace.stages)
 as $$
 begin
   perform from millrace.stages s where s.id = p_stage.id for no key update;
@@ -50,8 +48,7 @@ $$;
 -- Bypasses a stage, or writes another reason and end into the bypass that it has.
 create function millrace.save_bypass(
   p_stage_id int, p_reason text, p_until timestamptz, p_spent boolean, p_line bigint
-) returns void
-language plpgsql
+)
 as $$
 begin
   update millrace.stages s set bypassed = true where s.id = p_stage_id;
@@ -66,7 +63,6 @@ $$;
 -- Lets a bypassed stage work again and wakes it; false where it is not bypassed. p_why: why the
 -- engine ends it, for the journal.
 create function millrace.finish_bypass(p_stage_id int, p_why text default null) returns boolean
-language plpgsql
 as $$
 begin
   update millrace.stages s set bypassed = false where s.id = p_stage_id and s.bypassed;
@@ -93,8 +89,7 @@ $$;
 
 -- Locks the table of a pipeline's rows as writing them does. define() holds the table before it
 -- writes stages; a caller that writes a stage and then rows must take the two in the same order.
-create function millrace.lock_before_stages(p_pipeline_id int) returns void
-language plpgsql
+create function millrace.lock_before_stages(p_pipeline_id int)
 as $$
 begin
   execute format('lock table %s in row exclusive mode', (
@@ -105,7 +100,6 @@ $$;
 -- Begins and ends bypasses of a pipeline that are due, and skips up to so much of what has been
 -- queued since. A stage that a person is changing this moment is left to the next sweep.
 create function millrace.sweep_bypasses(p_pipeline_id int, p_limit int) returns int
-language plpgsql
 as $$
 declare
   v_stage millrace.stages;
@@ -141,7 +135,7 @@ $$;
 
 -- Says why the sweep is to begin the bypass of a stage, or to end it; null where it is neither.
 create function millrace.bypass_due(p_stage_id int) returns text
-language plpgsql volatile
+volatile
 as $$
 begin
   return (
@@ -163,7 +157,6 @@ $$;
 -- sweep.
 create function millrace.bypass_queued(p_stage millrace.stages, p_limit int)
 returns int
-language plpgsql
 as $$
 declare
   v_until timestamptz := clock_timestamp() + interval '2 seconds';
@@ -213,7 +206,6 @@ $$;
 create function millrace.bypass_held(
   p_stage millrace.stages, p_attempt_ids bigint[], p_reason text
 ) returns int
-language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -278,8 +270,8 @@ $$;
 
 -- Raises MR001 where a stage is to be left out while its budget is spent, and has no budget: it
 -- would never be left out.
-create function millrace.check_when_spent(p_stage jsonb) returns void
-language plpgsql stable
+create function millrace.check_when_spent(p_stage jsonb)
+stable
 as $$
 declare
   v_with_budget text;

@@ -8,7 +8,6 @@
 -- started. A row that cannot start stays remembered, and the log says why.
 create function millrace.take_up_rows(p_stage millrace.stages, p_limit int)
 returns int
-language plpgsql
 as $$
 declare
   v_until timestamptz := clock_timestamp() + interval '5 seconds';
@@ -56,8 +55,6 @@ $$;
 
 -- Raises MR004 unless what is taken up at a stage would be worked there.
 create function millrace.check_take_up(p_stage millrace.stages, p_limit int)
-returns void
-language plpgsql
 as $$
 begin
   if p_limit is null or p_limit not between 1 and 10000 then
@@ -87,7 +84,6 @@ $$;
 -- Forgets held rows and starts those at the stage whose latest run has left it out and is over, or,
 -- where no run of them is known any more, at the first one.
 create function millrace.start_remembered(p_stage millrace.stages, p_ids text[]) returns int
-language plpgsql
 as $$
 declare
   v_by_name boolean := exists (

@@ -5,8 +5,6 @@
 
 -- Gives up the children of these runs at these stages, or at all of them.
 create function millrace.abandon_fan_outs(p_run_ids bigint[], p_stage_ids int[])
-returns void
-language plpgsql
 as $$
 begin
   update millrace.fan_outs f
@@ -20,8 +18,6 @@ $$;
 -- Cancels children of abandoned fan-outs on these rows, which the caller holds, unseen: the row
 -- shows what starts there next.
 create function millrace.cancel_given_up(p_pipeline_id int, p_entity_ids text[])
-returns void
-language plpgsql
 as $$
 declare
   v_runs bigint[] := array(
@@ -45,7 +41,6 @@ $$;
 -- show it is cancelled unseen, or left to the next call where the database says to try again.
 create function millrace.cancel_held(p_run_ids bigint[], p_until timestamptz)
 returns int
-language plpgsql
 as $$
 declare
   v_done record;
@@ -78,7 +73,6 @@ $$;
 
 -- Cancels runs that the caller holds, and shows it; returns how many.
 create function millrace.cancel_shown(p_run_ids bigint[]) returns int
-language plpgsql
 as $$
 declare
   -- A user's trigger on what was cancelled before may have ended some.
@@ -93,7 +87,6 @@ $$;
 -- Cancels up to so many children of abandoned fan-outs on rows that nobody holds. Closed fan-outs
 -- of deleted parents are forgotten.
 create function millrace.cancel_children(p_limit int) returns int
-language plpgsql
 as $$
 declare
   v_group record;

@@ -7,7 +7,7 @@
 -- Collects the children of fan-outs that have reported. busy: fan-outs whose parent somebody holds;
 -- collect: fan-outs, further up, whose children have reported now.
 create function public.millrace_collect_children(p_fan_outs bigint[]) returns jsonb
-language plpgsql security definer
+security definer
 set millrace.plan = by_key
 as $$
 declare
@@ -42,7 +42,7 @@ $$;
 -- Names fan-outs with tallies that nobody has added up, but for these: collecting may end a run
 -- that is a child itself, which leaves a tally with the grandparent.
 create function millrace.parents_to_collect(p_except bigint[]) returns bigint[]
-language plpgsql volatile
+volatile
 as $$
 begin
   return array(
@@ -60,7 +60,6 @@ $$;
 -- Collects the children that have reported, of so many fan-outs at most. What goes wrong at one
 -- fan-out is reported, and keeps it from none of the others.
 create function millrace.collect_reported(p_limit int) returns int
-language plpgsql
 as $$
 declare
   v_fan_out bigint;
@@ -104,7 +103,6 @@ $$;
 create function millrace.collect_children(
   p_fan_out_id bigint, out wake int[], out busy boolean
 )
-language plpgsql
 as $$
 declare
   v_fan_out millrace.fan_outs;
@@ -164,8 +162,7 @@ $$;
 -- Adds the tallies of a fan-out to its sums; where one of them asks for a recount, counts the
 -- children anew. It deletes and counts in one snapshot: a child whose tally is not in it is not
 -- counted either.
-create function millrace.consume_child_tallies(p_fan_out_id bigint) returns void
-language plpgsql
+create function millrace.consume_child_tallies(p_fan_out_id bigint)
 as $$
 begin
   if exists (
@@ -236,7 +233,6 @@ $$;
 create function millrace.pass_thresholds_guarded(
   p_fan_out millrace.fan_outs, out wake int[], out busy boolean
 )
-language plpgsql
 set lock_timeout = '200ms'
 as $$
 declare
@@ -270,7 +266,6 @@ $$;
 -- number whose child has not done the stage from where the last look ended, so that each child is
 -- passed once.
 create function millrace.pass_thresholds(p_fan_out millrace.fan_outs) returns int[]
-language plpgsql
 as $$
 declare
   v_after record;
@@ -324,7 +319,6 @@ $$;
 create function millrace.join_children(
   p_fan_out millrace.fan_outs, out ready int[], out busy boolean
 )
-language plpgsql
 set lock_timeout = '200ms'
 as $$
 declare
@@ -372,7 +366,7 @@ $$;
 create function millrace.fan_in_verdict(
   p_fan_out millrace.fan_outs, p_ignores_failed boolean, out outcome text, out error jsonb
 )
-language plpgsql volatile
+volatile
 as $$
 declare
   v_lost int := p_fan_out.failed + p_fan_out.cancelled;
@@ -406,8 +400,7 @@ $$;
 
 -- Closes the fan-outs of attempts that were completed. An attempt that the stage's apply function
 -- refused keeps its fan-out open for the next one.
-create function millrace.leave_children(p_attempt_ids bigint[]) returns void
-language plpgsql
+create function millrace.leave_children(p_attempt_ids bigint[])
 as $$
 begin
   update millrace.fan_outs f

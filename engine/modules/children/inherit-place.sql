@@ -1,8 +1,7 @@
 -- A child that starts anew takes the place of its former run, while its parent still waits
 
 -- Gives new runs of children the places of their rows' former runs in fan-outs that are open.
-create function millrace.inherit_place(p_run_ids bigint[]) returns void
-language plpgsql
+create function millrace.inherit_place(p_run_ids bigint[])
 as $$
 declare
   v_former record;

@@ -3,8 +3,6 @@
 -- Opens the latest fan-outs of a stage again. A map spawns once more, which retries the children
 -- that failed.
 create function millrace.reopen_fan_outs(p_stage_id int, p_run_ids bigint[])
-returns void
-language plpgsql
 as $$
 begin
   update millrace.fan_outs f
@@ -31,8 +29,6 @@ $$;
 -- a later run, which becomes the child. One that another parent has run since goes on with that run
 -- alone: its item gets a new one.
 create function millrace.refile_items(p_fan_out_id bigint, p_item_keys text[])
-returns void
-language plpgsql
 as $$
 declare
   v_overtaken bigint[];
@@ -73,7 +69,6 @@ $$;
 -- failed; where no child had begun, one begins.
 create function millrace.retry_child_runs(p_stage_id int, p_run_ids bigint[])
 returns int[]
-language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();

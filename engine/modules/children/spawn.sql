@@ -8,7 +8,7 @@
 create function public.millrace_spawn(
   p_worker uuid, p_attempt bigint, p_token uuid, p_items jsonb, p_last boolean
 ) returns jsonb
-language plpgsql security definer
+security definer
 set millrace.plan = by_key
 as $$
 declare
@@ -77,7 +77,6 @@ $$;
 -- Locks a run and its entity; false when somebody keeps them for longer than 200 ms: collectors of
 -- children hold a parent again and again for a moment.
 create function millrace.hold_parent(p_run_id bigint) returns boolean
-language plpgsql
 set lock_timeout = '200ms'
 as $$
 begin
@@ -93,7 +92,7 @@ $$;
 -- Says why a worker that shows this token may not speak for the attempt any more; null when it may.
 create function millrace.void_reason(p_attempt millrace.attempts, p_token uuid)
 returns text
-language plpgsql immutable
+immutable
 as $$
 begin
   if p_attempt.state = 'started' and p_attempt.token = p_token then
@@ -110,7 +109,6 @@ create function millrace.spawn_chunk(
   p_attempt millrace.attempts, p_items jsonb, p_last boolean,
   out fan_out millrace.fan_outs, out wake int[], out busy text[]
 )
-language plpgsql
 as $$
 declare
   v_stage millrace.stages;
@@ -198,7 +196,6 @@ create function millrace.rows_for_items(
   p_stage millrace.stages, p_parent text, p_items jsonb,
   out item_keys text[], out entity_ids text[]
 )
-language plpgsql
 as $$
 declare
   v_insert regprocedure := to_regprocedure((p_stage.child ->> 'insert') || '(text,jsonb)');
@@ -254,7 +251,7 @@ $$;
 
 -- Picks the keys that are numbers a threshold can count, in their one spelling.
 create function millrace.item_numbers(p_keys text[]) returns int[]
-language plpgsql immutable
+immutable
 as $$
 begin
   return array(select k::int from unnest(p_keys) k where k ~ '^(0|[1-9][0-9]{0,8})$');
@@ -265,8 +262,7 @@ $$;
 -- are filed under the row's own.
 create function millrace.check_rows_exist(
   p_child millrace.pipelines, p_item_keys text[], p_entity_ids text[]
-) returns void
-language plpgsql
+)
 as $$
 declare
   v_malformed record;
@@ -296,7 +292,6 @@ $$;
 create function millrace.add_children(
   p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]
 ) returns int[]
-language plpgsql
 as $$
 declare
   v_child millrace.pipelines := (
@@ -381,7 +376,6 @@ $$;
 create function millrace.adopt_runs(
   p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]
 ) returns int
-language plpgsql
 as $$
 declare
   v_other record;

@@ -10,7 +10,6 @@
 -- with work.
 create function millrace.begin_roots(p_pipeline_id int, p_run_ids bigint[])
 returns int[]
-language plpgsql
 as $$
 declare
   v_shown boolean := (
@@ -68,7 +67,6 @@ create function millrace.new_children(
   p_child millrace.pipelines, p_fan_outs bigint[], p_keys text[], p_entity_ids text[],
   out run_ids bigint[], out faults text[]
 )
-language plpgsql
 as $$
 declare
   v_copied record := millrace.copy_metadata(p_child.id, p_entity_ids);
@@ -99,7 +97,6 @@ $$;
 create function millrace.wait_for_child_runs(
   p_stage_id int, p_run_ids bigint[], p_at timestamptz
 ) returns bigint[]
-language plpgsql
 as $$
 declare
   v_attempts bigint[];
@@ -130,7 +127,6 @@ $$;
 -- metadata.
 create function millrace.start_child_runs(p_stage_id int, p_run_ids bigint[])
 returns int[]
-language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();

@@ -8,7 +8,7 @@
 -- Before the update: refuses an answer that does not fit the schema or comes too late, as far as
 -- the row alone shows, and notes who gave it.
 create function millrace.check_answer() returns trigger
-language plpgsql security definer
+security definer
 as $$
 declare
   v_fault text;
@@ -51,7 +51,6 @@ create trigger millrace_decisions_check
 -- longer waits, or that is larger than the stage's results may be.
 create function millrace.outcomes_of_answers(p_attempt_ids bigint[])
 returns millrace.work[]
-language plpgsql
 as $$
 declare
   v_found record;
@@ -96,7 +95,7 @@ $$;
 -- After the update, for all rows of the statement at once: completes the attempts as if a job had
 -- ended, with the result {decision, decided_by}, and wakes what follows.
 create function millrace.take_answers() returns trigger
-language plpgsql security definer
+security definer
 set millrace.plan = by_key
 as $$
 declare
@@ -141,7 +140,6 @@ create trigger millrace_decisions_take
 -- all in one transaction. Answers {attempt, verdict: accepted | duplicate}. Needs a policy for
 -- select and update on public.millrace_decisions.
 create function public.millrace_decide(p_attempt bigint, p_decision jsonb) returns jsonb
-language plpgsql
 as $$
 declare
   v_decided_at timestamptz;

@@ -23,8 +23,7 @@
 
 -- Asks for the decision of a manual stage in held runs: adds attempts that wait for a person until
 -- the stage's deadline, and their questions.
-create function millrace.open_decisions(p_stage_id int, p_run_ids bigint[]) returns void
-language plpgsql
+create function millrace.open_decisions(p_stage_id int, p_run_ids bigint[])
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -74,7 +73,7 @@ $$;
 -- Says why a manual stage's attempt can no longer be decided.
 create function millrace.why_undecided(p_state millrace.attempt_state, p_error jsonb)
 returns text
-language plpgsql immutable
+immutable
 as $$
 begin
   return case p_state
@@ -87,7 +86,6 @@ $$;
 -- Looks at the next open decisions: closes those whose attempt ended otherwise, and removes those
 -- whose attempt is gone; returns how many it closed.
 create function millrace.close_decisions(p_limit int) returns int
-language plpgsql
 as $$
 declare
   v_seen text;
@@ -127,7 +125,6 @@ $$;
 -- Closes locked decisions whose attempts ended otherwise, and removes those whose attempt is gone.
 -- The table is public, so a trigger of a user's may refuse one row: that row alone stays as it is.
 create function millrace.close_held(p_ids bigint[]) returns int
-language plpgsql
 as $$
 declare
   v_closed record;

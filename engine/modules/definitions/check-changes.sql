@@ -3,8 +3,7 @@
 -- Raises MR001 where a definition changes a pipeline's table or key, or what stages live runs have
 -- ahead of them or parents count, with the number of runs that are in the way and the remedy.
 -- define() holds the table, so that no run begins beside it.
-create function millrace.check_changes(p_pipeline_id int, p_definition jsonb) returns void
-language plpgsql
+create function millrace.check_changes(p_pipeline_id int, p_definition jsonb)
 as $$
 declare
   c_waiting constant text[] := array['manual', 'pipeline', 'map', 'gate'];

@@ -6,7 +6,7 @@
 -- Finds the table with this name; null when there is none. Of a name with too many dots, or with
 -- brackets, Postgres raises an error of its own that names no field.
 create function millrace.table_named(p_name text) returns regclass
-language plpgsql stable
+stable
 as $$
 begin
   return to_regclass(p_name);
@@ -18,7 +18,7 @@ $$;
 -- Finds the function with this name and these arguments; null when there is none.
 create function millrace.function_named(p_name text, p_arguments text)
 returns regprocedure
-language plpgsql stable
+stable
 as $$
 begin
   return to_regprocedure(format('%s(%s)', p_name, p_arguments));
@@ -130,8 +130,7 @@ $$;
 -- Raises MR001 where a path asks for a column that the engine keeps for a stage, of this definition
 -- or of the pipeline as it was.
 create function millrace.check_read_columns(p_pipeline_id int, p_definition jsonb)
-returns void
-language plpgsql stable
+stable
 as $$
 declare
   v_kept record;
@@ -157,8 +156,8 @@ $$;
 
 -- Raises MR001 unless Postgres can read each regular expression of a definition, and each jsonpath,
 -- without variables, of which each that is to be a predicate is true or false.
-create function millrace.check_expressions(p_definition jsonb) returns void
-language plpgsql stable
+create function millrace.check_expressions(p_definition jsonb)
+stable
 as $$
 declare
   v_given record;
@@ -211,8 +210,7 @@ end
 $$;
 
 -- Raises MR001 where what a compiled definition says does not fit this database.
-create function millrace.check_definition(p_definition jsonb) returns void
-language plpgsql
+create function millrace.check_definition(p_definition jsonb)
 as $$
 declare
   c_compiler constant text := '1';

@@ -10,8 +10,7 @@
 
 -- Keeps the column by which runs of a pipeline are due. Where that has no index it says so, and how
 -- one is made: each sweep would read the whole table.
-create function millrace.save_due(p_pipeline_id int, p_definition jsonb) returns void
-language plpgsql
+create function millrace.save_due(p_pipeline_id int, p_definition jsonb)
 as $$
 declare
   v_column text := p_definition #>> '{entity,due}';
@@ -45,7 +44,7 @@ $$;
 -- one, or the pipeline no such column.
 create function millrace.missing_due_index(p_pipeline millrace.pipelines)
 returns text
-language plpgsql stable
+stable
 as $$
 begin
   if p_pipeline.due_column is null or exists (
@@ -67,7 +66,6 @@ $$;
 -- Starts up to so many due runs of a pipeline; returns how many. The holder of its progress does,
 -- so that two sweeps at once never look at the same rows.
 create function millrace.start_due_runs(p_pipeline_id int, p_limit int) returns int
-language plpgsql
 as $$
 declare
   v_pipeline millrace.pipelines;
@@ -105,7 +103,6 @@ $$;
 create function millrace.next_due(
   p_pipeline millrace.pipelines, p_progress millrace.due_progress, p_limit int
 ) returns text[]
-language plpgsql
 as $$
 declare
   v_look constant int := 5000;
@@ -156,7 +153,7 @@ $$;
 create function millrace.due_rows(
   p_pipeline millrace.pipelines, p_after timestamptz, p_after_key text, p_limit int
 ) returns table (key text, due timestamptz)
-language plpgsql volatile
+volatile
 as $$
 declare
   v_beyond text := case
@@ -178,7 +175,7 @@ $$;
 -- before it was due, or a minute ago or earlier.
 create function millrace.is_rested(p_pipeline_id int, p_key text, p_due timestamptz)
 returns boolean
-language plpgsql volatile
+volatile
 as $$
 begin
   return not exists (
@@ -199,7 +196,6 @@ $$;
 -- that nobody can start them beside this.
 create function millrace.lock_due(p_pipeline millrace.pipelines, p_keys text[])
 returns text[]
-language plpgsql
 as $$
 declare
   v_held text[] := millrace.lock_entities(p_pipeline.id, p_keys, false);

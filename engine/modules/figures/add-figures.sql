@@ -98,7 +98,6 @@ $$;
 -- Adds up to so many pulses to the figures; returns how many. It hashes, however its caller plans:
 -- there may be some thousand groups. While another sweep does so it does nothing.
 create function millrace.add_pulses(p_limit int default 3000) returns int
-language plpgsql
 set enable_seqscan = on set enable_hashjoin = on set enable_sort = off set enable_memoize = off
 set work_mem = '16MB' set jit = off
 as $$
@@ -168,7 +167,6 @@ $$;
 -- Deletes figures older than the settings say, some thousand at a time, by the keys of the totals.
 -- Not while another sweep does so.
 create function millrace.prune_figures(p_limit int default 10000) returns int
-language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -220,7 +218,6 @@ $$;
 
 -- Adds pulses up for a moment; of many it leaves what takes longer to the next sweep.
 create function millrace.sweep_pulses() returns int
-language plpgsql
 as $$
 declare
   v_until timestamptz := millrace.now() + interval '100 milliseconds';

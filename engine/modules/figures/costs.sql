@@ -13,7 +13,7 @@
 -- with a plan for each run took 0.9 s.
 create function millrace.attempt_costs(p_runs bigint[])
 returns table (run_id bigint, stage_id int, attempt_id bigint, paid_by bigint, cost_usd numeric)
-language plpgsql stable
+stable
 set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
 set jit = off set plan_cache_mode = force_generic_plan
 as $$
@@ -56,8 +56,7 @@ $$;
 
 -- Keeps with their parents the costs of children, before their runs are deleted or leave a fan-out.
 -- It may hash, though its caller plans with look-ups alone.
-create function millrace.keep_costs(p_run_ids bigint[]) returns void
-language plpgsql
+create function millrace.keep_costs(p_run_ids bigint[])
 set enable_seqscan = off set enable_hashjoin = on
 set jit = off set plan_cache_mode = force_custom_plan
 as $$
@@ -95,8 +94,7 @@ $$;
 
 -- Keeps the costs and the last run of rows whose runs are about to be pruned. A child is counted to
 -- its parent. It may hash, as keep_costs() may.
-create function millrace.keep_former_runs(p_run_ids bigint[]) returns void
-language plpgsql
+create function millrace.keep_former_runs(p_run_ids bigint[])
 set enable_seqscan = off set enable_hashjoin = on
 set jit = off set plan_cache_mode = force_custom_plan
 as $$
@@ -155,7 +153,7 @@ $$;
 -- attempts of its own it has.
 create function millrace.stage_costs(p_run bigint)
 returns table (stage text, attempts int, cost_usd numeric)
-language plpgsql stable
+stable
 set plan_cache_mode = force_generic_plan
 as $$
 begin

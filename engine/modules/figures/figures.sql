@@ -5,7 +5,7 @@
 -- Within a bucket times count as even on a logarithmic scale, in the last as its lower bound.
 create function millrace.bucket_quantile(p_counts bigint[], p_share float8)
 returns float8
-language plpgsql immutable
+immutable
 as $$
 declare
   v_bounds float8[];
@@ -42,7 +42,7 @@ $$;
 create function millrace.figure_rows(
   p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz, p_by_minute boolean
 ) returns setof millrace.minutes
-language plpgsql stable
+stable
 set enable_seqscan = off set enable_bitmapscan = off set jit = off
 as $$
 declare
@@ -85,7 +85,7 @@ $$;
 create function millrace.summed_figures(
   p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz, p_step interval
 ) returns setof millrace.figure
-language plpgsql stable
+stable
 as $$
 begin
   return query
@@ -124,7 +124,7 @@ create function millrace.figures(
   p_pipeline text, p_stage text default null, p_from timestamptz default null,
   p_to timestamptz default null
 ) returns setof millrace.figure
-language plpgsql stable
+stable
 as $$
 declare
   v_pipeline millrace.pipelines := millrace.pipeline_named(p_pipeline);
@@ -149,7 +149,7 @@ $$;
 create function millrace.series(
   p_pipeline text, p_stage text, p_from timestamptz, p_to timestamptz, p_step interval
 ) returns setof millrace.figure
-language plpgsql stable
+stable
 as $$
 declare
   v_pipeline millrace.pipelines := millrace.pipeline_named(p_pipeline);

@@ -10,7 +10,7 @@
 -- would compare each with all there are.
 create function millrace.given_at_first(p_pipeline millrace.pipelines, p_entity_ids text[])
 returns text[]
-language plpgsql volatile
+volatile
 set enable_seqscan = off
 as $$
 declare
@@ -66,8 +66,6 @@ $$;
 -- Notes of new runs that their rows have been through all stages before one: they were adopted, or
 -- their runs have been pruned.
 create function millrace.note_done_before(p_run_ids bigint[], p_stage_id int)
-returns void
-language plpgsql
 as $$
 begin
   update millrace.runs r
@@ -91,7 +89,7 @@ $$;
 -- Picks the runs whose rows brought the output of a stage along.
 create function millrace.given_runs(p_stage_id int, p_run_ids bigint[])
 returns bigint[]
-language plpgsql volatile
+volatile
 as $$
 begin
   return array(
@@ -108,7 +106,6 @@ $$;
 -- user's trigger may have ended some.
 create function millrace.skip_given_needs(p_run_ids bigint[], p_stage_id int)
 returns bigint[]
-language plpgsql
 as $$
 declare
   v_earlier_id int;
@@ -155,8 +152,6 @@ $$;
 
 -- Forgets of runs what their rows brought along of stages that start over: they are wanted anew.
 create function millrace.forget_given(p_run_ids bigint[], p_stage_ids int[])
-returns void
-language plpgsql
 as $$
 begin
   update millrace.runs r
@@ -171,8 +166,7 @@ $$;
 -- may read all of a row, or none a column.
 create function millrace.write_asked(
   p_pipeline millrace.pipelines, p_key_type text, p_columns name[]
-) returns void
-language plpgsql
+)
 as $write$
 declare
   v_asked record;

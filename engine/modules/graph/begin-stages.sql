@@ -14,7 +14,6 @@ create function millrace.begin_stage(
   p_stage_id int, p_run_ids bigint[], p_by_name boolean default false,
   p_shown boolean default false, p_anew boolean default false
 ) returns int[]
-language plpgsql
 as $$
 declare
   v_skipped record;
@@ -64,7 +63,7 @@ $$;
 create function millrace.runs_to_skip(
   p_stage_id int, p_run_ids bigint[], p_by_name boolean
 ) returns table (run_ids bigint[], why jsonb)
-language plpgsql volatile
+volatile
 as $$
 declare
   c_undemanded constant jsonb := '{"code": "skipped", "message": "nobody asked for it",
@@ -130,7 +129,6 @@ $$;
 
 -- Begins the stages that may begin in held runs and have not: their end may have come before.
 create function millrace.begin_open(p_run_ids bigint[]) returns int[]
-language plpgsql
 as $$
 declare
   v_stage record;
@@ -155,7 +153,6 @@ $$;
 -- conditional followers. A map that is done satisfies every threshold on it.
 create function millrace.advance_others(p_stage_id int, p_run_ids bigint[])
 returns int[]
-language plpgsql
 as $$
 begin
   if (select s.counted_by_parent from millrace.stages s
@@ -175,7 +172,6 @@ $$;
 -- it, or wait for a threshold on it.
 create function millrace.begin_followers(p_stage_id int, p_run_ids bigint[])
 returns int[]
-language plpgsql
 as $$
 declare
   v_follower record;
@@ -216,7 +212,6 @@ $$;
 -- Skips a stage in these runs, says why, and goes on to what follows it.
 create function millrace.skip_stage(p_stage_id int, p_run_ids bigint[], p_why jsonb)
 returns int[]
-language plpgsql
 as $$
 begin
   perform millrace.add_skipped(p_stage_id, p_run_ids, p_why);
@@ -226,8 +221,6 @@ $$;
 
 -- Adds a skipped attempt of a stage to these runs, and shows it where somebody asked for the stage.
 create function millrace.add_skipped(p_stage_id int, p_run_ids bigint[], p_why jsonb)
-returns void
-language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -266,7 +259,6 @@ $$;
 -- ended a run, or started the stage over, while the skip was shown.
 create function millrace.continue_after_skip(p_stage_id int, p_run_ids bigint[])
 returns int[]
-language plpgsql
 as $$
 declare
   v_runs bigint[] := array(
@@ -309,7 +301,6 @@ $$;
 -- over.
 create function millrace.skip_failed_stage(p_stage_id int, p_run_ids bigint[])
 returns int[]
-language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -348,7 +339,6 @@ $$;
 create function millrace.start_sibling_branches(
   p_pipeline_id int, p_stage_id int, p_run_ids bigint[]
 ) returns int[]
-language plpgsql
 as $$
 declare
   v_other record;
@@ -404,8 +394,6 @@ $$;
 -- Puts stages of a held run back to pending: it cancels live attempts, keeps finished ones as
 -- history and clears the columns. Their late children are abandoned.
 create function millrace.clear_stages(p_run millrace.runs, p_stage_ids int[])
-returns void
-language plpgsql
 as $$
 begin
   perform millrace.supersede(array[p_run.id], p_stage_ids);
@@ -417,8 +405,6 @@ $$;
 
 -- Shows the latest runs of held entities, where the pipeline has one status column.
 create function millrace.show_status(p_pipeline_id int, p_entity_ids text[])
-returns void
-language plpgsql
 as $$
 begin
   if cardinality(p_entity_ids) > 0 and (

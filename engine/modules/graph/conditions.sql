@@ -6,7 +6,7 @@
 -- Picks the runs in which a stage may begin and has not: no attempt counts, its needs are done and
 -- its thresholds hold.
 create function millrace.open_runs(p_stage_id int, p_run_ids bigint[]) returns bigint[]
-language plpgsql volatile
+volatile
 as $$
 begin
   return array(
@@ -36,7 +36,7 @@ $$;
 -- asks for, all of them will do. A map that is done satisfies all.
 create function millrace.thresholds_hold(p_run_id bigint, p_after jsonb)
 returns boolean
-language plpgsql volatile
+volatile
 as $$
 declare
   v_after record;
@@ -86,7 +86,7 @@ $$;
 -- that is larger than a worker takes, or a few such rows would keep their neighbours from being
 -- recorded: the stage begins there, and its claim refuses the row.
 create function millrace.unmet_runs(p_stage_id int, p_run_ids bigint[]) returns bigint[]
-language plpgsql volatile
+volatile
 as $$
 declare
   v_pipeline_id int := (
@@ -134,7 +134,7 @@ $$;
 
 -- Says whether a stage of a run is done.
 create function millrace.is_done(p_run_id bigint, p_stage_id int) returns boolean
-language plpgsql volatile
+volatile
 as $$
 begin
   return exists (

@@ -7,7 +7,6 @@
 -- that holds names the ending; none on the row holds of one that is larger than a worker takes.
 create function millrace.complete_or_end(p_stage_id int, p_items millrace.work[])
 returns int[]
-language plpgsql
 as $$
 declare
   v_asked record;
@@ -73,8 +72,7 @@ $$;
 -- may queue a stage anew.
 create function millrace.complete_and_end(
   p_stage_id int, p_items millrace.work[], p_run_ids bigint[], p_names text[]
-) returns void
-language plpgsql
+)
 as $$
 declare
   v_now timestamptz := millrace.now();

@@ -6,8 +6,7 @@
 -- in this run.
 create function millrace.copy_earlier_results(
   p_stage millrace.version_stages, p_run_ids bigint[]
-) returns void
-language plpgsql
+)
 set millrace.plan = by_key
 as $$
 declare
@@ -53,8 +52,6 @@ $$;
 -- to queue instead. A row that shows one status stands at one place: nothing before that may lack,
 -- such as a stage that the definition has had for a shorter time than the row its results.
 create function millrace.refuse_missing_needs(p_run_ids bigint[], p_stage_id int)
-returns void
-language plpgsql
 as $$
 declare
   v_lacking record;
@@ -103,8 +100,7 @@ $$;
 -- Raises MR005 where a run's version lacks a stage that is to start over, or nobody asked for a
 -- stage without which this one cannot begin: it would be skipped once more, and its row show it as
 -- queued.
-create function millrace.refuse_restart(p_run_ids bigint[], p_stage_id int) returns void
-language plpgsql
+create function millrace.refuse_restart(p_run_ids bigint[], p_stage_id int)
 as $$
 declare
   v_stage text := (select s.name from millrace.stages s where s.id = p_stage_id);

@@ -20,7 +20,7 @@ $$;
 -- long in a large database as in a small one. The sweep goes on from slice to slice.
 create function millrace.check_slice(p_after bigint, p_limit int)
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language plpgsql stable
+stable
 set millrace.plan = by_index
 as $$
 declare
@@ -42,7 +42,6 @@ $$;
 -- Checks the next slice and reports its faults; returns how many. Null where it is not time for
 -- another round, or another sweep is at it.
 create function millrace.go_on_checking(p_limit int) returns int
-language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -86,7 +85,7 @@ $$;
 -- or everywhere.
 create function millrace.invariant_findings(p_deep boolean)
 returns table (what text, ok boolean, detail text)
-language plpgsql stable
+stable
 set enable_seqscan = off
 as $$
 declare

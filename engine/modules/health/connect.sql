@@ -1,8 +1,7 @@
 -- Connecting: where the functions are, and with what to wake them
 
 -- Writes a secret into Vault; into the engine's own settings where there is no Vault.
-create function millrace.save_secret(p_name text, p_value text) returns void
-language plpgsql
+create function millrace.save_secret(p_name text, p_value text)
 as $$
 declare
   v_id uuid;
@@ -27,7 +26,7 @@ $$;
 -- Tells the engine where the project's functions are and with which secret to wake them, and wakes
 -- the function millrace so. millrace_wake_answer() tells by wake_up what that was answered.
 create function public.millrace_connect(p_project_url text, p_wake_secret text) returns jsonb
-language plpgsql security definer
+security definer
 as $$
 begin
   if millrace.refuse_contract() is not null then

@@ -4,7 +4,7 @@
 -- Looks at the settings. A Vault that cannot be read is a finding, not an error.
 create function millrace.setting_findings()
 returns table (what text, ok boolean, detail text)
-language plpgsql stable
+stable
 as $$
 declare
   v_url text;
@@ -41,7 +41,7 @@ $$;
 -- functions answered to wake-ups.
 create function millrace.doorbell_findings()
 returns table (what text, ok boolean, detail text)
-language plpgsql stable
+stable
 as $$
 declare
   v_swept timestamptz := (
@@ -91,7 +91,7 @@ $$;
 -- a cap, what is queued for them.
 create function millrace.missing_function_finding()
 returns table (what text, ok boolean, detail text)
-language plpgsql stable
+stable
 set enable_seqscan = off
 as $$
 begin
@@ -158,7 +158,7 @@ $$;
 -- Tells why the functions of attach() no longer fit the entity table; null when they do. A dropped
 -- or renamed column stops every claim; an added one is not sent to the stages.
 create function millrace.attachment_fault(p_pipeline text) returns text
-language plpgsql stable
+stable
 as $$
 begin
   execute format('select millrace.%I(''{}'', null)', p_pipeline || '__rows');
@@ -188,7 +188,7 @@ $$;
 -- Looks at what people set up: grants on entity tables, pauses, and tables that were changed.
 create function millrace.pipeline_findings()
 returns table (what text, ok boolean, detail text)
-language plpgsql stable
+stable
 as $$
 begin
   return query
@@ -232,7 +232,7 @@ $$;
 -- which the sweep otherwise does in slices.
 create function millrace.doctor(p_deep boolean default false)
 returns table (what text, ok boolean, detail text)
-language plpgsql stable
+stable
 as $$
 begin
   return query select * from millrace.setting_findings();

@@ -10,7 +10,7 @@ create function millrace.row_faults(
   p_after bigint default 0, p_until bigint default 9223372036854775807
 )
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language plpgsql stable
+stable
 as $$
 declare
   v_pipeline record;

@@ -2,7 +2,7 @@
 
 -- Refuses a value that a setting cannot have, with MR002, before a function of the engine reads it.
 create function millrace.check_setting() returns trigger
-language plpgsql security definer
+security definer
 as $$
 declare
   v_wanted text := case

@@ -5,7 +5,7 @@ create function millrace.last_answers(p_limit int)
 returns table (
   function_name text, posted_at timestamptz, status_code int, error_msg text, content text
 )
-language plpgsql stable
+stable
 as $$
 declare
   v_posts millrace.posts[] := array(
@@ -42,7 +42,7 @@ $$;
 
 -- Tells what became of the wake-up that pg_net has under this id: answered is false until it was.
 create function public.millrace_wake_answer(p_request bigint) returns jsonb
-language plpgsql stable security definer
+stable security definer
 as $$
 begin
   if millrace.refuse_contract() is not null then

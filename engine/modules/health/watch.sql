@@ -10,7 +10,7 @@
 -- tables whole.
 create function millrace.held_counts()
 returns table (stage_id int, started bigint, waiting bigint, since timestamptz)
-language plpgsql stable
+stable
 set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off
 as $$
 begin
@@ -43,7 +43,6 @@ returns table (
   stage_id int, ready bigint, in_backoff bigint, started bigint, waiting bigint, failed bigint,
   oldest_due_at timestamptz, oldest_open_at timestamptz
 )
-language plpgsql
 set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
 set enable_sort = off set jit = off
 as $$

@@ -15,8 +15,7 @@ $$;
 -- anew.
 create function millrace.learn_row_cost(
   p_stage_id int, p_cpu_ms real, p_bytes bigint
-) returns void
-language plpgsql
+)
 as $$
 begin
   insert into millrace.row_costs as c (stage_id, cpu_ms, memory_bytes, learned_at)
@@ -37,8 +36,7 @@ $$;
 
 -- Learns from isolates that ended without a word while they held rows of a stage: a row takes twice
 -- what was thought, but no more than all rows they had taken share of the whole.
-create function millrace.learn_from_loss(p_stage_id int, p_hosts uuid[]) returns void
-language plpgsql
+create function millrace.learn_from_loss(p_stage_id int, p_hosts uuid[])
 as $$
 begin
   insert into millrace.row_costs as c (stage_id, cpu_ms, lives_cut, learned_at)
@@ -69,8 +67,7 @@ $$;
 -- Chooses batch and workers of a stage whose definition says how many rows are to be in work at
 -- once: as many in a batch, up to fifty, as an isolate bears by what a row takes of its CPU and
 -- memory, and so many workers that all together have these places.
-create function millrace.choose_places(p_stage_id int) returns void
-language plpgsql
+create function millrace.choose_places(p_stage_id int)
 as $$
 begin
   update millrace.stages s
@@ -99,7 +96,7 @@ create function millrace.places_of(
   out at_once int, out batch_size int, out max_workers int, out row_cpu_ms numeric,
   out row_memory bigint, out lives_cut int
 )
-language plpgsql stable
+stable
 as $$
 begin
   batch_size := p_stage.batch_size;
@@ -119,7 +116,7 @@ returns table (
   stage text, at_once int, batch_size int, max_workers int, row_cpu_ms numeric,
   row_memory text, why text
 )
-language plpgsql stable
+stable
 as $$
 declare
   v_pipeline millrace.pipelines := millrace.pipeline_named(p_pipeline);

@@ -6,7 +6,7 @@
 -- a reset, a cancel, or by hand.
 create function millrace.successor_of(p_attempt millrace.attempts)
 returns millrace.attempts
-language plpgsql volatile
+volatile
 as $$
 declare
   v_newest millrace.attempts;
@@ -44,7 +44,6 @@ $$;
 create function millrace.address_ends(
   p_items millrace.work[], p_locked bigint[], out items millrace.work[], out late int[]
 )
-language plpgsql
 as $$
 declare
   v_attempt millrace.attempts;
@@ -88,7 +87,7 @@ $$;
 -- Items: {submission, stage, trace_id, service, job_id, outcome, result | error, usage}; stage and
 -- trace_id, where given, must be the attempt's.
 create function public.millrace_resume(p_items json) returns jsonb
-language plpgsql security definer
+security definer
 set millrace.plan = by_key
 set lock_timeout = '2s'
 as $$
@@ -146,7 +145,7 @@ $$;
 -- awaits_start: millrace_note_jobs() is to be told whether the job waits or runs.
 create function public.millrace_poll(p_limit int, p_poll_ms int default null)
 returns jsonb
-language plpgsql security definer
+security definer
 set millrace.plan = by_key
 as $$
 declare
@@ -200,7 +199,7 @@ $$;
 -- that changed: while a job waits, its deadline moves only once half of it has passed, and its
 -- start is noted once. A row that somebody holds is left to the next report.
 create function public.millrace_note_jobs(p_jobs jsonb) returns jsonb
-language plpgsql security definer
+security definer
 set millrace.plan = by_key
 as $$
 declare

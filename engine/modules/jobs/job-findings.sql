@@ -3,7 +3,7 @@
 -- Looks at pg_cron's jobs: that they are there, switched on, and ended well when they ran last.
 create function millrace.schedule_findings()
 returns table (what text, ok boolean, detail text)
-language plpgsql stable
+stable
 as $$
 begin
   return query
@@ -39,7 +39,7 @@ $$;
 -- Looks at jobs at services: that they can be asked after and finished, and end in time.
 create function millrace.job_findings()
 returns table (what text, ok boolean, detail text)
-language plpgsql stable
+stable
 as $$
 declare
   -- Of many that wait it looks at the 10,000 whose deadlines come first.

@@ -10,7 +10,7 @@
 -- that had it. Null when there is none, or where two wait: two services may give the same id, and
 -- neither may have the other's job. ended: what the job brings comes too late to count.
 create function public.millrace_job_owner(p_job jsonb) returns jsonb
-language plpgsql stable security definer
+stable security definer
 set millrace.plan = by_key
 as $$
 declare
@@ -82,7 +82,7 @@ $$;
 -- where a fault that names no attempt stands alone; noted: how many attempts that changed. It skips
 -- what somebody holds: the next poll says it again.
 create function public.millrace_note_faults(p_faults jsonb) returns jsonb
-language plpgsql security definer
+security definer
 set millrace.plan = by_key
 as $$
 declare

@@ -6,8 +6,7 @@
 
 -- Schedules the completion poller at the shortest poll interval of any stage while a job waits,
 -- else not at all. Who is too late for the row of cron.job leaves it to the next sweep.
-create function millrace.schedule_polls() returns void
-language plpgsql
+create function millrace.schedule_polls()
 set enable_seqscan = off
 as $$
 declare
@@ -45,7 +44,6 @@ $$;
 -- Wakes the completion poller if a waiting job is due to be asked for; else it costs one index
 -- probe.
 create function millrace.wake_job_poll() returns boolean
-language plpgsql
 set millrace.plan = by_index
 as $$
 declare

@@ -13,7 +13,6 @@ create function millrace.note(
   p_run_ids bigint[] default '{}',
   p_said jsonb default '{}')
 returns bigint
-language plpgsql
 as $$
 declare
   v_caller millrace.caller := millrace.caller();
@@ -44,7 +43,7 @@ $$;
 
 -- Refuses to change a line, and to delete one that is younger than journal_days.
 create function millrace.keep_journal() returns trigger
-language plpgsql security definer
+security definer
 as $$
 begin
   if tg_op = 'DELETE' then
@@ -72,8 +71,7 @@ referencing old table as gone
 for each statement execute function millrace.keep_journal();
 
 -- Deletes some lines that are older than journal_days, and bulks that are as old and over.
-create function millrace.prune_journal() returns void
-language plpgsql
+create function millrace.prune_journal()
 as $$
 declare
   v_before timestamptz := millrace.now()
@@ -97,7 +95,7 @@ $$;
 
 -- Before somebody writes `enabled` of a pipeline or a stage: a line, unless a verb has written it.
 create function millrace.note_switched() returns trigger
-language plpgsql security definer
+security definer
 as $$
 declare
   v_verb text := case when new.enabled then 'unpause' else 'pause' end;

@@ -3,7 +3,7 @@
 
 -- What a monitoring system asks for: counters from the totals, gauges of each stage, alerts.
 create function public.millrace_metrics() returns json
-language plpgsql stable security definer
+stable security definer
 set enable_mergejoin = off set jit = off
 as $$
 declare
@@ -83,7 +83,7 @@ $$;
 -- Whether doctor() finds all well, and what it does not; of which release the database is, and by
 -- their digests what its pipelines are defined to be.
 create function public.millrace_health() returns jsonb
-language plpgsql stable security definer
+stable security definer
 as $$
 declare
   v_findings jsonb;

@@ -3,7 +3,7 @@
 -- Finds an alert that a caller sees; raises MR003 for a missing one and for somebody else's alike.
 create function millrace.alert_seen(p_caller millrace.caller, p_alert bigint)
 returns jsonb
-language plpgsql stable
+stable
 as $$
 declare
   v_alert jsonb;
@@ -27,7 +27,6 @@ create function millrace.begin_silence(
   p_request jsonb,
   p_line bigint)
 returns jsonb
-language plpgsql
 as $$
 declare
   v_until timestamptz := millrace.request_end(p_request);
@@ -74,7 +73,6 @@ create function millrace.act_on_alert(
   p_request jsonb,
   p_line bigint)
 returns jsonb
-language plpgsql
 as $$
 declare
   v_silence millrace.silences;

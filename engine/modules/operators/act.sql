@@ -14,8 +14,7 @@ $$;
 
 -- Raises MR002 where a request lacks one of the fields that its verb needs.
 create function millrace.need_fields(p_request jsonb, variadic p_fields text[])
-returns void
-language plpgsql immutable
+immutable
 as $$
 declare
   v_field text;
@@ -30,7 +29,7 @@ end
 $$;
 
 -- Raises MR002 where a verb over runs lacks one of the fields that it needs.
-create function millrace.check_verb(p_do jsonb) returns void
+create function millrace.check_verb(p_do jsonb)
 language sql immutable
 as $$
   select millrace.need_fields(p_do, variadic case
@@ -53,7 +52,6 @@ $$;
 -- Raises MR004 where the request was another. Of two at once the second waits.
 create function millrace.answer_to_request(p_caller millrace.caller, p_request jsonb)
 returns jsonb
-language plpgsql
 as $$
 declare
   v_line millrace.journal;
@@ -83,7 +81,6 @@ $$;
 
 -- Does a verb to one run; returns what it came to.
 create function millrace.do_to_run(p_run bigint, p_do jsonb) returns jsonb
-language plpgsql
 as $$
 declare
   v_stage text := p_do ->> 'stage';
@@ -126,7 +123,6 @@ $$;
 -- Does a verb to the run that a request names, or to the newest of its row.
 create function millrace.act_on_run(p_caller millrace.caller, p_request jsonb)
 returns jsonb
-language plpgsql
 as $$
 declare
   v_run millrace.runs;
@@ -164,7 +160,6 @@ create function millrace.act_on_stage(
   p_request jsonb,
   p_line bigint)
 returns jsonb
-language plpgsql
 as $$
 declare
   v_verb text := p_request ->> 'verb';
@@ -214,7 +209,6 @@ create function millrace.act_on_operator(
   p_request jsonb,
   p_line bigint)
 returns jsonb
-language plpgsql
 as $$
 begin
   perform millrace.need_fields(p_request, 'subject');
@@ -251,7 +245,6 @@ create function millrace.act(
   p_request jsonb,
   p_caller millrace.caller default null)
 returns jsonb
-language plpgsql
 set millrace.plan = by_index
 as $$
 declare
@@ -296,7 +289,7 @@ $$;
 -- unthrottle take a stage of a pipeline, or a shared limit as "limit". What it refuses says which
 -- verbs there are.
 create function public.millrace_act(p_request jsonb) returns jsonb
-language plpgsql security definer
+security definer
 as $$
 declare
   v_caller millrace.caller := millrace.enter_to_act(p_request ->> 'operator');

@@ -6,7 +6,6 @@
 
 -- Does the verb of a bulk to runs that the caller holds; returns how many.
 create function millrace.do_in_bulk(p_bulk_id bigint, p_run_ids bigint[]) returns int
-language plpgsql
 as $$
 declare
   v_do jsonb := (select b.args from millrace.bulks b where b.id = p_bulk_id);
@@ -36,7 +35,6 @@ create function millrace.save_slice(
   p_held bigint[],
   p_counts int[])
 returns millrace.bulks
-language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -69,7 +67,6 @@ $$;
 -- Works off the next slice of a bulk, unless somebody else is doing so. It gives way before
 -- Postgres looks for deadlocks.
 create function millrace.work_slice(p_bulk_id bigint) returns millrace.bulks
-language plpgsql
 set lock_timeout = '200ms'
 as $$
 declare
@@ -81,18 +78,14 @@ declare
   v_apart bigint[];
   v_did record;
   v_busy bigint[];
-  v_matched int;
   v_entities text[];
 begin
   select b.* into v_bulk
   from millrace.bulks b
   where b.id = p_bulk_id
   for no key update skip locked;
-  if not found then
-    select b.* into v_bulk from millrace.bulks b where b.id = p_bulk_id;
-    return v_bulk;
-  elsif v_bulk.state <> 'running' then
-    return v_bulk;
+  if v_bulk.state is distinct from 'running' then
+    return (select b from millrace.bulks b where b.id = p_bulk_id);
   elsif v_bulk.key = 'user' and not exists (
       select
       from millrace.operators o
@@ -122,7 +115,6 @@ begin
     for no key update skip locked);
   v_still := (millrace.find_runs(v_bulk.conditions || jsonb_build_object('runs', v_free),
     null, cardinality(v_free) + 1, p_up => true)).run_ids;
-  v_matched := cardinality(v_still);
   -- A run cannot go on whose row has a later run, or whose parent has given it up.
   with apart as (
     insert into millrace.bulk_faults (bulk_id, run_id, code, message)
@@ -155,10 +147,8 @@ begin
   )
   select v_apart || coalesce(array_agg(f.run_id), '{}') into v_apart from faulty f;
   v_busy := array(
-    select r.id::bigint
-    from unnest(v_did.refused, v_did.later) r(id, later)
-    where r.later);
-  if v_matched > 0 then
+    select r.id::bigint from unnest(v_did.refused, v_did.later) r(id, later) where r.later);
+  if v_did.done + cardinality(v_apart || v_busy) > 0 then
     perform millrace.note(v_bulk.verb, v_bulk.filter ->> 'pipeline', v_bulk.args ->> 'stage',
       array(select i from unnest(v_still) i where i <> all (v_apart || v_busy)),
       jsonb_build_object('subject', v_bulk.subject, 'key', v_bulk.key, 'reason', v_bulk.reason,
@@ -172,6 +162,7 @@ begin
       where r.id = any (v_wanted)
         and r.id <> all (v_free)
       order by r.id),
-    array[v_did.done, cardinality(v_apart), cardinality(v_free) - v_matched]);
+    array[v_did.done, cardinality(v_apart),
+      cardinality(v_free) - v_did.done - cardinality(v_apart || v_busy)]);
 end
 $$;

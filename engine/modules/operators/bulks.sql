@@ -31,7 +31,7 @@ $$;
 -- Raises MR002 unless a bulk is a verb over runs with its fields, and a filter of one pipeline.
 -- Returns the filter with the status that the verb is for.
 create function millrace.check_bulk(p_do jsonb, p_filter jsonb) returns jsonb
-language plpgsql immutable
+immutable
 as $$
 begin
   perform millrace.check_request(p_do, millrace.verb_fields() || '{
@@ -58,7 +58,6 @@ create function millrace.preview_bulk(
   p_filter jsonb,
   p_reason text)
 returns millrace.bulks
-language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -148,7 +147,6 @@ $$;
 -- slices.
 create function millrace.act_in_bulk(p_caller millrace.caller, p_request jsonb)
 returns jsonb
-language plpgsql
 as $$
 declare
   v_verb text := p_request ->> 'verb';
@@ -210,7 +208,7 @@ $$;
 -- Lists bulks that nobody works on.
 create function millrace.bulk_findings()
 returns table (what text, ok boolean, detail text)
-language plpgsql stable
+stable
 as $$
 begin
   return query

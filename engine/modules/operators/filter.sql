@@ -18,8 +18,7 @@ $$;
 -- Raises MR002 unless a request has these fields alone, each in its form (or one of a list of
 -- words), and to a size that a person might send.
 create function millrace.check_request(p_asked jsonb, p_fields jsonb, p_name text)
-returns void
-language plpgsql immutable
+immutable
 as $$
 declare
   v_forms jsonb := (
@@ -78,7 +77,7 @@ $$;
 
 -- Reads a time that somebody wrote; null where they wrote none.
 create function millrace.request_time(p_asked jsonb, p_field text) returns timestamptz
-language plpgsql stable
+stable
 as $$
 begin
   return (p_asked ->> p_field)::timestamptz;
@@ -94,7 +93,7 @@ $$;
 -- its beginning. It only says where to go on: whoever makes one up sees no more.
 create function millrace.request_cursor(p_asked jsonb, p_by_end boolean default false)
 returns text
-language plpgsql immutable
+immutable
 as $$
 begin
   if p_asked ->> 'cursor' !~ (case when p_by_end then '^[0-9]{1,17}[.]' else '^' end
@@ -110,7 +109,7 @@ $$;
 -- Reads a filter that check_request() accepts: names become ids, and pipeline_ids are the caller's.
 create function millrace.read_filter(p_caller millrace.caller, p_asked jsonb)
 returns jsonb
-language plpgsql stable
+stable
 as $$
 declare
   v_pipeline millrace.pipelines;
@@ -204,7 +203,7 @@ create function millrace.filter_source(
   p_behind text,
   p_most int)
 returns text
-language plpgsql stable
+stable
 as $$
 declare
   v_pipelines text := format('r.pipeline_id = any (%L)', array(
@@ -259,7 +258,7 @@ create function millrace.find_runs(
   p_up boolean default false,
   out run_ids bigint[],
   out next bigint)
-language plpgsql stable
+stable
 as $$
 declare
   c_most constant int := 20000;
@@ -305,7 +304,7 @@ create function millrace.find_ended(
   p_limit int,
   out run_ids bigint[],
   out next text)
-language plpgsql stable
+stable
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
 as $$
 declare

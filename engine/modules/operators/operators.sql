@@ -7,7 +7,7 @@
 
 -- Reads the claims of the caller's token; null without one, or where they are no object.
 create function millrace.token_claims() returns jsonb
-language plpgsql stable
+stable
 as $$
 declare
   v_claims jsonb := nullif(current_setting('request.jwt.claims', true), '')::jsonb;
@@ -22,7 +22,6 @@ $$;
 -- Reads the caller. The role is read from its setting: in a function that runs as its owner,
 -- current_user is that owner.
 create function millrace.caller() returns millrace.caller
-language plpgsql
 as $$
 declare
   v_role text := coalesce(nullif(current_setting('role', true), 'none'), session_user);
@@ -54,7 +53,6 @@ $$;
 
 -- Lets an operator in to read; raises 42501 for everybody else, before anything else is said.
 create function millrace.enter() returns millrace.caller
-language plpgsql
 as $$
 declare
   v_caller millrace.caller := millrace.caller();
@@ -70,7 +68,6 @@ $$;
 -- Admits an operator to act, and locks their row: a revocation waits until the deed is done. A
 -- secret key names the operator.
 create function millrace.enter_to_act(p_operator text) returns millrace.caller
-language plpgsql
 as $$
 declare
   v_caller millrace.caller := millrace.caller();
@@ -112,7 +109,7 @@ $$;
 -- somebody else's alike.
 create function millrace.pipeline_seen(p_caller millrace.caller, p_pipeline text)
 returns millrace.pipelines
-language plpgsql stable
+stable
 as $$
 declare
   v_pipeline millrace.pipelines;
@@ -135,7 +132,7 @@ $$;
 -- Finds a run that a caller sees; raises MR003 for a missing one and for somebody else's alike.
 create function millrace.run_seen(p_caller millrace.caller, p_run bigint)
 returns millrace.runs
-language plpgsql stable
+stable
 as $$
 declare
   v_run millrace.runs;
@@ -158,7 +155,7 @@ $$;
 -- Writes a change of operators into the journal, unless a verb does. A line that a verb has still
 -- to write is newer than all there are.
 create function millrace.note_operator() returns trigger
-language plpgsql security definer
+security definer
 as $$
 declare
   v_was jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) - 'line' end;

@@ -39,7 +39,6 @@ create function millrace.act_on_limit(
   p_request jsonb,
   p_line bigint)
 returns jsonb
-language plpgsql
 as $$
 declare
   v_name text := p_request ->> 'limit';
@@ -77,7 +76,7 @@ $$;
 -- Shared limits, stages with limits and the hundred quotas that hold back most: what is allowed,
 -- used and in work, and what waits. For operators.
 create function public.millrace_limits(p_query jsonb default '{}') returns jsonb
-language plpgsql stable security definer
+stable security definer
 set millrace.plan = for_lists
 as $$
 declare

@@ -6,7 +6,7 @@
 
 -- Shows a payload: itself, or the beginning of its text where it has more than 100 kB.
 create function millrace.payload_json(p_value jsonb) returns jsonb
-language plpgsql immutable
+immutable
 as $$
 declare
   v_text text := p_value::text;
@@ -73,7 +73,7 @@ $$;
 -- error_code, entity, label, run, trace, since, before and parent. A call looks at 20,000 runs at
 -- most: while next is not null there may be more, from {"cursor": next} on. For operators.
 create function public.millrace_runs(p_query jsonb default '{}') returns jsonb
-language plpgsql stable security definer
+stable security definer
 set millrace.plan = for_runs
 as $$
 declare
@@ -125,7 +125,7 @@ $$;
 -- attempts cost, its agents' newest hundred turns, what people were asked and what they did to it.
 -- For operators.
 create function public.millrace_run(p_query jsonb) returns jsonb
-language plpgsql stable security definer
+stable security definer
 set millrace.plan = for_runs
 as $$
 declare
@@ -227,7 +227,7 @@ $$;
 -- One attempt, {"attempt": 42}, with its result and the whole of its error for operators who see
 -- payloads: {value}, or {cut, bytes} where it has more than 100 kB.
 create function public.millrace_attempt(p_query jsonb) returns jsonb
-language plpgsql stable security definer
+stable security definer
 set millrace.plan = for_runs
 as $$
 declare

@@ -6,7 +6,6 @@
 create function millrace.replay(
   p_pipeline text, p_condition jsonb default '{}', p_dry_run boolean default true
 ) returns jsonb
-language plpgsql
 set millrace.plan = by_index
 as $$
 declare

@@ -6,7 +6,7 @@ create function millrace.rows_labelled(
   p_pipeline millrace.pipelines, p_text text, p_limit int
 )
 returns table (entity_id text, label text)
-language plpgsql stable
+stable
 set enable_seqscan = off
 -- What nearly all labels contain would be a long list.
 set gin_fuzzy_search_limit = 10000
@@ -34,7 +34,7 @@ $$;
 -- Reads the label of a row; null where there is no such row, or no label.
 create function millrace.label_of(p_pipeline millrace.pipelines, p_entity_id text)
 returns text
-language plpgsql stable
+stable
 as $$
 declare
   v_type text := millrace.key_type(p_pipeline);
@@ -63,7 +63,7 @@ returns table (
   pipeline text, run_id bigint, entity_id text, label text, status millrace.run_status,
   created_at timestamptz, finished_at timestamptz, found_by text
 )
-language plpgsql stable
+stable
 set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off
 set enable_hashjoin = off set enable_memoize = off set jit = off
 as $$

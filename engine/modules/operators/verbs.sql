@@ -8,18 +8,18 @@
 
 -- Replays a dead letter: a failed or cancelled stage of a finished run is queued again with a fresh
 -- allowance of attempts, and with it what was cancelled beside it.
-create function millrace.retry(p_run bigint, p_stage text default null) returns void
+create function millrace.retry(p_run bigint, p_stage text default null)
 set millrace.verb = retry;
 
 -- running → cancelled: live attempts are cancelled, their tokens and jobs void, their columns
 -- failed with the error cancelled. Children are cancelled by the sweep, in batches.
-create function millrace.cancel(p_run bigint) returns void
+create function millrace.cancel(p_run bigint)
 set millrace.verb = cancel;
 
 -- Puts a stage and all that depends on it, or the whole run, back to pending and goes on from
 -- there: also in a run that is over. What they had is kept as history; children of a map that is
 -- reset are cancelled and spawned anew.
-create function millrace.reset(p_run bigint, p_stage text default null) returns void
+create function millrace.reset(p_run bigint, p_stage text default null)
 set millrace.verb = reset;
 
 -- Lets the failed and cancelled children of a map or pipeline stage go on, each from where it
@@ -29,12 +29,11 @@ create function millrace.reset_children(p_run bigint, p_stage text) returns int
 set millrace.verb = reset_children, children;
 
 -- Starts a pending stage whose needs are done, without waiting for its thresholds.
-create function millrace.start_stage(p_run bigint, p_stage text) returns void
+create function millrace.start_stage(p_run bigint, p_stage text)
 set millrace.verb = start_stage;
 
 -- Completes a queued, started or waiting stage with a result given by hand.
-create function millrace.complete_stage(p_run bigint, p_stage text, p_result jsonb) returns void
-language plpgsql
+create function millrace.complete_stage(p_run bigint, p_stage text, p_result jsonb)
 as $$
 begin
   if p_result is null then
@@ -50,12 +49,12 @@ $$;
 -- permanent.
 create function millrace.fail_stage(
   p_run bigint, p_stage text, p_message text, p_permanent boolean default false
-) returns void
+)
 set millrace.verb = fail;
 
 -- Goes on without a stage: one that is queued, started, waiting, failed, cancelled, or held back by
 -- a threshold. Its result is null to those that need it.
-create function millrace.skip(p_run bigint, p_stage text) returns void
+create function millrace.skip(p_run bigint, p_stage text)
 set millrace.verb = skip;
 
 -- Makes a retry that waits in backoff due at once, and returns how many attempts those were.
@@ -64,12 +63,12 @@ set millrace.verb = hurry, attempts;
 
 -- Gives a running run a priority from 0 (normal) to 9 (first), for its stages that declare
 -- priority; what is queued moves too.
-create function millrace.prioritise(p_run bigint, p_priority int) returns void
+create function millrace.prioritise(p_run bigint, p_priority int)
 set millrace.verb = prioritise;
 
 -- Stops a pipeline, or one stage, from handing out work. What is in work goes on, and what comes in
 -- waits.
-create function millrace.pause(p_pipeline text, p_stage text default null) returns void
+create function millrace.pause(p_pipeline text, p_stage text default null)
 set millrace.verb = pause;
 
 -- Lets a paused pipeline, or one stage, hand out work again, and wakes it where some is ready.
@@ -81,23 +80,23 @@ set millrace.verb = unpause, now;
 -- reason: {"rate": {"count": 10, "per_seconds": 60}, "max_in_flight": 5}, one of them or both.
 create function millrace.throttle(
   p_pipeline text, p_stage text, p_limits jsonb, p_until timestamptz, p_reason text
-) returns void
+)
 set millrace.verb = throttle;
 
 -- Takes the throttle of a stage away; the limits of its definition hold again.
-create function millrace.unthrottle(p_pipeline text, p_stage text) returns void
+create function millrace.unthrottle(p_pipeline text, p_stage text)
 set millrace.verb = unthrottle;
 
 -- Sets parts of a shared limit over its definition, lower or higher, until a time and for a reason:
 -- {"rate": {"count": 10, "per_seconds": 60}}, max_in_flight, spending, or several.
 create function millrace.throttle_limit(
   p_limit text, p_limits jsonb, p_until timestamptz, p_reason text
-) returns void
+)
 set millrace.verb = throttle;
 
 -- Takes the throttle of a shared limit away and forgets what it has learned of services that
 -- refused; what it was defined as holds again. With a key, such as a host, it forgets that alone.
-create function millrace.unthrottle_limit(p_limit text, p_key text default null) returns void
+create function millrace.unthrottle_limit(p_limit text, p_key text default null)
 set millrace.verb = unthrottle;
 
 -- Leaves a stage out, for a reason and until a time or end_bypass(): what is queued there is
@@ -110,7 +109,7 @@ set millrace.verb = bypass, skipped;
 
 -- Lets a bypassed stage work again. What it was left out of stays remembered: take_up() starts
 -- that.
-create function millrace.end_bypass(p_pipeline text, p_stage text) returns void
+create function millrace.end_bypass(p_pipeline text, p_stage text)
 set millrace.verb = end_bypass;
 
 -- Starts rows at a stage that a bypass had left out, oldest first and so many at most, and returns
@@ -138,11 +137,11 @@ as $$
 $$;
 
 -- Ends a silence; what is still open is told within a minute.
-create function millrace.unsilence(p_silence bigint) returns void
+create function millrace.unsilence(p_silence bigint)
 set millrace.verb = unsilence;
 
 -- Says that somebody sees to an open alert: nobody is reminded of it any more. Its end is told.
-create function millrace.acknowledge(p_alert bigint) returns void
+create function millrace.acknowledge(p_alert bigint)
 set millrace.verb = acknowledge;
 
 -- Sends a test by a channel at once, and returns the number of the message: see millrace.deliveries

@@ -4,7 +4,7 @@
 
 -- Reads how many days the runs of a pipeline are kept.
 create function millrace.retention_days(p_pipeline millrace.pipelines) returns int
-language plpgsql stable
+stable
 as $$
 begin
   return coalesce(p_pipeline.retention_days, millrace.setting('retention_days')::int);
@@ -14,7 +14,6 @@ $$;
 -- Deletes locked runs, in halves until the guilty run stands alone: what a user's trigger on
 -- public.millrace_decisions refuses is left to the next night. Returns how many.
 create function millrace.prune_runs(p_run_ids bigint[]) returns int
-language plpgsql
 set lock_timeout = '200ms'
 as $$
 declare
@@ -45,7 +44,6 @@ $$;
 create function millrace.prune_pipeline(
   p_pipeline millrace.pipelines, p_until timestamptz
 ) returns int
-language plpgsql
 as $$
 declare
   v_before timestamptz :=
@@ -103,7 +101,6 @@ $$;
 -- second while workers are at work; pg_cron goes on until it is done. What is still due:
 -- millrace.retention.
 create function millrace.prune() returns jsonb
-language plpgsql
 set millrace.plan = by_index
 as $$
 declare

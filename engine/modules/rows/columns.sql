@@ -42,7 +42,6 @@ $$;
 create function millrace.lock_rows_named(
   p_pipeline millrace.pipelines, p_entity_ids text[], p_wait boolean
 ) returns text[]
-language plpgsql
 as $$
 begin
   return millrace.lock_entities(p_pipeline.id, p_entity_ids, p_wait);
@@ -56,7 +55,7 @@ $$;
 
 -- Names the pipelines that there are, for whoever named another.
 create function millrace.known_pipelines() returns text
-language plpgsql stable
+stable
 as $$
 begin
   return coalesce(
@@ -70,7 +69,7 @@ $$;
 
 -- Finds the pipeline of this name; raises MR003 where there is none.
 create function millrace.pipeline_named(p_pipeline text) returns millrace.pipelines
-language plpgsql stable
+stable
 as $$
 declare
   v_pipeline millrace.pipelines;

@@ -7,7 +7,6 @@ create function millrace.copy_metadata(
   p_pipeline_id int, p_entity_ids text[], p_values jsonb[] default null,
   out ids bigint[], out faults text[]
 )
-language plpgsql
 as $$
 declare
   v_limit constant int := 65536;
@@ -41,8 +40,7 @@ end
 $$;
 
 -- Raises the first fault of copy_metadata(), as MR002.
-create function millrace.refuse_metadata(p_faults text[]) returns void
-language plpgsql
+create function millrace.refuse_metadata(p_faults text[])
 as $$
 declare
   v_fault text := (select f from unnest(p_faults) f where f is not null limit 1);

@@ -10,7 +10,6 @@ create function millrace.in_halves(
   out done int, out refused text[], out others int[], out codes text[], out why text[],
   out later boolean[]
 )
-language plpgsql
 set lock_timeout = '200ms'
 as $$
 declare

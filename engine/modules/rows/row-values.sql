@@ -100,7 +100,6 @@ $$;
 create function millrace.values_apart(
   p_pipeline_id int, p_ids text[], p_new boolean, p_stage text
 ) returns millrace.row_values
-language plpgsql
 as $$
 declare
   v_pipeline millrace.pipelines;
@@ -148,8 +147,7 @@ end
 $$;
 
 -- Creates the __values function of a pipeline, or drops it where no column is declared.
-create function millrace.write_values(p_pipeline millrace.pipelines) returns void
-language plpgsql
+create function millrace.write_values(p_pipeline millrace.pipelines)
 as $write$
 declare
   v_name text := p_pipeline.name || '__values';

@@ -2,7 +2,7 @@
 
 -- Names the type of a table's column; null where it has no such column.
 create function millrace.column_type(p_table regclass, p_column text) returns text
-language plpgsql stable
+stable
 as $$
 begin
   return (
@@ -14,7 +14,7 @@ $$;
 
 -- Names the type of a pipeline's key.
 create function millrace.key_type(p_pipeline millrace.pipelines) returns text
-language plpgsql stable
+stable
 as $$
 begin
   return millrace.column_type(p_pipeline.entity_table, p_pipeline.entity_key);
@@ -31,8 +31,7 @@ $$;
 
 -- Creates a function that is written for a pipeline, or replaces it. Its body is a literal: a
 -- table's or column's name may hold whatever ends a dollar quote.
-create function millrace.write_function(p_head text, p_body text) returns void
-language plpgsql
+create function millrace.write_function(p_head text, p_body text)
 as $write$
 begin
   execute format('create or replace function millrace.%s '

@@ -36,7 +36,6 @@ comment on view millrace.default_settings is
 -- Writes the alert rules of a new database. Who has deleted some of them wants them gone, so all
 -- are missing or none.
 create function millrace.set_up_rules() returns boolean
-language plpgsql
 as $$
 begin
   if exists (select from millrace.alert_rules r where r.source = 'default') then
@@ -56,7 +55,7 @@ $$;
 
 -- Names what set_up() would write, but for the alert rules, which somebody may have deleted.
 create function millrace.missing_set_up() returns table (what text)
-language plpgsql stable
+stable
 as $$
 begin
   return query
@@ -78,7 +77,6 @@ end
 $$;
 
 create function millrace.set_up() returns text[]
-language plpgsql
 as $$
 declare
   v_missing text[] := array(select m.what from millrace.missing_set_up() m);
@@ -111,7 +109,7 @@ comment on function millrace.set_up() is
 -- Looks at the rows that a squash loses. The cron jobs have findings of their own.
 create function millrace.set_up_findings()
 returns table (what text, ok boolean, detail text)
-language plpgsql stable
+stable
 as $$
 begin
   return query

@@ -4,7 +4,7 @@
 -- `set_config('millrace.actor', …)` counts for service_role and the table's owner alone, since any
 -- session can set it. current_user would be the owner of this function.
 create function millrace.actor(p_table regclass) returns text
-language plpgsql stable
+stable
 as $$
 declare
   v_role text := coalesce(nullif(current_setting('role', true), 'none'), session_user);

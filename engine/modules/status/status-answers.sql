@@ -5,8 +5,7 @@
 -- sweep, and its attempt is completed here. So a write waits for no decision.
 create function millrace.answer_by_value(
   p_pipeline_id int, p_stage_id int, p_value text, p_ids text[]
-) returns void
-language plpgsql
+)
 as $$
 declare
   v_decision jsonb := (
@@ -58,8 +57,7 @@ $$;
 -- over, at the value from which it began.
 create function millrace.take_question_back(
   p_pipeline_id int, p_stage_id int, p_ids text[]
-) returns void
-language plpgsql
+)
 as $$
 declare
   v_now timestamptz := millrace.now();

@@ -5,8 +5,7 @@
 -- which.
 create function millrace.save_status(
   p_pipeline_id int, p_version_id int, p_definition jsonb
-) returns void
-language plpgsql
+)
 as $$
 declare
   v_status jsonb := p_definition #> '{entity,status}'

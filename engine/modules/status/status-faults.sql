@@ -6,7 +6,7 @@ create function millrace.rows_shown_wrong(
   p_pipeline millrace.pipelines, p_values text[], p_after bigint default null,
   p_until bigint default null
 ) returns table (id text, shown text, value text)
-language plpgsql stable
+stable
 set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
@@ -40,7 +40,7 @@ create function millrace.status_faults(
   p_after bigint default null, p_until bigint default null
 )
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language plpgsql stable
+stable
 set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
@@ -72,7 +72,7 @@ $$;
 -- Finds histories that are no chain of legal moves, by any version, to the value that the row has.
 create function millrace.history_faults(p_pipeline millrace.pipelines)
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-language plpgsql stable
+stable
 set jit = off
 set plan_cache_mode = force_generic_plan
 as $$

@@ -7,8 +7,7 @@
 -- where none is under way.
 create function millrace.give_up_by_value(
   p_pipeline_id int, p_was text, p_value text, p_ids text[]
-) returns void
-language plpgsql
+)
 as $$
 declare
   v_idle text[];

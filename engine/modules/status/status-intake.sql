@@ -12,7 +12,7 @@ create function millrace.standings(
   id text, was text, now text, place bigint, run_id bigint, status millrace.run_status,
   version_id int, live_id int, until int
 )
-language plpgsql stable
+stable
 as $$
 #variable_conflict use_column
 begin
@@ -61,7 +61,7 @@ $$;
 create function millrace.open_moves(
   p_version_id int, p_live_id int, p_until int, p_fresh boolean, p_was text
 ) returns table (to_value text, means text, stage_id int, declared boolean, place int)
-language plpgsql stable
+stable
 as $$
 #variable_conflict use_column
 begin
@@ -82,7 +82,7 @@ $$;
 -- Says whether the questions of entities lead back to a value when they are taken back.
 create function millrace.leads_back(p_pipeline_id int, p_ids text[], p_value text)
 returns boolean
-language plpgsql stable
+stable
 as $$
 begin
   return (
@@ -102,7 +102,7 @@ create function millrace.meanings_of_values(
   version_id int, live_id int, until int, fresh boolean, was text, now text, ids text[],
   means text, stage_id int
 )
-language plpgsql stable
+stable
 as $$
 #variable_conflict use_column
 begin
@@ -131,8 +131,7 @@ $$;
 -- entities.
 create function millrace.on_values_written(
   p_pipeline_id int, p_ids text[], p_was text[], p_now text[]
-) returns void
-language plpgsql
+)
 set millrace.plan = by_index
 set enable_nestloop = on
 as $$
@@ -169,8 +168,7 @@ $$;
 -- own, and its row shows that again. The caller, an intake trigger, holds the entities.
 create function millrace.on_retries_moved(
   p_pipeline_id int, p_ids text[], p_was timestamptz[], p_at timestamptz[]
-) returns void
-language plpgsql
+)
 set millrace.plan = by_index
 set enable_nestloop = on
 as $$
@@ -245,8 +243,6 @@ $$;
 -- Counts what a person starts over, with a raised count of tries, as another try; of no more than
 -- there were. The caller, an intake trigger, has just queued the attempts.
 create function millrace.count_tries(p_pipeline_id int, p_ids text[], p_tries bigint[])
-returns void
-language plpgsql
 as $$
 begin
   update millrace.attempts a

@@ -9,7 +9,7 @@
 create function millrace.show_statement(
   p_pipeline millrace.pipelines, p_key_type text, p_targets text, p_claim boolean
 ) returns text
-language plpgsql stable
+stable
 as $write$
 declare
   v_history jsonb := p_pipeline.status -> 'history';
@@ -92,7 +92,7 @@ $write$;
 
 -- Names the type of a pipeline's status column.
 create function millrace.status_type(p_pipeline millrace.pipelines) returns text
-language plpgsql stable
+stable
 as $$
 begin
   return millrace.column_type(p_pipeline.entity_table, p_pipeline.status ->> 'column');
@@ -103,8 +103,7 @@ $$;
 -- readies the next, which needs no look at runs; the rest is read from the tables.
 create function millrace.write_status_outcomes(
   p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]
-) returns void
-language plpgsql
+)
 as $write$
 begin
   perform millrace.write_function(format(
@@ -189,8 +188,6 @@ $write$;
 
 -- Creates the functions of a pipeline that show its runs in one column.
 create function millrace.write_status(p_pipeline millrace.pipelines, p_key_type text)
-returns void
-language plpgsql
 as $$
 declare
   v_stages millrace.stages[] := array(

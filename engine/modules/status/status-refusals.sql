@@ -62,8 +62,8 @@ $$;
 create function millrace.refuse_move(
   p_pipeline_id int, p_version_id int, p_live_id int, p_until int, p_fresh boolean, p_was text,
   p_now text, p_ids text[]
-) returns void
-language plpgsql stable
+)
+stable
 as $$
 declare
   v_rows text := millrace.rows_named(p_ids);

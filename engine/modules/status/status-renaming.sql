@@ -43,8 +43,7 @@ $$;
 
 -- Shows anew what stands at values that the definition has changed, by value as changed_values()
 -- says.
-create function millrace.show_changed(p_pipeline_id int, p_changed jsonb) returns void
-language plpgsql
+create function millrace.show_changed(p_pipeline_id int, p_changed jsonb)
 as $$
 declare
   v_pipeline millrace.pipelines;

@@ -7,8 +7,7 @@
 create function millrace.start_at_value(
   p_pipeline_id int, p_stage_id int, p_means text, p_fresh boolean, p_was text, p_value text,
   p_ids text[]
-) returns void
-language plpgsql
+)
 as $$
 declare
   v_stage_id int := case

@@ -5,7 +5,7 @@
 
 -- Lists the values that a stage shows while it is under way.
 create function millrace.live_values(p_shows jsonb) returns text[]
-language plpgsql immutable
+immutable
 as $$
 begin
   return array_remove(array[p_shows ->> 'queued', p_shows ->> 'backoff', p_shows ->> 'started',
@@ -17,7 +17,7 @@ $$;
 -- Names the value of a done stage: of a manual one the most specific answer that its decision
 -- holds; null where it is none of them.
 create function millrace.done_value(p_shows jsonb, p_output jsonb) returns text
-language plpgsql immutable
+immutable
 as $$
 begin
   return coalesce((
@@ -40,7 +40,7 @@ returns table (
   done_id int, via text, retry_count smallint, state millrace.attempt_state, parent_id bigint,
   held boolean, queue_at timestamptz, error jsonb
 )
-language plpgsql stable
+stable
 as $$
 #variable_conflict use_column
 declare v_now timestamptz := millrace.now();
@@ -113,7 +113,7 @@ returns table (
   id text, value text, phase text, stage_id int, done_id int, via text, attempts int,
   retry_at timestamptz, error text
 )
-language plpgsql stable
+stable
 as $$
 #variable_conflict use_column
 begin
@@ -170,7 +170,7 @@ create function millrace.status_path(
   p_was text, p_value text, p_phase text, p_stage_id int, p_done_id int, p_via text,
   out steps text[], out actors text[]
 )
-language plpgsql stable
+stable
 as $$
 declare
   v_at record;

@@ -3,7 +3,6 @@
 -- Shows due retries as queued, where their stage has a value for backoff, on rows that nobody
 -- holds: so many, and one page more at most.
 create function millrace.show_due(p_pipeline_id int, p_limit int) returns int
-language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();

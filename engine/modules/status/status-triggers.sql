@@ -4,8 +4,6 @@
 -- Creates the __since function of a pipeline with its triggers, which keeps when a value began;
 -- drops them without a history.
 create function millrace.write_status_since(p_pipeline millrace.pipelines)
-returns void
-language plpgsql
 as $write$
 declare
   v_status text := p_pipeline.status ->> 'column';
@@ -46,7 +44,7 @@ $write$;
 create function millrace.pass_over_written(
   p_pipeline millrace.pipelines, p_from text, p_moved text, p_was text, p_began text
 ) returns text
-language plpgsql stable
+stable
 as $write$
 declare
   v_history jsonb := p_pipeline.status -> 'history';
@@ -88,8 +86,6 @@ $write$;
 -- nested loops over the rows; without sequential scans, since a session keeps its plan of the
 -- history's foreign key too; with memory to sort a bulk write by keys.
 create function millrace.write_status_intake(p_pipeline millrace.pipelines)
-returns void
-language plpgsql
 as $write$
 declare
   v_column text := quote_ident(p_pipeline.status ->> 'column');

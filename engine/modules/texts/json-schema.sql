@@ -14,7 +14,7 @@ $$;
 -- Says how a value breaks a schema, apart from its fields and items; null when it does not. 1.0 is
 -- an integer.
 create function millrace.value_fault(p_schema jsonb, p_value jsonb) returns text
-language plpgsql immutable
+immutable
 as $$
 declare
   v_type text := jsonb_typeof(p_value);
@@ -72,7 +72,7 @@ $$;
 -- Finds the first fault among the fields of an object, first of those that are missing, or among
 -- the items of a list.
 create function millrace.part_fault(p_schema jsonb, p_value jsonb, p_path text) returns jsonb
-language plpgsql immutable
+immutable
 as $$
 declare
   v_fields jsonb := case jsonb_typeof(p_value) when 'object' then p_value end;
@@ -120,7 +120,7 @@ $$;
 create function millrace.find_fault(
   p_schema jsonb, p_value jsonb, p_path text, p_required boolean
 ) returns jsonb
-language plpgsql immutable
+immutable
 as $$
 declare
   v_broken text := millrace.value_fault(p_schema, p_value);
@@ -161,7 +161,7 @@ $$;
 -- value fits.
 create function millrace.schema_fault(p_schema jsonb, p_value jsonb, p_path text)
 returns text
-language plpgsql immutable
+immutable
 as $$
 declare
   v_fault jsonb := millrace.find_fault(p_schema, p_value, p_path, true);
@@ -176,8 +176,7 @@ create function millrace.refuse_value(
   p_path text[],
   p_wanted text,
   p_hint text)
-returns void
-language plpgsql immutable
+immutable
 as $$
 begin
   raise exception 'stage %: % is %, but must be %',

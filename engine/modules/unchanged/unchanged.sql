@@ -14,7 +14,6 @@
 create function millrace.begin_unless_unchanged(
   p_stage_id int, p_run_ids bigint[], p_shown boolean
 ) returns int[]
-language plpgsql
 as $$
 declare
   v_formers record;
@@ -73,7 +72,7 @@ $$;
 -- built of a row that is larger than a worker takes: its stage works, and its claim refuses it.
 create function millrace.former_results(p_stage_id int, p_run_ids bigint[])
 returns table (run_id bigint, former_id bigint, hash uuid)
-language plpgsql volatile
+volatile
 as $$
 #variable_conflict use_column
 declare
@@ -148,8 +147,6 @@ $$;
 
 -- Keeps the digest of the input that a claim gives its worker.
 create function millrace.keep_inputs(p_stage millrace.stages, p_batch json)
-returns void
-language plpgsql
 as $$
 begin
   update millrace.attempts a
@@ -178,7 +175,7 @@ $$;
 create function millrace.digest_at(
   p_stage_id int, p_document jsonb, p_path jsonpath
 ) returns uuid
-language plpgsql stable
+stable
 as $$
 declare
   v_found jsonb := jsonb_path_query_array_tz(p_document, p_path, '{}', true);

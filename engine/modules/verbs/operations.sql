@@ -2,7 +2,6 @@
 
 -- Locks a run and its entity, waiting for both; raises MR003 where there is no such run.
 create function millrace.hold_run(p_run bigint) returns millrace.runs
-language plpgsql
 as $$
 declare
   v_run millrace.runs;
@@ -26,7 +25,6 @@ create function millrace.hold_stage(
   p_stage text,
   out run millrace.runs,
   out version_stage millrace.version_stages)
-language plpgsql
 as $$
 declare
   v_pipeline text;
@@ -72,7 +70,6 @@ $$;
 
 -- Says the state of a stage in a run: that of its newest attempt that counts, else pending.
 create function millrace.state_of(p_run_id bigint, p_stage_id int) returns text
-language plpgsql
 as $$
 begin
   return coalesce((
@@ -91,8 +88,7 @@ create function millrace.refuse_operation(
   p_verb text,
   p_state text,
   p_hint text)
-returns void
-language plpgsql immutable
+immutable
 as $$
 begin
   raise exception 'stage % of run % cannot be %: it is %', p_stage, p_run, p_verb, p_state
@@ -104,7 +100,6 @@ $$;
 -- are retried, but for p_except, or the run could never end. Its parent counts it anew. Returns the
 -- stages with work.
 create function millrace.reopen_run(p_run millrace.runs, p_except int[]) returns int[]
-language plpgsql
 as $$
 declare
   v_stage record;
@@ -147,7 +142,7 @@ $$;
 -- The newest run of a row, for every verb that takes a run: select
 -- millrace.cancel(millrace.run_of('leads', '7')).
 create function millrace.run_of(p_pipeline text, p_entity_id text) returns bigint
-language plpgsql stable
+stable
 set enable_seqscan = off set enable_indexonlyscan = off
 as $$
 declare

@@ -1,8 +1,7 @@
 -- Operations: starting stages of a run, or its failed children, over.
 
 -- Resets a stage of one run, or all of it.
-create function millrace.reset_one(p_run bigint, p_stage text) returns void
-language plpgsql
+create function millrace.reset_one(p_run bigint, p_stage text)
 as $$
 declare
   v_held record := millrace.hold_stage(p_run, p_stage);
@@ -31,7 +30,6 @@ $$;
 
 -- Resets the failed children of a stage of one run; returns how many.
 create function millrace.reset_failed_children(p_run bigint, p_stage text) returns int
-language plpgsql
 as $$
 declare
   v_held record := millrace.hold_stage(p_run, p_stage);

@@ -1,8 +1,7 @@
 -- Operations: retrying, starting, ending, skipping and hurrying a stage by hand; a priority
 
 -- Retries one run, which goes on where it failed or was cancelled.
-create function millrace.retry_one(p_run bigint, p_stage text) returns void
-language plpgsql
+create function millrace.retry_one(p_run bigint, p_stage text)
 as $$
 declare
   v_held record := millrace.hold_stage(p_run, p_stage);
@@ -20,8 +19,7 @@ $$;
 
 -- Starts a pending stage of a running run, whatever its thresholds and its condition.
 -- enqueue_stage() refuses one whose needs are not done.
-create function millrace.start_one(p_run bigint, p_stage text) returns void
-language plpgsql
+create function millrace.start_one(p_run bigint, p_stage text)
 as $$
 declare
   v_held record := millrace.hold_stage(p_run, p_stage);
@@ -46,8 +44,6 @@ create function millrace.end_stage(
   p_outcome text,
   p_result jsonb,
   p_error jsonb)
-returns void
-language plpgsql
 as $$
 declare
   v_held record := millrace.hold_stage(p_run, p_stage);
@@ -94,7 +90,6 @@ create function millrace.fail_one(
   p_stage text,
   p_message text,
   p_permanent boolean)
-returns void
 language sql
 as $$
   select millrace.end_stage(p_run, p_stage, 'failed', null, jsonb_build_object(
@@ -104,8 +99,7 @@ as $$
 $$;
 
 -- Skips a stage of one run.
-create function millrace.skip_one(p_run bigint, p_stage text) returns void
-language plpgsql
+create function millrace.skip_one(p_run bigint, p_stage text)
 as $$
 declare
   v_held record := millrace.hold_stage(p_run, p_stage);
@@ -132,7 +126,6 @@ $$;
 -- Makes a run's attempts in backoff, or those of one stage, due now; returns how many. What a quota
 -- holds back stays: the next claim would put it back.
 create function millrace.hurry_one(p_run bigint, p_stage text) returns int
-language plpgsql
 as $$
 declare
   v_held record := millrace.hold_stage(p_run, p_stage);
@@ -171,8 +164,8 @@ end
 $$;
 
 -- Raises MR002 where a priority is none; null is that of who names none.
-create function millrace.refuse_priority(p_priority int) returns void
-language plpgsql immutable
+create function millrace.refuse_priority(p_priority int)
+immutable
 as $$
 begin
   if p_priority not between 0 and 9 then
@@ -183,8 +176,7 @@ end
 $$;
 
 -- Gives one run a priority.
-create function millrace.prioritise_one(p_run bigint, p_priority int) returns void
-language plpgsql
+create function millrace.prioritise_one(p_run bigint, p_priority int)
 as $$
 declare
   v_run millrace.runs := millrace.hold_run(p_run);

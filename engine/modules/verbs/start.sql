@@ -8,7 +8,6 @@ create function millrace.start(
   p_pipeline text, p_entity_id text, p_stage text default null, p_priority int default null,
   p_restart boolean default false
 ) returns bigint
-language plpgsql
 set millrace.plan = by_index
 as $$
 declare
@@ -35,7 +34,6 @@ create function millrace.start(
   p_pipeline text, p_entity_ids text[], p_stage text default null, p_priority int default null,
   p_restart boolean default false
 ) returns jsonb
-language plpgsql
 set millrace.plan = by_index
 as $$
 declare
@@ -61,7 +59,6 @@ create function millrace.start_rows(
   p_restart boolean,
   out held text[],
   out live text[])
-language plpgsql
 as $$
 declare
   v_stage_id int := case when p_stage is null then millrace.first_stage(p_pipeline.id)
@@ -127,7 +124,7 @@ $$;
 
 -- Reads keys that somebody named as the table spells them; MR002 where one is none.
 create function millrace.keys_named(p_pipeline millrace.pipelines, p_keys text[]) returns text[]
-language plpgsql stable
+stable
 as $$
 declare
   v_keys text[];
@@ -155,7 +152,7 @@ $$;
 
 -- Returns the stage at which a pipeline starts unless another is named.
 create function millrace.first_stage(p_pipeline_id int) returns int
-language plpgsql stable
+stable
 as $$
 begin
   return (

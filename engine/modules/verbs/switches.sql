@@ -8,7 +8,6 @@ create function millrace.switch(
   p_enabled boolean,
   p_line bigint)
 returns text
-language plpgsql
 as $$
 begin
   update millrace.pipelines p
