@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { commonOptions, type Entry } from './define-command.ts';
 import { operateEntries } from './operate/entries.ts';
 import { CommandError } from './project/command-error.ts';
+import { hasRunForeign } from './project/run-foreign.ts';
 
 const commands: Record<string, Entry> = {
   init: {
@@ -82,3 +83,5 @@ try {
   console.error(message);
   process.exitCode = error instanceof CommandError ? error.exitCode : 1;
 }
+// A timer or a connection that the project's files have left open keeps nobody waiting.
+if (hasRunForeign()) process.stdout.write('', () => process.exit());

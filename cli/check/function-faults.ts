@@ -4,7 +4,7 @@ import path from 'node:path';
 import { build, type Message, type Plugin } from 'esbuild';
 import { parse } from 'jsonc-parser';
 import type { Project } from '../project/find-project.ts';
-import { loadModules } from '../project/load-definitions.ts';
+import { type LoadError, loadModules } from '../project/load-definitions.ts';
 import { modelPackage, readManifest } from '../project/shipped.ts';
 import { sizeFaults } from './size-faults.ts';
 
@@ -97,10 +97,13 @@ async function loadFault(folder: string, name: string): Promise<string[]> {
     await loadModules([handler]);
     return [];
   } catch (error) {
-    const { message } = error as Error;
+    const { message, place = '' } = error as LoadError;
+    // What is wrong with a definition is told of it, not of each stage.
+    if (place.startsWith('supabase/functions/_pipelines/')) return [];
     const remedy = / has no stage /.test(message)
       ? ` Bring the stage back, or delete supabase/functions/${name} with its test and its section of the configuration.`
       : '';
-    return [`supabase/functions/${name}/handler.ts cannot be loaded: ${message}${remedy}`];
+    const what = place ? '' : `supabase/functions/${name}/handler.ts cannot be loaded: `;
+    return [`${what}${message}${remedy}`];
   }
 }

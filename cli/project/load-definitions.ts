@@ -1,14 +1,27 @@
 // Loads the definitions of a project: TypeScript, which Node does not run, with packages that the project may not have.
 import fs from 'node:fs';
+import { SourceMap } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { build, type Plugin } from 'esbuild';
+import { inspect } from 'node:util';
+import { type BuildFailure, build, type Plugin } from 'esbuild';
+import { runForeign } from './run-foreign.ts';
 import { packageFolder } from './shipped.ts';
+
+/** Why files cannot be loaded. Its message begins with the place where that is known, such as `supabase/functions/a/b.ts:3`. */
+export class LoadError extends Error {
+  readonly place: string | undefined;
+
+  constructor(place: string | undefined, text: string) {
+    super(place ? `${place}: ${text}` : text);
+    this.place = place;
+  }
+}
 
 /**
  * What each file exports, in the order given. One bundle for all, so that what two of them share is the same object. `instead`: texts
- * by their files, read in the place of what is there.
+ * by their files, read in the place of what is there. Throws a LoadError.
  */
 export async function loadModules(
   files: string[],
@@ -23,16 +36,38 @@ export async function loadModules(
       bundle: true,
       format: 'esm',
       platform: 'node',
+      sourcemap: 'external',
+      sourcesContent: false,
       logLevel: 'silent',
       nodePaths: nodeModules(),
       plugins: [denoSpecifiers, readInstead(instead)],
       outfile,
+    }).catch((failure: BuildFailure) => {
+      const { location, text } = failure.errors?.[0] ?? { text: failure.message };
+      throw new LoadError(location ? placeOf(location.file, location.line) : undefined, text);
     });
-    const modules = (await import(pathToFileURL(outfile).href)) as Record<string, Record<string, unknown>>;
+    const modules = await runForeign<Record<string, Record<string, unknown>>>(
+      () => import(pathToFileURL(outfile).href),
+    ).catch((thrown: unknown) => {
+      throw new LoadError(throwerOf(thrown, outfile), thrown instanceof Error ? thrown.message : `throws ${inspect(thrown)}`);
+    });
     return files.map((_, at) => modules[`file${at}`] ?? {});
   } finally {
     fs.rmSync(folder, { recursive: true, force: true });
   }
+}
+
+const placeOf = (file: string, line: number) =>
+  `${path.posix.join('supabase/functions', file.split(path.sep).join('/').split('supabase/functions/').at(-1) ?? '')}:${line}`;
+
+/** The line of the project's own code, not of the runtime that it calls, from which an error came. */
+function throwerOf(thrown: unknown, outfile: string): string | undefined {
+  const map = new SourceMap(JSON.parse(fs.readFileSync(`${outfile}.map`, 'utf8')));
+  const frames = `${(thrown as Error)?.stack}`.matchAll(/definitions\.mjs:(\d+):(\d+)/g);
+  return [...frames]
+    .map(([, line, column]) => map.findEntry(Number(line) - 1, Number(column) - 1))
+    .flatMap((entry) => ('originalSource' in entry ? [placeOf(entry.originalSource, entry.originalLine + 1)] : []))
+    .find((place) => !/\/_millrace\/|\/node_modules\//.test(place));
 }
 
 /** Where this package's own packages are, for a project that has none: beside it, or below it. */

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
 import type { SharedLimits } from '../../supabase/functions/_millrace/define/define-shared-limits.ts';
-import { loadModules } from '../project/load-definitions.ts';
+import { LoadError, loadModules } from '../project/load-definitions.ts';
 
 /** What one file of `_pipelines` exports that is a definition. */
 export interface Definitions {
@@ -21,8 +21,8 @@ export async function readDefinitions(folder: string, instead: Record<string, st
   const files = fs.readdirSync(folder).filter((name) => name.endsWith('.ts'));
   const place = (file: string) => path.join(folder, file);
   const texts = new Map(Object.entries(instead).map(([file, text]) => [fs.realpathSync(place(file)), text]));
-  const modules = await loadModules(files.sort().map(place), texts).catch((error) => {
-    throw new Error(definitionFault(error));
+  const modules = await loadModules(files.sort().map(place), texts).catch((error: LoadError) => {
+    throw error.place ? error : new LoadError('supabase/functions/_pipelines', error.message);
   });
   return modules.map((module, at) => {
     const exported = Object.entries(module).filter(([, value]) => typeof value === 'object');
@@ -36,19 +36,6 @@ export async function readDefinitions(folder: string, instead: Record<string, st
       shared: exported.map(([, value]) => value).filter((value) => isKind<SharedLimits>(value, 'limits', 'names')),
     };
   });
-}
-
-/** As esbuild tells what it cannot bundle. */
-interface BuildError extends Error {
-  errors?: { text: string; location?: { file: string; line: number } }[];
-}
-
-/** What is wrong with a definition that cannot be read, with its file and line where those are known. */
-function definitionFault({ message, errors = [] }: BuildError): string {
-  const [first] = errors;
-  if (!first) return `supabase/functions/_pipelines: ${message}`;
-  const at = first.location ? `${path.basename(first.location.file)}:${first.location.line}` : '';
-  return `supabase/functions/_pipelines/${at}: ${first.text}`;
 }
 
 function isKind<Kind>(value: unknown, ...fields: (keyof Kind)[]): value is Kind {

@@ -414,7 +414,7 @@ test('check names what could not be deployed, and writes nothing', () => {
       [
         `${functions}/tickets-triage/handler.ts`,
         (text) => text.replace("stage: 'triage'", "stage: 'other'"),
-        'tickets-triage/handler.ts cannot be loaded: ',
+        'supabase/functions/tickets-triage/handler.ts:17: Pipeline tickets has no stage other. Bring the stage back',
       ],
       [
         pipelineMigration,
@@ -493,6 +493,27 @@ test('check names what could not be deployed, and writes nothing', () => {
   expect(millrace('init', ...at).stdout).toMatch(/wrote supabase\/migrations\/\d{14}_millrace_set_up\.sql/);
   expect(millrace('sync', ...at).stdout).toContain('_pipeline_tickets.sql');
   expect(millrace('check', ...at).status).toBe(0);
+});
+
+test('a definition neither speaks for a command nor ends it, nor keeps it from its end', () => {
+  const place = folderWith({ 'supabase/config.toml': '', 'supabase/migrations/20260101000000_t.sql': tables });
+  const at = ['--workdir', place];
+  for (const line of [['init'], ['add', 'tickets', 'triage'], ['sync']]) millrace(...line, ...at);
+  const definition = 'supabase/functions/_pipelines/tickets.ts';
+  const text = fs.readFileSync(path.join(place, definition), 'utf8');
+  write(place, definition, `${text}console.log('read');\nsetInterval(() => {}, 1000);\n`);
+  expect(millrace('check', '--json', ...at)).toMatchObject({ status: 0, stdout: '{"faults":[]}\n' });
+  expect(millrace('check', ...at).stderr).toMatch(/^(read\n)+$/);
+  const last = text.split('\n').length;
+  write(place, definition, `${text}process.exit(0);\n`);
+  const ended = `${definition}:${last}: process.exit(0) would end this command: take it out, or throw an error in its place.`;
+  expect(millrace('check', ...at)).toMatchObject({ status: 1, stderr: `${ended}\n` });
+  expect(millrace('sync', '--json', ...at)).toMatchObject({ status: 1, stdout: `${JSON.stringify({ error: ended })}\n` });
+  write(place, definition, `${text}await new Promise(() => {});\n`);
+  expect(millrace('sync', ...at)).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('_pipelines: An await at the top of a file waits for what never comes'),
+  });
 });
 
 /** A migration stamped so many seconds ago, after those that were written before. */

@@ -37,6 +37,8 @@ export class PackedProject {
     const { status, stdout, stderr } = spawnSync(this.bin, args, {
       cwd: this.place,
       encoding: 'utf8',
+      // Far more than any takes: one that never ends fails its test.
+      timeout: 150_000,
       env: { PATH: process.env.PATH },
     });
     return { status, stdout, stderr };
