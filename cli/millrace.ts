@@ -4,6 +4,7 @@ import { commonOptions, type Entry } from './define-command.ts';
 import { operateEntries } from './operate/entries.ts';
 import { CommandError } from './project/command-error.ts';
 import { hasRunForeign } from './project/run-foreign.ts';
+import { readManifest } from './project/shipped.ts';
 
 const commands: Record<string, Entry> = {
   init: {
@@ -56,17 +57,21 @@ ${listed(commands)}
 To operate a project: the local stack, SUPABASE_URL, or --remote[=REF|BRANCH|URL]
 ${listed(operateEntries)}
 
-Everywhere: --workdir DIR (default: here), --json (one line for programs), --help (what the command takes).
+Everywhere: --workdir DIR (default: here), --json (one line for programs), --help or -h (what the command takes).
+--version tells the release.
 Exit codes: 0 done, or nothing to do · 1 something is wrong, and nothing was written · 2 the command was misspelt ·
 3 the project refused it · 4 the project cannot be reached.`;
 
+const isHelp = (arg: string) => arg === '--help' || arg === '-h';
+
 async function main(args: string[]): Promise<string> {
   const { positionals } = parseArgs({ args, options: commonOptions, allowPositionals: true, strict: false });
-  const [name = ''] = positionals;
-  const asksHelp = args.includes('--help') || name === 'help';
+  if (positionals.length === 0 && args.includes('--version')) return readManifest().release;
+  const asksHelp = positionals[0] === 'help' || args.some(isHelp);
+  const [name = ''] = positionals[0] === 'help' ? positionals.slice(1) : positionals;
   const all = { ...commands, ...operateEntries };
   const entry = Object.hasOwn(all, name) ? all[name] : undefined;
-  if (!entry && asksHelp) return usage;
+  if (asksHelp && !name) return usage;
   if (!entry) throw new CommandError(name ? `There is no command ${name}.\n\n${usage}` : usage, 2);
   const command = await entry.load();
   if (asksHelp) return command.usage;

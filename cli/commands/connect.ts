@@ -45,8 +45,8 @@ async function callConnect(url: string, headers: Record<string, string>): Promis
   if (response.ok) return body as unknown as Connected;
   const message = (body.error as { message?: string } | undefined)?.message ?? JSON.stringify(body).slice(0, 300);
   if (response.status === 404) {
-    throw new CommandError(`There is no function millrace at ${url}: run \`npx supabase functions deploy\` first.`);
+    throw new CommandError(`There is no function millrace at ${url}: run \`npx supabase functions deploy\` first.`, 4);
   }
-  if (response.status === 401) throw new CommandError(`${url} does not know that secret key: ${message}`);
-  throw new CommandError(`${address} answered ${response.status}: ${message}`);
+  if (response.status === 401) throw new CommandError(`${url} does not know that secret key: ${message}`, 3);
+  throw new CommandError(`${address} answered ${response.status}: ${message}`, response.status < 500 ? 3 : 4);
 }

@@ -127,12 +127,14 @@ function runtimeOf(project: Project, manifest: Manifest): Change[] {
     return [];
   }
   // What an init has left that was killed is ours: its manifest comes last.
-  const there = fs.existsSync(folder) ? fs.readdirSync(folder, { recursive: true, withFileTypes: true }) : [];
+  const isThere = fs.existsSync(folder);
+  const isFolder = isThere && fs.statSync(folder).isDirectory();
+  const there = isFolder ? fs.readdirSync(folder, { recursive: true, withFileTypes: true }) : [];
   const isOurs = (file: string) => {
     const digest = manifest.files[path.relative(folder, file).split(path.sep).join('/')];
     return isPart(file) || digest === digestOf(fs.readFileSync(file, 'utf8'));
   };
-  if (there.every((entry) => !entry.isFile() || isOurs(path.join(entry.parentPath, entry.name)))) {
+  if (isThere === isFolder && there.every((entry) => !entry.isFile() || isOurs(path.join(entry.parentPath, entry.name)))) {
     return runtimeChanges(manifest);
   }
   throw new CommandError(`${runtimeFolder} is there and is none of ours: move it away, since the runtime lies there.`);

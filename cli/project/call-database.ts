@@ -14,12 +14,13 @@ export async function callDatabase<Answer>(
     body: JSON.stringify(args),
   });
   if (response.status === 404) {
-    throw new CommandError(`There is no Millrace in the database at ${url}: run \`npx supabase db push\` first.`);
+    throw new CommandError(`There is no Millrace in the database at ${url}: run \`npx supabase db push\` first.`, 4);
   }
   if (response.status === 401)
-    throw new CommandError(`${url} does not know that secret key: take one of this project.`);
+    throw new CommandError(`${url} does not know that secret key: take one of this project.`, 3);
   if (!response.ok) {
-    throw new CommandError(`The Data API answered ${response.status}: ${(await response.text()).slice(0, 300)}`);
+    const said = (await response.text()).slice(0, 300);
+    throw new CommandError(`The Data API answered ${response.status}: ${said}`, response.status < 500 ? 3 : 4);
   }
   return (await response.json()) as Answer;
 }

@@ -49,7 +49,10 @@ export async function loadModules(
     const modules = await runForeign<Record<string, Record<string, unknown>>>(
       () => import(pathToFileURL(outfile).href),
     ).catch((thrown: unknown) => {
-      throw new LoadError(throwerOf(thrown, outfile), thrown instanceof Error ? thrown.message : `throws ${inspect(thrown)}`);
+      throw new LoadError(
+        throwerOf(thrown, outfile),
+        thrown instanceof Error ? thrown.message : `throws ${inspect(thrown)}`,
+      );
     });
     return files.map((_, at) => modules[`file${at}`] ?? {});
   } finally {

@@ -20,7 +20,8 @@ export async function runForeign<Result>(run: () => Promise<Result>): Promise<Re
   };
   let never = () => {};
   const stuck = new Promise<never>((_, reject) => {
-    never = () => reject(new Error('An await at the top of a file waits for what never comes: move it into a function.'));
+    never = () =>
+      reject(new Error('An await at the top of a file waits for what never comes: move it into a function.'));
     process.once('beforeExit', never);
   });
   try {

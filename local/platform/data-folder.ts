@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { isRunning } from './child-processes.ts';
+import { closedToOthers, postgresUser } from './postgres-user.ts';
 import { scratchFolder } from './scratch-folder.ts';
 
 const lockName = 'stack.pid';
@@ -18,11 +19,18 @@ export interface DataFolder {
 
 /**
  * Takes `given` for the calling process, and makes it with its parents where there is none. Throws one sentence when it is no
- * folder, cannot be written, or is another stack's.
+ * folder, cannot be written, or is another stack's, and leaves none behind then.
  */
 export function takeDataFolder(given: string): DataFolder {
   const folder = path.resolve(given);
   const lock = path.join(folder, lockName);
+  const closed = postgresUser() && closedToOthers(folder);
+  if (closed) {
+    throw new Error(
+      `The data folder ${folder} cannot be reached by Postgres, which root runs as the user "nobody": name another one, or let others ` +
+        `enter ${closed} (chmod o+x).`,
+    );
+  }
   try {
     makeFolder(folder);
     if (taken.has(folder) || !createLock(lock)) throw inUse(folder, lock);

@@ -22,11 +22,12 @@ export function postgresUser(): UnixUser | undefined {
   return { uid: Number(uid), gid: Number(gid) };
 }
 
-/** Whether every folder down to `target` may be entered by others. */
-export function reachableByOthers(target: string): boolean {
+/** The folder on the way to `target`, or `target` itself, that others may not enter. `target` need not be there yet. */
+export function closedToOthers(target: string): string | undefined {
   for (let folder = path.resolve(target); ; folder = path.dirname(folder)) {
-    if ((fs.statSync(folder).mode & 0o001) === 0) return false;
-    if (folder === path.dirname(folder)) return true;
+    const stat = fs.existsSync(folder) ? fs.statSync(folder) : undefined;
+    if (stat?.isDirectory() && (stat.mode & 0o001) === 0) return folder;
+    if (folder === path.dirname(folder)) return undefined;
   }
 }
 
@@ -35,7 +36,7 @@ export function reachableByOthers(target: string): boolean {
  * folder when it lies below a folder closed to others (root's home, say).
  */
 export function reachablePostgres(folder: string, user: UnixUser | undefined): string {
-  if (!user || reachableByOthers(folder)) return folder;
+  if (!user || !closedToOthers(folder)) return folder;
   const stamp = fs.statSync(path.join(folder, 'bin', 'postgres'));
   const parts = [folder, stamp.size, stamp.mtimeMs, ...realWorkers(folder)];
   const key = createHash('sha256').update(parts.join(' ')).digest('hex').slice(0, 16);

@@ -8,7 +8,7 @@ import { postgresFolder } from './binaries.ts';
 import { childProcesses, waitUntilGone } from './child-processes.ts';
 import { installExtensions, realWorkers } from './extensions.ts';
 import { freePort } from './free-port.ts';
-import { linkLibraries, postgresUser, reachableByOthers, reachablePostgres } from './postgres-user.ts';
+import { linkLibraries, postgresUser, reachablePostgres } from './postgres-user.ts';
 import type { Watchdog } from './watchdog.ts';
 
 const run = promisify(execFile);
@@ -84,12 +84,6 @@ export async function initializeCluster(dataDir: string): Promise<void> {
 /** Starts Postgres on an existing data directory. Resolves when connections are accepted. */
 export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
   const { dataDir } = options;
-  if (postgresUser() && !reachableByOthers(path.dirname(dataDir))) {
-    throw new Error(
-      `dataDir: ${dataDir} lies below a folder closed to others, and Postgres does not run as root: ` +
-        'give a folder whose parents the user "nobody" may enter.',
-    );
-  }
   let port = options.port ?? (await freePort());
   let server: ChildProcess | undefined;
 

@@ -165,8 +165,8 @@ const functionsFolder = ({ functionsDir }: StackOptions) =>
 async function fetchForFunctions(options: StackOptions): Promise<void> {
   if (options.packages !== 'deno') return;
   const { progress = () => {} } = options;
-  progress('functions: fetching the packages that are not in Deno’s cache');
-  for (const fault of await fetchPackages(functionsFolder(options))) progress(fault);
+  const say = () => progress('functions: fetching the packages that are not in Deno’s cache');
+  for (const fault of await fetchPackages(functionsFolder(options), say)) progress(fault);
 }
 
 /** What all other parts of a stack need. */

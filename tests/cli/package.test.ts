@@ -50,6 +50,11 @@ test('what is asked wrongly is answered with the usage or the remedy, and writes
     env: { PATH: process.env.PATH, SUPABASE_URL: 'http://127.0.0.1:54321' },
   });
   expect(local.stderr).toContain('`npx supabase status` tells that of `npx supabase start`');
+  const nowhere = { PATH: process.env.PATH, SUPABASE_URL: 'http://127.0.0.1:9', SUPABASE_SECRET_KEY: 'none' };
+  expect(spawnSync(packed.bin, ['connect'], { cwd: packed.place, encoding: 'utf8', env: nowhere })).toMatchObject({
+    status: 4,
+    stderr: expect.stringContaining('http://127.0.0.1:9/functions/v1/millrace/connect cannot be reached ('),
+  });
   expect(millrace('connect').stderr).toContain('start one with `npx millrace dev`, set SUPABASE_URL');
   expect(millrace('connect', '--remote', 'abc').stderr).toContain('Write --remote=abc');
   expect(millrace('connect', '--remote').stderr).toContain('This folder is linked to no project');
@@ -68,6 +73,19 @@ test('what is asked wrongly is answered with the usage or the remedy, and writes
   expect(shown.stdout).toMatch(/^supabase\/functions\/_millrace: \d+ files, all new$/m);
   expect(shown.stdout.split('\n').length).toBeLessThan(100);
   expect(filesOf()).toEqual(before);
+});
+
+test('what a command takes and which release this is are told to whoever asks', () => {
+  expect(millrace('--version')).toMatchObject({ status: 0, stdout: '0.1.0\n' });
+  for (const line of ['-h', '--help', 'help']) {
+    expect(millrace(line)).toMatchObject({ status: 0, stdout: expect.stringContaining('npx millrace COMMAND\n') });
+  }
+  for (const line of ['add -h', 'help add']) {
+    expect(millrace(...line.split(' '))).toMatchObject({
+      status: 0,
+      stdout: expect.stringMatching(/^npx millrace add P/),
+    });
+  }
 });
 
 test('a file in the way leaves all as it was', () => {
@@ -109,6 +127,11 @@ test.each([
   [
     'a folder _millrace',
     { 'supabase/config.toml': '', 'supabase/functions/_millrace/mod.ts': '' },
+    'supabase/functions/_millrace is there and is none of ours',
+  ],
+  [
+    'a file _millrace',
+    { 'supabase/config.toml': '', 'supabase/functions/_millrace': '' },
     'supabase/functions/_millrace is there and is none of ours',
   ],
   [
@@ -414,7 +437,7 @@ test('check names what could not be deployed, and writes nothing', () => {
       [
         `${functions}/tickets-triage/handler.ts`,
         (text) => text.replace("stage: 'triage'", "stage: 'other'"),
-        'supabase/functions/tickets-triage/handler.ts:17: Pipeline tickets has no stage other. Bring the stage back',
+        'supabase/functions/tickets-triage/handler.ts:18: Pipeline tickets has no stage other: it has triage, reply. Bring the',
       ],
       [
         pipelineMigration,
@@ -508,7 +531,10 @@ test('a definition neither speaks for a command nor ends it, nor keeps it from i
   write(place, definition, `${text}process.exit(0);\n`);
   const ended = `${definition}:${last}: process.exit(0) would end this command: take it out, or throw an error in its place.`;
   expect(millrace('check', ...at)).toMatchObject({ status: 1, stderr: `${ended}\n` });
-  expect(millrace('sync', '--json', ...at)).toMatchObject({ status: 1, stdout: `${JSON.stringify({ error: ended })}\n` });
+  expect(millrace('sync', '--json', ...at)).toMatchObject({
+    status: 1,
+    stdout: `${JSON.stringify({ error: ended })}\n`,
+  });
   write(place, definition, `${text}await new Promise(() => {});\n`);
   expect(millrace('sync', ...at)).toMatchObject({
     status: 1,

@@ -69,6 +69,16 @@ it('says where it may not write, in a folder that is there and in one that is no
   }
 });
 
+it.runIf(process.getuid?.() === 0)('makes no folder that the user whom Postgres runs as cannot reach', () => {
+  const closed = path.join(parent, 'closed');
+  fs.mkdirSync(closed, { mode: 0o700 });
+  const wanted = path.join(closed, 'a', 'b');
+  expect(() => takeDataFolder(wanted)).toThrow(`let others enter ${closed} (chmod o+x).`);
+  expect(fs.readdirSync(closed)).toEqual([]);
+  fs.chmodSync(closed, 0o711);
+  takeDataFolder(wanted).release();
+});
+
 it.runIf(process.platform === 'linux')('answers at once where nobody can make a folder', () => {
   for (const folder of ['/proc/x', '/proc/x/y']) {
     expect(() => takeDataFolder(folder)).toThrow(`The data folder ${folder} cannot be made there`);
