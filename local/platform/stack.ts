@@ -119,7 +119,10 @@ async function assemble(options: StackOptions, teardown: Teardown): Promise<Stac
   const keys = await readOrCreateKeys(path.join(dataDir, 'keys.json'));
   const wakeSecret = env.MILLRACE_WAKE_SECRET || keys.wakeSecret;
 
-  const fetching = fetchForFunctions(options);
+  let isFetching = true;
+  const fetching = fetchForFunctions(options).finally(() => {
+    isFetching = false;
+  });
   fetching.catch(() => {});
   const postgres = await openDatabaseCluster({ ...clusterOptions(options, dataDir), watchdog, progress });
   teardown.add(() => postgres.stop());
@@ -129,6 +132,7 @@ async function assemble(options: StackOptions, teardown: Teardown): Promise<Stac
 
   if (postgres.worksFor('pg_cron')) await followPort(postgres.url('supabase_admin'));
 
+  if (isFetching) progress('functions: waiting until Deno has fetched what they import');
   await fetching;
   progress('data API and workers: starting');
   const base = { options, keys, wakeSecret, dataDir, postgres, gateway, watchdog };
@@ -165,8 +169,7 @@ const functionsFolder = ({ functionsDir }: StackOptions) =>
 async function fetchForFunctions(options: StackOptions): Promise<void> {
   if (options.packages !== 'deno') return;
   const { progress = () => {} } = options;
-  const say = () => progress('functions: fetching the packages that are not in Deno’s cache');
-  for (const fault of await fetchPackages(functionsFolder(options), say)) progress(fault);
+  for (const fault of await fetchPackages(functionsFolder(options))) progress(fault);
 }
 
 /** What all other parts of a stack need. */

@@ -9,10 +9,10 @@ import { deployedFunctions, readFunctionConfigs } from './function-config.ts';
 const run = promisify(execFile);
 
 /**
- * Has Deno fetch into its cache what the functions in `folder` import and it has not, and calls `begins` before where there is such.
- * Resolves to a sentence for each function whose packages it could not get: that one will not start, the others do.
+ * Has Deno fetch into its cache what the functions in `folder` import and it has not. Resolves to a sentence for each function whose
+ * packages it could not get: that one will not start, the others do.
  */
-export async function fetchPackages(folder: string, begins: () => void): Promise<string[]> {
+export async function fetchPackages(folder: string): Promise<string[]> {
   if (!fs.existsSync(folder)) return [];
   const configOf = readFunctionConfigs(folder);
   const alike = new Map<string, string[]>();
@@ -21,12 +21,9 @@ export async function fetchPackages(folder: string, begins: () => void): Promise
     const imports = importMap ? fs.readFileSync(importMap, 'utf8') : '';
     alike.set(imports, [...(alike.get(imports) ?? []), name]);
   }
-  const lacking: string[][] = [];
-  // Functions that map the same imports have one call of Deno, which takes longer to start than to look.
-  for (const names of alike.values()) if (await fault(names, '--cached-only')) lacking.push(names);
-  if (lacking.length > 0) begins();
   const told: string[] = [];
-  for (const names of lacking) {
+  for (const names of alike.values()) {
+    // Functions that map the same imports have one call of Deno, which takes longer to start than to look.
     if ((await fault(names)) === undefined) continue;
     for (const name of names) {
       const why = await fault([name]);
@@ -37,14 +34,9 @@ export async function fetchPackages(folder: string, begins: () => void): Promise
   return told;
 
   /** Why these functions cannot be loaded; undefined where they can. */
-  async function fault(names: string[], ...flags: string[]): Promise<string | undefined> {
+  async function fault(names: string[]): Promise<string | undefined> {
     const configs = names.map(configOf);
-    const args = [
-      'cache',
-      ...flags,
-      ...packageFlags('deno', configs[0]?.importMap),
-      ...configs.map(({ entry }) => entry),
-    ];
+    const args = ['cache', ...packageFlags('deno', configs[0]?.importMap), ...configs.map(({ entry }) => entry)];
     const env = { PATH: process.env.PATH, ...denoEnvironment('deno') };
     return run(denoBinary(), args, { cwd: folder, env }).then(
       () => undefined,
