@@ -1,10 +1,11 @@
 // millrace connect: tells a project's database where its functions are, and with what to wake them.
 import { defineCommand, remoteOption } from '../define-command.ts';
-import { reachProject } from '../operate/reach-project.ts';
+import { reachProject, targetAt } from '../operate/reach-project.ts';
 import { askServer } from '../project/ask-server.ts';
 import { awaitWakeUp } from '../project/await-wake-up.ts';
 import { CommandError } from '../project/command-error.ts';
-import { readHealth } from '../project/read-health.ts';
+import { findProject } from '../project/find-project.ts';
+import { findingLines, readHealth } from '../project/read-health.ts';
 
 export const connect = defineCommand({
   usage: `npx millrace connect [--remote[=REF]]
@@ -19,13 +20,14 @@ export const connect = defineCommand({
     await awaitWakeUp(url, headers, sent);
     const { project_url } = sent;
     const health = await readHealth(url, headers);
+    const query = `npx supabase db query ${targetAt(url, findProject(values.workdir).root, values.remote)}`.trim();
     if (values.json) return JSON.stringify({ project_url, secret, ...health });
     const told = `The database wakes functions at ${project_url}, with ${secret}; a wake-up was answered.`;
     return [
       told,
       ...(health.ok
         ? ['doctor() finds all well.']
-        : ['doctor() still finds:', ...health.amiss.map((line) => `  ${line}`)]),
+        : ['Checks of doctor() still fail:', ...findingLines(health.findings, query)]),
     ].join('\n');
   },
 });

@@ -1,13 +1,12 @@
 // millrace doctor: what is amiss in the database, each with its remedy, and whether database, folder and command are of one release.
 import fs from 'node:fs';
 import path from 'node:path';
-import { findRunningStack, pushCommand } from '../../local/platform/running-stack.ts';
 import { defineCommand, remoteOption } from '../define-command.ts';
-import { isOnThisMachine, reachProject } from '../operate/reach-project.ts';
+import { reachProject, targetAt } from '../operate/reach-project.ts';
 import { CommandError } from '../project/command-error.ts';
 import { migrationTexts, sinceUninstall } from '../project/engine-level.ts';
 import { findProject, hasDefinitions, type Project } from '../project/find-project.ts';
-import { type Health, readHealth } from '../project/read-health.ts';
+import { findingLines, type Health, readHealth } from '../project/read-health.ts';
 import { databaseFault, releaseFault } from '../project/release-fit.ts';
 import { readManifest, runtimeFolder } from '../project/shipped.ts';
 import { definitionsIn } from '../sync/pipeline-migration.ts';
@@ -27,23 +26,19 @@ export const doctor = defineCommand({
     const folder = path.join(project.root, runtimeFolder);
     const isThere = fs.existsSync(path.join(folder, 'manifest.json'));
     const manifest = isThere ? readManifest(folder) : readManifest();
-    const push = pushTo(url, project, values.remote);
+    const target = targetAt(url, project.root, values.remote);
+    const push = `npx supabase db push ${target}`.trim();
     const faults = [releaseFault(project, manifest, 'doctor'), databaseFault(project, health, manifest, push)];
     const behind = await definitionsBehind(project, health, push);
-    const all = [...faults.filter((fault) => fault !== null), ...behind, ...health.amiss];
-    if (all.length > 0) throw new CommandError(all.join('\n'));
+    const lines = [
+      ...faults.filter((fault) => fault !== null),
+      ...behind,
+      ...findingLines(health.findings, `npx supabase db query ${target}`.trim()),
+    ];
+    if (lines.length > 0) throw new CommandError(lines.join('\n'));
     return values.json ? JSON.stringify({ ok: true }) : 'All is well.';
   },
 });
-
-/** The command that pushes the folder's migrations to the database that was asked. */
-function pushTo(url: string, { root }: Project, remote: string | undefined): string {
-  const stack = findRunningStack(root);
-  if (stack?.apiUrl === url) return pushCommand(stack);
-  // Without --remote it asks what `supabase start` runs.
-  if (isOnThisMachine(url)) return 'npx supabase db push';
-  return remote ? `npx supabase db push --remote=${remote}` : 'npx supabase db push --remote';
-}
 
 /** What the folder defines that no migration does yet, and that the database does not define so; `push` brings it there. */
 async function definitionsBehind(project: Project, { definitions }: Health, push: string): Promise<string[]> {

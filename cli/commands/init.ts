@@ -134,7 +134,10 @@ function runtimeOf(project: Project, manifest: Manifest): Change[] {
     const digest = manifest.files[path.relative(folder, file).split(path.sep).join('/')];
     return isPart(file) || digest === digestOf(fs.readFileSync(file, 'utf8'));
   };
-  if (isThere === isFolder && there.every((entry) => !entry.isFile() || isOurs(path.join(entry.parentPath, entry.name)))) {
+  if (
+    isThere === isFolder &&
+    there.every((entry) => !entry.isFile() || isOurs(path.join(entry.parentPath, entry.name)))
+  ) {
     return runtimeChanges(manifest);
   }
   throw new CommandError(`${runtimeFolder} is there and is none of ours: move it away, since the runtime lies there.`);

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { findRunningStack } from '../../local/platform/running-stack.ts';
+import { findRunningStack, targetOf } from '../../local/platform/running-stack.ts';
 import { branchReference, revealSecretKey } from '../project/ask-supabase.ts';
 import { CommandError } from '../project/command-error.ts';
 import { findProject } from '../project/find-project.ts';
@@ -76,7 +76,16 @@ function linkedReference(workdir: string): string {
 
 const own = /^(localhost|127\.0\.0\.1|\[::1\])$/;
 
-export const isOnThisMachine = (url: string) => own.test(new URL(url).hostname);
+const isOnThisMachine = (url: string) => own.test(new URL(url).hostname);
+
+/** What leads a command of the supabase CLI to the database that was asked. */
+export function targetAt(url: string, root: string, remote: string | undefined): string {
+  const stack = findRunningStack(root);
+  if (stack?.apiUrl === url) return targetOf(stack);
+  // Without --remote it asks what `supabase start` runs.
+  if (isOnThisMachine(url)) return '';
+  return remote ? `--remote=${remote}` : '--remote';
+}
 
 /** The address without the slash at its end. A secret key goes out in the clear to this machine alone. */
 function safeUrl(given: string): string {

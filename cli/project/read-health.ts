@@ -1,10 +1,16 @@
 import { asCommands } from '../operate/as-commands.ts';
 import { callDatabase } from './call-database.ts';
 
-/** Whether the database is well; `amiss` has what doctor() finds otherwise, each with its remedy. */
+/** A check of doctor() that failed: `what` says how it should be, `detail` how it is and what helps. */
+export interface Finding {
+  what: string;
+  detail: string;
+}
+
+/** Whether the database is well. */
 export interface Health {
   ok: boolean;
-  amiss: string[];
+  findings: Finding[];
   /** Of what release the engine in the database is, and at which level. */
   release: string;
   level: number;
@@ -14,8 +20,15 @@ export interface Health {
 
 /** Asks the database how it is, through the Data API. Throws a CommandError where it does not say. */
 export async function readHealth(url: string, headers: Record<string, string>): Promise<Health> {
-  const { findings, ...health } = await callDatabase<
-    Omit<Health, 'amiss'> & { findings: { what: string; detail: string }[] }
-  >(url, headers, 'millrace_health');
-  return { ...health, amiss: findings.map(({ what, detail }) => `${what}: ${asCommands(detail)}`) };
+  const { findings, ...health } = await callDatabase<Health>(url, headers, 'millrace_health');
+  return { ...health, findings: findings.map(({ what, detail }) => ({ what, detail: asCommands(detail) })) };
+}
+
+/** The failed checks for a person; where a remedy is SQL also by which command that runs: `query`. */
+export function findingLines(findings: Finding[], query: string): string[] {
+  const isSql = findings.some(({ detail }) => /\b(select|create|revoke|grant) /.test(detail));
+  return [
+    ...findings.flatMap(({ what, detail }) => [`✗ ${what}`, `    ${detail}`]),
+    ...(isSql ? [`SQL is run in the dashboard's SQL editor, or by: ${query} "SQL"`] : []),
+  ];
 }

@@ -29,9 +29,11 @@ export function noteRunningStack(project: string, { apiUrl, secretKey, dbUrl }: 
   };
 }
 
-/** The command that brings a project's further migrations into the database of a stack that runs. */
-export const pushCommand = ({ dbUrl }: Pick<RunningStack, 'dbUrl'>) =>
-  `npx supabase db push --yes --remote='${dbUrl}?sslmode=disable'`;
+/** What leads a command of the supabase CLI to the database of a stack that runs. */
+export const targetOf = ({ dbUrl }: Pick<RunningStack, 'dbUrl'>) => `--yes --remote='${dbUrl}?sslmode=disable'`;
+
+/** The command that brings a project's further migrations there. */
+export const pushCommand = (stack: Pick<RunningStack, 'dbUrl'>) => `npx supabase db push ${targetOf(stack)}`;
 
 function writeNote(file: string, note: RunningStack): void {
   // The key is for nobody else on this machine, in a file that was there before either.

@@ -57,7 +57,8 @@ begin
   return query
     select 'the sweep has run in the last minute',
       coalesce(v_since > millrace.now() - interval '1 minute', false),
-      coalesce(nullif(v_swept::text, '-infinity'), 'never; it is due every ten seconds') || case
+      coalesce('last at ' || nullif(v_swept::text, '-infinity'),
+        'never; it is due every ten seconds') || case
         when v_since > millrace.now() - interval '1 minute' then ''
         else ': cron.job_run_details says what became of millrace-sweep, select millrace.sweep() '
           || 'what it says itself'
