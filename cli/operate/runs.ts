@@ -34,7 +34,7 @@ function standing({ at = [], status }: ListedRun): [string, string] {
   const error = shown.find((one) => one.error)?.error;
   return [
     shown.map(({ stage, state }) => (status === 'failed' ? stage : `${stage} ${state}`)).join(', '),
-    error ? faultText({ code: error.code, message: error.message }) : '',
+    error ? faultText({ ...error, hint: '' }) : '',
   ];
 }
 

@@ -57,7 +57,7 @@ function summary(run: Run): string[] {
       `began ${moment(run.began_at)} · ${took} · version ${run.version}${cost}${run.parent ? ` · child of run ${run.parent}` : ''}`,
     ),
     ...faults.flatMap(({ stage, error = {} }) => [
-      pc.red(line(`${words(stage)}: ${told({ ...error, hint: '' })}`)),
+      ...wrap(`${words(stage)}: ${told({ ...error, hint: '' })}`, terminalWidth()).map(pc.red),
       ...helpLines(error),
     ]),
   ];

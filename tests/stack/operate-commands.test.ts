@@ -76,6 +76,11 @@ test('without a terminal, and with NO_COLOR, there is no colour, and nothing is 
   expect(piped.stdout).not.toContain('\u001b');
   expect(piped.stdout).toMatch(/failed in the last 1 hour, most often as no_address, above 10\n/);
   expect(plain.text).not.toContain('\u001b');
+  // What an error that nobody foresaw says of itself is in its detail.
+  expect((await millrace(['show', '8'])).stdout).toMatch(/^invoice: no_address: .*nothing on line 3\n {2}Hint: Write/m);
+  expect((await millrace(['runs', '--error', 'no_address', '--pipeline', 'orders'])).stdout).toMatch(
+    / nothing on line 3$/m,
+  );
 });
 
 test('programs get what the door answers, in one line that no text breaks out of', async () => {

@@ -31,8 +31,10 @@ as $$
   where p_error is not null
 $$;
 
--- Shows runs as a list has them, in the order of these ids.
-create function millrace.runs_json(p_run_ids bigint[]) returns jsonb
+-- Shows runs as a list has them, in the order of these ids; to who sees payloads with what was
+-- thrown, of which an error that nobody foresaw says nothing itself.
+create function millrace.runs_json(p_run_ids bigint[], p_payloads boolean default false)
+returns jsonb
 language sql stable
 as $$
   select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
@@ -45,7 +47,9 @@ as $$
       select jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
         'stage', s.name, 'state', a.state, 'attempt', a.id, 'retries', a.retry_count,
         'due_at', a.queue_at,
-        'error', millrace.error_json(coalesce(a.error, o.error), false))) order by a.stage_id)
+        'error', millrace.error_json(e.error, false) || jsonb_build_object('detail',
+          case when p_payloads then millrace.cut_text(e.error ->> 'detail', 500) end)))
+        order by a.stage_id)
       from (
         select t.*
         from millrace.attempts t
@@ -61,7 +65,8 @@ as $$
         order by t.stage_id
         limit 5) a
       join millrace.stages s on s.id = a.stage_id
-      left join millrace.attempts o on o.id = a.parent_id and a.state = 'queued') end))
+      left join millrace.attempts o on o.id = a.parent_id and a.state = 'queued'
+      cross join lateral (select coalesce(a.error, o.error)) e(error)) end))
     order by i.place), '[]')
   from unnest(p_run_ids) with ordinality i(id, place)
   join millrace.runs r on r.id = i.id
@@ -99,7 +104,8 @@ begin
     into v_runs, v_next
     from millrace.find_runs(v_filter, millrace.request_cursor(p_query)::bigint, v_limit) f;
   end if;
-  return jsonb_build_object('runs', millrace.runs_json(v_runs), 'next', v_next);
+  return jsonb_build_object(
+    'runs', millrace.runs_json(v_runs, v_caller.payloads), 'next', v_next);
 end
 $$;
 
@@ -134,7 +140,7 @@ declare
 begin
   perform millrace.check_request(p_query, '{"run": "id"}', 'p_query');
   v_run := millrace.run_seen(v_caller, (p_query ->> 'run')::bigint);
-  return (millrace.runs_json(array[v_run.id]) -> 0) || jsonb_build_object(
+  return (millrace.runs_json(array[v_run.id], v_caller.payloads) -> 0) || jsonb_build_object(
     'version', (
       select v.number from millrace.versions v where v.id = v_run.version_id),
     'stages', (
