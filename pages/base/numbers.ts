@@ -6,6 +6,11 @@ const compact = new Intl.NumberFormat('en-GB', { notation: 'compact', maximumFra
 /** A count in few characters: 9,999 and then 10k. */
 export const count = (value: number) => (value < 10_000 ? whole.format(value) : compact.format(value).toLowerCase());
 
+/** A count with what is counted: 1 row, 2 rows. The door cuts some counts short, as a text: 10,000+. */
+export function many(value: number | string, one: string, more = `${one}s`): string {
+  return `${typeof value === 'number' ? count(value) : value} ${String(value) === '1' ? one : more}`;
+}
+
 /** US dollars. */
 export function dollars(value: number): string {
   if (value === 0) return '$0';

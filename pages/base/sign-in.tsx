@@ -1,6 +1,7 @@
 // Signing in at a project: by e-mail and password where it has Supabase Auth, else by an access token.
 import { useSignal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
+import { keepUnder, keptUnder } from './kept.ts';
 import { complain } from './messages.tsx';
 import { Refusal } from './refusal.ts';
 import { claimsOf, keepSession, type Session, send } from './session.ts';
@@ -36,6 +37,25 @@ interface Tokens {
   user?: { factors?: { id: string; status: string; factor_type: string }[] };
 }
 
+/** A key that may do all belongs into no browser: it would lie there, and go out with each request. */
+function refuseSecret(given: string): void {
+  if (!given.startsWith('sb_secret_') && (given.split('.').length !== 3 || claimsOf(given).role !== 'service_role'))
+    return;
+  throw new Refusal(0, {
+    message: 'This is a secret key, which belongs into no browser.',
+    hint: 'Take the publishable key, and sign in as yourself. With a secret key, npx millrace open serves this page.',
+  });
+}
+
+/** A legacy key of the project has the shape of a token, and is nobody's. */
+function refuseKey({ sub }: Record<string, unknown>): void {
+  if (sub) return;
+  throw new Refusal(0, {
+    message: 'This is no token of a user: it names nobody.',
+    hint: 'Sign in with e-mail and password, or take the access_token of a user whom millrace.operators lists.',
+  });
+}
+
 /** Opens a session with a password. */
 async function openByPassword(url: string, key: string, email: string, password: string): Promise<Tokens> {
   const address = `${url}/auth/v1/token?grant_type=password`;
@@ -63,8 +83,10 @@ async function openSession(form: FormData, first: { tokens?: Tokens; factor?: st
   const url = read('url').replace(/\/+$/, '');
   const key = read('key');
   if (!URL.canParse(url)) throw new Refusal(0, { message: 'This is no address of a project.' });
+  refuseSecret(key);
   if (read('by') !== 'password') {
-    claimsOf(read('token'));
+    refuseSecret(read('token'));
+    refuseKey(claimsOf(read('token')));
     return { url, key, token: read('token'), refresh: null };
   }
   if (first.tokens && first.factor) {
@@ -133,7 +155,8 @@ function ByWhat({ by, token }: { by: 'password' | 'token'; token?: string | unde
   );
 }
 
-const projectBefore = (): Given => JSON.parse(localStorage.getItem(keptProject) ?? '{}');
+/** What this browser keeps of the project at which somebody signed in last. */
+const projectBefore = () => keptUnder<Given>(() => localStorage, keptProject) ?? {};
 
 /** The form that opens a session. */
 export function SignIn({ given = {}, note, accept = async () => {} }: SignInProps) {
@@ -142,7 +165,7 @@ export function SignIn({ given = {}, note, accept = async () => {} }: SignInProp
   const asksCode = useSignal(false);
   const isBusy = useSignal(false);
   const title = useRef<HTMLHeadingElement>(null);
-  useEffect(() => title.current?.focus(), []);
+  useLayoutEffect(() => title.current?.focus(), []);
   const before = projectBefore();
 
   async function submit(event: SubmitEvent): Promise<void> {
@@ -154,7 +177,7 @@ export function SignIn({ given = {}, note, accept = async () => {} }: SignInProp
       asksCode.value = opened === undefined;
       if (!opened) return;
       await accept(opened);
-      localStorage.setItem(keptProject, JSON.stringify({ url: opened.url, key: opened.key }));
+      keepUnder(() => localStorage, keptProject, { url: opened.url, key: opened.key });
       keepSession(opened);
     } catch (error) {
       complain(error);

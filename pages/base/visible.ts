@@ -1,7 +1,9 @@
 // Texts that users and services wrote, with nothing in them that hides, turns round or steers a terminal.
 
-// Controls, formats (the bidirectional ones among them), lone surrogates and private characters; not tab and line feed.
-const hidden = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}]/gu;
+// Controls, formats (the bidirectional ones among them), lone surrogates, private characters, ends of lines that are none of
+// ours, and what no font draws, such as the tags and selectors in which a whole sentence can hide; not those that a sign of
+// writing or picture needs for its look.
+export const hidden = /(?![\ufe0e\ufe0f])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
 /** Writes what cannot be seen by its number, such as ⟨U+202E⟩. */
 export function visible(text: string): string {

@@ -100,6 +100,7 @@ function Deeds({ alert: { id, resolved_at, acknowledged_by } }: { alert: Alert }
             { name: 'minutes', label: 'For how many minutes', value: 60, between: [1, 576_000], isNeeded: true },
           ],
           request: ({ minutes }) => ({ verb: 'silence', alert: id, minutes: Number(minutes) }),
+          needsReason: true,
           refused: over,
         }}
       />

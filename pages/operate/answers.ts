@@ -60,7 +60,8 @@ export interface Allowed {
   rate?: { count: number; per_seconds: number };
   key_rate?: { count: number; per_seconds: number };
   spending?: { usd?: number; tokens?: number; per_seconds: number };
-  concurrency?: { column: string; limit: number };
+  /** How many of each value of a column at once; a gate without a limit gives each its turn. */
+  concurrency?: { column: string; part?: string; limit?: number };
   back_pressure?: { stage: string; backlog: number }[];
 }
 

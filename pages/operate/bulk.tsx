@@ -2,7 +2,7 @@
 import { Moment } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
 import { complain } from '../base/messages.tsx';
-import { count, dollars } from '../base/numbers.ts';
+import { count, dollars, many } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
 import { go, numberIn, type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
@@ -76,7 +76,7 @@ export function Bulk({ of }: Route) {
         <>
           <p>
             <State is={found.state} /> <b>{found.do.verb}</b> {found.do.stage && `at ${found.do.stage} `}in{' '}
-            <Words text={found.filter.pipeline} most={60} />: {found.preview.runs} runs, from{' '}
+            <Words text={found.filter.pipeline} most={60} />: {many(found.preview.runs, 'run')}, from{' '}
             <Moment at={found.preview.oldest} /> to <Moment at={found.preview.newest} />
             {typeof found.preview.cost_usd !== 'number'
               ? ', at a cost that nobody knows'
@@ -146,21 +146,22 @@ function Progress({ of: found }: { of: Answer }) {
   const all = Number(preview.runs.replaceAll(',', ''));
   if (state === 'previewed' || all === 0) return null;
   if (Number.isNaN(all)) {
-    const label = `${count(done + passedOver(found) + faults)} of ${preview.runs} runs`;
+    const label = `${count(done + passedOver(found) + faults)} of ${many(preview.runs, 'run')}`;
     return state === 'running' ? <progress aria-label={label} /> : null;
   }
   const behind = Math.min(all, done + passedOver(found) + faults);
-  return <progress max={all} value={behind} aria-label={`${count(behind)} of ${count(all)} runs`} />;
+  return <progress max={all} value={behind} aria-label={`${count(behind)} of ${many(all, 'run')}`} />;
 }
 
 function Steps({ found: { bulk, state, do: deed, filter, preview } }: { found: Answer }) {
-  const may = state === 'previewed' ? undefined : `It is ${state}.`;
+  const none = preview.runs === '0' ? 'No run matches.' : undefined;
+  const may = state === 'previewed' ? none : `It is ${state}.`;
   return (
     <div class="actions">
       <DeedButton
         deed={{
           label: 'Begin',
-          title: `${deed.verb[0]?.toUpperCase()}${deed.verb.slice(1)} ${preview.runs} runs of ${filter.pipeline}`,
+          title: `${deed.verb[0]?.toUpperCase()}${deed.verb.slice(1)} ${many(preview.runs, 'run')} of ${filter.pipeline}`,
           what: `What is chosen is worked off in slices of 500; what matches no longer is passed over.`,
           request: { verb: 'begin', bulk },
           refused: mayNotAct() ?? may,

@@ -1,8 +1,8 @@
 // What is bounded: shared limits and budgets, stages with limits of their own, quotas; what is used, what room there is, and
 // who waits.
-import { Ago, Moment } from '../base/format.tsx';
+import { Ago, databaseNow, Moment } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
-import { count, dollars, span } from '../base/numbers.ts';
+import { count, dollars, many, span } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
 import { to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
@@ -54,7 +54,7 @@ function Rates({ of: { rate, key_rate, concurrency, back_pressure } }: { of: All
     <>
       {rate && (
         <div>
-          {count(rate.count)} begin in {span(rate.per_seconds * 1000)}
+          {many(rate.count, 'start')} in {span(rate.per_seconds * 1000)}
         </div>
       )}
       {key_rate && (
@@ -64,12 +64,15 @@ function Rates({ of: { rate, key_rate, concurrency, back_pressure } }: { of: All
       )}
       {concurrency && (
         <div>
-          {count(concurrency.limit)} at once for each <Words text={concurrency.column} most={60} />
+          {concurrency.limit === undefined ? 'turns' : `${count(concurrency.limit)} at once`} for each{' '}
+          {concurrency.part}
+          {concurrency.part && ' of '}
+          <Words text={concurrency.column} most={60} />
         </div>
       )}
       {[back_pressure ?? []].flat().map(({ stage, backlog }) => (
         <div key={stage}>
-          no more than {count(backlog)} before <Words text={stage} most={60} />
+          no more than {count(backlog)} {concurrency && 'of each '}before <Words text={stage} most={60} />
         </div>
       ))}
     </>
@@ -87,7 +90,7 @@ function Held({ throttle }: { throttle: Throttle | null }) {
 }
 
 function Shared({ limits, stages }: { limits: SharedLimit[]; stages: LimitedStage[] }) {
-  const ready = (limit: string) => stages.filter(({ shared, ready: many }) => shared.includes(limit) && many > 0);
+  const ready = (limit: string) => stages.filter(({ shared, ready: value }) => shared.includes(limit) && value > 0);
   return (
     <Table
       label="Shared limits and budgets"
@@ -111,12 +114,12 @@ function Shared({ limits, stages }: { limits: SharedLimit[]; stages: LimitedStag
           name: 'Who waits',
           cell: (l) => (
             <>
-              {ready(l.limit).map(({ pipeline, stage, ready: many }) => (
+              {ready(l.limit).map(({ pipeline, stage, ready: value }) => (
                 <div key={`${pipeline}.${stage}`}>
                   <a href={to('pipeline', pipeline, { stage })}>
                     {pipeline}.{stage}
                   </a>{' '}
-                  {count(many)} ready
+                  {count(value)} ready
                 </div>
               ))}
               {ready(l.limit).length === 0 && <span class="hint">nobody</span>}
@@ -154,7 +157,7 @@ function Budget({ limit: { today, spent_usd, spent_tokens, window_ends_at, spent
   return (
     <>
       {usd !== undefined && <Used used={spent_usd ?? 0} of={usd} shown={dollars} />}
-      {tokens !== undefined && <Used used={spent_tokens ?? 0} of={tokens} shown={(many) => `${count(many)} tokens`} />}
+      {tokens !== undefined && <Used used={spent_tokens ?? 0} of={tokens} shown={(value) => many(value, 'token')} />}
       <div class="hint">
         begins anew {every(per_seconds)}, next <Moment at={window_ends_at} />
       </div>
@@ -175,7 +178,7 @@ function Deeds({ limit: { limit, stages, hidden, throttle, learned_share } }: { 
         deed={{
           label: 'Throttle',
           title: `Throttle ${limit}`,
-          what: `${stages.length} stages start together no more than this, until the time is over: ${stages.join(', ')}.`,
+          what: `Its stages start together no more than this, until the time is over: ${stages.join(', ')}.`,
           fields: throttleFields,
           request: (values) => ({ ...throttleOf(values), limit }),
           needsReason: true,
@@ -260,7 +263,7 @@ function Quotas({ quotas }: { quotas: Quota[] }) {
         {
           name: 'Goes on',
           cell: ({ next_at }) =>
-            next_at && Date.parse(next_at) < Date.now() ? <Ago at={next_at} /> : <Moment at={next_at} />,
+            next_at && Date.parse(next_at) < databaseNow() ? <Ago at={next_at} /> : <Moment at={next_at} />,
         },
       ]}
     />

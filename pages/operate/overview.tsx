@@ -2,7 +2,7 @@
 import { sayAlert } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 import { Ago, databaseNow, Moment } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
-import { count, dollars, span } from '../base/numbers.ts';
+import { count, dollars, many, span } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
 import { to } from '../base/route.ts';
 import { Words } from '../base/words.tsx';
@@ -112,7 +112,7 @@ function Bulks({ bulks }: { bulks: Bulk[] }) {
         {bulks.map((bulk) => (
           <li key={bulk.bulk}>
             {mayNotAct() ? nameOf(bulk) : <a href={to('bulk', bulk.bulk)}>{nameOf(bulk)}</a>}: {count(bulk.done)} of{' '}
-            {bulk.preview.runs} done, {count(bulk.faults)} faults; by <Words text={bulk.by ?? 'SQL'} most={40} />
+            {bulk.preview.runs} done, {many(bulk.faults, 'fault')}; by <Words text={bulk.by ?? 'SQL'} most={40} />
           </li>
         ))}
       </ul>
@@ -129,9 +129,7 @@ function Quiet({ pipeline, stages }: Listed) {
           <Words text={pipeline.pipeline} most={100} />
         </a>
       </h3>
-      <p class="hint">
-        {stages.length} {stages.length === 1 ? 'stage' : 'stages'}, nothing to do
-      </p>
+      <p class="hint">{many(stages.length, 'stage')}, nothing to do</p>
     </section>
   );
 }
@@ -153,7 +151,7 @@ function Card({ pipeline: { pipeline, enabled, paused, open_alerts }, stages }: 
           {!enabled && <State is="paused" title={paused?.reason ?? ''} />}{' '}
           {open_alerts !== '0' && (
             <a href={to('alerts', '', { pipeline })}>
-              <State is="alert">{`${open_alerts} alert${open_alerts === '1' ? '' : 's'}`}</State>
+              <State is="alert">{many(open_alerts, 'alert')}</State>
             </a>
           )}
         </h3>
@@ -167,7 +165,7 @@ function Card({ pipeline: { pipeline, enabled, paused, open_alerts }, stages }: 
       </ol>
       {shown.length < stages.length && (
         <p class="hint">
-          {stages.length - shown.length} more stages
+          {many(stages.length - shown.length, 'more stage')}
           {busy.length <= mostStages && ', which have nothing to do'}:{' '}
           <a href={to('pipeline', pipeline)}>all of them</a>
         </p>
@@ -202,7 +200,13 @@ function Stage({ stage, figures }: { stage: StageHealth; figures: Figures | unde
     ['late', late, to('runs', '', { ...here, status: 'running' }), 'warn'],
     ['dead', failed, to('runs', '', { ...here, status: 'failed' }), 'bad'],
   ];
-  const told = counts.filter(([what, many]) => many > 0 || ['ready', 'in work'].includes(what));
+  const told = counts.filter(([what, value]) => value > 0 || ['ready', 'in work'].includes(what));
+  const hints = [
+    oldest_age !== null && ready > 0 && `oldest ${span(oldest_age * 1000)}`,
+    figures && figures.run_p50_ms !== null && `p50 ${span(figures.run_p50_ms)}`,
+    figures && figures.run_p50_ms !== null && `p95 ${span(figures.run_p95_ms)}`,
+    figures && figures.cost_usd > 0 && `${dollars(figures.cost_usd)} spent`,
+  ].filter((hint) => typeof hint === 'string');
   return (
     <li>
       <a class="stage-name" href={to('pipeline', pipeline, { stage: name })}>
@@ -212,19 +216,13 @@ function Stage({ stage, figures }: { stage: StageHealth; figures: Figures | unde
         <Marks stage={stage} />
       </span>
       <span class="counts">
-        {told.map(([what, many, address, tone]) => (
-          <a key={what} href={address} class={many === 0 ? 'none' : tone}>
-            <b>{count(many)}</b> {what}
+        {told.map(([what, value, address, tone]) => (
+          <a key={what} href={address} class={value === 0 ? 'none' : tone}>
+            <b>{count(value)}</b> {what}
           </a>
         ))}
       </span>
-      <span class="hint">
-        {oldest_age !== null && ready > 0 && `oldest ${span(oldest_age * 1000)}`}
-        {figures &&
-          figures.run_p50_ms !== null &&
-          ` ${whole(`p50 ${span(figures.run_p50_ms)},`)} ${whole(`p95 ${span(figures.run_p95_ms)}`)}`}
-        {figures && figures.cost_usd > 0 && ` ${whole(`${dollars(figures.cost_usd)} spent`)}`}
-      </span>
+      <span class="hint">{hints.map(whole).join(', ')}</span>
     </li>
   );
 }

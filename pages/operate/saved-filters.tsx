@@ -1,6 +1,7 @@
 // Filters that somebody keeps in this browser, by screen, and what an address asks for beside the fields of its filter.
 import { signal } from '@preact/signals';
 import { closeDialog, Dialog, openDialog } from '../base/dialog.tsx';
+import { keepUnder, keptUnder } from '../base/kept.ts';
 import { say } from '../base/messages.tsx';
 import { ask, type Route, to } from '../base/route.ts';
 import { Words } from '../base/words.tsx';
@@ -16,19 +17,15 @@ const most = 50;
 
 /** What the browser keeps; nothing where somebody has put something else there. */
 function readSaved(): Saved[] {
-  try {
-    const found = JSON.parse(localStorage.getItem(kept) ?? '[]');
-    return Array.isArray(found) ? found.filter((one) => one?.screen && one.name && typeof one.query === 'object') : [];
-  } catch {
-    return [];
-  }
+  const found = keptUnder<Saved[]>(() => localStorage, kept);
+  return Array.isArray(found) ? found.filter((one) => one?.screen && one.name && typeof one.query === 'object') : [];
 }
 
 const saved = signal(readSaved());
 
 function keep(filters: Saved[]): void {
   saved.value = filters.slice(-most);
-  localStorage.setItem(kept, JSON.stringify(saved.value));
+  keepUnder(() => localStorage, kept, saved.value);
 }
 
 const isSame = (one: Saved, other: Saved) => one.screen === other.screen && one.name === other.name;

@@ -1,6 +1,7 @@
 // What is set up: who may act, who is told of alerts, how long things are kept, and what the definitions say.
 import { Ago, Moment } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
+import { many } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
 import { type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
@@ -198,7 +199,7 @@ function Definitions({ pipelines }: { pipelines: DefinedPipeline[] }) {
             </a>
           ),
         },
-        { name: 'Keeps finished runs', isNumber: true, cell: (p) => `${p.retention_days} days` },
+        { name: 'Keeps finished runs', isNumber: true, cell: (p) => many(p.retention_days, 'day') },
       ]}
     />
   );

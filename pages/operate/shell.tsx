@@ -1,7 +1,7 @@
 // What stands around each screen: where one may go, who one is, what was said, and how fresh it is.
 
 import type { ComponentType } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { closeDialog, DialogHost } from '../base/dialog.tsx';
 import { Guard } from '../base/guard.tsx';
 import { complain, Messages, say } from '../base/messages.tsx';
@@ -74,12 +74,13 @@ export function Shell() {
   const Screen: ComponentType<Route> = found?.draw ?? (() => <p>There is no such screen.</p>);
   const title = found ? `${(of && found.titleOf) || found.title}${of && ` ${visible(of)}`}` : 'Not here';
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(listenToKeys, []);
+  // Before anybody has seen the screen, so that no key is lost and no focus is taken from where somebody has put it.
+  useLayoutEffect(listenToKeys, []);
   useEffect(() => {
     // The overview asks by itself, unless it is left before its answer. Where it cannot be asked, the screen says so.
     if (screen !== 'overview' && you.value === null) readOverview().catch(() => {});
   }, [screen]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.title = `${title} · Millrace`;
     heading.current?.focus({ preventScroll: true });
     window.scrollTo(0, 0);

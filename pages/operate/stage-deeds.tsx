@@ -1,6 +1,6 @@
 // What may be done to the stage that is chosen and to the runs that stand there, or to all of the pipeline.
-import { useEffect, useRef } from 'preact/hooks';
-import { count } from '../base/numbers.ts';
+import { useLayoutEffect, useRef } from 'preact/hooks';
+import { count, many } from '../base/numbers.ts';
 import { to } from '../base/route.ts';
 import { Words } from '../base/words.tsx';
 import type { Pipeline, StageDefinition, StageHealth } from './answers.ts';
@@ -52,7 +52,7 @@ export function StageDeeds({
 /** Takes the focus, so that who has chosen a stage goes on from its deeds: a graph may have sixty more to pass. */
 function StageTitle({ stage }: { stage: StageHealth }) {
   const title = useRef<HTMLHeadingElement>(null);
-  useEffect(() => title.current?.focus({ preventScroll: true }), []);
+  useLayoutEffect(() => title.current?.focus({ preventScroll: true }), []);
   return (
     <h3 tabIndex={-1} ref={title}>
       Stage <Words text={stage.stage} most={60} /> <Marks stage={stage} />{' '}
@@ -78,13 +78,13 @@ function Buttons({ label, deeds, of }: { label: string; deeds: Deed[]; of: strin
 const switchDeeds = (place: Partial<Place>, isOn: boolean, ready: number): Deed[] => [
   {
     label: 'Pause',
-    what: `Nothing begins here until somebody lets it go on; what is in work ends. ${count(ready)} are ready now.`,
+    what: `Nothing begins here until somebody lets it go on; what is in work ends. Ready now: ${count(ready)}.`,
     request: { verb: 'pause', ...place },
     refused: isOn ? undefined : 'It is paused.',
   },
   {
     label: 'Unpause',
-    what: `It goes on at once; ${count(ready)} are ready now.`,
+    what: `It goes on at once. Ready now: ${count(ready)}.`,
     request: { verb: 'unpause', ...place },
     refused: isOn ? 'It is not paused.' : undefined,
   },
@@ -93,14 +93,14 @@ const switchDeeds = (place: Partial<Place>, isOn: boolean, ready: number): Deed[
 const throttleDeeds = (place: Place, { throttle, ready }: StageHealth): Deed[] => [
   {
     label: 'Throttle',
-    what: `It starts no more than this until the time is over; then its definition holds again. ${count(ready)} are ready now.`,
+    what: `It starts no more than this until the time is over; then its definition holds again. Ready now: ${count(ready)}.`,
     fields: throttleFields,
     request: (values) => ({ ...throttleOf(values), ...place }),
     needsReason: true,
   },
   {
     label: 'Unthrottle',
-    what: `Its definition holds again at once; ${count(ready)} are ready now.`,
+    what: `Its definition holds again at once. Ready now: ${count(ready)}.`,
     request: { verb: 'unthrottle', ...place },
     refused: throttle ? undefined : 'It is not throttled.',
   },
@@ -115,7 +115,7 @@ function bypassDeeds(
   return [
     {
       label: 'Bypass',
-      what: `The ${count(ready + in_backoff)} rows that are queued here, and those that come until the bypass ends, go on without this stage: what comes after it gets null as its result. Each is remembered, for Take up. The ${count(started + waiting)} in work or waiting go on as before.`,
+      what: `What is queued here (${many(ready + in_backoff, 'row')}), and what comes until the bypass ends, goes on without this stage: what comes after it gets null as its result. Each row is remembered, for Take up. What is in work or waiting (${count(started + waiting)}) goes on as before.`,
       fields: [
         {
           name: 'minutes',
@@ -132,13 +132,13 @@ function bypassDeeds(
     },
     {
       label: 'End bypass',
-      what: `What comes from now on is worked here again. The ${count(left_out)} rows that were left out stay remembered until somebody takes them up.`,
+      what: `What comes from now on is worked here again. What was left out (${many(left_out, 'row')}) stays remembered until somebody takes it up.`,
       request: { verb: 'end_bypass', ...place },
       refused: bypass ? undefined : 'It is not bypassed.',
     },
     {
       label: 'Take up',
-      what: `${count(left_out)}${left_out >= 10_000 ? ' or more' : ''} rows were left out by a bypass. The oldest of them begin at this stage again; what comes after it is done again, too.`,
+      what: `A bypass left out ${many(left_out >= 10_000 ? '10,000 or more' : left_out, 'row')}. The oldest begin at this stage again; what comes after it is done again, too.`,
       fields: [
         {
           name: 'count',
@@ -161,7 +161,7 @@ function bypassDeeds(
 /** The deeds on all runs at a stage: each is counted first, and begun where its preview is shown. */
 function runsDeeds(place: Place, { ready, in_backoff, started, waiting, failed }: StageHealth): Deed[] {
   const live = ready + in_backoff + started + waiting;
-  const here = `${count(live)} stand here, ${count(failed)} failed here.`;
+  const here = `Standing here: ${count(live)}, failed here: ${count(failed)}.`;
   const first = 'You see how many it meets before anything is done.';
   const none = live + failed === 0 ? 'No run stands here, and none failed here.' : undefined;
   const which: Field = {

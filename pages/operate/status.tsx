@@ -2,7 +2,7 @@
 // legal from there.
 import { Ago, Moment } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
-import { count } from '../base/numbers.ts';
+import { count, many } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
 import { type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
@@ -45,7 +45,7 @@ function Values({ pipeline, chosen }: { pipeline: string; chosen: string | null 
             {found.table}.{found.column}: <a href={to('pipeline', pipeline)}>the pipeline</a>,{' '}
             <a href={to('runs', '', { pipeline })}>its runs</a>.{' '}
             {found.whole
-              ? `All ${count(found.looked)} rows of the table.`
+              ? `The table has ${many(found.looked, 'row')}.`
               : `The table has more rows than a page should count: these are the ${count(found.looked)} newest and those whose run is live or failed, up to 4,000 of each.`}
           </p>
           <ValuesTable pipeline={pipeline} values={found.values} chosen={chosen} />

@@ -1,5 +1,6 @@
 // JSON as a tree: each level is drawn when it is opened, and of each a hundred entries, so that no size and no depth matters.
 import { useSignal } from '@preact/signals';
+import { many } from '../base/numbers.ts';
 import { Words } from '../base/words.tsx';
 
 const mostEntries = 100;
@@ -26,7 +27,9 @@ export function Tree({ value, name }: { value: unknown; name: string }) {
     >
       <summary>
         <Words text={name} most={100} />{' '}
-        <span class="hint">{Array.isArray(value) ? `${entries.length} entries` : `${entries.length} fields`}</span>
+        <span class="hint">
+          {Array.isArray(value) ? many(entries.length, 'entry', 'entries') : many(entries.length, 'field')}
+        </span>
       </summary>
       {isOpen.value &&
         entries.slice(0, mostEntries).map(([field, inner]) => <Tree key={field} name={field} value={inner} />)}

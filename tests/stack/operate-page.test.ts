@@ -242,6 +242,8 @@ test('a shared limit is throttled and let go where its room is shown', async () 
   const row = page.getByRole('row', { name: /printer/ }).first();
   await row.getByText('of 60').waitFor();
   await page.getByText('$0 of $5').first().waitFor();
+  await page.getByRole('row', { name: /links\.route_job .*turns for each host of canonical_url/ }).waitFor();
+  expect(await page.getByText(/\bnan\b|undefined/i).count()).toBe(0);
   await row.getByRole('button', { name: 'Throttle', exact: true }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByText('orders.read').waitFor();
@@ -323,6 +325,24 @@ test('a viewer reads which bulks are under way, and is led to none that would re
   expect(links).toEqual({ vera: 0, door: 1 });
 });
 
+test('a key that is pressed the moment a screen is there is heard, and the focus stays where somebody puts it', async () => {
+  const page = await operate.atMachine();
+  await page.addInitScript(() => {
+    new MutationObserver((_, observer) => {
+      if (document.querySelector('h2')?.textContent !== 'Overview') return;
+      observer.disconnect();
+      document.querySelector('nav a')?.dispatchEvent(new KeyboardEvent('keydown', { key: '?', bubbles: true }));
+      (document.querySelector('nav a') as HTMLElement).focus();
+    }).observe(document, { childList: true, subtree: true });
+  });
+  await page.reload();
+  await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+  await page.locator('.card').first().waitFor();
+  await page.keyboard.press('Escape');
+  expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Overview');
+  expect(await page.evaluate(() => document.activeElement?.tagName)).toBe('A');
+});
+
 test('the palette finds a run by what it is called, by the keyboard alone', async () => {
   const page = await operate.atMachine();
   await page.keyboard.press('/');
@@ -330,6 +350,35 @@ test('the palette finds a run by what it is called, by the keyboard alone', asyn
   await page.getByRole('link', { name: /Order 7 – orders/ }).waitFor();
   await page.keyboard.press('Enter');
   await title(page, /^Run \d+/);
+});
+
+test('what anybody has put into the browser’s storage, or a browser that has none, leaves the page as it is', async () => {
+  const page = await operate.visit(operate.hostedUrl);
+  const signIn = async () => {
+    await page.reload();
+    await title(page, 'Sign in');
+  };
+  for (const found of ['no JSON', '"text"', '{}', '[null]']) {
+    await page.evaluate((text) => {
+      for (const storage of [sessionStorage, localStorage])
+        for (const name of ['session', 'project', 'filters']) storage.setItem(`millrace.${name}`, text);
+    }, found);
+    await signIn();
+  }
+  await page.addInitScript(() => {
+    for (const name of ['sessionStorage', 'localStorage'])
+      Object.defineProperty(window, name, {
+        get: () => {
+          throw new DOMException('Access is denied for this document.', 'SecurityError');
+        },
+      });
+  });
+  await signIn();
+  await page.getByLabel('Address of the project').fill(operate.stack.apiUrl);
+  await page.getByLabel('Publishable key').fill(operate.stack.publishableKey);
+  await page.getByRole('textbox', { name: 'Access token' }).fill(await operate.stack.signUserToken({ sub: 'vera' }));
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await title(page, 'Overview');
 });
 
 test('whose role is taken away between page and click is refused, and what they typed stays', async () => {
@@ -423,7 +472,7 @@ test('on a static host a password opens what the role allows, and nothing to str
 });
 
 test('who has the publishable key alone is let in by neither way, and no function answers them', async () => {
-  const { apiUrl, publishableKey, anonKey } = operate.stack;
+  const { apiUrl, publishableKey, anonKey, secretKey, serviceRoleKey } = operate.stack;
   for (const url of [operate.pageUrl, operate.hostedUrl]) {
     const page = await operate.visit(url);
     await page.getByLabel('Address of the project').fill(apiUrl);
@@ -432,11 +481,17 @@ test('who has the publishable key alone is let in by neither way, and no functio
     expect(
       await page.getByRole('textbox', { name: 'Access token' }).evaluate((field) => field.matches(':invalid')),
     ).toBe(true);
-    await page.getByRole('textbox', { name: 'Access token' }).fill(anonKey);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('alert').filter({ hasText: 'permission denied' }).waitFor();
+    const signsIn = async (token: string, said: string) => {
+      await page.getByRole('textbox', { name: 'Access token' }).fill(token);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('alert').filter({ hasText: said }).waitFor();
+    };
+    await signsIn(anonKey, 'whom millrace.operators lists');
+    await signsIn(serviceRoleKey, 'This is a secret key, which belongs into no browser.');
+    await page.getByLabel('Publishable key').fill(secretKey);
+    await signsIn(await operate.stack.signUserToken({ sub: 'vera' }), 'This is a secret key');
     await title(page, 'Sign in');
-    expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
+    expect(await page.evaluate(() => JSON.stringify({ ...sessionStorage, ...localStorage }))).toBe('{}');
   }
   const functions = await operate.rows<{
     name: string;
@@ -733,11 +788,11 @@ test('a chosen stage is bypassed and taken up, and its runs are failed, skipped 
     `select ready + in_backoff from millrace.stage_health where pipeline = 'orders' and stage = 'price'`,
   );
   await deed('The stage', 'Bypass').click();
-  await dialog.getByText(`The ${queued} rows that are queued here`).waitFor();
+  await dialog.getByText(`What is queued here (${queued} rows)`).waitFor();
   await dialog.getByLabel('Reason').fill('the printer is away');
   await dialog.getByRole('button', { name: 'Bypass' }).click();
   await deed('The stage', 'End bypass').click();
-  await dialog.getByText(`The ${queued} rows that were left out`).waitFor();
+  await dialog.getByText(`What was left out (${queued} rows)`).waitFor();
   await dialog.getByRole('button', { name: 'End bypass' }).click();
   await deed('The stage', 'Take up').click();
   await dialog.getByLabel('How many at most').fill('2');
@@ -749,7 +804,7 @@ test('a chosen stage is bypassed and taken up, and its runs are failed, skipped 
   for (const verb of ['Reset', 'Skip', 'Fail']) {
     await page.goto(`${operate.pageUrl}#/pipeline/orders?stage=ship`);
     await deed('Its runs', verb).click();
-    await dialog.getByText(`${waiting} stand here, 0 failed here.`).waitFor();
+    await dialog.getByText(`Standing here: ${waiting}, failed here: 0.`).waitFor();
     if (verb === 'Fail') await dialog.getByLabel('The error that they get').fill('the carrier is on strike');
     await dialog.getByLabel('Reason').fill('a strike');
     await dialog.getByRole('button', { name: 'Preview' }).click();
