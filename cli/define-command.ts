@@ -45,8 +45,8 @@ export interface Entry {
 interface Definition<Own extends Options> {
   usage: string;
   options: Own;
-  /** Whether words may follow the command's name. */
-  takesWords?: boolean;
+  /** How many words may follow the command's name. */
+  takesWords?: number;
   run(given: Given<Own>): Promise<string>;
 }
 
@@ -63,13 +63,15 @@ interface Definition<Own extends Options> {
  * ```
  */
 export function defineCommand<const Own extends Options>(definition: Definition<Own>): Command {
-  const { usage, options, takesWords = false, run } = definition;
+  const { usage, options, takesWords = 0, run } = definition;
   return {
     usage,
     run: async (args) => {
       const { values, positionals } = read(args, { ...commonOptions, ...options }, usage);
-      const [word] = positionals;
-      if (word !== undefined && !takesWords) throw new CommandError(`${unexpected(word, args)}\n\n${usage}`, 2);
+      const tooMany = positionals[takesWords];
+      if (tooMany !== undefined) throw new CommandError(`${unexpected(tooMany, args)}\n\n${usage}`, 2);
+      // As a shell makes of a variable that is not set.
+      if (positionals.includes('')) throw new CommandError(`There is an empty word.\n\n${usage}`, 2);
       return run({ values: values as Values<Own>, words: positionals });
     },
   };

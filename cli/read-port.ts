@@ -1,7 +1,10 @@
-/** The port that an option gives, undefined where it is left out. Throws a sentence where it gives none. */
+import { CommandError } from './project/command-error.ts';
+
+/** The port that an option gives, undefined where it is left out. Throws a CommandError where it gives none. */
 export function readPort(option: string, given: string | undefined): number | undefined {
   if (given === undefined) return undefined;
   const port = /^\d{1,5}$/.test(given) ? Number(given) : 0;
-  if (port < 1 || port > 65_535) throw new Error(`${option} is "${given}", but must be a port from 1 to 65535.`);
+  if (port < 1 || port > 65_535)
+    throw new CommandError(`${option} is "${given}", but must be a port from 1 to 65535.`, 2);
   return port;
 }

@@ -27,7 +27,7 @@ const usage = `npx millrace add PIPELINE STAGE … [--table T] [--key K] [--exte
 
 export const add = defineCommand({
   usage,
-  takesWords: true,
+  takesWords: Number.POSITIVE_INFINITY,
   options: {
     ...writingOptions,
     table: { type: 'string' },

@@ -23,7 +23,7 @@ export const dev = defineCommand({
   options: { port: { type: 'string' }, 'db-port': { type: 'string' }, data: { type: 'string' } },
   run: async ({ values }) => {
     if (values.data === '') throw new CommandError('--data is empty: name a folder.', 2);
-    const ports = { port: portOf('--port', values.port), dbPort: portOf('--db-port', values['db-port']) };
+    const ports = { port: readPort('--port', values.port), dbPort: readPort('--db-port', values['db-port']) };
     const { root } = findProject(values.workdir);
     const why = obstacle(thisMachine());
     if (why) throw new CommandError(why);
@@ -32,14 +32,6 @@ export const dev = defineCommand({
     return '';
   },
 });
-
-function portOf(option: string, given: string | undefined): number | undefined {
-  try {
-    return readPort(option, given);
-  } catch (error) {
-    throw new CommandError((error as Error).message, 2);
-  }
-}
 
 /** The package with the stack, from the project or from beside this one. Throws a CommandError that says how to get it. */
 async function loadDev(root: string): Promise<Dev> {

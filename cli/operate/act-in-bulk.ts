@@ -2,7 +2,7 @@
 import readline from 'node:readline/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import pc from 'picocolors';
-import { count, dollars } from '../../pages/base/numbers.ts';
+import { count, dollars, many } from '../../pages/base/numbers.ts';
 import type { Bulk } from '../../pages/operate/answers.ts';
 import { CommandError } from '../project/command-error.ts';
 import { type Asked, defined, textOf } from './asked.ts';
@@ -43,7 +43,7 @@ function previewLines({ do: deed, filter, preview }: Bulk): string[] {
   return [
     pc.bold(
       line(
-        `${deed.verb}${stage}: ${preview.runs} runs, the oldest of ${moment(preview.oldest)}, the newest of ${moment(preview.newest)}`,
+        `${deed.verb}${stage}: ${many(preview.runs, 'run')}, the oldest of ${moment(preview.oldest)}, the newest of ${moment(preview.newest)}`,
       ),
     ),
     line(
@@ -70,7 +70,7 @@ async function consent(asked: Asked, preview: Bulk, given: string | undefined): 
   const closed = new Promise<undefined>((resolve) => terminal.once('close', () => resolve(undefined)));
   const ask = (question: string) => Promise.race([terminal.question(question).catch(() => undefined), closed]);
   try {
-    const answer = await ask(`${preview.do.verb} ${preview.preview.runs} runs? [y/N] `);
+    const answer = await ask(`${preview.do.verb} ${many(preview.preview.runs, 'run')}? [y/N] `);
     if (!/^y(es)?$/i.test(answer?.trim() ?? '')) return undefined;
     return given ?? ((await ask('Why? '))?.trim() || undefined);
   } finally {
@@ -106,7 +106,7 @@ async function follow(asked: Asked, bulk: number): Promise<0 | 1> {
 
 const progress = (bulk: Bulk) =>
   `bulk ${bulk.bulk} is ${bulk.state}: ${count(bulk.done)} of ${bulk.preview.runs} done, ` +
-  `${count(bulk.passed_over)} passed over, ${count(bulk.faults)} faults`;
+  `${count(bulk.passed_over)} passed over, ${many(bulk.faults, 'fault')}`;
 
 const faultLines = ({ faults_by_run = [] }: Bulk) =>
   faults_by_run

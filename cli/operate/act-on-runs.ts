@@ -1,4 +1,5 @@
 // millrace retry, cancel, reset, skip, fail and hurry: of the runs that are named, or of all that a filter finds.
+import { many } from '../../pages/base/numbers.ts';
 import { CommandError } from '../project/command-error.ts';
 import { abortBulk, actInBulk } from './act-in-bulk.ts';
 import {
@@ -25,6 +26,7 @@ npx millrace ${verb} --pipeline P [FILTER] [--yes --reason TEXT]
   ${does}
   Over a filter it shows first how many and how dear, and asks; --yes is for scripts.
 ${filterUsage}`,
+    words: Number.POSITIVE_INFINITY,
     takes: [...filterOptions, 'reason', 'yes', ...takes],
     run: (asked) => actOnRuns(verb, asked),
   });
@@ -63,8 +65,12 @@ function deedOf(verb: RunVerb, asked: Asked, inBulk: boolean): Record<string, un
 /** Does a verb. Resolves to 1 where a bulk met faults. */
 async function actOnRuns(verb: RunVerb, asked: Asked): Promise<0 | 1> {
   const bulk = numberOf(asked, 'bulk');
-  if (bulk !== undefined) return abortBulk(asked, bulk);
   const filter = filterOf(asked);
+  if (bulk !== undefined) {
+    if (asked.words.length + Object.keys(filter).length > 0)
+      throw new CommandError('Name runs, a filter or --bulk N: one of them.', 2);
+    return abortBulk(asked, bulk);
+  }
   if (asked.words.length === 0) return actInBulk(asked, deedOf(verb, asked, true), filter);
   const { stage, ...others } = filter;
   if (Object.keys(others).length > 0) throw new CommandError('Name runs, or a filter, not both.', 2);
@@ -74,7 +80,7 @@ async function actOnRuns(verb: RunVerb, asked: Asked): Promise<0 | 1> {
     const done = await asked.door.act<{ status: string; line: number; attempts?: number }>(
       defined({ ...deed, run, reason: textOf(asked, 'reason') }),
     );
-    const retries = done.attempts === 1 ? '1 retry that goes' : `${done.attempts} retries that go`;
+    const retries = many(done.attempts ?? 0, 'retry that goes', 'retries that go');
     const what = done.attempts === undefined ? `is ${done.status}` : `has ${retries} at once`;
     say(asked, done, () => [line(`Run ${run} ${words(what)} (line ${done.line} of the journal).`)]);
   }

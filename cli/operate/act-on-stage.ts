@@ -8,6 +8,7 @@ import { words } from './table.ts';
 const switching = (verb: 'pause' | 'unpause', does: string) =>
   defineOperate({
     usage: `npx millrace ${verb} PIPELINE [STAGE] [--reason TEXT] [--remote[=REF]]\n  ${does}`,
+    words: 2,
     takes: ['reason'],
     run: (asked) => switchStage(verb, asked),
   });
@@ -44,6 +45,7 @@ export const throttle = defineOperate({
   --in-flight N   so many at once, in place of --rate or beside it
   --shared LIMIT  a limit that several stages share, in place of PIPELINE STAGE
   --end           ends the throttle`,
+  words: 2,
   takes: ['rate', 'in-flight', 'minutes', 'reason', 'shared', 'end'],
   run: throttleStage,
 });
@@ -51,7 +53,8 @@ export const throttle = defineOperate({
 async function throttleStage(asked: Asked): Promise<0> {
   const [pipeline, stage] = asked.words;
   const shared = textOf(asked, 'shared');
-  if (shared === undefined && !stage) throw new CommandError('Name a pipeline and a stage, or --shared LIMIT.', 2);
+  if (shared === undefined ? !stage : pipeline)
+    throw new CommandError('Name a pipeline and a stage, or --shared LIMIT.', 2);
   const place = shared === undefined ? { pipeline, stage } : { limit: shared };
   const what = words(shared ?? `${pipeline}.${stage}`);
   const reason = textOf(asked, 'reason');

@@ -22,6 +22,7 @@ export const alerts = defineOperate({
   usage: `npx millrace alerts [PIPELINE] [--all] [--remote[=REF]]
   Alerts that are open, or all, the newest first.
   --limit N (20), --cursor NEXT`,
+  words: 1,
   takes: ['pipeline', 'all', 'limit', 'cursor'],
   run: listAlerts,
 });
@@ -57,6 +58,7 @@ export const silence = defineOperate({
   Tells nobody of alerts like this one for so long; they are raised and listed all the same.
   --pipeline P --stage S --kind K  in place of ALERT; --all for every alert
   --end  ends the silence whose number stands in the place of ALERT`,
+  words: 1,
   takes: ['pipeline', 'stage', 'kind', 'minutes', 'reason', 'end', 'all'],
   run: actOnSilence,
 });
@@ -79,6 +81,8 @@ async function actOnSilence(asked: Asked): Promise<0> {
   if (word === undefined && Object.keys(like).length === 0 && !asked.values.all) {
     throw new CommandError('Name an alert, or --pipeline, --stage or --kind, or say --all.', 2);
   }
+  if (word !== undefined && (asked.values.all || Object.keys(like).length > 0))
+    throw new CommandError('Name an alert, or what it is like: one of them.', 2);
   if (minutes === undefined || !reason)
     throw new CommandError('Say for how long, --minutes N, and why, --reason TEXT.', 2);
   const request = {
@@ -100,6 +104,7 @@ async function actOnSilence(asked: Asked): Promise<0> {
 export const acknowledge = defineOperate({
   usage: `npx millrace acknowledge ALERT [--reason TEXT] [--remote[=REF]]
   Says that you see to it: nobody is reminded of it any more.`,
+  words: 1,
   takes: ['reason'],
   run: seeToAlert,
 });

@@ -65,6 +65,10 @@ async function ask<Answer>({ url, headers }: Reach, name: string, body: unknown)
   throw faultOf(url, name, response.status, said);
 }
 
+const noKey =
+  'The key or token is nobody’s who may ask: set SUPABASE_SECRET_KEY to a secret key (sb_secret_…), or MILLRACE_USER_TOKEN to the ' +
+  'token of a user whom millrace.operators lists.';
+
 type Silence = Error & { cause?: { code?: string; message?: string } };
 
 function silence(error: Silence): string {
@@ -91,7 +95,13 @@ function faultOf(url: string, name: string, status: number, said: Refused | unde
     });
   }
   if (said?.message && status < 500) {
-    return new DoorError(3, { code: said.code, message: sentence(said.message), hint: said.hint ?? undefined });
+    // Neither the function's parameter nor the database's right says anything to whoever sits here.
+    const message = sentence(said.message.replace(/^(?:p_query|p_request|filter|do)\./, ''));
+    return new DoorError(3, {
+      code: said.code,
+      message,
+      hint: said.code === '42501' ? noKey : (said.hint ?? undefined),
+    });
   }
   const told = said?.message
     ? `: ${said.message}`

@@ -68,15 +68,17 @@ export interface Asked {
 interface Definition {
   usage: string;
   takes: readonly OptionName[];
+  /** How many words may follow the command's name. */
+  words: number;
   /** Resolves to the exit code: 1 where something is wrong. */
   run(asked: Asked): Promise<0 | 1>;
 }
 
 /** Makes a command that asks the door of a project, with the options that it takes. It prints for itself. */
-export function defineOperate({ usage, takes, run }: Definition): Command {
+export function defineOperate({ usage, takes, words: takesWords, run }: Definition): Command {
   return defineCommand({
     usage,
-    takesWords: true,
+    takesWords,
     options: { ...remoteOption, ...Object.fromEntries(takes.map((name) => [name, options[name]])) },
     run: async ({ values: { workdir, json, remote, help, ...values }, words }) => {
       const reach = await reachProject({ remote, workdir });
@@ -86,10 +88,12 @@ export function defineOperate({ usage, takes, run }: Definition): Command {
   });
 }
 
-/** The text of an option. */
+/** The text of an option. Throws a CommandError where it is empty, as a shell makes it of a variable that is not set. */
 export function textOf({ values }: Pick<Asked, 'values'>, name: OptionName): string | undefined {
   const value = values[name];
-  return typeof value === 'string' ? value : undefined;
+  if (typeof value !== 'string') return undefined;
+  if (value.trim() === '') throw new CommandError(`--${name} is empty: write something, or leave it out.`, 2);
+  return value;
 }
 
 /** The whole number that a word is; `what` names it in the CommandError about any other. */
@@ -112,7 +116,7 @@ const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 /** A time of an option: 30m, 2h or 7d ago, or a time that the door reads. */
 function timeOf(asked: Pick<Asked, 'values'>, name: OptionName): string | undefined {
   const text = textOf(asked, name);
-  const [, many, unit] = /^(\d{1,6})([mhd])$/.exec(text ?? '') ?? [];
+  const [, many, unit] = /^(\d{1,5})([mhd])$/.exec(text ?? '') ?? [];
   if (!many) return text;
   return new Date(Date.now() - Number(many) * unitMs[unit as keyof typeof unitMs]).toISOString();
 }

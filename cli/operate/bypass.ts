@@ -1,5 +1,5 @@
 // millrace bypass: leaves a stage out for a while, ends that, and takes up the rows that went on without it.
-import { count } from '../../pages/base/numbers.ts';
+import { many } from '../../pages/base/numbers.ts';
 import { CommandError } from '../project/command-error.ts';
 import { type Asked, defined, defineOperate, numberOf, textOf } from './asked.ts';
 import { moment } from './moments.ts';
@@ -11,6 +11,7 @@ export const bypass = defineOperate({
   Rows go on without the stage, for so long or until --end: what comes after it gets null as its result. Each is remembered.
   --end        ends the bypass; what was left out stays remembered
   --take-up N  starts so many of those rows at the stage, the oldest first; what comes after it is done again`,
+  words: 2,
   takes: ['reason', 'minutes', 'end', 'take-up'],
   run: bypassStage,
 });
@@ -21,20 +22,24 @@ async function bypassStage(asked: Asked): Promise<0> {
   const place = { pipeline, stage };
   const what = words(`${pipeline}.${stage}`);
   const [reason, minutes, most] = [textOf(asked, 'reason'), numberOf(asked, 'minutes'), numberOf(asked, 'take-up')];
+  if ([asked.values.end, most, minutes].filter((given) => given !== undefined).length > 1)
+    throw new CommandError('Say --minutes, --end or --take-up: one of them.', 2);
   if (asked.values.end) {
     const done = await asked.door.act(defined({ verb: 'end_bypass', ...place, reason }));
     say(asked, done, () => [line(`${what} is worked again; --take-up N starts what was left out.`)]);
   } else if (most !== undefined) {
     const request = defined({ verb: 'take_up', ...place, count: most, reason });
     const done = await asked.door.act<{ started: number }>(request);
-    say(asked, done, () => [line(`${what}: ${count(done.started)} rows that were left out have begun there.`)]);
+    say(asked, done, () => [
+      line(`${what}: ${many(done.started, 'row that was left out has', 'rows that were left out have')} begun there.`),
+    ]);
   } else {
     if (!reason) throw new CommandError('Say why: --reason TEXT.', 2);
     const request = defined({ verb: 'bypass', ...place, minutes, reason });
     const done = await asked.door.act<{ until: string | null; skipped: number }>(request);
     const end = done.until ? `until ${moment(done.until)}` : 'until --end';
     say(asked, done, () => [
-      line(`${what} is left out ${end}: ${count(done.skipped)} rows have gone on, others follow.`),
+      line(`${what} is left out ${end}: ${many(done.skipped, 'row has', 'rows have')} gone on, others follow.`),
     ]);
   }
   return 0;

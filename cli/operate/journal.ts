@@ -41,6 +41,7 @@ export const journal = defineOperate({
   usage: `npx millrace journal [PIPELINE] [--remote[=REF]]
   Who did what, when, why and to how many, the newest first.
   --run N --bulk N --by WHO --verb VERB --since 2h --before TIME --limit N (20), --cursor NEXT`,
+  words: 1,
   takes: ['pipeline', 'run', 'bulk', 'by', 'verb', 'since', 'before', 'limit', 'cursor'],
   run: listLines,
 });

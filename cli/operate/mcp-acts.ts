@@ -30,11 +30,16 @@ export function actTools(door: Door, whose: () => string): Tool[] {
   });
   return [
     acts('act_on_run', 'Does a verb to one run.', { run: id, ...deed }),
-    acts('act_on_stage', 'Pauses, unpauses, throttles or unthrottles a stage, or pauses a whole pipeline.', {
-      verb: z.enum(['pause', 'unpause', 'throttle', 'unthrottle']),
+    acts('act_on_stage', 'Pauses, throttles or bypasses a stage, or ends that; or pauses a whole pipeline.', {
+      verb: z
+        .enum(['pause', 'unpause', 'throttle', 'unthrottle', 'bypass', 'end_bypass', 'take_up'])
+        .describe(
+          'bypass: rows go on without the stage, those that are queued at once; take_up starts them there later',
+        ),
       pipeline: name,
-      stage: name.optional(),
-      minutes: minutes.describe('for throttle'),
+      stage: name.optional().describe('all but pause and unpause need it'),
+      minutes: minutes.describe('for throttle; for bypass, until end_bypass where it is left out'),
+      count: id.max(500).optional().describe('for take_up: how many rows at most, the oldest first'),
       limits: z
         .object({
           rate: z.object({ count: id, per_seconds: id }).optional(),

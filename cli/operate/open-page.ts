@@ -6,19 +6,22 @@ import { servePage } from '../../local/platform/gateway/serve-page.ts';
 import { createOperateDoor, type OperateDoor } from '../../local/platform/operate/operate-door.ts';
 import { whenNpmEnds } from '../../local/platform/parent-ends.ts';
 import { CommandError } from '../project/command-error.ts';
-import { type Asked, defineOperate, numberOf } from './asked.ts';
+import { readPort } from '../read-port.ts';
+import { type Asked, defineOperate, textOf } from './asked.ts';
 import { say } from './say.ts';
 
 export const open = defineOperate({
   usage: `npx millrace open [--port N] [--remote[=REF]]
   Serves the operator's page on 127.0.0.1 until ctrl-C, and prints a link that lets one browser in, once.
   --port N  on this port (default: a free one)`,
+  words: 0,
   takes: ['port'],
   run: serve,
 });
 
 async function serve(asked: Asked): Promise<0> {
   const { reach } = asked;
+  const port = readPort('--port', textOf(asked, 'port')) ?? 0;
   // Who is not let in hears it here, not in a browser.
   await asked.door.read('overview');
   let door: OperateDoor | undefined;
@@ -28,14 +31,16 @@ async function serve(asked: Asked): Promise<0> {
       else reply(response, 500, { message: String(error) });
     });
   });
-  const address = `http://127.0.0.1:${await listen(server, numberOf(asked, 'port') ?? 0)}`;
+  const address = `http://127.0.0.1:${await listen(server, port)}`;
   door = createOperateDoor({ address, projectUrl: reach.url, headers: reach.headers, operator: reach.operator });
   const url = door.link();
-  say(asked, { url }, () => [url, `The operator's page of ${reach.url}, for one browser; ctrl-C ends it.`]);
-  await new Promise((resolve) => {
+  // Whoever reads the link may end this at once.
+  const ended = new Promise((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, resolve);
     whenNpmEnds(() => resolve(undefined));
   });
+  say(asked, { url }, () => [url, `The operator's page of ${reach.url}, for one browser; ctrl-C ends it.`]);
+  await ended;
   server.close();
   server.closeAllConnections();
   return 0;

@@ -12,6 +12,7 @@ import {
   pipelineOf,
   textOf,
 } from './asked.ts';
+import { helpLines } from './help-lines.ts';
 import { between, moment } from './moments.ts';
 import { faultText, line, readLists, say } from './say.ts';
 import { type Column, shellWord, table, terminalWidth, words } from './table.ts';
@@ -67,6 +68,7 @@ export const runs = defineOperate({
   Runs, the newest first.
 ${filterUsage}
   --limit N (20), --cursor NEXT`,
+  words: 1,
   takes: [...filterOptions, 'limit', 'cursor'],
   run: listRuns,
 });
@@ -104,9 +106,16 @@ const deadColumns: Column[] = [
 export const dead = defineOperate({
   usage: `npx millrace dead [PIPELINE] [--remote[=REF]]
   What failed for good, by stage and error.`,
+  words: 1,
   takes: ['pipeline'],
   run: listDead,
 });
+
+/** What the documents say of an error's code; nothing of one that a pipeline has made up. */
+function remedyLines(code: string): string[] {
+  const help = helpLines({ code });
+  return help.length > 0 ? [line(`${words(code)}:`), ...help] : [];
+}
 
 async function listDead(asked: Asked): Promise<0> {
   const query = defined({ pipeline: pipelineOf(asked) });
@@ -125,6 +134,7 @@ async function listDead(asked: Asked): Promise<0> {
     const [pipeline, stage, code] = [first.pipeline, first.stage, first.error_code].map(shellWord);
     return [
       ...table(deadColumns, rows, terminalWidth(), (text, _row, head) => (head === 'runs' ? pc.red(text) : text)),
+      ...[...new Set(groups.map((group) => group.error_code))].flatMap(remedyLines),
       // To be pasted, so never cut.
       pc.dim(`Look: npx millrace runs ${pipeline} --status failed --stage ${stage} --error ${code}`),
       pc.dim(`Retry: npx millrace retry --pipeline ${pipeline} --stage ${stage} --error ${code}`),

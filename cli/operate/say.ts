@@ -1,18 +1,16 @@
 // What commands print: lines for people, JSON for programs, neither able to steer a terminal.
+import { hidden } from '../../pages/base/visible.ts';
 import type { Fault } from '../../pages/operate/answers.ts';
 import type { Door } from './ask-door.ts';
 import { DoorError } from './ask-door.ts';
 import type { Asked } from './asked.ts';
 import { clip, terminalWidth } from './table.ts';
 
-// Controls of the second set, and what turns a line round or hides, which JSON leaves as they are.
-const unescaped = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
-
-/** JSON in one line, in which a terminal finds nothing to obey. */
+/** JSON in one line, in which a terminal finds nothing to obey and nothing hides. */
 export function inertJson(value: unknown): string {
-  return JSON.stringify(value).replace(
-    unescaped,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  return JSON.stringify(value).replace(hidden, (character) =>
+    // As JSON has it: half by half.
+    character.replace(/[\s\S]/g, (half) => `\\u${half.charCodeAt(0).toString(16).padStart(4, '0')}`),
   );
 }
 

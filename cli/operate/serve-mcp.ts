@@ -14,6 +14,7 @@ export const mcp = defineOperate({
   usage: `npx millrace mcp [--act] [--remote[=REF]]
   Serves an assistant over standard input and output: it reads the overview, runs, dead letters, alerts and the journal.
   --act  it may act, too, in your name and with a reason; on many runs only by a preview that it begins afterwards`,
+  words: 0,
   takes: ['act'],
   run: serve,
 });
@@ -29,7 +30,8 @@ async function serve({ door, values }: Asked): Promise<0> {
   if (values.act) for (const tool of actTools(door, whose)) register(server, tool, false);
   await server.connect(new StdioServerTransport());
   await new Promise((resolve) => {
-    process.stdin.once('close', resolve);
+    // A file ends without being closed.
+    for (const event of ['end', 'close'] as const) process.stdin.once(event, resolve);
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, resolve);
   });
   await server.close();

@@ -1,28 +1,25 @@
 // millrace show: one run, where it stands and why, its attempts, children and what people did to it; or one attempt's result.
-import fs from 'node:fs';
-import path from 'node:path';
 import { inspect } from 'node:util';
 import pc from 'picocolors';
-import { dollars, span } from '../../pages/base/numbers.ts';
+import { dollars, many, span } from '../../pages/base/numbers.ts';
 import { visible } from '../../pages/base/visible.ts';
 import type { Attempt, Fault, Payload, Run } from '../../pages/operate/answers.ts';
-import { readRemedies } from '../../pages/operate/remedies.ts';
 import { CommandError } from '../project/command-error.ts';
-import { packageFolder } from '../project/shipped.ts';
 import { type Asked, defineOperate, numberIn, numberOf } from './asked.ts';
+import { helpLines } from './help-lines.ts';
 import { journalLines } from './journal.ts';
 import { between, moment } from './moments.ts';
 import { toned } from './runs.ts';
 import { faultText, line, readLists, say } from './say.ts';
-import { type Column, table, terminalWidth, words, wrap } from './table.ts';
+import { type Column, table, terminalWidth, words } from './table.ts';
 
 const mostAttempts = 30;
-const remedyOf = readRemedies(fs.readFileSync(path.join(packageFolder, 'docs', 'errors.md'), 'utf8'));
 
 export const show = defineOperate({
   usage: `npx millrace show RUN [--remote[=REF]]
   Where a run stands and why, its attempts, its children and what people did to it.
   --attempt N  in place of RUN: one attempt, with the whole of its error and its result`,
+  words: 1,
   takes: ['attempt'],
   run: showRun,
 });
@@ -63,14 +60,6 @@ function summary(run: Run): string[] {
   ];
 }
 
-/** What helps against an error: the hint that it brought, and what docs/errors.md says of its code. */
-function helpLines({ code, hint }: Fault): string[] {
-  const known = remedyOf(code);
-  return [hint && `Hint: ${words(hint)}`, known && `${known.cause} ${known.remedy}`]
-    .filter((text) => text !== undefined && text !== '')
-    .flatMap((text) => wrap(String(text), terminalWidth() - 2).map((part) => `  ${part}`));
-}
-
 const told = (error: Fault | undefined) => (error ? words(faultText(error)) : '');
 
 function stageLines({ stages }: Run): string[] {
@@ -82,7 +71,7 @@ function stageLines({ stages }: Run): string[] {
 function childLines({ children }: Run): string[] {
   return children.map((of) =>
     line(
-      `${words(of.stage)}: ${of.spawned} children in ${words(of.pipeline)}, ${of.completed} completed, ${of.failed} failed, ` +
+      `${words(of.stage)}: ${many(of.spawned, 'child', 'children')} in ${words(of.pipeline)}, ${of.completed} completed, ${of.failed} failed, ` +
         `${of.cancelled} cancelled`,
     ),
   );

@@ -1,6 +1,6 @@
 // The stages of pipelines with what is where now, as a table. What needs a person comes first.
 import pc from 'picocolors';
-import { count, span } from '../../pages/base/numbers.ts';
+import { count, many, span } from '../../pages/base/numbers.ts';
 import type { Overview, PipelineHealth, StageHealth } from '../../pages/operate/answers.ts';
 import { byNeed, isBusy, isQuiet, type Listed } from '../../pages/operate/needs.ts';
 import { line } from './say.ts';
@@ -75,7 +75,7 @@ export function stageLines(
     ...(counted.length > 0 ? [head] : []),
     ...lines,
     ...(shown.length < rows.length
-      ? [pc.dim(line(`… ${rows.length - shown.length} lines more: npx millrace status PIPELINE`))]
+      ? [pc.dim(line(`… ${many(rows.length - shown.length, 'line')} more: npx millrace status PIPELINE`))]
       : []),
     ...(quiet.length > 0 ? [pc.dim(line(`Nothing to do: ${quiet.join(', ')}`))] : []),
   ];
@@ -87,7 +87,7 @@ const nameLine = ({ pipeline, enabled, paused, open_alerts }: PipelineHealth) =>
       [
         words(pipeline),
         !enabled && `paused${paused?.by ? ` by ${words(paused.by)}` : ''}`,
-        open_alerts !== '0' && `▲ ${open_alerts} alerts`,
+        open_alerts !== '0' && `▲ ${many(open_alerts, 'alert')}`,
       ]
         .filter(Boolean)
         .join('  '),

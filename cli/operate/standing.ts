@@ -1,6 +1,6 @@
 // How things stand: the engine, open alerts and bulks, in the lines above every table of stages.
 import pc from 'picocolors';
-import { count, span } from '../../pages/base/numbers.ts';
+import { count, many, span } from '../../pages/base/numbers.ts';
 import type { Overview } from '../../pages/operate/answers.ts';
 import { sweepOf } from '../../pages/operate/needs.ts';
 import type { Asked } from './asked.ts';
@@ -38,7 +38,7 @@ export function headLines({ overview, alerts }: Standing): string[] {
   const bulks = overview.bulks.map((bulk) =>
     line(
       `▶ bulk ${bulk.bulk}: ${bulk.do.verb} in ${words(bulk.filter.pipeline)}, ${count(bulk.done)} of ` +
-        `${bulk.preview.runs} done, ${count(bulk.faults)} faults, by ${words(bulk.by ?? 'SQL')}`,
+        `${bulk.preview.runs} done, ${many(bulk.faults, 'fault')}, by ${words(bulk.by ?? 'SQL')}`,
     ),
   );
   const shown = alerts
@@ -46,7 +46,11 @@ export function headLines({ overview, alerts }: Standing): string[] {
     .map((alert) => pc.red(line(`▲ alert ${alert.id} since ${moment(alert.raised_at)}: ${words(alert.message)}`)));
   const more =
     alerts.length > 5
-      ? [pc.red(`▲ ${alerts.length === 20 ? '15 or more' : alerts.length - 5} alerts besides: npx millrace alerts`)]
+      ? [
+          pc.red(
+            `▲ ${many(alerts.length === 20 ? '15 or more' : alerts.length - 5, 'alert')} besides: npx millrace alerts`,
+          ),
+        ]
       : [];
   if (overview.pipelines.length === 0) {
     return [engine, 'There is no pipeline that you see: define one (npx millrace add), then npx millrace sync.'];

@@ -12,6 +12,7 @@ export const status = defineOperate({
   usage: `npx millrace status [PIPELINE] [--remote[=REF]]
   The stages with what is where now, what needs a person first; of one pipeline also what the last hour came to.
   Exit code 1 where an alert is open, the engine's sweep does not run or runs are late.`,
+  words: 1,
   takes: ['pipeline'],
   run: tellStatus,
 });

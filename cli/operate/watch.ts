@@ -113,6 +113,7 @@ function takeScreen(): Screen {
 export const watch = defineOperate({
   usage: `npx millrace watch [PIPELINE] [--remote[=REF]]
   The stages, rates and the newest errors, drawn anew in place every five seconds until ctrl-C. Needs a terminal.`,
+  words: 1,
   takes: ['pipeline'],
   run: keepDrawing,
 });
