@@ -22,6 +22,8 @@ comment on function millrace.now() is
   'The engine''s clock: all time is read here, so that a test can set it by replacing this one '
   'body.';
 
+-- What the engine has to report: missing settings, wake-ups that could not be sent. Insert-only,
+-- pruned with the runs.
 create table millrace.log (
   id bigint generated always as identity constraint log_pkey primary key,
   at timestamptz not null default millrace.now(),
@@ -32,25 +34,20 @@ create table millrace.log (
 );
 create index log_by_code on millrace.log (code, at);
 create index log_by_time on millrace.log (at);
-comment on table millrace.log is
-  'What the engine has to report: missing settings, wake-ups that could not be sent. Insert-only, '
-  'pruned with the runs.';
 
+-- Settings of the engine; a Vault secret called millrace_<name> goes before the row here.
 create table millrace.settings (
   name text constraint settings_pkey primary key,
   value text not null,
   comment text not null default ''
 );
-comment on table millrace.settings is
-  'Settings of the engine; a Vault secret called millrace_<name> goes before the row here.';
 
+-- One row a release that was installed in this database, or that it was upgraded to.
 create table millrace.releases (
   level int constraint releases_pkey primary key,
   release text not null,
   installed_at timestamptz not null default millrace.now()
 );
-comment on table millrace.releases is
-  'One row a release that was installed in this database, or that it was upgraded to.';
 
 create schema millrace_evidence;
 comment on schema millrace_evidence is

@@ -1,5 +1,6 @@
 -- What definitions say: pipelines and stages as they are today, and the graphs that runs go on by.
 
+-- One row a pipeline. Set enabled to false to pause all of its stages.
 create table millrace.pipelines (
   id int generated always as identity constraint pipelines_pkey primary key,
   name text not null constraint pipelines_name_key unique
@@ -9,56 +10,42 @@ create table millrace.pipelines (
   projection text not null
     constraint pipelines_projection_known check (projection in ('columns', 'status', 'none')),
   enabled boolean not null default true,
+  -- Whether a map or pipeline stage of another pipeline starts runs of it.
   is_child boolean not null default false,
+  -- A jsonb column of the entity, copied into runs.metadata when a run starts; null where none is
+  -- declared.
   metadata_column text,
+  -- What one tenant may start and spend in a while; null for no bound.
   quota jsonb,
+  -- Set when a definition changes quota, until the sweep has let go what the former held back.
   quota_changed_at timestamptz,
   current_version_id int,
   created_at timestamptz not null default millrace.now(),
+  -- What the definition says of the status column; null for another projection.
   status jsonb,
+  -- The timestamptz column of the entity by which the sweep starts runs; null where none is
+  -- declared.
   due_column text,
+  -- Whether some version has a stage whose output a row may bring along.
   has_given boolean not null default false,
+  -- How long its runs should take from start to end: {median_seconds, p95_seconds}; null for no
+  -- bound.
   sla jsonb,
+  -- The column of the entity by which people know a row, such as a URL or a title; null where none
+  -- is declared.
   label_column text,
+  -- How many days its finished runs are kept; null for the setting retention_days.
   retention_days int,
+  -- The line of the journal that tells who paused it or let it go on.
   switched_line bigint,
+  -- A uuid column of the entity, whose value is the trace id of all its runs; null where each run
+  -- has one of its own.
   trace_column text,
+  -- That of its compiled definition, by which a project's folder is compared with the database.
   digest text
 );
-comment on table millrace.pipelines is
-  'One row a pipeline. Set enabled to false to pause all of its stages.';
-comment on column millrace.pipelines.is_child is
-  'Whether a map or pipeline stage of another pipeline starts runs of it.';
-comment on column millrace.pipelines.metadata_column is
-  'A jsonb column of the entity, copied into runs.metadata when a run starts; null where none is '
-  'declared.';
-comment on column millrace.pipelines.quota is
-  'What one tenant may start and spend in a while; null for no bound.';
-comment on column millrace.pipelines.quota_changed_at is
-  'Set when a definition changes quota, until the sweep has let go what the former held back.';
-comment on column millrace.pipelines.status is
-  'What the definition says of the status column; null for another projection.';
-comment on column millrace.pipelines.due_column is
-  'The timestamptz column of the entity by which the sweep starts runs; null where none is '
-  'declared.';
-comment on column millrace.pipelines.has_given is
-  'Whether some version has a stage whose output a row may bring along.';
-comment on column millrace.pipelines.sla is
-  'How long its runs should take from start to end: {median_seconds, p95_seconds}; null for no '
-  'bound.';
-comment on column millrace.pipelines.label_column is
-  'The column of the entity by which people know a row, such as a URL or a title; null where none '
-  'is declared.';
-comment on column millrace.pipelines.retention_days is
-  'How many days its finished runs are kept; null for the setting retention_days.';
-comment on column millrace.pipelines.switched_line is
-  'The line of the journal that tells who paused it or let it go on.';
-comment on column millrace.pipelines.trace_column is
-  'A uuid column of the entity, whose value is the trace id of all its runs; null where each run '
-  'has one of its own.';
-comment on column millrace.pipelines.digest is
-  'That of its compiled definition, by which a project''s folder is compared with the database.';
 
+-- Settings of each stage; they apply at once. Set enabled to false to pause one stage.
 create table millrace.stages (
   id int generated always as identity constraint stages_pkey primary key,
   pipeline_id int not null
@@ -68,6 +55,7 @@ create table millrace.stages (
     constraint stages_kind_known
       check (kind in (
         'function', 'external', 'manual', 'pipeline', 'map', 'agent', 'gate')),
+  -- The Edge Function that runs it; null for the kinds manual, pipeline and gate, which none runs.
   function_name text,
   batch_size int not null constraint stages_batch_size_bounds check (batch_size between 1 and 500),
   max_workers int not null
@@ -87,55 +75,40 @@ create table millrace.stages (
   decision jsonb,
   agent jsonb,
   limits jsonb,
+  -- How long after it became ready the stage should be done, waits and retries included; null for
+  -- no bound.
   sla interval,
+  -- Whether its limits sort its queue into groups: by key, by priority, or both.
   has_groups boolean not null default false,
+  -- Whether a threshold of a parent pipeline counts the children that have done it.
   counted_by_parent boolean not null default false,
+  -- Whether some version has a stage that is not unconditional right after it.
   has_conditional_followers boolean not null default false,
+  -- Whether a claim looks at quotas: that of its pipeline, or of one whose runs start runs of it.
   counted boolean not null default false,
   enabled boolean not null default true,
+  -- What the status column shows of the stage, with the values by which its layer is entered and
+  -- left; null for another projection.
   shows jsonb,
+  -- Whether in some version the completion of the stage may end its run.
   has_ends boolean not null default false,
+  -- The line of the journal that tells who paused it or let it go on.
   switched_line bigint,
+  -- Whether it is left out today: millrace.bypasses says why. Nothing of it is handed out.
   bypassed boolean not null default false,
+  -- What becomes of it while its budget is spent: it waits for the next window, or is bypassed.
   when_spent text not null default 'wait'
     constraint stages_when_spent_known check (when_spent in ('wait', 'bypass')),
+  -- Whether in some version it takes its former result where its input is as before.
   has_unchanged boolean not null default false,
+  -- How many of its rows may be in work at once, as its definition says; the engine chooses
+  -- batch_size and max_workers for it. Null where the definition gives these two itself.
   concurrency int
     constraint stages_concurrency_bounds check (concurrency between 1 and 5000),
   constraint stages_name_key unique (pipeline_id, name)
 );
-comment on table millrace.stages is
-  'Settings of each stage; they apply at once. Set enabled to false to pause one stage.';
-comment on column millrace.stages.counted is
-  'Whether a claim looks at quotas: that of its pipeline, or of one whose runs start runs of it.';
-comment on column millrace.stages.function_name is
-  'The Edge Function that runs it; null for the kinds manual, pipeline and gate, which none runs.';
-comment on column millrace.stages.has_groups is
-  'Whether its limits sort its queue into groups: by key, by priority, or both.';
-comment on column millrace.stages.sla is
-  'How long after it became ready the stage should be done, waits and retries included; null for '
-  'no bound.';
-comment on column millrace.stages.has_conditional_followers is
-  'Whether some version has a stage that is not unconditional right after it.';
-comment on column millrace.stages.counted_by_parent is
-  'Whether a threshold of a parent pipeline counts the children that have done it.';
-comment on column millrace.stages.shows is
-  'What the status column shows of the stage, with the values by which its layer is entered and '
-  'left; null for another projection.';
-comment on column millrace.stages.has_ends is
-  'Whether in some version the completion of the stage may end its run.';
-comment on column millrace.stages.switched_line is
-  'The line of the journal that tells who paused it or let it go on.';
-comment on column millrace.stages.bypassed is
-  'Whether it is left out today: millrace.bypasses says why. Nothing of it is handed out.';
-comment on column millrace.stages.when_spent is
-  'What becomes of it while its budget is spent: it waits for the next window, or is bypassed.';
-comment on column millrace.stages.has_unchanged is
-  'Whether in some version it takes its former result where its input is as before.';
-comment on column millrace.stages.concurrency is
-  'How many of its rows may be in work at once, as its definition says; the engine chooses '
-  'batch_size and max_workers for it. Null where the definition gives these two itself.';
 
+-- The graphs a pipeline has had. A run finishes on the version it began with.
 create table millrace.versions (
   id int generated always as identity constraint versions_pkey primary key,
   pipeline_id int not null
@@ -145,9 +118,10 @@ create table millrace.versions (
   created_at timestamptz not null default millrace.now(),
   constraint versions_number_key unique (pipeline_id, number)
 );
-comment on table millrace.versions is
-  'The graphs a pipeline has had. A run finishes on the version it began with.';
 
+-- One row a stage of a version: needs are its direct needs, dependents all stages that come after
+-- it, position a topological order. unconditional: it is queued as soon as its needs are done,
+-- without another look. is_sink: no stage needs it.
 create table millrace.version_stages (
   version_id int not null
     constraint version_stages_version_fkey references millrace.versions on delete cascade,
@@ -160,32 +134,26 @@ create table millrace.version_stages (
   unconditional boolean not null,
   when_path jsonpath,
   otherwise text,
+  -- Thresholds: [{map: stage id, stage: id of the children's stage, kind: count | consecutive |
+  -- all, n}].
   after jsonb not null default '[]',
   child_pipeline_id int,
+  -- True of a row that brings the stage's output along: its first run skips the stage.
   given_path jsonpath,
+  -- Whether only a start by name begins it; a run that comes to it by itself is over.
   on_demand boolean not null default false,
+  -- Conditions on the row and the stage's result, of which the first that holds ends the run:
+  -- [{name, when}].
   ends jsonb,
+  -- What of its row and its needs' results decides whether its input is as before; null where it
+  -- always works.
   unchanged_path jsonpath,
   constraint version_stages_pkey primary key (version_id, stage_id)
 );
-comment on table millrace.version_stages is
-  'One row a stage of a version: needs are its direct needs, dependents all stages that come after '
-  'it, position a topological order. unconditional: it is queued as soon as its needs are done, '
-  'without another look. is_sink: no stage needs it.';
-comment on column millrace.version_stages.after is
-  'Thresholds: [{map: stage id, stage: id of the children''s stage, kind: count | consecutive | '
-  'all, n}].';
-comment on column millrace.version_stages.given_path is
-  'True of a row that brings the stage''s output along: its first run skips the stage.';
-comment on column millrace.version_stages.on_demand is
-  'Whether only a start by name begins it; a run that comes to it by itself is over.';
-comment on column millrace.version_stages.ends is
-  'Conditions on the row and the stage''s result, of which the first that holds ends the run: '
-  '[{name, when}].';
-comment on column millrace.version_stages.unchanged_path is
-  'What of its row and its needs'' results decides whether its input is as before; null where it '
-  'always works.';
 
+-- What the values of a status column mean, in the order of the present chain. One that a definition
+-- drops stays, retired. A row that is adopted with a value comes to stand at lands, where the stage
+-- begins begins; before names the stages that can say whether it brings their output along.
 create table millrace.status_values (
   pipeline_id int not null
     constraint status_values_pipeline_fkey references millrace.pipelines on delete cascade,
@@ -201,12 +169,13 @@ create table millrace.status_values (
   retired boolean not null default false,
   constraint status_values_pkey primary key (pipeline_id, value)
 );
-comment on table millrace.status_values is
-  'What the values of a status column mean, in the order of the present chain. One that a '
-  'definition drops stays, retired. A row that is adopted with a value comes to stand at lands, '
-  'where the stage begins begins; before names the stages that can say whether it brings their '
-  'output along.';
 
+-- Which value of a status column may follow which. by: the engine as work goes on, a person who
+-- writes it, or the engine after a person's call such as start(). from_value is null for a row that
+-- is new or has no value yet. means says what a person's write does; at_stage_id is the stage that
+-- must be live for it, stage_id the one that it begins or answers. declared: the definition lists
+-- it, so that it is legal wherever the run came to its end. retired: no longer, but histories may
+-- have it.
 create table millrace.version_moves (
   version_id int not null
     constraint version_moves_version_fkey references millrace.versions on delete cascade,
@@ -223,26 +192,17 @@ create table millrace.version_moves (
 );
 create unique index version_moves_key on millrace.version_moves
   (version_id, from_value, to_value, by, means, at_stage_id, stage_id) nulls not distinct;
-comment on table millrace.version_moves is
-  'Which value of a status column may follow which. by: the engine as work goes on, a person who '
-  'writes it, or the engine after a person''s call such as start(). from_value is null for a row '
-  'that is new or has no value yet. means says what a person''s write does; at_stage_id is the '
-  'stage that must be live for it, stage_id the one that it begins or answers. declared: the '
-  'definition lists it, so that it is legal wherever the run came to its end. retired: no longer, '
-  'but histories may have it.';
 
+-- Which stage is held back by which later one, as the definitions say. backlog: how many may be
+-- unfinished at the later one and on the way to it.
 create table millrace.back_pressures (
   stage_id int not null
     constraint back_pressures_stage_fkey references millrace.stages on delete cascade,
   later_id int not null
     constraint back_pressures_later_fkey references millrace.stages on delete cascade,
   backlog int not null constraint back_pressures_backlog_bounds check (backlog >= 1),
+  -- The stages between the two, from which work comes to the later one without another check.
   on_the_way int[] not null default '{}',
   constraint back_pressures_pkey primary key (stage_id, later_id)
 );
 create index back_pressures_by_later on millrace.back_pressures (later_id, stage_id);
-comment on table millrace.back_pressures is
-  'Which stage is held back by which later one, as the definitions say. backlog: how many may be '
-  'unfinished at the later one and on the way to it.';
-comment on column millrace.back_pressures.on_the_way is
-  'The stages between the two, from which work comes to the later one without another check.';

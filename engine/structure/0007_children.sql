@@ -1,5 +1,7 @@
 -- Children: the fan-outs of parents, and what their children report to them.
 
+-- The children of one execution of a map or pipeline stage. open: its attempt spawns or waits;
+-- finished: it is done; abandoned: children are to be cancelled; closed: none is left.
 create table millrace.fan_outs (
   id bigint generated always as identity constraint fan_outs_pkey primary key,
   run_id bigint not null,
@@ -9,6 +11,7 @@ create table millrace.fan_outs (
   state text not null default 'open'
     constraint fan_outs_state_known check (state in ('open', 'finished', 'abandoned', 'closed')),
   spawned int not null default 0,
+  -- How many children there are; null until the last was spawned.
   total int,
   completed int not null default 0,
   failed int not null default 0,
@@ -21,12 +24,8 @@ create unique index fan_outs_one_open on millrace.fan_outs (run_id, stage_id) wh
 create index fan_outs_by_attempt on millrace.fan_outs (attempt_id);
 create index fan_outs_by_run on millrace.fan_outs (run_id, stage_id);
 create index fan_outs_abandoned on millrace.fan_outs (id) where state = 'abandoned';
-comment on table millrace.fan_outs is
-  'The children of one execution of a map or pipeline stage. open: its attempt spawns or waits; '
-  'finished: it is done; abandoned: children are to be cancelled; closed: none is left.';
-comment on column millrace.fan_outs.total is
-  'How many children there are; null until the last was spawned.';
 
+-- How many children have done a stage that the parent counts, and the first number that has not.
 create table millrace.fan_progress (
   fan_out_id bigint not null,
   stage_id int not null,
@@ -34,19 +33,17 @@ create table millrace.fan_progress (
   next_number int,
   constraint fan_progress_pkey primary key (fan_out_id, stage_id)
 ) with (fillfactor = 50);
-comment on table millrace.fan_progress is
-  'How many children have done a stage that the parent counts, and the first number that has not.';
 
+-- What children whose runs have been deleted, or overtaken by those of another parent, had cost,
+-- their descendants included: their parent has paid for them all the same. Insert-only, as tallies.
 create table millrace.former_costs (
   fan_out_id bigint not null,
   cost_usd numeric not null
 );
 create index former_costs_by_fan_out on millrace.former_costs (fan_out_id);
-comment on table millrace.former_costs is
-  'What children whose runs have been deleted, or overtaken by those of another parent, had cost, '
-  'their descendants included: their parent has paid for them all the same. Insert-only, as '
-  'tallies.';
 
+-- What children report to their parent: one row a batch, insert-only, until
+-- millrace.collect_children() adds it up. A child never touches its parent's rows.
 create table millrace.child_tallies (
   id bigint generated always as identity constraint child_tallies_pkey primary key,
   fan_out_id bigint not null,
@@ -58,6 +55,3 @@ create table millrace.child_tallies (
   recount boolean not null default false
 );
 create index child_tallies_by_fan_out on millrace.child_tallies (fan_out_id);
-comment on table millrace.child_tallies is
-  'What children report to their parent: one row a batch, insert-only, until '
-  'millrace.collect_children() adds it up. A child never touches its parent''s rows.';

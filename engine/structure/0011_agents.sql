@@ -1,5 +1,7 @@
 -- The conversations of agents, and what people are asked.
 
+-- The conversations of agent stages, one row a turn; millrace.agent_log shows them readably. Kept
+-- while the stage is not completed, and until the run is pruned where the stage says debug.
 create table millrace.turns (
   run_id bigint not null,
   stage_id int not null,
@@ -7,31 +9,32 @@ create table millrace.turns (
   seq int not null,
   kind text not null constraint turns_kind_known check (kind in ('model', 'tool')),
   call_id text,
+  -- model: {asked (the first message, in the first turn), output (the items of the response),
+  -- discarded (why it is no part of the conversation)}; tool: {name, arguments, output, failed}.
   content jsonb not null,
   usage jsonb,
   attempt_id bigint not null,
   created_at timestamptz not null,
   constraint turns_pkey primary key (run_id, stage_id, execution, seq)
 );
-comment on table millrace.turns is
-  'The conversations of agent stages, one row a turn; millrace.agent_log shows them readably. Kept '
-  'while the stage is not completed, and until the run is pruned where the stage says debug.';
-comment on column millrace.turns.content is
-  'model: {asked (the first message, in the first turn), output (the items of the response), '
-  'discarded (why it is no part of the conversation)}; tool: {name, arguments, output, failed}.';
 
+-- One row a manual stage that waits, or waited, for a person. Decide by millrace_decide(attempt_id,
+-- …) or by writing `decision`. Without a policy nobody but service_role sees or decides anything.
 create table public.millrace_decisions (
   attempt_id bigint constraint millrace_decisions_pkey primary key,
   pipeline text not null,
   stage text not null,
   run_id bigint not null,
   entity_id text not null,
+  -- What `decision` must fit, as it was defined when the question was asked.
   schema jsonb not null,
   opened_at timestamptz not null,
   deadline_at timestamptz not null,
   decision jsonb,
+  -- auth.uid() of who decided; null for service_role, and for users whose id is no uuid.
   decided_by uuid,
   decided_at timestamptz,
+  -- When it was decided, or seen to have ended otherwise; closed_why says how.
   closed_at timestamptz,
   closed_why text
 );
@@ -39,16 +42,6 @@ create index millrace_decisions_open on public.millrace_decisions (attempt_id)
   where closed_at is null;
 create index millrace_decisions_by_run on public.millrace_decisions (run_id);
 create index millrace_decisions_by_entity on public.millrace_decisions (entity_id);
-comment on table public.millrace_decisions is
-  'One row a manual stage that waits, or waited, for a person. Decide by '
-  'millrace_decide(attempt_id, …) or by writing `decision`. Without a policy nobody but '
-  'service_role sees or decides anything.';
-comment on column public.millrace_decisions.schema is
-  'What `decision` must fit, as it was defined when the question was asked.';
-comment on column public.millrace_decisions.decided_by is
-  'auth.uid() of who decided; null for service_role, and for users whose id is no uuid.';
-comment on column public.millrace_decisions.closed_at is
-  'When it was decided, or seen to have ended otherwise; closed_why says how.';
 
 alter table public.millrace_decisions enable row level security;
 revoke all on public.millrace_decisions from public, anon, authenticated, service_role;

@@ -4,6 +4,8 @@
 -- own transaction. The sweep takes pulses away and adds them to minutes, hours and totals in one
 -- statement, so a late sweep delays figures and loses none. Stage 0 stands for the run as a whole.
 
+-- What batches of attempts, and runs (stage_id 0), came to: one row a batch, stage and outcome,
+-- insert-only, until millrace.add_pulses() adds it up.
 create table millrace.pulses (
   at timestamptz not null,
   pipeline_id int not null,
@@ -12,39 +14,45 @@ create table millrace.pulses (
     constraint pulses_outcome_known check (outcome in ('completed', 'ended', 'failed', 'retried',
       'skipped', 'cancelled', 'copied', 'removed', 'dequeued', 'unstarted')),
   n int not null,
+  -- How long each attempt ran, or how long each run took from its start to its end.
   run_ms real[],
+  -- How long each stood in the queue; a retry, which waits for its backoff, tells nothing.
   wait_ms real[],
   codes text[],
   cost_usd numeric,
   input_tokens numeric,
   output_tokens numeric
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
-comment on table millrace.pulses is
-  'What batches of attempts, and runs (stage_id 0), came to: one row a batch, stage and outcome, '
-  'insert-only, until millrace.add_pulses() adds it up.';
-comment on column millrace.pulses.run_ms is
-  'How long each attempt ran, or how long each run took from its start to its end.';
-comment on column millrace.pulses.wait_ms is
-  'How long each stood in the queue; a retry, which waits for its backoff, tells nothing.';
 
+-- Figures by stage and minute (UTC), kept as long as the setting minutes_hours says. Stage 0: the
+-- run as a whole.
 create table millrace.minutes (
   pipeline_id int not null,
   stage_id int not null,
   minute timestamptz not null,
   completed int not null default 0,
+  -- Runs that ended under a name of the definition's `ends`; completed does not count them.
   ended int not null default 0,
+  -- Attempts that failed for good; retried are those that failed and were tried again.
   failed int not null default 0,
   retried int not null default 0,
   skipped int not null default 0,
   cancelled int not null default 0,
+  -- Results that new runs took over from earlier ones.
   copied int not null default 0,
+  -- Finished attempts that were deleted with their runs.
   removed int not null default 0,
+  -- Of the skipped ones those that had been queued, at a stage that was bypassed.
   dequeued int not null default 0,
+  -- Of the failed, retried and cancelled ones those that had not been started.
   unstarted int not null default 0,
   cost_usd numeric not null default 0,
   input_tokens numeric not null default 0,
   output_tokens numeric not null default 0,
+  -- How long the attempts ran that completed or failed, or the runs that completed or ended, in
+  -- all. r0 to r15 count them by millrace.bucket_bounds().
   run_ms float8 not null default 0,
+  -- How long first tries stood in the queue, in all. w0 to w15 count them.
   wait_ms float8 not null default 0,
   r0 int not null default 0, r1 int not null default 0, r2 int not null default 0,
   r3 int not null default 0, r4 int not null default 0, r5 int not null default 0,
@@ -58,31 +66,10 @@ create table millrace.minutes (
   w9 int not null default 0, w10 int not null default 0, w11 int not null default 0,
   w12 int not null default 0, w13 int not null default 0, w14 int not null default 0,
   w15 int not null default 0,
+  -- How many failures had which code: the 20 most frequent, and "other".
   codes jsonb,
   constraint minutes_pkey primary key (pipeline_id, stage_id, minute)
 ) with (fillfactor = 80);
-comment on table millrace.minutes is
-  'Figures by stage and minute (UTC), kept as long as the setting minutes_hours says. Stage 0: the '
-  'run as a whole.';
-comment on column millrace.minutes.ended is
-  'Runs that ended under a name of the definition''s `ends`; completed does not count them.';
-comment on column millrace.minutes.failed is
-  'Attempts that failed for good; retried are those that failed and were tried again.';
-comment on column millrace.minutes.copied is
-  'Results that new runs took over from earlier ones.';
-comment on column millrace.minutes.removed is
-  'Finished attempts that were deleted with their runs.';
-comment on column millrace.minutes.dequeued is
-  'Of the skipped ones those that had been queued, at a stage that was bypassed.';
-comment on column millrace.minutes.unstarted is
-  'Of the failed, retried and cancelled ones those that had not been started.';
-comment on column millrace.minutes.run_ms is
-  'How long the attempts ran that completed or failed, or the runs that completed or ended, in '
-  'all. r0 to r15 count them by millrace.bucket_bounds().';
-comment on column millrace.minutes.wait_ms is
-  'How long first tries stood in the queue, in all. w0 to w15 count them.';
-comment on column millrace.minutes.codes is
-  'How many failures had which code: the 20 most frequent, and "other".';
 
 create table millrace.hours (like millrace.minutes including defaults) with (fillfactor = 80);
 comment on table millrace.hours is
@@ -94,6 +81,8 @@ alter table millrace.hours
 
 -- In wider numbers, and without a time.
 create table millrace.totals (like millrace.minutes including defaults) with (fillfactor = 50);
+comment on table millrace.totals is
+  'As millrace.minutes, since the beginning. Never pruned, so no figure here ever falls.';
 do $$
 begin
   execute (
@@ -106,8 +95,6 @@ begin
 end
 $$;
 alter table millrace.totals add constraint totals_pkey primary key (pipeline_id, stage_id);
-comment on table millrace.totals is
-  'As millrace.minutes, since the beginning. Never pruned, so no figure here ever falls.';
 
 -- What a stage, or a pipeline's runs, came to in a stretch of time that begins at.
 create type millrace.figure as (
@@ -128,17 +115,15 @@ create type millrace.figure as (
   codes jsonb
 );
 
+-- Of each pipeline with a bound for its runs: how old its live runs are that have passed the
+-- shorter bound. The sweep goes through them round and round.
 create table millrace.run_ages (
   pipeline_id int constraint run_ages_pkey primary key
     constraint run_ages_pipeline_fkey references millrace.pipelines on delete cascade,
   last_key text not null default '',
   counting bigint[] not null default array_fill(0, array[18]),
+  -- Of the last full round: runs by the buckets of millrace.bucket_bounds(), then how many are past
+  -- the bound of the median, and past that of the 95th percentile.
   ages bigint[] not null default array_fill(0, array[18]),
   counted_at timestamptz
 ) with (fillfactor = 50);
-comment on table millrace.run_ages is
-  'Of each pipeline with a bound for its runs: how old its live runs are that have passed the '
-  'shorter bound. The sweep goes through them round and round.';
-comment on column millrace.run_ages.ages is
-  'Of the last full round: runs by the buckets of millrace.bucket_bounds(), then how many are past '
-  'the bound of the median, and past that of the 95th percentile.';

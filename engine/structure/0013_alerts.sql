@@ -1,6 +1,8 @@
 -- Alerts: rules judged each minute, what they raise, and the messages that tell people of it. A
 -- rule looks at a stage or a pipeline as a whole, so that a thousand late runs are one alert.
 
+-- For how long nobody is told of alerts: of a pipeline, a stage of it, a kind of them; null stands
+-- for any.
 create table millrace.silences (
   id bigint generated always as identity constraint silences_pkey primary key,
   pipeline text,
@@ -11,10 +13,10 @@ create table millrace.silences (
   line bigint not null
 );
 create index silences_by_end on millrace.silences (until);
-comment on table millrace.silences is
-  'For how long nobody is told of alerts: of a pipeline, a stage of it, a kind of them; null '
-  'stands for any.';
 
+-- What is judged each minute. A rule without a pipeline counts for each one that has none of the
+-- same name. Insert, update and delete rules as you like; those of definitions are written by
+-- define().
 create table millrace.alert_rules (
   id int generated always as identity constraint alert_rules_pkey primary key,
   name text not null constraint alert_rules_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
@@ -23,45 +25,35 @@ create table millrace.alert_rules (
       'run_sla', 'p95', 'error_share', 'backlog', 'oldest_ready', 'dead', 'spend', 'late',
       'refused', 'engine')),
   pipeline text,
+  -- The stage; * for each of them; null for the pipeline as a whole, end to end.
   stage text,
+  -- Raised above this: seconds for p95, oldest_ready and refused, a share from 0 to 1 for
+  -- error_share, runs for backlog and dead, US dollars for spend. run_sla, late and engine know
+  -- their own bounds.
   above numeric,
+  -- How far back it looks.
   span interval not null default '10 minutes',
+  -- For how long it must be above before an alert is raised.
   hold interval not null default '0',
+  -- For how long it must be no longer above before the alert is resolved.
   recover interval not null default '5 minutes',
+  -- How many ends p95 and error_share need at least, to say anything.
   least int not null default 1,
+  -- How often an alert that stays open is told again, until somebody acknowledges it; null for
+  -- never.
   remind interval default '4 hours',
+  -- The names of the channels that hear of it; null for all.
   channels text[],
+  -- The page that says what to do; null for the one of its kind.
   playbook text,
   enabled boolean not null default true,
   source text not null default 'sql'
     constraint alert_rules_source_known check (source in ('default', 'definition', 'sql'))
 );
 create unique index alert_rules_key on millrace.alert_rules (pipeline, name) nulls not distinct;
-comment on table millrace.alert_rules is
-  'What is judged each minute. A rule without a pipeline counts for each one that has none of the '
-  'same name. Insert, update and delete rules as you like; those of definitions are written by '
-  'define().';
-comment on column millrace.alert_rules.stage is
-  'The stage; * for each of them; null for the pipeline as a whole, end to end.';
-comment on column millrace.alert_rules.above is
-  'Raised above this: seconds for p95, oldest_ready and refused, a share from 0 to 1 for '
-  'error_share, runs for backlog and dead, US dollars for spend. run_sla, late and engine know '
-  'their own bounds.';
-comment on column millrace.alert_rules.span is 'How far back it looks.';
-comment on column millrace.alert_rules.hold is
-  'For how long it must be above before an alert is raised.';
-comment on column millrace.alert_rules.recover is
-  'For how long it must be no longer above before the alert is resolved.';
-comment on column millrace.alert_rules.least is
-  'How many ends p95 and error_share need at least, to say anything.';
-comment on column millrace.alert_rules.remind is
-  'How often an alert that stays open is told again, until somebody acknowledges it; null for '
-  'never.';
-comment on column millrace.alert_rules.channels is
-  'The names of the channels that hear of it; null for all.';
-comment on column millrace.alert_rules.playbook is
-  'The page that says what to do; null for the one of its kind.';
 
+-- Where a rule is above its bound, or was until a moment ago. pipeline_id is 0 for the engine,
+-- stage_id 0 for the pipeline as a whole.
 create table millrace.rule_states (
   rule_id int not null
     constraint rule_states_rule_fkey references millrace.alert_rules on delete cascade,
@@ -74,10 +66,8 @@ create table millrace.rule_states (
   detail text,
   constraint rule_states_pkey primary key (rule_id, pipeline_id, stage_id)
 ) with (fillfactor = 50);
-comment on table millrace.rule_states is
-  'Where a rule is above its bound, or was until a moment ago. pipeline_id is 0 for the engine, '
-  'stage_id 0 for the pipeline as a whole.';
 
+-- What rules have raised, once for each stretch of time. Open ones: where resolved_at is null.
 create table millrace.alerts (
   id bigint generated always as identity constraint alerts_pkey primary key,
   rule_id int not null,
@@ -89,54 +79,47 @@ create table millrace.alerts (
   stage text,
   value numeric not null,
   above numeric not null,
+  -- What else there is to say: the code of most failures, the run that is longest late, which bound
+  -- a pipeline breaks, who refuses, what is amiss with the engine.
   detail text,
   span interval not null,
   playbook text,
+  -- Since when it was above the bound.
   since timestamptz not null,
   raised_at timestamptz not null,
   resolved_at timestamptz,
+  -- When it was first written into a message; null while it is silenced, or no channel wants it.
   told_at timestamptz,
   reminded_at timestamptz,
+  -- Whether it is resolved, and all told that is to be told.
   settled boolean not null default false,
   acknowledged_at timestamptz,
+  -- Who has said that they look after it; null while nobody has.
   acknowledged_by text
 );
 create unique index alerts_one_open on millrace.alerts (rule_id, pipeline_id, stage_id)
   where resolved_at is null;
 create index alerts_unsettled on millrace.alerts (id) where not settled;
 create index alerts_by_end on millrace.alerts (resolved_at);
-comment on table millrace.alerts is
-  'What rules have raised, once for each stretch of time. Open ones: where resolved_at is null.';
-comment on column millrace.alerts.acknowledged_by is
-  'Who has said that they look after it; null while nobody has.';
-comment on column millrace.alerts.detail is
-  'What else there is to say: the code of most failures, the run that is longest late, which bound '
-  'a pipeline breaks, who refuses, what is amiss with the engine.';
-comment on column millrace.alerts.since is 'Since when it was above the bound.';
-comment on column millrace.alerts.told_at is
-  'When it was first written into a message; null while it is silenced, or no channel wants it.';
-comment on column millrace.alerts.settled is
-  'Whether it is resolved, and all told that is to be told.';
 
+-- Who is told of alerts. The address is in Vault as millrace_channel_<name>_address: the URL of a
+-- webhook, or e-mail addresses parted by commas. millrace_channel_<name>_secret is what a webhook
+-- is signed with (whsec_…), or the key of the e-mail API.
 create table millrace.alert_channels (
   id int generated always as identity constraint alert_channels_pkey primary key,
   name text not null constraint alert_channels_name_key unique
     constraint alert_channels_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
   kind text not null
     constraint alert_channels_kind_known check (kind in ('webhook', 'slack', 'email')),
+  -- What e-mails come from.
   sender text,
+  -- Where e-mails are posted to: Resend, or what answers as its API does.
   api_url text not null default 'https://api.resend.com/emails',
   enabled boolean not null default true,
   constraint alert_channels_sender_given check (kind <> 'email' or sender is not null)
 );
-comment on table millrace.alert_channels is
-  'Who is told of alerts. The address is in Vault as millrace_channel_<name>_address: the URL of a '
-  'webhook, or e-mail addresses parted by commas. millrace_channel_<name>_secret is what a webhook '
-  'is signed with (whsec_…), or the key of the e-mail API.';
-comment on column millrace.alert_channels.sender is 'What e-mails come from.';
-comment on column millrace.alert_channels.api_url is
-  'Where e-mails are posted to: Resend, or what answers as its API does.';
 
+-- What is to be sent, or was. Read it through millrace.deliveries.
 create table millrace.alert_messages (
   id bigint generated always as identity constraint alert_messages_pkey primary key,
   webhook_id text not null default 'msg_' || replace(gen_random_uuid()::text, '-', ''),
@@ -145,10 +128,12 @@ create table millrace.alert_messages (
   state text not null default 'waiting'
     constraint alert_messages_state_known check (state in ('waiting', 'delivered', 'dead')),
   events jsonb not null,
+  -- How many events it does not list.
   more int not null default 0,
   created_at timestamptz not null,
   first_tried_at timestamptz,
   tried_at timestamptz,
+  -- How long after tried_at it may be tried again: a minute at least, so that nobody hears twice.
   wait interval not null default '0',
   tries int not null default 0,
   ended_at timestamptz,
@@ -159,8 +144,3 @@ create index alert_messages_waiting on millrace.alert_messages (channel_id, id)
   where state = 'waiting';
 create index alert_messages_dead on millrace.alert_messages (channel_id, id) where state = 'dead';
 create index alert_messages_by_end on millrace.alert_messages (ended_at);
-comment on table millrace.alert_messages is
-  'What is to be sent, or was. Read it through millrace.deliveries.';
-comment on column millrace.alert_messages.more is 'How many events it does not list.';
-comment on column millrace.alert_messages.wait is
-  'How long after tried_at it may be tried again: a minute at least, so that nobody hears twice.';

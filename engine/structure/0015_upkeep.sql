@@ -1,5 +1,8 @@
 -- How far the sweep is with what it goes round and round at.
 
+-- How far the sweep has checked the invariants, run by run, round and round: up to the run after.
+-- ended_at: when it last came to the end. faulty: the first runs in which this round or the one
+-- before found something.
 create table millrace.check_progress (
   id boolean not null default true
     constraint check_progress_pkey primary key
@@ -8,11 +11,9 @@ create table millrace.check_progress (
   faulty bigint[] not null default '{}',
   ended_at timestamptz
 ) with (fillfactor = 50);
-comment on table millrace.check_progress is
-  'How far the sweep has checked the invariants, run by run, round and round: up to the run after. '
-  'ended_at: when it last came to the end. faulty: the first runs in which this round or the one '
-  'before found something.';
 
+-- How far the present round of pruning is with the runs of each pipeline, or what the last one came
+-- to.
 create table millrace.prune_progress (
   pipeline_id int
     constraint prune_progress_pkey primary key
@@ -23,6 +24,3 @@ create table millrace.prune_progress (
   began_at timestamptz not null,
   ended_at timestamptz
 ) with (fillfactor = 50);
-comment on table millrace.prune_progress is
-  'How far the present round of pruning is with the runs of each pipeline, or what the last one '
-  'came to.';

@@ -14,6 +14,7 @@ import {
 } from './catalogue.ts';
 import { codeStatements, type Statement, sqlFiles, statementsIn } from './engine-sql.ts';
 import type { Release, Target } from './releases.ts';
+import { withStoredComments } from './store-comments.ts';
 
 const heading = '-- Millrace, built of engine/ by tools/build.ts. Change it there.';
 const bodiesLater = '-- Bodies may name what a later statement makes.\nset check_function_bodies = off;';
@@ -53,7 +54,7 @@ function template(engine: string, name: string, values: Record<string, string | 
 const structureFiles = (engine: string, isWanted: (file: string) => boolean = () => true) =>
   sqlFiles(engine, 'structure')
     .filter(isWanted)
-    .map((file) => fs.readFileSync(path.join(engine, file), 'utf8').trim());
+    .map((file) => withStoredComments(fs.readFileSync(path.join(engine, file), 'utf8')).trim());
 
 /** The code with level and release written into millrace.engine(). */
 export async function codeFor(engine: string, { level, version }: Target): Promise<Statement[]> {

@@ -30,7 +30,7 @@ $$;
 -- Lists what a definition names that this database has not, or has otherwise.
 create function millrace.definition_faults(p_definition jsonb)
 returns table (place int, what text, remedy text)
-language plpgsql stable
+stable
 as $$
 begin
   return query

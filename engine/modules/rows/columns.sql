@@ -2,7 +2,7 @@
 
 -- Names the seven columns that the projection keeps for a stage on its entity.
 create function millrace.stage_columns(p_stage text) returns text[]
-language plpgsql immutable
+immutable
 as $$
 begin
   return array[p_stage || '_status', p_stage || '_job_id', p_stage || '_result',
@@ -14,7 +14,7 @@ $$;
 -- Says whether the entity table has the seven columns of a stage; one that was dropped may not.
 create function millrace.has_columns(p_pipeline millrace.pipelines, p_stage text)
 returns boolean
-language plpgsql stable
+stable
 as $$
 begin
   return 7 = (
@@ -28,7 +28,7 @@ $$;
 
 -- Names the columns of the entity that the projection keeps.
 create function millrace.status_columns(p_status jsonb) returns text[]
-language plpgsql immutable
+immutable
 as $$
 begin
   return array_remove(array[p_status ->> 'column', p_status #>> '{history,since}',

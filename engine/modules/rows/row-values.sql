@@ -29,7 +29,7 @@ $$;
 -- and which part of the value counts.
 create function millrace.value_columns(p_pipeline millrace.pipelines)
 returns table (field text, stage text, name text, part text)
-language plpgsql stable
+stable
 as $$
 begin
   return query

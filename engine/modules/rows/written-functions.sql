@@ -47,7 +47,7 @@ $write$;
 create function millrace.size_expression(
   p_table regclass, p_columns name[], p_at_most boolean
 ) returns text
-language plpgsql stable
+stable
 as $$
 begin
   -- bigint, since a row may have several columns of a gigabyte.

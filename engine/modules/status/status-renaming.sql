@@ -7,7 +7,7 @@
 -- it where that depends on the run. New and dropped stages change no row.
 create function millrace.changed_values(p_definition jsonb)
 returns table (was text, now text[])
-language plpgsql stable
+stable
 as $$
 begin
   return query
