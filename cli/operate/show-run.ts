@@ -11,7 +11,7 @@ import { journalLines } from './journal.ts';
 import { between, moment } from './moments.ts';
 import { toned } from './runs.ts';
 import { faultText, line, readLists, say } from './say.ts';
-import { type Column, table, terminalWidth, words } from './table.ts';
+import { type Column, table, terminalWidth, words, wrap } from './table.ts';
 
 const mostAttempts = 30;
 
