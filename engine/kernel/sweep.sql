@@ -388,13 +388,9 @@ $$;
 -- Sweeps if the last sweep is over a minute old and nobody else sweeps now. Takes longer than the
 -- Data API's eight seconds where much has piled up.
 create function public.millrace_sweep() returns jsonb
-security definer
 set statement_timeout = '60s'
 as $$
 begin
-  if millrace.refuse_contract() is not null then
-    return millrace.refuse_contract();
-  end if;
   if not pg_try_advisory_xact_lock(hashtext('millrace.sweep')) then
     return jsonb_build_object('swept', false);
   end if;

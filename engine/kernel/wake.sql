@@ -90,13 +90,9 @@ $$;
 
 -- Wakes stages for a worker, which has noted these wake-ups already and could not deliver them.
 create function public.millrace_wake(p_stages jsonb) returns jsonb
-security definer
 set millrace.plan = by_key
 as $$
 begin
-  if millrace.refuse_contract() is not null then
-    return millrace.refuse_contract();
-  end if;
   if jsonb_typeof(p_stages) is distinct from 'array' then
     raise exception 'p_stages is %, but must be a list', coalesce(jsonb_typeof(p_stages), 'null')
       using errcode = 'MR002', hint = 'Send [{"pipeline": "…", "stage": "…"}].';

@@ -13,16 +13,12 @@
 create function public.millrace_claim(
   p_pipeline text, p_stage text, p_worker uuid, p_host uuid, p_seq int, p_limit int
 ) returns json
-security definer
 set millrace.plan = by_key
 as $$
 declare
   v_stage millrace.stages;
   v_worker millrace.workers;
 begin
-  if millrace.refuse_contract() is not null then
-    return millrace.refuse_contract();
-  end if;
   v_stage := millrace.stage_named(p_pipeline, p_stage);
   if p_worker is null or p_host is null or p_seq is null
     or p_limit is null or p_limit not between 0 and 1000 then
@@ -67,7 +63,6 @@ $$;
 create function public.millrace_complete(
   p_worker uuid, p_seq int, p_items json, p_limit int, p_goodbye boolean default false
 ) returns json
-security definer
 set millrace.plan = by_key
 as $$
 declare
@@ -78,9 +73,6 @@ declare
   v_done record;
   v_dropped boolean;
 begin
-  if millrace.refuse_contract() is not null then
-    return millrace.refuse_contract();
-  end if;
   if p_limit is null or p_limit not between 0 and 1000 then
     raise exception 'p_limit is %, but must be from 0 to 1000', coalesce(p_limit::text, 'null')
       using errcode = 'MR002',
@@ -472,16 +464,12 @@ $$;
 -- "lost" lists those that are no longer its own.
 create function public.millrace_renew(p_worker uuid, p_attempts bigint[])
 returns jsonb
-security definer
 set millrace.plan = by_key
 as $$
 declare
   v_now timestamptz := millrace.now();
   v_held bigint[];
 begin
-  if millrace.refuse_contract() is not null then
-    return millrace.refuse_contract();
-  end if;
   -- First, as every call of a worker does, so that no two wait for each other.
   perform from millrace.workers w where w.id = p_worker for update;
   with held as (
@@ -509,16 +497,12 @@ create function public.millrace_leave(
   p_worker uuid, p_hand_over boolean default false, p_row_cpu_ms real default null,
   p_row_bytes bigint default null
 ) returns jsonb
-security definer
 set millrace.plan = by_key
 as $$
 declare
   v_worker millrace.workers;
   v_wake jsonb := '[]';
 begin
-  if millrace.refuse_contract() is not null then
-    return millrace.refuse_contract();
-  end if;
   select w.* into v_worker from millrace.workers w
   where w.id = p_worker for update;
   if not found or v_worker.left_at is not null then

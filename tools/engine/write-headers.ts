@@ -5,6 +5,11 @@ import { commented, grantedOn, identityOf } from './catalogue.ts';
 import type { Node, Statement } from './engine-sql.ts';
 
 const searchPath = 'set search_path = pg_catalog, pg_temp';
+/** How a function answers Edge Functions of another release. */
+const refusal = `
+  if millrace.refuse_contract() is not null then
+    return millrace.refuse_contract();
+  end if;`;
 /** Where a header ends: the line that opens the body. */
 const body = /^as \$/m;
 /** A function's name and parameters, up to the bracket that closes them: brackets within are of types and defaults. */
@@ -49,7 +54,7 @@ export function withHeaders(statements: Statement[]): Statement[] {
     const named = `${wordFor(statement)} ${identity}`;
     const rights = isFunction && identity.startsWith('public.') && !granted.has(identity);
     return [
-      isFunction ? withHeader(statement) : statement,
+      isFunction ? withHeader(rights ? ofDataApi(statement) : statement) : statement,
       ...(rights ? rightsOf(statement.file, identity) : []).map((text) => built(statement, 'GrantStmt', text)),
       ...(described.has(named) ? [] : commentOf(statement, named)).map((text) => built(statement, 'CommentStmt', text)),
     ];
@@ -82,6 +87,13 @@ const built = ({ file }: Statement, kind: string, text: string): Statement => ({
   node: nodeOf(text),
   text,
 });
+
+/** A function of the Data API has its owner's rights. One for Edge Functions first refuses those of another release. */
+function ofDataApi(statement: Statement): Statement {
+  const { file, text } = statement;
+  const owned = text.replace(body, (as) => `security definer\n${as}`);
+  return { ...statement, text: isForOperators(file) ? owned : owned.replace(/^begin$/m, (begin) => begin + refusal) };
+}
 
 function withHeader(statement: Statement): Statement {
   const text = wholeHeader(statement);
@@ -124,11 +136,12 @@ function withVerb(text: string, { parameters = [] }: Node): string {
 
 /** A function of the Data API is for Edge Functions, and an operator's for people as well, unless its file says who else may call it. */
 function rightsOf(file: string, identity: string): string[] {
-  const who = file.startsWith('modules/operators/') ? 'authenticated, service_role' : 'service_role';
+  const who = isForOperators(file) ? 'authenticated, service_role' : 'service_role';
   return [
     `revoke all on function ${identity} from public, anon, authenticated`,
     `grant execute on function ${identity} to ${who}`,
   ];
 }
 
+const isForOperators = (file: string) => file.startsWith('modules/operators/');
 const nodeOf = (text: string): Node => Object.values(parseSync(text).stmts?.[0]?.stmt ?? {})[0];

@@ -93,7 +93,6 @@ $$;
 create function public.millrace_checkpoint(
   p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb
 ) returns jsonb
-security definer
 set millrace.plan = by_key
 as $$
 declare
@@ -103,9 +102,6 @@ declare
   v_next_seq int;
   v_added int;
 begin
-  if millrace.refuse_contract() is not null then
-    return millrace.refuse_contract();
-  end if;
   if p_worker is null or p_attempt is null or p_token is null then
     raise exception 'p_worker, p_attempt and p_token must be given'
       using errcode = 'MR002',
@@ -167,7 +163,6 @@ $$;
 -- between retries included). The status is current or stale.
 create function public.millrace_turns(p_worker uuid, p_attempt bigint, p_token uuid)
 returns json
-security definer
 set millrace.plan = by_key
 as $$
 declare
@@ -178,9 +173,6 @@ declare
   v_turns json;
   v_began timestamptz;
 begin
-  if millrace.refuse_contract() is not null then
-    return millrace.refuse_contract();
-  end if;
   if p_worker is null or p_attempt is null or p_token is null then
     raise exception 'p_worker, p_attempt and p_token must be given'
       using errcode = 'MR002',

@@ -210,16 +210,13 @@ $$;
 
 -- Hands messages about alerts to the function that sends them.
 create function public.millrace_take_messages(p_limit int) returns jsonb
-security definer
 as $$
 declare
   v_now timestamptz := millrace.now();
   v_message millrace.alert_messages;
   v_taken bigint[] := '{}';
 begin
-  if millrace.refuse_contract() is not null then
-    return millrace.refuse_contract();
-  elsif p_limit is null or p_limit not between 1 and 100 then
+  if p_limit is null or p_limit not between 1 and 100 then
     raise exception 'p_limit is %, but must be from 1 to 100', coalesce(p_limit::text, 'null')
       using errcode = 'MR002', hint = 'Send how many messages to take.';
   end if;
@@ -272,7 +269,6 @@ $$;
 -- Notes which messages about alerts were delivered, and why others were not. more: others are due.
 -- What was delivered stays so, whoever says otherwise; a failure counts for the last try alone.
 create function public.millrace_note_deliveries(p_deliveries jsonb) returns jsonb
-security definer
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -282,9 +278,7 @@ declare
   v_wait interval;
   v_noted int := 0;
 begin
-  if millrace.refuse_contract() is not null then
-    return millrace.refuse_contract();
-  elsif jsonb_typeof(p_deliveries) is distinct from 'array' then
+  if jsonb_typeof(p_deliveries) is distinct from 'array' then
     raise exception 'p_deliveries is %, but must be a list',
       coalesce(jsonb_typeof(p_deliveries), 'null')
       using errcode = 'MR002', hint = 'Send [{"message": 1, "try": 1, "ok": true}].';

@@ -8,7 +8,6 @@
 create function public.millrace_spawn(
   p_worker uuid, p_attempt bigint, p_token uuid, p_items jsonb, p_last boolean
 ) returns jsonb
-security definer
 set millrace.plan = by_key
 as $$
 declare
@@ -18,9 +17,7 @@ declare
   v_reason text;
   v_done record;
 begin
-  if millrace.refuse_contract() is not null then
-    return millrace.refuse_contract();
-  elsif jsonb_typeof(p_items) is distinct from 'array' or jsonb_array_length(p_items) > 5000 then
+  if jsonb_typeof(p_items) is distinct from 'array' or jsonb_array_length(p_items) > 5000 then
     raise exception 'p_items is %, but must be a list of at most 5000',
         case
           when jsonb_typeof(p_items) = 'array' then jsonb_array_length(p_items) || ' items'

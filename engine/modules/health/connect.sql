@@ -26,12 +26,8 @@ $$;
 -- Tells the engine where the project's functions are and with which secret to wake them, and wakes
 -- the function millrace so. millrace_wake_answer() tells by wake_up what that was answered.
 create function public.millrace_connect(p_project_url text, p_wake_secret text) returns jsonb
-security definer
 as $$
 begin
-  if millrace.refuse_contract() is not null then
-    return millrace.refuse_contract();
-  end if;
   if coalesce(p_project_url, '') !~ '^https?://[^/]' then
     raise exception 'p_project_url is %, but must be an address with http:// or https://',
       coalesce(quote_literal(p_project_url), 'null')

@@ -42,12 +42,9 @@ $$;
 
 -- Tells what became of the wake-up that pg_net has under this id: answered is false until it was.
 create function public.millrace_wake_answer(p_request bigint) returns jsonb
-stable security definer
+stable
 as $$
 begin
-  if millrace.refuse_contract() is not null then
-    return millrace.refuse_contract();
-  end if;
   return coalesce((
     select jsonb_build_object('answered', true, 'status', r.status_code, 'error', r.error_msg,
       'remedy', millrace.answer_remedy('millrace', r.status_code))

@@ -87,7 +87,6 @@ $$;
 -- Items: {submission, stage, trace_id, service, job_id, outcome, result | error, usage}; stage and
 -- trace_id, where given, must be the attempt's.
 create function public.millrace_resume(p_items json) returns jsonb
-security definer
 set millrace.plan = by_key
 set lock_timeout = '2s'
 as $$
@@ -100,9 +99,6 @@ declare
   v_again int[];
   v_accepted bigint[];
 begin
-  if millrace.refuse_contract() is not null then
-    return millrace.refuse_contract();
-  end if;
   v_items := millrace.parse_items(p_items, 'submission');
   -- A submission is the id of the attempt that began it, so the run and the entity to lock are
   -- known before its successor is.
@@ -145,16 +141,12 @@ $$;
 -- awaits_start: millrace_note_jobs() is to be told whether the job waits or runs.
 create function public.millrace_poll(p_limit int, p_poll_ms int default null)
 returns jsonb
-security definer
 set millrace.plan = by_key
 as $$
 declare
   v_now timestamptz := millrace.now();
   v_jobs jsonb;
 begin
-  if millrace.refuse_contract() is not null then
-    return millrace.refuse_contract();
-  end if;
   if p_poll_ms is not null and p_poll_ms not between 1 and 3600000 then
     raise exception 'p_poll_ms is %, but must be from 1 to 3600000', p_poll_ms
       using errcode = 'MR002', hint = 'Set COMPLETION_POLL_INTERVAL to a number of milliseconds, '
@@ -199,7 +191,6 @@ $$;
 -- that changed: while a job waits, its deadline moves only once half of it has passed, and its
 -- start is noted once. A row that somebody holds is left to the next report.
 create function public.millrace_note_jobs(p_jobs jsonb) returns jsonb
-security definer
 set millrace.plan = by_key
 as $$
 declare
@@ -207,9 +198,6 @@ declare
   v_fault record;
   v_noted int;
 begin
-  if millrace.refuse_contract() is not null then
-    return millrace.refuse_contract();
-  end if;
   if coalesce(jsonb_typeof(p_jobs), 'null') <> 'array' or jsonb_array_length(p_jobs) > 1000 then
     raise exception 'p_jobs must be a list of at most 1000 jobs, this is %',
       case when jsonb_typeof(p_jobs) = 'array' then 'a list of ' || jsonb_array_length(p_jobs)

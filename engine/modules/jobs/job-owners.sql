@@ -10,7 +10,7 @@
 -- that had it. Null when there is none, or where two wait: two services may give the same id, and
 -- neither may have the other's job. ended: what the job brings comes too late to count.
 create function public.millrace_job_owner(p_job jsonb) returns jsonb
-stable security definer
+stable
 set millrace.plan = by_key
 as $$
 declare
@@ -18,9 +18,6 @@ declare
   v_found millrace.attempts[];
   v_attempt millrace.attempts;
 begin
-  if millrace.refuse_contract() is not null then
-    return millrace.refuse_contract();
-  end if;
   if p_job ? 'stage' then
     -- Whether the attempt still waits is judged when the job is recorded.
     return (
@@ -82,16 +79,12 @@ $$;
 -- where a fault that names no attempt stands alone; noted: how many attempts that changed. It skips
 -- what somebody holds: the next poll says it again.
 create function public.millrace_note_faults(p_faults jsonb) returns jsonb
-security definer
 set millrace.plan = by_key
 as $$
 declare
   v_noted int;
   v_first jsonb;
 begin
-  if millrace.refuse_contract() is not null then
-    return millrace.refuse_contract();
-  end if;
   if jsonb_typeof(p_faults) is distinct from 'array' then
     raise exception 'p_faults is %, but must be a list', coalesce(jsonb_typeof(p_faults), 'null')
       using errcode = 'MR002', hint = 'Send [{submission, service, job_id, code, message}].';

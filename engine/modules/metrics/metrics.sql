@@ -3,7 +3,7 @@
 
 -- What a monitoring system asks for: counters from the totals, gauges of each stage, alerts.
 create function public.millrace_metrics() returns json
-stable security definer
+stable
 set enable_mergejoin = off set jit = off
 as $$
 declare
@@ -11,9 +11,6 @@ declare
   v_swept timestamptz := (
     select s.value::timestamptz from millrace.settings s where s.name = 'last_sweep_at');
 begin
-  if millrace.refuse_contract() is not null then
-    return millrace.refuse_contract()::json;
-  end if;
   return json_build_object(
     'release', (millrace.engine()).release,
     'level', (millrace.engine()).level,
@@ -83,14 +80,11 @@ $$;
 -- Whether doctor() finds all well, and what it does not; of which release the database is, and by
 -- their digests what its pipelines are defined to be.
 create function public.millrace_health() returns jsonb
-stable security definer
+stable
 as $$
 declare
   v_findings jsonb;
 begin
-  if millrace.refuse_contract() is not null then
-    return millrace.refuse_contract();
-  end if;
   select coalesce(jsonb_agg(jsonb_build_object('what', d.what, 'detail', d.detail)), '[]')
   into v_findings
   from millrace.doctor() d

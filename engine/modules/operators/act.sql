@@ -289,7 +289,6 @@ $$;
 -- unthrottle take a stage of a pipeline, or a shared limit as "limit". What it refuses says which
 -- verbs there are.
 create function public.millrace_act(p_request jsonb) returns jsonb
-security definer
 as $$
 declare
   v_caller millrace.caller := millrace.enter_to_act(p_request ->> 'operator');

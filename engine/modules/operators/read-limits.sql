@@ -76,7 +76,7 @@ $$;
 -- Shared limits, stages with limits and the hundred quotas that hold back most: what is allowed,
 -- used and in work, and what waits. For operators.
 create function public.millrace_limits(p_query jsonb default '{}') returns jsonb
-stable security definer
+stable
 set millrace.plan = for_lists
 as $$
 declare

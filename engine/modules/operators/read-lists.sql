@@ -41,7 +41,7 @@ $$;
 -- All pipelines that the caller sees, with their stages: what is queued, in work, failed, late,
 -- paused and throttled, shared limits, open alerts, and bulks that run. For operators.
 create function public.millrace_overview(p_query jsonb default '{}') returns jsonb
-stable security definer
+stable
 set millrace.plan = for_lists
 as $$
 declare
@@ -91,7 +91,7 @@ $$;
 -- One pipeline, {"pipeline": "books"}: its stages with what the definition says of them, and what
 -- is queued and in work at each. For operators.
 create function public.millrace_pipeline(p_query jsonb) returns jsonb
-stable security definer
+stable
 set millrace.plan = for_lists
 as $$
 declare
@@ -134,7 +134,7 @@ $$;
 -- What happened at a pipeline, or at one stage of it, over time: {pipeline, stage, from, to,
 -- step_seconds}; with {"by_stage": true} also what each stage came to in all. For operators.
 create function public.millrace_series(p_query jsonb) returns jsonb
-stable security definer
+stable
 set millrace.plan = for_lists
 as $$
 declare
@@ -170,7 +170,7 @@ $$;
 -- Those of one group: millrace_runs({"status": "failed", "pipeline", "stage", "error_code"}). For
 -- operators.
 create function public.millrace_dead_letters(p_query jsonb default '{}') returns jsonb
-stable security definer
+stable
 set millrace.plan = for_lists
 as $$
 declare
@@ -234,7 +234,7 @@ $$;
 -- Alerts, the newest first, {"open": true} for those that are not over; more from {"cursor": next}
 -- on. For operators.
 create function public.millrace_alerts(p_query jsonb default '{}') returns jsonb
-stable security definer
+stable
 set millrace.plan = for_lists
 as $$
 declare
@@ -259,7 +259,7 @@ $$;
 -- What people did, the newest first, by pipeline, run, bulk, verb, by, since and before; more from
 -- {"cursor": next} on. For operators.
 create function public.millrace_journal(p_query jsonb default '{}') returns jsonb
-stable security definer
+stable
 set millrace.plan = for_lists
 as $$
 declare
@@ -290,7 +290,7 @@ $$;
 -- Runs by {"text": …}: the key of a row, the number of a run or of an attempt, a trace, or the
 -- label that entity.label names, as far as an index leads to it. For operators.
 create function public.millrace_search(p_query jsonb) returns jsonb
-stable security definer
+stable
 set millrace.plan = for_runs
 as $$
 declare

@@ -78,7 +78,7 @@ $$;
 -- error_code, entity, label, run, trace, since, before and parent. A call looks at 20,000 runs at
 -- most: while next is not null there may be more, from {"cursor": next} on. For operators.
 create function public.millrace_runs(p_query jsonb default '{}') returns jsonb
-stable security definer
+stable
 set millrace.plan = for_runs
 as $$
 declare
@@ -131,7 +131,7 @@ $$;
 -- attempts cost, its agents' newest hundred turns, what people were asked and what they did to it.
 -- For operators.
 create function public.millrace_run(p_query jsonb) returns jsonb
-stable security definer
+stable
 set millrace.plan = for_runs
 as $$
 declare
@@ -233,7 +233,7 @@ $$;
 -- One attempt, {"attempt": 42}, with its result and the whole of its error for operators who see
 -- payloads: {value}, or {cut, bytes} where it has more than 100 kB.
 create function public.millrace_attempt(p_query jsonb) returns jsonb
-stable security definer
+stable
 set millrace.plan = for_runs
 as $$
 declare

@@ -5,7 +5,7 @@
 -- sees all pipelines what doctor() finds amiss. With {"pipeline": "books"}: its newest twenty
 -- versions and their graphs. For operators.
 create function public.millrace_settings(p_query jsonb default '{}') returns jsonb
-stable security definer
+stable
 set millrace.plan = for_lists
 as $$
 declare

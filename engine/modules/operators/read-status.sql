@@ -42,7 +42,7 @@ $$;
 -- each and since when, and which moves are legal; whole: false where the table has more rows than a
 -- call looks at. With a value as well: the rows that show it. For operators.
 create function public.millrace_status(p_query jsonb) returns jsonb
-stable security definer
+stable
 set millrace.plan = for_runs
 as $$
 declare
