@@ -108,6 +108,25 @@ test('a hook runs what each module has for it, in the order of the modules, and 
   expect(() => hooksSql(path.join(root, 'engine'))).toThrow('engine/hooks.sql has no place for "nothing"');
 });
 
+test('a function is in plpgsql and returns nothing unless it says so, and one for Edge Functions asks for their release', async () => {
+  const body = 'as $$\ndeclare\n  v_a int;\nbegin\n  perform p_id;\nend\n$$';
+  write(
+    'engine/kernel/a.sql',
+    `-- Adds.\ncreate function public.millrace_a(p_id int default abs(1), p_b int default 1)\n${body};\n`,
+  );
+  write('engine/kernel/b.sql', `-- Adds.\ncreate function millrace.b(out b int)\nstable\n${body};\n`);
+  const [open, closed] = await codeStatements(path.join(root, 'engine'));
+  expect(open?.text).toBe(
+    '-- Adds.\ncreate or replace function public.millrace_a(p_id int default abs(1), p_b int default 1) returns void\n' +
+      'security definer\nlanguage plpgsql\nset search_path = pg_catalog, pg_temp\nas $$\ndeclare\n  v_a int;\nbegin\n' +
+      '  if millrace.refuse_contract() is not null then\n    return millrace.refuse_contract();\n  end if;\n' +
+      '  perform p_id;\nend\n$$',
+  );
+  expect(closed?.text).toMatch(
+    /b\(out b int\)\nstable\nlanguage plpgsql\nset search_path.*\nas \$\$\ndeclare\n {2}v_a int;\nbegin\n {2}perform/,
+  );
+});
+
 test('the build writes what follows from rules into a header, and lets Edge Functions alone call it', async () => {
   const header =
     'create function public.millrace_a(p_id int) returns int\nlanguage sql\nset millrace.plan = by_key\nas $$';
@@ -118,7 +137,7 @@ test('the build writes what follows from rules into a header, and lets Edge Func
       'set millrace.plan = by_key',
       'set enable_bitmapscan = off set enable_seqscan = off set enable_indexonlyscan = off set enable_mergejoin = off ' +
         'set enable_hashjoin = off set enable_memoize = off set jit = off set plan_cache_mode = force_generic_plan\n' +
-        'set search_path = pg_catalog, pg_temp',
+        'security definer\nset search_path = pg_catalog, pg_temp',
     ),
   );
   expect(rights.map(({ text }) => text)).toEqual([
