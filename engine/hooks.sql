@@ -2,8 +2,8 @@
 --
 -- What the kernel asks of the modules, and when. Each hook takes a set. The build puts the
 -- statements of engine/modules/*/hooks.plpgsql at their place, in the order of engine/modules.json,
--- in which they take their locks. The kernel looks first whether a stage or a pipeline asks for
--- anything of the kind: a plain one pays one test a batch.
+-- in which they take their locks; a hook without a body has nothing else. The kernel looks first
+-- whether a stage or a pipeline asks for anything of the kind: a plain one pays one test a batch.
 --
 -- What attach() writes for one pipeline, such as how to lock its rows, is at the end: the kernel
 -- calls it by the pipeline's name.
@@ -13,49 +13,24 @@
 create function millrace.hook_before_runs(
   p_pipeline millrace.pipelines, p_entity_ids text[], p_values millrace.row_values,
   out metadata_ids bigint[], out given text[]
-)
-as $$
-begin
-  -- the modules' before_runs
-end
-$$;
+);
 
 -- Completes new runs before anything of them is queued. p_done_before: a row without any run has
 -- been through the stages before that one all the same.
 create function millrace.hook_runs_made(
   p_pipeline millrace.pipelines, p_run_ids bigint[], p_done_before int
-)
-as $$
-begin
-  -- the modules' runs_made
-end
-$$;
+);
 
 -- Gives new runs that start at a stage the results of the stages that do not follow it.
 create function millrace.hook_runs_at(
   p_stage millrace.version_stages, p_run_ids bigint[]
-)
-as $$
-begin
-  -- the modules' runs_at
-end
-$$;
+);
 
 -- Raises MR005 where a stage cannot begin in these runs.
-create function millrace.hook_before_begin(p_run_ids bigint[], p_stage_id int)
-as $$
-begin
-  -- the modules' before_begin
-end
-$$;
+create function millrace.hook_before_begin(p_run_ids bigint[], p_stage_id int);
 
 -- Raises MR005 where a stage cannot start over in these runs.
-create function millrace.hook_before_restart(p_run_ids bigint[], p_stage_id int)
-as $$
-begin
-  -- the modules' before_restart
-end
-$$;
+create function millrace.hook_before_restart(p_run_ids bigint[], p_stage_id int);
 
 -- Begins a stage whose needs are done, where conditions, thresholds or its kind decide how.
 -- Returns the stages with work. p_shown: the rows show it as queued already.
@@ -84,12 +59,7 @@ $$;
 -- Lists in which of these runs a stage is to be left out, and why, before its condition is asked.
 create function millrace.hook_left_out(
   p_stage_id int, p_run_ids bigint[], out run_ids bigint[], out why jsonb
-)
-as $$
-begin
-  -- the modules' left_out
-end
-$$;
+);
 
 -- Begins what may begin beside the stage that new runs start at. Returns the stages with work.
 create function millrace.hook_begin_siblings(
@@ -116,28 +86,13 @@ $$;
 -- Does what must be known of runs before somebody's start of them is queued.
 create function millrace.hook_before_start(
   p_pipeline millrace.pipelines, p_run_ids bigint[]
-)
-as $$
-begin
-  -- the modules' before_start
-end
-$$;
+);
 
 -- Charges a start to those who pay for it, once it is queued.
-create function millrace.hook_started(p_run_ids bigint[], p_began_at timestamptz)
-as $$
-begin
-  -- the modules' started
-end
-$$;
+create function millrace.hook_started(p_run_ids bigint[], p_began_at timestamptz);
 
 -- Forgets what locked runs had of stages that start over.
-create function millrace.hook_started_over(p_run_ids bigint[], p_stage_ids int[])
-as $$
-begin
-  -- the modules' started_over
-end
-$$;
+create function millrace.hook_started_over(p_run_ids bigint[], p_stage_ids int[]);
 
 -- Names the groups that new attempts of a stage are sorted into, in the order of the runs. p_keys:
 -- the keys of their rows, where those are known.
@@ -152,12 +107,7 @@ end
 $$;
 
 -- Sorts queued attempts of a stage into groups.
-create function millrace.hook_queued(p_stage_id int, p_run_ids bigint[])
-as $$
-begin
-  -- the modules' queued
-end
-$$;
+create function millrace.hook_queued(p_stage_id int, p_run_ids bigint[]);
 
 -- Says whether the limits of a stage let anything of it be claimed now.
 create function millrace.hook_has_room(p_stage millrace.stages) returns boolean
@@ -184,33 +134,18 @@ create function millrace.hook_claim(
   p_stage millrace.stages, p_worker millrace.workers, p_limit int, p_may_wait boolean,
   out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[],
   out wait_ms int
-)
-as $$
-begin
-  -- the modules' claim
-end
-$$;
+);
 
 -- Claims at a stage with groups, turn by turn. own is the limit of the stage's own.
 create function millrace.hook_claim_groups(
   p_stage millrace.stages, p_worker millrace.workers, p_limit int, inout own millrace.limits,
   out token uuid, out attempt_ids bigint[], out entity_ids text[], out wait_ms int
-)
-as $$
-begin
-  -- the modules' claim_groups
-end
-$$;
+);
 
 -- Takes of the stage's limits what a claim needs.
 create function millrace.hook_claimed(
   p_stage millrace.stages, p_attempt_ids bigint[], p_token uuid, p_worker_id uuid
-)
-as $$
-begin
-  -- the modules' claimed
-end
-$$;
+);
 
 -- Puts back what a claim may not have after all, and returns the rest of it.
 create function millrace.hook_hold_back(
@@ -226,20 +161,10 @@ $$;
 -- Gives back what a claim took of the stage's limits for attempts that its batch has no room for.
 create function millrace.hook_given_back(
   p_stage millrace.stages, p_kept bigint[], p_back bigint[]
-)
-as $$
-begin
-  -- the modules' given_back
-end
-$$;
+);
 
 -- Notes what the attempts of a batch are given to work on.
-create function millrace.hook_handed_out(p_stage millrace.stages, p_batch json)
-as $$
-begin
-  -- the modules' handed_out
-end
-$$;
+create function millrace.hook_handed_out(p_stage millrace.stages, p_batch json);
 
 -- Lists the fan-outs whose children have reported, for whoever has just been answered to collect.
 create function millrace.hook_to_collect() returns bigint[]
@@ -271,12 +196,7 @@ end
 $$;
 
 -- Notes what ended attempts of a stage have cost.
-create function millrace.hook_spent(p_stage millrace.stages, p_items millrace.work[])
-as $$
-begin
-  -- the modules' spent
-end
-$$;
+create function millrace.hook_spent(p_stage millrace.stages, p_items millrace.work[]);
 
 -- Lets runs go on without a stage that failed. Returns the stages that got work.
 create function millrace.hook_continue_without(p_stage_id int, p_run_ids bigint[])
@@ -290,20 +210,10 @@ $$;
 
 -- Gives up what hangs on live attempts that were cancelled or failed for good. p_stage_ids: of
 -- these stages alone.
-create function millrace.hook_given_up(p_run_ids bigint[], p_stage_ids int[])
-as $$
-begin
-  -- the modules' given_up
-end
-$$;
+create function millrace.hook_given_up(p_run_ids bigint[], p_stage_ids int[]);
 
 -- Does what a kind of stage needs once a worker's report is recorded.
-create function millrace.hook_reported(p_stage millrace.stages, p_verdicts json)
-as $$
-begin
-  -- the modules' reported
-end
-$$;
+create function millrace.hook_reported(p_stage millrace.stages, p_verdicts json);
 
 -- Begins a stage anew that failed or was cancelled, where its kind decides how. Returns the stages
 -- with work, and null where it is to be queued for a worker.
@@ -326,52 +236,22 @@ end
 $$;
 
 -- Polls for jobs from now on.
-create function millrace.hook_polled()
-as $$
-begin
-  -- the modules' polled
-end
-$$;
+create function millrace.hook_polled();
 
 -- Learns what a row of a stage costs an isolate, from a worker that leaves.
-create function millrace.hook_left(p_stage_id int, p_row_cpu_ms real, p_row_bytes bigint)
-as $$
-begin
-  -- the modules' left
-end
-$$;
+create function millrace.hook_left(p_stage_id int, p_row_cpu_ms real, p_row_bytes bigint);
 
 -- Learns from isolates that ended without a word.
-create function millrace.hook_lost(p_stage_id int, p_hosts uuid[])
-as $$
-begin
-  -- the modules' lost
-end
-$$;
+create function millrace.hook_lost(p_stage_id int, p_hosts uuid[]);
 
 -- Keeps what is to outlive locked runs, before anything of them is deleted.
-create function millrace.hook_before_deletion(p_run_ids bigint[])
-as $$
-begin
-  -- the modules' before_deletion
-end
-$$;
+create function millrace.hook_before_deletion(p_run_ids bigint[]);
 
 -- Deletes what hangs on locked runs whose attempts are deleted.
-create function millrace.hook_deleted(p_run_ids bigint[])
-as $$
-begin
-  -- the modules' deleted
-end
-$$;
+create function millrace.hook_deleted(p_run_ids bigint[]);
 
 -- Forgets what is known of rows that are deleted.
-create function millrace.hook_forgotten(p_pipeline_id int, p_entity_ids text[])
-as $$
-begin
-  -- the modules' forgotten
-end
-$$;
+create function millrace.hook_forgotten(p_pipeline_id int, p_entity_ids text[]);
 
 -- Lists the modules' parts of the sweep that have something to do in a pipeline (id), by index
 -- probes alone. place: where a part comes in the order of the sweep, 1 to 9.
@@ -432,73 +312,33 @@ $$;
 -- Finds breaches of the modules' invariants.
 create function millrace.hook_faults()
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-stable
-as $$
-begin
-  -- the modules' faults
-end
-$$;
+stable;
 
 -- Finds breaches of the modules' invariants in the runs between two ids, of those that belong to a
 -- run.
 create function millrace.hook_faults_between(p_after bigint, p_until bigint)
 returns table (rule text, run_id bigint, attempt_id bigint, detail text)
-stable
-as $$
-begin
-  -- the modules' faults_between
-end
-$$;
+stable;
 
 -- Tells how the modules' parts of the engine are, one line each with the remedy.
 create function millrace.hook_findings()
 returns table (what text, ok boolean, detail text)
-stable
-as $$
-begin
-  -- the modules' findings
-end
-$$;
+stable;
 
 -- Checks a stage of a definition as a module understands it; raises MR001 where it cannot be so.
-create function millrace.hook_check_stage(p_stage jsonb)
-as $$
-begin
-  -- the modules' check_stage
-end
-$$;
+create function millrace.hook_check_stage(p_stage jsonb);
 
 -- Follows what has changed in the stages of a pipeline that is defined anew.
-create function millrace.hook_stages_saved(p_pipeline_id int)
-as $$
-begin
-  -- the modules' stages_saved
-end
-$$;
+create function millrace.hook_stages_saved(p_pipeline_id int);
 
 -- Saves what a definition asks of the modules.
-create function millrace.hook_defined(p_pipeline_id int, p_definition jsonb)
-as $$
-begin
-  -- the modules' defined
-end
-$$;
+create function millrace.hook_defined(p_pipeline_id int, p_definition jsonb);
 
 -- Keeps what is to outlive locked runs that are too old, and what a later start must know of them.
-create function millrace.hook_before_pruning(p_run_ids bigint[])
-as $$
-begin
-  -- the modules' before_pruning
-end
-$$;
+create function millrace.hook_before_pruning(p_run_ids bigint[]);
 
 -- Deletes what there is little of, when a round of pruning begins.
-create function millrace.hook_begin_pruning()
-as $$
-begin
-  -- the modules' begin_pruning
-end
-$$;
+create function millrace.hook_begin_pruning();
 
 -- Deletes a portion of what is older than this and belongs to no run. True: there may be more.
 create function millrace.hook_prune(p_before timestamptz) returns boolean

@@ -104,6 +104,13 @@ test('a hook runs what each module has for it, in the order of the modules, and 
   expect(hooksSql(path.join(root, 'engine'))).toContain(
     'begin\n  perform millrace.a();\n  perform millrace.b();\n  perform millrace.c();\n  return 1;\nend',
   );
+  write(
+    'engine/hooks.sql',
+    "-- Ends.\ncreate function millrace.hook_ended(p_ids int[] default '{}', p_n int default abs(1));\n",
+  );
+  expect(hooksSql(path.join(root, 'engine'))).toMatch(
+    /default abs\(1\)\)\nas \$\$\nbegin\n {2}perform millrace\.a\(\);\n[^$]*c\(\);\nend\n\$\$;\n$/,
+  );
   write('engine/modules/high/hooks.plpgsql', '-- on nothing\nperform millrace.c();\n');
   expect(() => hooksSql(path.join(root, 'engine'))).toThrow('engine/hooks.sql has no place for "nothing"');
 });

@@ -41,10 +41,15 @@ const section = /^-- on (\w+)\n/m;
 /** Where a hook of `hooks.sql` runs what the modules have for it. */
 const place = /^( *)-- the modules' (\w+)$/gm;
 
+/** A hook without a body, which has nothing but what the modules have for it. */
+const bodiless = /^create function millrace\.hook_(\w+)\((?:[^()]|\([^()]*\))*\)(?:(?!as \$)[^;])*;$/gm;
+
 /** The text of `hooks.sql`, in which each module's statements stand at their place, in the order of the modules. */
 export function hooksSql(engine: string): string {
   const parts = modulesOf(engine).flatMap((name) => hookParts(path.join(engine, 'modules', name, 'hooks.plpgsql')));
-  const text = fs.readFileSync(path.join(engine, 'hooks.sql'), 'utf8');
+  const text = fs
+    .readFileSync(path.join(engine, 'hooks.sql'), 'utf8')
+    .replaceAll(bodiless, (head, hook) => `${head.slice(0, -1)}\nas $$\nbegin\n  -- the modules' ${hook}\nend\n$$;`);
   const places = [...text.matchAll(place)].map(([, , hook]) => hook);
   const lost = parts.find(({ hook }) => !places.includes(hook));
   if (lost) throw new Error(`${lost.file}: engine/hooks.sql has no place for "${lost.hook}".`);
