@@ -411,6 +411,89 @@ test('a gate with a key counts everything at a later stage that has another', as
   expect(await passed(engine)).toBe('a2 b1');
 });
 
+test('a gate counts everything where a stage on the way to the later one has no key', async ({ engine }) => {
+  await keyed(engine, { rate: { count: 9, per_seconds: 60 } });
+  await engine.pipeline([
+    {
+      name: 'gate',
+      kind: 'gate',
+      limits: { concurrency: { column: 'key' }, back_pressure: { stage: 'last', backlog: 3 } },
+    },
+    { name: 'between', needs: ['gate'] },
+    { name: 'last', needs: ['between'], limits: { concurrency: { column: 'key', limit: 9 } } },
+  ]);
+  await queueKeys(engine, ['a', 'b'], 9);
+  await sweep(engine);
+  await sweep(engine);
+  expect(await queuedAt(engine, 'between')).toBe(3);
+});
+
+test('a gate counts everything where the later stage holds back one in work without its key', async ({ engine }) => {
+  await keyed(engine, { back_pressure: { stage: 'last', backlog: 3 } });
+  await engine.pipeline(
+    [{ name: 'beside', limits: { back_pressure: { stage: 'flow.last', backlog: 3 } } }],
+    {},
+    'other',
+  );
+  await engine.queued('beside', 2);
+  expect(await (await Worker.of(engine, 'beside', 'other')).take()).toHaveLength(2);
+  await queueKeys(engine, ['a', 'b'], 9);
+  await sweep(engine);
+  expect(await passed(engine)).toBe('a1');
+});
+
+test('a key that names its part is that which leaves it out', async ({ engine }) => {
+  const last = { concurrency: { column: 'key', part: 'value', limit: 9 } };
+  await keyed(engine, { back_pressure: { stage: 'last', backlog: 3 } }, last);
+  await queueKeys(engine, ['a', 'b'], 9);
+  await sweep(engine);
+  expect(await passed(engine)).toBe('a3 b3');
+});
+
+test('a row whose key changes while it waits at a gate passes as one of its new key', async ({ engine }) => {
+  await keyed(engine, { back_pressure: { stage: 'last', backlog: 3 } });
+  await queueKeys(engine, ['b'], 3);
+  await sweep(engine);
+  await queueKeys(engine, ['a'], 9);
+  await engine.sql.query(
+    `update public.items set key = case when id % 3 = 0 then 'c' else 'b' end where gate_status = 'queued'`,
+  );
+  await sweep(engine);
+  expect(await passed(engine)).toBe('b3 c3');
+});
+
+test('a gate with hundreds of full keys looks at each about once, and leaves time for others', async ({ engine }) => {
+  await keyed(engine, { back_pressure: { stage: 'last', backlog: 1 } });
+  await queueKeys(
+    engine,
+    Array.from({ length: 600 }, (_, number) => `key ${number}`),
+    2,
+  );
+  await engine.sweepAll();
+  await engine.pipeline(
+    [
+      { name: 'other', kind: 'gate', limits: tenPerMinute },
+      { name: 'after', needs: ['other'] },
+    ],
+    {},
+    'second',
+  );
+  await engine.queued('other');
+  // Each look at the clock takes time, and each key is a look.
+  await engine.sql.query(`
+    create sequence public.looks;
+    create or replace function millrace.now() returns timestamptz language sql volatile set search_path = '' as
+    $$ select c.at + nextval('public.looks') * interval '1 millisecond' from public.test_clock c $$`);
+  await engine.sql.query('select millrace.sweep_gates()');
+  expect(await queuedAt(engine, 'after')).toBe(1);
+  await engine.sql.query(`
+    select setval('public.looks', 1);
+    create or replace function millrace.now() returns timestamptz language sql volatile set search_path = '' as
+    $$ select c.at + nextval('public.looks') * interval '0' from public.test_clock c $$`);
+  await engine.sql.query('select millrace.sweep_gates()');
+  expect(await engine.value<number>('select last_value::int from public.looks')).toBeLessThan(2000);
+});
+
 test('a row that somebody holds keeps neither its key nor another at the gate', async ({ engine }) => {
   await keyed(engine, { rate: { count: 4, per_seconds: 60 } });
   await queueKeys(engine, ['a', 'b'], 3);

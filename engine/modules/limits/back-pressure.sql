@@ -104,19 +104,32 @@ begin
 end
 $$;
 
--- Tells whether a stage holds a gate back key by key: it and what is on the way to it sort their
--- queues by the key of the gate.
+-- Tells whether a stage holds a gate back key by key: it, what is on the way to it, and what is in
+-- work and held back by it too, sort their queues by the key of the gate.
 create function millrace.counts_by_key(p_stage_id int, p_later_id int) returns boolean
 language plpgsql
 as $$
 begin
   return (
-    select bool_and(g.kind = 'gate'
-      and (s.limits -> 'concurrency') - 'limit' = (g.limits -> 'concurrency') - 'limit') is true
-    from millrace.stages_to(p_later_id) w
-    join millrace.stages s on s.id = w
+    select bool_and((g.kind = 'gate'
+      and millrace.key_in(s.limits) = millrace.key_in(g.limits)) is true)
+    from (
+      select millrace.stages_to(p_later_id)
+      union
+      select o.stage_id
+      from millrace.back_pressures o
+      join millrace.stages h on h.id = o.stage_id and h.kind <> 'gate'
+      where o.later_id = p_later_id) w(id)
+    join millrace.stages s on s.id = w.id
     join millrace.stages g on g.id = p_stage_id);
 end
+$$;
+
+-- Reads the key by which limits sort a queue: its column and part; null where there is none.
+create function millrace.key_in(p_limits jsonb) returns jsonb
+language sql immutable
+as $$
+  select '{"part": "value"}' || (p_limits -> 'concurrency') - 'limit'
 $$;
 
 -- Counts how many more attempts a stage may take before one that holds it back is full, or for each

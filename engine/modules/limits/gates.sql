@@ -42,7 +42,8 @@ begin
       where a.stage_id = p_stage_id and a.queue_at <= v_now and a.state = 'queued'
       order by a.queue_at, a.id
       limit 1) = any (p_run_ids) then
-    return (millrace.pass_gate(p_stage_id, cardinality(p_run_ids))).ready;
+    return (millrace.pass_gate(
+      p_stage_id, cardinality(p_run_ids), v_now + interval '1 second')).ready;
   end if;
   return '{}';
 end
@@ -125,20 +126,21 @@ begin
 end
 $$;
 
--- Passes a gate for up to so many attempts, as far as its limits allow, for a second. The rounds
--- are for what somebody holds, and for groups without room; where they end, the next sweep goes on.
+-- Passes a gate for up to so many attempts, as far as its limits allow, until the time is up. The
+-- rounds are for what somebody holds, what is moved to another group, and groups without room;
+-- where they end, the next sweep goes on.
 create function millrace.pass_gate(
-  p_stage_id int, p_limit int, out passed int, out ready int[]
+  p_stage_id int, p_limit int, p_until timestamptz, out passed int, out ready int[]
 )
 language plpgsql
 as $$
 declare
   c_set constant int := 500;
-  v_until timestamptz := millrace.now() + interval '1 second';
   v_stage millrace.stages;
   v_entered record;
   v_own millrace.limits;
   v_groups text[] := '{}';
+  v_first text;
   v_ids bigint[];
   v_held bigint[] := '{}';
   v_set record;
@@ -156,12 +158,14 @@ begin
     p_limit := (millrace.room_at(v_stage, v_entered.limits, p_limit)).room;
   end if;
   for v_round in 1 .. 20 loop
-    exit when passed >= p_limit or millrace.now() > v_until;
+    exit when passed >= p_limit or millrace.now() > p_until;
     if v_stage.has_groups then
       v_groups := millrace.groups_at_gate(p_stage_id, v_own.arrivals_to, c_set);
     end if;
     v_ids := millrace.next_at_gate(v_stage, v_groups, least(p_limit - passed, c_set), v_held);
-    exit when v_ids = '{}' and cardinality(v_groups) < c_set;
+    exit when v_ids = '{}' and (cardinality(v_groups) < c_set or v_first = any (v_groups));
+    -- Where nothing passes, a round that has come to this group again is the last.
+    v_first := case when v_ids = '{}' then coalesce(v_first, v_groups[1]) end;
     v_own.arrivals_to := coalesce(
       (select a.concurrency_group
        from millrace.attempts a
@@ -170,7 +174,7 @@ begin
     v_set := millrace.pass(v_stage, v_ids);
     passed := passed + cardinality(v_set.passed);
     ready := ready || v_set.ready;
-    v_held := v_held || v_ids;
+    v_held := v_held || array(select i from unnest(v_ids) i where i <> all (v_set.moved));
     if v_stage.limits ? 'shared' and v_stage.has_groups then
       perform millrace.take_of_keys(p_stage_id, v_set.passed, 1);
     end if;
@@ -185,10 +189,12 @@ end
 $$;
 
 -- queued → completed at a gate, for those that nobody holds. An attempt that the database refuses
--- fails alone, or is put off. A start that no tenant has paid for passes its charge on to what
--- follows.
+-- fails alone, or is put off. One whose row has another key by now is moved to its group instead:
+-- it would come to a key that may have no room. A start that no tenant has paid for passes its
+-- charge on to what follows.
 create function millrace.pass(
-  p_stage millrace.stages, p_attempt_ids bigint[], out passed bigint[], out ready int[]
+  p_stage millrace.stages, p_attempt_ids bigint[],
+  out passed bigint[], out moved bigint[], out ready int[]
 )
 language plpgsql
 as $$
@@ -199,14 +205,18 @@ declare
   v_done record;
 begin
   passed := '{}';
+  moved := '{}';
   ready := '{}';
   p_attempt_ids := millrace.lock_attempts(p_attempt_ids);
+  if p_stage.has_groups then
+    moved := millrace.place_attempts(p_stage, p_attempt_ids);
+  end if;
   v_items := array(
     select millrace.work_on(
       a, r.entity_id, 'completed', 'null', p_ord => (row_number() over (order by a.id))::int)
     from millrace.attempts a
     join millrace.runs r on r.id = a.run_id and (r.status = 'running') is true
-    where a.id = any (p_attempt_ids) and a.state = 'queued'
+    where a.id = any (p_attempt_ids) and a.id <> all (moved) and a.state = 'queued'
     order by a.id);
   if cardinality(v_items) = 0 then
     return;
@@ -230,12 +240,14 @@ end
 $$;
 
 -- Passes the gates of all pipelines, up to so many attempts, for a second: the gate with the oldest
--- attempt first. A fault at one gate, such as a dropped table, keeps no other closed.
+-- attempt first. Each has half of the time that is left: to look at thousands of keys without room
+-- takes long. A fault at one gate, such as a dropped table, keeps no other closed.
 create function millrace.sweep_gates(p_limit int default 2000) returns jsonb
 language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();
+  v_until constant timestamptz := v_now + interval '1 second';
   v_gate record;
   v_set record;
   v_passed int := 0;
@@ -255,9 +267,10 @@ begin
     where s.kind = 'gate' and s.enabled and p.enabled
     order by h.queue_at, h.id
   loop
-    exit when v_passed >= p_limit or millrace.now() >= v_now + interval '1 second';
+    exit when v_passed >= p_limit or millrace.now() >= v_until;
     begin
-      v_set := millrace.pass_gate(v_gate.id, p_limit - v_passed);
+      v_set := millrace.pass_gate(
+        v_gate.id, p_limit - v_passed, v_until - (v_until - millrace.now()) / 2);
       v_passed := v_passed + v_set.passed;
       v_ready := v_ready || v_set.ready;
     exception when query_canceled or assert_failure or others then

@@ -35,12 +35,13 @@ end
 $$;
 
 -- Gives live attempts their group, from their entity as it is now, and announces those that are
--- queued.
+-- queued. Returns them; at a gate those that were in another.
 create function millrace.place_attempts(p_stage millrace.stages, p_attempt_ids bigint[])
-returns void
+returns bigint[]
 language plpgsql
 as $$
 declare
+  v_moved bigint[];
   v_run_ids bigint[] := array(
     select a.run_id
     from unnest(p_attempt_ids) with ordinality i(id, place)
@@ -48,21 +49,27 @@ declare
     order by i.place);
 begin
   if cardinality(p_attempt_ids) = 0 then
-    return;
+    return '{}';
   end if;
   with placed as (
     update millrace.attempts a
     set concurrency_group = u.concurrency_group
     from unnest(p_attempt_ids, millrace.groups_of_runs(p_stage, v_run_ids))
       u(id, concurrency_group)
-    where a.id = u.id and a.state in ('queued', 'started', 'waiting')
-    returning a.concurrency_group, a.queue_at, a.state
+    where a.id = u.id
+      and a.state in ('queued', 'started', 'waiting')
+      -- At a stage one that is queued again in the same group is announced as well.
+      and (p_stage.kind <> 'gate' or a.concurrency_group is distinct from u.concurrency_group)
+    returning a.id, a.concurrency_group, a.queue_at, a.state
+  ), announced as (
+    insert into millrace.arrivals (stage_id, concurrency_group, due_at)
+    select p_stage.id, p.concurrency_group, min(p.queue_at)
+    from placed p
+    where p.state = 'queued' and p_stage.kind <> 'gate'
+    group by p.concurrency_group
   )
-  insert into millrace.arrivals (stage_id, concurrency_group, due_at)
-  select p_stage.id, p.concurrency_group, min(p.queue_at)
-  from placed p
-  where p.state = 'queued' and p_stage.kind <> 'gate'
-  group by p.concurrency_group;
+  select coalesce(array_agg(p.id), '{}') into v_moved from placed p;
+  return v_moved;
 end
 $$;
 
@@ -111,8 +118,7 @@ declare
 begin
   for v_stage in
     select t.id, t as stage,
-      (t.limits #- '{concurrency,limit}') -> 'concurrency'
-          is distinct from (s -> 'limits' #- '{concurrency,limit}') -> 'concurrency'
+      millrace.key_in(t.limits) is distinct from millrace.key_in(s -> 'limits')
         or coalesce(t.limits -> 'priority', 'false')
           <> coalesce(s #> '{limits,priority}', 'false') as sorted_anew,
       millrace.counts_in_flight(s -> 'limits') as counted
