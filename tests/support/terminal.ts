@@ -34,13 +34,13 @@ function resize(tty: string, { columns, rows }: { columns: number; rows: number 
   execFileSync('stty', ['-F', tty, 'cols', String(columns), 'rows', String(rows)]);
 }
 
-/** Runs `npx millrace` with these arguments in a terminal until it ends. */
+/** Runs Node with these arguments in a terminal until it ends. */
 export function inTerminal(args: string[], options: TerminalOptions = {}): Promise<Shown> {
   const { columns = 100, rows = 40, env = {}, types = [], whileStopped } = options;
   const quoted = args.map((arg) => `'${arg.replaceAll("'", `'\\''`)}'`).join(' ');
   // What the terminal is set to must be the same afterwards.
   const command = `tty; stty cols ${columns} rows ${rows}; before=$(stty -g); trap : INT${whileStopped === undefined ? '' : '; set -m'}
-    '${process.execPath}' --import tsx cli/millrace.ts ${quoted}${whileStopped === undefined ? '' : `; ${whileStopped}; fg`}; code=$?
+    '${process.execPath}' ${quoted}${whileStopped === undefined ? '' : `; ${whileStopped}; fg`}; code=$?
     [ "$before" = "$(stty -g)" ] || echo THE TERMINAL IS NOT AS IT WAS
     exit $code`;
   const { FORCE_COLOR, NO_COLOR, CI, ...inherited } = process.env;
