@@ -51,10 +51,11 @@ export function withHeaders(statements: Statement[]): Statement[] {
     const identity = shownAs(statement);
     if (!identity) return [statement];
     const isFunction = statement.kind === 'CreateFunctionStmt';
+    const view = { ...statement, text: statement.text.replace(/^create (?=view)/m, 'create or replace ') };
     const named = `${wordFor(statement)} ${identity}`;
     const rights = isFunction && identity.startsWith('public.') && !granted.has(identity);
     return [
-      isFunction ? withHeader(rights ? ofDataApi(statement) : statement) : statement,
+      isFunction ? withHeader(rights ? ofDataApi(statement) : statement) : view,
       ...(rights ? rightsOf(statement.file, identity) : []).map((text) => built(statement, 'GrantStmt', text)),
       ...(described.has(named) ? [] : commentOf(statement, named)).map((text) => built(statement, 'CommentStmt', text)),
     ];

@@ -1,6 +1,6 @@
 -- What operators read of agents: each turn
 
-create or replace view millrace.agent_log as
+create view millrace.agent_log as
 select p.name as pipeline, s.name as stage, t.run_id, r.entity_id, t.execution, t.seq, t.kind,
   case
     when t.kind = 'tool' then

@@ -320,7 +320,7 @@ $$;
 
 -- Messages about alerts, the newest first: by which channel, how often they were tried, and what
 -- came of it.
-create or replace view millrace.deliveries as
+create view millrace.deliveries as
 select m.id as message, c.name as channel, c.kind, m.state, m.tries, m.status, m.error,
   case when m.state = 'waiting' then coalesce(m.tried_at + m.wait, m.created_at) end as next_try_at,
   jsonb_array_length(m.events) + m.more as events,

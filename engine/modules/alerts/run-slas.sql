@@ -152,7 +152,7 @@ $$;
 -- last hour and those under way that are overdue (past the shorter bound), which count with their
 -- age. ok: both keep to their bounds. Up to one sweep late; with over 5000 live runs, as of
 -- counted_at.
-create or replace view millrace.run_slas as
+create view millrace.run_slas as
 select p.name as pipeline, c.runs, c.overdue, q.median_seconds, q.p95_seconds,
   b.median_bound, b.p95_bound,
   coalesce(o.median_over, 0) <= 0.5 * c.runs and coalesce(o.p95_over, 0) <= 0.05 * c.runs as ok,

@@ -308,7 +308,7 @@ as $$
 $$;
 
 -- Finds stages whose switch is not what their bypass says.
-create or replace view millrace.bypass_faults (rule, run_id, attempt_id, detail) as
+create view millrace.bypass_faults (rule, run_id, attempt_id, detail) as
 select 'a stage is switched as its bypass says', null::bigint, null::bigint,
   format('stage %s is %s', s.name, case when s.bypassed then 'bypassed' else 'not bypassed' end)
 from millrace.stages s

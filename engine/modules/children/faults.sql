@@ -2,7 +2,7 @@
 
 -- Finds fan-outs that nobody will finish. Where the worker that spawns was lost, its successor
 -- takes the fan-out over.
-create or replace view millrace.fan_out_faults (rule, run_id, attempt_id, detail) as
+create view millrace.fan_out_faults (rule, run_id, attempt_id, detail) as
 select
   'an attempt that waits for children has an open fan-out, and an open fan-out a live attempt',
   a.run_id, a.id, coalesce('fan-out ' || f.id, 'none')
@@ -33,7 +33,7 @@ where f.state = 'open'
 
 -- Finds sums that are not what the children came to. It counts them one by one: a slice leaves out
 -- those who have many.
-create or replace view millrace.sum_faults (rule, run_id, attempt_id, detail, children) as
+create view millrace.sum_faults (rule, run_id, attempt_id, detail, children) as
 select 'the sums of a fan-out and its tallies are what its children came to',
   f.run_id, f.attempt_id,
   format('fan-out %s: %s completed, %s failed, but %s and %s were counted',

@@ -1,7 +1,7 @@
 -- What must hold of figures
 
 -- What the totals tell, with the pulses that are still to be added up.
-create or replace view millrace.counted_figures as
+create view millrace.counted_figures as
 select t.pipeline_id, t.stage_id, o.outcome, o.n
 from millrace.totals t
 cross join lateral (
@@ -15,7 +15,7 @@ from millrace.pulses p;
 
 -- Finds stages whose figures are no recount of their attempts, runs that no figure counts, and
 -- hours that differ from their minutes.
-create or replace view millrace.figure_faults (rule, run_id, attempt_id, detail) as
+create view millrace.figure_faults (rule, run_id, attempt_id, detail) as
 with figure as (
   select t.stage_id,
     sum(case t.outcome when 'removed' then -t.n else t.n end)

@@ -160,7 +160,7 @@ end
 $$;
 
 -- Finds runs that say of their ending what cannot be.
-create or replace view millrace.ending_faults (rule, run_id, attempt_id, detail) as
+create view millrace.ending_faults (rule, run_id, attempt_id, detail) as
 select 'a run that ended under a name is completed', r.id, null::bigint,
   format('%s, but it is %s', r.ended_as, r.status)
 from millrace.runs r

@@ -3,7 +3,7 @@
 -- Which roles of the Data API could write what only the engine should (results, figures and history
 -- of a status column, the lookup of its values), with the statements that leave them their own
 -- columns.
-create or replace view millrace.forgers as
+create view millrace.forgers as
 with role as (
   select r.oid, r.rolname as name
   from pg_roles a

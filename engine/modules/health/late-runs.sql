@@ -5,7 +5,7 @@
 -- a reset, or a person's retry, has the whole of it again.
 
 -- Runs that are longer at a stage than its bound now. late_at: when it was over.
-create or replace view millrace.late_runs as
+create view millrace.late_runs as
 select p.name as pipeline, s.name as stage, a.run_id, r.entity_id, a.id as attempt_id, a.state,
   s.sla, a.late_at
 from millrace.attempts a

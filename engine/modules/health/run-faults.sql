@@ -3,7 +3,7 @@
 -- Asked for the runs between two ids, it answers from the indexes by run.
 
 -- Finds what runs and attempts break of what must always hold, a row for each breach.
-create or replace view millrace.run_faults (rule, run_id, attempt_id, detail) as
+create view millrace.run_faults (rule, run_id, attempt_id, detail) as
 select 'a running run owns a live attempt', r.id, null::bigint,
   'run of entity ' || r.entity_id || ' has none'
 from millrace.runs r

@@ -89,7 +89,7 @@ $$;
 -- many runs are longer at the stage than its bound, sla. at_once: how many rows may be in work
 -- together, by workers of batch_size each; explain() says why. row_cpu_ms: what a row takes of an
 -- isolate's CPU, as workers have reckoned.
-create or replace view millrace.stage_health as
+create view millrace.stage_health as
 with moment as materialized (
   select millrace.now() as now, millrace.alive_since() as alive_since
 ), worker as materialized (
@@ -151,7 +151,7 @@ $$;
 
 -- What is paused, with the statement that lets it go on: a pipeline (stage is null), or one of its
 -- stages by itself.
-create or replace view millrace.paused as
+create view millrace.paused as
 select
   p.name as pipeline,
   s.name as stage,

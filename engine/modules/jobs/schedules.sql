@@ -57,7 +57,7 @@ end
 $$;
 
 -- The jobs that pg_cron must have at any time; those that come and go are not among them.
-create or replace view millrace.schedules as
+create view millrace.schedules as
 select *
 from (values
   ('millrace-sweep', '10 seconds', 'call millrace.sweep_all()'),

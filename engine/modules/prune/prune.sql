@@ -171,7 +171,7 @@ $$;
 -- How many days each pipeline keeps its runs. due: how many are older and still to be looked at,
 -- counted to 10,000; removed: how many the present round of prune() has deleted, or the last one,
 -- if ended_at is not null.
-create or replace view millrace.retention as
+create view millrace.retention as
 select p.name as pipeline, millrace.retention_days(p) as days, d.due, d.oldest as oldest_due,
   g.removed, g.began_at, g.ended_at
 from millrace.pipelines p

@@ -64,7 +64,7 @@ as $$
 $$;
 
 -- Finds metadata that a run lacks or that nobody will delete, for check_invariants().
-create or replace view millrace.metadata_faults (rule, run_id, attempt_id, detail) as
+create view millrace.metadata_faults (rule, run_id, attempt_id, detail) as
 select 'a run''s metadata is kept', r.id, null::bigint, 'metadata ' || r.metadata_id
 from millrace.runs r
 where r.metadata_id is not null

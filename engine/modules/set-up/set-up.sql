@@ -3,7 +3,7 @@
 -- The rows that an install brings along. They are code and no structure: a migration that a squash
 -- has written has every function and no row.
 
-create or replace view millrace.default_settings as
+create view millrace.default_settings as
 select *
 from (values
   ('worker_seconds', '60',

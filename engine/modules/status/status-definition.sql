@@ -97,7 +97,7 @@ $$;
 -- Which value of a status column may follow which: by the engine as work goes on, by a person who
 -- writes it, or by a call such as start(). from_value is null for a new row. Intake judges by the
 -- same rows.
-create or replace view millrace.status_moves as
+create view millrace.status_moves as
 select distinct p.name as pipeline, m.from_value, m.to_value, m.by, m.drawn, m.means
 from millrace.pipelines p
 join millrace.version_moves m on m.version_id = p.current_version_id and not m.retired;

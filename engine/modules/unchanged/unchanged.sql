@@ -190,7 +190,7 @@ $$;
 
 -- Finds results that were taken over though they cannot have been: of another input, with something
 -- used, or not what the former attempt has.
-create or replace view millrace.unchanged_faults (rule, run_id, attempt_id, detail) as
+create view millrace.unchanged_faults (rule, run_id, attempt_id, detail) as
 select 'a stage that takes its former result uses nothing, and has that result', a.run_id, a.id,
   'stage ' || a.stage_id
 from millrace.attempts a

@@ -1,7 +1,7 @@
 -- Dead letters
 
 -- Failed runs by their numbers: dead_letters without names, and without a look at attempts.
-create or replace view millrace.failed_runs as
+create view millrace.failed_runs as
 select r.id as run_id, r.pipeline_id, r.failed_stage_id as stage_id, r.entity_id, r.error_code,
   r.finished_at as failed_at,
   not exists (
@@ -23,7 +23,7 @@ where r.status = 'failed';
 
 -- What is exhausted or failed for good. Where can_retry is true, try again with millrace.retry(run)
 -- or millrace.replay(pipeline, condition).
-create or replace view millrace.dead_letters as
+create view millrace.dead_letters as
 select (d.attempt).id as attempt_id, d.run_id, p.name as pipeline, s.name as stage, d.entity_id,
   d.error_code,
   coalesce((d.attempt).error ->> 'detail', (d.attempt).error ->> 'message') as error_message,
@@ -45,7 +45,7 @@ comment on column millrace.dead_letters.can_retry is
 
 -- How many runs have failed at which stage by which error, and when the oldest and the newest did.
 -- It counts to 10,000 each, and shows 1,000 causes at most.
-create or replace view millrace.dead_letter_counts as
+create view millrace.dead_letter_counts as
 with recursive cause as (
   (
     select r.pipeline_id, r.failed_stage_id, r.error_code

@@ -164,7 +164,7 @@ $$;
 
 -- Each stage of each run: can it start, is it started, is it done (complete, or failed for good),
 -- how often has it failed. Ask for one run: where run_id = …
-create or replace view millrace.operations as
+create view millrace.operations as
 select r.id as run_id, p.name as pipeline, r.entity_id, s.name as stage, s.kind,
   coalesce(a.state::text, 'pending') as state,
   case
