@@ -310,19 +310,17 @@ end
 $$;
 
 -- Finds breaches of the modules' invariants.
-create function millrace.hook_faults()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+create function millrace.hook_faults() returns setof millrace.fault
 stable;
 
 -- Finds breaches of the modules' invariants in the runs between two ids, of those that belong to a
 -- run.
 create function millrace.hook_faults_between(p_after bigint, p_until bigint)
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+returns setof millrace.fault
 stable;
 
 -- Tells how the modules' parts of the engine are, one line each with the remedy.
-create function millrace.hook_findings()
-returns table (what text, ok boolean, detail text)
+create function millrace.hook_findings() returns setof millrace.finding
 stable;
 
 -- Checks a stage of a definition as a module understands it; raises MR001 where it cannot be so.

@@ -480,6 +480,11 @@ table millrace.fan_progress with (fillfactor=50)
   column stage_id integer not null
   constraint fan_progress_pkey PRIMARY KEY (fan_out_id, stage_id)
   CREATE UNIQUE INDEX fan_progress_pkey ON millrace.fan_progress USING btree (fan_out_id, stage_id)
+type millrace.fault
+  column attempt_id bigint
+  column detail text
+  column rule text
+  column run_id bigint
 type millrace.figure
   column at timestamp with time zone
   column cancelled bigint
@@ -502,6 +507,10 @@ view millrace.figure_faults
   column rule text
   column run_id bigint
   as  WITH figure AS ( SELECT t.stage_id, sum( CASE t.outcome WHEN 'removed'::text THEN - t.n ELSE t.n END) FILTER (WHERE t.outcome <> ALL (ARRAY['dequeued'::text, 'unstarted'::text])) AS finished, sum(t.n) FILTER (WHERE t.outcome = ANY (ARRAY['completed'::text, 'copied'::text])) AS completed, sum(t.n) FILTER (WHERE t.outcome = ANY (ARRAY['failed'::text, 'retried'::text])) AS failed, sum(t.n) FILTER (WHERE t.outcome = ANY (ARRAY['skipped'::text, 'copied'::text])) AS skipped, sum(t.n) FILTER (WHERE t.outcome = 'cancelled'::text) AS cancelled FROM millrace.counted_figures t WHERE t.stage_id <> 0 GROUP BY t.stage_id ), recount AS ( SELECT a.stage_id, count(*) AS finished, count(*) FILTER (WHERE a.state = 'completed'::millrace.attempt_state) AS completed, count(*) FILTER (WHERE a.state = 'failed'::millrace.attempt_state) AS failed, count(*) FILTER (WHERE a.state = 'skipped'::millrace.attempt_state) AS skipped, count(*) FILTER (WHERE a.state = 'cancelled'::millrace.attempt_state) AS cancelled FROM millrace.attempts a WHERE a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'failed'::millrace.attempt_state, 'skipped'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]) GROUP BY a.stage_id ) SELECT 'every attempt that is over is counted once'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s: %s, and the figures say %s'::text, COALESCE(f.stage_id, r.stage_id), COALESCE(r.finished, 0::bigint), COALESCE(f.finished, 0::numeric)) AS detail FROM figure f FULL JOIN recount r ON r.stage_id = f.stage_id WHERE COALESCE(f.finished, 0::numeric) <> COALESCE(r.finished, 0::bigint)::numeric OR r.completed::numeric > COALESCE(f.completed, 0::numeric) OR r.failed::numeric > COALESCE(f.failed, 0::numeric) OR r.skipped::numeric > COALESCE(f.skipped, 0::numeric) OR r.cancelled::numeric > COALESCE(f.cancelled, 0::numeric) UNION ALL SELECT 'every run that is over is counted'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('pipeline %s: %s %s'::text, r.pipeline_id, r.n, r.outcome) AS detail FROM ( SELECT o.pipeline_id, CASE WHEN o.ended_as IS NOT NULL THEN 'ended'::text ELSE o.status::text END AS outcome, count(*) AS n FROM millrace.runs o WHERE o.status <> 'running'::millrace.run_status GROUP BY o.pipeline_id, ( CASE WHEN o.ended_as IS NOT NULL THEN 'ended'::text ELSE o.status::text END)) r WHERE r.n::numeric > (( SELECT COALESCE(sum(t.n), 0::numeric) AS "coalesce" FROM millrace.counted_figures t WHERE t.pipeline_id = r.pipeline_id AND t.stage_id = 0 AND t.outcome = r.outcome)) UNION ALL SELECT 'an hour is the sum of its minutes'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('pipeline %s, stage %s, %s'::text, h.pipeline_id, h.stage_id, h.hour) AS detail FROM ( SELECT k.pipeline_id, k.stage_id, min(k.minute) AS minute FROM millrace.minutes k GROUP BY k.pipeline_id, k.stage_id) o JOIN millrace.hours h ON h.pipeline_id = o.pipeline_id AND h.stage_id = o.stage_id AND h.hour > o.minute CROSS JOIN LATERAL ( SELECT COALESCE(sum(m.completed + m.ended), 0::bigint) AS completed, COALESCE(sum(m.failed + m.retried), 0::bigint) AS failed, COALESCE(sum(m.skipped + m.cancelled), 0::bigint) AS passed_over, COALESCE(sum(m.cost_usd), 0::numeric) AS cost_usd FROM millrace.minutes m WHERE m.pipeline_id = h.pipeline_id AND m.stage_id = h.stage_id AND m.minute >= h.hour AND m.minute < (h.hour + '01:00:00'::interval)) s WHERE h.hour > (( SELECT millrace.now() - make_interval(hours => s_1.value::integer) FROM millrace.settings s_1 WHERE s_1.name = 'minutes_hours'::text)) AND ((h.completed + h.ended) <> s.completed OR (h.failed + h.retried) <> s.failed OR (h.skipped + h.cancelled) <> s.passed_over OR h.cost_usd <> s.cost_usd);
+type millrace.finding
+  column detail text
+  column ok boolean
+  column what text
 view millrace.forgers
   column entity_table regclass
   column remedy text

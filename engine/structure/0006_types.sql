@@ -84,3 +84,9 @@ create type millrace.call as (
   last_sweep_at text,
   row_cpu_ms real
 );
+
+-- What a look at the engine finds of one point: whether all is well, and if not what helps.
+create type millrace.finding as (what text, ok boolean, detail text);
+
+-- A breach of an invariant.
+create type millrace.fault as (rule text, run_id bigint, attempt_id bigint, detail text);

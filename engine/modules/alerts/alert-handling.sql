@@ -73,8 +73,7 @@ end
 $$;
 
 -- Looks at what people set up to be told, and at what could not be told.
-create function millrace.alert_findings()
-returns table (what text, ok boolean, detail text)
+create function millrace.alert_findings() returns setof millrace.finding
 stable
 as $$
 begin

@@ -189,8 +189,7 @@ where p.sla is not null
 order by p.name;
 
 -- Looks at pipelines whose runs take longer than their bounds.
-create function millrace.run_sla_findings()
-returns table (what text, ok boolean, detail text)
+create function millrace.run_sla_findings() returns setof millrace.finding
 language sql stable
 as $$
   select 'runs keep to their bounds', count(*) = 0,

@@ -155,8 +155,7 @@ $$;
 -- since a view would stand in the way of removing the table of decisions.
 create function millrace.decision_faults(
   p_after bigint default 0, p_until bigint default 9223372036854775807
-)
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+) returns setof millrace.fault
 language sql stable
 as $$
   select 'an attempt that waits for a person has its open question', a.run_id, a.id,

@@ -214,8 +214,7 @@ end
 $$;
 
 -- Looks for columns by which runs are due that have no index.
-create function millrace.due_findings()
-returns table (what text, ok boolean, detail text)
+create function millrace.due_findings() returns setof millrace.finding
 language sql stable
 as $$
   select format('due rows of pipeline %s are found by an index', p.name), i.missing is null,

@@ -6,8 +6,7 @@
 
 -- Proves that nothing is stuck or recorded twice: returns no row when all is well. One statement,
 -- hence one snapshot; safe in production. It reads all that there is: check_slice() reads part.
-create function millrace.check_invariants()
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+create function millrace.check_invariants() returns setof millrace.fault
 language sql stable
 as $$
   select * from millrace.run_faults

@@ -18,8 +18,7 @@ $$;
 
 -- What check_invariants() proves, for the next so many runs after the one with this id: it takes as
 -- long in a large database as in a small one. The sweep goes on from slice to slice.
-create function millrace.check_slice(p_after bigint, p_limit int)
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+create function millrace.check_slice(p_after bigint, p_limit int) returns setof millrace.fault
 stable
 set millrace.plan = by_index
 as $$
@@ -83,8 +82,7 @@ $$;
 
 -- Looks for violated invariants: in the newest runs, in those where the sweep has found something,
 -- or everywhere.
-create function millrace.invariant_findings(p_deep boolean)
-returns table (what text, ok boolean, detail text)
+create function millrace.invariant_findings(p_deep boolean) returns setof millrace.finding
 stable
 set enable_seqscan = off
 as $$

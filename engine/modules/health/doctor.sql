@@ -2,8 +2,7 @@
 -- well, and if not what helps.
 
 -- Looks at the settings. A Vault that cannot be read is a finding, not an error.
-create function millrace.setting_findings()
-returns table (what text, ok boolean, detail text)
+create function millrace.setting_findings() returns setof millrace.finding
 stable
 as $$
 declare
@@ -39,8 +38,7 @@ $$;
 
 -- Looks at what keeps the engine going by itself: pg_cron's jobs, the sweep, pg_net, and what the
 -- functions answered to wake-ups.
-create function millrace.doorbell_findings()
-returns table (what text, ok boolean, detail text)
+create function millrace.doorbell_findings() returns setof millrace.finding
 stable
 as $$
 declare
@@ -90,8 +88,7 @@ $$;
 
 -- Looks for functions that are not there, by what their last wake-up was answered, and counts, to
 -- a cap, what is queued for them.
-create function millrace.missing_function_finding()
-returns table (what text, ok boolean, detail text)
+create function millrace.missing_function_finding() returns setof millrace.finding
 stable
 set enable_seqscan = off
 as $$
@@ -124,8 +121,7 @@ end
 $$;
 
 -- Looks at work that nobody takes, but for what waits for its limits.
-create function millrace.ready_work_finding()
-returns table (what text, ok boolean, detail text)
+create function millrace.ready_work_finding() returns setof millrace.finding
 language sql stable
 as $$
   with waiting as materialized (
@@ -187,8 +183,7 @@ end
 $$;
 
 -- Looks at what people set up: grants on entity tables, pauses, and tables that were changed.
-create function millrace.pipeline_findings()
-returns table (what text, ok boolean, detail text)
+create function millrace.pipeline_findings() returns setof millrace.finding
 stable
 as $$
 begin
@@ -231,8 +226,7 @@ $$;
 -- Checks the engine's configuration and health, one line each with the remedy. It answers as fast
 -- in a large database as in a small one; with p_deep it also checks the invariants of all runs,
 -- which the sweep otherwise does in slices.
-create function millrace.doctor(p_deep boolean default false)
-returns table (what text, ok boolean, detail text)
+create function millrace.doctor(p_deep boolean default false) returns setof millrace.finding
 stable
 as $$
 begin

@@ -8,8 +8,7 @@
 -- doctor()'s to name.
 create function millrace.row_faults(
   p_after bigint default 0, p_until bigint default 9223372036854775807
-)
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+) returns setof millrace.fault
 stable
 as $$
 declare

@@ -1,8 +1,7 @@
 -- What doctor() tells of pg_cron's jobs and of jobs at services
 
 -- Looks at pg_cron's jobs: that they are there, switched on, and ended well when they ran last.
-create function millrace.schedule_findings()
-returns table (what text, ok boolean, detail text)
+create function millrace.schedule_findings() returns setof millrace.finding
 stable
 as $$
 begin
@@ -37,8 +36,7 @@ end
 $$;
 
 -- Looks at jobs at services: that they can be asked after and finished, and end in time.
-create function millrace.job_findings()
-returns table (what text, ok boolean, detail text)
+create function millrace.job_findings() returns setof millrace.finding
 stable
 as $$
 declare

@@ -206,8 +206,7 @@ end
 $$;
 
 -- Lists bulks that nobody works on.
-create function millrace.bulk_findings()
-returns table (what text, ok boolean, detail text)
+create function millrace.bulk_findings() returns setof millrace.finding
 stable
 as $$
 begin

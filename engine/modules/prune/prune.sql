@@ -190,8 +190,7 @@ cross join lateral (
 order by p.name;
 
 -- Looks for a round of pruning that falls behind.
-create function millrace.retention_findings()
-returns table (what text, ok boolean, detail text)
+create function millrace.retention_findings() returns setof millrace.finding
 language sql stable
 as $$
   select 'pruning keeps up', count(*) = 0,

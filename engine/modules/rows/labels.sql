@@ -31,8 +31,7 @@ as $$
 $$;
 
 -- Looks for labels that no index leads to, and names the statement that makes one.
-create function millrace.label_findings()
-returns table (what text, ok boolean, detail text)
+create function millrace.label_findings() returns setof millrace.finding
 language sql stable
 as $$
   select format('labels of pipeline %s are found by an index', p.name), s.how is not null,

@@ -107,8 +107,7 @@ comment on function millrace.set_up() is
   'An install and an upgrade end with it; run it after a migration squash.';
 
 -- Looks at the rows that a squash loses. The cron jobs have findings of their own.
-create function millrace.set_up_findings()
-returns table (what text, ok boolean, detail text)
+create function millrace.set_up_findings() returns setof millrace.finding
 stable
 as $$
 begin

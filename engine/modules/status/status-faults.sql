@@ -38,8 +38,7 @@ $$;
 -- between two ids.
 create function millrace.status_faults(
   p_after bigint default null, p_until bigint default null
-)
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+) returns setof millrace.fault
 stable
 set jit = off
 set plan_cache_mode = force_generic_plan
@@ -70,8 +69,7 @@ end
 $$;
 
 -- Finds histories that are no chain of legal moves, by any version, to the value that the row has.
-create function millrace.history_faults(p_pipeline millrace.pipelines)
-returns table (rule text, run_id bigint, attempt_id bigint, detail text)
+create function millrace.history_faults(p_pipeline millrace.pipelines) returns setof millrace.fault
 stable
 set jit = off
 set plan_cache_mode = force_generic_plan
