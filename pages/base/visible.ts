@@ -5,9 +5,12 @@
 // writing or picture needs for its look.
 export const hidden = /(?![\ufe0e\ufe0f])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
-/** Writes what cannot be seen by its number, such as ⟨U+202E⟩. */
+/** More marks on one letter than any script has: they would be drawn over the lines above and beneath. */
+const piled = /(\p{M}{4})\p{M}+/gu;
+
+/** Writes what cannot be seen by its number, such as ⟨U+202E⟩, and leaves out what would cover other texts. */
 export function visible(text: string): string {
-  return text.replace(hidden, (character) => {
+  return text.replace(piled, '$1…').replace(hidden, (character) => {
     if (character === '\n' || character === '\t') return character;
     const code = (character.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0');
     return `⟨U+${code}⟩`;

@@ -5,6 +5,7 @@ import { Fresh } from '../base/fresh.tsx';
 import { count, dollars, many, span } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
 import { to } from '../base/route.ts';
+import { under } from '../base/under.ts';
 import { Words } from '../base/words.tsx';
 import type { Alert, Bulk, Figures, Overview as OverviewAnswer, Series, StageHealth } from './answers.ts';
 import { CausesAndPlace } from './causes.tsx';
@@ -160,7 +161,7 @@ function Card({ pipeline: { pipeline, enabled, paused, open_alerts }, stages }: 
       </div>
       <ol class="stages">
         {shown.map((stage) => (
-          <Stage key={stage.stage} stage={stage} figures={hour.value.answer?.stages?.[stage.stage]} />
+          <Stage key={stage.stage} stage={stage} figures={under(hour.value.answer?.stages ?? {}, stage.stage)} />
         ))}
       </ol>
       {shown.length < stages.length && (

@@ -6,6 +6,7 @@ import { count, dollars, span } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
 import { ask, type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
+import { under } from '../base/under.ts';
 import { cut, visible } from '../base/visible.ts';
 import { Words } from '../base/words.tsx';
 import type { Pipeline as Answer, Figures, Series, StageHealth } from './answers.ts';
@@ -88,7 +89,7 @@ function linesOfCodes(points: Figures[]): Line[] {
   const inks = [['bad'], ['warn', [6, 3]], ['link', [2, 2]], ['soft', [8, 2, 2, 2]]] as [string, number[]?][];
   return most.map(([code], n) => {
     const [ink, dash] = inks[n] ?? ['soft'];
-    return number(visible(cut(code, 40)), ink, ({ codes }) => codes[code] ?? 0, dash);
+    return number(visible(cut(code, 40)), ink, ({ codes }) => under(codes, code) ?? 0, dash);
   });
 }
 
@@ -147,7 +148,7 @@ function Stages({ pipeline, health, hour }: StagesProps) {
     cell: (stage: StageHealth) => count(of(stage)),
   });
   const codes = (stage: string) =>
-    Object.entries(hour[stage]?.codes ?? {})
+    Object.entries(under(hour, stage)?.codes ?? {})
       .sort(([, a], [, b]) => b - a)
       .slice(0, 3)
       .map(([code, many]) => `${code} (${count(many)})`)
@@ -176,9 +177,9 @@ function Stages({ pipeline, health, hour }: StagesProps) {
           isNumber: true,
           cell: (s) => <a href={to('runs', '', { pipeline, stage: s.stage, status: 'failed' })}>{count(s.failed)}</a>,
         },
-        { name: 'p50', isNumber: true, cell: (s) => span(hour[s.stage]?.run_p50_ms) },
-        { name: 'p95', isNumber: true, cell: (s) => span(hour[s.stage]?.run_p95_ms) },
-        { name: 'Spent', isNumber: true, cell: (s) => dollars(hour[s.stage]?.cost_usd ?? 0) },
+        { name: 'p50', isNumber: true, cell: (s) => span(under(hour, s.stage)?.run_p50_ms) },
+        { name: 'p95', isNumber: true, cell: (s) => span(under(hour, s.stage)?.run_p95_ms) },
+        { name: 'Spent', isNumber: true, cell: (s) => dollars(under(hour, s.stage)?.cost_usd ?? 0) },
         { name: 'Errors of the hour', cell: (s) => <Words text={codes(s.stage)} most={160} /> },
       ]}
     />

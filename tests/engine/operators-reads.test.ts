@@ -83,6 +83,11 @@ test('runs are found by what people know their rows by, as far as an index leads
   expect(await runs(operator, { pipeline: 'flow', label: 'item 1' })).toMatchObject(expected);
   expect(await operator.ask('search', { text: 'item 1' })).toMatchObject(expected);
   expect((await runs(operator, { pipeline: 'flow', label: 'item' })).runs).toHaveLength(3);
+  // Where a label shows nothing, the row's key names it.
+  await engine.sql.query(`update public.items set label = E' \\n' where id = $1`, [first]);
+  const [blank] = (await runs(operator, { pipeline: 'flow', entity: first })).runs;
+  expect(blank).toMatchObject({ entity: first });
+  expect(blank).not.toHaveProperty('label');
   expect(await runs(operator, { pipeline: 'flow', label: 'none' })).toEqual({ runs: [], next: null });
   expect(await operator.refusal('runs', { pipeline: 'plain', label: 'item' })).toMatchObject({
     code: 'MR002',

@@ -627,6 +627,16 @@ test('a stretch that is dragged on a chart, or a minute of its table, filters th
   await page.getByText('As a table').first().click();
   await page.getByRole('region', { name: 'By outcome' }).getByRole('button').last().click();
   await page.getByRole('region', { name: 'Runs', exact: true }).getByRole('link').first().waitFor();
+  // A code may be called as what every object of JavaScript inherits.
+  await changeAnswer(page, 'series', (answer) => ({
+    ...answer,
+    points: (answer.points as object[]).map((point, n) => ({ ...point, codes: n === 7 ? { constructor: 3 } : {} })),
+  }));
+  await page.reload();
+  const codes = page.getByRole('figure', { name: 'Errors by code' });
+  await codes.getByText('As a table').click();
+  expect(await codes.getByRole('row').count()).toBe(2);
+  await codes.getByRole('cell', { name: '3', exact: true }).waitFor();
 });
 
 test('a project without a pipeline, one that does not answer, and one whose clock differs are told as such', async () => {

@@ -31,7 +31,7 @@ begin
 end
 $$;
 
--- Reads the label of a row; null where there is no such row, or no label.
+-- Reads the label of a row; null where there is no such row, or no label to be seen.
 create function millrace.label_of(p_pipeline millrace.pipelines, p_entity_id text)
 returns text
 stable
@@ -46,7 +46,8 @@ begin
     into v_label
     using p_entity_id;
   end if;
-  return v_label;
+  -- Blanks name nothing: the row's key does.
+  return case when v_label ~ '\S' then v_label end;
 -- A column or a table that is gone is doctor()'s to name.
 exception when undefined_column or undefined_table then
   return null;
