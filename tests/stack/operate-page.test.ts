@@ -180,7 +180,7 @@ test('whoever signs in sees what their role allows, and a stranger hears that th
 });
 
 test('figures that cannot be asked for anew stay, and their age is told', async () => {
-  const page = await operate.atMachine();
+  const page = await operate.atMachine({ isOwn: true });
   await page.clock.install();
   await page.reload();
   const orders = page.getByRole('link', { name: 'orders', exact: true });
@@ -326,7 +326,7 @@ test('a viewer reads which bulks are under way, and is led to none that would re
 });
 
 test('a key that is pressed the moment a screen is there is heard, and the focus stays where somebody puts it', async () => {
-  const page = await operate.atMachine();
+  const page = await operate.atMachine({ isOwn: true });
   await page.addInitScript(() => {
     new MutationObserver((_, observer) => {
       if (document.querySelector('h2')?.textContent !== 'Overview') return;
@@ -700,7 +700,7 @@ test('dead letters show a sample, and what has changed since the preview is pass
 });
 
 test('a project that takes its time is called slow, beside the age of what it answered last', async () => {
-  const page = await operate.atMachine();
+  const page = await operate.atMachine({ isOwn: true });
   await page.clock.install();
   await page.goto(`${operate.pageUrl}#/limits`);
   await page.getByText('printer').first().waitFor();
@@ -732,7 +732,7 @@ const answerAsBefore = () => {
 };
 
 test('a page that nobody touches asks seldom, and keeps nothing of what it heard', async () => {
-  const page = await operate.atMachine();
+  const page = await operate.atMachine({ isOwn: true });
   await page.clock.install();
   await page.reload();
   await page.locator('.spark').nth(2).waitFor();

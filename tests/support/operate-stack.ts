@@ -12,6 +12,8 @@ import { ProjectStack } from './project-stack.ts';
 export class OperateStack extends OrdersStack {
   #browser: Browser | undefined;
   readonly #contexts: BrowserContext[] = [];
+  /** The window that tests share which leave nothing behind that a load of the page does not undo. */
+  #shared: Page | undefined;
   readonly #host = http.createServer((request, response) => void hostPage(request, response));
   /** What the pages wrote to the console as errors, and whom else they asked. */
   readonly faults: string[] = [];
@@ -42,10 +44,10 @@ export class OperateStack extends OrdersStack {
   }
 
   /** A new browser window at an address of the page. */
-  async visit(url: string, options: { dark?: boolean; width?: number } = {}): Promise<Page> {
+  async visit(url: string): Promise<Page> {
     const context = (await this.#browser?.newContext({
-      viewport: { width: options.width ?? 1280, height: 900 },
-      colorScheme: options.dark ? 'dark' : 'light',
+      viewport: { width: 1280, height: 900 },
+      colorScheme: 'light',
     })) as BrowserContext;
     this.#contexts.push(context);
     const page = await context.newPage();
@@ -68,9 +70,15 @@ export class OperateStack extends OrdersStack {
     return page;
   }
 
-  /** A window that a link has opened. */
-  async atMachine(options: { dark?: boolean; width?: number } = {}): Promise<Page> {
-    const page = await this.visit(this.stack.operateLink(), options);
+  /** A window that a link has opened: its own for whoever turns its clock or loads a script before the page's. */
+  async atMachine({ isOwn = false, width = 1280 } = {}): Promise<Page> {
+    const kept = isOwn ? undefined : this.#shared;
+    const link = this.stack.operateLink();
+    const page = kept ?? (await this.visit(link));
+    // Whoever leaves closes the door for all.
+    if (kept) await page.goto(link);
+    else if (!isOwn) this.#shared = page;
+    await page.setViewportSize({ width, height: 900 });
     await page.getByRole('heading', { level: 2, name: 'Overview' }).waitFor();
     return page;
   }
@@ -104,8 +112,19 @@ export class OperateStack extends OrdersStack {
 
   /** Closes all windows; fails the test when a page met an error of its own or asked anybody else. */
   async closeWindows(): Promise<void> {
-    for (const context of this.#contexts.splice(0)) await context.close();
+    for (const context of this.#contexts.splice(0)) if (context !== this.#shared?.context()) await context.close();
+    await this.#clearShared();
     expect(this.faults.splice(0)).toEqual([]);
+  }
+
+  /** Leaves nothing in the shared window of the test before: no answer made up, nothing kept, no colours, no page that asks. */
+  async #clearShared(): Promise<void> {
+    const page = this.#shared;
+    if (!page || page.url() === 'about:blank') return;
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+    await page.evaluate(() => localStorage.clear());
+    await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'no-preference' });
+    await page.goto('about:blank');
   }
 }
 
