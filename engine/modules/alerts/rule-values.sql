@@ -5,7 +5,7 @@
 -- Tells whether a stretch of time up to now is all in minutes, and few of them. Those are read in
 -- place: for a thousand stages, calls would take most of the time.
 create function millrace.is_short(p_span interval) returns boolean
-language plpgsql stable
+stable
 as $$
 begin
   return p_span <= interval '2 hours' and (
@@ -20,7 +20,7 @@ create function millrace.figure_values(
 ) returns table (
   rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
-language plpgsql stable
+stable
 set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
 set enable_hashjoin = off set enable_memoize = off set jit = off
 as $$
@@ -76,7 +76,7 @@ $$;
 create function millrace.engine_values() returns table (
   pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
-language plpgsql stable
+stable
 set enable_seqscan = off
 as $$
 declare
@@ -116,7 +116,7 @@ create function millrace.rule_values(
 ) returns table (
   rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
-language plpgsql stable
+stable
 as $$
 declare
   v_kind text := (p_rules[1]).kind;
@@ -194,7 +194,7 @@ $$;
 -- Writes a text in one line of so many characters, without control characters or changes of
 -- direction: it goes into subjects of e-mails and into chats.
 create function millrace.plain_text(p_text text, p_most int) returns text
-language plpgsql immutable
+immutable
 as $$
 declare
   v_text text := trim(regexp_replace(left(p_text, p_most * 4),
@@ -209,7 +209,7 @@ $$;
 create function millrace.alert_detail(
   p_rule millrace.alert_rules, p_state millrace.rule_states, p_now timestamptz
 ) returns text
-language plpgsql stable
+stable
 as $$
 begin
   if p_rule.kind not in ('error_share', 'dead') then

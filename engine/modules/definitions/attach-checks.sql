@@ -3,8 +3,6 @@
 -- Raises MR001 where a user's constraint on a status column refuses a status that the engine
 -- writes. One over several columns cannot be asked beforehand.
 create function millrace.check_status_words(p_table regclass, p_stages text[])
-returns void
-language plpgsql
 as $$
 declare
   v_check record;
@@ -41,8 +39,8 @@ $$;
 -- Raises MR001 unless the triggers of attach() see every write of the table: what is written
 -- straight to a partition, or to an inheriting table, would start nothing; and a crash that empties
 -- an unlogged table would leave runs without rows.
-create function millrace.check_table(p_table regclass) returns void
-language plpgsql stable
+create function millrace.check_table(p_table regclass)
+stable
 as $$
 declare
   v_what text;
@@ -76,8 +74,6 @@ $$;
 -- extra_float_digits or bytea_output, and equal values must have the same: 1.0 and 1.00 are equal
 -- where no scale is declared, and so are 'a' and 'A' under some collations.
 create function millrace.check_columns(p_pipeline millrace.pipelines, p_stages text[])
-returns void
-language plpgsql
 as $$
 declare
   c_types constant text[] := array['text', 'text', 'jsonb', 'text', 'integer',

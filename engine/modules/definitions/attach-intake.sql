@@ -5,7 +5,7 @@
 create function millrace.written_rows(
   p_pipeline millrace.pipelines, p_stage text, p_ancestors text[], p_dependents text[], p_was text
 ) returns text
-language plpgsql immutable
+immutable
 as $$
 declare
   v_status text := p_stage || '_status';
@@ -33,7 +33,7 @@ $$;
 create function millrace.intake_body(
   p_pipeline millrace.pipelines, p_key_type text, p_from text, p_was text
 ) returns text
-language plpgsql stable
+stable
 as $$
 begin
   return (
@@ -70,8 +70,6 @@ $$;
 -- Creates the __intake function of a pipeline and its triggers. Without nested loops: a session
 -- keeps its plan, and one made for a row or two would compare all rows of a bulk update.
 create function millrace.write_intake(p_pipeline millrace.pipelines, p_key_type text)
-returns void
-language plpgsql
 as $write$
 begin
   perform millrace.write_function(format(

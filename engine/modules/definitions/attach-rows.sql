@@ -4,8 +4,7 @@
 -- attach() again.
 create function millrace.write_rows(
   p_pipeline millrace.pipelines, p_key_type text, p_columns name[]
-) returns void
-language plpgsql
+)
 as $write$
 declare
   v_row text := format('(select %s from %s e where e.%I = i.id::%s) x',
@@ -36,8 +35,6 @@ $write$;
 -- Creates the __deleted and __key functions of a pipeline with their triggers: runs go with their
 -- row, and a row's key stays.
 create function millrace.write_row_triggers(p_pipeline millrace.pipelines)
-returns void
-language plpgsql
 as $write$
 begin
   perform millrace.write_function(

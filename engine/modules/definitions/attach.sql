@@ -18,8 +18,7 @@
 
 -- Writes the functions and triggers that tie a pipeline to its entity table. Call it again after
 -- adding columns to the table; define() does.
-create function millrace.attach(p_pipeline text) returns void
-language plpgsql
+create function millrace.attach(p_pipeline text)
 as $$
 declare
   v_pipeline millrace.pipelines := millrace.pipeline_named(p_pipeline);

@@ -8,8 +8,7 @@
 
 -- Writes the settings of a definition's stages. One that the definition neither switches on nor off
 -- stays as somebody switched it by hand.
-create function millrace.save_stages(p_pipeline_id int, p_definition jsonb) returns void
-language plpgsql
+create function millrace.save_stages(p_pipeline_id int, p_definition jsonb)
 as $$
 declare
   c_columns constant text[] := '{kind,function_name,batch_size,max_workers,lease,timeout,retry,
@@ -39,7 +38,7 @@ $$;
 
 -- Lists the ids of the stages with these names.
 create function millrace.stage_ids(p_pipeline_id int, p_names text[]) returns int[]
-language plpgsql stable
+stable
 as $$
 begin
   return array(
@@ -53,7 +52,6 @@ $$;
 -- Finds the version with this graph: the current one when it is the same, else a new one that is
 -- current from now on.
 create function millrace.save_version(p_pipeline_id int, p_definition jsonb) returns int
-language plpgsql
 as $$
 declare
   v_graph jsonb := p_definition -> 'graph';
@@ -126,8 +124,6 @@ $$;
 
 -- Adds to a table the seven columns that the projection keeps for each of these stages.
 create function millrace.add_columns(p_table regclass, variadic p_stages text[])
-returns void
-language plpgsql
 as $$
 declare
   c_types constant text[] := array['text not null default ''pending''', 'text', 'jsonb', 'text',
@@ -144,7 +140,6 @@ $$;
 -- Defines a pipeline or changes it, as the compiler of definePipeline() has written it, and returns
 -- the number of its current version. Calling it again with the same definition changes nothing.
 create function millrace.define(p_definition jsonb) returns int
-language plpgsql
 as $$
 declare
   v_name text := p_definition ->> 'pipeline';

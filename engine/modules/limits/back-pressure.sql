@@ -11,7 +11,7 @@
 -- each.
 create function millrace.pressures_in(p_limits jsonb)
 returns table (place text[], stage text, backlog int)
-language plpgsql immutable
+immutable
 as $$
 begin
   return query
@@ -27,8 +27,7 @@ $$;
 -- Raises MR001 where a stage of another pipeline cannot hold this one back: it does not exist, or
 -- could wait for this pipeline itself.
 create function millrace.check_foreign_pressures(p_stage jsonb, p_pipeline text)
-returns void
-language plpgsql stable
+stable
 as $$
 declare
   v_pressure record;
@@ -68,8 +67,7 @@ $$;
 
 -- define() writes which stages hold a pipeline's stages back. A stage that is held back itself
 -- checks its own queue, so what lies before it is not on the way.
-create function millrace.save_back_pressures(p_pipeline_id int) returns void
-language plpgsql
+create function millrace.save_back_pressures(p_pipeline_id int)
 as $$
 begin
   delete from millrace.back_pressures b
@@ -107,7 +105,6 @@ $$;
 -- Tells whether a stage holds a gate back key by key: it, what is on the way to it, and what is in
 -- work and held back by it too, sort their queues by the key of the gate.
 create function millrace.counts_by_key(p_stage_id int, p_later_id int) returns boolean
-language plpgsql
 as $$
 begin
   return (
@@ -137,7 +134,6 @@ $$;
 -- statement, hence one snapshot: a completion that moves an attempt meanwhile is seen on one side.
 create function millrace.room_before_later(p_stage_id int, p_keys text[] default array[null])
 returns table (key text, room int)
-language plpgsql
 as $$
 begin
   return query
@@ -170,7 +166,7 @@ $$;
 -- limits leave a plan no choice: it would read the whole queue.
 create function millrace.unfinished_at(p_stage_id int, p_key text, p_most int)
 returns table (attempt_id bigint)
-language plpgsql stable
+stable
 set enable_seqscan = off
 as $$
 declare
@@ -232,7 +228,7 @@ as $$
 $$;
 
 -- Finds stages whose limits name others than the table of back pressure.
-create or replace view millrace.pressure_faults (rule, run_id, attempt_id, detail) as
+create view millrace.pressure_faults (rule, run_id, attempt_id, detail) as
 select 'a stage is held back by those that its limits name', null::bigint, null::bigint,
   format('stage %s: %s', s.name, coalesce(b.stage, 'stage ' || k.later_id))
 from millrace.stages s

@@ -5,8 +5,7 @@
 -- over the windows to come, so that each is put back about once.
 create function millrace.hold_back(
   p_stage millrace.stages, p_payer millrace.payer, p_kind text, p_attempt_ids bigint[]
-) returns void
-language plpgsql
+)
 as $$
 declare
   v_amount jsonb := p_payer.quota -> p_kind;
@@ -65,8 +64,7 @@ $$;
 -- back is not late: its bound moves with it.
 create function millrace.put_back(
   p_stage millrace.stages, p_attempt_ids bigint[], p_due_at timestamptz, p_why jsonb default null
-) returns void
-language plpgsql
+)
 as $$
 begin
   update millrace.attempts a
@@ -91,8 +89,6 @@ $$;
 -- Shows attempts as queued, with their error, on the entities that nobody holds; it waits for no
 -- row.
 create function millrace.show_held(p_stage millrace.stages, p_attempt_ids bigint[])
-returns void
-language plpgsql
 set lock_timeout = '200ms'
 as $$
 declare
@@ -132,8 +128,6 @@ $$;
 
 -- Takes the word that they are held back from attempts that go on, and from their entities.
 create function millrace.show_released(p_stage millrace.stages, p_attempt_ids bigint[])
-returns void
-language plpgsql
 as $$
 begin
   update millrace.attempts a
@@ -145,7 +139,6 @@ $$;
 
 -- Makes those of held-back attempts due that nobody locks; returns how many.
 create function millrace.release_held(p_attempt_ids bigint[]) returns int
-language plpgsql
 as $$
 declare
   v_group record;
@@ -169,7 +162,6 @@ $$;
 -- Makes attempts due that changed or dropped quotas hold back, up to so many and one page of each
 -- pipeline more; returns how many. It passes over what somebody locks.
 create function millrace.sweep_quotas(p_limit int) returns int
-language plpgsql
 as $$
 declare
   v_pipeline millrace.pipelines;

@@ -17,8 +17,6 @@
 -- Keeps the quota of a definition, and marks the stages whose claims look at quotas. A mark stays:
 -- what is held back must still be released.
 create function millrace.save_quota(p_pipeline_id int, p_definition jsonb)
-returns void
-language plpgsql
 as $$
 begin
   update millrace.pipelines p
@@ -54,8 +52,6 @@ $$;
 -- Writes on runs that a person starts whose quota they count against. A row that was a child counts
 -- against its former parent's, unless its pipeline has one.
 create function millrace.name_payers(p_pipeline millrace.pipelines, p_run_ids bigint[])
-returns void
-language plpgsql
 as $$
 declare
   v_runs bigint[];
@@ -95,8 +91,6 @@ $$;
 -- Marks attempts that a person has just started for their claim to be charged: all that was queued
 -- since p_since, in the runs and in children that began with them. The first that is claimed pays.
 create function millrace.note_starts(p_run_ids bigint[], p_since timestamptz)
-returns void
-language plpgsql
 as $$
 declare
   v_ids bigint[];
@@ -131,7 +125,6 @@ $$;
 create function millrace.keep_to_quotas(
   p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[]
 ) returns millrace.claimed[]
-language plpgsql
 as $$
 declare
   v_group record;
@@ -180,7 +173,6 @@ $$;
 -- quota says nothing of it.
 create function millrace.room_of_payer(p_payer millrace.payer, p_kind text)
 returns numeric
-language plpgsql
 as $$
 declare
   v_amount jsonb := p_payer.quota -> p_kind;
@@ -200,7 +192,6 @@ $$;
 create function millrace.charge_starts(
   p_stage millrace.stages, p_payer millrace.payer, p_attempt_ids bigint[]
 ) returns bigint[]
-language plpgsql
 as $$
 declare
   v_marked bigint[] := array(
@@ -255,7 +246,7 @@ $$;
 
 -- What each tenant has used of its quota in the present window, of what is allowed, and how many
 -- attempts are held back for it.
-create or replace view millrace.quotas as
+create view millrace.quotas as
 with used as (
   select l.pipeline_id, u.key, u.kind, sum(u.used) as used
   from millrace.limit_uses u

@@ -14,8 +14,7 @@ $$;
 -- Raises MR001 or MR002 unless a shared limit, or a throttle of one, is of the right form. A
 -- throttle neither learns nor ends.
 create function millrace.check_shared_limit(p_name text, p_limits jsonb, p_is_throttle boolean)
-returns void
-language plpgsql stable
+stable
 as $$
 declare
   v_schema jsonb := millrace.shared_limit_schema();
@@ -61,7 +60,6 @@ $$;
 -- Finds the shared limit of this name and locks it against claims and other changes; raises MR003
 -- when there is none.
 create function millrace.shared_limit_named(p_name text) returns millrace.limits
-language plpgsql
 as $$
 declare
   v_limit millrace.limits;
@@ -85,8 +83,7 @@ $$;
 -- written on the stage too. The bucket keeps its tokens as far as the new rate has room, and what
 -- it learned while it is adaptive. Attempts that nobody counted are counted, and forgotten where
 -- nobody counts any more. Wakes the stages.
-create function millrace.follow_limit(p_former millrace.limits) returns void
-language plpgsql
+create function millrace.follow_limit(p_former millrace.limits)
 as $$
 declare
   v_bucket millrace.bucket := millrace.bucket_after(p_former.limits -> 'rate', p_former.bucket, 0);
@@ -131,8 +128,7 @@ $$;
 -- "per_seconds": 60}, "adaptive": true, "max_in_flight": 20, "spending": {"usd": 5, "tokens":
 -- 1000000, "per_seconds": 86400}}, each of them or several. key_rate is a rate for each key of its
 -- stages, such as each host, of which an adaptive limit learns by itself.
-create function millrace.define_limit(p_name text, p_limits jsonb) returns void
-language plpgsql
+create function millrace.define_limit(p_name text, p_limits jsonb)
 as $$
 declare
   v_limit millrace.limits;
@@ -156,8 +152,7 @@ end
 $$;
 
 -- Drops a shared limit that no stage names any more.
-create function millrace.drop_limit(p_name text) returns void
-language plpgsql
+create function millrace.drop_limit(p_name text)
 as $$
 declare
   v_limit millrace.limits := millrace.shared_limit_named(p_name);
@@ -183,8 +178,7 @@ $$;
 
 -- Raises MR001 unless the shared limits that a stage names are defined, and holds on to them, so
 -- that none is dropped before the definition is written.
-create function millrace.check_shared_names(p_stage jsonb) returns void
-language plpgsql
+create function millrace.check_shared_names(p_stage jsonb)
 as $$
 declare
   v_names text[] := array(select jsonb_array_elements_text(p_stage #> '{limits,shared}'));
@@ -224,8 +218,7 @@ $$;
 
 -- Waits for claims at a pipeline's stages with limits, and keeps others out. define() does so
 -- before it locks the table, for which such a claim may wait.
-create function millrace.lock_limits(p_pipeline text) returns void
-language plpgsql
+create function millrace.lock_limits(p_pipeline text)
 as $$
 begin
   perform pg_advisory_xact_lock(hashtext('millrace.limit'), -s.id)
@@ -239,8 +232,7 @@ end
 $$;
 
 -- Writes the limits of a pipeline's stages as defined, and which limits hold for which stage.
-create function millrace.save_limits(p_pipeline_id int) returns void
-language plpgsql
+create function millrace.save_limits(p_pipeline_id int)
 as $$
 begin
   insert into millrace.limits (stage_id, declared, bucket)

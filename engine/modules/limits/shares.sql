@@ -9,8 +9,6 @@
 -- took something while another was short. p_short_of: the limit that allowed the least; under the
 -- others nobody owes the stage a share. Only claims of this stage write these rows, one at a time.
 create function millrace.note_share(p_stage_id int, p_room int, p_short_of int, p_taken int)
-returns void
-language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();

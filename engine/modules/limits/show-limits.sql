@@ -3,7 +3,7 @@
 -- Each shared limit: its stages, what it was declared as and what holds today, why it is throttled,
 -- what it learned from whom, what is in flight and spent, and for which stages its budget pays
 -- nothing more in this window.
-create or replace view millrace.shared_limit_state as
+create view millrace.shared_limit_state as
 select l.name, n.stages, l.declared,
   coalesce(jsonb_set(l.limits, '{rate,count}', to_jsonb(
     round((l.limits #>> '{rate,count}')::numeric * h.learned_share, 3))), l.limits) as today,
@@ -62,7 +62,7 @@ $$;
 -- Finds shared limits that hold less than declared, or whose budget is spent. Ten minutes of
 -- refusals need somebody to look.
 create function millrace.shared_limit_findings()
-returns table (what text, ok boolean, detail text)
+returns setof millrace.finding
 language sql stable
 as $$
   select 'shared limit ' || l.name || ' lets its stages work',

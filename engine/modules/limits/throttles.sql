@@ -6,7 +6,6 @@
 -- Locks a stage's own limit and returns it; an empty one where the stage has none. The stage is
 -- locked before its limits are read, which define() may be changing.
 create function millrace.own_limit(p_stage_id int) returns millrace.limits
-language plpgsql
 as $$
 declare
   v_limit millrace.limits;
@@ -26,7 +25,6 @@ $$;
 
 -- Takes the throttle of a limit away, which the caller has locked; false where it has none.
 create function millrace.take_throttle(p_limit millrace.limits) returns boolean
-language plpgsql
 as $$
 begin
   if p_limit.throttle is null then
@@ -44,8 +42,7 @@ $$;
 create function millrace.put_throttle(
   p_stage millrace.stages, p_name text, p_limits jsonb, p_until timestamptz, p_reason text,
   p_line bigint
-) returns void
-language plpgsql
+)
 as $$
 declare
   v_fault text := millrace.schema_fault(jsonb_build_object(
@@ -93,8 +90,7 @@ $$;
 
 -- Ends the throttle of a shared limit, and forgets the refusals that it, or one key of it, has
 -- learned from. Raises MR004 where there is neither.
-create function millrace.release_limit(p_name text, p_key text) returns void
-language plpgsql
+create function millrace.release_limit(p_name text, p_key text)
 as $$
 declare
   v_limit millrace.limits := millrace.shared_limit_named(p_name);
@@ -126,7 +122,7 @@ $$;
 
 -- What holds over a stage's own limits, or over a shared limit (name), for a while: declared holds
 -- again when it is over.
-create or replace view millrace.throttles as
+create view millrace.throttles as
 select l.stage_id, l.name, l.throttle as limits, nullif(l.declared, '{}') as declared, l.until,
   l.reason, l.line, l.throttled_at as began_at
 from millrace.limits l

@@ -11,7 +11,7 @@
 
 -- Finds the present window of so much in per_seconds.
 create function millrace.window_of(p_amount jsonb) returns tstzrange
-language plpgsql strict
+strict
 as $$
 declare
   v_seconds numeric := (p_amount ->> 'per_seconds')::numeric;
@@ -25,7 +25,6 @@ $$;
 -- Averages what an attempt of a stage uses, of usd or tokens; null where none has named anything.
 -- Where one named tokens and no price, it costs no dollars.
 create function millrace.average_use(p_stage_id int, p_kind text) returns numeric
-language plpgsql
 as $$
 begin
   return (
@@ -44,7 +43,6 @@ $$;
 -- the other.
 create function millrace.budgets_of(p_limit millrace.limits, p_stage_id int)
 returns table (kind text, spent numeric, bound numeric, unspent numeric, average numeric)
-language plpgsql
 as $$
 declare
   v_window tstzrange := millrace.window_of(p_limit.limits -> 'spending');
@@ -75,7 +73,6 @@ $$;
 -- alone: what is in flight may turn out cheaper.
 create function millrace.is_spent_under(p_limit millrace.limits, p_stage_id int)
 returns boolean
-language plpgsql
 as $$
 begin
   return (
@@ -86,7 +83,6 @@ $$;
 
 -- Says whether a budget pays for nothing more of a stage in this window.
 create function millrace.is_spent(p_stage millrace.stages) returns boolean
-language plpgsql
 as $$
 begin
   return coalesce(p_stage.limits ? 'shared', false)
@@ -104,8 +100,6 @@ $$;
 -- cost, of their tenants' quotas. A budget counts in the declared window too, which holds again
 -- when a throttle ends.
 create function millrace.note_uses(p_stage millrace.stages, p_items millrace.work[])
-returns void
-language plpgsql
 as $$
 declare
   v_usages jsonb[] := array(
@@ -149,8 +143,7 @@ $$;
 
 -- Adds up the uses of each window, and deletes those of windows that are over. One statement
 -- deletes and adds, so nothing is lost or counted twice.
-create function millrace.sum_uses(p_most int) returns void
-language plpgsql
+create function millrace.sum_uses(p_most int)
 as $$
 begin
   with fresh as materialized (
