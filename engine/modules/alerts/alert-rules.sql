@@ -112,16 +112,17 @@ begin
 end
 $$;
 
--- Judges rules of one kind: raises alerts where one has been above its bound for long enough, and
--- resolves those where it has not been for long enough.
-create function millrace.evaluate_kind(
+-- Raises alerts where a rule has been above its bound for long enough, and resolves those where it
+-- has not been for long enough.
+create function millrace.raise_or_resolve(
   p_rules millrace.alert_rules[], p_now timestamptz
 )
 as $$
 begin
   with over as materialized (
     select v.rule_id, v.pipeline_id, v.stage_id, v.value, v.above, v.detail
-    from millrace.rule_values(p_rules, p_now) v
+    from (select array_agg(r) as rules from unnest(p_rules) r group by r.kind) k
+    cross join lateral millrace.rule_values(k.rules, p_now) v
     where v.value > v.above
   ), kept as (
     insert into millrace.rule_states as t (
@@ -195,7 +196,6 @@ as $$
 declare
   v_now timestamptz := millrace.now();
   v_minute text := to_char(v_now at time zone 'utc', 'YYYY-MM-DD HH24:MI');
-  v_kind text;
   v_done record;
 begin
   -- Whatever the minute was, so that a clock which was set back stops nothing.
@@ -210,28 +210,17 @@ begin
   if not found then
     return false;
   end if;
-  for v_kind in
-    select r.kind
-    from millrace.alert_rules r
-    where r.enabled
-    group by r.kind
-    order by min(r.id)
-  loop
-    v_done := millrace.in_halves(array(
-        select r.id::text
-        from millrace.alert_rules r
-        where r.enabled
-          and r.kind = v_kind),
-      format($q$
-        select 1
-        from millrace.evaluate_kind(array(
-          select r from millrace.alert_rules r where r.id = any ($1::int[])), %L)$q$, v_now),
-      null);
-    perform millrace.report('error', 'rule_failed', format('Rule %s of %s cannot be judged: %s',
-      r.name, coalesce(r.pipeline, 'all pipelines'), f.why))
-    from unnest(v_done.refused, v_done.why) f(id, why)
-    join millrace.alert_rules r on r.id = f.id::int;
-  end loop;
+  v_done := millrace.in_halves(array(
+      select r.id::text from millrace.alert_rules r where r.enabled order by r.kind, r.id),
+    format($q$
+      select 1
+      from millrace.raise_or_resolve(array(
+        select r from millrace.alert_rules r where r.id = any ($1::int[])), %L)$q$, v_now),
+    null);
+  perform millrace.report('error', 'rule_failed', format('Rule %s of %s cannot be judged: %s',
+    r.name, coalesce(r.pipeline, 'all pipelines'), f.why))
+  from unnest(v_done.refused, v_done.why) f(id, why)
+  join millrace.alert_rules r on r.id = f.id::int;
   with watched as materialized (
     select t.rule_id, t.pipeline_id, t.stage_id
     from millrace.rule_targets(array(
