@@ -29,7 +29,7 @@ const catalogs: Record<string, { counted?: string; like?: string }> = {
   pg_operator: {},
   pg_policy: {},
   // The engine writes some of its functions anew whenever a pipeline is defined, so these are brought back.
-  pg_proc: { like: 'to_jsonb(c) = (select r.content from routines r where r.oid = c.oid)' },
+  pg_proc: { like: '(select to_jsonb(p) = r.content from routines r join pg_proc p using (oid) where r.oid = c.oid)' },
   pg_publication: {},
   pg_rewrite: {},
   pg_sequence: {},
