@@ -58,7 +58,7 @@ To operate a project: the local stack, SUPABASE_URL, or --remote[=REF|BRANCH|URL
 ${listed(operateEntries)}
 
 Everywhere: --workdir DIR (default: here), --json (one line for programs), --help or -h (what the command takes).
---version tells the release.
+What writes into the project takes --dry-run, which shows the change and writes nothing. --version tells the release.
 Exit codes: 0 done, or nothing to do · 1 something is wrong, and nothing was written · 2 the command was misspelt ·
 3 the project refused it · 4 the project cannot be reached.`;
 

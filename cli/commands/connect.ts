@@ -10,9 +10,9 @@ import { findingLines, readHealth } from '../project/read-health.ts';
 export const connect = defineCommand({
   usage: `npx millrace connect [--remote[=REF]]
   Has the deployed function millrace write its own address, and an HMAC of your secret key, into Vault, with which the database
-  wakes functions; waits up to 20 s until the database has woken one. Asks the local stack, or the project at SUPABASE_URL. Takes the key from SUPABASE_SECRET_KEY; for a hosted
-  project without it, from \`supabase projects api-keys --reveal\`.
-  --remote[=REF]  the project that the folder is linked to, or the one of this reference, branch or URL, in the place of SUPABASE_URL`,
+  wakes functions; waits up to 20 s until the database has woken one. Asks the local stack, or the project at SUPABASE_URL, with
+  SUPABASE_SECRET_KEY; for a hosted project without it, with what \`supabase projects api-keys --reveal\` tells.
+  --remote[=REF]  the project that the folder is linked to, or the one of this reference, branch or URL`,
   options: remoteOption,
   run: async ({ values }) => {
     const { url, headers } = await reachProject({ ...values, revealsKey: true });

@@ -19,10 +19,11 @@ import { words } from './table.ts';
 
 type RunVerb = 'retry' | 'cancel' | 'reset' | 'skip' | 'fail' | 'hurry';
 
-const onRuns = (verb: RunVerb, does: string, ...takes: OptionName[]) =>
+/** `own`: the options of the verb's own, as its usage has them. */
+const onRuns = (verb: RunVerb, own: string, does: string, ...takes: OptionName[]) =>
   defineOperate({
-    usage: `npx millrace ${verb} RUN … [--reason TEXT] [--remote[=REF]]
-npx millrace ${verb} --pipeline P [FILTER] [--yes --reason TEXT]
+    usage: `npx millrace ${verb} RUN … ${own}[--reason TEXT] [--remote[=REF]]
+npx millrace ${verb} --pipeline P [FILTER] ${own}[--yes --reason TEXT]
   ${does}
   Over a filter it shows first how many and how dear, and asks; --yes is for scripts.
 ${filterUsage}`,
@@ -31,21 +32,23 @@ ${filterUsage}`,
     run: (asked) => actOnRuns(verb, asked),
   });
 
-export const retry = onRuns('retry', 'Goes on where runs failed; what was done before stays.');
+export const retry = onRuns('retry', '', 'Goes on where runs failed; what was done before stays.');
 export const cancel = onRuns(
   'cancel',
-  'Ends runs. With --bulk N it ends a bulk; what that has done stays done.',
+  '',
+  'Ends runs. With --bulk N in the place of RUN it ends a bulk; what that has done stays done.',
   'bulk',
 );
-export const reset = onRuns('reset', 'Does runs anew, all of them or --from STAGE on.', 'from');
-export const skip = onRuns('skip', 'Goes on without --stage STAGE.');
+export const reset = onRuns('reset', '[--from STAGE] ', 'Does runs anew, all of them or --from STAGE on.', 'from');
+export const skip = onRuns('skip', '--stage STAGE ', 'Goes on without the stage.');
 export const fail = onRuns(
   'fail',
-  'Fails --stage STAGE with --message TEXT; --permanent: without a retry.',
+  '--stage STAGE --message TEXT [--permanent] ',
+  'Fails the stage with this error; --permanent: without a retry.',
   'message',
   'permanent',
 );
-export const hurry = onRuns('hurry', 'Lets retries that wait in backoff go at once.');
+export const hurry = onRuns('hurry', '', 'Lets retries that wait in backoff go at once.');
 
 /** What a verb does, of which only some take a stage: reset's is the one to begin from. */
 function deedOf(verb: RunVerb, asked: Asked, inBulk: boolean): Record<string, unknown> {

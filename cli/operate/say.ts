@@ -22,7 +22,9 @@ export function say<Answer>({ json }: Pick<Asked, 'json'>, answer: Answer, told:
 
 /** An error in one line: its code, and then its sentences, which need not say the code again. */
 export function faultText({ code, message, hint, detail }: Fault): string {
-  const sentences = [message?.replace(` (${code})`, ''), hint, detail].filter((sentence) => sentence);
+  // The message of an error that nobody foresaw says only that; what was thrown is its detail.
+  const told = code === 'unexpected_error' && detail ? undefined : message?.replace(` (${code})`, '');
+  const sentences = [told, hint, detail].filter((sentence) => sentence);
   const said = sentences.map((sentence, at) => {
     const isLast = at === sentences.length - 1;
     return isLast || /[.!?]$/.test(sentence ?? '') ? sentence : `${sentence}.`;

@@ -57,6 +57,7 @@ function summary(run: Run): string[] {
       ...wrap(`${words(stage)}: ${told({ ...error, hint: '' })}`, terminalWidth()).map(pc.red),
       ...helpLines(error),
     ]),
+    ...(run.status === 'failed' ? [pc.dim(`Retry: npx millrace retry ${run.run}`)] : []),
   ];
 }
 

@@ -8,6 +8,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import measure from 'fast-string-truncated-width';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { operateEntries } from '../../cli/operate/entries.ts';
+import { faultText } from '../../cli/operate/say.ts';
 import { CommandError } from '../../cli/project/command-error.ts';
 import type { Line, Overview } from '../../pages/operate/answers.ts';
 import { type Ended, projectFolder, runNode } from '../cli/run-command.ts';
@@ -108,8 +109,12 @@ test('without a terminal, and with NO_COLOR, there is no colour, and nothing is 
   expect(piped.stdout).not.toContain('\u001b');
   expect(piped.stdout).toMatch(/failed in the last 1 hour, most often as no_address, above 10\n/);
   expect(plain.text).not.toContain('\u001b');
-  // What an error that nobody foresaw says of itself is in its detail.
-  expect((await millrace(['show', '8'])).stdout).toMatch(/^invoice: no_address: .*nothing on line 3\n {2}Hint: Write/m);
+  // What was thrown is in the detail of an error that nobody foresaw, whose message says only that.
+  const message = 'Something went wrong that nobody foresaw (unexpected_error).';
+  expect(faultText({ code: 'unexpected_error', message, detail: 'boom' })).toBe('unexpected_error: boom');
+  expect((await millrace(['show', '8'])).stdout).toMatch(
+    /^invoice: no_address: .*nothing on line 3\n {2}Hint: Write.*\nRetry: npx millrace retry 8$/m,
+  );
   expect((await millrace(['runs', '--error', 'no_address', '--pipeline', 'orders'])).stdout).toMatch(
     / nothing on line 3$/m,
   );
