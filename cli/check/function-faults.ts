@@ -68,7 +68,8 @@ async function importFaults(folder: string, name: string): Promise<string[]> {
   };
   const entryPoints = [path.join(folder, name, 'index.ts')];
   try {
-    await build({ entryPoints, bundle: true, write: false, format: 'esm', logLevel: 'silent', plugins: [specifiers] });
+    const quiet = { write: false, logLevel: 'silent', tsconfigRaw: {} } as const;
+    await build({ entryPoints, bundle: true, format: 'esm', plugins: [specifiers], ...quiet });
   } catch (error) {
     return (error as { errors: Message[] }).errors.map(
       ({ text, location }) => `${whereIs(location, name)}: ${text}: correct it.`,

@@ -13,6 +13,7 @@ import { findProject, type Project } from '../project/find-project.ts';
 import { requireRelease } from '../project/release-fit.ts';
 import { denoJson, modelPackage, readManifest } from '../project/shipped.ts';
 import { columnThere, tableLacking } from '../project/stage-columns.ts';
+import { warnTsconfig } from '../project/warn-tsconfig.ts';
 import { writeChanges } from '../project/write-changes.ts';
 import { findDefined, withStages } from './add-to-definition.ts';
 import { definitionText, exportName, functionOf, handlerText, indexText, testText } from './stage-templates.ts';
@@ -43,7 +44,9 @@ export const add = defineCommand({
     const project = findProject(values.workdir);
     const given = { pipeline, stages, work, table: values.table, key: values.key } as const;
     const next = `${testsNeed(project, work)}write what the handlers do, then npx millrace sync.`;
-    return writeChanges(project, await addChanges(project, given), values, next);
+    const changes = await addChanges(project, given);
+    warnTsconfig(project.root, `tests/${functionOf(pipeline, '*')}.test.ts`);
+    return writeChanges(project, changes, values, next);
   },
 });
 

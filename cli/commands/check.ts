@@ -6,6 +6,7 @@ import { defineCommand } from '../define-command.ts';
 import { CommandError } from '../project/command-error.ts';
 import { withFunctionSections } from '../project/config-sections.ts';
 import { findProject, type Project, readConfigText } from '../project/find-project.ts';
+import { warnTsconfig } from '../project/warn-tsconfig.ts';
 import { missingMigrations } from './sync.ts';
 
 export const check = defineCommand({
@@ -16,6 +17,7 @@ export const check = defineCommand({
   options: {},
   run: async ({ values }) => {
     const project = findProject(values.workdir);
+    warnTsconfig(project.root);
     const faults = [
       ...releaseFaults(project),
       ...migrationFaults(project),

@@ -19,6 +19,7 @@ import {
   runtimeChanges,
   runtimeFolder,
 } from '../project/shipped.ts';
+import { warnTsconfig } from '../project/warn-tsconfig.ts';
 import { warnDirty, writeChanges } from '../project/write-changes.ts';
 
 export const init = defineCommand({
@@ -35,6 +36,7 @@ export const init = defineCommand({
         : 'npx millrace add PIPELINE STAGE --table YOUR_TABLE, then npx millrace sync.';
     const changes = await initChanges(project, values.example);
     warnDirty(project);
+    warnTsconfig(project.root);
     return writeChanges(project, changes, values, next);
   },
 });

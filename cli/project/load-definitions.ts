@@ -39,6 +39,8 @@ export async function loadModules(
       sourcemap: 'external',
       sourcesContent: false,
       logLevel: 'silent',
+      // Deno reads none.
+      tsconfigRaw: {},
       nodePaths: nodeModules(),
       plugins: [denoSpecifiers, readInstead(instead)],
       outfile,

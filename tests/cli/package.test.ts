@@ -7,7 +7,7 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { PackedProject, tables, write } from '../support/packed-project.ts';
 
-const _root = path.join(import.meta.dirname, '..', '..');
+const root = path.join(import.meta.dirname, '..', '..');
 const packed = new PackedProject();
 const { millrace, filesOf, folderWith } = packed;
 
@@ -540,6 +540,42 @@ test('a definition neither speaks for a command nor ends it, nor keeps it from i
     status: 1,
     stderr: expect.stringContaining('_pipelines: An await at the top of a file waits for what never comes'),
   });
+});
+
+test('a tsconfig.json that refuses what Deno runs is named, and with what docs/install.md lists it takes the strictest', () => {
+  const place = folderWith({ 'supabase/config.toml': '', 'supabase/migrations/20260101000000_t.sql': tables });
+  const at = ['--workdir', place];
+  const compiles = (compilerOptions: object, exclude: string[]) =>
+    write(place, 'tsconfig.json', JSON.stringify({ compilerOptions, exclude: ['node_modules', ...exclude] }));
+  compiles({}, []);
+  const functions = /^tsconfig\.json takes in supabase\/functions, .* add "supabase\/functions" to its "exclude"/;
+  expect(millrace('init', ...at)).toMatchObject({ status: 0, stderr: expect.stringMatching(functions) });
+  compiles({}, ['supabase']);
+  expect(millrace('add', 'tickets', 'triage', ...at).stderr).toMatch(/takes in tests\/tickets-\*\.test\.ts, /);
+  compiles({}, ['./supabase/functions/**', 'tests/*.test.ts']);
+  expect(millrace('add', 'tickets', 'call', '--external', ...at)).toMatchObject({ status: 0, stderr: '' });
+  // As Next.js has it, which checks it before each build.
+  write(place, 'tsconfig.json', '{ "include": ["**/*.ts"], "exclude": ["node_modules"], } // Mine.');
+  expect(millrace('check', ...at).stderr).toMatch(functions);
+
+  const page = fs.readFileSync(path.join(root, 'docs', 'install.md'), 'utf8');
+  const [, listed = ''] = /^```json\n(.*?)^```/ms.exec(page.slice(page.indexOf('## Your tsconfig.json'))) ?? [];
+  const strict = [
+    ...['strict', 'noUncheckedIndexedAccess', 'exactOptionalPropertyTypes', 'verbatimModuleSyntax', 'isolatedModules'],
+    ...['noImplicitReturns', 'noImplicitOverride', 'noUnusedLocals', 'noUnusedParameters'],
+    ...['noFallthroughCasesInSwitch', 'noUncheckedSideEffectImports', 'skipLibCheck'],
+  ].map((option) => [option, true]);
+  // What a project has of its own.
+  const typeRoots = [path.join(root, 'node_modules', '@types')];
+  const paths = { vitest: [path.join(root, 'node_modules', 'vitest')] };
+  compiles({ moduleDetection: 'force', ...Object.fromEntries(strict), ...JSON.parse(listed), typeRoots, paths }, [
+    'supabase/functions',
+  ]);
+  fs.symlinkSync(path.join(packed.place, 'node_modules'), path.join(place, 'node_modules'));
+  const tsc = path.join(root, 'node_modules', '.bin', 'tsc');
+  const { stdout } = spawnSync(tsc, ['--listFiles', '--project', place], { encoding: 'utf8' });
+  expect(stdout.split('\n').filter((line) => line.includes('error TS'))).toEqual([]);
+  expect(stdout).toContain('/supabase/functions/_millrace/worker/serve-stage.ts\n');
 });
 
 /** A migration stamped so many seconds ago, after those that were written before. */

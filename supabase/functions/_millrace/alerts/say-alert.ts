@@ -1,20 +1,20 @@
 /** What the engine keeps of an alert: facts, of which a sentence is made here alone. */
 export interface AlertFacts {
   /** What its rule measures; null for a test of a channel. */
-  kind?: string | null;
-  pipeline?: string | null;
+  kind?: string | null | undefined;
+  pipeline?: string | null | undefined;
   /** The stage; null for the pipeline as a whole. */
-  stage?: string | null;
-  value?: number | null;
+  stage?: string | null | undefined;
+  value?: number | null | undefined;
   /** The bound that the value is above. */
-  above?: number | null;
+  above?: number | null | undefined;
   /** What else there is to say: the code of most failures, the late run, what doctor() found. */
-  detail?: string | null;
+  detail?: string | null | undefined;
   /** How far back the rule looks. */
-  span_seconds?: number | null;
+  span_seconds?: number | null | undefined;
   /** Since when the value has been above the bound, and when it was last looked at. */
-  since?: string | null;
-  at?: string | null;
+  since?: string | null | undefined;
+  at?: string | null | undefined;
 }
 
 const units: [string, number][] = [
@@ -102,6 +102,9 @@ const playbooks: Record<string, string> = {
 };
 
 /** The page that says what to do: the one that a rule names, or the one of its kind. */
-export function playbookOf({ kind, playbook }: { kind?: string | null; playbook?: string | null }): string {
+export function playbookOf({
+  kind,
+  playbook,
+}: Pick<AlertFacts, 'kind'> & { playbook?: string | null | undefined }): string {
   return playbook ?? `docs/playbooks/${playbooks[kind ?? ''] ?? 'engine'}.md`;
 }

@@ -8,10 +8,10 @@ export interface StageRow {
   name: string;
   kind: string;
   /** Left out by the kinds that no function runs. */
-  function_name?: string;
-  child?: { pipeline: string; insert?: string };
+  function_name?: string | undefined;
+  child?: { pipeline: string; insert?: string } | undefined;
   after?: { map: string; stage: string; kind: string; n: number }[];
-  limits?: { back_pressure?: BackPressure | BackPressure[]; shared?: string[] };
+  limits?: { back_pressure?: BackPressure | BackPressure[]; shared?: string[] } | undefined;
   [column: string]: unknown;
 }
 

@@ -50,7 +50,12 @@ export function definePipeline<Input extends PipelineInput>(
       if (!found) {
         throw new Error(`Pipeline ${pipeline} has no stage ${wanted}: it has ${Object.keys(stages).join(', ')}.`);
       }
-      return 'function' in found ? { timeoutSeconds, resultLimitBytes, ...found, ...placesOf(found) } : found;
+      if (!('function' in found)) return found;
+      const bounds = {
+        timeoutSeconds: found.timeoutSeconds ?? timeoutSeconds,
+        resultLimitBytes: found.resultLimitBytes ?? resultLimitBytes,
+      };
+      return { ...found, ...bounds, ...placesOf(found) };
     },
   };
 }

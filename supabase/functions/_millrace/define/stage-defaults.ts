@@ -7,9 +7,9 @@ const batchSize = 10;
 const maxWorkers = 2;
 
 interface Places {
-  concurrency?: number;
-  batchSize?: number;
-  maxWorkers?: number;
+  concurrency?: number | undefined;
+  batchSize?: number | undefined;
+  maxWorkers?: number | undefined;
 }
 
 /** How many rows of a stage are in work at once: the number of its places, or batch and workers where one of them is given. */

@@ -79,7 +79,10 @@ async function askFor(service: Service, jobId: string, origin: CallbackOrigin, e
   throw new UnavailableError('unfinished', `The ${named} is not finished: send this again shortly.`);
 }
 
-function answerTo(item: JobOutcomeItem, [verdict]: { verdict: string; reason?: string | null }[]): Response {
+function answerTo(
+  item: JobOutcomeItem,
+  [verdict]: { verdict: string; reason?: string | null | undefined }[],
+): Response {
   if (verdict?.verdict === 'busy') return refuse(503, 'busy', 'The row is locked: send this again shortly.');
   if (!verdict || verdict.verdict === 'rejected') {
     return refuse(400, 'rejected', verdict?.reason ?? `the engine gave no verdict on job ${item.job_id}`);

@@ -82,7 +82,7 @@ export async function askModel<S extends z.ZodObject>(
         instructions: question.prompt.instructions,
         input: question.input,
         text: { format: zodTextFormat(question.schema, question.name) },
-        max_output_tokens: question.maxOutputTokens,
+        ...(question.maxOutputTokens !== undefined && { max_output_tokens: question.maxOutputTokens }),
         metadata: {
           ...jobOrigin(context),
           submission: String(context.submission),

@@ -143,7 +143,7 @@ export interface Stage {
   output: z.ZodType;
   handler(input: unknown, context: HandlerContext): unknown;
   services: readonly Service[];
-  finish?: Finish<unknown>;
+  finish?: Finish<unknown> | undefined;
   settings: readonly SettingsGroup[];
 }
 
@@ -190,7 +190,7 @@ export function defineStage<Input extends z.ZodType, Output extends z.ZodType, N
 /** A stage's code as it stands, before it is joined with the definition. */
 type StageCode = Omit<Stage, 'name' | 'definition' | 'settings'> & {
   stage: string;
-  settings?: readonly SettingsGroup[];
+  settings?: readonly SettingsGroup[] | undefined;
 };
 
 /**

@@ -160,8 +160,8 @@ function faultsOf(stage: Stage, env: Env): string[] {
 }
 
 /** What to correct when a request names a stage that this function does not serve: nobody else would say why that one stands still. */
-function wrongStage({ pipeline, name }: Stage, named: { pipeline?: string; stage?: string }): Response | null {
-  const wanted = { pipeline: named.pipeline ?? pipeline.name, stage: named.stage ?? name };
+function wrongStage({ pipeline, name }: Stage, asked: z.output<typeof named>): Response | null {
+  const wanted = { pipeline: asked.pipeline ?? pipeline.name, stage: asked.stage ?? name };
   if (wanted.pipeline === pipeline.name && wanted.stage === name) return null;
   const message =
     `This function was woken for stage ${wanted.stage} of pipeline ${wanted.pipeline}, but its code serves stage ${name} of ` +
