@@ -1,5 +1,7 @@
 import { expect } from 'vitest';
 import { chain, type Engine, type Row, type StageDefinition, test } from '../support/engine.ts';
+import { indexPages } from '../support/index-pages.ts';
+import { planRows } from '../support/plan-rows.ts';
 import { failed, finish, runStage, Worker } from '../support/worker.ts';
 
 const given: Row = {
@@ -28,6 +30,11 @@ async function insert(engine: Engine, row: Row): Promise<string> {
     Object.values(row),
   );
 }
+
+/** Inserts so many rows as queued at the first stage, of which every other brings its content. */
+const enter = (count: number) =>
+  `insert into public.items (label, content, fetch_status)
+   select 'a', case when n % 2 = 0 then 'text' end, 'queued' from generate_series(1, ${count}) n`;
 
 /** The states of a row's stages, without those that are pending. */
 async function begun(engine: Engine, id: string): Promise<Row> {
@@ -175,14 +182,30 @@ test('a row whose first run was pruned begins as any other, unless it was delete
 
 test('ten thousand rows begin behind what each of them brings, with one statement', async ({ engine }) => {
   await define(engine);
-  await engine.sql.query(
-    `insert into public.items (label, content, fetch_status) select 'a', case when n % 2 = 0 then 'text' end, 'queued' from generate_series(1, 10000) n`,
-  );
+  await engine.sql.query(enter(10_000));
   const count = 'select fetch_status, score_status, count(*)::int from public.items group by 1, 2 order by 1';
   expect(await engine.rows(count)).toEqual([
     { fetch_status: 'queued', score_status: 'pending', count: 5000 },
     { fetch_status: 'skipped', score_status: 'queued', count: 5000 },
   ]);
+});
+
+test('rows that enter in bulk are each looked up once, where the statistics are of an emptied table', async ({
+  engine,
+}) => {
+  await define(engine);
+  await engine.sql.query(`${enter(500)}; delete from public.items`);
+  await engine.sql.query('analyze public.items, millrace.runs, millrace.attempts');
+  const rows = (count: number) => planRows(engine.database.superUrl, enter(count));
+  const [few, many] = [await rows(150), await rows(600)];
+  expect(few).toBeGreaterThan(300);
+  expect(many).toBeLessThan(few * 6);
+  for (const table of ['public.items', 'millrace.runs', 'millrace.attempts']) {
+    const { sql } = engine;
+    const pages = (count: number) => indexPages(engine, sql, table, () => sql.query(enter(count)));
+    const [first, second] = [await pages(150), await pages(600)];
+    expect(second, table).toBeLessThan(first * 6);
+  }
 });
 
 test('a definition is refused that asks the row for what it does not have, or for results', async ({ engine }) => {

@@ -1,27 +1,10 @@
 // A session keeps the plans of the engine's statements, and made them when the tables were small.
 import { expect } from 'vitest';
-import { chain, type Engine, test } from '../support/engine.ts';
+import { chain, test } from '../support/engine.ts';
+import { indexPages } from '../support/index-pages.ts';
 import { planRows } from '../support/plan-rows.ts';
 import { makeNotes } from '../support/status.ts';
 import { completed, runStage, Worker } from '../support/worker.ts';
-
-/**
- * How many pages of the indexes of millrace.runs a session reads by `work`. It is one transaction, whose counts nobody adds to:
- * those of the whole database grow with what other sessions did seconds before.
- */
-async function pagesOfRuns(engine: Engine, { client }: Worker, work: () => Promise<unknown>): Promise<number> {
-  const indexes = await engine.rows(`select indexrelid::int from pg_index where indrelid = 'millrace.runs'::regclass`);
-  const pages = async () => {
-    const sum = 'select sum(pg_stat_get_xact_blocks_fetched(i))::int as sum from unnest($1::oid[]) i';
-    return (await client.query(sum, [indexes.map((index) => index.indexrelid)])).rows[0].sum;
-  };
-  await client.query('begin');
-  const before = await pages();
-  await work();
-  const after = await pages();
-  await client.query('commit');
-  return after - before;
-}
 
 test('a worker whose plans are of a time when there were few runs does not walk an index of many', async ({
   engine,
@@ -31,7 +14,9 @@ test('a worker whose plans are of a time when there were few runs does not walk 
   await engine.sql.query('vacuum analyze millrace.runs, millrace.attempts');
   const worker = await Worker.of(engine, 'first');
   const pages = () =>
-    pagesOfRuns(engine, worker, async () => worker.complete((await worker.take(10)).map((item) => completed(item))));
+    indexPages(engine, worker.client, 'millrace.runs', async () =>
+      worker.complete((await worker.take(10)).map((item) => completed(item))),
+    );
   const few = await pages();
   await engine.queued('first', 10_000);
   const many = await pages();

@@ -1,6 +1,8 @@
 -- What attach() writes to show a pipeline's runs on its entities
 
--- Writes one branch of a pipeline's __apply_outcomes function.
+-- Writes one branch of a pipeline's __apply_outcomes function. By "= any (array[…])" each change
+-- looks its row up; "=" would let Postgres join by statistics, which are wrong where the table has
+-- just been filled: each row with each change.
 create function millrace.projection_branch(
   p_pipeline millrace.pipelines, p_stage_id int, p_stage text
 ) returns text
@@ -28,7 +30,7 @@ begin
   return format($branch$
   when %L then
     update %s e set %s%s
-    from unnest(p_changes) c where e.%I = c.entity_id::%s;$branch$,
+    from unnest(p_changes) c where e.%I = any (array[c.entity_id::%s]);$branch$,
     p_stage, p_pipeline.entity_table, v_own, coalesce(v_followers, ''),
     p_pipeline.entity_key, v_key_type);
 end
@@ -53,7 +55,8 @@ begin
 end
 $$;
 
--- Creates a function that takes the branch of one stage, and does nothing for any other.
+-- Creates a function that takes the branch of one stage, and does nothing for any other. It finds
+-- rows by their keys, also in a plan of a time when there were few.
 create function millrace.write_by_stage(
   p_function text, p_arguments text, p_branches text
 ) returns void
@@ -61,7 +64,8 @@ language plpgsql
 as $write$
 begin
   perform millrace.write_function(
-    format('%I(p_stage text, %s) returns boolean', p_function, p_arguments), format($f$
+    format('%I(p_stage text, %s) returns boolean set enable_seqscan = off',
+      p_function, p_arguments), format($f$
 #variable_conflict use_variable
 begin
   case p_stage%s

@@ -70,23 +70,31 @@ declare
     "dependents": true, "on_demand": true}';
 begin
   for run_ids, why in
+    -- Its runs are read once, and then the attempts of each, whatever the statistics say.
+    with run as materialized (
+      select r.id, r.version_id
+      from millrace.runs r
+      where r.id = any (p_run_ids)
+    )
     select array_agg(c.run_id), case
       when c.on_demand then c_undemanded
       else '{"code": "skipped", "message": "a stage it depends on was skipped",
         "dependents": true}'
     end
     from (
-      select n.run_id, bool_or(n.error ? 'on_demand') as on_demand
-      from millrace.attempts n
-      join millrace.runs r on r.id = n.run_id
+      select r.id as run_id, n.on_demand
+      from run r
       join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-      where r.id = any (p_run_ids)
-        and n.state = 'skipped'
-        and not n.superseded
-        and n.error -> 'dependents' = 'true'
-        and (n.stage_id = any (vs.needs)
-          or vs.after @> jsonb_build_array(jsonb_build_object('map', n.stage_id)))
-      group by n.run_id) c
+      cross join lateral (
+        select bool_or(a.error ? 'on_demand') as on_demand
+        from millrace.attempts a
+        where a.run_id = r.id
+          and a.state = 'skipped'
+          and not a.superseded
+          and a.error -> 'dependents' = 'true'
+          and (a.stage_id = any (vs.needs)
+            or vs.after @> jsonb_build_array(jsonb_build_object('map', a.stage_id)))) n
+      where n.on_demand is not null) c
     group by c.on_demand
   loop
     return next;
@@ -266,13 +274,14 @@ declare
     from millrace.runs r
     where r.id = any (p_run_ids)
       and (r.status = 'running') is true
-      and exists (
-        select
+      and (
+        select a.id
         from millrace.attempts a
         where a.run_id = r.id
           and a.stage_id = p_stage_id
           and a.state = 'skipped'
-          and not a.superseded)
+          and not a.superseded
+        limit 1) is not null
     order by r.id);
   v_ready record;
   v_wake int[] := '{}';

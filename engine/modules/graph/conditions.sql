@@ -1,7 +1,9 @@
 -- Conditions: in which runs a stage may begin
 --
 -- "(select … limit 1) is null" looks at each run by itself in every plan. "not exists" would let a
--- session that planned it when there were few attempts compare each run with all there are now.
+-- session that planned it when there were few attempts compare each run with all there are now. So
+-- would a join of runs with a list of them, where the statistics are of a time when the table was
+-- empty.
 
 -- Picks the runs in which a stage may begin and has not: no attempt counts, its needs are done and
 -- its thresholds hold.
@@ -95,6 +97,7 @@ declare
   v_rows json[];
 begin
   select array_agg(r.id order by r.id) as runs,
+    array_agg(r.version_id order by r.id) as versions,
     array_agg(r.entity_id order by r.id) as entity_ids,
     -- What names neither the row nor "all there is" does not look at the row.
     bool_or(vs.when_path::text ~ '"entity"|\*|keyvalue') as reads_rows
@@ -113,15 +116,14 @@ begin
     else array_fill('{}'::json, array[cardinality(v_asked.runs)])
   end;
   return array(
-    select r.id
-    from unnest(v_asked.runs, v_rows) u(id, entity)
-    join millrace.runs r on r.id = u.id
-    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+    select u.id
+    from unnest(v_asked.runs, v_asked.versions, v_rows) u(id, version_id, entity)
+    join millrace.version_stages vs on vs.version_id = u.version_id and vs.stage_id = p_stage_id
     cross join lateral (
       select jsonb_object_agg(s.name, n.output) as needs
       from millrace.done_attempts n
       join millrace.stages s on s.id = n.stage_id
-      where n.run_id = r.id
+      where n.run_id = u.id
         and n.stage_id = any (vs.needs)
     ) n
     where u.entity is not null
