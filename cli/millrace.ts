@@ -78,6 +78,12 @@ async function main(args: string[]): Promise<string> {
   return command.run(args.toSpliced(args.indexOf(name), 1));
 }
 
+// Whoever reads no further, such as head, has seen enough.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit();
+});
+
 const args = process.argv.slice(2);
 try {
   const told = await main(args);

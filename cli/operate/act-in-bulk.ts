@@ -78,18 +78,23 @@ async function consent(asked: Asked, preview: Bulk, given: string | undefined): 
   }
 }
 
+const goesOn = (bulk: number) => `Bulk ${bulk} goes on by itself; npx millrace cancel --bulk ${bulk} ends it.`;
+
 /** Helps a bulk on until it is over, and tells how far it is. */
 async function follow(asked: Asked, bulk: number): Promise<0 | 1> {
   const isShown = process.stdout.isTTY && !asked.json;
   const leave = () => {
-    process.stdout.write(`\nIt goes on by itself; npx millrace cancel --bulk ${bulk} ends it.\n`);
+    process.stdout.write(`\n${goesOn(bulk)}\n`);
     process.exit(130);
   };
   process.once('SIGINT', leave);
   for (let before = -1; ; ) {
     const now = await asked.door
       .act<Bulk>({ verb: 'continue', bulk })
-      .catch(() => asked.door.act<Bulk>({ verb: 'status', bulk }));
+      .catch(() => asked.door.act<Bulk>({ verb: 'status', bulk }))
+      .catch(({ message, exitCode }: CommandError) => {
+        throw new CommandError(`${message}\n${goesOn(bulk)}`, exitCode);
+      });
     const come = now.done + now.passed_over + now.faults;
     if (isShown) process.stdout.write(`\r\u001b[K${line(progress(now))}`);
     if (now.state !== 'running') {

@@ -2,6 +2,7 @@
 import { visible } from '../../pages/base/visible.ts';
 import { CommandError } from '../project/command-error.ts';
 import { asCommands } from './as-commands.ts';
+import { learnClock } from './moments.ts';
 import type { Reach } from './reach-project.ts';
 
 const answerTimeMs = 20_000;
@@ -53,6 +54,7 @@ async function ask<Answer>({ url, headers }: Reach, name: string, body: unknown)
       body: JSON.stringify(body),
       signal: AbortSignal.timeout(answerTimeMs),
     });
+    learnClock(response.headers.get('date'));
     text = await response.text();
   } catch (error) {
     throw new DoorError(4, {

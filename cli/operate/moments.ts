@@ -12,8 +12,17 @@ export function moment(at: string | null | undefined): string {
     : date.toLocaleString('en-GB', { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' });
 }
 
-/** How long lies between two moments; until `now` where the second is missing. */
-export function between(from: string | null | undefined, to: string | null | undefined, now = Date.now()): string {
+/** By how much the project's clock is ahead of this machine's, in milliseconds. */
+let aheadMs = 0;
+
+/** Learns the project's clock from an answer's `Date`, which tells whole seconds: less than two are no difference. */
+export function learnClock(date: string | null): void {
+  const ahead = Date.parse(date ?? '') - Date.now();
+  aheadMs = Math.abs(ahead) > 2000 ? ahead : 0;
+}
+
+/** How long lies between two moments; until now where the second is missing. */
+export function between(from: string | null | undefined, to: string | null | undefined): string {
   if (!from) return '';
-  return span(Math.max(0, (to ? Date.parse(to) : now) - Date.parse(from)));
+  return span(Math.max(0, (to ? Date.parse(to) : Date.now() + aheadMs) - Date.parse(from)));
 }

@@ -349,12 +349,12 @@ test('what is asked wrongly exits with 2, what the door refuses with 3, and each
   }
 });
 
-/** What commands hear of a server that answers everything in this way. */
-async function heardFrom(answer: http.RequestListener): Promise<Ended> {
+/** What a command hears of a server that answers everything in this way. */
+async function heardFrom(answer: http.RequestListener, args = ['status']): Promise<Ended> {
   const server = http.createServer(answer).listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   const { port } = server.address() as { port: number };
-  const ended = await millrace(['status'], { ...reach, SUPABASE_URL: `http://127.0.0.1:${port}` });
+  const ended = await inProcess(args, { ...reach, SUPABASE_URL: `http://127.0.0.1:${port}` });
   server.closeAllConnections();
   server.close();
   return ended;
@@ -371,13 +371,11 @@ test('who is not let in hears why (3); what does not answer as a project of Mill
   expect((await millrace(['pause', 'orders', 'ship'], otto)).code).toBe(0);
   expect(await lastLine()).toMatchObject({ verb: 'pause', by: 'otto' });
   await orders.rows(`delete from millrace.operators where subject = 'otto'`);
-  const [revoked, viewer, wrongKey, nobody, html, old, noKey] = await Promise.all([
+  const [revoked, viewer, wrongKey, nobody, noKey] = await Promise.all([
     millrace(['unpause', 'orders', 'ship'], otto),
     millrace(['cancel', '30'], await asUser('vera')),
     millrace(['status'], { ...reach, SUPABASE_SECRET_KEY: 'sb_secret_wrong' }),
     millrace(['status'], { ...reach, SUPABASE_URL: 'http://127.0.0.1:9' }),
-    heardFrom((_, response) => response.end('<h1>Welcome</h1>')),
-    heardFrom((_, response) => response.writeHead(404).end('{"code": "PGRST202", "message": "no function"}')),
     millrace(['status'], { ...reach, SUPABASE_SECRET_KEY: orders.stack.anonKey }),
   ]);
   expect(noKey).toMatchObject({ code: 3, stderr: expect.stringContaining('set SUPABASE_SECRET_KEY to a secret key') });
@@ -385,10 +383,52 @@ test('who is not let in hears why (3); what does not answer as a project of Mill
   expect(viewer).toMatchObject({ code: 3, stderr: expect.stringContaining('You may read here, but not act.') });
   expect(wrongKey.code).toBe(3);
   expect(nobody).toMatchObject({ code: 4, stderr: expect.stringContaining('cannot be reached') });
+  const html = await heardFrom((_, response) => response.end('<h1>Welcome</h1>'));
+  const old = await heardFrom((_, response) => response.writeHead(404).end('{"code": "PGRST202", "message": "no"}'));
   expect(html).toMatchObject({ code: 4, stderr: expect.stringContaining('no answer of Millrace') });
   expect(old).toMatchObject({ code: 4, stderr: expect.stringContaining('of another release') });
   const newer = await heardFrom((_, response) => response.end('{"now": "2026-11-25T00:00:00Z"}'));
   expect(newer).toMatchObject({ code: 4, stderr: expect.stringContaining('answers without') });
+});
+
+test('how long a run takes goes by the project’s clock, and a bulk that is heard of no more goes on', async () => {
+  const later = Date.now() + 3 * 3_600_000;
+  const run = { run: 1, pipeline: 'orders', entity: '1', status: 'running', priority: 0 };
+  const runs = [{ ...run, began_at: new Date(later - 5_400_000).toISOString() }];
+  const ahead = await heardFrom(
+    (_, response) => {
+      response.setHeader('date', new Date(later).toUTCString());
+      response.end(JSON.stringify({ runs, next: null }));
+    },
+    ['runs'],
+  );
+  expect(ahead.stdout).toMatch(/ 1\.5 h\n/);
+
+  const bulk = { bulk: 7, state: 'previewed', do: { verb: 'retry' }, filter: { pipeline: 'orders' } };
+  const cut = await heardFrom(
+    async (request, response) => {
+      const [body = ''] = await request.setEncoding('utf8').toArray();
+      const { verb } = JSON.parse(body).p_request;
+      if (verb === 'continue' || verb === 'status') response.writeHead(503).end();
+      else response.end(JSON.stringify({ ...bulk, preview: { runs: '1' } }));
+    },
+    ['retry', '--pipeline', 'orders', '--yes', '--reason', 'it is back'],
+  );
+  expect(cut).toMatchObject({ code: 4, stderr: expect.stringContaining('npx millrace cancel --bulk 7 ends it') });
+});
+
+test('whoever reads no further than a line, such as head, is told of no error', async () => {
+  const child = spawn(process.execPath, ['--import', 'tsx', 'cli/millrace.ts', 'runs'], {
+    cwd: projectFolder,
+    env: { ...process.env, ...reach },
+  });
+  child.stdout.destroy();
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  await new Promise((resolve) => child.once('close', resolve));
+  expect(stderr).toBe('');
 });
 
 /** Asks a server with these headers, which fetch() would not send as they are. */
