@@ -136,7 +136,7 @@ describe('what rules look at', () => {
     await worker.report(failed(await worker.takeOne(), { permanent: true, code, message: 'x' }));
     await minutes(engine, 1);
     const [{ message } = { message: '' }] = await told(engine);
-    expect(message).toMatch(/^1 runs of flow failed in the last 1 hour, most often as <b>a bc+…, above 0$/);
+    expect(message).toMatch(/^1 run of flow failed in the last hour, most often as <b>a bc+…, above 0$/);
     expect(message.length).toBeLessThan(150);
   });
 
@@ -149,7 +149,7 @@ describe('what rules look at', () => {
     await ends(engine, 1, 0);
     await minutes(engine, 1);
     expect(await told(engine)).toMatchObject([
-      { message: '3 runs of flow failed in the last 1 hour, most often as no_content, above 2' },
+      { message: '3 runs of flow failed in the last hour, most often as no_content, above 2' },
     ]);
   });
 
@@ -166,7 +166,7 @@ describe('what rules look at', () => {
     await spend(await worker.take(1));
     await minutes(engine, 1);
     expect(await told(engine)).toMatchObject([
-      { message: 'flow spent 1.50 US dollars in the last 1 day, above 1.00', playbook: 'docs/playbooks/budget.md' },
+      { message: 'flow spent 1.50 US dollars in the last day, above 1.00', playbook: 'docs/playbooks/budget.md' },
     ]);
   });
 

@@ -107,7 +107,7 @@ test('without a terminal, and with NO_COLOR, there is no colour, and nothing is 
   ]);
   expect(ended).toEqual({ code: 0, stdout: '', stderr: '' });
   expect(piped.stdout).not.toContain('\u001b');
-  expect(piped.stdout).toMatch(/failed in the last 1 hour, most often as no_address, above 10\n/);
+  expect(piped.stdout).toMatch(/failed in the last hour, most often as no_address, above 10\n/);
   expect(plain.text).not.toContain('\u001b');
   // What was thrown is in the detail of an error that nobody foresaw, whose message says only that.
   const message = 'Something went wrong that nobody foresaw (unexpected_error).';

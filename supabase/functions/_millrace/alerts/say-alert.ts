@@ -38,6 +38,7 @@ export function secondsInWords(seconds: number): string {
 const grouped = new Intl.NumberFormat('en-US', { maximumFractionDigits: 6 });
 /** What is counted is counted to ten thousand. */
 const counted = (value: number) => (value > 10_000 ? '10,000+' : grouped.format(value));
+const runs = (value: number) => `${counted(value)} run${value === 1 ? '' : 's'}`;
 
 type Said = Required<{ [Name in 'value' | 'above']: number }> & { place: string; detail: string; span: string };
 
@@ -51,15 +52,16 @@ const sentences: Record<string, (said: Said, isWhole: boolean) => string> = {
   error_share: ({ value, above, place, span, detail }) =>
     `${Math.round(value * 100)} % of what ended at ${place} in the last ${span} failed${mostOften(detail)}, ` +
     `above ${grouped.format(above * 100)} %`,
-  backlog: ({ value, above, place }) => `${counted(value)} runs are ready at ${place}, above ${grouped.format(above)}`,
+  backlog: ({ value, above, place }) =>
+    `${runs(value)} ${value === 1 ? 'is' : 'are'} ready at ${place}, above ${grouped.format(above)}`,
   oldest_ready: ({ value, above, place }) =>
     `work at ${place} waits for ${secondsInWords(value)}, above ${secondsInWords(above)}`,
   dead: ({ value, above, place, span, detail }) =>
-    `${counted(value)} runs of ${place} failed in the last ${span}${mostOften(detail)}, above ${grouped.format(above)}`,
+    `${runs(value)} of ${place} failed in the last ${span}${mostOften(detail)}, above ${grouped.format(above)}`,
   spend: ({ value, above, place, span }) =>
     `${place} spent ${value.toFixed(2)} US dollars in the last ${span}, above ${above.toFixed(2)}`,
   late: ({ value, place, detail }) =>
-    `${value === 1 ? '1 run is' : `${counted(value)} runs are`} late at ${place}, for longest run ${detail}`,
+    `${runs(value)} ${value === 1 ? 'is' : 'are'} late at ${place}, for longest run ${detail}`,
   refused: ({ value, above, place, detail }) =>
     `services hold ${place} back for ${secondsInWords(value)}, above ${secondsInWords(above)}: ${detail}`,
   engine: ({ detail }) => `the engine is not well: ${detail}`,
@@ -83,7 +85,8 @@ export function sayAlert(facts: AlertFacts): string {
     above: above ?? 0,
     detail: detail ?? '',
     place: [stage, pipeline].filter(Boolean).join(' of '),
-    span: secondsInWords(span_seconds ?? 0),
+    // The last hour, but the last 2 hours.
+    span: secondsInWords(span_seconds ?? 0).replace(/^1 (?=\w+$)/, ''),
   };
   const held = since && at ? (Date.parse(at) - Date.parse(since)) / 1000 : 0;
   return `${say(said, !stage)}${held >= 60 ? `, for ${secondsInWords(held)}` : ''}`;
