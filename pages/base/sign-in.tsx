@@ -160,7 +160,7 @@ const projectBefore = () => keptUnder<Given>(() => localStorage, keptProject) ??
 
 /** The form that opens a session. */
 export function SignIn({ given = {}, note, accept = async () => {} }: SignInProps) {
-  const by = useSignal<'password' | 'token'>('token');
+  const by = useSignal<'password' | 'token'>(given.token ? 'token' : 'password');
   const first = useSignal<{ tokens?: Tokens; factor?: string }>({});
   const asksCode = useSignal(false);
   const isBusy = useSignal(false);

@@ -172,10 +172,7 @@ test('whoever signs in sees what their role allows, and a stranger hears that th
 
   const stranger = await operate.visit(operate.pageUrl);
   await stranger.getByLabel('Publishable key').fill(operate.stack.publishableKey);
-  await stranger
-    .getByRole('textbox', { name: 'Access token' })
-    .fill(await operate.stack.signUserToken({ sub: 'nobody' }));
-  await stranger.getByRole('button', { name: 'Sign in' }).click();
+  await operate.enterToken(stranger, await operate.stack.signUserToken({ sub: 'nobody' }));
   await stranger.getByRole('alert').filter({ hasText: 'you are no operator here' }).waitFor();
 });
 
@@ -376,8 +373,7 @@ test('what anybody has put into the browser’s storage, or a browser that has n
   await signIn();
   await page.getByLabel('Address of the project').fill(operate.stack.apiUrl);
   await page.getByLabel('Publishable key').fill(operate.stack.publishableKey);
-  await page.getByRole('textbox', { name: 'Access token' }).fill(await operate.stack.signUserToken({ sub: 'vera' }));
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await operate.enterToken(page, await operate.stack.signUserToken({ sub: 'vera' }));
   await title(page, 'Overview');
 });
 
@@ -478,12 +474,9 @@ test('who has the publishable key alone is let in by neither way, and no functio
     await page.getByLabel('Address of the project').fill(apiUrl);
     await page.getByLabel('Publishable key').fill(publishableKey);
     await page.getByRole('button', { name: 'Sign in' }).click();
-    expect(
-      await page.getByRole('textbox', { name: 'Access token' }).evaluate((field) => field.matches(':invalid')),
-    ).toBe(true);
+    expect(await page.getByLabel('E-mail', { exact: true }).evaluate((field) => field.matches(':invalid'))).toBe(true);
     const signsIn = async (token: string, said: string) => {
-      await page.getByRole('textbox', { name: 'Access token' }).fill(token);
-      await page.getByRole('button', { name: 'Sign in' }).click();
+      await operate.enterToken(page, token);
       await page.getByRole('alert').filter({ hasText: said }).waitFor();
     };
     await signsIn(anonKey, 'whom millrace.operators lists');

@@ -63,6 +63,7 @@ test('with the keyboard alone a curator signs in, opens an article, edits and ap
   await page.keyboard.press('Tab');
   await page.keyboard.type(review.stack.publishableKey);
   await page.keyboard.press('Tab');
+  await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Tab');
   await page.keyboard.insertText(await review.token('rick'));
   await page.keyboard.press('Tab');
@@ -334,6 +335,7 @@ test('the page works from any other host, and says what is wrong with a key, a t
   const attempt = async (address: string, key: string, token: string) => {
     await page.getByLabel('Address of the project').fill(address);
     await page.getByLabel('Publishable key').fill(key);
+    await page.getByRole('radio', { name: 'access token' }).check();
     await page.getByRole('textbox', { name: 'Access token' }).fill(token);
     await press(page, 'Sign in');
   };
@@ -412,6 +414,7 @@ test('a session that ends leaves what is typed, and nothing of the page is a bar
   await page.route('**/rest/v1/**', (route) => route.fulfill(expired));
   await press(page, 'Save');
   const again = page.getByRole('dialog', { name: 'Your session has ended' });
+  await again.getByRole('radio', { name: 'access token' }).check();
   await again.getByRole('textbox', { name: 'Access token' }).fill(token);
   await lookForBarriers();
   await page.unroute('**/rest/v1/**');

@@ -87,10 +87,16 @@ export class OperateStack extends OrdersStack {
   async signedInAs(subject: string): Promise<Page> {
     const page = await this.visit(this.pageUrl);
     await page.getByLabel('Publishable key').fill(this.stack.publishableKey);
-    await page.getByRole('textbox', { name: 'Access token' }).fill(await this.stack.signUserToken({ sub: subject }));
-    await page.getByRole('button', { name: 'Sign in' }).click();
+    await this.enterToken(page, await this.stack.signUserToken({ sub: subject }));
     await page.getByRole('heading', { level: 2, name: 'Overview' }).waitFor();
     return page;
+  }
+
+  /** Signs in by a token. */
+  async enterToken(page: Page, token: string): Promise<void> {
+    await page.getByRole('radio', { name: 'access token' }).check();
+    await page.getByRole('textbox', { name: 'Access token' }).fill(token);
+    await page.getByRole('button', { name: 'Sign in' }).click();
   }
 
   /** Makes a user with a password, and an operator of them where a role is named; resolves to their id. */
@@ -104,7 +110,7 @@ export class OperateStack extends OrdersStack {
   async enterPassword(page: Page, name: string, password = `${name}'s password`): Promise<void> {
     await page.getByLabel('Address of the project').fill(this.stack.apiUrl);
     await page.getByLabel('Publishable key').fill(this.stack.publishableKey);
-    await page.getByLabel('e-mail and password').check();
+    await page.getByRole('radio', { name: 'e-mail and password' }).check();
     await page.getByLabel('E-mail', { exact: true }).fill(`${name}@example.com`);
     await page.getByLabel('Password', { exact: true }).fill(password);
     await page.getByRole('button', { name: 'Sign in' }).click();

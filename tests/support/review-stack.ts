@@ -84,6 +84,7 @@ export class ReviewStack extends ProjectStack {
   async signedInAt(token: string): Promise<Visitor> {
     const page = await this.visit();
     await page.getByLabel('Publishable key').fill(this.stack.publishableKey);
+    await page.getByRole('radio', { name: 'access token' }).check();
     await page.getByRole('textbox', { name: 'Access token' }).fill(token);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('status').filter({ hasText: 'Signed in as' }).waitFor();
