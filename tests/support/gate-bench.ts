@@ -316,7 +316,7 @@ export class GateBench {
   /** Works for a while at every stage; returns how many runs are left. */
   async work(round: number): Promise<number> {
     await this.#finishFirst(12);
-    while (this.#held.length > 0) await this.#report('complete', 0);
+    while (this.#held.length > 0) await this.act('complete', 0);
     for (const worker of [20, 5, 2, 11]) await this.act('claim', worker);
     await this.act('pass', 5);
     if (round % 10 === 9) await this.act('lose', 0);

@@ -119,6 +119,7 @@ begin
   for v_stage in
     select t.id, t as stage,
       millrace.key_in(t.limits) is distinct from millrace.key_in(s -> 'limits')
+        or (t.kind = 'gate') <> (s ->> 'kind' = 'gate')
         or coalesce(t.limits -> 'priority', 'false')
           <> coalesce(s #> '{limits,priority}', 'false') as sorted_anew,
       millrace.counts_in_flight(s -> 'limits') as counted
