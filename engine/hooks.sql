@@ -136,10 +136,10 @@ create function millrace.hook_claim(
   out wait_ms int
 );
 
--- Claims at a stage with groups, turn by turn. own is the limit of the stage's own.
+-- Claims at a stage with groups, turn by turn.
 create function millrace.hook_claim_groups(
-  p_stage millrace.stages, p_worker millrace.workers, p_limit int, inout own millrace.limits,
-  out token uuid, out attempt_ids bigint[], out entity_ids text[], out wait_ms int
+  p_stage millrace.stages, p_worker millrace.workers, p_limit int,
+  out token uuid, out attempt_ids bigint[], out wait_ms int
 );
 
 -- Takes of the stage's limits what a claim needs.

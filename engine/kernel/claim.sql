@@ -94,10 +94,9 @@ $$;
 -- queued → started for up to p_limit due attempts of a stage, under one lease; the token is null
 -- when it got nothing. Workers of one host claim by turns, so that one which must be alone sees
 -- every other: a host at work takes no isolated attempt, and one that runs one takes nothing else.
--- own: the stage's own limit. wait_ms: when to ask again.
+-- wait_ms: when to ask again.
 create function millrace.claim(
   p_stage millrace.stages, p_worker millrace.workers, p_limit int,
-  inout own millrace.limits default null,
   out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[],
   out wait_ms int
 )
@@ -109,7 +108,6 @@ declare
   v_retired boolean := p_worker.left_at is not null;
   v_host record;
   v_alone bigint;
-  v_turns record;
 begin
   if p_limit < 1 then
     return;
@@ -132,12 +130,8 @@ begin
     v_alone := millrace.next_alone(p_stage, not v_retired, v_retired);
   end if;
   if v_alone is null and not v_retired and p_stage.has_groups then
-    v_turns := millrace.hook_claim_groups(p_stage, p_worker, p_limit, own);
-    own := v_turns.own;
-    token := v_turns.token;
-    attempt_ids := v_turns.attempt_ids;
-    entity_ids := v_turns.entity_ids;
-    wait_ms := v_turns.wait_ms;
+    select c.* into token, attempt_ids, wait_ms
+    from millrace.hook_claim_groups(p_stage, p_worker, p_limit) c;
   elsif v_alone is null and not v_retired then
     with picked as materialized (
       select a.id, a.ctid

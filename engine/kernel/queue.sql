@@ -19,8 +19,8 @@ begin
   select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
   if v_stage.has_groups then
     v_groups := millrace.hook_groups(v_stage, p_run_ids, p_keys);
-    insert into millrace.arrivals (stage_id, concurrency_group, due_at)
-    select distinct p_stage_id, g, v_now
+    insert into millrace.arrivals (stage_id, concurrency_group)
+    select distinct p_stage_id, g
     from unnest(v_groups) g
     where v_stage.kind <> 'gate'
     order by g;

@@ -39,7 +39,6 @@ create table millrace.limits (
   line bigint,
   throttled_at timestamptz,
   bucket millrace.bucket not null,
-  last_turn bigint not null default 0,
   checked_to bigint not null default 0,
   arrivals_to text not null default '',
   constraint limits_of_one check (num_nonnulls(name, stage_id, pipeline_id) = 1),
@@ -157,20 +156,20 @@ create index groups_in_turn on millrace.concurrency_groups (stage_id, priority d
 create index groups_asleep on millrace.concurrency_groups (stage_id, due_at)
   where due_at is not null;
 comment on table millrace.concurrency_groups is
-  'The groups of a stage that have something queued, written by its claims alone. The name is the '
-  'class of priority, one digit, then the key. turn: its place among those that wait for a turn; '
-  'due_at: asleep until then, or parked (infinity) while its key is at its limit.';
+  'The groups of a stage that have something queued and may get it, written by its claims alone; '
+  'one whose key is at its limit is in none. The name is the class of priority, one digit, then '
+  'the key. turn: its place among those that wait for a turn, counted by the sequence of arrivals; '
+  'due_at: asleep until then.';
 
 create table millrace.arrivals (
   id bigint generated always as identity,
   stage_id int not null,
   concurrency_group text not null,
-  due_at timestamptz not null,
   constraint arrivals_pkey primary key (stage_id, concurrency_group, id)
 );
 comment on table millrace.arrivals is
-  'News for the groups, insert-only: a group in which something was queued, or (* before the key) '
-  'a key of which a slot was freed. The next claim reads and deletes it.';
+  'News, insert-only: a group in which something was queued, or the lowest group of a key of which '
+  'a slot was freed. The next claim reads and deletes it, and looks at all groups of the key.';
 
 -- A tenant: the limit that is its quota, its value of the quota's column, and what the quota is
 -- today.

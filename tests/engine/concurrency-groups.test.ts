@@ -1,7 +1,7 @@
 // Concurrency per key with fair turns, and priority: the queue of a stage sorted into groups.
 import { expect } from 'vitest';
 import { chain, type Definition, type Engine, type Row, test } from '../support/engine.ts';
-import { jobEnd } from '../support/sessions.ts';
+import { jobEnd, openTransaction } from '../support/sessions.ts';
 import { type Claimed, completed, failed, released, resume, Worker, waiting } from '../support/worker.ts';
 
 const perKey = (limit: number, more: Row = {}) => ({ concurrency: { column: 'key', limit }, ...more });
@@ -24,9 +24,7 @@ const repeat = (key: string, count: number): string[] => Array.from({ length: co
 const keysOf = (batch: Claimed[]) => batch.map((item) => item.entity.key as string).sort();
 const count = (batch: Claimed[], key: string) => keysOf(batch).filter((k) => k === key).length;
 const groups = (engine: Engine) =>
-  engine.rows<{ concurrency_group: string; due_at: unknown }>(
-    'select concurrency_group, due_at from millrace.concurrency_groups order by concurrency_group',
-  );
+  engine.rows('select concurrency_group, due_at from millrace.concurrency_groups order by concurrency_group');
 
 test('no more of a key are in work than its limit, across workers, and others go on', async ({ engine }) => {
   await has_groups(engine, perKey(2));
@@ -81,36 +79,33 @@ test('a cancelled run, a lost lease and an ended job free their key', async ({ e
   expect(await (await Worker.of(engine, 'only')).take()).toHaveLength(1);
 });
 
-test('a key that is freed while nothing is queued is told to its parked group by the next claim', async ({
+test('a key at its limit keeps no group, and its freed slot keeps no news once nothing is queued', async ({
   engine,
 }) => {
   await has_groups(engine, perKey(1));
   await queueKeys(engine, 'a', 'a');
   const worker = await Worker.of(engine, 'only');
   await worker.takeOne();
-  expect(await groups(engine)).toEqual([{ concurrency_group: '0a', due_at: Infinity }]);
+  expect(await groups(engine)).toEqual([]);
   await engine.sql.query('select millrace.cancel(id) from millrace.runs');
   await engine.sweepAll();
-  await engine.expectSound();
+  expect(await engine.value('select count(*)::int from millrace.arrivals')).toBe(0);
   await queueKeys(engine, 'a');
   expect(await worker.take()).toHaveLength(1);
 });
 
-test('the sweep keeps the news of a freed key from no claim that is just parking its group', async ({ engine }) => {
+test('the sweep keeps the news of a freed key while a claim still finds it full', async ({ engine }) => {
   await has_groups(engine, perKey(1));
-  await queueKeys(engine, 'a');
-  await (await Worker.of(engine, 'only')).takeOne();
-  await queueKeys(engine, 'a');
-  const parking = await Worker.of(engine, 'only');
-  await parking.client.query('begin');
-  expect(await parking.take()).toEqual([]);
-  await engine.sql.query('select millrace.cancel(id) from millrace.runs');
+  await queueKeys(engine, 'a', 'a');
+  const taken = await (await Worker.of(engine, 'only')).takeOne();
+  const finding = await Worker.of(engine, 'only');
+  await finding.client.query('begin');
+  expect(await finding.take()).toEqual([]);
+  await engine.sql.query('select millrace.cancel($1)', [taken.run]);
   await engine.sweepAll();
-  await parking.client.query('commit');
-  expect(await groups(engine)).toEqual([{ concurrency_group: '0a', due_at: Infinity }]);
+  await finding.client.query('commit');
   await engine.expectSound();
-  await engine.sweepAll();
-  await engine.expectSound();
+  expect(await finding.take()).toHaveLength(1);
 });
 
 test('keys take turns: a small one waits for no more than a round, however long a big one is', async ({ engine }) => {
@@ -134,13 +129,26 @@ test('a key that arrives behind thousands of single arrivals of another is serve
   await has_groups(engine, perKey(1000));
   await queueKeys(engine, ...repeat('big', 100));
   await engine.sql.query(
-    `insert into millrace.arrivals (stage_id, concurrency_group, due_at) select a.stage_id, a.concurrency_group, a.due_at from millrace.arrivals a, generate_series(1, 5000)`,
+    `insert into millrace.arrivals (stage_id, concurrency_group) select a.stage_id, a.concurrency_group from millrace.arrivals a, generate_series(1, 5000)`,
   );
   await queueKeys(engine, 'small');
   const batch = await (await Worker.of(engine, 'only')).take(4);
   expect(keysOf(batch)).toEqual(['big', 'big', 'big', 'small']);
   // And it reads more of them than it takes attempts, or they would pile up.
   expect(await engine.value('select count(*)::int from millrace.arrivals')).toBeLessThan(4800);
+});
+
+test('a claim goes on reading behind the key that the last one read, or the first keys would keep it busy', async ({
+  engine,
+}) => {
+  await has_groups(engine, perKey(1000));
+  await queueKeys(engine, ...Array.from({ length: 150 }, (_, number) => `key-${1000 + number}`), 'last');
+  await engine.sql.query(
+    `insert into millrace.arrivals (stage_id, concurrency_group) select a.stage_id, a.concurrency_group from millrace.arrivals a, generate_series(1, 50)`,
+  );
+  const worker = await Worker.of(engine, 'only');
+  for (let claim = 0; claim < 2; claim++) await worker.take(1);
+  expect(await groups(engine)).toContainEqual({ concurrency_group: '0last', due_at: null });
 });
 
 test('with more keys than a batch holds, each is served once before any is served twice', async ({ engine }) => {
@@ -155,6 +163,15 @@ test('with more keys than a batch holds, each is served once before any is serve
   }
   expect(await worker.claim()).toMatchObject({ status: 'empty', wait_ms: null });
   expect(await groups(engine)).toEqual([]);
+});
+
+test('what a round leaves over goes to another key each time', async ({ engine }) => {
+  await has_groups(engine, perKey(1000));
+  await queueKeys(engine, ...repeat('a', 9), ...repeat('b', 9), ...repeat('c', 9));
+  const worker = await Worker.of(engine, 'only');
+  const served: Claimed[] = [];
+  for (let claim = 0; claim < 3; claim++) served.push(...(await worker.take(4)));
+  expect(['a', 'b', 'c'].map((key) => count(served, key))).toEqual([4, 4, 4]);
 });
 
 test('within a key the oldest goes first', async ({ engine }) => {
@@ -243,6 +260,12 @@ test('a key counts once over all priorities', async ({ engine }) => {
   expect(batch).toMatchObject([{ entity_id: second }]);
   const answer = await worker.complete([completed(batch[0] as Claimed)], 10);
   expect(answer.batch).toHaveLength(1);
+  const [third] = await queueKeys(engine, 'a');
+  await prioritise(engine, third as string, 7);
+  expect(await worker.take()).toEqual([]);
+  expect((await worker.complete([completed(answer.batch[0] as Claimed)], 10)).batch).toMatchObject([
+    { entity_id: third },
+  ]);
 });
 
 test('priority alone needs no key, and a run starts with the one it is given', async ({ engine }) => {
@@ -381,15 +404,25 @@ test('a stage that goes on without its keys, or by another column, sorts its que
   expect(await worker.take()).toHaveLength(1);
 });
 
-test('a group that is parked, and whose attempts are cancelled, is no fault once the limit is gone', async ({
-  engine,
-}) => {
+test('an attempt that no claim would come to is found, unless its key has something in flight', async ({ engine }) => {
+  await has_groups(engine, perKey(1));
+  await queueKeys(engine, 'a', 'a', 'b');
+  expect(keysOf(await (await Worker.of(engine, 'only')).take(1))).toEqual(['a']);
+  await engine.expectSound();
+  const session = await openTransaction(engine);
+  await session.query('delete from millrace.concurrency_groups');
+  expect((await session.query('select rule, detail from millrace.limit_faults')).rows).toEqual([
+    { rule: "a queued attempt's concurrency group has a turn to come, or its key something in flight", detail: '0b' },
+  ]);
+  await session.query('rollback');
+});
+
+test('a group of a former sorting that still has a turn goes with it', async ({ engine }) => {
   const definition = await has_groups(engine, perKey(1, { priority: true }));
-  const [, second] = await queueKeys(engine, 'a', 'a');
-  const worker = await Worker.of(engine, 'only');
-  await worker.takeOne();
-  expect(await worker.take()).toEqual([]);
-  await engine.sql.query('select millrace.cancel($1)', [(await engine.run(second)).id]);
+  const ids = await queueKeys(engine, 'a', 'b', 'c');
+  await (await Worker.of(engine, 'only')).take(1);
+  expect(await groups(engine)).toHaveLength(2);
+  for (const id of ids) await engine.sql.query('select millrace.cancel($1)', [(await engine.run(id)).id]);
   definition.stages = [{ name: 'only', limits: { priority: true } }];
   await engine.define(definition);
   expect(await groups(engine)).toEqual([]);

@@ -69,6 +69,8 @@ test('no host begins faster than its rate, over all its stages', async ({ engine
   await queue(engine, 'posts', { 'a.test': 9 });
   const posts = await Worker.of(engine, 'posts', 'other');
   expect(hosts(await jobs.take(50))).toEqual({ 'a.test': 6, 'b.test': 2 });
+  // Also where some of the host are in work: the worker need not ask again before there is room.
+  expect(await jobs.claim(50)).toMatchObject({ status: 'empty', wait_ms: 10_000 });
   expect(await posts.claim(50)).toMatchObject({ status: 'empty', batch: [], wait_ms: 10_000 });
   await engine.advance('20 seconds');
   expect(hosts(await posts.take(1))).toEqual({ 'a.test': 1 });

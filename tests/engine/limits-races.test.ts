@@ -113,7 +113,7 @@ test('what is committed while a claim finds its group empty is found by the next
   expect(await worker.take()).toHaveLength(1);
 });
 
-test('a slot that is freed while a claim parks its group is found by the next', async ({ engine }) => {
+test('a slot that is freed while a claim finds its key full is found by the next', async ({ engine }) => {
   await keyed(engine, perKey(1), external);
   await engine.sql.query(insert, [['a', 'a']]);
   const worker = await Worker.of(engine, 'only');
@@ -124,6 +124,37 @@ test('a slot that is freed while a claim parks its group is found by the next', 
   expect(await worker.take()).toEqual([]);
   await resume(engine, [jobEnd(job, 'job-1')]);
   await worker.client.query('commit');
+  expect(await worker.take()).toHaveLength(1);
+});
+
+test('a slot that a report frees before anything is queued behind it is found, though a claim came between', async ({
+  engine,
+}) => {
+  await keyed(engine, perKey(1));
+  const [reporting, claiming] = await signedOn(engine);
+  await engine.sql.query(insert, [['a']]);
+  const item = await reporting.takeOne();
+  await reporting.client.query('begin');
+  await reporting.complete([completed(item)], 0);
+  await engine.sql.query(insert, [['a']]);
+  expect(await claiming.take()).toEqual([]);
+  await reporting.client.query('commit');
+  await engine.expectSound();
+  expect(await claiming.take()).toHaveLength(1);
+});
+
+test('nor is the news of a slot lost that the sweep frees', async ({ engine }) => {
+  await keyed(engine, perKey(1));
+  const [worker] = await signedOn(engine);
+  await engine.sql.query(insert, [['a']]);
+  const { run } = await worker.takeOne();
+  await engine.sql.query('select millrace.cancel($1)', [run]);
+  const sweeping = await openTransaction(engine);
+  await sweeping.query('select millrace.sweep_places(id) from millrace.pipelines');
+  await engine.sql.query(insert, [['a']]);
+  expect(await worker.take()).toEqual([]);
+  await sweeping.query('commit');
+  await engine.expectSound();
   expect(await worker.take()).toHaveLength(1);
 });
 
@@ -189,7 +220,7 @@ test.for(backlogs)('a claim does not cost more the more is queued: %s', async ([
     await engine.sql.query(insert, [keysOf(size)]);
     const worker = await Worker.of(engine, 'only');
     const batches: Claimed[][] = [];
-    // Until the groups are read in, and all keys parked where they are to be full.
+    // Until the groups are read in, and all keys full where they are to be.
     for (let claim = 0; claim < 3; claim++) batches.push(await worker.take(full ? 150 : 5));
     await engine.sql.query('vacuum analyze millrace.attempts, millrace.arrivals, millrace.concurrency_groups');
     pages.push(await pagesOfClaim(engine));

@@ -239,12 +239,12 @@ $$;
 create function millrace.wake_keys(p_limit_id int, p_key text) returns void
 language sql
 as $$
-  insert into millrace.arrivals (stage_id, concurrency_group, due_at)
-  select g.stage_id, g.concurrency_group, millrace.now()
+  insert into millrace.arrivals (stage_id, concurrency_group)
+  select g.stage_id, g.concurrency_group
   from millrace.limited_stages m
   join millrace.concurrency_groups g on g.stage_id = m.stage_id
   where m.limit_id = p_limit_id
-    and g.due_at < 'infinity'
+    and g.due_at is not null
     and (p_key is null or substr(g.concurrency_group, 2) = p_key)
 $$;
 

@@ -49,37 +49,6 @@ begin
 end
 $$;
 
--- Lists up to so many groups of a gate's queue, those behind one first, by a loose scan from group
--- to group.
-create function millrace.groups_at_gate(p_stage_id int, p_after text, p_limit int)
-returns text[]
-language plpgsql
-as $$
-begin
-  return array(
-    with recursive seen(name, is_group, again) as (
-      select p_after, false, false
-      union all
-      select coalesce(n.concurrency_group, ''), n.concurrency_group is not null,
-        s.again or n.concurrency_group is null
-      from seen s
-      left join lateral (
-        select a.concurrency_group
-        from millrace.attempts a
-        where a.stage_id = p_stage_id
-          and a.concurrency_group > s.name
-          and a.queue_at is not null
-        order by a.concurrency_group
-        limit 1) n on true
-      where not s.again or n.concurrency_group <= p_after
-    )
-    select s.name
-    from seen s
-    where s.is_group
-    limit p_limit);
-end
-$$;
-
 -- Lists up to so many attempts that a gate may pass next: the oldest, or a share of each group that
 -- has room. What is in p_held was tried already.
 create function millrace.next_at_gate(
@@ -138,7 +107,7 @@ declare
   c_set constant int := 500;
   v_stage millrace.stages;
   v_entered record;
-  v_own millrace.limits;
+  v_behind text := '';
   v_groups text[] := '{}';
   v_first text;
   v_ids bigint[];
@@ -154,21 +123,20 @@ begin
       return;
     end if;
     v_stage := v_entered.stage;
-    v_own := v_entered.limits[1];
+    v_behind := v_entered.limits[1].arrivals_to;
     p_limit := (millrace.room_at(v_stage, v_entered.limits, p_limit)).room;
   end if;
   for v_round in 1 .. 20 loop
     exit when passed >= p_limit or millrace.now() > p_until;
     if v_stage.has_groups then
-      v_groups := millrace.groups_at_gate(p_stage_id, v_own.arrivals_to, c_set);
+      v_groups := millrace.groups_behind(v_stage, v_behind, c_set);
     end if;
     v_ids := millrace.next_at_gate(v_stage, v_groups, least(p_limit - passed, c_set), v_held);
     exit when v_ids = '{}' and (cardinality(v_groups) < c_set or v_first = any (v_groups));
     -- Where nothing passes, a round that has come to this group again is the last.
     v_first := case when v_ids = '{}' then coalesce(v_first, v_groups[1]) end;
-    v_own.arrivals_to := coalesce(
-      (select a.concurrency_group
-       from millrace.attempts a
+    v_behind := coalesce(
+      (select a.concurrency_group from millrace.attempts a
        where a.id = v_ids[cardinality(v_ids)]),
       v_groups[c_set], '');
     v_set := millrace.pass(v_stage, v_ids);
@@ -180,7 +148,10 @@ begin
     end if;
   end loop;
   if v_stage.limits is not null then
-    perform millrace.take_tokens(p_stage_id, passed, v_own);
+    update millrace.limits l
+    set arrivals_to = v_behind
+    where l.stage_id = p_stage_id and l.arrivals_to <> v_behind;
+    perform millrace.take_tokens(p_stage_id, passed);
     if v_stage.limits ? 'shared' then
       perform millrace.note_share(p_stage_id, null, null, passed);
     end if;

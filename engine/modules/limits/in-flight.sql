@@ -5,7 +5,7 @@
 -- claims and the sweep delete it.
 
 -- Deletes from in_flight the attempts that are no longer started or waiting, and announces each
--- freed key, since only a claim can tell whether its groups are parked.
+-- freed key, whatever is queued: only a claim, which has the lock, can tell whose turn it now is.
 create function millrace.free_slots(p_attempt_ids bigint[]) returns void
 language plpgsql
 as $$
@@ -23,8 +23,8 @@ begin
     where f.attempt_id = e.attempt_id and f.token = e.token
     returning f.stage_id, f.key
   )
-  insert into millrace.arrivals (stage_id, concurrency_group, due_at)
-  select distinct e.stage_id, '*' || e.key, millrace.now()
+  insert into millrace.arrivals (stage_id, concurrency_group)
+  select distinct e.stage_id, '0' || e.key
   from ended e
   join millrace.stages s on s.id = e.stage_id and s.limits ? 'concurrency';
 end
@@ -129,27 +129,6 @@ begin
     left join millrace.claims c on c.token = a.token
     where a.state in ('started', 'waiting') and a.token is not null;
   end if;
-end
-$$;
-
--- Frees the slots of what a worker has ended, and of what has ended among the next 200 of its
--- stage; returns the last attempt looked at.
-create function millrace.check_slots(p_stage_id int, p_worker_id uuid, p_checked_to bigint)
-returns bigint
-language plpgsql
-as $$
-declare
-  c_many constant int := 200;
-  v_next bigint[] := array(
-    select f.attempt_id
-    from millrace.in_flight f
-    where f.stage_id = p_stage_id and f.attempt_id > p_checked_to
-    order by f.attempt_id
-    limit c_many);
-begin
-  perform millrace.free_slots(v_next || array(
-    select f.attempt_id from millrace.in_flight f where f.worker_id = p_worker_id));
-  return case when cardinality(v_next) < c_many then 0 else v_next[c_many] end;
 end
 $$;
 

@@ -2,7 +2,7 @@
 -- they learned, and work that a shared limit does not count. A stage that has just come under a
 -- limit is counted by the next sweep.
 create or replace view millrace.limit_faults (rule, run_id, attempt_id, detail) as
-select 'a queued attempt''s concurrency group is known to its stage',
+select 'a queued attempt''s concurrency group has a turn to come, or its key something in flight',
   a.run_id, a.id, a.concurrency_group
 from millrace.attempts a
 where a.queue_at is not null
@@ -18,20 +18,13 @@ where a.queue_at is not null
     where g.stage_id = a.stage_id and g.concurrency_group = a.concurrency_group)
   and not exists (
     select from millrace.arrivals n
-    where n.stage_id = a.stage_id and n.concurrency_group = a.concurrency_group)
-union all
-select 'a parked concurrency group''s key has something in flight, or was freed',
-  null, null, g.concurrency_group
-from millrace.concurrency_groups g
-join millrace.stages s on s.id = g.stage_id and s.has_groups
-where g.due_at = 'infinity'
+    where n.stage_id = a.stage_id
+      and n.concurrency_group in (a.concurrency_group, '0' || substr(a.concurrency_group, 2)))
   and not exists (
-    select from millrace.in_flight f
-    where f.stage_id = g.stage_id and f.key = substr(g.concurrency_group, 2))
-  and not exists (
-    select from millrace.arrivals n
-    where n.stage_id = g.stage_id
-      and n.concurrency_group = '*' || substr(g.concurrency_group, 2))
+    select
+    from millrace.stages s
+    join millrace.in_flight f on f.stage_id = s.id and f.key = substr(a.concurrency_group, 2)
+    where s.id = a.stage_id and s.limits ? 'concurrency')
 union all
 select 'a shared limit holds for the stages that name it', null, null,
   format('stage %s of %s', s.name, p.name)

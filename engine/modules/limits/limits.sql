@@ -308,7 +308,7 @@ as $$
 $$;
 
 -- Takes tokens of the rates of a stage's limits; a negative number gives them back. A claim also
--- writes how far it has looked at its stage (p_own).
+-- writes how far it has looked at what its stage has in flight (p_own).
 create function millrace.take_tokens(
   p_stage_id int, p_taken int, p_own millrace.limits default null
 ) returns void
@@ -320,9 +320,7 @@ begin
       when l.limits ? 'rate' then millrace.bucket_after(l.limits -> 'rate', l.bucket, p_taken)
       else l.bucket
     end,
-    checked_to = case when l.id = p_own.id then p_own.checked_to else l.checked_to end,
-    last_turn = case when l.id = p_own.id then p_own.last_turn else l.last_turn end,
-    arrivals_to = case when l.id = p_own.id then p_own.arrivals_to else l.arrivals_to end
+    checked_to = case when l.id = p_own.id then p_own.checked_to else l.checked_to end
   from millrace.limited_stages m
   where m.stage_id = p_stage_id
     and l.id = m.limit_id
@@ -330,9 +328,7 @@ begin
         -- A clock that was set back must not keep the bucket from filling.
         and (p_taken <> 0
           or (l.bucket).refilled_at > greatest(millrace.now(), (l.bucket).refused_until))
-      or l.id = p_own.id
-        and (l.checked_to, l.last_turn, l.arrivals_to)
-          <> (p_own.checked_to, p_own.last_turn, p_own.arrivals_to));
+      or l.id = p_own.id and l.checked_to <> p_own.checked_to);
 end
 $$;
 
@@ -362,7 +358,7 @@ begin
   return not p_stage.has_groups
     or p_stage.kind = 'gate' and exists (
       select
-      from millrace.room_of_keys(p_stage, millrace.groups_at_gate(p_stage.id, '', 100)) r
+      from millrace.room_of_keys(p_stage, millrace.groups_behind(p_stage, '', 100)) r
       where r.room >= 1)
     or exists (
       select from millrace.concurrency_groups g
@@ -393,13 +389,16 @@ create function millrace.claim_limited(
 language plpgsql
 as $$
 declare
+  c_many constant int := 200;
   v_own millrace.limits;
   v_entered record;
   v_room record;
   v_claim record;
+  v_looked bigint[];
 begin
   if p_limit < 1 then
-    perform millrace.check_slots(p_stage.id, p_worker.id, 0);
+    perform millrace.free_slots(array(
+      select f.attempt_id from millrace.in_flight f where f.worker_id = p_worker.id));
     return;
   end if;
   -- The host's lock comes first, as claim() takes it, so that all have the same order.
@@ -411,16 +410,24 @@ begin
   end if;
   p_stage := v_entered.stage;
   v_own := v_entered.limits[1];
-  v_own.checked_to := millrace.check_slots(p_stage.id, p_worker.id, v_own.checked_to);
+  -- What the worker has ended is free by now, and what has ended of the stage's next.
+  v_looked := array(
+    select f.attempt_id
+    from millrace.in_flight f
+    where f.stage_id = p_stage.id and f.attempt_id > v_own.checked_to
+    order by f.attempt_id
+    limit c_many);
+  perform millrace.free_slots(v_looked || array(
+    select f.attempt_id from millrace.in_flight f where f.worker_id = p_worker.id));
+  v_own.checked_to := coalesce(v_looked[c_many], 0);
   v_room := millrace.room_at(p_stage, v_entered.limits, p_limit);
   wait_ms := v_room.wait_ms;
   if v_room.room > 0 then
-    v_claim := millrace.claim(p_stage, p_worker, v_room.room, v_own);
+    v_claim := millrace.claim(p_stage, p_worker, v_room.room);
     token := v_claim.token;
     attempt_ids := v_claim.attempt_ids;
     entity_ids := v_claim.entity_ids;
     items := v_claim.items;
-    v_own := v_claim.own;
     wait_ms := v_claim.wait_ms;
   end if;
   perform millrace.take_tokens(p_stage.id, coalesce(cardinality(attempt_ids), 0), v_own);
@@ -454,7 +461,7 @@ begin
     if v_stage.has_groups then
       perform millrace.sort_ungrouped(v_stage, millrace.portion());
     end if;
-    -- A claim may just be parking a group, which goes on by nothing but the news of its key.
+    -- A claim that still finds a key full which was just freed must find the news of it later.
     if exists (select from millrace.arrivals n where n.stage_id = v_stage.id)
       and millrace.lock_limit(v_stage.id, null, false) then
       -- One statement, hence one snapshot: who queues something commits it together with its news.
@@ -467,12 +474,6 @@ begin
             select
             from millrace.attempts a
             where a.stage_id = v_stage.id and a.queue_at is not null and a.state = 'queued')
-          and not exists (
-            select
-            from millrace.concurrency_groups g
-            where g.stage_id = o.stage_id
-              and g.due_at = 'infinity'
-              and '*' || substr(g.concurrency_group, 2) = o.concurrency_group)
         order by o.concurrency_group, o.id
         limit 10000
         for update skip locked);

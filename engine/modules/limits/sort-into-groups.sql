@@ -60,13 +60,12 @@ begin
       and a.state in ('queued', 'started', 'waiting')
       -- At a stage one that is queued again in the same group is announced as well.
       and (p_stage.kind <> 'gate' or a.concurrency_group is distinct from u.concurrency_group)
-    returning a.id, a.concurrency_group, a.queue_at, a.state
+    returning a.id, a.concurrency_group, a.state
   ), announced as (
-    insert into millrace.arrivals (stage_id, concurrency_group, due_at)
-    select p_stage.id, p.concurrency_group, min(p.queue_at)
+    insert into millrace.arrivals (stage_id, concurrency_group)
+    select distinct p_stage.id, p.concurrency_group
     from placed p
     where p.state = 'queued' and p_stage.kind <> 'gate'
-    group by p.concurrency_group
   )
   select coalesce(array_agg(p.id), '{}') into v_moved from placed p;
   return v_moved;
@@ -163,15 +162,14 @@ begin
   loop
     if v_stage.has_groups then
       perform millrace.sort_ungrouped(v_stage, null);
-      insert into millrace.arrivals (stage_id, concurrency_group, due_at)
-      select v_stage.id, a.concurrency_group, min(a.queue_at)
+      insert into millrace.arrivals (stage_id, concurrency_group)
+      select distinct a.stage_id, a.concurrency_group
       from millrace.attempts a
       where v_stage.kind <> 'gate'
         and a.stage_id = v_stage.id
         and a.concurrency_group is not null
         and a.queue_at is not null
-        and a.state = 'queued'
-      group by a.concurrency_group;
+        and a.state = 'queued';
     end if;
     perform millrace.count_attempts(v_stage, null);
   end loop;
