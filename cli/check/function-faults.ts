@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { build, type Message, type Plugin } from 'esbuild';
-import { parse } from 'jsonc-parser';
+import { readJson } from '../../local/platform/functions/project-config.ts';
 import type { Project } from '../project/find-project.ts';
 import { type LoadError, loadModules } from '../project/load-definitions.ts';
 import { modelPackage, readManifest } from '../project/shipped.ts';
@@ -13,7 +13,13 @@ export async function functionFaults({ root }: Project): Promise<string[]> {
   const folder = path.join(root, 'supabase', 'functions');
   const names = fs.readdirSync(folder).filter((name) => usesRuntime(path.join(folder, name)));
   const faults = await Promise.all(
-    names.map(async (name) => [...mapFaults(folder, name), ...(await importFaults(folder, name))]),
+    names.map(async (name) => {
+      try {
+        return [...mapFaults(folder, name), ...(await importFaults(folder, name))];
+      } catch (error) {
+        return [(error as Error).message];
+      }
+    }),
   );
   const sound = names.filter((_, at) => faults[at]?.length === 0);
   return [...faults.flat(), ...(await sizeFaults(folder, sound))];
@@ -27,7 +33,8 @@ const usesRuntime = (folder: string) => {
 /** What deno.json of a function maps, by name. */
 function importsOf(folder: string, name: string): Record<string, string> {
   const file = ['deno.json', 'deno.jsonc'].map((map) => path.join(folder, name, map)).find((map) => fs.existsSync(map));
-  return (file && parse(fs.readFileSync(file, 'utf8'))?.imports) || {};
+  const said = file ? readJson(`supabase/functions/${name}/${path.basename(file)}`, fs.readFileSync(file, 'utf8')) : {};
+  return (said as { imports?: Record<string, string> }).imports ?? {};
 }
 
 /** Pins that are not those that this release was tried with: two versions of zod do not know each other's schemas. */

@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
 import { type Change, changedMeanwhile } from '../project/change-set.ts';
 import { CommandError } from '../project/command-error.ts';
-import type { Project } from '../project/find-project.ts';
+import { hasDefinitions, type Project } from '../project/find-project.ts';
 import { type Definitions, readDefinitions } from '../sync/read-definitions.ts';
 import type { Added } from './add.ts';
 import { functionOf, stageLine } from './stage-templates.ts';
@@ -24,9 +24,9 @@ export interface Defined {
 const below = 'supabase/functions/_pipelines';
 
 /** Finds the definition of a pipeline, in whichever file it is; undefined where there is none. */
-export async function findDefined({ root }: Project, pipeline: string): Promise<Defined | undefined> {
-  const folder = path.join(root, below);
-  if (!fs.existsSync(folder)) return undefined;
+export async function findDefined(project: Project, pipeline: string): Promise<Defined | undefined> {
+  if (!hasDefinitions(project)) return undefined;
+  const folder = path.join(project.root, below);
   const names = fs.readdirSync(folder).filter((name) => name.endsWith('.ts'));
   const texts = new Map(names.map((name) => [name, fs.readFileSync(path.join(folder, name), 'utf8')]));
   const all = await readDefinitions(folder);

@@ -4,6 +4,7 @@ import pc from 'picocolors';
 import { findRunningStack, pushCommand } from '../../local/platform/running-stack.ts';
 import { defineCommand, writingOptions } from '../define-command.ts';
 import { CommandError } from '../project/command-error.ts';
+import { engineState, migrationTexts } from '../project/engine-level.ts';
 import { findProject, hasDefinitions, type Project } from '../project/find-project.ts';
 import { requireRelease } from '../project/release-fit.ts';
 import { writeChanges } from '../project/write-changes.ts';
@@ -17,6 +18,9 @@ export const sync = defineCommand({
   run: async ({ values }) => {
     const project = findProject(values.workdir);
     requireRelease(project, 'sync');
+    if (engineState(migrationTexts(project)).level === null) {
+      throw new CommandError('No migration installs the engine: run `npx millrace init` first.');
+    }
     const planned = await missingMigrations(project, values.check);
     const changes = planned.map(({ name, text }) => ({ file: `supabase/migrations/${name}`, text }));
     const stack = findRunningStack(project.root);

@@ -1,6 +1,7 @@
 // millrace uninstall: a migration that removes the engine, and our files gone.
 import fs from 'node:fs';
 import path from 'node:path';
+import { findRunningStack, pushCommand } from '../../local/platform/running-stack.ts';
 import { defineCommand, writingOptions } from '../define-command.ts';
 import { stampsAfter } from '../migration-stamps.ts';
 import { type Change, readText } from '../project/change-set.ts';
@@ -37,7 +38,9 @@ export const uninstall = defineCommand({
       ? ' What you have in _pipelines, its stages with their tests and sections import what is gone: delete them too, ' +
         'or have it back by npx millrace init.'
       : '';
-    const next = `${stays}npx supabase db push --remote, then npx supabase functions delete millrace.${left}`;
+    const stack = findRunningStack(project.root);
+    const here = stack ? `${pushCommand(stack)} for the stack that runs here; ` : '';
+    const next = `${stays}${here}npx supabase db push --remote, then npx supabase functions delete millrace.${left}`;
     return writeChanges(project, changes, values, next);
   },
 });

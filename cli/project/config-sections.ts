@@ -1,7 +1,7 @@
 // What the project's configuration says of functions.
 import { isDeepStrictEqual } from 'node:util';
-import { applyEdits, modify, type ParseError, parse as parseJson, printParseErrorCode } from 'jsonc-parser';
-import { parse as parseToml, TomlError } from 'smol-toml';
+import { applyEdits, modify } from 'jsonc-parser';
+import { parseConfig } from '../../local/platform/functions/project-config.ts';
 import { CommandError } from './command-error.ts';
 
 interface FunctionSection {
@@ -10,7 +10,7 @@ interface FunctionSection {
 
 /**
  * The text of a configuration with a section for each of these functions, in which nobody's token is asked for; comments and all
- * else stay. Throws a CommandError where the text cannot be read, with line and column, or a section says otherwise.
+ * else stay. Throws where the text cannot be read, with line and column, or a section says otherwise.
  */
 export function withFunctionSections(file: string, text: string, names: string[]): string {
   const [mark, json] = splitMark(text);
@@ -58,7 +58,7 @@ export function withoutFunctionSections(file: string, text: string, names: strin
 function holds(file: string, before: string, after: string, functions: Sections): boolean {
   const said = (config: object) => JSON.parse(JSON.stringify(config));
   try {
-    const [old, now] = [before, after].map((text) => readConfig(file, splitMark(text)[1])) as [Config, Config];
+    const [old, now] = [before, after].map((text) => parseConfig(file, splitMark(text)[1])) as [Config, Config];
     return isDeepStrictEqual(said({ ...now, functions: now.functions ?? {} }), said({ ...old, functions }));
   } catch {
     return false;
@@ -99,31 +99,4 @@ interface Config {
   functions?: Sections;
 }
 
-const sectionsOf = (file: string, text: string): Sections => readConfig(file, text).functions ?? {};
-
-function readConfig(file: string, text: string): Config {
-  const config: unknown = file.endsWith('.toml') ? readToml(file, text) : readJson(file, text);
-  if (config !== null && typeof config === 'object' && !Array.isArray(config)) return config;
-  throw new CommandError(`${file} is no object of settings: correct it.`);
-}
-
-function readToml(file: string, text: string): unknown {
-  try {
-    return parseToml(text);
-  } catch (error) {
-    if (!(error instanceof TomlError)) throw error;
-    throw new CommandError(`${file} is no TOML at line ${error.line}, column ${error.column}: correct it.`);
-  }
-}
-
-function readJson(file: string, text: string): unknown {
-  const errors: ParseError[] = [];
-  const config = parseJson(text, errors, { allowTrailingComma: true });
-  const [first] = errors;
-  if (first) {
-    const before = text.slice(0, first.offset).split('\n');
-    const at = `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
-    throw new CommandError(`${file} is no JSON at ${at} (${printParseErrorCode(first.error)}): correct it.`);
-  }
-  return config ?? {};
-}
+const sectionsOf = (file: string, text: string): Sections => parseConfig(file, text).functions ?? {};

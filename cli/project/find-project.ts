@@ -44,8 +44,10 @@ export function migrationsOf({ root }: Project): string[] {
 }
 
 /** Whether the project has definitions of pipelines. */
-export const hasDefinitions = ({ root }: Project) =>
-  fs.existsSync(path.join(root, 'supabase', 'functions', '_pipelines'));
+export function hasDefinitions({ root }: Project): boolean {
+  const folder = path.join(root, 'supabase', 'functions', '_pipelines');
+  return fs.existsSync(folder) && fs.statSync(folder).isDirectory();
+}
 
 /** The text of the project's configuration. */
 export const readConfigText = ({ root, config }: Project) => fs.readFileSync(path.join(root, config), 'utf8');

@@ -47,9 +47,14 @@ export function runtimeFiles(folder = shippedRuntime): Record<string, string> {
   );
 }
 
-/** What a runtime's folder says of itself; without one, what this package ships. */
+/** What a runtime's folder says of itself; without one, what this package ships. Throws the remedy where that is no JSON. */
 export function readManifest(folder = path.join(packageFolder, 'dist')): Manifest {
-  return JSON.parse(fs.readFileSync(path.join(folder, 'manifest.json'), 'utf8'));
+  const file = path.join(folder, 'manifest.json');
+  try {
+    return JSON.parse(fs.readFileSync(file, 'utf8'));
+  } catch (error) {
+    throw new Error(`${file} cannot be read (${(error as Error).message}): delete it and run \`npx millrace init\`.`);
+  }
 }
 
 /** A file of the engine that the package ships packed; null where it has none of that name. */

@@ -96,8 +96,7 @@ export async function planSync(supabaseFolder: string, check: boolean, teller: T
     ...unknownLimits(pipelines, limits),
     ...functionFaults(pipelines, supabaseFolder),
   ];
-  const existing = fs
-    .readdirSync(migrationsFolder)
+  const existing = (fs.existsSync(migrationsFolder) ? fs.readdirSync(migrationsFolder) : [])
     .filter((name) => name.endsWith('.sql'))
     .sort();
   const all = existing.map((name) => fs.readFileSync(path.join(migrationsFolder, name), 'utf8'));

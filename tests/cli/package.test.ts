@@ -542,6 +542,44 @@ test('a definition neither speaks for a command nor ends it, nor keeps it from i
   });
 });
 
+test('a file that cannot be read is named to whoever syncs or checks, with its place', () => {
+  const place = folderWith({ 'supabase/config.toml': '', 'supabase/migrations/20260101000000_t.sql': tables });
+  const at = ['--workdir', place];
+  for (const line of [['init'], ['add', 'tickets', 'triage']]) expect(millrace(...line, ...at).status).toBe(0);
+  const functions = 'supabase/functions';
+  const engine = Object.keys(filesOf(place)).find((name) => name.endsWith('_millrace.sql')) ?? '';
+  const broken: [command: string, file: string, text: string | null, answer: RegExp][] = [
+    [
+      'sync',
+      'supabase/config.toml',
+      'a = 1\nb = = 2\n',
+      /^supabase\/config\.toml is no TOML at line 2, column \d: correct it\.$/m,
+    ],
+    [
+      'check',
+      `${functions}/tickets-triage/deno.json`,
+      '{\n  "a": }',
+      /^supabase\/.*\/deno\.json is no JSON at line 2, column 8 \(/m,
+    ],
+    [
+      'check',
+      `${functions}/_millrace/manifest.json`,
+      '{',
+      /manifest\.json cannot be read \(.*\): delete it and run `npx millrace init`\.$/m,
+    ],
+    ['sync', engine, null, /^No migration installs the engine: run `npx millrace init` first\.$/m],
+    ['sync', `${functions}/_pipelines`, null, /^There is no supabase\/functions\/_pipelines: /m],
+  ];
+  for (const [command, file, text, answer] of broken) {
+    const whole = path.join(place, file);
+    fs.renameSync(whole, `${whole}.whole`);
+    if (text !== null) fs.writeFileSync(whole, text);
+    expect(millrace(command, ...at)).toMatchObject({ status: 1, stderr: expect.stringMatching(answer) });
+    fs.renameSync(`${whole}.whole`, whole);
+  }
+  expect(millrace('sync', ...at)).toMatchObject({ status: 0, stderr: '' });
+});
+
 test('a tsconfig.json that refuses what Deno runs is named, and with what docs/install.md lists it takes the strictest', () => {
   const place = folderWith({ 'supabase/config.toml': '', 'supabase/migrations/20260101000000_t.sql': tables });
   const at = ['--workdir', place];

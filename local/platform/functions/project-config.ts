@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { type ParseError, parse as parseJson, printParseErrorCode } from 'jsonc-parser';
-import { parse as parseToml } from 'smol-toml';
+import { parse as parseToml, TomlError } from 'smol-toml';
 
 /** What the stack asks of it. */
 export interface ProjectConfig {
@@ -26,19 +26,40 @@ export function configFile(supabase: string): string | undefined {
   return names.map((name) => path.join(supabase, name)).find((file) => fs.existsSync(file));
 }
 
-/** What the configuration in the folder `supabase/` says. Throws when it cannot be read. */
+/** What the configuration in the folder `supabase/` says. Throws a sentence with line and column where it cannot be read. */
 export function readConfig(supabase: string): ProjectConfig {
   const file = configFile(supabase);
   if (!file) return {};
   // Without the mark that an editor of Windows may have put before it.
   const text = fs.readFileSync(file, 'utf8').replace(/^\ufeff/, '');
-  if (file.endsWith('.toml')) return parseToml(text) as ProjectConfig;
+  return parseConfig(`supabase/${path.basename(file)}`, text);
+}
+
+/** What the text of a configuration says, which `file` names. Throws a sentence with line and column where it cannot be read. */
+export function parseConfig(file: string, text: string): ProjectConfig {
+  const config: unknown = file.endsWith('.toml') ? readToml(file, text) : readJson(file, text);
+  if (config !== null && typeof config === 'object' && !Array.isArray(config)) return config;
+  throw new Error(`${file} is no object of settings: correct it.`);
+}
+
+function readToml(file: string, text: string): unknown {
+  try {
+    return parseToml(text);
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error;
+    throw new Error(`${file} is no TOML at line ${error.line}, column ${error.column}: correct it.`);
+  }
+}
+
+/** What a JSON file with comments says, which `file` names. Throws a sentence with line and column where it is none. */
+export function readJson(file: string, text: string): unknown {
   const errors: ParseError[] = [];
-  const config = parseJson(text, errors, { allowTrailingComma: true });
+  const said = parseJson(text, errors, { allowTrailingComma: true });
   const [first] = errors;
   if (first) {
-    const line = text.slice(0, first.offset).split('\n').length;
-    throw new Error(`${path.basename(file)} is no JSON at line ${line}: ${printParseErrorCode(first.error)}`);
+    const before = text.slice(0, first.offset).split('\n');
+    const at = `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
+    throw new Error(`${file} is no JSON at ${at} (${printParseErrorCode(first.error)}): correct it.`);
   }
-  return config ?? {};
+  return said ?? {};
 }
