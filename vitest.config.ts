@@ -3,6 +3,9 @@ import process from 'node:process';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
+/** What the commands have bundled, which Node loads as it does for users: Vite would parse a megabyte anew each time. */
+const bundledDefinitions = [/\/millrace-\w+\/definitions\.mjs$/];
+
 /** What all configurations share. */
 export const common = {
   environment: 'node',
@@ -12,6 +15,7 @@ export const common = {
   // Longer than what the tests on whole stacks wait for themselves, so that what they tell at its end is seen.
   testTimeout: 160_000,
   hookTimeout: 160_000,
+  server: { deps: { external: bundledDefinitions } },
   // On a machine that many share, a whole stack now and then meets a pause that no bound foresaw. .ci/run names what it took
   // two tries for. A property that does not hold for something drawn at random has no second try.
   retry: process.env.CI ? { count: 1, condition: /^(?!Property failed)/ } : 0,
