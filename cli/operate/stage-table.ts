@@ -45,7 +45,7 @@ function heldBack({ enabled, paused, throttle, bypass }: StageHealth): string {
   const why = (word: string, said: { by: string | null; reason: string | null } | null) =>
     [word, said?.by && `by ${said.by}`, said?.reason && `(${said.reason})`].filter(Boolean).join(' ');
   return words(
-    [!enabled && why('paused', paused), throttle && why('throttled', throttle), bypass && 'bypassed']
+    [!enabled && why('paused', paused), throttle && why('throttled', throttle), bypass && why('bypassed', bypass)]
       .filter(Boolean)
       .join(', '),
   );

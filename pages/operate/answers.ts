@@ -10,6 +10,8 @@ export interface Throttle {
 
 export interface Pause {
   at: string | null;
+  /** Of a bypass: when it ends by itself. */
+  until?: string | null;
   by: string | null;
   reason: string | null;
 }

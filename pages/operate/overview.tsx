@@ -236,7 +236,7 @@ export function Marks({ stage: { enabled, paused, throttle, bypass } }: { stage:
     <>
       {!enabled && <State is="paused" title={why(paused)} />}
       {throttle && <State is="throttled" title={why(throttle)} />}
-      {bypass && <State is="bypassed" />}
+      {bypass && <State is="bypassed" title={why(bypass)} />}
     </>
   );
 }

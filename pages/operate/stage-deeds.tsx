@@ -1,5 +1,6 @@
 // What may be done to the stage that is chosen and to the runs that stand there, or to all of the pipeline.
 import { useLayoutEffect, useRef } from 'preact/hooks';
+import { Moment } from '../base/format.tsx';
 import { count, many } from '../base/numbers.ts';
 import { to } from '../base/route.ts';
 import { Words } from '../base/words.tsx';
@@ -39,6 +40,7 @@ export function StageDeeds({
   return (
     <>
       <StageTitle key={stage.stage} stage={stage} />
+      <Held of={stage} />
       <Buttons
         label="The stage"
         deeds={[...switches, ...throttleDeeds(here, stage), ...bypassDeeds(here, stage, definition)]}
@@ -59,6 +61,33 @@ function StageTitle({ stage }: { stage: StageHealth }) {
       <a href={to('runs', '', { pipeline: stage.pipeline, stage: stage.stage, status: 'running' })}>runs there</a>{' '}
       <a href={to('pipeline', stage.pipeline)}>all stages</a>
     </h3>
+  );
+}
+
+/** Who holds the stage back, until when and why; of a bypass that a spent budget began it is the budget. */
+function Held({ of: { paused, throttle, bypass } }: { of: StageHealth }) {
+  const all = { paused, throttled: throttle, bypassed: bypass };
+  return (
+    <>
+      {Object.entries(all).map(
+        ([what, held]) =>
+          held && (
+            <p class="hint" key={what}>
+              {what}
+              {held.by && ' by '}
+              <Words text={held.by} most={60} />
+              {'until' in held && held.until && (
+                <>
+                  {' until '}
+                  <Moment at={held.until} />
+                </>
+              )}
+              {held.reason && ': '}
+              <Words text={held.reason} most={300} />
+            </p>
+          ),
+      )}
+    </>
   );
 }
 

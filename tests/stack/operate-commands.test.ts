@@ -259,6 +259,9 @@ test('a stage is paused, throttled and let go, and an alert seen to and silenced
     const { code, stderr } = await inProcess(args);
     expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: '' });
     expect(await lastLine()).toMatchObject(line);
+    if (line.verb !== 'bypass') continue;
+    const who = `bypassed by ${os.userInfo().username} (no texts)`;
+    expect((await inProcess(['status', 'orders'])).stdout).toContain(who);
   }
 });
 

@@ -794,6 +794,7 @@ test('a chosen stage is bypassed and taken up, and its runs are failed, skipped 
   await dialog.getByText(`What is queued here (${queued} rows)`).waitFor();
   await dialog.getByLabel('Reason').fill('the printer is away');
   await dialog.getByRole('button', { name: 'Bypass' }).click();
+  await page.getByText(/^bypassed by \S+: the printer is away$/).waitFor();
   await deed('The stage', 'End bypass').click();
   await dialog.getByText(`What was left out (${queued} rows)`).waitFor();
   await dialog.getByRole('button', { name: 'End bypass' }).click();
