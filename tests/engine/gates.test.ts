@@ -482,6 +482,18 @@ test('a row whose key changes while it waits at a gate passes as one of its new 
   expect(await passed(engine)).toBe('b3 c3');
 });
 
+test('rows whose key has changed do not keep those behind them waiting, however few have room', async ({ engine }) => {
+  await keyed(engine, { back_pressure: { stage: 'last', backlog: 1 } });
+  await queueKeys(engine, ['b'], 1);
+  await sweep(engine);
+  await queueKeys(engine, ['a'], 50);
+  await engine.sql.query(
+    `update public.items set key = 'b' where gate_status = 'queued' and id < (select max(id) from public.items)`,
+  );
+  expect(await sweep(engine)).toMatchObject({ passed: 1 });
+  expect(await passed(engine)).toBe('a1 b1');
+});
+
 test('a gate with hundreds of full keys looks at each about once, and leaves time for others', async ({ engine }) => {
   await keyed(engine, { back_pressure: { stage: 'last', backlog: 1 } });
   await queueKeys(

@@ -73,10 +73,11 @@ const waitsForNobody = ['bring', 'sweep', 'first', 'claim', 'complete', 'fail', 
 export class GateBench {
   shape!: Shape;
   isHeld = false;
+  /** Whether `mid` is bypassed, which lets through what is not due yet. */
+  isBypassed = false;
   readonly #held: { worker: Worker; item: Claimed }[] = [];
   readonly #workers: Worker[] = [];
   #holder: pg.Client | undefined;
-  #isBypassed = false;
   #newest = '0';
   #passed: string[] = [];
 
@@ -179,9 +180,9 @@ export class GateBench {
       ]),
     bypass: async () => {
       await this.#sql(
-        this.#isBypassed ? `select millrace.end_bypass('flow', 'mid')` : `select millrace.bypass('flow', 'mid', 'why')`,
+        this.isBypassed ? `select millrace.end_bypass('flow', 'mid')` : `select millrace.bypass('flow', 'mid', 'why')`,
       );
-      this.#isBypassed = !this.#isBypassed;
+      this.isBypassed = !this.isBypassed;
     },
     'take up': () => this.#sql(`select millrace.take_up('flow', 'mid', 3)`),
     throttle: (n) =>
@@ -309,7 +310,7 @@ export class GateBench {
   /** Lets everything go on. */
   async open(): Promise<void> {
     await this.#letGo();
-    if (this.#isBypassed) await this.act('bypass', 0);
+    if (this.isBypassed) await this.act('bypass', 0);
     for (const n of [4, 6, 7]) await this.act('pause', n);
   }
 

@@ -95,6 +95,29 @@ begin
 end
 $$;
 
+-- Sorts up to so many attempts of each of these groups anew, the oldest, but for what somebody
+-- holds. A group may have room for few, and those with another key keep the others of it waiting.
+create function millrace.sort_heads(p_stage millrace.stages, p_groups text[], p_each int)
+returns void
+language plpgsql
+as $$
+begin
+  perform millrace.place_attempts(p_stage, array(
+    select q.id
+    from unnest(p_groups) g(name)
+    cross join lateral (
+      select a.id
+      from millrace.attempts a
+      where a.stage_id = p_stage.id
+        and a.concurrency_group = g.name
+        and a.queue_at is not null
+        and a.state = 'queued'
+      order by a.queue_at, a.id
+      limit p_each
+      for update skip locked) q));
+end
+$$;
+
 -- Passes a gate for up to so many attempts, as far as its limits allow, until the time is up. The
 -- rounds are for what somebody holds, what is moved to another group, and groups without room;
 -- where they end, the next sweep goes on.
@@ -143,8 +166,8 @@ begin
     passed := passed + cardinality(v_set.passed);
     ready := ready || v_set.ready;
     v_held := v_held || array(select i from unnest(v_ids) i where i <> all (v_set.moved));
-    if v_stage.limits ? 'shared' and v_stage.has_groups then
-      perform millrace.take_of_keys(p_stage_id, v_set.passed, 1);
+    if cardinality(v_set.moved) > 0 then
+      perform millrace.sort_heads(v_stage, v_groups, c_set / cardinality(v_groups));
     end if;
   end loop;
   if v_stage.limits is not null then
@@ -161,8 +184,8 @@ $$;
 
 -- queued → completed at a gate, for those that nobody holds. An attempt that the database refuses
 -- fails alone, or is put off. One whose row has another key by now is moved to its group instead:
--- it would come to a key that may have no room. A start that no tenant has paid for passes its
--- charge on to what follows.
+-- it would come to a key that may have no room. Takes a token of each key. A start that no tenant
+-- has paid for passes its charge on to what follows.
 create function millrace.pass(
   p_stage millrace.stages, p_attempt_ids bigint[],
   out passed bigint[], out moved bigint[], out ready int[]
@@ -181,13 +204,14 @@ begin
   p_attempt_ids := millrace.lock_attempts(p_attempt_ids);
   if p_stage.has_groups then
     moved := millrace.place_attempts(p_stage, p_attempt_ids);
+    p_attempt_ids := array(select i from unnest(p_attempt_ids) i where i <> all (moved));
   end if;
   v_items := array(
     select millrace.work_on(
       a, r.entity_id, 'completed', 'null', p_ord => (row_number() over (order by a.id))::int)
     from millrace.attempts a
     join millrace.runs r on r.id = a.run_id and (r.status = 'running') is true
-    where a.id = any (p_attempt_ids) and a.id <> all (moved) and a.state = 'queued'
+    where a.id = any (p_attempt_ids) and a.state = 'queued'
     order by a.id);
   if cardinality(v_items) = 0 then
     return;
@@ -204,6 +228,9 @@ begin
     select i.attempt_id
     from unnest(v_done.items) i
     where i.verdict is null and i.outcome = 'completed');
+  if p_stage.limits ? 'shared' and p_stage.has_groups then
+    perform millrace.take_of_keys(p_stage.id, passed, 1);
+  end if;
   if cardinality(v_uncounted) > 0 then
     perform millrace.note_starts(v_uncounted, v_began_at);
   end if;
