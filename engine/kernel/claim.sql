@@ -5,7 +5,7 @@
 
 -- Returns the time since when a heartbeat counts as a live worker's.
 create function millrace.alive_since() returns timestamptz
-language plpgsql volatile
+volatile
 as $$
 begin
   return millrace.now() - interval '15 seconds';
@@ -14,7 +14,7 @@ $$;
 
 -- Counts the live workers of a stage, in a snapshot of its own.
 create function millrace.live_workers(p_stage_id int) returns int
-language plpgsql volatile
+volatile
 as $$
 declare
   v_since timestamptz := millrace.alive_since();
@@ -28,7 +28,7 @@ $$;
 
 -- Tells whether a stage has a due attempt that its limits would let be claimed.
 create function millrace.has_ready_work(p_stage_id int) returns boolean
-language plpgsql volatile
+volatile
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -45,7 +45,7 @@ $$;
 
 -- Says whether one more worker of this stage would find work and be let in.
 create function millrace.may_scale_out(p_stage millrace.stages) returns boolean
-language plpgsql volatile
+volatile
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -69,7 +69,6 @@ $$;
 create function millrace.next_alone(
   p_stage millrace.stages, p_first boolean, p_retired boolean
 ) returns bigint
-language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -100,7 +99,6 @@ create function millrace.claim(
   out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[],
   out wait_ms int
 )
-language plpgsql
 as $$
 declare
   v_now timestamptz;
@@ -191,7 +189,6 @@ $$;
 create function millrace.drop_claims(
   p_worker_id uuid, p_token uuid default null, p_ended int default null
 ) returns boolean
-language plpgsql
 as $$
 begin
   delete from millrace.claims c
@@ -206,7 +203,7 @@ $$;
 
 -- Lists the attempts that a worker has in work.
 create function millrace.held_by(p_worker_id uuid) returns bigint[]
-language plpgsql volatile
+volatile
 as $$
 begin
   return array(
@@ -224,7 +221,7 @@ $$;
 -- Lists the attempts that are still under a claim, in its order.
 create function millrace.held_items(p_token uuid, p_attempt_ids bigint[])
 returns millrace.claimed[]
-language plpgsql volatile
+volatile
 as $$
 begin
   return array(

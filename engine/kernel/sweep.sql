@@ -329,7 +329,6 @@ $$;
 -- Sweeps everything, for up to fifty seconds, and commits after each 250 rows or so: a user who
 -- writes one of them waits no longer than for that. pg_cron calls it. Not within a transaction.
 create procedure millrace.sweep_all()
-language plpgsql
 as $$
 -- Nothing is set in its header, or Postgres would not let it commit.
 declare

@@ -23,6 +23,9 @@ comment on column millrace.bucket.heed_from is
 comment on column millrace.bucket.refused_until is
   'Nothing is taken before that: a service asked for patience.';
 
+-- One row a limit: of a stage with limits its own, which has no name; one a name that stages share;
+-- and of a pipeline its quota. The claims under a stage's change it one at a time. Read them
+-- through millrace.shared_limit_state, millrace.throttles and millrace.quotas.
 create table millrace.limits (
   id int generated always as identity constraint limits_pkey primary key,
   name text constraint limits_name_key unique
@@ -33,86 +36,74 @@ create table millrace.limits (
     constraint limits_pipeline_fkey references millrace.pipelines on delete cascade,
   declared jsonb not null,
   throttle jsonb,
+  -- What holds today: what was declared, with the throttle over it. A stage's own are in
+  -- stages.limits too, so that a claim without limits looks at nothing else.
   limits jsonb not null generated always as (declared || coalesce(throttle, '{}')) stored,
   until timestamptz,
   reason text,
   line bigint,
   throttled_at timestamptz,
+  -- Of the limit's rate, where it has one.
   bucket millrace.bucket not null,
+  -- The attempt of in_flight that was looked at last; the stage's next claim goes on behind it.
   checked_to bigint not null default 0,
+  -- The group whose arrivals were read last, or that a gate passed last; the stage's next claim or
+  -- pass goes on behind it.
   arrivals_to text not null default '',
   constraint limits_of_one check (num_nonnulls(name, stage_id, pipeline_id) = 1),
   constraint limits_throttle_whole check (
     num_nulls(throttle, until, reason, line, throttled_at) in (0, 5))
 ) with (fillfactor = 50);
-comment on table millrace.limits is
-  'One row a limit: of a stage with limits its own, which has no name; one a name that stages '
-  'share; and of a pipeline its quota. The claims under a stage''s change it one at a time. Read '
-  'them through millrace.shared_limit_state, millrace.throttles and millrace.quotas.';
-comment on column millrace.limits.limits is
-  'What holds today: what was declared, with the throttle over it. A stage''s own are in '
-  'stages.limits too, so that a claim without limits looks at nothing else.';
-comment on column millrace.limits.bucket is 'Of the limit''s rate, where it has one.';
-comment on column millrace.limits.checked_to is
-  'The attempt of in_flight that was looked at last; the stage''s next claim goes on behind it.';
-comment on column millrace.limits.arrivals_to is
-  'The group whose arrivals were read last, or that a gate passed last; the stage''s next claim or '
-  'pass goes on behind it.';
 
+-- Which stages a limit holds for, written by define(). Where several of them want more than there
+-- is, their claims note that, and leave one another a share.
 create table millrace.limited_stages (
   limit_id int not null
     constraint limited_stages_limit_fkey references millrace.limits on delete cascade,
   stage_id int not null
     constraint limited_stages_stage_fkey references millrace.stages on delete cascade,
   since timestamptz not null default millrace.now(),
+  -- When its last claim would have taken more than its shared limits allowed; null if it got all.
   short_at timestamptz,
+  -- When it last took something while another stage was short.
   taken_at timestamptz,
   constraint limited_stages_pkey primary key (limit_id, stage_id)
 ) with (fillfactor = 50);
 create index limited_stages_by_stage on millrace.limited_stages (stage_id, limit_id);
-comment on table millrace.limited_stages is
-  'Which stages a limit holds for, written by define(). Where several of them want more than there '
-  'is, their claims note that, and leave one another a share.';
-comment on column millrace.limited_stages.short_at is
-  'When its last claim would have taken more than its shared limits allowed; null if it got all.';
-comment on column millrace.limited_stages.taken_at is
-  'When it last took something while another stage was short.';
 
+-- What was used of budgets (usd, tokens) and of tenants' quotas (starts, spending) in a window: one
+-- row a batch, insert-only, until the sweep adds them up.
 create table millrace.limit_uses (
   id bigint generated always as identity constraint limit_uses_pkey primary key,
   limit_id int not null,
+  -- The tenant, where the limit is a quota.
   key text not null default '',
   kind text not null constraint limit_uses_kind_known
     check (kind in ('usd', 'tokens', 'starts', 'spending')),
   during tstzrange not null,
   used numeric not null,
+  -- Written by the sweep, as the sum of what was there; false for what came since.
   summed boolean not null default false
 ) with (autovacuum_vacuum_scale_factor = 0.02);
 create index limit_uses_by_key on millrace.limit_uses (limit_id, key, kind, during);
 create index limit_uses_to_sum on millrace.limit_uses (id) where not summed;
 create index limit_uses_by_end on millrace.limit_uses (upper(during));
-comment on table millrace.limit_uses is
-  'What was used of budgets (usd, tokens) and of tenants'' quotas (starts, spending) in a window: '
-  'one row a batch, insert-only, until the sweep adds them up.';
-comment on column millrace.limit_uses.key is 'The tenant, where the limit is a quota.';
-comment on column millrace.limit_uses.summed is
-  'Written by the sweep, as the sum of what was there; false for what came since.';
 
+-- News for adaptive limits, insert-only: a service asked for patience. The next claim reads and
+-- deletes it.
 create table millrace.limit_refusals (
   id bigint generated always as identity constraint limit_refusals_pkey primary key,
   limit_id int not null,
   at timestamptz not null,
   retry_after interval not null,
   refused_by text not null,
+  -- Which key refused, where the limit has a rate for each; null where it is the limit as a whole.
   key text
 );
 create index limit_refusals_by_limit on millrace.limit_refusals (limit_id, id);
-comment on table millrace.limit_refusals is
-  'News for adaptive limits, insert-only: a service asked for patience. The next claim reads and '
-  'deletes it.';
-comment on column millrace.limit_refusals.key is
-  'Which key refused, where the limit has a rate for each; null where it is the limit as a whole.';
 
+-- One row a key that has less than its whole rate, such as a host. Read it through
+-- millrace.learned_limits.
 create table millrace.limit_keys (
   limit_id int not null
     constraint limit_keys_limit_fkey references millrace.limits on delete cascade,
@@ -120,27 +111,26 @@ create table millrace.limit_keys (
   bucket millrace.bucket not null,
   constraint limit_keys_pkey primary key (limit_id, key)
 ) with (fillfactor = 50);
-comment on table millrace.limit_keys is
-  'One row a key that has less than its whole rate, such as a host. Read it through '
-  'millrace.learned_limits.';
 
+-- Attempts that count against max_in_flight or concurrency. A row is never changed: once its
+-- attempt is no longer started or waiting under this token, anybody may delete it.
 create table millrace.in_flight (
   attempt_id bigint not null,
   token uuid not null,
   stage_id int not null,
   key text not null,
+  -- Whose claim took it; null where that was over already when the limit was defined.
   worker_id uuid,
   constraint in_flight_pkey primary key (attempt_id, token)
 );
 create index in_flight_by_key on millrace.in_flight (stage_id, key);
 create index in_flight_by_attempt on millrace.in_flight (stage_id, attempt_id);
 create index in_flight_by_worker on millrace.in_flight (worker_id);
-comment on table millrace.in_flight is
-  'Attempts that count against max_in_flight or concurrency. A row is never changed: once its '
-  'attempt is no longer started or waiting under this token, anybody may delete it.';
-comment on column millrace.in_flight.worker_id is
-  'Whose claim took it; null where that was over already when the limit was defined.';
 
+-- The groups of a stage that have something queued and may get it, written by its claims alone; one
+-- whose key is at its limit is in none. The name is the class of priority, one digit, then the key.
+-- turn: its place among those that wait for a turn, counted by the sequence of arrivals; due_at:
+-- asleep until then.
 create table millrace.concurrency_groups (
   stage_id int not null
     constraint concurrency_groups_stage_fkey references millrace.stages on delete cascade,
@@ -155,21 +145,15 @@ create index groups_in_turn on millrace.concurrency_groups (stage_id, priority d
   where turn is not null;
 create index groups_asleep on millrace.concurrency_groups (stage_id, due_at)
   where due_at is not null;
-comment on table millrace.concurrency_groups is
-  'The groups of a stage that have something queued and may get it, written by its claims alone; '
-  'one whose key is at its limit is in none. The name is the class of priority, one digit, then '
-  'the key. turn: its place among those that wait for a turn, counted by the sequence of arrivals; '
-  'due_at: asleep until then.';
 
+-- News, insert-only: a group in which something was queued, or the lowest group of a key of which a
+-- slot was freed. The next claim reads and deletes it, and looks at all groups of the key.
 create table millrace.arrivals (
   id bigint generated always as identity,
   stage_id int not null,
   concurrency_group text not null,
   constraint arrivals_pkey primary key (stage_id, concurrency_group, id)
 );
-comment on table millrace.arrivals is
-  'News, insert-only: a group in which something was queued, or the lowest group of a key of which '
-  'a slot was freed. The next claim reads and deletes it, and looks at all groups of the key.';
 
 -- A tenant: the limit that is its quota, its value of the quota's column, and what the quota is
 -- today.

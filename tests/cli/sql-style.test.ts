@@ -95,6 +95,16 @@ test.each([
     '2: millrace.cancel says "or replace", which the build does',
   ],
   [
+    'a function says that it is in plpgsql',
+    functionOf().replace('language sql', 'language plpgsql'),
+    '2: millrace.cancel says plpgsql, which the build does',
+  ],
+  [
+    'a function says that it returns nothing',
+    functionOf({ parameters: 'p_id int' }).replace('language sql', 'returns void\nlanguage sql'),
+    '2: millrace.cancel returns void, which the build says',
+  ],
+  [
     'a parameter has no known fields',
     functionOf({ parameters: 'p_id int, p_row record' }),
     '2: the parameter p_row of millrace.cancel is of type record: name its fields',

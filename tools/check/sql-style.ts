@@ -124,6 +124,8 @@ function functionFaults({ file, node, from, to, comment, text }: Statement): str
   if (hasBuiltHeaders.test(file)) {
     if (setsSearchPath(node)) faults.push(`${name} sets search_path, which the build does`);
     if (node.replace) faults.push(`${name} says "or replace", which the build does`);
+    if (languageOf(node) === 'plpgsql') faults.push(`${name} says plpgsql, which the build does`);
+    if (/(?:^|\.)void$/.test(nameOf(node.returnType?.names))) faults.push(`${name} returns void, which the build says`);
   } else if (!commits && !setsSearchPath(node)) {
     faults.push(`${name} does not set search_path = ${searchPath}`);
   }
@@ -135,6 +137,11 @@ function functionFaults({ file, node, from, to, comment, text }: Statement): str
     faults.push(`the parameter ${parameter} of ${name} is of type record: name its fields`);
   }
   return faults;
+}
+
+function languageOf({ options = [] }: Node): string | undefined {
+  const language = options.find(({ DefElem }) => DefElem?.defname === 'language')?.DefElem?.arg;
+  return (language?.String as { sval?: string } | undefined)?.sval;
 }
 
 function setsSearchPath({ options = [] }: Node): boolean {

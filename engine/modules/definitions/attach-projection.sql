@@ -6,7 +6,7 @@
 create function millrace.projection_branch(
   p_pipeline millrace.pipelines, p_stage_id int, p_stage text
 ) returns text
-language plpgsql stable
+stable
 as $$
 declare
   c_fields constant text[] := array['status', 'job_id', 'result', 'error', 'retry_count',
@@ -40,7 +40,7 @@ $$;
 create function millrace.dirty_condition(
   p_row text, p_stage text, p_with_status boolean
 ) returns text
-language plpgsql immutable
+immutable
 as $$
 begin
   return (
@@ -59,8 +59,7 @@ $$;
 -- rows by their keys, also in a plan of a time when there were few.
 create function millrace.write_by_stage(
   p_function text, p_arguments text, p_branches text
-) returns void
-language plpgsql
+)
 as $write$
 begin
   perform millrace.write_function(
@@ -79,8 +78,7 @@ $write$;
 -- Creates the __apply_outcomes, __started and __queued functions of a pipeline.
 create function millrace.write_projection(
   p_pipeline millrace.pipelines, p_key_type text
-) returns void
-language plpgsql
+)
 as $write$
 declare
   v_stages millrace.stages[] := array(

@@ -11,7 +11,6 @@
 
 -- Makes the bucket of a rate that nothing was taken of.
 create function millrace.full_bucket() returns millrace.bucket
-language plpgsql
 as $$
 declare
   v_bucket millrace.bucket;
@@ -25,7 +24,6 @@ $$;
 
 -- Says which part of its rate a bucket has now.
 create function millrace.share_now(p_bucket millrace.bucket) returns float8
-language plpgsql
 as $$
 begin
   if p_bucket.lowered_at is null then
@@ -40,7 +38,6 @@ $$;
 -- asked for patience, and its rate and burst are those that it learned.
 create function millrace.tokens_in(p_rate jsonb, p_bucket millrace.bucket)
 returns float8
-language plpgsql
 as $$
 declare
   v_count float8 := (p_rate ->> 'count')::float8;
@@ -64,7 +61,6 @@ $$;
 create function millrace.room_in(
   p_rate jsonb, p_bucket millrace.bucket, out room float8, out opens_at timestamptz
 )
-language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -83,7 +79,6 @@ $$;
 -- Takes tokens of a bucket; a negative number gives them back.
 create function millrace.bucket_after(p_rate jsonb, p_bucket millrace.bucket, p_taken int)
 returns millrace.bucket
-language plpgsql
 as $$
 begin
   p_bucket.tokens := millrace.tokens_in(p_rate, p_bucket) - p_taken;
@@ -96,7 +91,6 @@ $$;
 -- and a refusal counts for as long as the service asked.
 create function millrace.bucket_at_clock(p_bucket millrace.bucket)
 returns millrace.bucket
-language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -115,7 +109,7 @@ $$;
 
 -- Makes a bucket forget what it learned.
 create function millrace.bucket_unlearned(p_bucket millrace.bucket) returns millrace.bucket
-language plpgsql immutable
+immutable
 as $$
 begin
   p_bucket.share := 1;
@@ -134,7 +128,6 @@ $$;
 create function millrace.bucket_lowered(
   p_rate jsonb, p_bucket millrace.bucket, p_refusal millrace.limit_refusals
 ) returns millrace.bucket
-language plpgsql
 as $$
 declare
   v_share float8 := millrace.share_now(p_bucket);
@@ -163,8 +156,6 @@ $$;
 -- Notes the refusals of attempts that have ended, for each adaptive limit of their stage. Of a
 -- batch, the one that asks for the longest, of each key where the limit has a rate for each.
 create function millrace.note_refusals(p_stage_id int, p_items millrace.work[])
-returns void
-language plpgsql
 as $$
 begin
   if not exists (select from unnest(p_items) i where i.error is not null) then
@@ -195,8 +186,7 @@ $$;
 
 -- Applies the refusals of a limit since it last learned, and ends its learning once it has its
 -- whole rate back. The caller has locked the limit.
-create function millrace.learn(p_limit_id int) returns void
-language plpgsql
+create function millrace.learn(p_limit_id int)
 as $$
 declare
   v_limit millrace.limits;
@@ -236,7 +226,7 @@ $$;
 
 -- Announces the sleeping groups of a limit's stages, or of one key of it, so that the next claim
 -- looks at them: what they sleep for may be over.
-create function millrace.wake_keys(p_limit_id int, p_key text) returns void
+create function millrace.wake_keys(p_limit_id int, p_key text)
 language sql
 as $$
   insert into millrace.arrivals (stage_id, concurrency_group)
@@ -251,7 +241,7 @@ $$;
 -- Which shared limits, and which keys of theirs, have less than their rate, since a service asked
 -- for patience: who, since when, and until when nothing is taken. seconds: how long that is in all,
 -- as far as is known. key is null for a limit as a whole.
-create or replace view millrace.learned_limits as
+create view millrace.learned_limits as
 select l.name, v.key, round(millrace.share_now(v.bucket)::numeric, 3) as learned_share,
   (v.bucket).refused_by as learned_from, (v.bucket).lowered_since as learned_since,
   case when (v.bucket).refused_until > millrace.now() then (v.bucket).refused_until end

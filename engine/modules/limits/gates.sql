@@ -13,7 +13,6 @@
 -- limits. Returns the stages that got work.
 create function millrace.queue_at_gate(p_stage_id int, p_run_ids bigint[])
 returns int[]
-language plpgsql
 as $$
 begin
   perform millrace.queue_attempts(p_stage_id, p_run_ids);
@@ -26,7 +25,6 @@ $$;
 -- limits are free; it has none unless p_limited. Returns the stages that got work.
 create function millrace.pass_at_once(p_stage_id int, p_run_ids bigint[], p_limited boolean)
 returns int[]
-language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -54,7 +52,6 @@ $$;
 create function millrace.next_at_gate(
   p_stage millrace.stages, p_groups text[], p_limit int, p_held bigint[]
 ) returns bigint[]
-language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -124,7 +121,6 @@ $$;
 create function millrace.pass_gate(
   p_stage_id int, p_limit int, p_until timestamptz, out passed int, out ready int[]
 )
-language plpgsql
 as $$
 declare
   c_set constant int := 500;
@@ -190,7 +186,6 @@ create function millrace.pass(
   p_stage millrace.stages, p_attempt_ids bigint[],
   out passed bigint[], out moved bigint[], out ready int[]
 )
-language plpgsql
 as $$
 declare
   v_began_at timestamptz := millrace.now();
@@ -241,7 +236,6 @@ $$;
 -- attempt first. Each has half of the time that is left: to look at thousands of keys without room
 -- takes long. A fault at one gate, such as a dropped table, keeps no other closed.
 create function millrace.sweep_gates(p_limit int default 2000) returns jsonb
-language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();

@@ -10,7 +10,6 @@
 -- gate: by a loose scan from group to group, which begins behind one and comes round to it.
 create function millrace.groups_behind(p_stage millrace.stages, p_after text, p_most int)
 returns text[]
-language plpgsql
 as $$
 declare
   v_at_gate boolean := p_stage.kind = 'gate';
@@ -49,8 +48,7 @@ $$;
 -- Reads arrivals before a claim. The groups of their keys that have something queued, and those
 -- that have slept until now, come in turn behind the others. It reads at least as many as the claim
 -- may take, so that none waits for longer than a round.
-create function millrace.admit_arrivals(p_stage millrace.stages, p_room int) returns void
-language plpgsql
+create function millrace.admit_arrivals(p_stage millrace.stages, p_room int)
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -120,7 +118,6 @@ create function millrace.claim_by_turns(
   p_stage millrace.stages, p_worker millrace.workers, p_room int,
   out token uuid, out attempt_ids bigint[], out wait_ms int
 )
-language plpgsql
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -221,8 +218,7 @@ $$;
 -- queued, or whose key is at its limit, is dropped.
 create function millrace.end_turns(
   p_stage millrace.stages, p_groups text[], p_served text[], p_now timestamptz
-) returns void
-language plpgsql
+)
 as $$
 begin
   with looked as materialized (
@@ -267,8 +263,7 @@ $$;
 -- announced as an arrival.
 create function millrace.give_back_turns(
   p_stage millrace.stages, p_kept bigint[], p_back bigint[]
-) returns void
-language plpgsql
+)
 as $$
 declare
   v_first bigint := coalesce((

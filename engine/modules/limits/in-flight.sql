@@ -6,8 +6,7 @@
 
 -- Deletes from in_flight the attempts that are no longer started or waiting, and announces each
 -- freed key, whatever is queued: only a claim, which has the lock, can tell whose turn it now is.
-create function millrace.free_slots(p_attempt_ids bigint[]) returns void
-language plpgsql
+create function millrace.free_slots(p_attempt_ids bigint[])
 as $$
 begin
   with ended as (
@@ -34,7 +33,6 @@ $$;
 -- can go on and have no live worker: theirs, and those short of a limit shared with them. Where
 -- somebody who may be queueing has a stage's lock, the stage is woken in any case.
 create function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns int[]
-language plpgsql
 as $$
 declare
   v_stages int[] := array(
@@ -76,7 +74,6 @@ $$;
 -- Lists the attempts that are queued or in work at a stage: among the p_limit oldest of its queue,
 -- or in all live runs.
 create function millrace.live_attempts(p_stage millrace.stages, p_limit int) returns bigint[]
-language plpgsql
 as $$
 begin
   return array(
@@ -103,8 +100,6 @@ $$;
 -- Counts attempts that were claimed before the limit was defined, of those that live_attempts()
 -- lists. Where a claim has locked the limit, the next sweep counts.
 create function millrace.count_attempts(p_stage millrace.stages, p_limit int)
-returns void
-language plpgsql
 as $$
 declare
   v_ids bigint[];
@@ -134,7 +129,7 @@ $$;
 
 -- Deletes the slots of a stage that counts no more. A row that somebody holds is left out: its
 -- attempt is about to end.
-create function millrace.forget_in_flight(p_stage_id int) returns void
+create function millrace.forget_in_flight(p_stage_id int)
 language sql
 as $$
   delete from millrace.in_flight f

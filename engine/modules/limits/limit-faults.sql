@@ -1,7 +1,7 @@
 -- Finds groups out of reach, limits that hold for other stages than name them or contradict what
 -- they learned, and work that a shared limit does not count. A stage that has just come under a
 -- limit is counted by the next sweep.
-create or replace view millrace.limit_faults (rule, run_id, attempt_id, detail) as
+create view millrace.limit_faults (rule, run_id, attempt_id, detail) as
 select 'a queued attempt''s concurrency group has a turn to come, or its key something in flight',
   a.run_id, a.id, a.concurrency_group
 from millrace.attempts a

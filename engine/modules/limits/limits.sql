@@ -30,7 +30,6 @@
 create function millrace.lock_limit(
   p_stage_id int, p_limit_id int, p_may_wait boolean
 ) returns boolean
-language plpgsql
 as $$
 declare
   v_key int := coalesce(-p_stage_id, p_limit_id);
@@ -58,7 +57,6 @@ $$;
 create function millrace.enter_limits(
   p_stage_id int, p_may_wait boolean, out stage millrace.stages, out limits millrace.limits[]
 )
-language plpgsql
 as $$
 declare
   v_limit_id int;
@@ -104,7 +102,6 @@ $$;
 
 -- Lists the limits of a stage: its own first, then those that it shares.
 create function millrace.limits_at(p_stage_id int) returns millrace.limits[]
-language plpgsql
 as $$
 begin
   return array(
@@ -122,7 +119,6 @@ $$;
 create function millrace.room_under(
   p_limit millrace.limits, p_stage millrace.stages, p_wanted int, out room int, out wait_ms int
 )
-language plpgsql
 as $$
 declare
   v_is_shared boolean := p_limit.stage_id is null;
@@ -203,7 +199,6 @@ create function millrace.room_at(
   p_stage millrace.stages, p_limits millrace.limits[], p_wanted int,
   out room int, out wait_ms int, out short_of int
 )
-language plpgsql
 as $$
 declare
   v_limit millrace.limits;
@@ -226,7 +221,6 @@ $$;
 -- by key. is_full: the key has no place; opens_at: when it has a token again.
 create function millrace.room_of_keys(p_stage millrace.stages, p_groups text[])
 returns table (concurrency_group text, room float8, is_full boolean, opens_at timestamptz)
-language plpgsql
 as $$
 declare
   v_most int := (p_stage.limits #>> '{concurrency,limit}')::int;
@@ -263,8 +257,7 @@ $$;
 -- Takes places, and tokens of keys, for attempts that a claim has just taken.
 create function millrace.take_room(
   p_stage millrace.stages, p_attempt_ids bigint[], p_token uuid, p_worker_id uuid
-) returns void
-language plpgsql
+)
 as $$
 begin
   if p_stage.has_groups and millrace.counts_in_flight(p_stage.limits) then
@@ -287,7 +280,7 @@ $$;
 -- -1 gives it back.
 create function millrace.take_of_keys(
   p_stage_id int, p_attempt_ids bigint[], p_each int
-) returns void
+)
 language sql
 as $$
   insert into millrace.limit_keys as o (limit_id, key, bucket)
@@ -311,8 +304,7 @@ $$;
 -- writes how far it has looked at what its stage has in flight (p_own).
 create function millrace.take_tokens(
   p_stage_id int, p_taken int, p_own millrace.limits default null
-) returns void
-language plpgsql
+)
 as $$
 begin
   update millrace.limits l
@@ -335,8 +327,6 @@ $$;
 -- Gives back the places and tokens of attempts that a claim of this transaction does not keep. The
 -- claim has entered the limits.
 create function millrace.give_back_room(p_stage millrace.stages, p_back bigint[])
-returns void
-language plpgsql
 as $$
 begin
   perform millrace.free_slots(p_back);
@@ -349,7 +339,6 @@ $$;
 
 -- Says whether a stage's limits would let a claim take something now, if it is queued.
 create function millrace.may_claim(p_stage millrace.stages) returns boolean
-language plpgsql
 as $$
 begin
   if (millrace.room_at(p_stage, millrace.limits_at(p_stage.id), 1)).room <= 0 then
@@ -386,7 +375,6 @@ create function millrace.claim_limited(
   out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[],
   out wait_ms int
 )
-language plpgsql
 as $$
 declare
   c_many constant int := 200;
@@ -440,8 +428,7 @@ $$;
 
 -- Frees the slots of what was cancelled or lost, sorts attempts without a group, counts those that
 -- were claimed without a limit, and deletes arrivals that no claim reads.
-create function millrace.sweep_places(p_pipeline_id int) returns void
-language plpgsql
+create function millrace.sweep_places(p_pipeline_id int)
 as $$
 declare
   v_stage millrace.stages;
@@ -486,8 +473,7 @@ $$;
 -- Ends throttles whose time is over, applies refusals that no claim has read, ends learning, and
 -- moves buckets to a clock that was set back: a stage with an empty bucket is not woken, so no
 -- claim would. A limit that somebody has locked is left to the next sweep.
-create function millrace.sweep_limits() returns void
-language plpgsql
+create function millrace.sweep_limits()
 as $$
 declare
   v_limit millrace.limits;

@@ -10,7 +10,6 @@
 create function millrace.groups_of_runs(
   p_stage millrace.stages, p_run_ids bigint[], p_keys text[] default null
 ) returns text[]
-language plpgsql
 as $$
 declare
   v_by_priority boolean := coalesce((p_stage.limits ->> 'priority')::boolean, false);
@@ -38,7 +37,6 @@ $$;
 -- queued. Returns them; at a gate those that were in another.
 create function millrace.place_attempts(p_stage millrace.stages, p_attempt_ids bigint[])
 returns bigint[]
-language plpgsql
 as $$
 declare
   v_moved bigint[];
@@ -74,8 +72,7 @@ $$;
 
 -- Sorts attempts that were just queued at a stage into its groups. An attempt keeps its group until
 -- it is queued again.
-create function millrace.assign_groups(p_stage_id int, p_run_ids bigint[]) returns void
-language plpgsql
+create function millrace.assign_groups(p_stage_id int, p_run_ids bigint[])
 as $$
 declare
   v_stage millrace.stages;
@@ -93,8 +90,6 @@ $$;
 -- Sorts attempts without a group, which were queued before the stage had groups, of those that
 -- live_attempts() lists.
 create function millrace.sort_ungrouped(p_stage millrace.stages, p_limit int)
-returns void
-language plpgsql
 as $$
 begin
   perform millrace.place_attempts(p_stage, array(
@@ -109,8 +104,6 @@ $$;
 -- Deletes the groups of stages that a new definition sorts by something else, and the slots of
 -- those that it no longer counts. What somebody holds is left out: it is about to end.
 create function millrace.forget_groups(p_pipeline_id int, p_definition jsonb)
-returns void
-language plpgsql
 as $$
 declare
   v_stage record;
@@ -148,8 +141,7 @@ $$;
 
 -- Sorts the queues of a pipeline's stages with groups, and counts what is in work. Every group is
 -- announced anew, since a limit may have been raised.
-create function millrace.attach_groups(p_pipeline millrace.pipelines) returns void
-language plpgsql
+create function millrace.attach_groups(p_pipeline millrace.pipelines)
 as $$
 declare
   v_stage millrace.stages;
