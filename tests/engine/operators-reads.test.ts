@@ -312,9 +312,9 @@ test('alerts and the journal are read in pages, by pipeline, run, verb, person a
   await engine.advance('2 minutes');
   await engine.sql.query('select millrace.sweep()');
   const page = await operator.ask<{ alerts: Row[]; next: string }>('alerts', { open: true, limit: 1 });
-  expect(page.alerts.map(({ kind }) => kind)).toEqual(['late']);
+  expect(page.alerts.map(({ kind }) => kind)).toEqual(['backlog']);
   const rest = await operator.ask<{ alerts: Row[] }>('alerts', { open: true, limit: 3, cursor: page.next });
-  expect(rest).toMatchObject({ alerts: [{ stage: 'one', kind: 'backlog', acknowledged_at: null }], next: null });
+  expect(rest).toMatchObject({ alerts: [{ stage: 'one', kind: 'late', acknowledged_at: null }], next: null });
   const alert = rest.alerts[0]?.id;
   expect(await operator.act('acknowledge', { alert, reason: 'on it' })).toMatchObject({ alert });
   expect(await operator.refused('acknowledge', { alert })).toMatchObject({
@@ -322,9 +322,9 @@ test('alerts and the journal are read in pages, by pipeline, run, verb, person a
     message: `alert ${alert} cannot be acknowledged: ann looks after it`,
   });
   await operator.act('silence', { alert, minutes: 30, reason: 'planned' });
-  const silenced = () => engine.value(`select millrace.is_silenced('flow', 'one', 'backlog')`);
+  const silenced = () => engine.value(`select millrace.is_silenced('flow', 'one', 'late')`);
   expect(await silenced()).toBe(true);
-  expect(await engine.value(`select millrace.is_silenced('flow', 'two', 'backlog')`)).toBe(false);
+  expect(await engine.value(`select millrace.is_silenced('flow', 'two', 'late')`)).toBe(false);
   await engine.advance('31 minutes');
   expect(await silenced()).toBe(false);
   const lines = async (query: Row) => (await operator.ask<{ lines: Row[] }>('journal', query)).lines.map((l) => l.verb);
