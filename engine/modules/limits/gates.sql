@@ -95,8 +95,6 @@ $$;
 -- Sorts up to so many attempts of each of these groups anew, the oldest, but for what somebody
 -- holds. A group may have room for few, and those with another key keep the others of it waiting.
 create function millrace.sort_heads(p_stage millrace.stages, p_groups text[], p_each int)
-returns void
-language plpgsql
 as $$
 begin
   perform millrace.place_attempts(p_stage, array(
