@@ -7,6 +7,9 @@ import { huntLength } from '../support/hunt-length.ts';
 
 const sum = (counts: Record<string, number>) => Object.values(counts).reduce((all, n) => all + n, 0);
 
+/** Steps in which what passes is not seen in its order, or passes by other rules than before. */
+const notTold = ['define', 'side by side'];
+
 class Referee {
   /** How many more of a key have passed than of another, since there was room for both and both had more waiting. */
   #leads = new Map<string, number>();
@@ -33,7 +36,7 @@ class Referee {
     const { gate, isLimited, hasGate } = this.bench.shape;
     const before = this.#leads;
     this.#leads = new Map();
-    if (!gate || !isLimited || !hasGate || !seen.isOpen || seen.isStale || verb === 'define') return;
+    if (!gate || !isLimited || !hasGate || !seen.isOpen || seen.isStale || notTold.includes(verb)) return;
     const passed = (key: string) => seen.passed.filter(({ left }) => left === key).length;
     for (const one of hungry) {
       for (const other of hungry) {
@@ -70,7 +73,7 @@ test.for(Array.from({ length: huntLength(2, 30) }, (_, place) => [first + place]
     await bench.open();
     for (let round = 0; (await bench.work(round)) > 0; round++) {
       await referee.check('sweep');
-      expect(round, 'work is left that nothing passes or hands out').toBeLessThan(100);
+      expect(round, 'work is left that nothing passes or hands out').toBeLessThan(300);
     }
   },
 );

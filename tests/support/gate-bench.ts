@@ -105,6 +105,12 @@ export class GateBench {
     return { at, byKey: !!gate && !!behind && midHasKey && byKey };
   }
 
+  /** The first stage. */
+  get #front(): string {
+    if (!this.isFirst) return 'first';
+    return this.shape.hasGate ? 'gate' : 'mid';
+  }
+
   #isHeldBack = ({ isHeldBack, gate, isRated }: Shape) => isHeldBack || !(gate || isRated);
 
   async define(shape: Shape): Promise<void> {
@@ -144,7 +150,7 @@ export class GateBench {
   readonly #deeds: Record<string, (n: number, key: string | null) => Promise<unknown>> = {
     bring: (n) =>
       this.#sql(
-        `insert into public.items (key, label, ${this.isFirst ? 'gate' : 'first'}_status)
+        `insert into public.items (key, label, ${this.#front}_status)
          select k, $2, 'queued' from unnest($1::text[]) k, generate_series(1, $3)`,
         [[0, 1, 2, 3].map((place) => keys[(n + place) % keys.length]), String(n % 3), 1 + (n % 3)],
       ),
@@ -231,7 +237,8 @@ export class GateBench {
     );
     const run = runs[n % Math.max(runs.length, 1)];
     if (!run) return;
-    if (verb === 'start over') await this.engine.queue(n % 3 || this.isFirst ? 'gate' : 'first', [run.entity_id]);
+    if (verb === 'start over')
+      await this.engine.queue(n % 3 && this.shape.hasGate ? 'gate' : this.#front, [run.entity_id]);
     else if (verb === 'cancel') await this.#sql('select millrace.cancel($1)', [run.id]);
     else if (verb === 'skip') await this.#sql(`select millrace.skip($1, 'gate')`, [run.id]);
     else await this.#sql(`select millrace.fail_stage($1, 'gate', 'no')`, [run.id]);
