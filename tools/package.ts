@@ -1,7 +1,7 @@
 // What `npm pack` runs before: bundles the commands to JavaScript, and says what the runtime is that goes with them.
 import fs from 'node:fs';
 import path from 'node:path';
-import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { brotliCompressSync } from 'node:zlib';
 import { build } from 'esbuild';
 import {
   digestOf,
@@ -80,7 +80,7 @@ fs.writeFileSync(path.join(dist, 'examples.json.br'), brotliCompressSync(JSON.st
 /** The engine's texts go packed: they are half of what the package would have on disk. */
 function writeEngine(name: string, text: string): void {
   fs.mkdirSync(path.join(dist, 'engine'), { recursive: true });
-  fs.writeFileSync(path.join(dist, 'engine', `${name}.sql.gz`), gzipSync(text, { level: 9 }));
+  fs.writeFileSync(path.join(dist, 'engine', `${name}.sql.br`), brotliCompressSync(text));
 }
 
 writeEngine('install', await installSql(project.engine, { ...target, from: null }));

@@ -1,6 +1,7 @@
 // What commands print: lines for people, JSON for programs, neither able to steer a terminal.
 import { hidden } from '../../pages/base/visible.ts';
 import type { Fault } from '../../pages/operate/answers.ts';
+import { saidOf } from '../../pages/operate/remedies.ts';
 import type { Door } from './ask-door.ts';
 import { DoorError } from './ask-door.ts';
 import type { Asked } from './asked.ts';
@@ -21,10 +22,12 @@ export function say<Answer>({ json }: Pick<Asked, 'json'>, answer: Answer, told:
 }
 
 /** An error in one line: its code, and then its sentences, which need not say the code again. */
-export function faultText({ code, message, hint, detail }: Fault): string {
-  // The message of an error that nobody foresaw says only that; what was thrown is its detail.
-  const told = code === 'unexpected_error' && detail ? undefined : message?.replace(` (${code})`, '');
-  const sentences = [told, hint, detail].filter((sentence) => sentence);
+export function faultText(fault: Fault): string {
+  const { code, hint, detail } = fault;
+  const told = saidOf(fault);
+  const sentences = [told?.replace(` (${code})`, ''), hint, told === detail ? '' : detail].filter(
+    (sentence) => sentence,
+  );
   const said = sentences.map((sentence, at) => {
     const isLast = at === sentences.length - 1;
     return isLast || /[.!?]$/.test(sentence ?? '') ? sentence : `${sentence}.`;

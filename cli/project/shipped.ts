@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
-import { gunzipSync } from 'node:zlib';
+import { brotliDecompressSync } from 'node:zlib';
 import { type Change, withoutReturns } from './change-set.ts';
 
 /** What `supabase/functions/_millrace/manifest.json` says of the runtime beside it. */
@@ -59,8 +59,8 @@ export function readManifest(folder = path.join(packageFolder, 'dist')): Manifes
 
 /** A file of the engine that the package ships packed; null where it has none of that name. */
 function engineFile(name: string): string | null {
-  const file = path.join(packageFolder, 'dist', 'engine', `${name}.sql.gz`);
-  return fs.existsSync(file) ? gunzipSync(fs.readFileSync(file)).toString() : null;
+  const file = path.join(packageFolder, 'dist', 'engine', `${name}.sql.br`);
+  return fs.existsSync(file) ? brotliDecompressSync(fs.readFileSync(file)).toString() : null;
 }
 
 function requireEngineFile(name: string): string {

@@ -12,6 +12,7 @@ import { Filter } from './filter.tsx';
 import { Help } from './help.tsx';
 import { PipelineLink } from './links.tsx';
 import { asked } from './list.tsx';
+import { saidOf } from './remedies.ts';
 
 /** Of so many groups the newest run is asked for. */
 const mostSamples = 20;
@@ -80,7 +81,7 @@ function Sample({ filter }: { filter: Record<string, unknown> }) {
       <a href={to('run', run.run)}>
         <Words text={run.label ?? run.entity} most={60} />
       </a>
-      : <Words text={error?.message} most={160} />
+      : <Words text={error && saidOf(error)} most={160} />
       {error && (
         <div class="hint">
           <Help error={error} />

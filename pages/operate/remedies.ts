@@ -1,4 +1,5 @@
-// What docs/errors.md says of an error's code: its cause and what helps. The page and the command line tell it beside an error.
+// What the page and the command line tell of an error: its words, and what docs/errors.md says of its code.
+import type { Fault } from './answers.ts';
 
 export interface Remedy {
   cause: string;
@@ -28,10 +29,14 @@ export function readRemedies(page: string): (code: string | undefined) => Remedy
         // Beside one error nobody reads what the page says above its tables of these two words.
         remedy: plain(remedy)
           .replace(/^For good\b/, 'It fails for good')
-          .replace(/^Retried\b/, 'It is retried'),
+          .replace(/^Retried\b/, 'Such an attempt is retried'),
       },
     }));
   });
   const exactFirst = rows.toSorted((a, b) => Number(a.is.source.includes('\\w')) - Number(b.is.source.includes('\\w')));
   return (code) => exactFirst.find(({ is }) => is.test(code ?? ''))?.told;
 }
+
+/** What to read of an error: its message, or what was thrown where that says only that nobody foresaw it. */
+export const saidOf = ({ code, message, detail }: Fault): string | undefined =>
+  code === 'unexpected_error' && detail ? detail : message;

@@ -15,6 +15,7 @@ import { read } from './door.ts';
 import { Graph } from './graph.tsx';
 import { Help } from './help.tsx';
 import { Lines } from './journal.tsx';
+import { saidOf } from './remedies.ts';
 import { State, shapeOf } from './states.tsx';
 import { Tree } from './tree.tsx';
 import { Waterfall } from './waterfall.tsx';
@@ -223,7 +224,7 @@ function Errors({ run: { at = [] } }: { run: Answer }) {
               <b>{standing.stage}</b> <State is={standing.state} /> <Words text={standing.error.code} most={200} />
             </p>
             <p>
-              <Words text={standing.error.message} most={2000} />
+              <Words text={saidOf(standing.error)} most={2000} />
             </p>
             <Help error={standing.error} />
             <p class="hint">

@@ -10,6 +10,7 @@ import { BulkButtons } from './bulk.tsx';
 import { Filter } from './filter.tsx';
 import { PipelineLink } from './links.tsx';
 import { asked, List } from './list.tsx';
+import { saidOf } from './remedies.ts';
 import { State } from './states.tsx';
 
 const texts = ['pipeline', 'stage', 'status', 'error_code', 'entity', 'label', 'trace', 'since', 'before'];
@@ -103,7 +104,7 @@ function Standing({ run }: { run: ListedRun }) {
       {(run.at ?? []).map(({ stage, state, attempt, error }) => (
         <div key={attempt}>
           <PipelineLink of={run.pipeline} stage={stage} /> <State is={state} />{' '}
-          {error && state !== 'cancelled' && <Words text={`${error.code ?? ''}: ${error.message ?? ''}`} most={120} />}
+          {error && state !== 'cancelled' && <Words text={`${error.code ?? ''}: ${saidOf(error) ?? ''}`} most={120} />}
         </div>
       ))}
     </>

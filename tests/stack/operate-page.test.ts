@@ -775,7 +775,9 @@ test('an error is told with its hint, and with what the documents say of its cod
   await page.goto(`${operate.pageUrl}#/run/${await of('no_address')}`);
   await page.getByText('Hint: Write the address into the order, then retry.').waitFor();
   await page.goto(`${operate.pageUrl}#/run/${await of('rate_limited')}`);
-  await page.getByText('the model or the platform answered 429. It is retried, not before its Retry-After.').waitFor();
+  await page
+    .getByText('the model or the platform answered 429. Such an attempt is retried, not before its Retry-After.')
+    .waitFor();
 });
 
 test('a chosen stage is bypassed and taken up, and its runs are failed, skipped and reset after a preview', async () => {
