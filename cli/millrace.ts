@@ -1,5 +1,6 @@
 // The command of the package, npx millrace: finds the command asked for and tells how it went.
 import { parseArgs } from 'node:util';
+import { nearestName } from '../supabase/functions/_millrace/compile/nearest-name.ts';
 import { commonOptions, type Entry } from './define-command.ts';
 import { operateEntries } from './operate/entries.ts';
 import { CommandError } from './project/command-error.ts';
@@ -72,7 +73,11 @@ async function main(args: string[]): Promise<string> {
   const all = { ...commands, ...operateEntries };
   const entry = Object.hasOwn(all, name) ? all[name] : undefined;
   if (asksHelp && !name) return usage;
-  if (!entry) throw new CommandError(name ? `There is no command ${name}.\n\n${usage}` : usage, 2);
+  if (!entry) {
+    const near = nearestName(name, Object.keys(all));
+    const meant = near ? ` Do you mean ${near}?` : '';
+    throw new CommandError(name ? `There is no command ${name}.${meant} npx millrace --help lists all.` : usage, 2);
+  }
   const command = await entry.load();
   if (asksHelp) return command.usage;
   return command.run(args.toSpliced(args.indexOf(name), 1));

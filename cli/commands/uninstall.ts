@@ -30,7 +30,7 @@ export const uninstall = defineCommand({
   run: async ({ values }) => {
     const project = findProject(values.workdir);
     const anew = otherRemoval(project, values);
-    if (anew) return writeChanges(project, [anew], values, 'npx supabase db push --remote.');
+    if (anew) return writeChanges(project, [anew], values, `npx supabase db push --remote.${whileLive(values)}`);
     const { changes, kept } = await uninstallChanges(project, values);
     warnDirty(project);
     const stays = kept.length > 0 ? `remove what stays, since you have edited it: ${kept.join(', ')}; then ` : '';
@@ -40,10 +40,17 @@ export const uninstall = defineCommand({
       : '';
     const stack = findRunningStack(project.root);
     const here = stack ? `${pushCommand(stack)} for the stack that runs here; ` : '';
-    const next = `${stays}${here}npx supabase db push --remote, then npx supabase functions delete millrace.${left}`;
+    const push = `${here}npx supabase db push --remote, then npx supabase functions delete millrace.${whileLive(values)}`;
+    const next = `${stays}${push}${left}`;
     return writeChanges(project, changes, values, next);
   },
 });
+
+/** What becomes of a push while runs are live. */
+const whileLive = ({ cancel }: Manner) =>
+  cancel
+    ? ''
+    : ' The push is refused while runs are live: npx millrace uninstall --cancel writes it anew, so that it cancels them.';
 
 interface Manner {
   columns: boolean;
@@ -100,7 +107,27 @@ function otherRemoval(project: Project, manner: Manner): Change | undefined {
 }
 
 const removalSql = ({ columns, cancel }: Manner) =>
-  [cancel ? cancelSql : '', columns ? withColumns(engineUninstall()) : engineUninstall()].filter(Boolean).join('\n');
+  [cancel ? cancelSql : refuseSql, columns ? withColumns(engineUninstall()) : engineUninstall()]
+    .filter(Boolean)
+    .join('\n');
+
+/** By itself, since the supabase CLI prints the whole of a statement that fails, and the engine's own refusal is in one of 700 lines. */
+const refuseSql = `-- Refuses while runs are live.
+do $live$
+declare
+  v_live bigint;
+begin
+  if to_regclass('millrace.runs') is null then
+    return;
+  end if;
+  select count(*) into v_live from millrace.runs r where r.status = 'running';
+  if v_live > 0 then
+    raise exception 'runs are live: %. Nothing was removed. End them, or run npx millrace uninstall --cancel and push '
+      'again', v_live;
+  end if;
+end
+$live$;
+`;
 
 const cancelSql = `-- The runs that are live, those of children too.
 select millrace.cancel(r.id)

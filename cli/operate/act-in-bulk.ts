@@ -8,7 +8,7 @@ import { CommandError } from '../project/command-error.ts';
 import { type Asked, defined, textOf } from './asked.ts';
 import { moment } from './moments.ts';
 import { inertJson, line, say } from './say.ts';
-import { words } from './table.ts';
+import { shellWord, words } from './table.ts';
 
 /** Previews a bulk, asks, begins it and follows it to its end. Resolves to 1 where it met faults. */
 export async function actInBulk(
@@ -22,7 +22,12 @@ export async function actInBulk(
     throw new CommandError('--yes needs --reason TEXT: whoever looks next will want to know.', 2);
   const preview = await asked.door.act<Bulk>({ verb: 'preview', do: deed, filter, ...(reason && { reason }) });
   if (preview.preview.runs === '0') {
-    say(asked, preview, () => ['No run matches; nothing was done.']);
+    const pipeline = shellWord(String(filter.pipeline));
+    say(asked, preview, () => [
+      'No run matches; nothing was done.',
+      // Mostly a name was misspelt.
+      pc.dim(`Look: npx millrace dead ${pipeline}, npx millrace runs ${pipeline}`),
+    ]);
     return 0;
   }
   const why = asked.values.yes ? reason : await consent(asked, preview, reason);

@@ -1,5 +1,6 @@
 // millrace pause, unpause and throttle: a pipeline, a stage, or a limit that several share.
 import { CommandError } from '../project/command-error.ts';
+import { asCommands } from './as-commands.ts';
 import { type Asked, defined, defineOperate, numberIn, numberOf, textOf } from './asked.ts';
 import { moment } from './moments.ts';
 import { line, say } from './say.ts';
@@ -26,7 +27,9 @@ async function switchStage(verb: 'pause' | 'unpause', asked: Asked): Promise<0> 
     line(
       verb === 'pause'
         ? `${what} is paused: what is in work goes on, what comes in waits.`
-        : `${what} goes on${done.now ? `, but it is ${words(done.now)}` : '.'}`,
+        : done.now
+          ? `${what} is switched on, but does not go on as a whole: ${words(asCommands(done.now))}`
+          : `${what} goes on.`,
     ),
   ]);
   return 0;

@@ -1,12 +1,13 @@
 // millrace alerts and millrace silence: what somebody should look at, and who is not to hear of it for a while.
 import pc from 'picocolors';
+import type { Alert } from '../../pages/operate/answers.ts';
 import { CommandError } from '../project/command-error.ts';
 import { type Asked, defined, defineOperate, numberIn, numberOf, pipelineOf, textOf } from './asked.ts';
 import { moment } from './moments.ts';
 import { readAlerts } from './read-alerts.ts';
 import { moreLine } from './runs.ts';
 import { line, say } from './say.ts';
-import { type Column, table, terminalWidth, words } from './table.ts';
+import { type Column, shellWord, table, terminalWidth, words } from './table.ts';
 
 const columns: Column[] = [
   { head: 'alert', right: true },
@@ -48,10 +49,17 @@ async function listAlerts(asked: Asked): Promise<0> {
       words(of.message),
     ]);
     const tone = (text: string, row: number) => (answer.alerts[row]?.resolved_at ? pc.dim(text) : text);
-    return [...table(columns, rows, terminalWidth(), tone), ...moreLine(answer.next)];
+    const open = answer.alerts.find(({ resolved_at }) => !resolved_at);
+    return [...table(columns, rows, terminalWidth(), tone), ...moreLine(answer.next), ...(open ? nextSteps(open) : [])];
   });
   return 0;
 }
+
+/** What an operator does about an alert: looks at what failed, and says that somebody sees to it. */
+const nextSteps = ({ id, pipeline }: Alert) => [
+  pc.dim(`Look: npx millrace dead${pipeline ? ` ${shellWord(pipeline)}` : ''}`),
+  pc.dim(`See to it: npx millrace acknowledge ${id}`),
+];
 
 export const silence = defineOperate({
   usage: `npx millrace silence ALERT --minutes N --reason TEXT [--remote[=REF]]

@@ -121,8 +121,8 @@ async function listDead(asked: Asked): Promise<0> {
   const query = defined({ pipeline: pipelineOf(asked) });
   const answer = await readLists<{ groups: DeadGroup[] }>(asked.door, 'dead_letters', query, 'groups');
   say(asked, answer, ({ groups }) => {
-    const [first] = groups;
-    if (!first) return ['No run has failed for good.'];
+    const most = groups.toSorted((a, b) => Number.parseInt(b.runs, 10) - Number.parseInt(a.runs, 10))[0];
+    if (!most) return ['No run has failed for good.'];
     const rows = groups.map((group) => [
       words(group.pipeline),
       words(group.stage),
@@ -131,7 +131,7 @@ async function listDead(asked: Asked): Promise<0> {
       moment(group.oldest),
       moment(group.newest),
     ]);
-    const [pipeline, stage, code] = [first.pipeline, first.stage, first.error_code].map(shellWord);
+    const [pipeline, stage, code] = [most.pipeline, most.stage, most.error_code].map(shellWord);
     return [
       ...table(deadColumns, rows, terminalWidth(), (text, _row, head) => (head === 'runs' ? pc.red(text) : text)),
       ...[...new Set(groups.map((group) => group.error_code))].flatMap(remedyLines),

@@ -43,8 +43,8 @@ export function keptPipelines(pipelines: CompiledPipeline[], defined: Map<string
     .filter((name) => !present.has(name))
     .map(
       (name) =>
-        `Pipeline ${name} has no file any more, but the database keeps it and goes on with it: ` +
-        `to stop it, select millrace.pause('${name}').`,
+        `Pipeline ${name} has no file any more, but a database that has taken its migration goes on with it: ` +
+        `to stop it, select millrace.pause('${name}'). Where none has, delete the migration.`,
     );
 }
 

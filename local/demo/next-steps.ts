@@ -22,16 +22,17 @@ export function printNextSteps(steps: NextSteps, stack: Stack | undefined, print
   print(`\n${pc.bold('Where to look next')}`);
   if (stack) {
     const addresses = [
+      ["Operator's page", stack.operateLink()],
       ['Database', stack.dbUrl],
       ['API', stack.apiUrl],
       ['Secret key', stack.secretKey],
       ...(steps.addresses ?? []),
     ];
-    for (const [name = '', value] of addresses) print(`  ${pc.dim(name.padEnd(14))}${value}`);
+    for (const [name = '', value] of addresses) print(`  ${pc.dim(name.padEnd(17))}${value}`);
     print('\n  In the database, as in Supabase Studio’s SQL editor:');
   } else {
     const [command, offer] = steps.keep;
-    print(`  ${pc.cyan(command)} stays up${offer}, for SQL such as:`);
+    print(`  ${pc.cyan(command)} stays up${offer}, for the operator's page and SQL such as:`);
   }
   for (const [statement, meaning] of steps.statements) {
     print(`    ${pc.cyan(statement.padEnd(width))}${pc.dim(statement.length < width ? meaning : `  ${meaning}`)}`);

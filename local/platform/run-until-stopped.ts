@@ -39,8 +39,8 @@ export async function runUntilStopped({ root, json, links = async () => ({}), st
     const other = findRunningStack(root);
     if (other) {
       console.error(
-        `A stack over this project runs already, at ${other.apiUrl} (process ${other.pid}), with a database of its own: commands ask ` +
-          'the newer one while it runs.',
+        `Another stack over this project runs already, at ${other.apiUrl} (process ${other.pid}). This one gets a database of its own, ` +
+          'and commands ask this one while it runs.',
       );
     }
     const ready = await start({

@@ -35,6 +35,9 @@ test('what is asked wrongly is answered with the usage or the remedy, and writes
     status: 2,
     stderr: expect.stringContaining('There is no command install.'),
   });
+  expect(millrace('staus').stderr).toBe(
+    'There is no command staus. Do you mean status? npx millrace --help lists all.\n',
+  );
   expect(millrace('init', '--now')).toMatchObject({
     status: 2,
     stderr: expect.stringContaining("Unknown option '--now'."),
@@ -189,7 +192,9 @@ test('uninstall keeps an edited function, goes through a link, and writes its mi
   expect(patch).toContain('_uninstall_millrace.sql');
   expect(millrace('uninstall', ...at)).toMatchObject({
     status: 0,
-    stdout: expect.stringContaining('since you have edited it: supabase/functions/millrace/index.ts; then'),
+    stdout: expect.stringMatching(
+      /since you have edited it: supabase\/functions\/millrace\/index\.ts; then .*refused while runs are live: npx millrace uninstall --cancel/s,
+    ),
   });
   expect(fs.readFileSync(index, 'utf8')).toContain('// Mine.');
   const written = filesOf(place);
@@ -350,7 +355,7 @@ test('a link stays one, a file its mode, and what Windows made of texts is neith
   }
   expect(millrace('uninstall', ...at)).toMatchObject({
     status: 0,
-    stdout: expect.stringContaining('functions delete millrace. What you have in _pipelines, its stages'),
+    stdout: expect.stringContaining('cancels them. What you have in _pipelines, its stages'),
   });
   expect(fs.readdirSync(path.join(place, 'supabase', 'functions'))).toEqual(['_pipelines', 'tickets-triage']);
   // Once more it goes on with what is there: the table's migration, and the definition.

@@ -447,8 +447,8 @@ it('says of a pipeline whose file is gone that the database keeps it', async () 
   const { code, stderr } = await sync();
   expect(code).toBe(0);
   expect(stderr).toBe(
-    'Pipeline links has no file any more, but the database keeps it and goes on with it: to stop it, ' +
-      `select millrace.pause('links').\n`,
+    'Pipeline links has no file any more, but a database that has taken its migration goes on with it: to stop it, ' +
+      `select millrace.pause('links'). Where none has, delete the migration.\n`,
   );
   expect(readMigrations()).toEqual(before);
 });

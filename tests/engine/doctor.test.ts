@@ -173,7 +173,9 @@ test('doctor names a function that is not there, what is queued for it, and how 
   await engine.advance('30 seconds');
   await engine.sql.query('select millrace.sweep()');
   await answerWakes(engine, 202);
-  expect((await amiss(engine)).map(({ what }) => what)).not.toContain('the functions that have work are there');
+  expect((await amiss(engine)).map(({ what }) => what)).not.toEqual(
+    expect.arrayContaining([expect.stringMatching(/the functions (that have work are there|answered)/)]),
+  );
 });
 
 test('doctor tells of an entity table with row-level security and no policy, where it is granted', async ({

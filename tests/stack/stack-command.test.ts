@@ -144,7 +144,7 @@ describe.runIf(process.platform === 'linux')('npm run stack -- --json', () => {
         code: 1,
         lines: [
           expect.stringMatching(
-            /^A stack over this project runs already, at http:\S+ \(process \d+\), with a database of its own/,
+            /^Another stack over this project runs already, at http:\S+ \(process \d+\)\. This one gets a database/,
           ),
           expect.stringMatching(/^The data folder .*b is in use by another stack, process \d+: stop that one/),
         ],

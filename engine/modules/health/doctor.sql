@@ -68,12 +68,15 @@ begin
           distinct n.function_name || ' answered ' || rtrim(n.said, '.') || '; ' || n.remedy, '. '),
         string_agg(distinct n.said, ', '), 'no wake-ups yet')
     from (
-      select coalesce(a.function_name, 'a function') as function_name,
+      -- Of each function the last: what is mended is well.
+      select distinct on (a.function_name)
+        coalesce(a.function_name, 'a function') as function_name,
         coalesce(a.status_code || coalesce(
             ': ' || substring(a.content from '"message":"((?:[^"\\]|\\.)*)"'), ''),
           a.error_msg, 'nothing') as said,
         millrace.answer_remedy(coalesce(a.function_name, 'a function'), a.status_code) as remedy
-      from millrace.last_answers(20) a) n;
+      from millrace.last_answers(20) a
+      order by a.function_name, a.posted_at desc) n;
   return query
     select 'pg_net''s worker runs', w.pid is not null,
       coalesce('process ' || w.pid,

@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import pg from 'pg';
 import { editedMigrations, noteMigrations } from '../edited-migrations.ts';
 import { applyMigrations } from '../migrate.ts';
 import { type Postgres, startPostgres } from '../postgres.ts';
@@ -40,10 +41,23 @@ export async function openDatabaseCluster({
     if (known) for (const edited of editedMigrations(dataDir, migrations)) progress(edited);
     // A new one has its migrations from the template.
     if (known || seeds.length > 0) await applyMigrations(postgres.url('postgres'), { folder: migrations }, { seeds });
+    if (!known) await dateInstall(postgres.url('supabase_admin'));
     noteMigrations(dataDir, migrations);
     return postgres;
   } catch (error) {
     await postgres.stop();
     throw error;
+  }
+}
+
+/** A copy of a template is new, however old that is: nobody is to miss the sweeps of the time between. */
+async function dateInstall(superUrl: string): Promise<void> {
+  const client = new pg.Client({ connectionString: superUrl });
+  await client.connect();
+  try {
+    const { rows } = await client.query(`select to_regclass('millrace.releases') is not null as there`);
+    if (rows[0].there) await client.query('update millrace.releases set installed_at = millrace.now() where true');
+  } finally {
+    await client.end();
   }
 }
