@@ -56,7 +56,14 @@ function placeOf({ pipeline, stage, outcome }: Line): string {
 }
 
 function Touched({ line: { run_ids: runs = [], runs: many = 0, bulk } }: { line: Line }) {
-  if (bulk) return <a href={to('bulk', bulk)}>bulk {bulk}</a>;
+  if (bulk) {
+    return (
+      <>
+        {many > 0 && `${count(many)} by `}
+        <a href={to('bulk', bulk)}>bulk {bulk}</a>
+      </>
+    );
+  }
   if (many === 1) return <a href={to('run', runs[0])}>run {runs[0]}</a>;
   return <>{many > 0 && count(many)}</>;
 }
