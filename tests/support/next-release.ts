@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync } from 'node:zlib';
 import type { NextLevel } from './releases.ts';
 
 /** Has `init` install the level before the next. Takes the folder that holds node_modules. */
@@ -25,5 +25,8 @@ export function releaseNext(project: string, next: NextLevel): void {
 }
 
 function writeEngine(project: string, name: string, sql: string): void {
-  fs.writeFileSync(path.join(project, 'node_modules', 'millrace', 'dist', 'engine', `${name}.sql.gz`), gzipSync(sql));
+  fs.writeFileSync(
+    path.join(project, 'node_modules', 'millrace', 'dist', 'engine', `${name}.sql.br`),
+    brotliCompressSync(sql),
+  );
 }
