@@ -4,6 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 
 const reconnectMs = 200;
+/** A server that is killed may leave a connection that nobody answers. */
+export const connectionTimeoutMillis = 5000;
 
 /** Waits `ms` milliseconds, or until the signal aborts. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
@@ -22,7 +24,12 @@ export async function keepSession(
   work: (client: pg.Client) => Promise<void>,
 ): Promise<void> {
   while (!signal.aborted) {
-    const client = new pg.Client({ connectionString: url, application_name: applicationName, keepAlive: true });
+    const client = new pg.Client({
+      connectionString: url,
+      application_name: applicationName,
+      keepAlive: true,
+      connectionTimeoutMillis,
+    });
     let lost = false;
     client.on('error', () => {
       lost = true;

@@ -1,5 +1,6 @@
 // One run of a job, and its row in cron.job_run_details.
 import pg from 'pg';
+import { connectionTimeoutMillis } from '../database/session.ts';
 import type { Job, UrlOf } from './worker.ts';
 
 const rolesThatLogIn = ['postgres', 'supabase_admin'];
@@ -95,7 +96,7 @@ function errorText({ message, detail, hint, where }: pg.DatabaseError): string {
 }
 
 async function connect(url: string): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: url, application_name: 'pg_cron' });
+  const client = new pg.Client({ connectionString: url, application_name: 'pg_cron', connectionTimeoutMillis });
   client.on('error', () => {});
   await client.connect();
   return client;

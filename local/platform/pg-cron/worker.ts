@@ -46,6 +46,11 @@ export function startPgCron(urlOf: UrlOf, report: (message: string) => void): Pg
       changed = true;
     });
     changed = true;
+    // What was under way when the session before was lost holds up no later run.
+    for (const task of tasks.values()) {
+      task.running?.abort();
+      task.running = null;
+    }
     await client.query(
       `update cron.job_run_details set status = 'failed', return_message = 'server restarted'
         where status in ('starting', 'running')`,
@@ -77,7 +82,7 @@ export function startPgCron(urlOf: UrlOf, report: (message: string) => void): Pg
         report(`job ${task.job.jobid}: ${error}`);
       })
       .finally(() => {
-        task.running = null;
+        if (task.running === removing) task.running = null;
         runs.delete(run);
       });
     runs.add(run);
