@@ -1,11 +1,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import pg from 'pg';
 import { editedMigrations, noteMigrations } from '../edited-migrations.ts';
 import { applyMigrations } from '../migrate.ts';
 import { type Postgres, startPostgres } from '../postgres.ts';
 import type { Watchdog } from '../watchdog.ts';
 import { refuseMissingExtensions } from './missing-extensions.ts';
+import { runWhereThere } from './run-where-there.ts';
 import { createDataDirectory } from './template.ts';
 
 export interface DatabaseOptions {
@@ -51,13 +51,5 @@ export async function openDatabaseCluster({
 }
 
 /** A copy of a template is new, however old that is: nobody is to miss the sweeps of the time between. */
-async function dateInstall(superUrl: string): Promise<void> {
-  const client = new pg.Client({ connectionString: superUrl });
-  await client.connect();
-  try {
-    const { rows } = await client.query(`select to_regclass('millrace.releases') is not null as there`);
-    if (rows[0].there) await client.query('update millrace.releases set installed_at = millrace.now() where true');
-  } finally {
-    await client.end();
-  }
-}
+const dateInstall = (superUrl: string) =>
+  runWhereThere(superUrl, 'millrace.releases', 'update millrace.releases set installed_at = millrace.now() where true');
