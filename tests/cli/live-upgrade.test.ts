@@ -250,13 +250,19 @@ async function expectAhead(dev: Dev, asked: (line: string) => Promise<string>): 
   expect(await asked('doctor')).toBe('All is well.\n');
 }
 
-/** Applies what an uninstall with all of its options would write: then the schema is as it was. */
+/** Applies what an uninstall writes: refused while runs are live, and by all of its options the schema is as it was. */
 async function expectRemoved(client: pg.Client, schema: string[]): Promise<void> {
   const copy = path.join(packed.folder, 'left');
   fs.cpSync(packed.place, copy, { recursive: true, filter: (file) => !file.includes('node_modules') });
-  expect(millrace('uninstall', '--columns', '--cancel', '--workdir', copy).status).toBe(0);
   const migrations = path.join(copy, 'supabase', 'migrations');
-  await client.query(fs.readFileSync(path.join(migrations, fs.readdirSync(migrations).at(-1) ?? ''), 'utf8'));
+  const push = () =>
+    client.query(fs.readFileSync(path.join(migrations, fs.readdirSync(migrations).at(-1) ?? ''), 'utf8'));
+  expect(millrace('uninstall', '--workdir', copy).status).toBe(0);
+  await expect(push()).rejects.toThrow(
+    'runs are live: 1. Nothing was removed. End them, or run npx millrace uninstall --cancel and push again',
+  );
+  expect(millrace('uninstall', '--columns', '--cancel', '--workdir', copy).status).toBe(0);
+  await push();
   expect(await snapshot(client)).toEqual(schema);
   // In a project that was left, init begins anew.
   expect(millrace('init', '--workdir', copy).stdout).toMatch(/wrote supabase\/migrations\/\d{14}_millrace\.sql/);

@@ -68,7 +68,7 @@ begin
           distinct n.function_name || ' answered ' || rtrim(n.said, '.') || '; ' || n.remedy, '. '),
         string_agg(distinct n.said, ', '), 'no wake-ups yet')
     from (
-      -- Of each function the last: what is mended is well.
+      -- A function's last answer counts, so that one that was mended is well.
       select distinct on (a.function_name)
         coalesce(a.function_name, 'a function') as function_name,
         coalesce(a.status_code || coalesce(

@@ -3,7 +3,7 @@ import type { NextSteps } from '../next-steps.ts';
 /** Where to look next after the documents' demo. */
 export function documentSteps(): NextSteps {
   return {
-    keep: ['npm run demo -- documents --keep', ' and prints the database’s address'],
+    keep: ['npm run demo -- documents --keep', ''],
     statements: [
       ['select * from pipeline_job;', 'one row a document: its latest run'],
       ['select * from pipeline_phase order by queued_at;', 'one row an attempt, retries linked'],

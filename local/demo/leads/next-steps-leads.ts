@@ -3,7 +3,7 @@ import type { NextSteps } from '../next-steps.ts';
 /** Where to look next after the leads' demo. */
 export function leadSteps(sitesUrl: string): NextSteps {
   return {
-    keep: ['npm run demo -- --keep', ' and prints the database’s address'],
+    keep: ['npm run demo -- --keep', ''],
     addresses: [['Sample sites', sitesUrl]],
     statements: [
       ['select * from lead_pipeline_status;', 'where each lead stands'],
