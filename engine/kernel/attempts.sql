@@ -1,11 +1,9 @@
 -- Attempts: done, waiting, released, cancelled, and shown
 --
--- Every attempt that ends is in one pulse of its stage, and every run that ends in one of stage 0,
--- written in the same transaction: figures that add up pulses equal a recount of the attempts;
--- figure_faults proves it.
+-- What ends an attempt or a run writes its pulse in the same transaction; figure_faults proves it.
 
 -- The attempt by which each stage of a run is done: completed or skipped, and not started over
--- since. Then the stages that need it go on; a skipped one's result is null.
+-- since. A skipped one's result is null.
 create view millrace.done_attempts as
 select a.id, a.run_id, a.stage_id, a.number, a.state, a.retry_count, a.created_at, a.started_at,
   a.finished_at, a.error, a.output, a.input_hash
@@ -27,7 +25,7 @@ begin
 end
 $$;
 
--- Builds a change of one stage for the projection, so that no caller fills it by position.
+-- Builds a change of one stage for the projection.
 create function millrace.change_of(
   p_entity_id text,
   p_status text,
@@ -52,7 +50,7 @@ begin
 end
 $$;
 
--- Builds the work item of an outcome that the engine itself decides, such as a passed deadline.
+-- Builds the work item of an outcome that the engine decides, such as a passed deadline.
 create function millrace.work_on(
   p_attempt millrace.attempts, p_entity_id text, p_outcome text,
   p_result jsonb default null, p_error jsonb default null, p_ord int default 1
@@ -93,8 +91,7 @@ begin
 end
 $$;
 
--- Adds up one kind of usage, such as cost_usd, over attempts; null when none tells it. Strict, so
--- that it costs nothing where no attempt has usage.
+-- Adds up one kind of usage, such as cost_usd; null when none tells it. Strict: free without usage.
 create function millrace.sum_usage(p_usages jsonb[], p_kind text) returns numeric
 language sql immutable strict
 as $$
@@ -104,7 +101,7 @@ as $$
     and (u.value ->> p_kind)::numeric > 0
 $$;
 
--- Projects changes of one stage onto the entities, where the pipeline has a projection.
+-- Projects changes of one stage onto the entities.
 create function millrace.project(p_stage_id int, p_changes millrace.change[])
 as $$
 begin
@@ -168,10 +165,9 @@ begin
 end
 $$;
 
--- started → queued without costing an attempt. The third release in a row fails it, or a row that
--- outlives every worker would go round for ever. An item with an error was in work when its
--- function reached a limit of CPU or memory: it runs alone from then on, and fails with that error
--- if it reaches the limit again.
+-- started → queued without costing an attempt. The third release in a row fails it, or it might go
+-- round for ever. One with an error was in work as its function reached a limit of CPU or memory:
+-- it runs alone from then on.
 create function millrace.release(p_stage_id int, p_items millrace.work[]) returns int[]
 as $$
 declare
@@ -219,8 +215,8 @@ begin
 end
 $$;
 
--- queued | started | waiting → cancelled for locked runs, at all or some stages; voids tokens and
--- jobs. Returns the changes, for the caller to project last.
+-- queued | started | waiting → cancelled for locked runs, at all or some stages; the caller
+-- projects the changes last.
 create function millrace.cancel_attempts(p_run_ids bigint[], p_stage_ids int[])
 returns millrace.cancelled[]
 as $$

@@ -1,9 +1,8 @@
 -- The batch that a claim hands to its worker
 
--- Builds the batch of claimed attempts, each with its entity's row and the results of its needs. As
--- json, since it is read once, as text. Looks up once what most of a batch share: the newest
--- version and its needs. p_built: rows and results of measured_rows(); else each may have p_each
--- bytes, and a batch in which one may have more is null.
+-- Builds the batch of claimed attempts with their rows and needs. As json, since it is read once,
+-- as text. p_built: rows and results of measured_rows(); else a batch in which one may have more
+-- than p_each bytes is null.
 create function millrace.batch_of(
   p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[],
   p_each bigint, p_built millrace.built[] default null
@@ -29,7 +28,7 @@ begin
   where vs.stage_id = p_stage.id
   order by v.id desc
   limit 1;
-  -- Rows made JSON as a whole: naming each field in json_build_object costs half as much again.
+  -- Whole rows: naming each field in json_build_object costs half as much again.
   select json_agg(b), bool_and(b.entity is not null and b.needs is not null)
   into v_batch, v_within
   from (
@@ -38,7 +37,7 @@ begin
         else (select v.number from millrace.versions v
           where v.id = i.version_id) end as version,
       coalesce(i.entity, i.built_entity) as entity, i.retry_count, i.submission, i.isolated,
-      -- A retry goes on with the execution of the stage that the oldest attempt began.
+      -- The execution that the oldest attempt began.
       case when i.number = 1 then i.attempt_id else (
         select min(a.id)
         from millrace.attempts a
@@ -54,7 +53,7 @@ begin
               v_newest.names[array_position(v_newest.needs, n.stage_id)], n.output)
               filter (where (z.most > p_each) is not true), '{}') end
           from millrace.attempts n
-          -- The most that its text may have, as in size_expression() of attach-rows.sql.
+          -- The most bytes of its text, as in size_expression() of attach-rows.sql.
           cross join lateral (values (pg_column_size(n.output)::bigint
             * case when pg_column_compression(n.output) is null then 8 else 100 end)) z(most)
           where n.run_id = i.run_id
@@ -66,22 +65,20 @@ begin
     from rows from (unnest(p_items), unnest(v_rows), unnest(p_built))
       as i(attempt_id, run_id, entity_id, trace_id, version_id, retry_count, submission, number,
         isolated, entity, built_entity, built_needs, failure)
-    -- offset 0, or the planner makes the needs twice: for the JSON, and to ask whether it is null.
+    -- offset 0, or the planner makes the needs twice.
     offset 0) b;
   return case when v_within then v_batch when cardinality(p_items) = 0 then '[]' end;
 end
 $$;
 
 -- Builds the rows and results of as many items, from the first, as have p_bytes together. One that
--- alone has more comes with the failure to report. Sizes as stored are asked first, so that nothing
--- too large is fetched.
+-- alone has more comes with its failure. Stored sizes are asked before anything is fetched.
 create function millrace.measured_rows(
   p_stage millrace.stages, p_items millrace.claimed[], p_entity_ids text[], p_bytes bigint
 ) returns millrace.built[]
 volatile
 as $$
 declare
-  -- The rest of an item.
   c_frame constant int := 500;
   v_stored bigint[] := millrace.sizes_of_entities(p_stage.pipeline_id, p_entity_ids);
   v_used bigint := 0;
@@ -103,7 +100,7 @@ begin
         v_size := c_frame + octet_length(v_row.entity::text)::bigint
           + octet_length(v_row.needs::text);
       exception
-        -- Over a gigabyte, as of a number such as 1e100000, Postgres makes no text.
+        -- As of a number such as 1e100000: over a gigabyte.
         when program_limit_exceeded or out_of_memory then
           v_size := 1073741824;
       end;
@@ -123,9 +120,8 @@ begin
 end
 $$;
 
--- Builds the batch of as many items, from the first, as p_bytes allow; kept says how many. Small
--- rows, nearly all, go in one statement. Measuring others costs a few per cent at rows of ten
--- kilobytes, and a tenth at rows of one.
+-- Builds the batch of as many items, from the first, as p_bytes allow. Small rows, nearly all, go
+-- in one statement: measuring costs up to a tenth.
 create function millrace.fill_batch(
   p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[],
   p_bytes bigint, out batch json, out kept int
@@ -150,8 +146,8 @@ begin
 end
 $$;
 
--- Builds a claim's batch of the attempts still under it, to hand it out again. Releases what has no
--- room any more, since a row may have grown.
+-- Builds a claim's batch once more, and releases what has no room any more, since a row may have
+-- grown.
 create function millrace.held_batch(
   p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[], p_bytes bigint,
   out batch json, out kept int
@@ -174,7 +170,7 @@ begin
 end
 $$;
 
--- Builds the results of a stage's needs, by stage; null where they may have more than p_each bytes.
+-- Builds the results of a stage's needs; null where they may have more than p_each bytes.
 create function millrace.needs_of(
   p_run_id bigint, p_version_id int, p_stage_id int, p_each bigint
 ) returns json
@@ -196,7 +192,7 @@ begin
 end
 $$;
 
--- Adds up the bytes of the results that a stage of a run needs, as they are stored.
+-- Adds up the stored bytes of the results that a stage of a run needs.
 create function millrace.size_of_needs(
   p_run_id bigint, p_version_id int, p_stage_id int
 ) returns bigint

@@ -1,9 +1,6 @@
--- Claiming
---
--- A claim turns due attempts of a stage into started ones, under one lease (a row of claims). What
--- a worker is then told of them is built in batch.sql; worker.sql has the calls themselves.
+-- Claiming: due attempts of a stage are started under one lease, a row of claims
 
--- Returns the time since when a heartbeat counts as a live worker's.
+-- Returns the time since when a heartbeat is a live worker's.
 create function millrace.alive_since() returns timestamptz
 volatile
 as $$
@@ -26,7 +23,7 @@ begin
 end
 $$;
 
--- Tells whether a stage has a due attempt that its limits would let be claimed.
+-- Tells whether a stage has a due attempt that its limits allow.
 create function millrace.has_ready_work(p_stage_id int) returns boolean
 volatile
 as $$
@@ -43,7 +40,7 @@ begin
 end
 $$;
 
--- Says whether one more worker of this stage would find work and be let in.
+-- Tells whether one more worker of this stage would find work and be let in.
 create function millrace.may_scale_out(p_stage millrace.stages) returns boolean
 volatile
 as $$
@@ -62,10 +59,9 @@ begin
 end
 $$;
 
--- Locks the attempt of a stage that is to run alone on its host now: queued, due and isolated. A
--- host with nothing in work begins with one that was lost alone before (p_first), which so has the
--- whole isolate, and takes others when nothing else is left. A worker that has left is in a retired
--- isolate: it runs them beside its successor.
+-- Locks the due attempt of a stage that is to run alone on its host now. An idle host begins with
+-- one that was lost alone before (p_first), and takes others when nothing else is left. A worker
+-- that has left runs them in its retired isolate.
 create function millrace.next_alone(
   p_stage millrace.stages, p_first boolean, p_retired boolean
 ) returns bigint
@@ -80,7 +76,6 @@ begin
       and a.isolated
       and a.queue_at <= v_now
       and a.state = 'queued'
-      -- A minute's wait is enough.
       and (a.lost_alone or not p_first or a.queue_at < v_now - interval '1 minute')
       and not (a.lost_alone and p_retired)
       and (not p_stage.has_groups or millrace.hook_has_room_for(p_stage, a.concurrency_group))
@@ -90,10 +85,9 @@ begin
 end
 $$;
 
--- queued → started for up to p_limit due attempts of a stage, under one lease; the token is null
--- when it got nothing. Workers of one host claim by turns, so that one which must be alone sees
--- every other: a host at work takes no isolated attempt, and one that runs one takes nothing else.
--- wait_ms: when to ask again.
+-- queued → started for up to p_limit due attempts, under one lease; the token is null when it got
+-- nothing. Workers of one host claim by turns: one at work takes no isolated attempt, and one that
+-- runs one takes nothing else. wait_ms: when to ask again.
 create function millrace.claim(
   p_stage millrace.stages, p_worker millrace.workers, p_limit int,
   out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[],
@@ -112,7 +106,7 @@ begin
   end if;
   perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_worker.host::text));
   v_now := millrace.now();
-  -- Where nothing waits to run alone, an idle host counts as busy: nobody need look.
+  -- Where nothing waits to run alone, an idle host counts as busy.
   select count(*) > 0 or not exists (
       select
       from millrace.attempts a
@@ -176,16 +170,15 @@ begin
     items := millrace.held_items(v_token, attempt_ids);
     entity_ids := array[items[1].entity_id];
   end if;
-  -- Turns have taken their places already, round by round.
+  -- Turns have taken their places already.
   if p_stage.limits is not null and items is not null then
     perform millrace.hook_claimed(p_stage, attempt_ids, token, p_worker.id);
   end if;
 end
 $$;
 
--- Deletes a worker's leases without started attempts; true when there were some. Only a worker, and
--- the sweep after expiry, delete claims. p_ended attempts of the claim p_token have ended in this
--- transaction: if that is all, none is looked at.
+-- Deletes a worker's leases without started attempts; true when there were some. p_ended attempts
+-- of p_token have ended in this transaction: if that is all, none is looked at.
 create function millrace.drop_claims(
   p_worker_id uuid, p_token uuid default null, p_ended int default null
 ) returns boolean

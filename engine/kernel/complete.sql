@@ -1,12 +1,8 @@
--- Completing
---
--- Transitions are the only writers of state, and each takes a set. One apply_outcomes() records a
--- batch, readies the next stages, finishes runs and projects all of it, in the caller's one
--- transaction. locks.sql has the lock order.
+-- Completing: results, next stages, runs and projection of a batch, in the caller's transaction
 
--- started | waiting | queued → completed, with results, next stages, runs and projection. Returns
--- the stages that got work. p_uniform_limit, of lock_uniform_batch(): raises MR000, for
--- apply_outcomes_guarded() to take all of it back, where the batch is not as that saw it.
+-- started | waiting | queued → completed. Returns the stages that got work. p_uniform_limit, of
+-- lock_uniform_batch(): raises MR000 where the batch is not as that saw it, for
+-- apply_outcomes_guarded() to take all back.
 create function millrace.complete(
   p_stage_id int, p_items millrace.work[], p_uniform_limit int default null
 ) returns int[]
@@ -37,13 +33,13 @@ begin
   end if;
   v_changes := millrace.close_completed(p_items, v_now, p_uniform_limit is not null,
     case when v_next.all_ready then v_next.names end, v_next.ready);
-  -- A definition may have changed the stage while the locks were waited for.
+  -- A definition may have changed the stage meanwhile.
   if p_uniform_limit is not null and (v_on.is_uneven
     or v_on.result_limit_bytes < p_uniform_limit
     or cardinality(v_changes) is distinct from cardinality(p_items)) then
     raise exception 'the batch is not uniform' using errcode = 'MR000';
   end if;
-  -- Runs that went on are not over: a chain looks at its last stage alone.
+  -- A run that went on is not over.
   if cardinality(v_stages) = 0 or not v_next.all_ready then
     perform millrace.finish_runs(p_stage_id, v_on.run_ids);
   end if;
@@ -61,7 +57,7 @@ $$;
 
 -- Writes the attempts of complete() and their pulse; returns the changes to project. p_names: the
 -- stages that every run readied, else p_ready has them by run. p_uniform: only attempts started
--- under their item's token. A former result that is taken counts as copied.
+-- under their item's token.
 create function millrace.close_completed(
   p_items millrace.work[], p_now timestamptz, p_uniform boolean, p_names text[],
   p_ready millrace.ready[]
@@ -77,7 +73,7 @@ begin
     update millrace.attempts a
     set state = 'completed', finished_at = p_now, started_at = coalesce(a.started_at, p_now),
       queue_at = null, poll_at = null, deadline_at = null, late_at = null,
-      -- The job that brought the result, which may be that of an earlier submission.
+      -- The job that brought the result, maybe an earlier submission's.
       service = coalesce(i.service, a.service), job_id = coalesce(i.job_id, a.job_id),
       overtaken_job_id = case when a.job_id <> i.job_id then a.job_id end,
       output = i.result, usage = i.usage, error = null
@@ -117,10 +113,9 @@ begin
 end
 $$;
 
--- Queues the unconditional followers of a stage that is done, where all their other needs are done
--- and they have not begun; module graph begins the others. ready: the attempts made, by run.
--- followers, names, has_groups: of all unconditional followers. all_ready: every run readied every
--- follower; then ready is null unless p_list asks for it.
+-- Queues the unconditional followers of a stage that is done, where their other needs are done and
+-- they have not begun. all_ready: every run readied every follower; then ready is null unless
+-- p_list asks for it.
 create function millrace.advance(
   p_stage_id int, p_run_ids bigint[], p_list boolean default true,
   out ready millrace.ready[], out followers int[], out names text[], out has_groups boolean,
@@ -130,8 +125,7 @@ as $$
 declare
   v_now timestamptz := millrace.now();
 begin
-  -- Mostly of one version, with followers that have no other needs and have not begun: then no run
-  -- is looked at on its own.
+  -- Mostly of one version, with followers that need nothing else: then no run is looked at.
   with version as materialized (
     select distinct r.version_id as id from millrace.runs r
     where r.id = any (p_run_ids)

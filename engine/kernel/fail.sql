@@ -1,6 +1,6 @@
 -- Failing, and trying again
 
--- started | waiting | queued → failed, with a retry row where the policy allows one; else the run
+-- started | waiting | queued → failed, with a retry where the policy allows one; else the run
 -- fails, or goes on without the stage. Returns the stages with work.
 create function millrace.fail(p_stage_id int, p_items millrace.work[]) returns int[]
 as $$
@@ -26,11 +26,10 @@ begin
     insert into millrace.attempts (run_id, stage_id, number, parent_id, retry_count, queue_at,
       created_at, late_at, isolated, lost_alone, submission_id)
     select f.run_id, f.stage_id, f.number + 1, f.id, f.retry_count + 1, f.due, v_now,
-      -- Read from the row as it was before this statement.
+      -- As the row was before this statement.
       (select o.late_at from millrace.attempts o where o.id = f.id),
       f.lost or f.isolated and f.released, f.isolated and f.lost or f.lost_alone and f.released,
-      -- An earlier submission's id is kept until its job has ended: a crash after submitting buys
-      -- no second job. An attempt failed by hand is submitted anew.
+      -- An earlier submission's id is kept until its job has ended: a crash buys no second job.
       case when f.was = 'started' and f.reported_job is null
         and f.service is distinct from 'by_hand' then coalesce(f.submission_id, f.id) end
     from failed f where f.due is not null
@@ -87,7 +86,7 @@ begin
     perform millrace.project(p_stage_id, v_failed.changes);
     return v_ready || millrace.hook_continue_without(p_stage_id, v_failed.dead);
   end if;
-  -- All before the first projection: a user's trigger may queue a stage anew there and then.
+  -- Before the first projection: a user's trigger may queue a stage anew there.
   perform millrace.end_runs(v_failed.dead, 'failed', p_stage_id);
   v_cancelled := millrace.cancel_attempts(v_failed.dead, null);
   perform millrace.project(p_stage_id, v_failed.changes);
@@ -96,8 +95,8 @@ begin
 end
 $$;
 
--- Returns the time of a failed attempt's next try; null when its error is permanent or its tries
--- are used up. A person, a child run or a gate is not asked again.
+-- Returns the time of the next try; null for none. Persons, child runs and gates are not asked
+-- again.
 create function millrace.retry_due(p_stage_id int, p_error jsonb, p_retry_count int)
 returns timestamptz
 volatile
@@ -133,8 +132,7 @@ begin
 end
 $$;
 
--- Returns an error's message as the row's owner reads it. The detail (an address, a stack) is for
--- operators, whom the attempt's number leads to it.
+-- Returns an error's message for the row's owner; the detail is for operators.
 create function millrace.owner_message(p_error jsonb, p_attempt_id bigint) returns text
 language sql immutable
 as $$

@@ -1,12 +1,10 @@
 -- Intake: a row that somebody writes or deletes
 --
--- Intake compares old and new statuses once a statement. Only the projecting statement is exempt:
--- it announces its trigger depth, and a user's own trigger runs one level deeper. The condition
--- stands on the trigger, since its function runs as the engine's owner and would not know who asks.
--- definitions/attach.sql writes the triggers and statements of each pipeline.
+-- The projecting statement alone is exempt: it announces its trigger depth, and a user's own
+-- trigger runs one deeper. definitions/attach.sql writes the triggers of each pipeline.
 
 -- Acts on a status written by a user: queued starts, pending is allowed without a live run,
--- anything else raises MR005. Its trigger holds the entities, with nested loops off.
+-- anything else raises MR005. Its trigger holds the entities.
 create function millrace.on_status_written(
   p_pipeline_id int, p_stage text, p_status text, p_entity_ids text[], p_dirty_ids text[]
 )
@@ -46,8 +44,8 @@ begin
 end
 $$;
 
--- Tells whether runs begin with a stage. Writing `queued` there asks its conditions; at any other
--- stage it names the stage, which overrules them.
+-- Tells whether runs begin with a stage: writing `queued` there asks its conditions, elsewhere it
+-- overrules them.
 create function millrace.begins_runs(p_pipeline_id int, p_stage_id int) returns boolean
 stable
 as $$
@@ -64,7 +62,7 @@ begin
 end
 $$;
 
--- Deletes all runs of deleted entities, with their results.
+-- Deletes all runs of deleted entities.
 create function millrace.forget(p_pipeline_id int, p_entity_ids text[])
 set millrace.plan = by_index
 as $$

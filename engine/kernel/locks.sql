@@ -10,8 +10,7 @@
 --   * Claims (leases) are written by their worker and by the sweep alone, since one lease covers a
 --     batch: a user who holds one entity of it must not hold up the others.
 
--- Tells whether transitions of a pipeline may lock its entities: for its projection, a child run's
--- over the same row, or an apply function.
+-- Tells whether transitions of a pipeline may lock its entities.
 create function millrace.writes_entities(p_pipeline_id int) returns boolean
 stable
 as $$
@@ -25,8 +24,8 @@ begin
 end
 $$;
 
--- Locks the entities, runs and queued attempts of a batch in the one order. Returns the attempts
--- for which all were free.
+-- Locks the entities, runs and queued attempts of a batch; returns the attempts for which all were
+-- free.
 create function millrace.lock_attempts(p_attempt_ids bigint[]) returns bigint[]
 as $$
 declare

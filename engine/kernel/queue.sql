@@ -1,7 +1,7 @@
 -- Queueing a stage: what writing `queued` means, and start()
 
--- Adds a queued attempt of a stage to each run. p_start: a person starts them, so that a tenant is
--- charged. p_keys: their rows' keys, in the order of the runs, where known.
+-- Adds a queued attempt of a stage to each run. p_start charges the tenant. p_keys: their rows'
+-- keys, where known.
 create function millrace.queue_attempts(
   p_stage_id int, p_run_ids bigint[], p_start boolean default false, p_keys text[] default null
 )
@@ -77,8 +77,7 @@ begin
 end
 $$;
 
--- Ends the attempts of stages in locked runs and keeps them as history. Projects nothing, since the
--- caller shows the fresh start next.
+-- Ends the attempts of stages in locked runs and keeps them as history; the caller projects.
 create function millrace.supersede(p_run_ids bigint[], p_stage_ids int[])
 as $$
 begin
@@ -96,8 +95,7 @@ begin
 end
 $$;
 
--- Starts a stage and its dependents over in locked live runs, with former attempts kept as history.
--- Returns the stages with work.
+-- Starts a stage and its dependents over in locked live runs. Returns the stages with work.
 create function millrace.start_over(
   p_run_ids bigint[], p_stage_id int, p_by_name boolean
 ) returns int[]
@@ -135,8 +133,7 @@ end
 $$;
 
 -- Queues a stage for held entities: in new runs where none is live, else starting over.
--- p_dirty_ids: entities with columns to clear; the others show the stage as queued. p_by_name:
--- somebody named the stage, which overrules its conditions. Wakes the stages with work.
+-- p_dirty_ids: entities with columns to clear. p_by_name overrules the stage's conditions.
 create function millrace.queue_stage(
   p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[],
   p_by_name boolean default true, p_done_before int default null, p_priority int default 0
@@ -157,7 +154,7 @@ begin
   select vs.* into v_stage
   from millrace.version_stages vs
   where (vs.version_id, vs.stage_id) = (v_pipeline.current_version_id, p_stage_id);
-  -- alone: every run of the version begins with this stage.
+  -- alone: every run begins with this stage.
   select s.name, s.counted, v_stage.needs = '{}' and v_stage.after = '[]' and (
       select count(*) = 1
       from millrace.version_stages vs
@@ -169,8 +166,8 @@ begin
     raise exception 'stage % is not part of the pipeline''s current version', v_on.name
       using errcode = 'MR004', hint = 'It was dropped from the definition; queue another stage.';
   end if;
-  -- Locked first: without a projection, a worker that ends a run does not hold its row. "+ 0" has
-  -- the runs sorted, since to find them in order an old plan would read them all.
+  -- Locked first: without a projection, who ends a run does not hold its row. "+ 0" has the runs
+  -- sorted, or an old plan might read them all.
   select coalesce(array_agg(l.id), '{}'), array_agg(l.entity_id) into v_live, v_live_entities
   from (
     select r.id, r.entity_id

@@ -1,12 +1,8 @@
--- Recording a batch
---
--- Reports are judged one by one under the locks; lock_uniform_batch() is the fast path beside
--- check_fencing(). A judged batch goes through the transitions (complete.sql, fail.sql,
--- attempts.sql) by stage and outcome, in the caller's transaction. A batch that raises is halved
--- until the guilty item stands alone; what the server says of itself (error_kind) ends the call.
+-- Recording a batch: judged under the locks, then taken through the transitions by stage and
+-- outcome
 
 -- Locks, judges and records a parsed batch. uniform: all of it was accepted, the fast way. A lock
--- gets two of the eight seconds that the Data API gives a call.
+-- gets two of the Data API's eight seconds.
 create function millrace.record_items(
   p_items millrace.work[], out verdicts json, out ready int[], out uniform boolean
 )
@@ -38,11 +34,9 @@ begin
 end
 $$;
 
--- Locks a uniform batch: all completed under one token of one stage, with nothing to apply and no
--- run to end under a name. Returns the stage's limit of a result's bytes, which none can exceed;
--- null where something differs or is locked, for the batch to be judged item by item. complete()
--- finds out at no cost whether the token still counts. Saves a quarter of a transition's CPU time
--- at batches of 50.
+-- Locks a batch that is all completed under one token of one stage, with nothing to apply or to
+-- end. Returns the stage's result_limit_bytes; null where something differs or is locked.
+-- complete() finds out whether the token still counts. Saves a quarter of a transition's CPU time.
 create function millrace.lock_uniform_batch(p_items millrace.work[]) returns int
 volatile
 as $$
@@ -62,7 +56,7 @@ begin
     select array_agg(i.run_id) as run_ids, array_agg(i.entity_id) as entity_ids, count(*) as size,
       bool_and(i.outcome = 'completed' and i.stage_id = s.id and i.token = v_token
         and i.shown = v_shown and i.verdict is null and i.reason is null
-        -- A number such as 1e-300 has a text twenty times as long as its jsonb value.
+        -- A number such as 1e-300 has a text twenty times as long.
         and pg_column_size(i.result) < s.result_limit_bytes / 32) as alike
     from unnest(p_items) i
   ) b
@@ -87,9 +81,8 @@ begin
 end
 $$;
 
--- Judges each item and fills in its attempt: the verdict is null to go on, else duplicate, stale,
--- busy or rejected with the reason. Called after the locks, to read a snapshot taken under them.
--- p_late: the places of ends of jobs that an earlier submission bought.
+-- Judges each item and fills in its attempt. Called after the locks, to read a snapshot taken under
+-- them. p_late: the places of ends of jobs that an earlier submission bought.
 create function millrace.check_fencing(
   p_items millrace.work[], p_locked bigint[], p_late int[] default '{}'
 ) returns millrace.work[]
@@ -154,13 +147,10 @@ begin
 end
 $$;
 
--- Judges one item of a batch by its locked attempt; null to go on. A worker's item must show the
--- current token, and a map may wait only after its last child is spawned. A job's end finds its
--- attempt waiting for this job, or for one of an earlier submission that comes late (p_late); a
--- started or queued attempt has not said yet. A completed stage needs no other result, and a
--- person's is void for every job. p_elsewhere: the job was submitted for another run, or for a
--- database made anew. p_twice: of two jobs of one attempt in one call, the second is busy until the
--- first is recorded.
+-- Judges one item by its locked attempt; null to go on. A job's end finds its attempt waiting for
+-- this job, or for one of an earlier submission that comes late (p_late). p_elsewhere: the job was
+-- submitted for another run or database. p_twice: of two jobs of one attempt, the second is busy
+-- until the first is recorded.
 create function millrace.verdict_of(
   p_items millrace.work[], p_item millrace.work, p_attempt millrace.attempts, p_kind text,
   p_elsewhere boolean, p_twice boolean, p_locked boolean, p_late boolean, p_too_large boolean
@@ -210,7 +200,7 @@ begin
 end
 $$;
 
--- Tells why a report changes nothing at an attempt in this state.
+-- Says why a report changes nothing at an attempt in this state.
 create function millrace.stale_reason(p_state millrace.attempt_state, p_error jsonb)
 returns text
 language sql immutable
@@ -242,10 +232,8 @@ begin
 end
 $$;
 
--- Records a judged batch, each group of one stage and outcome by its transition. Returns the items,
--- late ones marked, and the stages with work; no items for a batch that goes the fast way
--- (p_uniform_limit). Failures come last, since one may end a run and cancel attempts of other
--- items.
+-- Records a judged batch by stage and outcome. Returns the items, late ones marked, and the stages
+-- with work. Failures come last, since one may cancel attempts of other items.
 create function millrace.apply_outcomes(
   p_items millrace.work[], p_uniform_limit int default null,
   out items millrace.work[], out ready int[]
@@ -274,7 +262,7 @@ begin
       items := v_left.all_items;
       v_group.items := v_left.in_time;
     end if;
-    -- An apply function may have started a stage over, or deleted the entity.
+    -- An apply function may have started a stage over or deleted the entity.
     if v_group.outcome = 'completed' and cardinality(v_group.items) > 0
       and millrace.apply_results(v_group.stage_id, v_group.items) then
       v_left := millrace.without_late(items, v_group.items);
@@ -293,8 +281,8 @@ begin
 end
 $$;
 
--- Calls the user's apply function with a jsonb list of {attempt, run, entity_id, result}, in the
--- transaction that completes; false when the stage has none.
+-- Calls the user's apply function, in the transaction that completes; false when the stage has
+-- none.
 create function millrace.apply_results(p_stage_id int, p_items millrace.work[])
 returns boolean
 as $$
@@ -318,7 +306,7 @@ begin
 end
 $$;
 
--- Finds the attempts of unrecorded items whose state is no longer as it was judged.
+-- Finds the attempts of unrecorded items whose state has changed since.
 create function millrace.late_attempts(p_items millrace.work[]) returns bigint[]
 volatile
 as $$
@@ -331,7 +319,7 @@ begin
 end
 $$;
 
--- Marks as stale the items of a group whose attempts an earlier group cancelled; returns the rest.
+-- Marks as stale the items that an earlier group cancelled; returns the rest.
 create function millrace.without_late(
   p_all millrace.work[], p_group millrace.work[],
   out all_items millrace.work[], out in_time millrace.work[]
@@ -355,10 +343,10 @@ begin
 end
 $$;
 
--- Does apply_outcomes(), but an item that makes Postgres raise fails alone with the SQL error, or
--- is busy where that says to try again. A failure that the user's own trigger refuses to show
--- counts all the same. A uniform batch that raises comes back with neither items nor stages and
--- nothing recorded, to be fenced one by one. p_until bounds the time for transient refusals.
+-- Does apply_outcomes(), but an item that makes Postgres raise fails alone, or is busy where that
+-- says to try again. A failure counts even where a user's trigger refuses to show it. A uniform
+-- batch that raises comes back with nothing recorded. p_until bounds the time for transient
+-- refusals.
 create function millrace.apply_outcomes_guarded(
   p_items millrace.work[], p_uniform_limit int default null,
   p_until timestamptz default millrace.now() + interval '2 seconds',
@@ -373,7 +361,7 @@ declare
   v_why text;
   v_hint text;
 begin
-  -- A single item: as reported, then as failed, then as failed and not shown.
+  -- As reported, then as failed, then as failed and not shown.
   for v_try in 1 .. case when v_single then 3 else 1 end loop
     begin
       if v_try = 3 then
@@ -419,9 +407,8 @@ begin
 end
 $$;
 
--- Records a batch that raised in two parts, with little patience for locks. Random order where the
--- error is transient: p_until bounds the time for those, and what is left differs from call to
--- call. One part is always tried, so that each call may get on.
+-- Records a batch that raised in two parts, with little patience for locks. In random order where
+-- the error is transient, so that each call gets on.
 create function millrace.apply_outcomes_in_halves(
   p_items millrace.work[], p_until timestamptz, p_transient boolean,
   out items millrace.work[], out ready int[]
@@ -452,8 +439,7 @@ begin
 end
 $$;
 
--- Marks items as busy that the database could not record now, and reports the first. A worker sends
--- such an item again, and a callback is asked for once more.
+-- Marks items as busy that the database could not record now; their senders try again.
 create function millrace.put_off(p_items millrace.work[], p_why text)
 returns millrace.work[]
 as $$
@@ -481,7 +467,7 @@ begin
 end
 $$;
 
--- Reports a row left for later, once an hour a stage, since the next sweep may find the same.
+-- Reports a row left for later, once an hour a stage.
 create function millrace.report_passed_over(
   p_pipeline text, p_stage text, p_entity_id text, p_why text
 )

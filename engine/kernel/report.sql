@@ -1,11 +1,9 @@
--- Reports, and how they are read
+-- Reports: parsed here, judged in record.sql
 --
--- A worker or an external service reports on attempts in a JSON list. Each item is parsed here,
--- judged under the locks (record.sql) and answered: accepted, duplicate, stale, busy or rejected.
--- As `json`, not `jsonb`: a value that jsonb cannot hold then fails its own attempt, not the call.
+-- As `json`: a value that jsonb cannot hold then fails its own attempt, not the call.
 
--- Makes of an item that jsonb cannot hold one that it can: a failure that says so, or the item's
--- own. The fields that name the attempt read without the escapes that jsonb refuses.
+-- Makes of an item that jsonb cannot hold one that it can: a failure, under the fields that name
+-- its attempt.
 create function millrace.storable_item(p_item json) returns jsonb
 as $$
 declare
@@ -37,8 +35,7 @@ exception when others then
 end
 $$;
 
--- Finds the fault of a malformed report; null without one. p_id: the attempt's number, null where
--- the item names none. p_key as in parse_items().
+-- Finds the fault of a malformed report; null without one. p_key as in parse_items().
 create function millrace.item_fault(p_item jsonb, p_key text, p_id bigint) returns text
 immutable
 as $$
@@ -46,7 +43,7 @@ declare
   v_outcome text := p_item ->> 'outcome';
 begin
   return case
-    -- An item that names an attempt is an object, even with a key "malformed".
+    -- An item that names an attempt is an object, whatever its keys.
     when p_id is null and p_item ->> 'malformed' is not null
       then format('an item must be an object, this is %s', p_item ->> 'malformed')
     when p_id is null
@@ -76,10 +73,9 @@ begin
 end
 $$;
 
--- Parses reports into work items, item by item where the whole list cannot be jsonb. A malformed
--- one carries the verdict rejected and the reason. p_key: 'attempt' for a worker's (which shows a
--- token), 'submission' for the end of a job. A worker's items get their attempt as it was before
--- any lock. By position, since a constructor a row would cost a twentieth of the transition.
+-- Parses reports into work items; a malformed one is rejected with the reason. p_key: 'attempt' for
+-- a worker's (with a token), 'submission' for the end of a job. By position, since a constructor
+-- would cost a twentieth of the transition.
 create function millrace.parse_items(p_items json, p_key text) returns millrace.work[]
 as $$
 declare
@@ -93,7 +89,7 @@ begin
   end if;
   begin
     v_items := p_items;
-    -- Counted like this, since counting the items of a json value parses all of it once more.
+    -- Counting a json value's items would parse it once more.
     v_count := jsonb_array_length(v_items);
   exception when others then
     v_count := json_array_length(p_items);
@@ -124,7 +120,6 @@ begin
       case f.outcome
         when 'failed' then '{"code": "unknown", "message": "no error was given"}'
           || case when jsonb_typeof(f.error) = 'object' then f.error else '{}' end
-        -- Only one that ran alone says which limit its function reached.
         when 'released' then case when f."limit" is not null then
           jsonb_build_object('code', 'resource_limit', 'message', format(
             'the function reached the platform''s limit of %s while it worked on this row '

@@ -1,5 +1,3 @@
--- Retrying: a person lets runs go on that failed or were cancelled
-
 -- Makes the newest attempts of a stage the retries of those before them.
 create function millrace.name_parents(p_stage_id int, p_run_ids bigint[])
 as $$
@@ -29,7 +27,7 @@ begin
 end
 $$;
 
--- Makes a new attempt of a failed or cancelled stage in running runs. Returns the stages with work.
+-- Gives a failed or cancelled stage of running runs a new attempt. Returns the stages with work.
 create function millrace.retry_stage(
   p_stage_id int, p_kind text, p_run_ids bigint[]
 ) returns int[]
@@ -45,8 +43,8 @@ begin
 end
 $$;
 
--- Lets held runs go on that failed or were cancelled, with new attempts and a fresh allowance;
--- returns how many. All such stages go on together, or the run could never end.
+-- Lets held runs go on that failed or were cancelled; returns how many. All such stages go on
+-- together, or the run could never end.
 create function millrace.retry_runs(p_run_ids bigint[]) returns int
 as $$
 declare
@@ -57,7 +55,7 @@ begin
   v_retried := array(
     select r.id
     from millrace.runs r
-    -- Under the locks: an entity may have been queued anew since.
+    -- Under the locks: an entity may have been queued anew.
     where r.id = any (p_run_ids)
       and r.status in ('failed', 'cancelled')
       and millrace.is_latest_run(r.id)
@@ -86,7 +84,7 @@ begin
     group by a.stage_id, s.kind
     order by a.stage_id
   loop
-    -- The retry of one stage may fail there and then, and its run with it.
+    -- A retry may fail there and then, and its run with it.
     v_wake := v_wake || millrace.retry_stage(
       v_stage.stage_id, v_stage.kind, millrace.running_of(v_stage.run_ids));
   end loop;

@@ -1,8 +1,8 @@
 -- Runs: how they are made, ended and deleted
 
--- Makes runs of a pipeline's current version for held entities that have no live run.
--- p_done_before: a row without any run has been through the stages before that one all the same.
--- Returns the runs, and their rows' keys at the stage that begins.
+-- Makes runs of the current version for held entities that have no live run. p_done_before: a row
+-- without any run has been through the stages before that one. Returns the runs, and their rows'
+-- keys at the stage that begins.
 create function millrace.new_runs(
   p_pipeline millrace.pipelines, p_entity_ids text[], p_stage text, p_done_before int,
   p_priority int, out ids bigint[], out keys text[]
@@ -22,7 +22,7 @@ begin
     v_given := v_brought.given;
   end if;
   if v_values.traces is null then
-    -- Sorted, or each would go to another page of the index.
+    -- Sorted, for the index.
     v_values.traces := array(select gen_random_uuid() from unnest(p_entity_ids) order by 1);
   end if;
   with added as (
@@ -72,9 +72,8 @@ begin
 end
 $$;
 
--- Picks the running runs that have no attempt of the stage that counts: a user's trigger on an
--- entity may have ended or deleted a run, or begun the stage. Shows the stage of an ended run as
--- cancelled, since no attempt of it does.
+-- Picks the running runs that have no attempt of the stage that counts; a user's trigger may have
+-- ended one, whose stage it shows as cancelled.
 create function millrace.runs_to_begin(p_stage_id int, p_run_ids bigint[])
 returns bigint[]
 as $$
@@ -99,7 +98,7 @@ begin
 end
 $$;
 
--- Completes the runs whose last sink this stage was: only the end of a sink ends a run.
+-- Completes the runs whose last sink this stage was.
 create function millrace.finish_runs(p_stage_id int, p_run_ids bigint[])
 as $$
 declare
@@ -110,7 +109,7 @@ begin
     set status = 'completed', finished_at = v_now
     from millrace.version_stages vs
     where r.id = any (p_run_ids)
-      -- "is true" keeps the planner from walking the index of live runs.
+      -- "is true" keeps the planner off the index of live runs.
       and (r.status = 'running') is true
       and vs.version_id = r.version_id
       and vs.stage_id = p_stage_id
@@ -129,7 +128,7 @@ begin
     returning r.id, r.fan_out_id, r.pipeline_id, coalesce(r.since, r.created_at) as since
   ), pulse as (
     insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms)
-    -- What a bypass has left out is still to come: such a run tells no time from end to end.
+    -- With a bypass, what was left out is still to come: no time from end to end.
     select v_now, e.pipeline_id, 0, 'completed', count(*),
       array_agg(date_part('epoch', v_now - e.since) * 1000)
         filter (where not exists (select from millrace.bypassed b where b.run_id = e.id))
@@ -144,8 +143,7 @@ begin
 end
 $$;
 
--- running → failed | cancelled for locked runs; tallies a child's end for its parent. A failed run
--- keeps the stage and the code of the error, for its dead letter.
+-- running → failed | cancelled for locked runs; tallies a child's end for its parent.
 create function millrace.end_runs(
   p_run_ids bigint[], p_status millrace.run_status, p_failed_stage_id int default null
 )
@@ -180,7 +178,7 @@ begin
 end
 $$;
 
--- Deletes locked runs with everything that hangs on them.
+-- Deletes locked runs with all that hangs on them.
 create function millrace.delete_runs(p_run_ids bigint[])
 as $$
 declare

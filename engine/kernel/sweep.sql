@@ -1,23 +1,18 @@
--- The sweep: recovery
+-- The sweep: makes good what got lost, and starts what is due
 --
 -- pg_cron calls sweep_all() every ten seconds; when it stalls, workers and callbacks call
--- millrace_sweep(). It makes good what got lost (leases of dead workers, jobs that never came back,
--- due retries, unheard wake-ups) and starts what is due.
---
--- The rows that a transaction changes are held until it commits, and a user who writes one waits:
--- so sweep_all() commits after each portion, and sweep() ends with the first that is full.
+-- millrace_sweep(). A user who writes a row waits for who holds it: so sweep_all() commits after
+-- each portion.
 
--- Returns how many rows one portion of the sweep holds at most.
+-- Returns how many rows one portion holds at most.
 create function millrace.portion() returns int
 language sql immutable
 as $$
   select 250
 $$;
 
--- Lists what there is to sweep but for the parts in p_done. pg_cron opens a fresh session for each
--- sweep, in which every function is compiled and every statement planned anew: so index probes look
--- first, and a part is called only where they find something. A passed lease or deadline lists all
--- pipelines, since only a walk would tell whose it is.
+-- Lists what there is to sweep but for the parts in p_done. Index probes look first, since
+-- pg_cron's fresh sessions compile each function that is called.
 create function millrace.to_sweep(p_done text[])
 returns table (part text, id bigint, name text)
 volatile
@@ -73,8 +68,7 @@ begin
 end
 $$;
 
--- Does one portion of a part of the sweep. more: it may have more to do now. A fault, such as a
--- dropped table, is reported and ends no other part. A lock gets two seconds.
+-- Does one portion of a part of the sweep. A fault is reported and ends no other part.
 create function millrace.sweep_portion(
   p_part text, p_id bigint, p_name text, out done int, out more boolean
 )
@@ -116,9 +110,9 @@ exception
 end
 $$;
 
--- Fails a pipeline's started attempts whose lease expired, as lost_lease; returns how many. Goes
--- page after page, so that rows which are held or refused keep it from no others. Locks the claims
--- too and reads them again: a worker may have renewed, or be renewing.
+-- Fails a pipeline's started attempts whose lease expired. Page after page, so that rows which are
+-- held or refused keep it from no others; claims are read again under their locks, since a worker
+-- may be renewing.
 create function millrace.sweep_leases(p_pipeline_id int, p_limit int) returns int
 as $$
 declare
@@ -157,8 +151,7 @@ begin
         'ord', row_number() over (order by a.id), 'attempt_id', a.id, 'token', a.token,
         'run_id', a.run_id, 'stage_id', a.stage_id, 'entity_id', r.entity_id, 'was', a.state,
         'outcome', 'failed', 'error', case
-          -- An isolate that worked on nothing else tells whose doing it was. A row that has no
-          -- further try has been alone often enough.
+          -- An isolate that worked on nothing else tells whose doing it was.
           when a.lost_alone and (
               1 >= (select sum(w.taken) from millrace.workers w where w.host = c.host)
               or millrace.retry_due(a.stage_id, '{"code": "lost_lease"}', a.retry_count) is null)
@@ -192,8 +185,8 @@ begin
 end
 $$;
 
--- Fails a pipeline's waiting attempts whose deadline has passed and whose rows are free; returns
--- how many. One that the database refuses for now comes again in a minute, behind the others.
+-- Fails a pipeline's waiting attempts whose deadline has passed and whose rows are free. One that
+-- the database refuses for now comes again in a minute.
 create function millrace.sweep_deadlines(p_pipeline_id int, p_limit int) returns int
 as $$
 declare
@@ -253,8 +246,7 @@ begin
 end
 $$;
 
--- Deletes answered wake-ups, claims without started attempts, workers that are gone, and all but
--- about the newest hundred posts.
+-- Deletes answered wake-ups, idle claims, workers that are gone, and all but about a hundred posts.
 create function millrace.forget_leftovers()
 as $$
 declare
@@ -293,9 +285,8 @@ begin
 end
 $$;
 
--- Makes good what got lost: expired leases, passed deadlines, due retries and unheard wake-ups;
--- starts runs of rows that are due; raises alerts. Harmless at any time. In one transaction, so it
--- ends once it has changed some 250 rows, and says "more": call it again, or sweep_all().
+-- Makes good what got lost, and starts what is due. Harmless at any time. Ends after some 250 rows,
+-- in one transaction, and says "more": call it again, or sweep_all().
 create function millrace.sweep() returns jsonb
 as $$
 declare
@@ -326,8 +317,8 @@ begin
 end
 $$;
 
--- Sweeps everything, for up to fifty seconds, and commits after each 250 rows or so: a user who
--- writes one of them waits no longer than for that. pg_cron calls it. Not within a transaction.
+-- Sweeps everything, for up to fifty seconds, and commits after each 250 rows or so. pg_cron calls
+-- it. Not within a transaction.
 create procedure millrace.sweep_all()
 as $$
 -- Nothing is set in its header, or Postgres would not let it commit.
@@ -354,8 +345,7 @@ begin
 end
 $$;
 
--- Notes that a sweep has come to its end, in a form that reads the same in every session, whatever
--- its DateStyle.
+-- Notes that a sweep has ended, in a form that no DateStyle changes.
 create function millrace.note_sweep()
 as $$
 begin
@@ -369,9 +359,8 @@ begin
 end
 $$;
 
--- Tells whether the last sweep is over a minute old, by the setting last_sweep_at where the caller
--- has read it. pg_cron stalls now and then: an answer that says so has its receiver call
--- millrace_sweep(), in a transaction of its own.
+-- Tells whether the last sweep is over a minute old: an answer that says so has its receiver call
+-- millrace_sweep().
 create function millrace.sweep_due(p_last_sweep_at text default null) returns boolean
 volatile
 as $$
@@ -384,8 +373,8 @@ begin
 end
 $$;
 
--- Sweeps if the last sweep is over a minute old and nobody else sweeps now. Takes longer than the
--- Data API's eight seconds where much has piled up.
+-- Sweeps if the last sweep is over a minute old and nobody else sweeps now. May take longer than
+-- the Data API's eight seconds.
 create function public.millrace_sweep() returns jsonb
 set statement_timeout = '60s'
 as $$
@@ -393,7 +382,7 @@ begin
   if not pg_try_advisory_xact_lock(hashtext('millrace.sweep')) then
     return jsonb_build_object('swept', false);
   end if;
-  -- In a statement after the lock: another session may just have swept.
+  -- In a later statement: another session may just have swept.
   if not millrace.sweep_due() then
     return jsonb_build_object('swept', false);
   end if;

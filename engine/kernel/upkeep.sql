@@ -10,8 +10,8 @@
 -- wake-ups. Its number rises only where an older side would misunderstand a newer one. An engine
 -- speaks the contract before too: first the database is upgraded, then the functions are deployed.
 
--- Writes a line into millrace.log, at most one a minute a code. Never an upsert: a user's
--- transaction would wait for another's row.
+-- Writes a line into millrace.log, at most one a minute a code. No upsert: it would wait for
+-- another's row.
 create function millrace.report(
   p_level text, p_code text, p_message text, p_detail jsonb default '{}'
 )
@@ -28,10 +28,9 @@ begin
 end
 $$;
 
--- Sorts an error by its meaning for its row. fatal: the whole call ends; transient: the row is
--- tried again; lasting: the row fails. Fatal is what the server says of itself (it cancels, shuts
--- down, has no room), which strikes once and would not strike again. Code that raises the same by
--- hand, as p_context (PG_EXCEPTION_CONTEXT) tells, speaks for its row alone.
+-- Sorts an error. fatal: the call ends; transient: the row is tried again; lasting: the row fails.
+-- Fatal is what the server says of itself; code that raises the same by hand, as p_context tells,
+-- speaks for its row alone.
 create function millrace.error_kind(p_sqlstate text, p_context text default null)
 returns text
 language sql immutable
@@ -68,7 +67,7 @@ declare
   v_value text;
 begin
   if to_regclass('vault.decrypted_secrets') is not null then
-    -- Dynamic, because a plain Postgres has no Vault to plan against.
+    -- Dynamic: a plain Postgres has no Vault.
     execute 'select decrypted_secret from vault.decrypted_secrets where name = $1'
       into v_value using 'millrace_' || p_name;
   end if;
@@ -77,8 +76,7 @@ begin
 end
 $$;
 
--- Reads batch_bytes, the most bytes of rows and results in a batch, unless the caller has. A
--- deleted setting counts as its default: without a bound no batch would be built.
+-- Reads batch_bytes, unless the caller has. Deleted, it counts as its default.
 create function millrace.batch_bytes(p_setting text default null) returns bigint
 stable
 as $$
@@ -90,7 +88,7 @@ begin
 end
 $$;
 
--- Lists the contracts that the engine speaks, the newest first: its own, and the one before.
+-- Lists the contracts that the engine speaks, the newest first.
 create function millrace.contracts() returns text[]
 stable
 as $$
@@ -99,7 +97,7 @@ begin
 end
 $$;
 
--- Tells this database's level, its release, which the build writes here, and its contracts.
+-- Tells this database's level, its release and its contracts.
 create function millrace.engine(out level int, out release text, out contracts int[])
 stable
 as $$
@@ -110,14 +108,13 @@ begin
 end
 $$;
 
--- Answers a runtime that speaks another contract with HTTP 426; null where the call may go on. Each
--- call of a runtime asks, so it costs microseconds. Does not raise, or its line in the log would go
--- with the call. A call without the header comes from no runtime.
+-- Answers a runtime that speaks another contract with HTTP 426; null where the call may go on. Does
+-- not raise, or its line in the log would go with the call.
 create function millrace.refuse_contract() returns jsonb
 volatile
 as $$
 declare
-  -- A fifth of what parsing the headers costs. In a value, PostgREST would escape these quotes.
+  -- A fifth of the cost of parsing the headers.
   v_contract text := split_part(
     split_part(current_setting('request.headers', true), '"x-millrace-contract":"', 2), '"', 1);
   v_message text;
@@ -137,7 +134,7 @@ begin
     end
   into v_message, v_remedy
   from millrace.engine() e;
-  -- PostgREST opens no transaction that writes for a function that only reads.
+  -- PostgREST opens a read-only transaction for a function that only reads.
   if current_setting('transaction_read_only') = 'off' then
     perform millrace.report('error', 'contract_refused', v_message || ': ' || v_remedy,
       jsonb_build_object('contract', left(v_contract, 20)));

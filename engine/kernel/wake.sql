@@ -1,18 +1,14 @@
 -- Waking stages
 --
 -- A wake-up says "there is work at this stage" and nothing else. It may be lost, doubled or late;
--- the sweep makes good.
+-- the sweep makes good. None is lost between a worker that leaves and who enqueues: who enqueues
+-- takes the stage's advisory lock, shared, until its commit, then looks for a live worker in a
+-- fresh snapshot; a leaving worker tries the lock exclusively, then looks at the queue.
 --
--- No lost wake-up: who enqueues takes the stage's advisory lock in shared mode (until its commit),
--- and then, in a fresh snapshot, looks for a live worker or an unanswered wake-up. A leaving worker
--- tries the same lock exclusively and looks at the queue again before it signs off. So either the
--- worker sees the work, or the enqueuer sees that the worker has gone.
---
--- Every SQL role can read pg_net's queue, where a request waits with its headers: so a wake-up
--- shows a secret that only wakes, and the project's secret key only where no such secret is set.
+-- Every SQL role can read pg_net's queue: so a wake-up shows a secret that only wakes, where one is
+-- set.
 
--- Picks the stages that are to be woken now, and notes a wake-up of each. p_scaling_out: the stage
--- of a calling worker that scales it out, and is itself alive.
+-- Picks the stages to wake now, and notes their wake-ups. p_scaling_out: the caller's own stage.
 create function millrace.stages_to_wake(
   p_stage_ids int[], p_scaling_out int default null
 ) returns int[]
@@ -20,7 +16,7 @@ volatile
 as $$
 declare
   v_now timestamptz := millrace.now();
-  -- Above read committed there is no fresh snapshot to look at, so it always wakes.
+  -- Above read committed there is no fresh snapshot, so it always wakes.
   v_look boolean := current_setting('transaction_isolation') = 'read committed';
   v_wakes int[];
 begin
@@ -54,7 +50,7 @@ begin
 end
 $$;
 
--- Lists stages as the functions read a wake-up: pipeline, stage, function. A gate has none.
+-- Lists stages as the functions read a wake-up.
 create function millrace.wake_list(p_stage_ids int[]) returns jsonb
 stable
 as $$
@@ -69,8 +65,8 @@ begin
 end
 $$;
 
--- Wakes the stages that have no live worker and no unanswered wake-up, or all where p_noted says
--- that their wake-ups are noted. Returns how many.
+-- Wakes the stages that have no live worker and no unanswered wake-up, or all where these are
+-- noted. Returns how many.
 create function millrace.wake(p_stage_ids int[], p_noted boolean default false) returns int
 as $$
 declare
@@ -88,7 +84,7 @@ begin
 end
 $$;
 
--- Wakes stages for a worker, which has noted these wake-ups already and could not deliver them.
+-- Wakes stages for a worker that could not deliver their wake-ups, which are noted already.
 create function public.millrace_wake(p_stages jsonb) returns jsonb
 set millrace.plan = by_key
 as $$
@@ -103,8 +99,8 @@ begin
 end
 $$;
 
--- Wakes an Edge Function at commit; this alone calls pg_net. Reports a missing or wrong setting and
--- returns false, and never raises: the user's own write goes on.
+-- Wakes an Edge Function at commit. Reports a missing or wrong setting and never raises: the user's
+-- own write goes on.
 create function millrace.post(p_function text, p_body jsonb) returns boolean
 as $$
 declare
@@ -112,7 +108,7 @@ declare
   v_headers jsonb;
   v_request bigint;
 begin
-  -- Not as initial values: their errors (a Vault that cannot decrypt) would escape the handler.
+  -- Not as initial values, whose errors would escape the handler.
   v_url := millrace.setting('project_url');
   v_headers := millrace.wake_headers();
   if v_url is null or v_headers is null then
@@ -144,7 +140,7 @@ exception
 end
 $$;
 
--- Returns the headers by which a function knows a wake-up: wake_secret, else secret_key, else null.
+-- Returns the headers of a wake-up, with wake_secret or else secret_key; null without either.
 create function millrace.wake_headers() returns jsonb
 stable
 as $$

@@ -1,13 +1,11 @@
--- The calls of a worker, as PostgREST serves them
+-- The calls of a worker
 --
--- A worker signs on with its first claim, then completes again and again (each call records results
--- and claims the next batch, in one commit), renews on a timer, and leaves. Its calls carry a
--- sequence number, so that a call repeated after a lost answer gets the same batch again.
+-- It signs on with its first claim, completes again and again (each call also claims the next
+-- batch), renews on a timer, and leaves. A call repeated under its number gets the same batch
+-- again.
 --
--- The plan in the headers of public functions holds for all that these call: look-ups by index, row
--- by row, planned once a connection. Left to itself the planner reads a queue's tables by
--- statistics that are minutes old, and now and then walks a whole index for fifty rows. The build
--- writes the settings of each plan, by_key or by_index.
+-- The plan of public functions holds for all that they call: look-ups by index, planned once a
+-- connection, since a queue's statistics are always wrong.
 
 -- Claims up to p_limit attempts for a worker. The first call signs the worker on.
 create function public.millrace_claim(
@@ -29,13 +27,13 @@ begin
   end if;
   select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
   if not found then
-    -- By turns, so that two workers never both become the last one of the maximum.
+    -- By turns, so that two never become the last one of the maximum.
     perform pg_advisory_xact_lock(hashtext('millrace.sign_on'), v_stage.id);
-    -- This call's first try may have signed the worker on meanwhile.
+    -- This call's first try may have signed it on.
     select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
   end if;
   if v_worker.id is null then
-    -- Its arrival answers every wake-up so far, also when it is sent home.
+    -- Its arrival answers every wake-up so far, even when it is sent home.
     delete from millrace.wake_ups r
     where r.id in (
       select u.id from millrace.wake_ups u
@@ -58,8 +56,8 @@ begin
 end
 $$;
 
--- Records the outcomes of a worker's attempts (each with its token) and claims the next p_limit in
--- the same transaction. With p_goodbye it signs the worker off if there is nothing to claim.
+-- Records the outcomes of a worker's attempts and claims the next p_limit. With p_goodbye it signs
+-- off if there is nothing to claim.
 create function public.millrace_complete(
   p_worker uuid, p_seq int, p_items json, p_limit int, p_goodbye boolean default false
 ) returns json
@@ -102,8 +100,8 @@ begin
 end
 $$;
 
--- Claims for a worker's next call, or repeats the answer to its last, which it may not have heard,
--- with the same batch and rather a wake-up too many. Any other number is an error.
+-- Claims for a worker's next call, or repeats the answer to its last, with rather a wake-up too
+-- many.
 create function millrace.answer_in_sequence(
   p_call millrace.call, p_seq int, p_limit int, p_verdicts json, p_ready int[],
   p_goodbye boolean default false
@@ -131,9 +129,8 @@ begin
 end
 $$;
 
--- Claims for a signed-on worker, shows that on the entities, remembers the claim for a repeat, and
--- scales out. p_goodbye: the worker leaves if there is nothing. One that has left stays so; when it
--- reports, the places that it frees may need a worker.
+-- Claims for a signed-on worker, shows that, remembers it for a repeat, and scales out. A worker
+-- that has left stays so; the places that it frees may need another.
 create function millrace.claim_next(
   p_call millrace.call, p_seq int, p_limit int, p_verdicts json, p_ready int[], p_goodbye boolean
 ) returns json
@@ -157,7 +154,7 @@ begin
     v_kept := v_out.kept;
     v_cut := v_out.cut;
   end if;
-  -- A stage scales out where more is behind a full claim. What runs alone fills its host.
+  -- More is behind a full claim. What runs alone fills its host.
   if (case
       when v_worker.left_at is not null then millrace.has_ready_work(v_stage.id)
       when v_claim.taken >= p_limit or v_cut or (v_claim.items[1]).isolated
@@ -169,7 +166,7 @@ begin
     v_wake := millrace.stages_to_wake(
       v_wake, case when v_worker.left_at is null then v_stage.id end);
   end if;
-  -- After the wake-ups: who holds a stage's lock to leave it waits for no other's.
+  -- After the wake-ups: who holds a stage's lock to leave waits for no other's.
   v_left := p_goodbye and v_claim.token is null and v_claim.wait_ms is null
     and not millrace.must_stay(v_worker);
   update millrace.workers w
@@ -187,8 +184,8 @@ begin
 end
 $$;
 
--- Claims as far as the stage's limits and its tenants' quotas allow; the token is null when it got
--- nothing. p_may_wait: the worker has nothing to hand in, and may wait for its turn.
+-- Claims as far as limits and quotas allow; the token is null when it got nothing. p_may_wait: the
+-- worker may wait for its turn.
 create function millrace.claim_allowed(
   p_call millrace.call, p_limit int, p_may_wait boolean,
   out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[],
@@ -227,7 +224,7 @@ begin
     attempt_ids := array(select i.attempt_id from unnest(items) i);
     entity_ids := array(select i.entity_id from unnest(items) i);
     if cardinality(items) = 0 then
-      -- All of it was held back: there may be another tenant's work behind it.
+      -- There may be another tenant's work behind what was held back.
       token := null;
       wait_ms := 0;
     end if;
@@ -238,10 +235,9 @@ begin
 end
 $$;
 
--- Counts the places of a stage that a worker may fill now. Nothing need be counted while each
--- worker holds one batch. But a worker that has left finishes its batch beside its successor, and a
--- definition's concurrency may be no multiple of a batch. Claims that count pass one at a time.
--- wait_ms: places become free soon, since a worker is leaving.
+-- Counts the places of a stage that a worker may fill now. A worker that has left finishes its
+-- batch beside its successor, and concurrency may be no multiple of a batch: then claims count, one
+-- at a time. wait_ms: places become free soon.
 create function millrace.free_places(
   p_stage millrace.stages, p_worker millrace.workers, p_may_wait boolean,
   out places int, out wait_ms int
@@ -263,7 +259,7 @@ begin
         and w.heartbeat_at > v_since) then
     return;
   elsif p_worker.left_at is not null then
-    -- What runs alone in a retired isolate may be one too many for a moment.
+    -- What runs alone may be one too many for a moment.
     places := 1;
     return;
   elsif p_may_wait then
@@ -288,9 +284,8 @@ begin
 end
 $$;
 
--- Builds the batch of a claim and shows it on the entities. Attempts that its bytes leave no room
--- for go back, to their place in the queue and with their share of the limits. kept: how many the
--- batch has; cut: it gave some back.
+-- Builds the batch of a claim and shows it. Attempts without room go back, with their share of the
+-- limits. kept: how many the batch has; cut: it gave some back.
 create function millrace.hand_out(
   p_call millrace.call, p_token uuid, p_items millrace.claimed[], p_attempt_ids bigint[],
   p_entity_ids text[], out batch json, out kept int, out cut boolean
@@ -320,7 +315,7 @@ begin
     perform millrace.hook_given_back(v_stage, v_ids, v_back);
   end if;
   perform millrace.project_started(v_stage, p_entity_ids[:kept]);
-  -- A user's trigger may have ended one of them there and then.
+  -- A user's trigger may have ended one of them.
   if kept > (
       select count(*) from millrace.attempts a where a.id = any (v_ids) and a.state = 'started')
   then
@@ -331,8 +326,8 @@ begin
 end
 $$;
 
--- Shows a claim on the free ones of its entities; a held one catches up when its stage completes. A
--- row that a user's trigger refuses must not stop the stage: completing names it.
+-- Shows a claim on the free ones of its entities; the others catch up when the stage completes. A
+-- trigger that refuses a row must not stop the stage.
 create function millrace.project_started(p_stage millrace.stages, p_entity_ids text[])
 returns boolean
 set lock_timeout = '200ms'
@@ -354,9 +349,8 @@ exception
 end
 $$;
 
--- Builds the answer to claim and complete: the batch, functions to wake, fan-outs to collect.
--- p_wait_ms: how long a worker may wait at a limit before it asks again. p_cut: the batch is full
--- of bytes, and more is due. p_left: the worker said goodbye, and may go.
+-- Builds the answer to claim and complete. p_cut: the batch is full of bytes, and more is due.
+-- p_left: the worker may go.
 create function millrace.claim_answer(
   p_call millrace.call, p_status text, p_reason text, p_batch json, p_wake int[], p_verdicts json,
   p_wait_ms int default null, p_cut boolean default false, p_left boolean default false
@@ -393,8 +387,7 @@ begin
 end
 $$;
 
--- Reads at once all that a worker's call needs but the worker, which the caller has locked; null
--- for one that is not let in.
+-- Reads at once all that a worker's call needs but the worker; null for one that is not let in.
 create function millrace.call_of(p_worker millrace.workers, p_stage_id int)
 returns millrace.call
 volatile
@@ -460,8 +453,8 @@ begin
 end
 $$;
 
--- Renews all leases of a worker, as its heartbeat. Of the attempts it names as still running,
--- "lost" lists those that are no longer its own.
+-- Renews all leases of a worker, as its heartbeat. "lost" lists those of the attempts named that
+-- are no longer its own.
 create function public.millrace_renew(p_worker uuid, p_attempts bigint[])
 returns jsonb
 set millrace.plan = by_key
@@ -470,7 +463,7 @@ declare
   v_now timestamptz := millrace.now();
   v_held bigint[];
 begin
-  -- First, as every call of a worker does, so that no two wait for each other.
+  -- First, as in every call of a worker, so that no two wait for each other.
   perform from millrace.workers w where w.id = p_worker for update;
   with held as (
     select c.token from millrace.claims c
@@ -491,8 +484,7 @@ end
 $$;
 
 -- Signs a worker off, unless work has come meanwhile: then left is false and it should claim again.
--- With p_hand_over it always leaves, and "wake" names its stage if work is left there.
--- p_row_cpu_ms, p_row_bytes: its estimate of an isolate's cost for a row of its stage.
+-- With p_hand_over it always leaves. p_row_cpu_ms, p_row_bytes: its estimate of a row's cost.
 create function public.millrace_leave(
   p_worker uuid, p_hand_over boolean default false, p_row_cpu_ms real default null,
   p_row_bytes bigint default null
@@ -512,7 +504,7 @@ begin
   if p_row_cpu_ms is not null then
     perform millrace.hook_left(v_worker.stage_id, p_row_cpu_ms, p_row_bytes);
   end if;
-  -- After a third try it leaves all the same: the sweep wakes for ready work without a worker.
+  -- After a third try it leaves all the same: the sweep wakes for ready work.
   if not p_hand_over and v_worker.leave_tries < 2 and millrace.must_stay(v_worker) then
     update millrace.workers w
     set leave_tries = w.leave_tries + 1, heartbeat_at = millrace.now()
@@ -522,8 +514,8 @@ begin
   update millrace.workers w
   set left_at = millrace.now(), held = cardinality(millrace.held_by(p_worker))
   where w.id = p_worker;
-  -- Signed off first, so that its successor is not one worker too many. Where the lock is taken,
-  -- somebody may be about to enqueue and rely on this worker: then it wakes, to be safe.
+  -- Before its successor, lest that be one too many. Where the lock is taken, somebody may be
+  -- relying on this worker: it wakes, to be safe.
   if p_hand_over and (
       not pg_try_advisory_xact_lock(hashtext('millrace.stage'), v_worker.stage_id)
       or millrace.has_ready_work(v_worker.stage_id)) then
@@ -533,9 +525,7 @@ begin
 end
 $$;
 
--- Tells whether a worker that wants to leave should look at its queue once more. An enqueuer holds
--- the stage's lock in shared mode until it commits. If the worker gets it, nobody is about to rely
--- on this worker, and the look, a later statement, sees all that was committed.
+-- Tells whether a worker that wants to leave should look at its queue once more, as wake.sql says.
 create function millrace.must_stay(p_worker millrace.workers) returns boolean
 volatile
 as $$
@@ -550,7 +540,7 @@ begin
   if not pg_try_advisory_xact_lock(hashtext('millrace.stage'), p_worker.stage_id) then
     return true;
   end if;
-  -- A busy worker of the same host looks again when done, for work that must be alone.
+  -- A busy worker of the host looks again when done.
   return millrace.has_ready_work(p_worker.stage_id) and not exists (
     select from millrace.claims c
     join millrace.workers w on w.id = c.worker_id
