@@ -1,8 +1,7 @@
 -- The schemas, the clock, the log, the settings and the releases.
 --
--- Every function sets search_path to pg_catalog, pg_temp and names everything else with its schema.
--- Not to '': then the session's temporary schema would come first for types, and what a
--- low-privileged session puts there would run as owner.
+-- Every function sets search_path to pg_catalog, pg_temp. Not to '': then types of the session's
+-- temporary schema would come first, and run as owner.
 
 create schema millrace;
 comment on schema millrace is
@@ -10,7 +9,7 @@ comment on schema millrace is
   'and millrace.doctor().';
 revoke all on schema millrace from public;
 
--- Tables have it in their defaults, so it stands here.
+-- Here, since tables have it in their defaults.
 create or replace function millrace.now() returns timestamptz
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
@@ -22,8 +21,7 @@ comment on function millrace.now() is
   'The engine''s clock: all time is read here, so that a test can set it by replacing this one '
   'body.';
 
--- What the engine has to report: missing settings, wake-ups that could not be sent. Insert-only,
--- pruned with the runs.
+-- What the engine has to report. Insert-only, pruned with the runs.
 create table millrace.log (
   id bigint generated always as identity constraint log_pkey primary key,
   at timestamptz not null default millrace.now(),
@@ -35,14 +33,14 @@ create table millrace.log (
 create index log_by_code on millrace.log (code, at);
 create index log_by_time on millrace.log (at);
 
--- Settings of the engine; a Vault secret called millrace_<name> goes before the row here.
+-- Settings of the engine; a Vault secret called millrace_<name> goes first.
 create table millrace.settings (
   name text constraint settings_pkey primary key,
   value text not null,
   comment text not null default ''
 );
 
--- One row a release that was installed in this database, or that it was upgraded to.
+-- One row a release that was installed, or upgraded to.
 create table millrace.releases (
   level int constraint releases_pkey primary key,
   release text not null,
@@ -54,6 +52,5 @@ comment on schema millrace_evidence is
   'What views in public call to read the engine''s rows. Not to be exposed by the Data API.';
 revoke all on schema millrace_evidence from public;
 
--- Not to authenticated: a view finds its functions without this right, which its caller needs to
--- name one. So nobody asks after the rows of others.
+-- Not to authenticated: views find its functions without this right.
 grant usage on schema millrace_evidence to service_role;

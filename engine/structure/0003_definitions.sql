@@ -1,4 +1,4 @@
--- What definitions say: pipelines and stages as they are today, and the graphs that runs go on by.
+-- Definitions: pipelines and stages as they are today, and the graphs that runs go on by
 
 -- One row a pipeline. Set enabled to false to pause all of its stages.
 create table millrace.pipelines (
@@ -10,38 +10,32 @@ create table millrace.pipelines (
   projection text not null
     constraint pipelines_projection_known check (projection in ('columns', 'status', 'none')),
   enabled boolean not null default true,
-  -- Whether a map or pipeline stage of another pipeline starts runs of it.
+  -- Whether stages of another pipeline start runs of it.
   is_child boolean not null default false,
-  -- A jsonb column of the entity, copied into runs.metadata when a run starts; null where none is
-  -- declared.
+  -- A jsonb column of the entity, copied when a run starts; null where none is declared.
   metadata_column text,
-  -- What one tenant may start and spend in a while; null for no bound.
+  -- What one tenant may start and spend; null for no bound.
   quota jsonb,
-  -- Set when a definition changes quota, until the sweep has let go what the former held back.
+  -- Set when a definition changes quota, until the sweep has let go what was held back.
   quota_changed_at timestamptz,
   current_version_id int,
   created_at timestamptz not null default millrace.now(),
-  -- What the definition says of the status column; null for another projection.
+  -- What the definition says of the status column.
   status jsonb,
-  -- The timestamptz column of the entity by which the sweep starts runs; null where none is
-  -- declared.
+  -- The timestamptz column of the entity by which the sweep starts runs.
   due_column text,
-  -- Whether some version has a stage whose output a row may bring along.
   has_given boolean not null default false,
-  -- How long its runs should take from start to end: {median_seconds, p95_seconds}; null for no
-  -- bound.
+  -- How long its runs should take: {median_seconds, p95_seconds}.
   sla jsonb,
-  -- The column of the entity by which people know a row, such as a URL or a title; null where none
-  -- is declared.
+  -- The column of the entity by which people know a row, such as a URL or a title.
   label_column text,
   -- How many days its finished runs are kept; null for the setting retention_days.
   retention_days int,
-  -- The line of the journal that tells who paused it or let it go on.
+  -- The line of the journal of the last switch.
   switched_line bigint,
-  -- A uuid column of the entity, whose value is the trace id of all its runs; null where each run
-  -- has one of its own.
+  -- A uuid column of the entity, the trace id of all its runs.
   trace_column text,
-  -- That of its compiled definition, by which a project's folder is compared with the database.
+  -- Of its compiled definition, to compare a project's folder with.
   digest text
 );
 
@@ -55,7 +49,7 @@ create table millrace.stages (
     constraint stages_kind_known
       check (kind in (
         'function', 'external', 'manual', 'pipeline', 'map', 'agent', 'gate')),
-  -- The Edge Function that runs it; null for the kinds manual, pipeline and gate, which none runs.
+  -- The Edge Function that runs it; null for the kinds manual, pipeline and gate.
   function_name text,
   batch_size int not null constraint stages_batch_size_bounds check (batch_size between 1 and 500),
   max_workers int not null
@@ -75,40 +69,36 @@ create table millrace.stages (
   decision jsonb,
   agent jsonb,
   limits jsonb,
-  -- How long after it became ready the stage should be done, waits and retries included; null for
-  -- no bound.
+  -- How long after it became ready it should be done.
   sla interval,
-  -- Whether its limits sort its queue into groups: by key, by priority, or both.
+  -- Whether its limits sort its queue into groups.
   has_groups boolean not null default false,
-  -- Whether a threshold of a parent pipeline counts the children that have done it.
+  -- Whether a threshold of a parent counts the children that have done it.
   counted_by_parent boolean not null default false,
-  -- Whether some version has a stage that is not unconditional right after it.
+  -- Whether some version has a stage that is not unconditional after it.
   has_conditional_followers boolean not null default false,
-  -- Whether a claim looks at quotas: that of its pipeline, or of one whose runs start runs of it.
+  -- Whether a claim looks at quotas, its own pipeline's or a parent's.
   counted boolean not null default false,
   enabled boolean not null default true,
-  -- What the status column shows of the stage, with the values by which its layer is entered and
-  -- left; null for another projection.
+  -- What the status column shows of it, with the values of its layer.
   shows jsonb,
-  -- Whether in some version the completion of the stage may end its run.
   has_ends boolean not null default false,
-  -- The line of the journal that tells who paused it or let it go on.
+  -- The line of the journal of the last switch.
   switched_line bigint,
-  -- Whether it is left out today: millrace.bypasses says why. Nothing of it is handed out.
+  -- Left out today: millrace.bypasses says why.
   bypassed boolean not null default false,
-  -- What becomes of it while its budget is spent: it waits for the next window, or is bypassed.
+  -- What becomes of it while its budget is spent.
   when_spent text not null default 'wait'
     constraint stages_when_spent_known check (when_spent in ('wait', 'bypass')),
-  -- Whether in some version it takes its former result where its input is as before.
   has_unchanged boolean not null default false,
-  -- How many of its rows may be in work at once, as its definition says; the engine chooses
-  -- batch_size and max_workers for it. Null where the definition gives these two itself.
+  -- How many of its rows may be in work at once, where the engine chooses batch_size and
+  -- max_workers for it.
   concurrency int
     constraint stages_concurrency_bounds check (concurrency between 1 and 5000),
   constraint stages_name_key unique (pipeline_id, name)
 );
 
--- The graphs a pipeline has had. A run finishes on the version it began with.
+-- The graphs that a pipeline has had. A run finishes on the version it began with.
 create table millrace.versions (
   id int generated always as identity constraint versions_pkey primary key,
   pipeline_id int not null
@@ -119,9 +109,8 @@ create table millrace.versions (
   constraint versions_number_key unique (pipeline_id, number)
 );
 
--- One row a stage of a version: needs are its direct needs, dependents all stages that come after
--- it, position a topological order. unconditional: it is queued as soon as its needs are done,
--- without another look. is_sink: no stage needs it.
+-- One row a stage of a version. dependents: all stages after it; position: a topological order;
+-- unconditional: it is queued as soon as its needs are done; is_sink: no stage needs it.
 create table millrace.version_stages (
   version_id int not null
     constraint version_stages_version_fkey references millrace.versions on delete cascade,
@@ -140,20 +129,18 @@ create table millrace.version_stages (
   child_pipeline_id int,
   -- True of a row that brings the stage's output along: its first run skips the stage.
   given_path jsonpath,
-  -- Whether only a start by name begins it; a run that comes to it by itself is over.
+  -- Only a start by name begins it; a run that comes to it by itself is over.
   on_demand boolean not null default false,
-  -- Conditions on the row and the stage's result, of which the first that holds ends the run:
-  -- [{name, when}].
+  -- The first that holds of the row and the result ends the run: [{name, when}].
   ends jsonb,
-  -- What of its row and its needs' results decides whether its input is as before; null where it
-  -- always works.
+  -- What decides whether its input is as before; null where it always works.
   unchanged_path jsonpath,
   constraint version_stages_pkey primary key (version_id, stage_id)
 );
 
--- What the values of a status column mean, in the order of the present chain. One that a definition
--- drops stays, retired. A row that is adopted with a value comes to stand at lands, where the stage
--- begins begins; before names the stages that can say whether it brings their output along.
+-- The values of a status column, in the order of the present chain; dropped ones stay, retired. A
+-- row adopted with a value comes to stand at lands, where begins begins; before: the stages that
+-- can say whether it brings their output along.
 create table millrace.status_values (
   pipeline_id int not null
     constraint status_values_pipeline_fkey references millrace.pipelines on delete cascade,
@@ -170,12 +157,10 @@ create table millrace.status_values (
   constraint status_values_pkey primary key (pipeline_id, value)
 );
 
--- Which value of a status column may follow which. by: the engine as work goes on, a person who
--- writes it, or the engine after a person's call such as start(). from_value is null for a row that
--- is new or has no value yet. means says what a person's write does; at_stage_id is the stage that
--- must be live for it, stage_id the one that it begins or answers. declared: the definition lists
--- it, so that it is legal wherever the run came to its end. retired: no longer, but histories may
--- have it.
+-- Which value of a status column may follow which, by whom, and what a person's write means.
+-- from_value: null for a row without a value; at_stage_id must be live for it, stage_id is begun or
+-- answered. declared: listed in the definition, legal wherever the run ended. retired: only
+-- histories have it.
 create table millrace.version_moves (
   version_id int not null
     constraint version_moves_version_fkey references millrace.versions on delete cascade,
@@ -193,15 +178,15 @@ create table millrace.version_moves (
 create unique index version_moves_key on millrace.version_moves
   (version_id, from_value, to_value, by, means, at_stage_id, stage_id) nulls not distinct;
 
--- Which stage is held back by which later one, as the definitions say. backlog: how many may be
--- unfinished at the later one and on the way to it.
+-- Which stage is held back by which later one. backlog: how many may be unfinished there and on the
+-- way.
 create table millrace.back_pressures (
   stage_id int not null
     constraint back_pressures_stage_fkey references millrace.stages on delete cascade,
   later_id int not null
     constraint back_pressures_later_fkey references millrace.stages on delete cascade,
   backlog int not null constraint back_pressures_backlog_bounds check (backlog >= 1),
-  -- The stages between the two, from which work comes to the later one without another check.
+  -- The stages between the two from which work comes without another check.
   on_the_way int[] not null default '{}',
   constraint back_pressures_pkey primary key (stage_id, later_id)
 );

@@ -1,7 +1,6 @@
--- Who works: workers with what they hold, and how they are woken.
+-- Workers, what they hold, and how they are woken
 
--- One Edge Function invocation that drains a stage. Live until left_at, or until its heartbeat is
--- 15 seconds old.
+-- One invocation that drains a stage. Live until left_at, or until its heartbeat is 15 seconds old.
 create table millrace.workers (
   id uuid constraint workers_pkey primary key,
   stage_id int not null,
@@ -12,15 +11,14 @@ create table millrace.workers (
   heartbeat_at timestamptz not null,
   left_at timestamptz,
   leave_tries smallint not null default 0,
-  -- How many attempts it has in work. One that has left finishes what it holds.
+  -- How many attempts it has in work, also when it has left.
   held int not null default 0,
-  -- How many attempts it has claimed in all.
   taken int not null default 0
 ) with (fillfactor = 50);
 create index workers_live on millrace.workers (stage_id) where left_at is null or held > 0;
 
--- The leases: one row a claim, however many attempts it took, so that renewing a lease is one small
--- update. Its worker deletes it once none of its attempts is started any more.
+-- The leases, one row a claim, so that renewing is one small update. Its worker deletes it once
+-- none of its attempts is started.
 create table millrace.claims (
   token uuid constraint claims_pkey primary key,
   worker_id uuid not null,
@@ -32,8 +30,7 @@ create table millrace.claims (
 create index claims_by_worker on millrace.claims (worker_id);
 create index claims_by_host on millrace.claims (host);
 
--- What one row of a stage takes of the isolate that works on it, as its workers have reckoned: the
--- platform does not tell them. Workers choose by it how many rows they begin.
+-- What one row of a stage takes of its isolate, as workers have reckoned.
 create table millrace.row_costs (
   stage_id int
     constraint row_costs_pkey primary key
@@ -41,13 +38,12 @@ create table millrace.row_costs (
   cpu_ms real not null
     constraint row_costs_cpu_bounds check (cpu_ms between 0.1 and 2000),
   memory_bytes bigint,
-  -- How many isolates of the stage ended without a word while they held rows.
+  -- How many isolates ended without a word while they held rows.
   lives_cut int not null default 0,
   learned_at timestamptz not null
 );
 
--- Wake-ups that no worker has answered yet. Insert-only, so that nobody waits for another's
--- wake-up.
+-- Wake-ups that no worker has answered yet. Insert-only, so that nobody waits for another.
 create table millrace.wake_ups (
   id bigint generated always as identity constraint wake_ups_pkey primary key,
   stage_id int not null,
@@ -55,9 +51,8 @@ create table millrace.wake_ups (
 );
 create index wake_ups_by_stage on millrace.wake_ups (stage_id, woken_at);
 
--- Which of pg_net's requests are the engine's own: doctor() judges no others. The table is unlogged
--- as pg_net's are, so that the crash which starts pg_net's ids over empties it too; and like them
--- it has the server's time, not the engine's.
+-- pg_net's requests that are the engine's own. Unlogged and by the server's time, as pg_net's are:
+-- a crash starts their ids over.
 create unlogged table millrace.posts (
   request_id bigint not null,
   posted_at timestamptz not null default transaction_timestamp(),

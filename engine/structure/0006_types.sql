@@ -1,8 +1,7 @@
--- The row types that functions of the engine hand to each other.
+-- The row types that functions of the engine hand to each other
 
--- One item of a batch on its way through a transition: what was reported (shown: the token it
--- shows), what it concerns, and the verdict (null: go on). An external job also tells stage and
--- trace that it was submitted for.
+-- One item of a batch: what was reported (shown: the token it shows), what it concerns, and the
+-- verdict (null: go on). An external job also tells stage and trace that it was submitted for.
 create type millrace.work as (
   ord int,
   attempt_id bigint,
@@ -24,8 +23,7 @@ create type millrace.work as (
   claimed_trace text
 );
 
--- What the projection writes into an entity's columns of one stage; queued names the stages that
--- became ready with it.
+-- What the projection writes into the columns of one stage; queued: the stages that became ready.
 create type millrace.change as (
   entity_id text,
   status text,
@@ -57,15 +55,13 @@ create type millrace.claimed as (
   isolated boolean
 );
 
--- The row of a claimed attempt and the results of its needs, or the failure to report in their
--- place.
+-- The row of a claimed attempt and its needs' results, or the failure in their place.
 create type millrace.built as (entity json, needs json, failure json);
 
--- A status that a user wrote. dirty: some column that a fresh start must clear is not clear.
+-- A status that a user wrote. dirty: some column is not clear.
 create type millrace.written as (entity_id text, status text, dirty boolean);
 
--- What a start reads of its rows, each in their order: their metadata, traces and tenants, and
--- their keys at a stage with concurrency. Null is what nobody asked for, and what has no column.
+-- What a start reads of its rows: metadata, traces, tenants, and keys at a stage with concurrency.
 create type millrace.row_values as (
   metadata jsonb[],
   traces uuid[],
@@ -73,8 +69,7 @@ create type millrace.row_values as (
   keys text[]
 );
 
--- What call_of() reads for a call of a worker: its row, its stage, whether stage and pipeline are
--- switched on, whether the pipeline runs children, and the values of two settings.
+-- What call_of() reads for a call of a worker.
 create type millrace.call as (
   worker millrace.workers,
   stage millrace.stages,
@@ -85,7 +80,7 @@ create type millrace.call as (
   row_cpu_ms real
 );
 
--- What a look at the engine finds of one point: whether all is well, and if not what helps.
+-- One point of a look at the engine: whether all is well, and what helps.
 create type millrace.finding as (what text, ok boolean, detail text);
 
 -- A breach of an invariant.

@@ -1,4 +1,4 @@
--- Children: the fan-outs of parents, and what their children report to them.
+-- Children: the fan-outs of parents, and what their children report to them
 
 -- The children of one execution of a map or pipeline stage. open: its attempt spawns or waits;
 -- finished: it is done; abandoned: children are to be cancelled; closed: none is left.
@@ -11,7 +11,7 @@ create table millrace.fan_outs (
   state text not null default 'open'
     constraint fan_outs_state_known check (state in ('open', 'finished', 'abandoned', 'closed')),
   spawned int not null default 0,
-  -- How many children there are; null until the last was spawned.
+  -- Null until the last was spawned.
   total int,
   completed int not null default 0,
   failed int not null default 0,
@@ -25,7 +25,7 @@ create index fan_outs_by_attempt on millrace.fan_outs (attempt_id);
 create index fan_outs_by_run on millrace.fan_outs (run_id, stage_id);
 create index fan_outs_abandoned on millrace.fan_outs (id) where state = 'abandoned';
 
--- How many children have done a stage that the parent counts, and the first number that has not.
+-- How many children have done a stage that a threshold counts, and the first number that has not.
 create table millrace.fan_progress (
   fan_out_id bigint not null,
   stage_id int not null,
@@ -34,16 +34,15 @@ create table millrace.fan_progress (
   constraint fan_progress_pkey primary key (fan_out_id, stage_id)
 ) with (fillfactor = 50);
 
--- What children whose runs have been deleted, or overtaken by those of another parent, had cost,
--- their descendants included: their parent has paid for them all the same. Insert-only, as tallies.
+-- What children that were deleted or overtaken had cost, their descendants included.
 create table millrace.former_costs (
   fan_out_id bigint not null,
   cost_usd numeric not null
 );
 create index former_costs_by_fan_out on millrace.former_costs (fan_out_id);
 
--- What children report to their parent: one row a batch, insert-only, until
--- millrace.collect_children() adds it up. A child never touches its parent's rows.
+-- What children report to their parent, one row a batch, until it is added up: none touches its
+-- parent's rows.
 create table millrace.child_tallies (
   id bigint generated always as identity constraint child_tallies_pkey primary key,
   fan_out_id bigint not null,

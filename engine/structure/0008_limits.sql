@@ -1,7 +1,7 @@
--- Limits: a stage's own, and those that stages of any pipeline share; which stages they hold for,
--- what is in flight and was spent under them, and what they learned; and what tenants used.
+-- Limits: which stages they hold for, what is in flight and was spent under them, and what they
+-- learned
 
--- What is left of a rate, and what the rate has learned.
+-- What is left of a rate, and what it has learned.
 create type millrace.bucket as (
   tokens float8,
   refilled_at timestamptz,
@@ -23,9 +23,9 @@ comment on column millrace.bucket.heed_from is
 comment on column millrace.bucket.refused_until is
   'Nothing is taken before that: a service asked for patience.';
 
--- One row a limit: of a stage with limits its own, which has no name; one a name that stages share;
--- and of a pipeline its quota. The claims under a stage's change it one at a time. Read them
--- through millrace.shared_limit_state, millrace.throttles and millrace.quotas.
+-- One row a limit: a stage's own, without a name; one that stages share; or the quota of a
+-- pipeline. The claims under a stage's change it one at a time. Read them through
+-- millrace.shared_limit_state, millrace.throttles and millrace.quotas.
 create table millrace.limits (
   id int generated always as identity constraint limits_pkey primary key,
   name text constraint limits_name_key unique
@@ -36,74 +36,68 @@ create table millrace.limits (
     constraint limits_pipeline_fkey references millrace.pipelines on delete cascade,
   declared jsonb not null,
   throttle jsonb,
-  -- What holds today: what was declared, with the throttle over it. A stage's own are in
-  -- stages.limits too, so that a claim without limits looks at nothing else.
+  -- What holds today. A stage's own are in stages.limits too.
   limits jsonb not null generated always as (declared || coalesce(throttle, '{}')) stored,
   until timestamptz,
   reason text,
   line bigint,
   throttled_at timestamptz,
-  -- Of the limit's rate, where it has one.
   bucket millrace.bucket not null,
-  -- The attempt of in_flight that was looked at last; the stage's next claim goes on behind it.
+  -- The attempt of in_flight behind which the next claim goes on.
   checked_to bigint not null default 0,
-  -- The group whose arrivals were read last, or that a gate passed last; the stage's next claim or
-  -- pass goes on behind it.
+  -- The group behind which the next claim or pass of a gate goes on.
   arrivals_to text not null default '',
   constraint limits_of_one check (num_nonnulls(name, stage_id, pipeline_id) = 1),
   constraint limits_throttle_whole check (
     num_nulls(throttle, until, reason, line, throttled_at) in (0, 5))
 ) with (fillfactor = 50);
 
--- Which stages a limit holds for, written by define(). Where several of them want more than there
--- is, their claims note that, and leave one another a share.
+-- Which stages a limit holds for. Where several want more than there is, each leaves the others a
+-- share.
 create table millrace.limited_stages (
   limit_id int not null
     constraint limited_stages_limit_fkey references millrace.limits on delete cascade,
   stage_id int not null
     constraint limited_stages_stage_fkey references millrace.stages on delete cascade,
   since timestamptz not null default millrace.now(),
-  -- When its last claim would have taken more than its shared limits allowed; null if it got all.
+  -- When its last claim would have taken more than it was allowed; null if it got all.
   short_at timestamptz,
-  -- When it last took something while another stage was short.
+  -- When it last took something while another was short.
   taken_at timestamptz,
   constraint limited_stages_pkey primary key (limit_id, stage_id)
 ) with (fillfactor = 50);
 create index limited_stages_by_stage on millrace.limited_stages (stage_id, limit_id);
 
--- What was used of budgets (usd, tokens) and of tenants' quotas (starts, spending) in a window: one
--- row a batch, insert-only, until the sweep adds them up.
+-- What was used of budgets and quotas in a window: one row a batch, until the sweep adds them up.
 create table millrace.limit_uses (
   id bigint generated always as identity constraint limit_uses_pkey primary key,
   limit_id int not null,
-  -- The tenant, where the limit is a quota.
+  -- The tenant of a quota.
   key text not null default '',
   kind text not null constraint limit_uses_kind_known
     check (kind in ('usd', 'tokens', 'starts', 'spending')),
   during tstzrange not null,
   used numeric not null,
-  -- Written by the sweep, as the sum of what was there; false for what came since.
+  -- Written by the sweep, as the sum of what was there.
   summed boolean not null default false
 ) with (autovacuum_vacuum_scale_factor = 0.02);
 create index limit_uses_by_key on millrace.limit_uses (limit_id, key, kind, during);
 create index limit_uses_to_sum on millrace.limit_uses (id) where not summed;
 create index limit_uses_by_end on millrace.limit_uses (upper(during));
 
--- News for adaptive limits, insert-only: a service asked for patience. The next claim reads and
--- deletes it.
+-- A service asked for patience: the next claim reads and deletes it.
 create table millrace.limit_refusals (
   id bigint generated always as identity constraint limit_refusals_pkey primary key,
   limit_id int not null,
   at timestamptz not null,
   retry_after interval not null,
   refused_by text not null,
-  -- Which key refused, where the limit has a rate for each; null where it is the limit as a whole.
+  -- Which key refused; null for the limit as a whole.
   key text
 );
 create index limit_refusals_by_limit on millrace.limit_refusals (limit_id, id);
 
--- One row a key that has less than its whole rate, such as a host. Read it through
--- millrace.learned_limits.
+-- One row a key that has less than its whole rate. Read it through millrace.learned_limits.
 create table millrace.limit_keys (
   limit_id int not null
     constraint limit_keys_limit_fkey references millrace.limits on delete cascade,
@@ -112,14 +106,14 @@ create table millrace.limit_keys (
   constraint limit_keys_pkey primary key (limit_id, key)
 ) with (fillfactor = 50);
 
--- Attempts that count against max_in_flight or concurrency. A row is never changed: once its
--- attempt is no longer started or waiting under this token, anybody may delete it.
+-- Attempts that count against max_in_flight or concurrency. Once its attempt is no longer in work
+-- under this token, anybody may delete a row.
 create table millrace.in_flight (
   attempt_id bigint not null,
   token uuid not null,
   stage_id int not null,
   key text not null,
-  -- Whose claim took it; null where that was over already when the limit was defined.
+  -- Null where its claim was over when the limit was defined.
   worker_id uuid,
   constraint in_flight_pkey primary key (attempt_id, token)
 );
@@ -127,10 +121,9 @@ create index in_flight_by_key on millrace.in_flight (stage_id, key);
 create index in_flight_by_attempt on millrace.in_flight (stage_id, attempt_id);
 create index in_flight_by_worker on millrace.in_flight (worker_id);
 
--- The groups of a stage that have something queued and may get it, written by its claims alone; one
--- whose key is at its limit is in none. The name is the class of priority, one digit, then the key.
--- turn: its place among those that wait for a turn, counted by the sequence of arrivals; due_at:
--- asleep until then.
+-- The groups of a stage that have something queued and may get it, written by its claims alone. The
+-- name is the class of priority, one digit, then the key. turn: its place; due_at: asleep until
+-- then.
 create table millrace.concurrency_groups (
   stage_id int not null
     constraint concurrency_groups_stage_fkey references millrace.stages on delete cascade,
@@ -146,8 +139,8 @@ create index groups_in_turn on millrace.concurrency_groups (stage_id, priority d
 create index groups_asleep on millrace.concurrency_groups (stage_id, due_at)
   where due_at is not null;
 
--- News, insert-only: a group in which something was queued, or the lowest group of a key of which a
--- slot was freed. The next claim reads and deletes it, and looks at all groups of the key.
+-- A group got work, or its key a free slot: the next claim reads and deletes it, and looks at the
+-- key.
 create table millrace.arrivals (
   id bigint generated always as identity,
   stage_id int not null,
@@ -155,6 +148,5 @@ create table millrace.arrivals (
   constraint arrivals_pkey primary key (stage_id, concurrency_group, id)
 );
 
--- A tenant: the limit that is its quota, its value of the quota's column, and what the quota is
--- today.
+-- A tenant: its quota's limit, its value of the quota's column, and the quota of today.
 create type millrace.payer as (limit_id int, key text, quota jsonb);

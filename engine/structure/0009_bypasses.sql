@@ -1,26 +1,24 @@
--- Bypasses: a stage is left out for a while, with memory.
+-- Bypasses: a stage is left out for a while, with memory
 
--- The stages that are bypassed now, by a person's word or since their budget is spent.
+-- The stages that are bypassed now, by a person or since their budget is spent.
 create table millrace.bypasses (
   stage_id int
     constraint bypasses_pkey primary key
     constraint bypasses_stage_fkey references millrace.stages on delete cascade,
   reason text not null,
-  -- When the sweep ends it; null until a person does, or the budget pays again.
+  -- Null until a person ends it, or the budget pays again.
   until timestamptz,
   spent boolean not null default false,
-  -- The line of the journal that tells who began it.
   line bigint not null,
   began_at timestamptz not null
 );
 
--- Rows whose run has left a bypassed stage out, until take_up() starts them at it or finds that
--- somebody else has done so.
+-- Rows whose run has left a bypassed stage out, until it is made good.
 create table millrace.bypassed (
   stage_id int not null
     constraint bypassed_stage_fkey references millrace.stages on delete cascade,
   entity_id text not null,
-  -- The run that left it out last; it may have been pruned since.
+  -- The last one; it may have been pruned since.
   run_id bigint not null,
   at timestamptz not null,
   reason text not null,

@@ -1,7 +1,7 @@
--- Which rows the sweep starts, and how rows that were there before come to a status.
+-- Which rows the sweep starts, and how rows from before come to a status
 
--- How far the sweep has looked for rows that are due: once at each as it becomes due, and round and
--- round at those that were passed over. Whoever starts due runs of a pipeline holds its row.
+-- How far the sweep has looked for due rows, and for those that were passed over. Who starts them
+-- holds its row.
 create table millrace.due_progress (
   pipeline_id int constraint due_progress_pkey primary key
     constraint due_progress_pipeline_fkey references millrace.pipelines on delete cascade,
@@ -10,8 +10,7 @@ create table millrace.due_progress (
   lap_key text
 ) with (fillfactor = 50);
 
--- How far rows that were there before a pipeline have been given values of its status column.
--- last_key: up to which key.
+-- How far rows from before have been given a status: up to last_key.
 create table millrace.adoptions (
   pipeline_id int constraint adoptions_pkey primary key
     constraint adoptions_pipeline_fkey references millrace.pipelines on delete cascade,

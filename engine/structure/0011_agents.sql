@@ -1,7 +1,7 @@
--- The conversations of agents, and what people are asked.
+-- The conversations of agents, and what people are asked
 
--- The conversations of agent stages, one row a turn; millrace.agent_log shows them readably. Kept
--- while the stage is not completed, and until the run is pruned where the stage says debug.
+-- The conversations of agent stages, one row a turn; read millrace.agent_log. Kept until the stage
+-- is completed, or the run pruned where the stage says debug.
 create table millrace.turns (
   run_id bigint not null,
   stage_id int not null,
@@ -9,8 +9,8 @@ create table millrace.turns (
   seq int not null,
   kind text not null constraint turns_kind_known check (kind in ('model', 'tool')),
   call_id text,
-  -- model: {asked (the first message, in the first turn), output (the items of the response),
-  -- discarded (why it is no part of the conversation)}; tool: {name, arguments, output, failed}.
+  -- model: {asked (in the first turn), output (the response's items), discarded (why it counts no
+  -- more)}; tool: {name, arguments, output, failed}.
   content jsonb not null,
   usage jsonb,
   attempt_id bigint not null,
@@ -19,22 +19,22 @@ create table millrace.turns (
 );
 
 -- One row a manual stage that waits, or waited, for a person. Decide by millrace_decide(attempt_id,
--- …) or by writing `decision`. Without a policy nobody but service_role sees or decides anything.
+-- …) or by writing `decision`; policies say who may.
 create table public.millrace_decisions (
   attempt_id bigint constraint millrace_decisions_pkey primary key,
   pipeline text not null,
   stage text not null,
   run_id bigint not null,
   entity_id text not null,
-  -- What `decision` must fit, as it was defined when the question was asked.
+  -- What `decision` must fit.
   schema jsonb not null,
   opened_at timestamptz not null,
   deadline_at timestamptz not null,
   decision jsonb,
-  -- auth.uid() of who decided; null for service_role, and for users whose id is no uuid.
+  -- auth.uid() of who decided; null for service_role and ids that are no uuid.
   decided_by uuid,
   decided_at timestamptz,
-  -- When it was decided, or seen to have ended otherwise; closed_why says how.
+  -- When it was decided or ended otherwise; closed_why says how.
   closed_at timestamptz,
   closed_why text
 );

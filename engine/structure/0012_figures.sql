@@ -1,11 +1,10 @@
--- Figures: what happened, counted as it happens and kept apart from the attempts, which are pruned.
+-- Figures, counted as it happens and kept apart from the attempts
 --
--- Whoever ends attempts or runs writes a pulse: one narrow row a batch, stage and outcome, in its
--- own transaction. The sweep takes pulses away and adds them to minutes, hours and totals in one
--- statement, so a late sweep delays figures and loses none. Stage 0 stands for the run as a whole.
+-- Who ends attempts or runs writes a pulse in its own transaction; the sweep adds pulses to
+-- minutes, hours and totals in one statement, so a late sweep loses none. Stage 0 stands for the
+-- run as a whole.
 
--- What batches of attempts, and runs (stage_id 0), came to: one row a batch, stage and outcome,
--- insert-only, until millrace.add_pulses() adds it up.
+-- What batches of attempts, and runs (stage_id 0), came to: one row a batch, stage and outcome.
 create table millrace.pulses (
   at timestamptz not null,
   pipeline_id int not null,
@@ -14,9 +13,9 @@ create table millrace.pulses (
     constraint pulses_outcome_known check (outcome in ('completed', 'ended', 'failed', 'retried',
       'skipped', 'cancelled', 'copied', 'removed', 'dequeued', 'unstarted')),
   n int not null,
-  -- How long each attempt ran, or how long each run took from its start to its end.
+  -- Of each attempt, or each run from start to end.
   run_ms real[],
-  -- How long each stood in the queue; a retry, which waits for its backoff, tells nothing.
+  -- Of each first try.
   wait_ms real[],
   codes text[],
   cost_usd numeric,
@@ -24,35 +23,33 @@ create table millrace.pulses (
   output_tokens numeric
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 
--- Figures by stage and minute (UTC), kept as long as the setting minutes_hours says. Stage 0: the
--- run as a whole.
+-- Figures by stage and minute (UTC), kept for minutes_hours. Stage 0: the run as a whole.
 create table millrace.minutes (
   pipeline_id int not null,
   stage_id int not null,
   minute timestamptz not null,
   completed int not null default 0,
-  -- Runs that ended under a name of the definition's `ends`; completed does not count them.
+  -- Runs that ended under a name; completed does not count them.
   ended int not null default 0,
-  -- Attempts that failed for good; retried are those that failed and were tried again.
+  -- Failed for good.
   failed int not null default 0,
   retried int not null default 0,
   skipped int not null default 0,
   cancelled int not null default 0,
-  -- Results that new runs took over from earlier ones.
+  -- Results taken over from earlier runs.
   copied int not null default 0,
-  -- Finished attempts that were deleted with their runs.
+  -- Deleted with their runs.
   removed int not null default 0,
-  -- Of the skipped ones those that had been queued, at a stage that was bypassed.
+  -- Of the skipped, at a bypassed stage: had been queued.
   dequeued int not null default 0,
-  -- Of the failed, retried and cancelled ones those that had not been started.
+  -- Of the failed, retried and cancelled: had not been started.
   unstarted int not null default 0,
   cost_usd numeric not null default 0,
   input_tokens numeric not null default 0,
   output_tokens numeric not null default 0,
-  -- How long the attempts ran that completed or failed, or the runs that completed or ended, in
-  -- all. r0 to r15 count them by millrace.bucket_bounds().
+  -- In all; r0 to r15 count them by millrace.bucket_bounds().
   run_ms float8 not null default 0,
-  -- How long first tries stood in the queue, in all. w0 to w15 count them.
+  -- First tries in the queue, in all; w0 to w15 count them.
   wait_ms float8 not null default 0,
   r0 int not null default 0, r1 int not null default 0, r2 int not null default 0,
   r3 int not null default 0, r4 int not null default 0, r5 int not null default 0,
@@ -66,7 +63,7 @@ create table millrace.minutes (
   w9 int not null default 0, w10 int not null default 0, w11 int not null default 0,
   w12 int not null default 0, w13 int not null default 0, w14 int not null default 0,
   w15 int not null default 0,
-  -- How many failures had which code: the 20 most frequent, and "other".
+  -- Failures by code: the 20 most frequent, and "other".
   codes jsonb,
   constraint minutes_pkey primary key (pipeline_id, stage_id, minute)
 ) with (fillfactor = 80);
@@ -79,7 +76,7 @@ alter table millrace.hours rename column minute to hour;
 alter table millrace.hours
   add constraint hours_pkey primary key (pipeline_id, stage_id, hour);
 
--- In wider numbers, and without a time.
+-- In wider numbers, without a time.
 create table millrace.totals (like millrace.minutes including defaults) with (fillfactor = 50);
 comment on table millrace.totals is
   'As millrace.minutes, since the beginning. Never pruned, so no figure here ever falls.';
@@ -115,15 +112,14 @@ create type millrace.figure as (
   codes jsonb
 );
 
--- Of each pipeline with a bound for its runs: how old its live runs are that have passed the
--- shorter bound. The sweep goes through them round and round.
+-- How old the live runs are of each pipeline with a bound, where past the shorter one; the sweep
+-- goes round.
 create table millrace.run_ages (
   pipeline_id int constraint run_ages_pkey primary key
     constraint run_ages_pipeline_fkey references millrace.pipelines on delete cascade,
   last_key text not null default '',
   counting bigint[] not null default array_fill(0, array[18]),
-  -- Of the last full round: runs by the buckets of millrace.bucket_bounds(), then how many are past
-  -- the bound of the median, and past that of the 95th percentile.
+  -- Of the last round: runs by millrace.bucket_bounds(), then how many are past each bound.
   ages bigint[] not null default array_fill(0, array[18]),
   counted_at timestamptz
 ) with (fillfactor = 50);

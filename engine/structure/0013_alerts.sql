@@ -1,8 +1,6 @@
--- Alerts: rules judged each minute, what they raise, and the messages that tell people of it. A
--- rule looks at a stage or a pipeline as a whole, so that a thousand late runs are one alert.
+-- Alerts: rules judged each minute, what they raise, and the messages that tell people
 
--- For how long nobody is told of alerts: of a pipeline, a stage of it, a kind of them; null stands
--- for any.
+-- For how long nobody is told, of what; null stands for any.
 create table millrace.silences (
   id bigint generated always as identity constraint silences_pkey primary key,
   pipeline text,
@@ -14,9 +12,8 @@ create table millrace.silences (
 );
 create index silences_by_end on millrace.silences (until);
 
--- What is judged each minute. A rule without a pipeline counts for each one that has none of the
--- same name. Insert, update and delete rules as you like; those of definitions are written by
--- define().
+-- What is judged each minute. A rule without a pipeline counts for each that has none of the same
+-- name. Write rules as you like; those of definitions are written by define().
 create table millrace.alert_rules (
   id int generated always as identity constraint alert_rules_pkey primary key,
   name text not null constraint alert_rules_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
@@ -25,26 +22,25 @@ create table millrace.alert_rules (
       'run_sla', 'p95', 'error_share', 'backlog', 'oldest_ready', 'dead', 'spend', 'late',
       'refused', 'engine')),
   pipeline text,
-  -- The stage; * for each of them; null for the pipeline as a whole, end to end.
+  -- * for each of them; null for the pipeline from end to end.
   stage text,
   -- Raised above this: seconds for p95, oldest_ready and refused, a share from 0 to 1 for
-  -- error_share, runs for backlog and dead, US dollars for spend. run_sla, late and engine know
-  -- their own bounds.
+  -- error_share, runs for backlog and dead, US dollars for spend; null where a kind knows its own
+  -- bound.
   above numeric,
   -- How far back it looks.
   span interval not null default '10 minutes',
   -- For how long it must be above before an alert is raised.
   hold interval not null default '0',
-  -- For how long it must be no longer above before the alert is resolved.
+  -- For how long no longer, before it is resolved.
   recover interval not null default '5 minutes',
-  -- How many ends p95 and error_share need at least, to say anything.
+  -- How many ends p95 and error_share need at least.
   least int not null default 1,
-  -- How often an alert that stays open is told again, until somebody acknowledges it; null for
-  -- never.
+  -- How often an open alert is told again until it is acknowledged; null for never.
   remind interval default '4 hours',
-  -- The names of the channels that hear of it; null for all.
+  -- The channels that hear of it; null for all.
   channels text[],
-  -- The page that says what to do; null for the one of its kind.
+  -- The page that says what to do.
   playbook text,
   enabled boolean not null default true,
   source text not null default 'sql'
@@ -52,8 +48,8 @@ create table millrace.alert_rules (
 );
 create unique index alert_rules_key on millrace.alert_rules (pipeline, name) nulls not distinct;
 
--- Where a rule is above its bound, or was until a moment ago. pipeline_id is 0 for the engine,
--- stage_id 0 for the pipeline as a whole.
+-- Where a rule is above its bound, or was a moment ago. pipeline_id 0: the engine; stage_id 0: the
+-- pipeline.
 create table millrace.rule_states (
   rule_id int not null
     constraint rule_states_rule_fkey references millrace.alert_rules on delete cascade,
@@ -67,7 +63,7 @@ create table millrace.rule_states (
   constraint rule_states_pkey primary key (rule_id, pipeline_id, stage_id)
 ) with (fillfactor = 50);
 
--- What rules have raised, once for each stretch of time. Open ones: where resolved_at is null.
+-- What rules have raised. Open: resolved_at is null.
 create table millrace.alerts (
   id bigint generated always as identity constraint alerts_pkey primary key,
   rule_id int not null,
@@ -79,22 +75,20 @@ create table millrace.alerts (
   stage text,
   value numeric not null,
   above numeric not null,
-  -- What else there is to say: the code of most failures, the run that is longest late, which bound
-  -- a pipeline breaks, who refuses, what is amiss with the engine.
+  -- What else there is to say, such as the code of most failures.
   detail text,
   span interval not null,
   playbook text,
-  -- Since when it was above the bound.
   since timestamptz not null,
   raised_at timestamptz not null,
   resolved_at timestamptz,
-  -- When it was first written into a message; null while it is silenced, or no channel wants it.
+  -- When it was first written into a message.
   told_at timestamptz,
   reminded_at timestamptz,
-  -- Whether it is resolved, and all told that is to be told.
+  -- Resolved, and all told.
   settled boolean not null default false,
   acknowledged_at timestamptz,
-  -- Who has said that they look after it; null while nobody has.
+  -- Who looks after it.
   acknowledged_by text
 );
 create unique index alerts_one_open on millrace.alerts (rule_id, pipeline_id, stage_id)
@@ -102,24 +96,23 @@ create unique index alerts_one_open on millrace.alerts (rule_id, pipeline_id, st
 create index alerts_unsettled on millrace.alerts (id) where not settled;
 create index alerts_by_end on millrace.alerts (resolved_at);
 
--- Who is told of alerts. The address is in Vault as millrace_channel_<name>_address: the URL of a
--- webhook, or e-mail addresses parted by commas. millrace_channel_<name>_secret is what a webhook
--- is signed with (whsec_…), or the key of the e-mail API.
+-- Who is told of alerts. In Vault: millrace_channel_<name>_address, the URL of a webhook or e-mail
+-- addresses parted by commas, and millrace_channel_<name>_secret, what a webhook is signed with
+-- (whsec_…) or the key of the e-mail API.
 create table millrace.alert_channels (
   id int generated always as identity constraint alert_channels_pkey primary key,
   name text not null constraint alert_channels_name_key unique
     constraint alert_channels_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
   kind text not null
     constraint alert_channels_kind_known check (kind in ('webhook', 'slack', 'email')),
-  -- What e-mails come from.
   sender text,
-  -- Where e-mails are posted to: Resend, or what answers as its API does.
+  -- Resend, or what answers as it does.
   api_url text not null default 'https://api.resend.com/emails',
   enabled boolean not null default true,
   constraint alert_channels_sender_given check (kind <> 'email' or sender is not null)
 );
 
--- What is to be sent, or was. Read it through millrace.deliveries.
+-- Messages that are or were to be sent. Read them through millrace.deliveries.
 create table millrace.alert_messages (
   id bigint generated always as identity constraint alert_messages_pkey primary key,
   webhook_id text not null default 'msg_' || replace(gen_random_uuid()::text, '-', ''),
@@ -133,7 +126,7 @@ create table millrace.alert_messages (
   created_at timestamptz not null,
   first_tried_at timestamptz,
   tried_at timestamptz,
-  -- How long after tried_at it may be tried again: a minute at least, so that nobody hears twice.
+  -- Until it may be tried again: a minute at least, so that nobody hears twice.
   wait interval not null default '0',
   tries int not null default 0,
   ended_at timestamptz,

@@ -1,25 +1,24 @@
--- Operators, the journal of what they do, and what they do in bulk.
+-- Operators, the journal of what they do, and what they do in bulk
 
--- Who may use the functions public.millrace_overview to millrace_act with a user's token. Asked at
--- each call, so that a change counts at once. A viewer reads, an operator acts too, an admin says
--- who is an operator.
+-- Who may use the operators' functions with a user's token. A viewer reads, an operator acts too,
+-- an admin says who is an operator.
 create table millrace.operators (
-  -- The sub of their token as text, whoever issued it.
+  -- The sub of their token.
   subject text constraint operators_pkey primary key
     constraint operators_subject_length check (length(subject) between 1 and 500),
   role text not null
     constraint operators_role_known check (role in ('viewer', 'operator', 'admin')),
-  -- The pipelines that they see; null for all.
+  -- Null for all.
   pipelines text[],
   -- Whether they see results, metadata and the details of errors.
   payloads boolean not null default false,
   note text not null default '',
-  -- The line of the journal that tells who made them what they are.
+  -- The line of the journal about them.
   line bigint,
   added_at timestamptz not null default millrace.now()
 );
 
--- Who calls: by which key, as whom, and what they may. role is null for nobody in particular.
+-- Who calls: by which key, as whom, and what they may.
 create type millrace.caller as (
   subject text,
   key text,
@@ -28,8 +27,7 @@ create type millrace.caller as (
   payloads boolean
 );
 
--- What people did, one line a deed, written in the transaction of the deed itself, whichever way it
--- came. Insert-only: a line goes after journal_days, and not before.
+-- What people did, one line a deed, written in its transaction. Insert-only, kept for journal_days.
 create table millrace.journal (
   id bigint generated always as identity constraint journal_pkey primary key,
   at timestamptz not null,
@@ -38,18 +36,16 @@ create table millrace.journal (
   stage text,
   run_ids bigint[] not null default '{}',
   runs int not null,
-  -- The sub of the token, or the operator whom a secret key names; null for a session of SQL that
-  -- names nobody.
+  -- The sub of the token, or whom a secret key names; null for nobody.
   subject text,
-  -- With what they came: a user's token, a secret key, or a session of SQL. engine: nobody, its
-  -- time was over.
+  -- A user's token, a secret key, or a session of SQL; engine: its time was over.
   key text not null
     constraint journal_key_known check (key in ('user', 'secret', 'sql', 'engine')),
   session jsonb not null,
   filter jsonb,
   reason text,
   request_id text,
-  -- A digest of the request, by which another one under the same request_id is told.
+  -- A digest of the request, by which another under the same request_id is told.
   request_print text,
   bulk_id bigint,
   outcome jsonb not null default '{}'
@@ -60,8 +56,8 @@ create index journal_by_pipeline on millrace.journal (pipeline, id);
 create index journal_by_run on millrace.journal using gin (run_ids) with (fastupdate = off);
 create index journal_by_time on millrace.journal (at);
 
--- One row a verb over all runs that match a filter, worked off in slices by who began it and by the
--- sweep. Whoever works on it holds the row.
+-- One row a verb over all runs that match a filter, worked off in slices. Who works on it holds the
+-- row.
 create table millrace.bulks (
   id bigint generated always as identity constraint bulks_pkey primary key,
   state text not null default 'previewed'
@@ -70,31 +66,30 @@ create table millrace.bulks (
   verb text not null,
   args jsonb not null,
   filter jsonb not null,
-  -- The filter with ids in place of names, as find_runs() reads it.
+  -- The filter with ids, as find_runs() reads it.
   conditions jsonb not null,
   pipeline_id int not null
     constraint bulks_pipeline_fkey references millrace.pipelines on delete cascade,
   subject text,
   key text not null,
-  -- Runs that came to match after that are none of it.
+  -- Later runs are none of it.
   frozen_at timestamptz not null,
   last_run_id bigint not null,
   preview jsonb not null,
-  -- All runs up to this one have been looked at, but for those in held.
+  -- Up to this one all have been looked at, but for those in held.
   next_run_id bigint not null default 0,
   at_end_at timestamptz,
-  -- Runs that somebody held when it came to them; each slice looks at them again.
+  -- Runs that somebody held, for each slice to look at again.
   held bigint[] not null default '{}',
   slices int not null default 0,
   done int not null default 0,
-  -- Runs that matched and no longer did when it came to them.
+  -- Runs that no longer matched.
   passed_over int not null default 0,
   faults int not null default 0,
   reason text,
   why text,
   created_at timestamptz not null,
   began_at timestamptz,
-  -- When its last slice was worked off.
   worked_at timestamptz,
   ended_at timestamptz
 ) with (fillfactor = 50);

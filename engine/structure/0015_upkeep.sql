@@ -1,8 +1,7 @@
--- How far the sweep is with what it goes round and round at.
+-- How far the sweep is with what it goes round and round at
 
--- How far the sweep has checked the invariants, run by run, round and round: up to the run after.
--- ended_at: when it last came to the end. faulty: the first runs in which this round or the one
--- before found something.
+-- How far the invariants have been checked: up to the run after. ended_at: the end of the last
+-- round; faulty: the first runs found in this round or the last.
 create table millrace.check_progress (
   id boolean not null default true
     constraint check_progress_pkey primary key
@@ -12,8 +11,7 @@ create table millrace.check_progress (
   ended_at timestamptz
 ) with (fillfactor = 50);
 
--- How far the present round of pruning is with the runs of each pipeline, or what the last one came
--- to.
+-- How far the present round of pruning is with each pipeline, or what the last one came to.
 create table millrace.prune_progress (
   pipeline_id int
     constraint prune_progress_pkey primary key
