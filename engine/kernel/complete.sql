@@ -75,7 +75,6 @@ begin
       queue_at = null, poll_at = null, deadline_at = null, late_at = null,
       -- The job that brought the result, maybe an earlier submission's.
       service = coalesce(i.service, a.service), job_id = coalesce(i.job_id, a.job_id),
-      overtaken_job_id = case when a.job_id <> i.job_id then a.job_id end,
       output = i.result, usage = i.usage, error = null
     from unnest(p_items) i
     where a.id = i.attempt_id

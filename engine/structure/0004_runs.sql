@@ -127,8 +127,6 @@ create table millrace.attempts (
   held boolean not null default false,
   service text,
   job_id text,
-  -- The job it waited for when the late result of an earlier one, job_id, completed it.
-  overtaken_job_id text,
   -- Why it failed; while it waits for a job, what went wrong the last time, and since when.
   error jsonb,
   -- The key it waits under at a stage with groups.

@@ -16,7 +16,6 @@ export const publicSurface = [
   'millrace.define',
   'millrace.define_limit',
   'millrace.doctor',
-  'millrace.explain',
   'millrace.drop_limit',
   'millrace.end_bypass',
   'millrace.engine',

@@ -45,3 +45,36 @@ begin
     where p.posted_at = transaction_timestamp()));
 end
 $$;
+
+-- Says what helps where a function, or an address below it, answered a wake-up so; null where it
+-- answered well.
+create function millrace.answer_remedy(p_function text, p_status int) returns text
+language sql immutable
+as $$
+  select case
+    when p_status between 200 and 299 then null
+    when p_status is null then 'correct the setting project_url, or see whether it is up there'
+    when p_status = 404 then 'deploy it: npx supabase functions deploy ' || f.name
+    when p_status in (401, 403) then millrace.wake_secret_remedy()
+    when p_status = 426 then 'deploy it anew: npx supabase functions deploy ' || f.name
+    else 'look at the logs of function ' || f.name
+  end
+  from split_part(p_function, '/', 1) f(name)
+$$;
+
+-- Tells what became of the wake-up that pg_net has under this id: answered is false until it was.
+create function public.millrace_wake_answer(p_request bigint) returns jsonb
+stable
+as $$
+begin
+  return coalesce((
+    select jsonb_build_object('answered', true, 'status', r.status_code, 'error', r.error_msg,
+      'remedy', millrace.answer_remedy('millrace', r.status_code))
+    from millrace.posts p
+    join net._http_response r
+      on r.id = p.request_id and r.created > p.posted_at - interval '1 minute'
+    where p.request_id = p_request
+    order by p.posted_at desc
+    limit 1), '{"answered": false}');
+end
+$$;

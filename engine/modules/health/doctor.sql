@@ -36,94 +36,54 @@ begin
 end
 $$;
 
--- Looks at what keeps the engine going by itself: pg_cron's jobs, the sweep, pg_net, and what the
--- functions answered to wake-ups.
+-- Looks at what keeps the engine going by itself: the sweep, pg_net, and what each function
+-- answered last of the last hundred wake-ups.
 create function millrace.doorbell_findings() returns setof millrace.finding
 stable
 as $$
 declare
   v_swept timestamptz := (
-    select s.value::timestamptz
+    select nullif(s.value, '-infinity')::timestamptz
     from millrace.settings s
     where s.name = 'last_sweep_at');
   -- An engine that has just been installed may not have swept yet.
-  v_since timestamptz := case
-    when v_swept = '-infinity' then (select min(r.installed_at) from millrace.releases r)
-    else v_swept
-  end;
+  v_sweeps boolean := coalesce(
+    coalesce(v_swept, (select min(r.installed_at) from millrace.releases r))
+      > millrace.now() - interval '1 minute', false);
 begin
   return query
-    select 'the sweep has run in the last minute',
-      coalesce(v_since > millrace.now() - interval '1 minute', false),
-      coalesce('last at ' || nullif(v_swept::text, '-infinity'),
-        'never; it is due every ten seconds') || case
-        when v_since > millrace.now() - interval '1 minute' then ''
-        else ': cron.job_run_details says what became of millrace-sweep, select millrace.sweep() '
-          || 'what it says itself'
-      end;
+    select 'the sweep has run in the last minute', v_sweeps,
+      coalesce('last at ' || v_swept::text, 'never; it is due every ten seconds') || case
+        when not v_sweeps then ': cron.job_run_details says what became of millrace-sweep, '
+          || 'select millrace.sweep() what it says itself' else '' end;
   return query
-    select 'the functions answered the last wake-ups', count(n.remedy) = 0,
+    select 'the functions answered the last wake-ups', count(a.remedy) = 0,
       coalesce(
-        string_agg(
-          distinct n.function_name || ' answered ' || rtrim(n.said, '.') || '; ' || n.remedy, '. '),
-        string_agg(distinct n.said, ', '), 'no wake-ups yet')
+        string_agg(distinct f.name || ' answered ' || rtrim(a.said, '.') || '; ' || a.remedy, '. '),
+        string_agg(distinct a.said, ', '), 'no wake-ups yet')
     from (
-      -- A function's last answer counts, so that one that was mended is well.
-      select distinct on (a.function_name)
-        coalesce(a.function_name, 'a function') as function_name,
-        coalesce(a.status_code || coalesce(
-            ': ' || substring(a.content from '"message":"((?:[^"\\]|\\.)*)"'), ''),
-          a.error_msg, 'nothing') as said,
-        millrace.answer_remedy(coalesce(a.function_name, 'a function'), a.status_code) as remedy
-      from millrace.last_answers(20) a
-      order by a.function_name, a.posted_at desc) n;
+      select distinct on (p.function_name) coalesce(p.function_name, 'a function') as name, r.*
+      from (select * from millrace.posts o order by o.posted_at desc limit 100) p
+      -- pg_net dates an answer by the start of its own transaction.
+      join net._http_response r
+        on r.id = p.request_id and r.created > p.posted_at - interval '1 minute'
+      order by p.function_name, p.posted_at desc) f
+    cross join lateral (
+      select coalesce(f.status_code || coalesce(
+            ': ' || substring(f.content from '"message":"((?:[^"\\]|\\.)*)"'), ''),
+          f.error_msg, 'nothing') as said,
+        millrace.answer_remedy(f.name, f.status_code) as remedy) a;
   return query
-    select 'pg_net''s worker runs', w.pid is not null,
-      coalesce('process ' || w.pid,
+    select 'pg_net''s worker runs', count(*) > 0,
+      coalesce('process ' || min(a.pid),
         'it is not in pg_stat_activity: select net.worker_restart()')
-    from (
-      select min(a.pid) as pid
-      from pg_stat_activity a
-      where a.datname = current_database()
-        and (a.backend_type ilike '%pg_net%' or a.application_name ilike 'pg_net %')) w;
+    from pg_stat_activity a
+    where a.datname = current_database()
+      and (a.backend_type ilike '%pg_net%' or a.application_name ilike 'pg_net %');
 end
 $$;
 
--- Looks for functions that are not there, by what their last wake-up was answered, and counts, to
--- a cap, what is queued for them.
-create function millrace.missing_function_finding() returns setof millrace.finding
-stable
-set enable_seqscan = off
-as $$
-begin
-  return query
-    select 'the functions that have work are there', count(*) = 0,
-      coalesce(string_agg(
-        format('function %s is not there%s: %s', f.function_name,
-          case when s.id is not null then
-            format(', with %s%s queued at stage %s of %s', least(q.queued, 1000),
-              case when q.queued > 1000 then ' and more' end, s.name, p.name)
-          end,
-          millrace.answer_remedy(f.function_name, 404)), '; '
-        order by f.function_name), 'none was missing')
-    from (
-      select distinct on (a.function_name) a.function_name, a.status_code
-      from millrace.last_answers(100) a
-      order by a.function_name, a.posted_at desc) f
-    left join millrace.stages s on s.function_name = f.function_name
-    left join millrace.pipelines p on p.id = s.pipeline_id
-    left join lateral (
-      select count(*) as queued
-      from (
-        select
-        from millrace.attempts a
-        where a.stage_id = s.id and a.state = 'queued'
-        limit 1001) c) q on s.id is not null
-    where f.status_code = 404;
-end
-$$;
-
--- Looks at work that nobody takes, but for what waits for its limits.
+-- Looks for work of functions that nobody takes, but for what waits for its limits.
 create function millrace.ready_work_finding() returns setof millrace.finding
 language sql stable
 as $$
@@ -137,22 +97,77 @@ as $$
       where a.stage_id = s.id
         and a.queue_at <= millrace.now() - interval '1 minute'
         and a.state = 'queued') w
-    where s.enabled
+    where s.function_name is not null
+      and s.enabled
       and not s.bypassed
       and p.enabled
       and w.since is not null
   )
   select 'ready work is taken within a minute', count(*) = 0,
     coalesce(string_agg(format(
-      'stage %s of %s waits since %s: look at the %s', (w.s).name, w.pipeline,
-      to_char(w.since, 'YYYY-MM-DD HH24:MI:SS'), case (w.s).kind
-        when 'gate' then 'sweep, which passes gates, and at who holds its rows'
-        else 'logs of function ' || (w.s).function_name
-      end),
+      'stage %s of %s waits since %s: look at the logs of function %s', (w.s).name, w.pipeline,
+      to_char(w.since, 'YYYY-MM-DD HH24:MI:SS'), (w.s).function_name),
       ', ' order by w.pipeline, (w.s).id), 'nothing waits')
   from waiting w
   where millrace.live_workers((w.s).id) = 0
     and ((w.s).limits is null or millrace.hook_has_room(w.s))
+$$;
+
+-- Looks for roles of the Data API that could write the engine's columns of an entity table, or the
+-- history and the lookup of a status column.
+create function millrace.forger_finding() returns setof millrace.finding
+language sql stable
+as $$
+  with kept as (
+    select p.entity_table::oid as table_id, n.name
+    from millrace.pipelines p
+    cross join lateral (
+      select c
+      from millrace.stages s
+      cross join lateral unnest(millrace.stage_columns(s.name)) c
+      where p.projection = 'columns'
+        and s.pipeline_id = p.id
+        and c not like '%\_status'
+      union all
+      select p.status ->> f
+      from unnest('{attempts,retry_at,error}'::text[]) f
+      where p.projection = 'status') n(name)
+    union all
+    select to_regclass(t.name), '*'
+    from millrace.pipelines p
+    cross join lateral (
+      values (p.status #>> '{history,table}'), (p.status ->> 'lookup')) t(name)
+    where p.projection = 'status'
+  ), forged as (
+    select c.oid::regclass as entity_table, r.rolname as role,
+      string_agg(distinct v.name, ', ') as verbs
+    from kept k
+    join pg_class c on c.oid = k.table_id
+    join pg_attribute a
+      on a.attrelid = c.oid and a.attnum > 0 and k.name in (a.attname, '*') and not a.attisdropped
+    join pg_roles api on api.rolname = 'authenticator'
+    join pg_roles r on pg_has_role(api.oid, r.oid, 'member')
+      and r.oid <> api.oid and not r.rolbypassrls and not r.rolsuper
+    cross join (values ('delete', 'd'), ('insert', 'a'), ('update', 'w')) v(name, policy)
+    where case v.name
+        when 'delete' then k.name = '*' and has_table_privilege(r.oid, c.oid, 'delete')
+        else has_column_privilege(r.oid, c.oid, a.attnum, v.name)
+      end
+      and (not c.relrowsecurity or exists (
+        select
+        from pg_policy y
+        cross join lateral unnest(y.polroles) o
+        where y.polrelid = c.oid
+          and y.polpermissive
+          and y.polcmd in ('*', v.policy)
+          and (o = 0 or pg_has_role(r.oid, o, 'usage'))))
+    group by c.oid, r.rolname
+  )
+  select 'only the engine can write results', count(*) = 0,
+    coalesce(string_agg(format('%s may %s what the engine writes in %s: revoke %2$s on %3$s from '
+      'public, %1$I; and grant it its own columns by name', f.role, f.verbs, f.entity_table),
+      '. ' order by f.entity_table, f.role), 'no role of the Data API can')
+  from forged f
 $$;
 
 -- Tells why the functions of attach() no longer fit the entity table; null when they do. A dropped
@@ -185,33 +200,11 @@ exception when others then
 end
 $$;
 
--- Looks at what people set up: grants on entity tables, pauses, and tables that were changed.
+-- Looks at pipelines that are paused, and at tables that were changed.
 create function millrace.pipeline_findings() returns setof millrace.finding
 stable
 as $$
 begin
-  return query
-    select 'only the engine can write results', count(*) = 0,
-      coalesce(string_agg(
-        format('%s may %s %s in %s: %s', f.role, replace(f.verbs, ', ', ' and '), f.what,
-          f.entity_table, f.remedy), ' '),
-        'no role of the Data API can')
-    from millrace.forgers f;
-  return query
-    select 'rows that are granted can be seen', count(*) = 0,
-      coalesce(string_agg(format(
-        'table %s has row-level security and no policy, so that %s, to whom it is granted, sees '
-          || 'no row: create policy …, or revoke all on %1$s from %2$s',
-        t.entity_table, t.roles), '; ' order by t.entity_table::text),
-        'each table has its policies')
-    from (
-      select p.entity_table, string_agg(r.rolname, ', ' order by r.rolname) as roles
-      from (select distinct o.entity_table from millrace.pipelines o) p
-      join pg_class c on c.oid = p.entity_table and c.relrowsecurity
-      join pg_roles r on r.rolname in ('anon', 'authenticated')
-        and has_any_column_privilege(r.oid, c.oid, 'select')
-      where not exists (select from pg_policy y where y.polrelid = c.oid)
-      group by p.entity_table) t;
   return query
     select 'nothing is paused', count(*) = 0,
       coalesce(string_agg(
@@ -235,8 +228,8 @@ as $$
 begin
   return query select * from millrace.setting_findings();
   return query select * from millrace.doorbell_findings();
-  return query select * from millrace.missing_function_finding();
   return query select * from millrace.ready_work_finding();
+  return query select * from millrace.forger_finding();
   return query select * from millrace.pipeline_findings();
   return query select * from millrace.label_findings();
   return query select * from millrace.invariant_findings(p_deep);

@@ -1,11 +1,7 @@
 -- What the entity tables and the runs say of each other
 
 -- Finds rows that show work which no run does, and live runs without a row, by the runs between two
--- ids. It is stable, so all of it is read in the caller's snapshot.
---
--- A row that never had a run was not written by the engine: a restored dump, or an insert under
--- triggers that were switched off. A table that was dropped, or a key that was renamed, is
--- doctor()'s to name.
+-- ids. A row that never had a run was not written by the engine, but by a restored dump, say.
 create function millrace.row_faults(
   p_after bigint default 0, p_until bigint default 9223372036854775807
 ) returns setof millrace.fault
@@ -13,11 +9,6 @@ stable
 as $$
 declare
   v_pipeline record;
-  -- Row by row, where there are few: the planner cannot know how many a slice has.
-  v_join text := case
-    when p_after = 0 and p_until = 9223372036854775807
-      then 'join %1$s e on e.%2$I = k.key'
-    else 'cross join lateral (select o.* from %1$s o where o.%2$I = k.key limit 1) e' end;
 begin
   for v_pipeline in
     select p.id, p.entity_key, c.oid::regclass as entity_table,
@@ -46,13 +37,13 @@ begin
       v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.key_type)
     using v_pipeline.id, p_after, p_until;
     continue when v_pipeline.statuses is null;
-    return query execute format(replace($q$
+    return query execute format($q$
       select 'a row that shows queued or started has a live run', l.id, null::bigint,
         format('row %%s of %%s, whose last run is %%s', e.%2$I, %1$L, l.status)
       from millrace.runs l
       cross join lateral (
         select case when pg_input_is_valid(l.entity_id, %4$L) then l.entity_id::%4$s end) k(key)
-      {{join}}
+      cross join lateral (select o.* from %1$s o where o.%2$I = k.key limit 1) e
       where l.pipeline_id = $1
         and l.status <> 'running'
         and l.id > $2
@@ -63,7 +54,7 @@ begin
           from millrace.runs o
           where o.entity_id = l.entity_id
             and o.pipeline_id = $1
-            and (o.id > l.id or o.status = 'running'))$q$, '{{join}}', v_join),
+            and (o.id > l.id or o.status = 'running'))$q$,
       v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.statuses, v_pipeline.key_type)
     using v_pipeline.id, p_after, p_until;
   end loop;

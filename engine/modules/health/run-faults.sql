@@ -74,27 +74,11 @@ select 'a completed attempt has its result, and no other has one', a.run_id, a.i
   'stage ' || a.stage_id
 from millrace.attempts a
 where (a.state = 'completed') <> (a.output is not null)
-
--- Attempts that contradict their jobs. A result that overtook another's job is of one whose
--- deadline had passed, or whose worker was lost.
 union all
-select
-  'a job is heard to run while its attempt waits, and overtaken by one that completes it',
-  a.run_id, a.id, a.state::text
+select 'a job is heard to run while its attempt waits', a.run_id, a.id, a.state::text
 from millrace.attempts a
-where (a.job_started_at is not null and a.state in ('queued', 'started', 'skipped'))
-  or (a.overtaken_job_id is not null
-    and (a.state <> 'completed' or a.overtaken_job_id = a.job_id))
-  or (a.overtaken_job_id is not null and not exists (
-    select
-    from millrace.attempts e
-    where e.run_id = a.run_id
-      and e.stage_id = a.stage_id
-      and e.number < a.number
-      and e.state = 'failed'
-      and e.error ->> 'code' in ('deadline', 'lost_lease')
-      and coalesce(e.job_id = a.job_id, true)
-      and (a.superseded or not e.superseded)))
+where a.job_started_at is not null
+  and a.state in ('queued', 'started', 'skipped')
 
 -- Stages that are done twice, begun too early, or not begun though their needs are done.
 -- While a map is under way its collecting decides on thresholds.

@@ -1,13 +1,8 @@
--- Watching it
---
--- Views and functions for Supabase Studio's table editor and SQL editor.
+-- Views and functions for Supabase Studio's table editor and SQL editor. Live rows are counted to a
+-- cap, so that a queue of a million is told as fast as one of ten.
 
--- What is counted in live rows is counted to a cap, so that a queue of a million is told as fast as
--- one of ten.
-
--- Counts started attempts by the leases, and waiting ones, 50,000 in all at most, with the oldest
--- due time, stage by stage. A function, since a view cannot keep the planner from reading its
--- tables whole.
+-- Counts started attempts by the leases, and up to 50,000 waiting ones, with the oldest due time,
+-- stage by stage. A function, since a view cannot keep the planner from reading its tables whole.
 create function millrace.held_counts()
 returns table (stage_id int, started bigint, waiting bigint, since timestamptz)
 stable
@@ -84,11 +79,10 @@ $$;
 
 -- One row a stage. ready, in_backoff, started, waiting: attempts that are live now. failed: runs
 -- that failed at the stage and that nobody has taken up since. These are exact up to 1000, waiting
--- up to 50000 over all stages. completed and retries: totals of what happened since the beginning,
--- attempts of deleted runs included. oldest_age: of the oldest open attempt that is due. late: how
--- many runs are longer at the stage than its bound, sla. at_once: how many rows may be in work
--- together, by workers of batch_size each; explain() says why. row_cpu_ms: what a row takes of an
--- isolate's CPU, as workers have reckoned.
+-- up to 50000 over all stages. completed and retries: totals since the beginning. oldest_age: of
+-- the oldest open attempt that is due. late: how many runs are longer at the stage than its bound,
+-- sla. at_once: how many rows may be in work together, by workers of batch_size each. row_cpu_ms:
+-- what a row takes of an isolate's CPU, as workers have reckoned.
 create view millrace.stage_health as
 with moment as materialized (
   select millrace.now() as now, millrace.alive_since() as alive_since
@@ -114,7 +108,11 @@ select p.name as pipeline, s.name as stage, s.enabled and p.enabled as enabled,
   case when c.oldest_open_at <= m.now then m.now - c.oldest_open_at end as oldest_age,
   coalesce(w.n, 0) as live_workers, s.sla,
   coalesce(l.late, 0) as late,
-  x.at_once, x.batch_size, x.max_workers, x.row_cpu_ms
+  case when s.function_name is not null
+    then coalesce(s.concurrency, s.batch_size * s.max_workers) end as at_once,
+  case when s.function_name is not null then s.batch_size end as batch_size,
+  case when s.function_name is not null then s.max_workers end as max_workers,
+  round(k.cpu_ms::numeric, 1) as row_cpu_ms
 from millrace.live_counts() c
 join millrace.stages s on s.id = c.stage_id
 join millrace.pipelines p on p.id = s.pipeline_id
@@ -123,7 +121,7 @@ left join worker w on w.stage_id = s.id
 left join millrace.totals t on t.pipeline_id = s.pipeline_id and t.stage_id = s.id
 left join pulse u on u.stage_id = s.id
 left join millrace.late_counts() l on l.stage_id = s.id
-left join lateral millrace.places_of(s) x on s.function_name is not null
+left join millrace.row_costs k on k.stage_id = s.id
 order by p.name, s.id;
 
 -- Every attempt of a run in order, with times, errors, tokens and cost; of an error that nobody

@@ -1,8 +1,6 @@
--- What a row costs
---
--- The platform ends an isolate at two seconds of CPU, and tells it neither before nor how much it
--- has used. So workers reckon what a row of their stage takes, tell it when they leave, and begin
--- by what those before them have told; and an isolate that ended without a word had taken too much.
+-- The platform ends an isolate at two seconds of CPU, and never tells how much it has used. So
+-- workers reckon what a row of their stage takes, tell it when they leave, and begin by what those
+-- before them have told; and an isolate that ended without a word had taken too much.
 
 -- Bounds what a worker has reckoned, so that a wrong word stops no stage: milliseconds of CPU.
 create function millrace.bounded_cpu(p_cpu_ms float8) returns real
@@ -86,57 +84,5 @@ begin
   where s.id = p_stage_id
     and s.concurrency is not null
     and s.batch_size <> b.batch_size;
-end
-$$;
-
--- Reads how many rows of a stage may be in work at once, in which batches and by how many workers,
--- and what a row takes of an isolate as far as anybody has learned.
-create function millrace.places_of(
-  p_stage millrace.stages,
-  out at_once int, out batch_size int, out max_workers int, out row_cpu_ms numeric,
-  out row_memory bigint, out lives_cut int
-)
-stable
-as $$
-begin
-  batch_size := p_stage.batch_size;
-  max_workers := p_stage.max_workers;
-  at_once := coalesce(p_stage.concurrency, batch_size * max_workers);
-  select round(c.cpu_ms::numeric, 1), c.memory_bytes, coalesce(c.lives_cut, 0)
-  into row_cpu_ms, row_memory, lives_cut
-  from millrace.row_costs c
-  where c.stage_id = p_stage.id;
-end
-$$;
-
--- Explains, a row for each stage that a function runs, how many rows are in work at once, in
--- batches of how many by how many workers, what a row takes of an isolate, and why it is so.
-create function millrace.explain(p_pipeline text)
-returns table (
-  stage text, at_once int, batch_size int, max_workers int, row_cpu_ms numeric,
-  row_memory text, why text
-)
-stable
-as $$
-declare
-  v_pipeline millrace.pipelines := millrace.pipeline_named(p_pipeline);
-begin
-  return query
-    select s.name, x.at_once, x.batch_size, x.max_workers, x.row_cpu_ms,
-      pg_size_pretty(x.row_memory), concat_ws('; ',
-        case
-          when s.concurrency is null then 'batch and workers are as the definition says'
-          when x.row_cpu_ms is null then 'no worker has told yet what a row takes, so it is taken '
-            || 'for 6 ms of CPU'
-          when x.batch_size < least(50, s.concurrency) then 'the batch is what one isolate bears '
-            || 'by what a row takes'
-          else 'what a row takes leaves room for a whole batch'
-        end,
-        case when x.lives_cut > 0 then format(
-          '%s isolates have ended without a word while they held rows', x.lives_cut) end)
-    from millrace.stages s
-    cross join lateral millrace.places_of(s) x
-    where s.pipeline_id = v_pipeline.id and s.function_name is not null
-    order by s.id;
 end
 $$;

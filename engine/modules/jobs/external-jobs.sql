@@ -1,85 +1,44 @@
 -- External jobs: how they end, who asks after them, what their services say
 
--- Finds the attempt that a late result of this one completes or comes too late for; null when there
--- is none. A job whose deadline passed, or whose worker was lost, may still end well; its result is
--- as good as that of the job bought after it, unless somebody has voided it since by starting over,
--- a reset, a cancel, or by hand.
-create function millrace.successor_of(p_attempt millrace.attempts)
-returns millrace.attempts
+-- Finds the attempt that the end of a job is about: the newest under its submission. After a lost
+-- lease or a deadline it is the newest of the stage, if that was given the same job, or none yet
+-- and this one ended well; not if a person has cancelled or ended the stage since.
+create function millrace.attempt_of_end(p_item millrace.work) returns bigint
 volatile
 as $$
-declare
-  v_newest millrace.attempts;
 begin
-  if p_attempt.state <> 'failed'
-    or p_attempt.superseded
-    or coalesce(p_attempt.error ->> 'code', '') not in ('deadline', 'lost_lease') then
-    return null;
-  end if;
-  select a.* into v_newest
-  from millrace.attempts a
-  where a.run_id = p_attempt.run_id
-    and a.stage_id = p_attempt.stage_id
-    and a.number > p_attempt.number
-  order by a.number desc
-  limit 1;
-  if v_newest.state in ('queued', 'started', 'waiting', 'completed')
-    and not v_newest.superseded
-    and not exists (
-      select from millrace.attempts a
-      where a.run_id = p_attempt.run_id
-        and a.stage_id = p_attempt.stage_id
-        and a.number > p_attempt.number
-        and (a.state = 'cancelled' or a.service = 'by_hand')) then
-    return v_newest;
-  end if;
-  return null;
-end
-$$;
-
--- Replaces the submission that each job's end names, as far as its run is locked, with the attempt
--- that it is about. late: the places of those that an earlier submission of the stage bought.
--- Called after the locks: a sweep that replaces an attempt must not make a callback on its way
--- stale.
-create function millrace.address_ends(
-  p_items millrace.work[], p_locked bigint[], out items millrace.work[], out late int[]
-)
-as $$
-declare
-  v_attempt millrace.attempts;
-  v_next millrace.attempts;
-  v_job record;
-begin
-  items := p_items;
-  late := '{}';
-  for v_i in 1 .. cardinality(items) loop
-    continue when items[v_i].verdict is not null or items[v_i].attempt_id <> all (p_locked);
-    -- The newest that carries the submission; offset 0 keeps the planner from walking all attempts
-    -- backwards for max().
-    items[v_i].attempt_id := coalesce((
+  return (
+    select coalesce(n.id, o.id)
+    from millrace.attempts o
+    left join lateral (
+      select a.*
+      from millrace.attempts a
+      where a.run_id = o.run_id
+        and a.stage_id = o.stage_id
+        and a.number > o.number
+      order by a.number desc
+      limit 1) n on o.state = 'failed'
+        and not o.superseded
+        and o.error ->> 'code' in ('deadline', 'lost_lease')
+        and n.state in ('queued', 'started', 'waiting', 'completed')
+        and not n.superseded
+        and ((n.service, n.job_id) = (p_item.service, p_item.job_id)
+          or n.state in ('queued', 'started') and p_item.outcome = 'completed'
+            and coalesce((o.service, o.job_id) = (p_item.service, p_item.job_id), true))
+        and not exists (
+          select
+          from millrace.attempts a
+          where a.run_id = o.run_id
+            and a.stage_id = o.stage_id
+            and a.number > o.number
+            and (a.state = 'cancelled' or a.service = 'by_hand'))
+    -- Offset 0 keeps the planner from walking all attempts backwards for max().
+    where o.id = coalesce((
         select max(c.id)
         from (
           select a.id from millrace.attempts a
-          where a.submission_id = items[v_i].attempt_id
-          offset 0) c),
-      items[v_i].attempt_id);
-    select a.* into v_attempt from millrace.attempts a
-    where a.id = items[v_i].attempt_id;
-    v_next := millrace.successor_of(v_attempt);
-    continue when v_next.id is null;
-    v_job := (items[v_i].service, items[v_i].job_id);
-    if (v_next.service, v_next.job_id) = v_job then
-      -- Submitted again under the key of the stage's execution, so that its service gave it the
-      -- same job.
-      items[v_i].attempt_id := v_next.id;
-    elsif items[v_i].outcome = 'completed'
-      and coalesce((v_attempt.service, v_attempt.job_id) = v_job, true) then
-      -- A failure would say nothing about the later job; and what waited for a job takes no other
-      -- one's result.
-      items[v_i].attempt_id := v_next.id;
-      late := late || items[v_i].ord;
-    end if;
-  end loop;
+          where a.submission_id = p_item.attempt_id
+          offset 0) c), p_item.attempt_id));
 end
 $$;
 
@@ -93,26 +52,26 @@ as $$
 declare
   v_items millrace.work[];
   v_locked bigint[];
-  v_to record;
+  v_moved bigint[] := '{}';
   v_verdicts json;
   v_done record;
   v_again int[];
   v_accepted bigint[];
 begin
   v_items := millrace.parse_items(p_items, 'submission');
-  -- A submission is the id of the attempt that began it, so the run and the entity to lock are
-  -- known before its successor is.
+  -- The run to lock is known before the attempt is: a sweep that replaces an attempt must not make
+  -- a callback on its way stale.
   v_locked := millrace.lock_attempts(
     array(select i.attempt_id from unnest(v_items) i where i.verdict is null));
-  v_to := millrace.address_ends(v_items, v_locked);
+  for v_i in 1 .. cardinality(v_items) loop
+    if v_items[v_i].verdict is null and v_items[v_i].attempt_id = any (v_locked) then
+      v_items[v_i].attempt_id := millrace.attempt_of_end(v_items[v_i]);
+      v_moved := v_moved || v_items[v_i].attempt_id;
+    end if;
+  end loop;
   -- Once more, for those that are queued, which a claim might take otherwise.
-  v_locked := millrace.lock_attempts(array(
-    select t.attempt_id
-    from unnest(v_items) i
-    join unnest(v_to.items) t on t.ord = i.ord
-    where i.attempt_id = any (v_locked)));
   v_done := millrace.apply_outcomes_guarded(
-    millrace.check_fencing(v_to.items, v_locked, v_to.late));
+    millrace.check_fencing(v_items, millrace.lock_attempts(v_moved)));
   v_verdicts := coalesce(millrace.verdicts_of(v_done.items), '[]');
   -- A duplicate may be the repeat of a call whose answer was lost, and its wake-ups with it: rather
   -- a wake-up too many.

@@ -1,14 +1,10 @@
--- Whose a job is, and what went wrong with it
---
--- The function millrace verifies a callback and hands it to the function of the stage whose job
--- it is about. What keeps a job from being asked after or finished stands on the attempt that
--- waits, in millrace.log and in doctor(), and goes when the service answers again.
+-- Whose a job is, and what went wrong with it. What keeps a job from being asked after or finished
+-- stands on the attempt that waits, and goes when the service answers again.
 
 -- Finds the Edge Function that finishes an external job: {function, service, pipeline, stage,
 -- submission, trace_id, entity_id, ended}. By the stage that its metadata names, or by {job_id}
--- alone: the attempt that waits for it; else one that a late result may still serve; else the last
--- that had it. Null when there is none, or where two wait: two services may give the same id, and
--- neither may have the other's job. ended: what the job brings comes too late to count.
+-- alone: the attempt that waits for it, else the last that had it. Null when there is none, or
+-- where two wait: two services may give the same id. ended: what it brings comes too late.
 create function public.millrace_job_owner(p_job jsonb) returns jsonb
 stable
 set millrace.plan = by_key
@@ -46,16 +42,7 @@ begin
       order by a.id desc
       limit 100
     ) a
-    order by a.state = 'waiting' desc,
-      (a.state = 'failed'
-        and not a.superseded
-        and a.error ->> 'code' in ('deadline', 'lost_lease')
-        and exists (
-          select
-          from millrace.runs r
-          where r.id = a.run_id
-            and r.status = 'running')) desc,
-      a.id desc
+    order by a.state = 'waiting' desc, a.id desc
     limit 2);
   if v_found[1].state = 'waiting' and v_found[2].state = 'waiting' then
     return null;

@@ -1,8 +1,6 @@
--- Schedules, and the doors
---
--- The completion poller is scheduled only while a job waits to be polled: a job of pg_cron that
--- runs every two seconds costs a session each time, and rows of history. Whoever begins to wait
--- schedules it; the sweep takes it off, and makes good where the two crossed.
+-- The completion poller is scheduled only while a job waits to be polled, since pg_cron opens a
+-- session each time. Whoever begins to wait schedules it; the sweep takes it off, and makes good
+-- where the two crossed.
 
 -- Schedules the completion poller at the shortest poll interval of any stage while a job waits,
 -- else not at all. Who is too late for the row of cron.job leaves it to the next sweep.
@@ -19,13 +17,10 @@ declare
   v_wanted text := ceil(extract(epoch from v_every)) || ' seconds';
 begin
   if v_wanted is not distinct from (
-      select j.schedule from cron.job j where j.jobname = 'millrace-poll') then
+        select j.schedule from cron.job j where j.jobname = 'millrace-poll')
+      or not pg_try_advisory_xact_lock(hashtext('millrace.schedule_polls')) then
     return;
-  end if;
-  if not pg_try_advisory_xact_lock(hashtext('millrace.schedule_polls')) then
-    return;
-  end if;
-  if v_wanted is not null then
+  elsif v_wanted is not null then
     perform cron.schedule('millrace-poll', v_wanted, 'select millrace.wake_job_poll()');
   elsif exists (select from cron.job j where j.jobname = 'millrace-poll') then
     perform cron.unschedule('millrace-poll');
