@@ -312,14 +312,14 @@ test("what the stage's apply function writes commits with the decision, and its 
   ]);
 });
 
-test('the sweep sees all open decisions, some at a time, and closes those that ended', async ({ engine }) => {
+test('the sweep closes the open decisions that ended, some at a time', async ({ engine }) => {
   const ids = await toReview(engine, 7);
   const [, second, third, , , , last] = ids;
   for (const id of [second, third, last]) {
     await engine.sql.query('select millrace.cancel($1)', [(await engine.run(id)).id]);
   }
   const close = () => engine.value<number>('select millrace.close_decisions(2)');
-  expect([await close(), await close(), await close(), await close(), await close()]).toEqual([1, 1, 0, 1, 0]);
+  expect([await close(), await close(), await close()]).toEqual([2, 1, 0]);
   const open = await engine.rows<{ entity_id: string }>(
     'select entity_id from public.millrace_decisions where closed_at is null order by attempt_id',
   );

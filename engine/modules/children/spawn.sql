@@ -86,17 +86,12 @@ exception
 end
 $$;
 
--- Says why a worker that shows this token may not speak for the attempt any more; null when it may.
-create function millrace.void_reason(p_attempt millrace.attempts, p_token uuid)
-returns text
-immutable
+-- Says why a worker that shows this token may not speak for the attempt; null when it may.
+create function millrace.void_reason(p_attempt millrace.attempts, p_token uuid) returns text
+language sql immutable
 as $$
-begin
-  if p_attempt.state = 'started' and p_attempt.token = p_token then
-    return null;
-  end if;
-  return millrace.stale_reason(p_attempt.state, p_attempt.error);
-end
+  select millrace.stale_reason(p_attempt.state, p_attempt.error)
+  where (p_attempt.state = 'started' and p_attempt.token = p_token) is not true
 $$;
 
 -- Starts the runs of a chunk of items whose rows could be had, in the open fan-out of a map

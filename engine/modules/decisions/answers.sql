@@ -1,12 +1,10 @@
 -- Answers: what a person decides
 --
--- A person decides by public.millrace_decide(), or by writing the column `decision`. Two triggers
--- do the rest: one checks the payload, the other completes the waiting attempt in the same
--- transaction. What that comes to in a child run is added up for the parent by the sweep, since
--- nobody is to hold a parent for as long as a person's transaction lasts.
+-- By public.millrace_decide(), or by writing the column `decision`. One trigger checks the answer,
+-- the other completes the attempt in the same transaction; a parent's sums are left to the sweep,
+-- since nobody is to hold a parent for as long as a person's transaction lasts.
 
--- Before the update: refuses an answer that does not fit the schema or comes too late, as far as
--- the row alone shows, and notes who gave it.
+-- Refuses an answer that does not fit the schema or comes too late, and notes who gave it.
 create function millrace.check_answer() returns trigger
 security definer
 as $$
@@ -47,8 +45,7 @@ create trigger millrace_decisions_check
   before update of decision on public.millrace_decisions
   for each row execute function millrace.check_answer();
 
--- Builds the outcomes of attempts that were decided just now. Refuses an answer whose attempt no
--- longer waits, or that is larger than the stage's results may be.
+-- Builds the outcomes of answers. Refuses one whose attempt no longer waits, or that is too large.
 create function millrace.outcomes_of_answers(p_attempt_ids bigint[])
 returns millrace.work[]
 as $$
@@ -92,8 +89,7 @@ begin
 end
 $$;
 
--- After the update, for all rows of the statement at once: completes the attempts as if a job had
--- ended, with the result {decision, decided_by}, and wakes what follows.
+-- Completes the attempts of a statement's answers, with the result {decision, decided_by}.
 create function millrace.take_answers() returns trigger
 security definer
 set millrace.plan = by_key
@@ -112,8 +108,7 @@ begin
   perform millrace.hold_runs(array(
     select d.run_id from public.millrace_decisions d
       where d.attempt_id = any (v_decided)));
-  -- Not guarded: a fault, such as one of the stage's apply function, is the person's answer, and
-  -- nothing is written.
+  -- Not guarded: a fault, as of the stage's apply function, is the person's answer.
   v_done := millrace.apply_outcomes(millrace.outcomes_of_answers(v_decided));
   select i.attempt_id, i.reason into v_refused
   from unnest(v_done.items) i
@@ -136,9 +131,9 @@ create trigger millrace_decisions_take
   referencing old table as old_rows new table as new_rows
   for each statement execute function millrace.take_answers();
 
--- A person's decision on a manual stage: checked against its schema, recorded, and the run goes on,
--- all in one transaction. Answers {attempt, verdict: accepted | duplicate}. Needs a policy for
--- select and update on public.millrace_decisions.
+-- A person's decision on a manual stage: it is checked against its schema, and the run goes on.
+-- Answers {attempt, verdict: accepted | duplicate}. Needs a policy for select and update on
+-- public.millrace_decisions.
 create function public.millrace_decide(p_attempt bigint, p_decision jsonb) returns jsonb
 as $$
 declare

@@ -1,28 +1,14 @@
 -- Decisions: what a person is asked
 --
--- A manual stage waits for a person. Its attempt waits with the service `decision`, and a row of
--- public.millrace_decisions asks the question. Row-level security on that table says who may read
--- and answer it. It has no policy to begin with, so nobody but service_role decides until the
--- project writes some, in which the entities' own policies count:
---   create policy decisions_of_own_books on public.millrace_decisions
---     for select to authenticated
---     using (pipeline = 'books'
---       and exists (select from public.books b where b.id::text = entity_id));
---   create policy decide_on_own_books on public.millrace_decisions
---     for update to authenticated
---     using (pipeline = 'books'
---       and exists (select from public.books b where b.id::text = entity_id));
--- A policy's own functions must name their tables with the schema: millrace_decide() sets its
--- search_path.
+-- A manual stage's attempt waits with the service `decision`; a row of public.millrace_decisions
+-- asks the question. Its policies say who may read and answer it; the functions of theirs name
+-- tables with the schema, since millrace_decide() sets its search_path.
 --
--- Locks: a person holds the decision's row first, then waits for entity and run. So nothing that
--- holds a run ever waits for a decision's row. The attempt's state refuses an answer to what ended
--- otherwise (cancelled, started over, too late, deleted), and the sweep closes its row later,
--- skipping what is locked. Two people who each change an entity and then decide on it in one
--- transaction may deadlock, which Postgres ends by refusing one of them.
+-- A person holds the decision's row first, then waits for entity and run: so nothing that holds a
+-- run waits for a decision's row. What ended otherwise is refused by the attempt's state, and its
+-- row closed by the sweep.
 
--- Asks for the decision of a manual stage in held runs: adds attempts that wait for a person until
--- the stage's deadline, and their questions.
+-- Asks for the decision of a manual stage in held runs: attempts that wait, and their questions.
 create function millrace.open_decisions(p_stage_id int, p_run_ids bigint[])
 as $$
 declare
@@ -37,7 +23,7 @@ begin
     select i.id, i.run_id, p_stage_id, coalesce(l.number, 0) + 1,
       case when not l.superseded then l.id end,
       'waiting', v_now, v_now, v_now + s.deadline, v_now + s.sla, 'decision', i.id::text
-    -- The id is drawn by hand, since it is the job's id too.
+    -- By hand, since the id is the job's too.
     from (
       select u.id as run_id, nextval('millrace.attempts_id_seq') as id
       from (select r.id from unnest(p_run_ids) r(id) order by r.id) u
@@ -83,53 +69,24 @@ begin
 end
 $$;
 
--- Looks at the next open decisions: closes those whose attempt ended otherwise, and removes those
--- whose attempt is gone; returns how many it closed.
+-- Closes open decisions whose attempt ended otherwise, and removes those whose attempt is gone;
+-- returns how many it closed. The table is public: where a user's trigger refuses a row, that row
+-- alone stays as it is.
 create function millrace.close_decisions(p_limit int) returns int
-as $$
-declare
-  v_seen text;
-  v_ids bigint[];
-begin
-  select s.value into v_seen
-  from millrace.settings s
-  where s.name = 'decisions_seen'
-  for update skip locked;
-  v_ids := array(
-    select d.attempt_id
-    from public.millrace_decisions d
-    where d.closed_at is null
-      and d.attempt_id > v_seen::bigint
-    order by d.attempt_id
-    limit p_limit);
-  update millrace.settings s
-  set value = v.value
-  from (
-    select case when cardinality(v_ids) < p_limit then '0' else v_ids[p_limit]::text end as value
-  ) v
-  where s.name = 'decisions_seen'
-    and v_seen <> v.value;
-  v_ids := array(
-    select d.attempt_id
-    from public.millrace_decisions d
-    left join millrace.attempts a on a.id = d.attempt_id
-    where d.attempt_id = any (v_ids)
-      and d.closed_at is null
-      and a.state is distinct from 'waiting'
-    order by d.attempt_id
-    for update of d skip locked);
-  return case when cardinality(v_ids) > 0 then millrace.close_held(v_ids) else 0 end;
-end
-$$;
-
--- Closes locked decisions whose attempts ended otherwise, and removes those whose attempt is gone.
--- The table is public, so a trigger of a user's may refuse one row: that row alone stays as it is.
-create function millrace.close_held(p_ids bigint[]) returns int
 as $$
 declare
   v_closed record;
 begin
-  v_closed := millrace.in_halves(p_ids::text[], $q$
+  v_closed := millrace.in_halves(array(
+    select d.attempt_id::text
+    from public.millrace_decisions d
+    where d.closed_at is null
+      and (select a.state from millrace.attempts a where a.id = d.attempt_id)
+        is distinct from 'waiting'
+    -- In no order, or rows that are refused would come first for ever.
+    order by random()
+    limit p_limit
+    for update skip locked), $q$
     with closed as (
       update public.millrace_decisions d
       set closed_at = coalesce(a.finished_at, millrace.now()),
@@ -151,8 +108,8 @@ begin
 end
 $$;
 
--- Finds attempts without the question that they wait for, by the runs between two ids. A function,
--- since a view would stand in the way of removing the table of decisions.
+-- Finds attempts without the question that they wait for. No view, which would keep the table of
+-- decisions from being removed.
 create function millrace.decision_faults(
   p_after bigint default 0, p_until bigint default 9223372036854775807
 ) returns setof millrace.fault

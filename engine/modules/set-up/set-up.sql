@@ -17,10 +17,6 @@ from (values
   ('upgrade_patience', '15 seconds',
     'How long an upgrade or uninstall tries to get its locks before it gives up; then nothing has '
     'been changed.'),
-  -- The sweep looks at some open rows each time, going round and round, since nothing tells it
-  -- which ended meanwhile.
-  ('decisions_seen', '0',
-    'Written by millrace.close_decisions(): the open decision that it looked at last.'),
   ('rules_judged_at', '',
     'Written by millrace.sweep_rules(): the minute in which it judged the rules last.'),
   ('minutes_hours', '48', 'Hours after which the sweep deletes figures by the minute.'),

@@ -1,8 +1,7 @@
 -- JSON Schema: whether a value fits a schema
 --
--- A small subset, since not every database has pg_jsonschema, for people's decisions and operators'
--- requests. The engine's own schemas may bound the number of fields besides; "wanted" and "remedy"
--- say what a value must be and what to do.
+-- A small subset, since not every database has pg_jsonschema. The engine's own schemas may bound
+-- the number of fields besides; "wanted" and "remedy" say what a value must be and what to do.
 
 -- Cuts a value for a message after 100 characters.
 create function millrace.short_json(p_value jsonb) returns text
@@ -11,66 +10,7 @@ as $$
   select millrace.cut_text(p_value::text, 100)
 $$;
 
--- Says how a value breaks a schema, apart from its fields and items; null when it does not. 1.0 is
--- an integer.
-create function millrace.value_fault(p_schema jsonb, p_value jsonb) returns text
-immutable
-as $$
-declare
-  v_type text := jsonb_typeof(p_value);
-  v_text text := case v_type when 'string' then p_value #>> '{}' end;
-  v_number numeric := case v_type when 'number' then p_value::numeric end;
-begin
-  return case
-    when not p_schema -> 'type' ? v_type
-      and not (p_schema -> 'type' ? 'integer' and coalesce(v_number = trunc(v_number), false))
-      then 'must be of type ' || array_to_string(array(
-        select t #>> '{}' from jsonb_path_query(p_schema, '$.type[*]') t), ' or ')
-    when p_schema ? 'enum'
-      and p_value not in (select e from jsonb_array_elements(p_schema -> 'enum') e)
-      then 'must be one of ' || (
-        select string_agg(millrace.short_json(e.value), ', ' order by e.ordinality)
-        from jsonb_array_elements(p_schema -> 'enum') with ordinality e)
-    when p_schema -> 'const' <> p_value then 'must be ' || millrace.short_json(p_schema -> 'const')
-    when length(v_text) < (p_schema ->> 'minLength')::numeric
-      then format('must have at least %s characters', p_schema ->> 'minLength')
-    when length(v_text) > (p_schema ->> 'maxLength')::numeric
-      then format('must have at most %s characters', p_schema ->> 'maxLength')
-    when v_text !~ (p_schema ->> 'pattern')
-      then format('must match the pattern %s', p_schema ->> 'pattern')
-    when v_number < (p_schema ->> 'minimum')::numeric
-      then format('must be at least %s', p_schema ->> 'minimum')
-    when v_number > (p_schema ->> 'maximum')::numeric
-      then format('must be at most %s', p_schema ->> 'maximum')
-    when v_number <= (p_schema ->> 'exclusiveMinimum')::numeric
-      then format('must be above %s', p_schema ->> 'exclusiveMinimum')
-    when v_number >= (p_schema ->> 'exclusiveMaximum')::numeric
-      then format('must be below %s', p_schema ->> 'exclusiveMaximum')
-  end;
-end
-$$;
-
--- Builds a fault: the sentence that says it, a hint on what to set, and the remedy that the schema
--- names.
-create function millrace.fault_of(
-  p_schema jsonb, p_sentence text, p_otherwise text, p_required boolean
-) returns jsonb
-language sql immutable
-as $$
-  select jsonb_build_object(
-    'sentence', p_sentence || coalesce('must be ' || w.wanted, p_otherwise),
-    'hint', 'Set it to ' || coalesce(w.wanted, 'such a value')
-      || case when p_required then '.' else ', or leave it out.' end,
-    'remedy', p_schema -> 'remedy')
-  from (select (
-    select coalesce(p_schema ->> 'wanted', format('a %snumber from %s to %s',
-      case when p_schema -> 'type' ? 'integer' then 'whole ' else '' end,
-      p_schema ->> 'minimum', p_schema ->> 'maximum'))
-    where p_schema ? 'wanted' or p_schema ?& array['minimum', 'maximum']) as wanted) w
-$$;
-
--- Finds the first fault among the fields of an object, first of those that are missing, or among
--- the items of a list.
+-- Finds the first fault among the fields of an object, missing ones first, or the items of a list.
 create function millrace.part_fault(p_schema jsonb, p_value jsonb, p_path text) returns jsonb
 immutable
 as $$
@@ -99,14 +39,11 @@ begin
       when v_part.name ~ '^[A-Za-z_][A-Za-z0-9_]*$' then '.' || v_part.name
       else format('[%s]', to_json(v_part.name))
     end;
-    if v_part.value is null then
-      return millrace.fault_of(v_part.schema, v_part.name || ' is missing, but ', 'must be given',
-        true);
-    elsif v_part.schema = 'false' then
+    if v_part.schema = 'false' then
       return jsonb_build_object('sentence', v_part.name || ' is not known', 'known', coalesce((
         select string_agg(k, ', ' order by k)
         from jsonb_object_keys(p_schema -> 'properties') k), 'nothing'));
-    elsif jsonb_typeof(v_part.schema) = 'object' then
+    elsif v_part.value is null or jsonb_typeof(v_part.schema) = 'object' then
       v_fault := millrace.find_fault(v_part.schema, v_part.value, v_part.name, v_part.required);
     end if;
     exit when v_fault is not null;
@@ -116,31 +53,68 @@ end
 $$;
 
 -- Finds the first fault of a value against a schema: a sentence with the path, a hint and the
--- innermost remedy, or the fields known instead of one that is not. Null when the value fits.
+-- innermost remedy, or the fields known instead of one that is not. A value that is missing is null
+-- of SQL, and 1.0 is an integer.
 create function millrace.find_fault(
   p_schema jsonb, p_value jsonb, p_path text, p_required boolean
 ) returns jsonb
 immutable
 as $$
 declare
-  v_broken text := millrace.value_fault(p_schema, p_value);
-  v_is text := format('%s is %s, but ', p_path, millrace.short_json(p_value));
-  v_items int := case jsonb_typeof(p_value) when 'array' then jsonb_array_length(p_value) end;
-  v_fields int := case jsonb_typeof(p_value)
+  v_type text := jsonb_typeof(p_value);
+  v_text text := case v_type when 'string' then p_value #>> '{}' end;
+  v_number numeric := case v_type when 'number' then p_value::numeric end;
+  v_items int := case v_type when 'array' then jsonb_array_length(p_value) end;
+  v_fields int := case v_type
     when 'object' then (select count(*) from jsonb_object_keys(p_value)) end;
-  v_fault jsonb := case
-    when v_broken is not null then millrace.fault_of(p_schema, v_is, v_broken, p_required)
-    when v_items < (p_schema ->> 'minItems')::numeric then jsonb_build_object('sentence', format(
-      '%s has %s items, but must have at least %s', p_path, v_items, p_schema ->> 'minItems'))
-    when v_items > (p_schema ->> 'maxItems')::numeric then jsonb_build_object('sentence', format(
-      '%s has %s items, but must have at most %s', p_path, v_items, p_schema ->> 'maxItems'))
-    else millrace.part_fault(p_schema, p_value, p_path)
+  v_fault jsonb := millrace.part_fault(p_schema, p_value, p_path);
+  v_broken text := case
+    when p_value is null then 'must be given'
+    when not p_schema -> 'type' ? v_type
+      and not (p_schema -> 'type' ? 'integer' and coalesce(v_number = trunc(v_number), false))
+      then 'must be of type ' || array_to_string(array(
+        select t #>> '{}' from jsonb_path_query(p_schema, '$.type[*]') t), ' or ')
+    when p_schema ? 'enum'
+      and p_value not in (select e from jsonb_array_elements(p_schema -> 'enum') e)
+      then 'must be one of ' || (
+        select string_agg(millrace.short_json(e.value), ', ' order by e.ordinality)
+        from jsonb_array_elements(p_schema -> 'enum') with ordinality e)
+    when p_schema -> 'const' <> p_value then 'must be ' || millrace.short_json(p_schema -> 'const')
+    when v_text !~ (p_schema ->> 'pattern')
+      then format('must match the pattern %s', p_schema ->> 'pattern')
+    else (
+      select format(k.says, p_schema ->> k.keyword)
+      from (values
+        ('minLength', length(v_text), '{-1}'::int[], 'must have at least %s characters'),
+        ('maxLength', length(v_text), '{1}', 'must have at most %s characters'),
+        ('minItems', v_items, '{-1}', 'must have at least %s'),
+        ('maxItems', v_items, '{1}', 'must have at most %s'),
+        ('minProperties', v_fields, '{-1}', 'must have another number of fields'),
+        ('maxProperties', v_fields, '{1}', 'must have another number of fields'),
+        ('minimum', v_number, '{-1}', 'must be at least %s'),
+        ('maximum', v_number, '{1}', 'must be at most %s'),
+        ('exclusiveMinimum', v_number, '{-1, 0}', 'must be above %s'),
+        ('exclusiveMaximum', v_number, '{0, 1}', 'must be below %s')
+      ) k(keyword, value, faulty, says)
+      where sign(k.value - (p_schema ->> k.keyword)::numeric) = any (k.faulty)
+      limit 1)
   end;
+  v_wanted text := coalesce(p_schema ->> 'wanted', (
+    select format('a %snumber from %s to %s',
+      case when p_schema -> 'type' ? 'integer' then 'whole ' else '' end,
+      p_schema ->> 'minimum', p_schema ->> 'maximum')
+    where p_schema ?& array['minimum', 'maximum']));
   v_faults text[];
 begin
-  if v_fault is null and (v_fields < (p_schema ->> 'minProperties')::int
-      or v_fields > (p_schema ->> 'maxProperties')::int) then
-    v_fault := millrace.fault_of(p_schema, v_is, 'must have another number of fields', false);
+  if v_fault is null and v_broken is not null then
+    v_fault := jsonb_build_object(
+      'sentence', p_path || case
+        when p_value is null then ' is missing'
+        when v_items is not null and v_broken ~ '^must have' then format(' has %s items', v_items)
+        else ' is ' || millrace.short_json(p_value)
+      end || ', but ' || coalesce('must be ' || v_wanted, v_broken),
+      'hint', 'Set it to ' || coalesce(v_wanted, 'such a value')
+        || case when p_required then '.' else ', or leave it out.' end);
   elsif v_fault is null and p_schema ? 'anyOf' then
     v_faults := array(
       select millrace.schema_fault(s.value, p_value, p_path)
@@ -157,8 +131,7 @@ begin
 end
 $$;
 
--- Says the first fault of a value against a schema as one sentence with the path; null when the
--- value fits.
+-- Says the first fault of a value against a schema as one sentence; null when it fits.
 create function millrace.schema_fault(p_schema jsonb, p_value jsonb, p_path text)
 returns text
 immutable
