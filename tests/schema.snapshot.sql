@@ -10,12 +10,6 @@ schema public
   grant usage to service_role
 type millrace.attempt_state enum (queued, started, waiting, completed, failed, cancelled, skipped)
 type millrace.run_status enum (running, completed, failed, cancelled)
-table millrace.adoptions
-  column last_key text
-  column pipeline_id integer not null
-  constraint adoptions_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
-  constraint adoptions_pkey PRIMARY KEY (pipeline_id)
-  CREATE UNIQUE INDEX adoptions_pkey ON millrace.adoptions USING btree (pipeline_id)
 view millrace.agent_log
   column arguments text
   column asked text

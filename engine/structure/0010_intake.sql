@@ -1,4 +1,4 @@
--- Which rows the sweep starts, and how rows from before come to a status
+-- Which rows the sweep starts
 
 -- How far the sweep has looked for due rows, and for those that were passed over. Who starts them
 -- holds its row.
@@ -9,10 +9,3 @@ create table millrace.due_progress (
   lap_at timestamptz,
   lap_key text
 ) with (fillfactor = 50);
-
--- How far rows from before have been given a status: up to last_key.
-create table millrace.adoptions (
-  pipeline_id int constraint adoptions_pkey primary key
-    constraint adoptions_pipeline_fkey references millrace.pipelines on delete cascade,
-  last_key text
-);

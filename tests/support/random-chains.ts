@@ -151,8 +151,8 @@ const tables = `
     to_status smallint not null references public.codes, changed_at timestamptz not null, changed_by text not null,
     changes jsonb, duration_ms bigint);
   create index on public.code_history (item, id);
-  create function public.meant(p_old text) returns smallint language sql as $$
-    select case p_old ${oldValues.map((value, place) => `when '${value}' then ${meanings[place]}`).join(' ')} end $$;
+  create function public.meant(i public.items) returns smallint language sql as $$
+    select case i.was ${oldValues.map((value, place) => `when '${value}' then ${meanings[place]}`).join(' ')} end $$;
   insert into public.items (label, was) values ('yes', null), ('no', null), ('yes', 'new'), ('no', 'at_work'), ('yes', 'done');`;
 
 /** Empties the engine and defines a chain over a fresh table of five items, three of which had a status before. */

@@ -4,97 +4,7 @@
 -- takes. A row without a value has not been adopted; so a portion that was lost is done again.
 --
 -- Nobody holds what was in work. So a value of work in progress becomes the value at which its
--- layer is entered, where rows wait until begin() or a person begins them. A question is asked, and
--- a stage without a layer begins, when its row is adopted.
-
--- Finds the user's function that says which value a row has, and writes the call of it on a row
--- named so: it takes the row, or the old value alone. Raises MR002 where there is none.
-create function millrace.value_call(
-  p_pipeline millrace.pipelines, p_old_column text, p_function text, p_row text
-) returns text
-stable
-as $$
-declare
-  v_type text := millrace.column_type(p_pipeline.entity_table, p_old_column);
-begin
-  if v_type is null then
-    raise exception 'p_old_column is %, which is no column of %',
-      coalesce(p_old_column, 'null'), p_pipeline.entity_table
-      using errcode = 'MR002', hint = 'Name the column of the old status.';
-  elsif p_old_column = p_pipeline.status ->> 'column' then
-    raise exception 'p_old_column is %, which is the status column itself', p_old_column
-      using errcode = 'MR002', hint = 'Name the column of the old status.';
-  elsif millrace.function_named(p_function, p_pipeline.entity_table::text) is not null then
-    return format('%s(%s)', millrace.function_named(
-      p_function, p_pipeline.entity_table::text)::regproc, p_row);
-  elsif millrace.function_named(p_function, v_type) is not null then
-    return format('%s(%s.%s)', millrace.function_named(p_function, v_type)::regproc,
-      p_row, millrace.quote_field(p_old_column));
-  end if;
-  raise exception 'p_value_function is %, which is no function of a row of % or of one %',
-    coalesce(p_function, 'null'), p_pipeline.entity_table, v_type
-    using errcode = 'MR002', hint = format(
-      'Create one, schema.name(%s), that returns the new value of a row, and null where it knows '
-      'none.', p_pipeline.entity_table);
-end
-$$;
-
--- Counts the rows that have no value yet, by old value and what becomes of them. Which stages'
--- output rows lack is asked as a start would ask it.
-create function millrace.count_unadopted(
-  p_pipeline millrace.pipelines, p_old_column text, p_call text, p_else text
-) returns table (
-  old_value text, rows bigint, value text, lands text, begins text, lacking bigint, lacks text,
-  problem text
-)
-volatile
-as $$
-declare
-  v_keys text[];
-  v_old text[];
-  v_values text[];
-  v_rows bigint[];
-  v_given text[];
-begin
-  execute format(
-    'select array_agg(t.key), array_agg(t.old), array_agg(t.value), array_agg(t.rows) '
-    'from (select %s as key, e.%I::text as old, coalesce((%s)::text, $1) as value, '
-    'count(*) as rows from %s e where e.%I is null group by 1, 2, 3) t',
-    case when p_pipeline.has_given then format('e.%I::text', p_pipeline.entity_key)
-      else 'null::text' end,
-    p_old_column, p_call, p_pipeline.entity_table, p_pipeline.status ->> 'column')
-  into v_keys, v_old, v_values, v_rows
-  using p_else;
-  if p_pipeline.has_given then
-    v_given := millrace.given_at_first(p_pipeline, v_keys);
-  end if;
-  return query
-    with alike as (
-      select r.old, r.value, r.given, sum(r.rows) as rows
-      from unnest(v_old, v_values, v_rows, v_given) r(old, value, rows, given)
-      group by 1, 2, 3
-    ), told as (
-      select a.*, v.lands, v.begins, (
-        select string_agg(s.name, ', ' order by b.place)
-        from unnest(v.before) with ordinality b(name, place)
-        join millrace.stages s on s.pipeline_id = p_pipeline.id and s.name = b.name
-        where s.id <> all (a.given::int[])) as lacks
-      from alike a
-      left join millrace.status_values v
-        on v.pipeline_id = p_pipeline.id and v.value = a.value and not v.retired
-    )
-    select t.old, sum(t.rows)::bigint, t.value, t.lands, t.begins,
-      coalesce(sum(t.rows) filter (where t.lacks is not null), 0)::bigint,
-      string_agg(distinct t.lacks, '; '),
-      case
-        when t.value is null then 'it has no value: let the function say one, or name it in p_else'
-        when t.lands is null then format('%s is no value of pipeline %s', t.value, p_pipeline.name)
-      end
-    from told t
-    group by t.old, t.value, t.lands, t.begins
-    order by 2 desc, 1;
-end
-$$;
+-- layer is entered, where rows wait until begin() or a person begins them.
 
 -- Looks up a pipeline whose rows may be adopted. Raises MR002 or MR003.
 create function millrace.adopting_pipeline(p_pipeline text) returns millrace.pipelines
@@ -129,94 +39,88 @@ create function millrace.adopt(
   problem text
 )
 as $$
+#variable_conflict use_column
 declare
   v_pipeline millrace.pipelines := millrace.adopting_pipeline(p_pipeline);
-  v_call text := millrace.value_call(v_pipeline, p_old_column, p_value_function, 'e');
+  v_function regprocedure := millrace.function_named(
+    p_value_function, v_pipeline.entity_table::text);
+  v_keys text[];
+  v_old text[];
+  v_values text[];
+  v_rows bigint[];
+  v_given text[];
 begin
-  if p_else is not null and not exists (
+  if p_old_column = v_pipeline.status ->> 'column'
+      or millrace.column_type(v_pipeline.entity_table, p_old_column) is null then
+    raise exception 'p_old_column is %, but must be another column of %',
+      coalesce(p_old_column, 'null'), v_pipeline.entity_table
+      using errcode = 'MR002', hint = 'Name the column of the old status.';
+  elsif v_function is null then
+    raise exception 'p_value_function is %, which is no function of a row of %',
+      coalesce(p_value_function, 'null'), v_pipeline.entity_table
+      using errcode = 'MR002', hint = format('Create one, schema.name(%s), that returns the new '
+        'value of a row, and null where it knows none.', v_pipeline.entity_table);
+  elsif p_else is not null and not exists (
       select
       from millrace.status_values v
       where v.pipeline_id = v_pipeline.id and v.value = p_else and not v.retired) then
     raise exception 'p_else is %, which is no value of pipeline %', p_else, p_pipeline
       using errcode = 'MR002', hint = 'Name one of millrace.status_values, or leave it out.';
-  elsif p_dry_run is not false then
-    return query
-      select c.*
-      from millrace.count_unadopted(v_pipeline, p_old_column, v_call, p_else) c;
-    return;
   elsif p_portion is null or p_portion not between 1 and 100000 then
     raise exception 'p_portion is %, but must be from 1 to 100000',
       coalesce(p_portion::text, 'null')
       using errcode = 'MR002', hint = 'Some hundred rows take well under a second.';
+  elsif p_dry_run is false then
+    return query
+      select a.old_value, a.rows, a.value, a.lands, a.begins, null::bigint, null::text, a.problem
+      from millrace.adopt_portion(
+        v_pipeline, p_old_column, v_function::regproc, p_else, p_portion) a;
+    return;
+  end if;
+  execute format(
+    'select array_agg(t.key), array_agg(t.old), array_agg(t.value), array_agg(t.rows) '
+    'from (select %s as key, e.%I::text as old, coalesce(%s(e.*)::text, $1) as value, '
+    'count(*) as rows from %s e where e.%I is null group by 1, 2, 3) t',
+    case when v_pipeline.has_given then format('e.%I::text', v_pipeline.entity_key)
+      else 'null::text' end,
+    p_old_column, v_function::regproc, v_pipeline.entity_table, v_pipeline.status ->> 'column')
+  into v_keys, v_old, v_values, v_rows
+  using p_else;
+  if v_pipeline.has_given then
+    v_given := millrace.given_at_first(v_pipeline, v_keys);
   end if;
   return query
-    select a.old_value, a.rows, a.value, a.lands, a.begins, null::bigint, null::text, a.problem
-    from millrace.adopt_portion(v_pipeline, p_old_column, v_call, p_else, p_portion) a;
-end
-$$;
-
--- Gives the next portion of rows without a value theirs, in the order of their keys, and their
--- histories first rows; not those with a run, nor those that somebody holds. keys is null when it
--- finds none.
-create function millrace.write_adopted(
-  p_pipeline millrace.pipelines, p_old_column text, p_call text, p_else text, p_after text,
-  p_limit int,
-  out keys text[], out old text[], out codes text[], out lands text[], out begins text[],
-  out has_run boolean[]
-)
-as $$
-declare
-  v_history jsonb := p_pipeline.status -> 'history';
-  v_values text[] := array[p_pipeline.entity_table::text, quote_ident(p_pipeline.entity_key),
-    quote_ident(p_pipeline.status ->> 'column'), millrace.key_type(p_pipeline),
-    millrace.status_type(p_pipeline), quote_ident(p_old_column), p_call];
-begin
-  execute format($q$
-    with taken as materialized (
-      select e.%2$s as key, e.%6$s::text as old, coalesce(%7$s::text, $1) as value
-      from %1$s e
-      where e.%3$s is null
-        and ($2 is null or e.%2$s > $2::%4$s)
-      order by e.%2$s
-      limit $3
-      for no key update skip locked
-    ), adopted as materialized (
-      select t.*, v.lands, v.begins, exists (
-        select
-        from millrace.runs r
-        where r.entity_id = t.key::text and r.pipeline_id = $4) as runs
-      from taken t
+    with alike as (
+      select r.old, r.value, r.given, sum(r.rows) as rows
+      from unnest(v_old, v_values, v_rows, v_given) r(old, value, rows, given)
+      group by 1, 2, 3
+    ), told as (
+      select a.*, v.lands, v.begins, (
+        select string_agg(s.name, ', ' order by b.place)
+        from unnest(v.before) with ordinality b(name, place)
+        join millrace.stages s on s.pipeline_id = v_pipeline.id and s.name = b.name
+        where s.id <> all (a.given::int[])) as lacks
+      from alike a
       left join millrace.status_values v
-        on v.pipeline_id = $4 and v.value = t.value and not v.retired
-    ), written as (
-      update %1$s e set %3$s = a.lands::%5$s%8$s
-      from adopted a
-      where e.%2$s = a.key and not a.runs
-    )%9$s
-    select array_agg(a.key::text order by a.key), array_agg(a.old order by a.key),
-      array_agg(a.value order by a.key), array_agg(a.lands order by a.key),
-      array_agg(a.begins order by a.key), array_agg(a.runs order by a.key)
-    from adopted a$q$, variadic v_values || array[
-      case when v_history is not null then format(', %I = $5', v_history ->> 'since') end,
-      case when v_history is not null then format($h$, noted as (
-      insert into %s (%I, from_status, to_status, changed_at, changed_by, changes)
-      select a.key, null, a.lands::%s, $5, $6,
-        jsonb_build_object($7, jsonb_build_object('old', a.old, 'new', a.lands))
-      from adopted a
-      where not a.runs and a.lands is not null
-      order by a.key
-    )$h$, to_regclass(v_history ->> 'table'), v_history ->> 'key', v_values[5]) end])
-  into keys, old, codes, lands, begins, has_run
-  using p_else, p_after, p_limit, p_pipeline.id, millrace.now(),
-    millrace.actor(p_pipeline.entity_table), p_old_column;
+        on v.pipeline_id = v_pipeline.id and v.value = a.value and not v.retired
+    )
+    select t.old, sum(t.rows)::bigint, t.value, t.lands, t.begins,
+      coalesce(sum(t.rows) filter (where t.lacks is not null), 0)::bigint,
+      string_agg(distinct t.lacks, '; '),
+      case
+        when t.value is null then 'it has no value: let the function say one, or name it in p_else'
+        when t.lands is null then format('%s is no value of pipeline %s', t.value, p_pipeline)
+      end
+    from told t
+    group by t.old, t.value, t.lands, t.begins
+    order by 2 desc, 1;
 end
 $$;
 
--- Adopts the next portion of rows, behind the last key once more from the first one. A row that has
--- a run shows that instead. Rows are found by their keys, also with plans of a time when there were
--- no runs.
+-- Adopts up to so many rows that nobody holds, in the order of their keys. A row that has a run
+-- shows that instead.
 create function millrace.adopt_portion(
-  p_pipeline millrace.pipelines, p_old_column text, p_call text, p_else text, p_limit int
+  p_pipeline millrace.pipelines, p_old_column text, p_function regproc, p_else text, p_limit int
 ) returns table (
   old_value text, rows bigint, value text, lands text, begins text, problem text
 )
@@ -225,23 +129,51 @@ as $$
 #variable_conflict use_column
 declare
   v_outer text := coalesce(current_setting('millrace.projecting', true), '');
-  v_after text;
+  v_history jsonb := p_pipeline.status -> 'history';
+  v_names text[] := array[p_pipeline.entity_table::text, quote_ident(p_pipeline.entity_key),
+    quote_ident(p_pipeline.status ->> 'column'), millrace.status_type(p_pipeline),
+    quote_ident(p_old_column), p_function::text];
   v_taken record;
   v_stage record;
 begin
-  -- One at a time. Not by the pipeline's row: define() holds the table before it.
-  insert into millrace.adoptions (pipeline_id)
-  values (p_pipeline.id)
-  on conflict on constraint adoptions_pkey do nothing;
-  select a.last_key into v_after
-  from millrace.adoptions a
-  where a.pipeline_id = p_pipeline.id
-  for update;
   perform set_config('millrace.projecting', pg_trigger_depth()::text, true);
-  v_taken := millrace.write_adopted(p_pipeline, p_old_column, p_call, p_else, v_after, p_limit);
-  if v_taken.keys is null and v_after is not null then
-    v_taken := millrace.write_adopted(p_pipeline, p_old_column, p_call, p_else, null, p_limit);
-  end if;
+  execute format($q$
+    with taken as materialized (
+      select e.%2$s as key, e.%5$s::text as old, coalesce(%6$s(e.*)::text, $1) as value, exists (
+        select
+        from millrace.runs r
+        where r.entity_id = e.%2$s::text and r.pipeline_id = $3) as runs
+      from %1$s e
+      where e.%3$s is null
+      order by e.%2$s
+      limit $2
+      for no key update skip locked
+    ), adopted as materialized (
+      select t.*, v.lands, v.begins
+      from taken t
+      left join millrace.status_values v
+        on v.pipeline_id = $3 and v.value = t.value and not v.retired
+    ), written as (
+      update %1$s e set %3$s = a.lands::%4$s%7$s
+      from adopted a
+      where e.%2$s = a.key and not a.runs
+    )%8$s
+    select array_agg(a.key::text order by a.key) as keys, array_agg(a.old order by a.key) as old,
+      array_agg(a.value order by a.key) as codes, array_agg(a.lands order by a.key) as lands,
+      array_agg(a.begins order by a.key) as begins, array_agg(a.runs order by a.key) as runs
+    from adopted a$q$, variadic v_names || array[
+      case when v_history is not null then format(', %I = $4', v_history ->> 'since') end,
+      case when v_history is not null then format($h$, noted as (
+      insert into %s (%I, from_status, to_status, changed_at, changed_by, changes)
+      select a.key, null, a.lands::%s, $4, $5,
+        jsonb_build_object($6, jsonb_build_object('old', a.old, 'new', a.lands))
+      from adopted a
+      where not a.runs and a.lands is not null
+      order by a.key
+    )$h$, to_regclass(v_history ->> 'table'), v_history ->> 'key', v_names[4]) end])
+  into v_taken
+  using p_else, p_limit, p_pipeline.id, millrace.now(),
+    millrace.actor(p_pipeline.entity_table), p_old_column;
   perform set_config('millrace.projecting', v_outer, true);
   if array_position(v_taken.lands, null) is not null then
     raise exception 'row % of pipeline % has no value',
@@ -253,19 +185,19 @@ begin
       select null::text, count(*), null::text, null::text, null::text,
         'somebody holds them: call again'
       from %s e
-      where e.%I is null
-      having count(*) > 0$q$, p_pipeline.entity_table, p_pipeline.status ->> 'column');
+      where e.%s is null
+      having count(*) > 0$q$, v_names[1], v_names[3]);
     return;
   end if;
   perform millrace.show_status(p_pipeline.id, array(
-    select t.key from unnest(v_taken.keys, v_taken.has_run) t(key, has_run) where t.has_run));
+    select t.key from unnest(v_taken.keys, v_taken.runs) t(key, runs) where t.runs));
   -- All that comes before is taken as done.
   for v_stage in
     select s.id, array_agg(t.key order by t.place) as keys
-    from unnest(v_taken.keys, v_taken.begins, v_taken.has_run)
-      with ordinality t(key, begins, has_run, place)
+    from unnest(v_taken.keys, v_taken.begins, v_taken.runs)
+      with ordinality t(key, begins, runs, place)
     join millrace.stages s on s.pipeline_id = p_pipeline.id and s.name = t.begins
-    where not t.has_run
+    where not t.runs
     group by s.id
     order by s.id
   loop
@@ -273,9 +205,6 @@ begin
       p_by_name => true, p_done_before => v_stage.id);
     perform millrace.show_status(p_pipeline.id, v_stage.keys);
   end loop;
-  update millrace.adoptions a
-  set last_key = v_taken.keys[cardinality(v_taken.keys)]
-  where a.pipeline_id = p_pipeline.id;
   return query
     select t.old, count(*), t.value, t.lands, t.begins, null::text
     from unnest(v_taken.old, v_taken.codes, v_taken.lands, v_taken.begins)
@@ -285,9 +214,8 @@ begin
 end
 $$;
 
--- Begins up to so many rows that wait at the value by which a layer is entered, since they were
--- adopted so, in the order of their keys; returns how many. Each begins at the layer's first stage
--- that it does not bring along. Rows that somebody holds, and those with a live run, are left out.
+-- Begins up to so many rows that wait at the value by which a layer is entered, in the order of
+-- their keys, and returns how many: each at the layer's first stage that it does not bring along.
 create function millrace.begin(p_pipeline text, p_value text, p_limit int)
 returns bigint
 set enable_seqscan = off
@@ -313,27 +241,26 @@ begin
       using errcode = 'MR002', hint = 'It is how many rows begin now.';
   end if;
   execute format($q$
-    select array(
-      select e.%1$I::text
+    with taken as materialized (
+      select e.%1$I as key
       from %2$s e
       where e.%3$I = $1::%4$s
       order by e.%1$I
       limit $2
-      for no key update skip locked)$q$,
+      for no key update skip locked
+    )
+    select array(
+      select t.key::text
+      from taken t
+      where not exists (
+        select
+        from millrace.runs r
+        where r.entity_id = t.key::text and r.pipeline_id = $3 and r.status = 'running')
+      order by t.key)$q$,
     v_pipeline.entity_key, v_pipeline.entity_table, v_pipeline.status ->> 'column',
     millrace.status_type(v_pipeline))
   into v_keys
-  using p_value, p_limit;
-  v_keys := array(
-    select k.key
-    from unnest(v_keys) with ordinality k(key, place)
-    where not exists (
-      select
-      from millrace.runs r
-      where r.entity_id = k.key
-        and r.pipeline_id = v_pipeline.id
-        and r.status = 'running')
-    order by k.place);
+  using p_value, p_limit, v_pipeline.id;
   if cardinality(v_keys) > 0 then
     perform millrace.queue_stage(v_pipeline.id, v_stage_id, v_keys, v_keys,
       p_by_name => false, p_done_before => v_stage_id);

@@ -146,22 +146,15 @@ declare
   v_table regclass;
   v_pipeline_id int;
   v_version_id int;
-  v_changed jsonb;
 begin
   perform millrace.check_definition(p_definition);
   v_table := to_regclass(p_definition #>> '{entity,table}');
   perform millrace.check_table(v_table);
   perform millrace.lock_limits(v_name);
-  -- Without a projection, who begins a run has only locked its row; and where rows are shown anew,
-  -- nobody may hold one.
-  execute format('lock table %s in %s mode', v_table, case
-    when p_definition #>> '{entity,projection}' = 'none'
-      or exists (select from millrace.changed_values(p_definition))
-      then 'exclusive'
-    else 'share row exclusive'
-  end);
-  v_changed := (
-    select jsonb_object_agg(c.was, c.now) from millrace.changed_values(p_definition) c);
+  -- Without a projection, who begins a run has only locked its row.
+  execute format('lock table %s in %s mode', v_table, case p_definition #>> '{entity,projection}'
+    when 'none' then 'exclusive' else 'share row exclusive' end);
+  perform millrace.check_values(p_definition);
   perform millrace.check_changes(p.id, p_definition)
   from millrace.pipelines p
   where p.name = v_name;
@@ -211,7 +204,6 @@ begin
   perform millrace.save_quota(v_pipeline_id, p_definition);
   perform millrace.hook_defined(v_pipeline_id, p_definition);
   perform millrace.attach(v_name);
-  perform millrace.show_changed(v_pipeline_id, v_changed);
   -- A fan-in rule that was changed applies to what waits already: the next sweep collects it.
   insert into millrace.child_tallies (fan_out_id)
   select f.id

@@ -1,6 +1,45 @@
 -- The projection `status`: what a definition says of its column. Values are read with ->>, so that
 -- a code may be a number or a text.
 
+-- Raises MR001 where a definition shows a place by another value while rows show the former, or
+-- live runs may. Values of failures may part and join: rows that have failed keep theirs.
+create function millrace.check_values(p_definition jsonb)
+as $$
+declare
+  v_changed text[] := array(
+    select b.value
+    from millrace.pipelines p
+    cross join jsonb_each_text(p.status -> 'places') b
+    left join jsonb_each_text(p_definition -> 'places') a on a.key = b.key
+    where p.name = p_definition ->> 'pipeline'
+      and (a.key is not null or p_definition -> 'graph' ? split_part(b.key, ' ', 1))
+      and a.value is distinct from b.value
+      and (b.key !~ '^\S+ failed ' or b.value not in (
+        select n.value from jsonb_each_text(p_definition -> 'places') n))
+    order by b.value);
+  v_live bigint;
+  v_rows bigint;
+begin
+  if v_changed = '{}' or p_definition #> '{entity,status}' is null then
+    return;
+  end if;
+  select count(*) into v_live
+  from millrace.pipelines p
+  join millrace.runs r on r.pipeline_id = p.id and r.status = 'running'
+  where p.name = p_definition ->> 'pipeline';
+  execute format('select count(*) from %s e where e.%I::text = any ($1)',
+    to_regclass(p_definition #>> '{entity,table}'), p_definition #>> '{entity,status,column}')
+  into v_rows
+  using v_changed;
+  if v_live + v_rows > 0 then
+    raise exception 'entity.status shows another value in place of %, but % rows show that and % '
+      'runs are live', array_to_string(v_changed, ', '), v_rows, v_live
+      using errcode = 'MR001', hint = 'Keep the value; its name and description may change. Or let '
+        'the runs finish, and change it while no row shows it.';
+  end if;
+end
+$$;
+
 -- Writes what a definition says of its status column: which values there are, and which may follow
 -- which.
 create function millrace.save_status(

@@ -1,10 +1,10 @@
 -- The projection `status`: what must always hold of its column and its history
 
 -- Finds rows whose status is not their run's state. A claim is not shown while somebody holds the
--- row, a due retry is shown by the next sweep, and a question's steps are a person's.
+-- row, a due retry is shown by the next sweep, and a question's steps are a person's; a failure or
+-- a backoff may show what it did before a definition gave it a value of its own.
 create function millrace.rows_shown_wrong(
-  p_pipeline millrace.pipelines, p_values text[], p_after bigint default null,
-  p_until bigint default null
+  p_pipeline millrace.pipelines, p_after bigint, p_until bigint
 ) returns table (id text, shown text, value text)
 stable
 set jit = off
@@ -14,8 +14,7 @@ begin
   return query execute format($q$
     select s.id, e.%3$I::text, s.value
     from millrace.status_states($1, case
-      when $3 is null then array(
-        select o.%2$I::text from %1$s o where $2 is null or o.%3$I::text = any ($2))
+      when $3 is null then array(select o.%2$I::text from %1$s o)
       else array(
         select distinct r.entity_id
         from millrace.runs r
@@ -27,10 +26,18 @@ begin
     where e.%3$I::text is distinct from s.value
       and not (s.phase in ('queued', 'started', 'asked')
         and coalesce(e.%3$I::text = any (millrace.live_values(t.shows)), false)
-        and (s.phase <> 'queued' or e.%3$I::text = t.shows ->> 'backoff'))$q$,
+        and (s.phase <> 'queued' or e.%3$I::text = t.shows ->> 'backoff'))
+      and not (s.phase = 'backoff' and coalesce(e.%3$I::text = t.shows ->> 'queued', false))
+      and not (s.phase in ('failed', 'dropped') and e.%3$I::text in (
+        select $2 ->> 'failed'
+        union all
+        select f.value
+        from millrace.stages o
+        cross join jsonb_each_text(o.shows -> 'failed') f
+        where o.pipeline_id = $1))$q$,
     p_pipeline.entity_table, p_pipeline.entity_key, p_pipeline.status ->> 'column',
     millrace.key_type(p_pipeline))
-  using p_pipeline.id, p_values, p_after, p_until;
+  using p_pipeline.id, p_pipeline.status, p_after, p_until;
 end
 $$;
 
@@ -60,7 +67,7 @@ begin
           where o.pipeline_id = v_pipeline.id and o.entity_id = w.id),
         null::bigint, format('row %s of %s shows %s, but its run is at %s',
           w.id, v_pipeline.entity_table, coalesce(w.shown, 'nothing'), w.value)
-      from millrace.rows_shown_wrong(v_pipeline, null, p_after, p_until) w;
+      from millrace.rows_shown_wrong(v_pipeline, p_after, p_until) w;
     if p_after is null and v_pipeline.status ? 'history' then
       return query select f.* from millrace.history_faults(v_pipeline) f;
     end if;
