@@ -399,7 +399,7 @@ end
 $$;
 
 -- Reads what the conditions of given stages read of a pipeline's entities, in the order of their
--- keys; null where all of a row is to be built.
+-- keys.
 create function millrace.asked_of_entities(p_pipeline_id int, p_ids text[], p_each bigint)
 returns jsonb[]
 as $$

@@ -417,7 +417,6 @@ table millrace.due_progress with (fillfactor=50)
   column lap_at timestamp with time zone
   column lap_key text
   column pipeline_id integer not null
-  column seen_until timestamp with time zone not null
   constraint due_progress_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
   constraint due_progress_pkey PRIMARY KEY (pipeline_id)
   CREATE UNIQUE INDEX due_progress_pkey ON millrace.due_progress USING btree (pipeline_id)

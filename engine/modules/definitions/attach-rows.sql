@@ -1,34 +1,57 @@
 -- What attach() writes to lock and read the rows of a pipeline
 
--- Creates the __rows and __sizes functions of a pipeline. A column that is added later needs
--- attach() again.
+-- Creates the __rows, __sizes and __asked functions of a pipeline. The last builds what the
+-- conditions of given stages read: of a column that is only compared with null, that much, or a
+-- bulk insert would unpack all that its rows hold. A column that is added later needs attach().
 create function millrace.write_rows(
   p_pipeline millrace.pipelines, p_key_type text, p_columns name[]
 )
 as $write$
 declare
-  v_row text := format('(select %s from %s e where e.%I = i.id::%s) x',
-    (select string_agg(format('e.%I', c.name), ', ' order by c.place)
-     from unnest(p_columns) with ordinality c(name, place)),
-    p_pipeline.entity_table, p_pipeline.entity_key, p_key_type);
+  v_asked text := (
+    select string_agg(format(
+      case
+        when c.only_null then 'case when x.%1$I is not null then true end as %1$I'
+        else 'x.%1$I'
+      end, c.name), ', ' order by c.name)
+    from (
+      select u.name, bool_and(not g.whole and strpos(replace(replace(
+        g.path, k.read || ' != null', ''), k.read || ' == null', ''), k.read) = 0) as only_null
+      from unnest(p_columns) u(name)
+      cross join lateral (select '.' || to_json(u.name::text) as read) k
+      join (
+        select vs.given_path::text as path, regexp_count(vs.given_path::text, '\$')
+          <> regexp_count(vs.given_path::text, '\$\."entity"\."') as whole
+        from millrace.version_stages vs
+        join millrace.versions v on v.id = vs.version_id and v.pipeline_id = p_pipeline.id
+        where vs.given_path is not null) g on g.whole or strpos(g.path, k.read) > 0
+      group by u.name) c);
+  v_columns text := (
+    select string_agg(format('e.%I', c.name), ', ' order by c.place)
+    from unnest(p_columns) with ordinality c(name, place));
+  v_fits text := format('(p_each < %s) is not true',
+    millrace.size_expression(p_pipeline.entity_table, p_columns, p_at_most => true));
+  v_function record;
 begin
-  perform millrace.write_function(
-    format('%I(p_ids text[], p_each bigint) returns json[]', p_pipeline.name || '__rows'),
-    format($f$
+  for v_function in
+    select f.*
+    from (values
+      ('rows', ', p_each bigint', 'json[]', format('case when %s then to_json(x.*) end', v_fits)),
+      ('sizes', '', 'bigint[]',
+        millrace.size_expression(p_pipeline.entity_table, p_columns, p_at_most => false)),
+      ('asked', ', p_each bigint', 'jsonb[]', format('case when %s then jsonb_build_object('
+        '''entity'', (select to_jsonb(y.*) from (select %s) y)) end', v_fits, v_asked))
+    ) f(name, also, returns, read)
+  loop
+    perform millrace.write_function(format('%I(p_ids text[]%s) returns %s',
+      p_pipeline.name || '__' || v_function.name, v_function.also, v_function.returns), format($f$
 #variable_conflict use_variable
 begin
   return array(
-    select (select case when (p_each < %s) is not true then to_json(x.*) end from %s)
+    select (select %s from (select %s from %s e where e.%I = i.id::%s) x)
     from unnest(p_ids) with ordinality i(id, place) order by i.place);
-end $f$, millrace.size_expression(p_pipeline.entity_table, p_columns, p_at_most => true), v_row));
-  perform millrace.write_function(
-    format('%I(p_ids text[]) returns bigint[]', p_pipeline.name || '__sizes'), format($f$
-#variable_conflict use_variable
-begin
-  return array(
-    select (select %s from %s)
-    from unnest(p_ids) with ordinality i(id, place) order by i.place);
-end $f$, millrace.size_expression(p_pipeline.entity_table, p_columns, p_at_most => false), v_row));
+end $f$, v_function.read, v_columns, p_pipeline.entity_table, p_pipeline.entity_key, p_key_type));
+  end loop;
 end
 $write$;
 

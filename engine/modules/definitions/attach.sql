@@ -82,7 +82,6 @@ end $f$, v_pipeline.entity_key, v_pipeline.entity_table, v_key_type));
           and a.attname = any (millrace.stage_columns(s.name)))
     order by a.attnum);
   perform millrace.write_rows(v_pipeline, v_key_type, v_columns);
-  perform millrace.write_asked(v_pipeline, v_key_type, v_columns);
   perform millrace.write_values(v_pipeline);
   perform millrace.write_row_triggers(v_pipeline);
   if v_pipeline.projection = 'columns' then

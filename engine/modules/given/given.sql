@@ -1,20 +1,17 @@
 -- Given: what a row brings along
 --
 -- A row's first run skips the stages whose output the row has already, by their own condition on
--- the row, asked when that run begins. A later run knows nothing of it, since by then what the row
--- holds is mostly the engine's own work.
+-- the row. A later run does not ask: what the row holds by then is mostly the engine's own work.
 
 -- Lists the stages that rows bring along if their first runs begin now, as texts of arrays; null of
--- those that had a run. Rows of which the conditions read the same are asked about once; one that
--- is larger than a worker takes brings nothing along. "limit" leaves a plan no choice: an older one
--- would compare each with all there are.
+-- those that had a run. One that is larger than a worker takes brings nothing along. "limit" leaves
+-- a plan no choice: an older one would compare each with all there are.
 create function millrace.given_at_first(p_pipeline millrace.pipelines, p_entity_ids text[])
 returns text[]
 volatile
 set enable_seqscan = off
 as $$
 declare
-  v_most bigint := millrace.batch_bytes();
   v_begun boolean := exists (
     select from millrace.begun_rows b where b.pipeline_id = p_pipeline.id);
   v_first text[] := array(
@@ -37,11 +34,7 @@ begin
   if array_remove(v_first, null) = '{}' then
     return null;
   end if;
-  v_asked := coalesce(millrace.asked_of_entities(p_pipeline.id, v_first, v_most), array(
-    select case when r.entity is not null then jsonb_build_object('entity', r.entity::jsonb) end
-    from unnest(millrace.rows_of_entities(p_pipeline.id, v_first, v_most))
-      with ordinality r(entity, place)
-    order by r.place));
+  v_asked := millrace.asked_of_entities(p_pipeline.id, v_first, millrace.batch_bytes());
   return array(
     -- Materialized, or a set-returning function beside it would have each row asked about.
     with answer as materialized (
@@ -102,8 +95,7 @@ end
 $$;
 
 -- Skips, in first runs that are to begin at a stage, the stages before it that their rows bring
--- along, and those whose condition does not hold. Returns the runs that are to begin still: a
--- user's trigger may have ended some.
+-- along, and those whose condition does not hold. Returns the runs that are to begin still.
 create function millrace.skip_given_needs(p_run_ids bigint[], p_stage_id int)
 returns bigint[]
 as $$
@@ -150,7 +142,7 @@ as $$
   select '{"code": "skipped", "message": "the row brought its result along"}'::jsonb
 $$;
 
--- Forgets of runs what their rows brought along of stages that start over: they are wanted anew.
+-- Forgets what rows brought along of stages that start over.
 create function millrace.forget_given(p_run_ids bigint[], p_stage_ids int[])
 as $$
 begin
@@ -160,65 +152,3 @@ begin
     and r.given && p_stage_ids;
 end
 $$;
-
--- Creates the __asked function of a pipeline, which builds of its rows what the conditions of given
--- stages read: of a column that is only compared with null, that much. It returns null where one
--- may read all of a row, or none a column.
-create function millrace.write_asked(
-  p_pipeline millrace.pipelines, p_key_type text, p_columns name[]
-)
-as $write$
-declare
-  v_asked record;
-begin
-  select bool_and(q.named) as named,
-    string_agg(format('%s as asked_%s', q.read, q.place), ', ') filter (where q.known) as reads,
-    string_agg(format('asked_%s', q.place), ', ') filter (where q.known) as names,
-    string_agg(format('%L, asked_%s', q.name, q.place), ', ') filter (where q.known) as pairs
-  into v_asked
-  from (
-    select bool_and(regexp_count(vs.given_path::text, '\$')
-        = regexp_count(vs.given_path::text, '\$\."entity"\."(?:\\.|[^"\\])*"')) as named,
-      n.name, n.name = any (p_columns) as known, row_number() over (order by n.name) as place,
-      case when n.name is not null then format(
-        case when bool_and(
-            regexp_count(vs.given_path::text, '\."' || n.name || '"')
-              = regexp_count(vs.given_path::text, '\."' || n.name || '" [!=]= null'))
-          then 'case when x.%1$I is not null then true end' else 'to_jsonb(x.%1$I)'
-        end, n.name) end as read
-    from millrace.version_stages vs
-    join millrace.versions v on v.id = vs.version_id and v.pipeline_id = p_pipeline.id
-    left join lateral (
-      select (m.found[1])::jsonb #>> '{}' as name
-      from regexp_matches(vs.given_path::text, '\$\."entity"\.("(?:\\.|[^"\\])*")', 'g') m(found)
-    ) n on true
-    where vs.given_path is not null
-    group by n.name) q;
-  perform millrace.write_function(
-    format('%I(p_ids text[], p_each bigint) returns jsonb[]', p_pipeline.name || '__asked'), case
-    when v_asked.named is not true or v_asked.pairs is null then 'begin return null; end'
-    else format($f$
-#variable_conflict use_variable
-begin
-  return (
-    with brought as materialized (
-      select i.place, r.*
-      from unnest(p_ids) with ordinality i(id, place)
-      left join lateral (
-        select (p_each < %s) is not true as fits, %s
-        from %s x
-        where x.%I = i.id::%s
-        limit 1) r on true
-    ), asked as (
-      select array_agg(b.place) as places, case when b.fits then
-          jsonb_build_object('entity', jsonb_build_object(%s)) end as asked
-      from brought b
-      group by b.fits, %s
-    )
-    select coalesce(array_agg(g.asked order by g.place), '{}')
-    from (select a.asked, unnest(a.places) as place from asked a) g);
-end $f$, millrace.size_expression(p_pipeline.entity_table, p_columns, p_at_most => true),
-    v_asked.reads, p_pipeline.entity_table, p_pipeline.entity_key, p_key_type, v_asked.pairs,
-    v_asked.names) end);
-end
-$write$;
