@@ -78,7 +78,6 @@ table millrace.alert_rules
   column pipeline text
   column playbook text
   column recover interval not null default '00:05:00'::interval
-  column remind interval default '04:00:00'::interval
   column source text not null default 'sql'::text
   column span interval not null default '00:10:00'::interval
   column stage text
@@ -101,7 +100,6 @@ table millrace.alerts
   column pipeline_id integer not null
   column playbook text
   column raised_at timestamp with time zone not null
-  column reminded_at timestamp with time zone
   column resolved_at timestamp with time zone
   column rule text not null
   column rule_id integer not null
@@ -939,15 +937,6 @@ table millrace.rule_states with (fillfactor=50)
   constraint rule_states_pkey PRIMARY KEY (rule_id, pipeline_id, stage_id)
   constraint rule_states_rule_fkey FOREIGN KEY (rule_id) REFERENCES millrace.alert_rules(id) ON DELETE CASCADE
   CREATE UNIQUE INDEX rule_states_pkey ON millrace.rule_states USING btree (rule_id, pipeline_id, stage_id)
-table millrace.run_ages with (fillfactor=50)
-  column ages bigint[] not null default array_fill(0, ARRAY[18])
-  column counted_at timestamp with time zone
-  column counting bigint[] not null default array_fill(0, ARRAY[18])
-  column last_key text not null default ''::text
-  column pipeline_id integer not null
-  constraint run_ages_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
-  constraint run_ages_pkey PRIMARY KEY (pipeline_id)
-  CREATE UNIQUE INDEX run_ages_pkey ON millrace.run_ages USING btree (pipeline_id)
 view millrace.run_faults
   column attempt_id bigint
   column detail text
@@ -961,7 +950,7 @@ table millrace.run_metadata
   CREATE UNIQUE INDEX run_metadata_pkey ON millrace.run_metadata USING btree (id)
 sequence millrace.run_metadata_id_seq
 view millrace.run_slas
-  column counted_at timestamp with time zone
+  column broken text
   column median_bound double precision
   column median_seconds double precision
   column ok boolean
@@ -970,7 +959,7 @@ view millrace.run_slas
   column p95_seconds double precision
   column pipeline text
   column runs bigint
-  as  SELECT p.name AS pipeline, c.runs, c.overdue, q.median_seconds, q.p95_seconds, b.median_bound, b.p95_bound, COALESCE(o.median_over, 0::double precision) <= (0.5 * c.runs::numeric)::double precision AND COALESCE(o.p95_over, 0::double precision) <= (0.05 * c.runs::numeric)::double precision AS ok, a.counted_at FROM millrace.pipelines p JOIN millrace.run_ages a ON a.pipeline_id = p.id CROSS JOIN LATERAL ( SELECT (p.sla ->> 'median_seconds'::text)::double precision AS median_bound, (p.sla ->> 'p95_seconds'::text)::double precision AS p95_bound) b CROSS JOIN LATERAL ( SELECT ARRAY[COALESCE(sum(m.r0), 0::bigint), COALESCE(sum(m.r1), 0::bigint), COALESCE(sum(m.r2), 0::bigint), COALESCE(sum(m.r3), 0::bigint), COALESCE(sum(m.r4), 0::bigint), COALESCE(sum(m.r5), 0::bigint), COALESCE(sum(m.r6), 0::bigint), COALESCE(sum(m.r7), 0::bigint), COALESCE(sum(m.r8), 0::bigint), COALESCE(sum(m.r9), 0::bigint), COALESCE(sum(m.r10), 0::bigint), COALESCE(sum(m.r11), 0::bigint), COALESCE(sum(m.r12), 0::bigint), COALESCE(sum(m.r13), 0::bigint), COALESCE(sum(m.r14), 0::bigint), COALESCE(sum(m.r15), 0::bigint)] AS ended FROM millrace.figure_rows(p.id, 0, millrace.now() - '01:00:00'::interval, millrace.now() + '00:01:00'::interval, true) m(pipeline_id, stage_id, minute, completed, ended, failed, retried, skipped, cancelled, copied, removed, dequeued, unstarted, cost_usd, input_tokens, output_tokens, run_ms, wait_ms, r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15, w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13, w14, w15, codes)) f CROSS JOIN LATERAL ( SELECT array_agg(u.e + u.g ORDER BY u.place) AS counts, sum(u.e + u.g)::bigint AS runs, sum(u.g)::bigint AS overdue FROM UNNEST(f.ended, a.ages[:16]) WITH ORDINALITY u(e, g, place)) c CROSS JOIN LATERAL ( SELECT millrace.count_over(f.ended, b.median_bound * 1000::double precision) + a.ages[17]::double precision AS median_over, millrace.count_over(f.ended, b.p95_bound * 1000::double precision) + a.ages[18]::double precision AS p95_over) o CROSS JOIN LATERAL ( SELECT millrace.bucket_quantile(c.counts, 0.5::double precision) / 1000::double precision AS median_seconds, millrace.bucket_quantile(c.counts, 0.95::double precision) / 1000::double precision AS p95_seconds) q WHERE p.sla IS NOT NULL ORDER BY p.name;
+  as  SELECT p.name AS pipeline, c.runs, cardinality(l.ages)::bigint AS overdue, millrace.bucket_quantile(c.counts, 0.5::double precision) / 1000::double precision AS median_seconds, millrace.bucket_quantile(c.counts, 0.95::double precision) / 1000::double precision AS p95_seconds, b.median_bound, b.p95_bound, o.broken IS NULL AS ok, o.broken FROM millrace.pipelines p CROSS JOIN LATERAL ( SELECT (p.sla ->> 'median_seconds'::text)::double precision AS median_bound, (p.sla ->> 'p95_seconds'::text)::double precision AS p95_bound) b CROSS JOIN LATERAL ( SELECT ARRAY[COALESCE(sum(m.r0), 0::bigint), COALESCE(sum(m.r1), 0::bigint), COALESCE(sum(m.r2), 0::bigint), COALESCE(sum(m.r3), 0::bigint), COALESCE(sum(m.r4), 0::bigint), COALESCE(sum(m.r5), 0::bigint), COALESCE(sum(m.r6), 0::bigint), COALESCE(sum(m.r7), 0::bigint), COALESCE(sum(m.r8), 0::bigint), COALESCE(sum(m.r9), 0::bigint), COALESCE(sum(m.r10), 0::bigint), COALESCE(sum(m.r11), 0::bigint), COALESCE(sum(m.r12), 0::bigint), COALESCE(sum(m.r13), 0::bigint), COALESCE(sum(m.r14), 0::bigint), COALESCE(sum(m.r15), 0::bigint)] AS ended FROM millrace.figure_rows(p.id, 0, millrace.now() - '01:00:00'::interval, millrace.now() + '00:01:00'::interval, true) m(pipeline_id, stage_id, minute, completed, ended, failed, retried, skipped, cancelled, copied, removed, dequeued, unstarted, cost_usd, input_tokens, output_tokens, run_ms, wait_ms, r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15, w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13, w14, w15, codes)) f CROSS JOIN LATERAL ( SELECT millrace.ages_over(p.id, LEAST(b.median_bound, b.p95_bound) * 1000::double precision) AS ages) l CROSS JOIN LATERAL ( SELECT array_agg(n.n ORDER BY n.place) AS counts, sum(n.n)::bigint AS runs FROM ( SELECT u.place, u.n + (( SELECT count(*) AS count FROM unnest(l.ages) a(a) WHERE width_bucket(a.a, millrace.bucket_bounds()) = (u.place - 1))) AS n FROM unnest(f.ended) WITH ORDINALITY u(n, place)) n) c CROSS JOIN LATERAL ( SELECT min(k.name) AS broken FROM ( VALUES ('p95'::text,b.p95_bound,0.05), ('the median'::text,b.median_bound,0.5)) k(name, bound, share) WHERE (millrace.count_over(f.ended, k.bound * 1000::double precision) + (( SELECT count(*) AS count FROM unnest(l.ages) a(a) WHERE a.a > (k.bound * 1000::double precision)))::double precision) > (k.share * c.runs::numeric)::double precision) o WHERE p.sla IS NOT NULL ORDER BY p.name;
 table millrace.runs with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.05)
   column began_from text
   column created_at timestamp with time zone not null
@@ -988,7 +977,6 @@ table millrace.runs with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, au
   column priority smallint not null default 0
   column quota_key text
   column quota_of integer
-  column since timestamp with time zone
   column status millrace.run_status not null default 'running'::millrace.run_status
   column took_place_of bigint
   column trace_id uuid not null default gen_random_uuid()

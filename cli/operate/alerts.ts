@@ -111,7 +111,7 @@ async function actOnSilence(asked: Asked): Promise<0> {
 
 export const acknowledge = defineOperate({
   usage: `npx millrace acknowledge ALERT [--reason TEXT] [--remote[=REF]]
-  Says that you see to it: nobody is reminded of it any more.`,
+  Says that you see to it.`,
   words: 1,
   takes: ['reason'],
   run: seeToAlert,
@@ -121,8 +121,6 @@ async function seeToAlert(asked: Asked): Promise<0> {
   const [word] = asked.words;
   if (word === undefined) throw new CommandError('Name the alert.', 2);
   const request = { verb: 'acknowledge', alert: numberIn(word, 'ALERT'), reason: textOf(asked, 'reason') };
-  say(asked, await asked.door.act(defined(request)), () => [
-    `You see to alert ${word}: nobody is reminded of it any more.`,
-  ]);
+  say(asked, await asked.door.act(defined(request)), () => [`You see to alert ${word}.`]);
   return 0;
 }

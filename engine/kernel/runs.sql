@@ -125,12 +125,12 @@ begin
               and a.stage_id = o.stage_id
               and a.state in ('completed', 'skipped')
               and not a.superseded))
-    returning r.id, r.fan_out_id, r.pipeline_id, coalesce(r.since, r.created_at) as since
+    returning r.id, r.fan_out_id, r.pipeline_id, r.created_at
   ), pulse as (
     insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms)
     -- With a bypass, what was left out is still to come: no time from end to end.
     select v_now, e.pipeline_id, 0, 'completed', count(*),
-      array_agg(date_part('epoch', v_now - e.since) * 1000)
+      array_agg(date_part('epoch', v_now - e.created_at) * 1000)
         filter (where not exists (select from millrace.bypassed b where b.run_id = e.id))
     from ended e
     group by e.pipeline_id

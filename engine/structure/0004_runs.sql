@@ -54,9 +54,7 @@ create table millrace.runs (
   -- The stage whose failure ended it.
   failed_stage_id int,
   -- The code of the error that ended it, its first 200 characters.
-  error_code text,
-  -- Since when its row has been on its way, where a former run did not come to its end.
-  since timestamptz
+  error_code text
 ) with (
   -- For deletes in bulk.
   fillfactor = 80,

@@ -111,15 +111,3 @@ create type millrace.figure as (
   output_tokens numeric,
   codes jsonb
 );
-
--- How old the live runs are of each pipeline with a bound, where past the shorter one; the sweep
--- goes round.
-create table millrace.run_ages (
-  pipeline_id int constraint run_ages_pkey primary key
-    constraint run_ages_pipeline_fkey references millrace.pipelines on delete cascade,
-  last_key text not null default '',
-  counting bigint[] not null default array_fill(0, array[18]),
-  -- Of the last round: runs by millrace.bucket_bounds(), then how many are past each bound.
-  ages bigint[] not null default array_fill(0, array[18]),
-  counted_at timestamptz
-) with (fillfactor = 50);

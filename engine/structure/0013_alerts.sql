@@ -36,8 +36,6 @@ create table millrace.alert_rules (
   recover interval not null default '5 minutes',
   -- How many ends p95 and error_share need at least.
   least int not null default 1,
-  -- How often an open alert is told again until it is acknowledged; null for never.
-  remind interval default '4 hours',
   -- The channels that hear of it; null for all.
   channels text[],
   -- The page that says what to do.
@@ -84,7 +82,6 @@ create table millrace.alerts (
   resolved_at timestamptz,
   -- When it was first written into a message.
   told_at timestamptz,
-  reminded_at timestamptz,
   -- Resolved, and all told.
   settled boolean not null default false,
   acknowledged_at timestamptz,

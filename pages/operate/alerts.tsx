@@ -87,7 +87,7 @@ function Deeds({ alert: { id, resolved_at, acknowledged_by } }: { alert: Alert }
       <DeedButton
         deed={{
           label: 'Acknowledge',
-          what: 'You see to it, so that nobody is reminded of it.',
+          what: 'You see to it.',
           request: { verb: 'acknowledge', alert: id },
           refused: over ?? (acknowledged_by ? `${acknowledged_by} sees to it.` : undefined),
         }}

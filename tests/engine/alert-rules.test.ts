@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { addChannel, addRule, deliver, minutes, onlyRule, open, take, told } from '../support/alerts.ts';
+import { addChannel, addRule, minutes, onlyRule, open, take, told } from '../support/alerts.ts';
 import { chain, type Engine, type Row, test } from '../support/engine.ts';
 import { type Claimed, completed, failed, runStage, Worker } from '../support/worker.ts';
 
@@ -69,24 +69,6 @@ test('rules are judged once in a minute, however often the sweep runs', async ({
   await engine.advance('10 seconds');
   await engine.sql.query('select millrace.sweep()');
   expect(await open(engine)).toEqual(['backlog only flow']);
-});
-
-test('a clock that was set back by an hour raises, resolves and sends within minutes', async ({ engine }) => {
-  await engine.pipeline([{ name: 'only' }]);
-  await addChannel(engine);
-  await onlyRule(engine, backlog);
-  await engine.queued('only', 3);
-  await minutes(engine, 1);
-  await engine.sql.query(`update millrace.attempts set queue_at = queue_at - interval '2 hours'`);
-  await engine.advance('-1 hour');
-  await minutes(engine, 3);
-  expect(await open(engine)).toEqual(['backlog only flow']);
-  expect(await take(engine)).toHaveLength(1);
-  await engine.advance('-1 hour');
-  await minutes(engine, 1);
-  expect(await take(engine), 'within a minute of the first try').toEqual([]);
-  await minutes(engine, 1);
-  expect(await deliver(engine)).toEqual(['raised backlog']);
 });
 
 test('the rules that every project needs are there', async ({ engine }) => {
@@ -294,7 +276,6 @@ describe('a rule', () => {
     ['a bound that its kind knows', { kind: 'late' }, 'MR002', /knows its own bound/],
     ['a stretch of nothing', { span: '0' }, 'MR002', /span is/],
     ['a least number of 0', { least: 0 }, 'MR002', /least is 0/],
-    ['reminders each second', { remind: '1 second' }, 'MR002', /remind is/],
   ])('about %s is refused, with the remedy', async (_, columns, code, message) => {
     // The table's own fixture, since each() has none.
     const { createEngine } = await import('../support/engine.ts');

@@ -186,7 +186,7 @@ test('doctor says of each part of the engine that stands still what helps', asyn
     ),
     'the sweep has run in the last minute': expect.stringContaining('select millrace.sweep()'),
     'alerts reach somebody': expect.stringMatching(
-      /rule lost names channel nobody, .*: insert that into millrace\.alert_channels/,
+      /rule lost names channel nobody, .*: correct it in millrace\.alert_rules/,
     ),
   });
   await engine.sql.query((found.get('pg_cron job millrace-sweep') ?? '').replace('switched off: ', ''));

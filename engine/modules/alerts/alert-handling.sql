@@ -1,5 +1,4 @@
--- What people do about alerts: silence them for a time, acknowledge them, try a channel, and send
--- again what could not be delivered.
+-- What people do about alerts: try a channel, and send again what could not be delivered.
 
 -- Finds the channel of this name, or raises MR003.
 create function millrace.channel_named(p_channel text) returns millrace.alert_channels
@@ -24,7 +23,6 @@ create function millrace.write_test(p_channel text) returns bigint
 as $$
 declare
   v_channel millrace.alert_channels := millrace.channel_named(p_channel);
-  v_now timestamptz := millrace.now();
   v_id bigint;
 begin
   if not v_channel.enabled then
@@ -32,22 +30,10 @@ begin
       using errcode = 'MR004', hint = format(
         'update millrace.alert_channels set enabled = true where name = %L.', p_channel);
   end if;
-  -- Calls of the same minute are one message.
-  select m.id
-  into v_id
-  from millrace.alert_messages m
-  where m.channel_id = v_channel.id
-    and m.events #>> '{0,event}' = 'test'
-    and m.created_at > v_now - interval '1 minute'
-    and m.created_at <= v_now
-  order by m.id desc
-  limit 1;
-  if not found then
-    insert into millrace.alert_messages (channel_id, events, created_at)
-    values (v_channel.id, jsonb_build_array(jsonb_build_object(
-      'event', 'test', 'message', 'This is a test of channel ' || p_channel || '.')), v_now)
-    returning id into v_id;
-  end if;
+  insert into millrace.alert_messages (channel_id, events, created_at)
+  values (v_channel.id, jsonb_build_array(jsonb_build_object(
+    'event', 'test', 'message', 'This is a test of channel ' || p_channel || '.')), millrace.now())
+  returning id into v_id;
   perform millrace.wake_alerts_send();
   return v_id;
 end
@@ -107,19 +93,19 @@ begin
       where c.enabled
         and m.created_at <= millrace.now() - interval '5 minutes'
       union all
-      select format('rule %s names channel %s, which there is not: insert that into '
-        'millrace.alert_channels, or correct the rule in millrace.alert_rules', r.name, n)
+      select format('rule %s names %s, which there is not: correct it in millrace.alert_rules',
+        r.name, string_agg(n.name, ', ' order by n.name))
       from millrace.alert_rules r
-      cross join unnest(r.channels) n
-      where not exists (select from millrace.alert_channels c where c.name = n)
-      union all
-      select format('rule %s looks at %s of %s, which there is not any more: correct or delete it '
-        'in millrace.alert_rules', r.name,
-        coalesce('stage ' || r.stage, 'all'), r.pipeline)
-      from millrace.alert_rules r
-      where r.enabled
-        and r.pipeline is not null
-        and not exists (select from millrace.rule_targets(array[r], millrace.now()))
+      cross join lateral (
+        select 'channel ' || u
+        from unnest(r.channels) u
+        where not exists (select from millrace.alert_channels c where c.name = u)
+        union all
+        select concat_ws(' of ', 'stage ' || r.stage, 'pipeline ' || r.pipeline)
+        where r.enabled
+          and r.pipeline is not null
+          and not exists (select from millrace.rule_targets(array[r], millrace.now()))) n(name)
+      group by r.id, r.name
     ) f;
 end
 $$;

@@ -1,11 +1,9 @@
--- Rules: what is looked at each minute, and when an alert is raised and resolved.
+-- Rules: when an alert is raised and resolved. What each kind measures is in rule-values.sql.
 --
 --   above its bound ──for `hold`──▶ raised ──not above for `recover`──▶ resolved
 --          └── not above: nothing was
 --
--- A rule without a pipeline counts for each pipeline that has no rule of the same name: a
--- definition overrules a default by its name. What each rule's kind measures is in
--- rule-values.sql, who hears of it in alert-outbox.sql.
+-- A rule without a pipeline counts for each pipeline that has no rule of the same name.
 
 -- Refuses a rule that could never be evaluated, with MR002, and one for a missing pipeline, with
 -- MR003.
@@ -34,8 +32,6 @@ declare
     when new.recover not between interval '0' and interval '1 day' then
       format('recover is %s, but must be from 0 to 1 day', new.recover)
     when new.least < 1 then format('least is %s, but must be 1 or more', new.least)
-    when new.remind not between interval '5 minutes' and interval '7 days' then
-      format('remind is %s, but must be from 5 minutes to 7 days, or null', new.remind)
   end;
 begin
   if v_fault is not null then
@@ -59,14 +55,19 @@ create trigger alert_rules_are_checked
 before insert or update on millrace.alert_rules
 for each row execute function millrace.check_rule();
 
--- define() writes the rules of a definition, and takes back those that it no longer has.
-create function millrace.save_alerts(p_definition jsonb)
+-- Keeps the bounds and the rules of a definition, and takes back rules that it no longer has.
+create function millrace.save_alerts(p_pipeline_id int, p_definition jsonb)
 as $$
 declare
-  c_columns constant text[] := '{kind,stage,above,span,hold,recover,least,remind,channels,playbook,
-    enabled,source}';
+  c_columns constant text[] := '{kind,stage,above,span,hold,recover,least,channels,playbook,enabled,
+    source}';
   v_pipeline text := p_definition ->> 'pipeline';
+  v_sla jsonb := nullif(p_definition -> 'sla', 'null');
 begin
+  update millrace.pipelines p
+  set sla = v_sla
+  where p.id = p_pipeline_id
+    and p.sla is distinct from v_sla;
   delete from millrace.alert_rules r
   where r.pipeline = v_pipeline
     and r.source = 'definition'
@@ -84,12 +85,12 @@ begin
 end
 $$;
 
--- Lists where rules look, and since when: each pipeline as a whole (stage_id 0), or its stages.
--- short: minutes tell all of that.
+-- Lists where rules look, and since when: the engine (pipeline_id 0), each pipeline as a whole
+-- (stage_id 0), or its stages.
 create function millrace.rule_targets(
   p_rules millrace.alert_rules[], p_now timestamptz
 ) returns table (
-  rule_id int, kind text, above numeric, fewest int, since timestamptz, short boolean,
+  rule_id int, kind text, above numeric, fewest int, since timestamptz,
   pipeline_id int, pipeline text, stage_id int
 )
 stable
@@ -97,13 +98,14 @@ as $$
 begin
   return query
     select r.id, r.kind, r.above, r.least, date_trunc('minute', p_now - r.span, 'UTC'),
-      millrace.is_short(r.span), p.id, p.name, coalesce(s.id, 0)
+      coalesce(p.id, 0), p.name, coalesce(s.id, 0)
     from unnest(p_rules) r
-    join millrace.pipelines p on p.name = coalesce(r.pipeline, p.name)
+    left join millrace.pipelines p on r.kind <> 'engine' and p.name = coalesce(r.pipeline, p.name)
     left join millrace.stages s on s.pipeline_id = p.id
       and r.stage is not null
       and (r.stage = '*' or r.stage = s.name)
-    where (r.stage is null or s.id is not null)
+    where (r.kind = 'engine' or p.id is not null)
+      and (r.stage is null or s.id is not null)
       and (r.pipeline is not null or not exists (
         select
         from millrace.alert_rules o
@@ -112,11 +114,9 @@ begin
 end
 $$;
 
--- Raises alerts where a rule has been above its bound for long enough, and resolves those where it
--- has not been for long enough.
-create function millrace.raise_or_resolve(
-  p_rules millrace.alert_rules[], p_now timestamptz
-)
+-- Notes where rules are above their bounds, and raises alerts where they have been for long enough.
+-- What has not been so for long enough is forgotten.
+create function millrace.raise_alerts(p_rules millrace.alert_rules[], p_now timestamptz)
 as $$
 begin
   with over as materialized (
@@ -129,16 +129,12 @@ begin
       rule_id, pipeline_id, stage_id, over_since, value, above, detail)
     select o.rule_id, o.pipeline_id, o.stage_id, p_now, o.value, o.above, o.detail
     from over o
-    on conflict on constraint rule_states_pkey do update set
-      -- A clock that was set back must not make it wait.
-      over_since = least(t.over_since, p_now),
-      under_since = null,
-      value = excluded.value,
-      above = excluded.above,
+    on conflict on constraint rule_states_pkey do update
+    set under_since = null, value = excluded.value, above = excluded.above,
       detail = excluded.detail
   )
   update millrace.rule_states t
-  set under_since = least(coalesce(t.under_since, p_now), p_now)
+  set under_since = coalesce(t.under_since, p_now)
   where t.rule_id in (select r.id from unnest(p_rules) r)
     and not exists (
       select
@@ -156,42 +152,25 @@ begin
   left join millrace.stages s on s.id = t.stage_id
   where t.under_since is null
     and t.over_since + r.hold <= p_now
-    and not exists (
-      select
-      from millrace.alerts a
-      where a.rule_id = r.id
-        and a.pipeline_id = t.pipeline_id
-        and a.stage_id = t.stage_id
-        and a.resolved_at is null)
   order by r.id, p.name, s.id
   on conflict do nothing;
-  with over as (
-    delete from millrace.rule_states t
-    using unnest(p_rules) r
-    where t.rule_id = r.id
-      and t.under_since is not null
-      and (t.under_since + r.recover <= p_now or not exists (
-        select
-        from millrace.alerts a
-        where a.rule_id = t.rule_id
-          and a.pipeline_id = t.pipeline_id
-          and a.stage_id = t.stage_id
-          and a.resolved_at is null))
-    returning t.rule_id, t.pipeline_id, t.stage_id
-  )
-  update millrace.alerts a
-  set resolved_at = p_now
-  from over o
-  where a.rule_id = o.rule_id
-    and a.pipeline_id = o.pipeline_id
-    and a.stage_id = o.stage_id
-    and a.resolved_at is null;
+  delete from millrace.rule_states t
+  using unnest(p_rules) r
+  where t.rule_id = r.id
+    and t.under_since is not null
+    and (t.under_since + r.recover <= p_now or not exists (
+      select
+      from millrace.alerts a
+      where a.rule_id = t.rule_id
+        and a.pipeline_id = t.pipeline_id
+        and a.stage_id = t.stage_id
+        and a.resolved_at is null));
 end
 $$;
 
--- Evaluates all rules, once a minute, and writes messages. A rule that fails ends neither the
--- others nor the sweep.
-create function millrace.evaluate_rules() returns boolean
+-- Judges all rules, once a minute, resolves alerts of which no rule says anything any more, and
+-- writes messages. A rule that fails ends neither the others nor the sweep.
+create function millrace.evaluate_rules()
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -208,54 +187,34 @@ begin
       and o.value <> v_minute
     for update skip locked);
   if not found then
-    return false;
+    return;
   end if;
   v_done := millrace.in_halves(array(
       select r.id::text from millrace.alert_rules r where r.enabled order by r.kind, r.id),
     format($q$
       select 1
-      from millrace.raise_or_resolve(array(
+      from millrace.raise_alerts(array(
         select r from millrace.alert_rules r where r.id = any ($1::int[])), %L)$q$, v_now),
     null);
   perform millrace.report('error', 'rule_failed', format('Rule %s of %s cannot be judged: %s',
     r.name, coalesce(r.pipeline, 'all pipelines'), f.why))
   from unnest(v_done.refused, v_done.why) f(id, why)
   join millrace.alert_rules r on r.id = f.id::int;
-  with watched as materialized (
-    select t.rule_id, t.pipeline_id, t.stage_id
+  delete from millrace.rule_states t
+  where (t.rule_id, t.pipeline_id, t.stage_id) not in (
+    select w.rule_id, w.pipeline_id, w.stage_id
     from millrace.rule_targets(array(
-      select r
-      from millrace.alert_rules r
-      where r.enabled
-        and r.kind <> 'engine'), v_now) t
-    union all
-    select r.id, 0, 0
-    from millrace.alert_rules r
-    where r.enabled
-      and r.kind = 'engine'
-  ), gone as (
-    select a.id, a.rule_id, a.pipeline_id, a.stage_id
-    from millrace.alerts a
-    where a.resolved_at is null
-      and not exists (
-        select
-        from watched w
-        where w.rule_id = a.rule_id
-          and w.pipeline_id = a.pipeline_id
-          and w.stage_id = a.stage_id)
-  ), forgotten as (
-    delete from millrace.rule_states t
-    using gone g
-    where t.rule_id = g.rule_id
-      and t.pipeline_id = g.pipeline_id
-      and t.stage_id = g.stage_id
-  )
+      select r from millrace.alert_rules r where r.enabled), v_now) w);
   update millrace.alerts a
   set resolved_at = v_now
-  from gone g
-  where a.id = g.id;
+  where a.resolved_at is null
+    and not exists (
+      select
+      from millrace.rule_states t
+      where t.rule_id = a.rule_id
+        and t.pipeline_id = a.pipeline_id
+        and t.stage_id = a.stage_id);
   perform millrace.write_messages(v_now);
-  return true;
 end
 $$;
 

@@ -1,17 +1,5 @@
--- What rules measure: for each kind one function, which looks everywhere where rules of that kind
--- look, and returns a row where there is something to say. value is compared with above; detail is
--- what else an alert tells. The sentence is made of these by whoever shows it, in TypeScript.
-
--- Tells whether a stretch of time up to now is all in minutes, and few of them. Those are read in
--- place: for a thousand stages, calls would take most of the time.
-create function millrace.is_short(p_span interval) returns boolean
-stable
-as $$
-begin
-  return p_span <= interval '2 hours' and (
-    select s.value::int > 3 from millrace.settings s where s.name = 'minutes_hours');
-end
-$$;
+-- What rules measure: a row where there is something to say, of which value is compared with above;
+-- detail is what else an alert tells. Who shows it makes the sentence, in TypeScript.
 
 -- Measures figures: the share of failures among ended tries, failures for good, spending, or p95 in
 -- seconds. Of a pipeline as a whole it reads the runs, but what all stages spent.
@@ -54,59 +42,35 @@ begin
         where t.kind = 'spend'
           and t.stage_id = 0
           and o.pipeline_id = t.pipeline_id) s
-      cross join lateral (
-        select o.*
-        from millrace.minutes o
-        where t.short
-          and o.pipeline_id = t.pipeline_id
-          and o.stage_id = s.id
-          and o.minute >= t.since
-          and o.minute < v_to
-        union all
-        select o.*
-        from millrace.figure_rows(t.pipeline_id, s.id, t.since, v_to, true) o
-        where not t.short) m
+      cross join lateral millrace.figure_rows(t.pipeline_id, s.id, t.since, v_to, true) m
       group by t.rule_id, t.kind, t.pipeline_id, t.stage_id, t.above, t.fewest) f
     where f.kind in ('dead', 'spend') or f.n >= f.fewest;
 end
 $$;
 
--- Measures the engine: what keeps it going, and what it has reported. Reports of alerts do not
--- count, or they would alert about themselves.
-create function millrace.engine_values() returns table (
-  pipeline_id int, stage_id int, value numeric, above numeric, detail text
-)
+-- Measures the engine by what doctor() finds, and by errors of the last ten minutes. What other
+-- rules tell, what people have done, and alerts themselves do not count.
+create function millrace.engine_values() returns table (value numeric, detail text)
 stable
 set enable_seqscan = off
 as $$
-declare
-  v_since timestamptz := millrace.now() - interval '10 minutes';
 begin
   return query
-    select 0, 0, count(*)::numeric, 0::numeric,
-      millrace.plain_text(string_agg(f.what, '; ' order by f.what), 500)
+    select count(*)::numeric, millrace.plain_text(string_agg(f.what, '; ' order by f.what), 500)
     from (
-      select 'not so: ' || w.what as what from millrace.setting_findings() w where not w.ok
-      union all
-      select 'not so: ' || w.what
-      from millrace.doorbell_findings() w
-      -- The sweep that asks is the one that runs.
-      where not w.ok and w.what <> 'the sweep has run in the last minute'
-      union all
-      select 'not so: ' || w.what from millrace.ready_work_finding() w where not w.ok
-      union all
-      select w.what || ': ' || w.detail from millrace.invariant_findings(false) w where not w.ok
-      union all
-      select 'not so: ' || w.what
-      from millrace.pipeline_findings() w
-      where not w.ok and w.what <> 'nothing is paused'
+      select case w.what when 'no invariant is violated' then w.what || ': ' || w.detail
+        else 'not so: ' || w.what end as what
+      from millrace.doctor() w
+      where not w.ok
+        and w.what <> all ('{the sweep has run in the last minute,nothing is paused,
+          no stage is later than its bound,runs keep to their bounds,alerts reach somebody,
+          no errors in the last hour}')
       union all
       select distinct l.message
       from millrace.log l
       where l.level = 'error'
-        and l.at > v_since
-    ) f
-    having count(*) > 0;
+        and l.at > (select millrace.now() - interval '10 minutes')
+    ) f;
 end
 $$;
 
@@ -123,27 +87,19 @@ declare
 begin
   if v_kind = 'engine' then
     return query
-      select r.id, e.*
+      select r.id, 0, 0, e.value, 0::numeric, e.detail
       from unnest(p_rules) r
       cross join millrace.engine_values() e;
   elsif v_kind = 'run_sla' then
     return query
+      -- The estimate may be below a bound that the exact ages of live runs break.
       select t.rule_id, t.pipeline_id, t.stage_id, greatest(b.seconds, b.bound + 0.001)::numeric,
-        b.bound::numeric, b.name
+        b.bound::numeric, s.broken
       from millrace.rule_targets(p_rules, p_now) t
-      join millrace.run_slas s on s.pipeline = t.pipeline and not s.ok
-      cross join lateral (
-        select 'p95' as name, s.p95_seconds as seconds, s.p95_bound as bound, 1 as place
-        where s.p95_bound is not null and (s.p95_seconds > s.p95_bound or s.median_bound is null)
-        union all
-        select 'the median', s.median_seconds, s.median_bound, 2
-        where s.median_bound is not null
-        union all
-        select 'p95', s.p95_seconds, s.p95_bound, 3
-        where s.p95_bound is not null
-        order by 4
-        limit 1
-      ) b;
+      join millrace.run_slas s on s.pipeline = t.pipeline
+      join lateral (
+        values ('p95', s.p95_seconds, s.p95_bound), ('the median', s.median_seconds, s.median_bound)
+      ) b(name, seconds, bound) on b.name = s.broken;
   elsif v_kind = 'late' then
     return query
       select t.rule_id, t.pipeline_id, t.stage_id, sum(l.late), 0::numeric,

@@ -94,11 +94,11 @@ begin
     from unnest(p_run_ids, p_names) e(id, name)
     where r.id = e.id
       and (r.status = 'running') is true
-    returning r.fan_out_id, r.pipeline_id, coalesce(r.since, r.created_at) as since
+    returning r.fan_out_id, r.pipeline_id, r.created_at
   ), pulse as (
     insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms)
     select v_now, e.pipeline_id, 0, 'ended', count(*),
-      array_agg(date_part('epoch', v_now - e.since) * 1000)
+      array_agg(date_part('epoch', v_now - e.created_at) * 1000)
     from ended e
     group by e.pipeline_id
   )

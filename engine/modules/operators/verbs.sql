@@ -140,7 +140,7 @@ $$;
 create function millrace.unsilence(p_silence bigint)
 set millrace.verb = unsilence;
 
--- Says that somebody sees to an open alert: nobody is reminded of it any more. Its end is told.
+-- Says that somebody sees to an open alert. Its end is told.
 create function millrace.acknowledge(p_alert bigint)
 set millrace.verb = acknowledge;
 

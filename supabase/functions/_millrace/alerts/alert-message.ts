@@ -4,7 +4,7 @@ import { playbookOf, sayAlert } from './say-alert.ts';
 
 const event = z
   .looseObject({
-    event: z.enum(['raised', 'resolved', 'reminder', 'test']),
+    event: z.enum(['raised', 'resolved', 'test']),
     /** Of a test alone; of an alert it is made of the facts. */
     message: z.string().optional(),
     kind: z.string().nullish(),

@@ -2,7 +2,7 @@ import type { AlertEvent, AlertMessage } from './alert-message.ts';
 
 const SHOWN_EVENTS = 20;
 const LONGEST_SUBJECT = 160;
-const words = { raised: 'Raised', resolved: 'Resolved', reminder: 'Still open', test: 'Test' } as const;
+const words = { raised: 'Raised', resolved: 'Resolved', test: 'Test' } as const;
 
 /** What a webhook is sent: type, timestamp and data, as Standard Webhooks says. */
 export function webhookBody({ events, more, project, channel, created_at }: AlertMessage): string {

@@ -14,7 +14,6 @@ export function alertRows(pipeline: string, alerts: Alerts): object[] {
     hold: seconds(rule.forSeconds ?? 0),
     recover: seconds(rule.recoverSeconds ?? 300),
     least: rule.least ?? 1,
-    remind: seconds(rule.remindSeconds ?? 14_400),
     channels: rule.channels,
     playbook: rule.playbook,
     enabled: rule.enabled ?? true,

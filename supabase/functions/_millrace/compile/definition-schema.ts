@@ -558,8 +558,6 @@ const alertRule = z
     recoverSeconds: whole(0, 86_400).optional(),
     /** How many must have ended at least for p95 and error_share to say anything. */
     least: whole(1, 1_000_000).optional(),
-    /** How often an open alert is told again. */
-    remindSeconds: whole(300, week).optional(),
     /** The names of the channels that hear of it; left out, all do. */
     channels: z.array(name).min(1).meta(says('a list of names of channels')).optional(),
     /** The page that says what to do. */
