@@ -186,13 +186,7 @@ table millrace.begun_rows
   constraint begun_rows_pkey PRIMARY KEY (pipeline_id, entity_id)
   CREATE UNIQUE INDEX begun_rows_pkey ON millrace.begun_rows USING btree (pipeline_id, entity_id)
 type millrace.bucket
-  column heed_from timestamp with time zone
-  column lowered_at timestamp with time zone
-  column lowered_since timestamp with time zone
   column refilled_at timestamp with time zone
-  column refused_by text
-  column refused_until timestamp with time zone
-  column share double precision
   column tokens double precision
 type millrace.built
   column entity json
@@ -620,21 +614,12 @@ view millrace.late_runs
   column stage text
   column state millrace.attempt_state
   as  SELECT p.name AS pipeline, s.name AS stage, a.run_id, r.entity_id, a.id AS attempt_id, a.state, s.sla, a.late_at FROM millrace.attempts a JOIN millrace.runs r ON r.id = a.run_id JOIN millrace.stages s ON s.id = a.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id WHERE a.late_at <= millrace.now() ORDER BY a.late_at;
-view millrace.learned_limits
-  column key text
-  column learned_from text
-  column learned_share numeric
-  column learned_since timestamp with time zone
-  column name text
-  column refused_until timestamp with time zone
-  column seconds numeric
-  as  SELECT l.name, v.key, round(millrace.share_now(v.bucket)::numeric, 3) AS learned_share, (v.bucket).refused_by AS learned_from, (v.bucket).lowered_since AS learned_since, CASE WHEN (v.bucket).refused_until > millrace.now() THEN (v.bucket).refused_until ELSE NULL::timestamp with time zone END AS refused_until, EXTRACT(epoch FROM GREATEST((v.bucket).refused_until, millrace.now()) - (v.bucket).lowered_since) AS seconds FROM millrace.limits l CROSS JOIN LATERAL ( SELECT NULL::text AS key, l.bucket UNION ALL SELECT k.key, k.bucket FROM millrace.limit_keys k WHERE k.limit_id = l.id AND (k.bucket).lowered_at IS NOT NULL) v WHERE (v.bucket).lowered_at IS NOT NULL AND millrace.share_now(v.bucket) < 1::double precision ORDER BY l.name, v.key NULLS FIRST;
 view millrace.limit_faults
   column attempt_id bigint
   column detail text
   column rule text
   column run_id bigint
-  as  SELECT 'a queued attempt''s concurrency group has a turn to come, or its key something in flight'::text AS rule, a.run_id, a.id AS attempt_id, a.concurrency_group AS detail FROM millrace.attempts a WHERE a.queue_at IS NOT NULL AND a.state = 'queued'::millrace.attempt_state AND a.concurrency_group IS NOT NULL AND ( SELECT s.has_groups AND s.kind <> 'gate'::text FROM millrace.stages s WHERE s.id = a.stage_id) AND NOT (EXISTS ( SELECT FROM millrace.concurrency_groups g WHERE g.stage_id = a.stage_id AND g.concurrency_group = a.concurrency_group)) AND NOT (EXISTS ( SELECT FROM millrace.arrivals n WHERE n.stage_id = a.stage_id AND (n.concurrency_group = ANY (ARRAY[a.concurrency_group, '0'::text || substr(a.concurrency_group, 2)])))) AND NOT (EXISTS ( SELECT FROM millrace.stages s JOIN millrace.in_flight f ON f.stage_id = s.id AND f.key = substr(a.concurrency_group, 2) WHERE s.id = a.stage_id AND s.limits ? 'concurrency'::text)) UNION ALL SELECT 'a shared limit holds for the stages that name it'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s of %s'::text, s.name, p.name) AS detail FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id WHERE (ARRAY( SELECT l.name FROM millrace.limited_stages m JOIN millrace.limits l ON l.id = m.limit_id WHERE m.stage_id = s.id AND l.name IS NOT NULL ORDER BY l.name)) <> (ARRAY( SELECT n.value AS n FROM jsonb_array_elements_text(s.limits -> 'shared'::text) n(value) ORDER BY n.value)) UNION ALL SELECT 'a stage''s limits are those of its own limit'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s of %s'::text, s.name, p.name) AS detail FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id LEFT JOIN millrace.limits l ON l.stage_id = s.id WHERE s.limits IS DISTINCT FROM NULLIF(l.limits, '{}'::jsonb) OR l.id IS NOT NULL AND NOT (EXISTS ( SELECT FROM millrace.limited_stages m WHERE m.limit_id = l.id AND m.stage_id = s.id)) UNION ALL SELECT 'a limit has its whole rate, or says since when it has not'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, concat_ws(' of '::text, b.key, COALESCE(b.name, 'stage '::text || b.stage_id)) AS detail FROM ( SELECT l.name, l.stage_id, NULL::text AS key, (l.bucket).tokens AS tokens, (l.bucket).refilled_at AS refilled_at, (l.bucket).share AS share, (l.bucket).lowered_at AS lowered_at, (l.bucket).lowered_since AS lowered_since, (l.bucket).heed_from AS heed_from, (l.bucket).refused_until AS refused_until, (l.bucket).refused_by AS refused_by FROM millrace.limits l UNION ALL SELECT l.name, l.stage_id, k.key, (k.bucket).tokens AS tokens, (k.bucket).refilled_at AS refilled_at, (k.bucket).share AS share, (k.bucket).lowered_at AS lowered_at, (k.bucket).lowered_since AS lowered_since, (k.bucket).heed_from AS heed_from, (k.bucket).refused_until AS refused_until, (k.bucket).refused_by AS refused_by FROM millrace.limit_keys k JOIN millrace.limits l ON l.id = k.limit_id) b WHERE b.share < 0::double precision OR b.share > 1::double precision OR b.lowered_at IS NULL AND b.share <> 1::double precision OR (num_nulls(b.lowered_at, b.lowered_since, b.heed_from, b.refused_by) <> ALL (ARRAY[0, 4])) OR b.lowered_since > b.lowered_at UNION ALL SELECT 'what is at work under a shared limit is counted in flight'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || a.stage_id AS detail FROM millrace.attempts a WHERE a.queue_at IS NOT NULL AND a.state = 'started'::millrace.attempt_state AND ( SELECT a.started_at > (min(m.since) + '00:01:00'::interval) FROM millrace.limited_stages m JOIN millrace.limits l ON l.id = m.limit_id AND l.name IS NOT NULL WHERE m.stage_id = a.stage_id) AND NOT (EXISTS ( SELECT FROM millrace.in_flight f WHERE f.attempt_id = a.id AND f.token = a.token));
+  as  SELECT 'a queued attempt''s concurrency group has a turn to come, or its key something in flight'::text AS rule, a.run_id, a.id AS attempt_id, a.concurrency_group AS detail FROM millrace.attempts a WHERE a.queue_at IS NOT NULL AND a.state = 'queued'::millrace.attempt_state AND a.concurrency_group IS NOT NULL AND ( SELECT s.has_groups AND s.kind <> 'gate'::text FROM millrace.stages s WHERE s.id = a.stage_id) AND NOT (EXISTS ( SELECT FROM millrace.concurrency_groups g WHERE g.stage_id = a.stage_id AND g.concurrency_group = a.concurrency_group)) AND NOT (EXISTS ( SELECT FROM millrace.arrivals n WHERE n.stage_id = a.stage_id AND (n.concurrency_group = ANY (ARRAY[a.concurrency_group, '0'::text || substr(a.concurrency_group, 2)])))) AND NOT (EXISTS ( SELECT FROM millrace.stages s JOIN millrace.in_flight f ON f.stage_id = s.id AND f.key = substr(a.concurrency_group, 2) WHERE s.id = a.stage_id AND s.limits ? 'concurrency'::text)) UNION ALL SELECT 'a shared limit holds for the stages that name it'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s of %s'::text, s.name, p.name) AS detail FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id WHERE (ARRAY( SELECT l.name FROM millrace.limited_stages m JOIN millrace.limits l ON l.id = m.limit_id WHERE m.stage_id = s.id AND l.name IS NOT NULL ORDER BY l.name)) <> (ARRAY( SELECT n.value AS n FROM jsonb_array_elements_text(s.limits -> 'shared'::text) n(value) ORDER BY n.value)) UNION ALL SELECT 'a stage''s limits are those of its own limit'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s of %s'::text, s.name, p.name) AS detail FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id LEFT JOIN millrace.limits l ON l.stage_id = s.id WHERE s.limits IS DISTINCT FROM NULLIF(l.limits, '{}'::jsonb) OR l.id IS NOT NULL AND NOT (EXISTS ( SELECT FROM millrace.limited_stages m WHERE m.limit_id = l.id AND m.stage_id = s.id)) UNION ALL SELECT 'what is at work under a shared limit is counted in flight'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || a.stage_id AS detail FROM millrace.attempts a WHERE a.queue_at IS NOT NULL AND a.state = 'started'::millrace.attempt_state AND ( SELECT a.started_at > (min(m.since) + '00:01:00'::interval) FROM millrace.limited_stages m JOIN millrace.limits l ON l.id = m.limit_id AND l.name IS NOT NULL WHERE m.stage_id = a.stage_id) AND NOT (EXISTS ( SELECT FROM millrace.in_flight f WHERE f.attempt_id = a.id AND f.token = a.token));
 table millrace.limit_keys with (fillfactor=50)
   column bucket millrace.bucket not null
   column key text not null
@@ -642,17 +627,12 @@ table millrace.limit_keys with (fillfactor=50)
   constraint limit_keys_limit_fkey FOREIGN KEY (limit_id) REFERENCES millrace.limits(id) ON DELETE CASCADE
   constraint limit_keys_pkey PRIMARY KEY (limit_id, key)
   CREATE UNIQUE INDEX limit_keys_pkey ON millrace.limit_keys USING btree (limit_id, key)
-table millrace.limit_refusals
-  column at timestamp with time zone not null
-  column id bigint not null generated always as identity
+view millrace.limit_pauses
   column key text
-  column limit_id integer not null
-  column refused_by text not null
-  column retry_after interval not null
-  constraint limit_refusals_pkey PRIMARY KEY (id)
-  CREATE INDEX limit_refusals_by_limit ON millrace.limit_refusals USING btree (limit_id, id)
-  CREATE UNIQUE INDEX limit_refusals_pkey ON millrace.limit_refusals USING btree (id)
-sequence millrace.limit_refusals_id_seq
+  column name text
+  column since timestamp with time zone
+  column until timestamp with time zone
+  as  SELECT l.name, CASE WHEN l.limits ? 'key_rate'::text THEN u.key ELSE NULL::text END AS key, min(lower(u.during)) AS since, max(upper(u.during)) AS until FROM millrace.limit_uses u JOIN millrace.limits l ON l.id = u.limit_id WHERE u.kind = 'pause'::text AND u.during @> millrace.now() GROUP BY l.name, ( CASE WHEN l.limits ? 'key_rate'::text THEN u.key ELSE NULL::text END) ORDER BY l.name, ( CASE WHEN l.limits ? 'key_rate'::text THEN u.key ELSE NULL::text END);
 table millrace.limit_uses with (autovacuum_vacuum_scale_factor=0.02)
   column during tstzrange not null
   column id bigint not null generated always as identity
@@ -661,7 +641,7 @@ table millrace.limit_uses with (autovacuum_vacuum_scale_factor=0.02)
   column limit_id integer not null
   column summed boolean not null default false
   column used numeric not null
-  constraint limit_uses_kind_known CHECK ((kind = ANY (ARRAY['usd'::text, 'tokens'::text, 'starts'::text, 'spending'::text])))
+  constraint limit_uses_kind_known CHECK ((kind = ANY (ARRAY['usd'::text, 'tokens'::text, 'starts'::text, 'spending'::text, 'pause'::text])))
   constraint limit_uses_pkey PRIMARY KEY (id)
   CREATE INDEX limit_uses_by_end ON millrace.limit_uses USING btree (upper(during))
   CREATE INDEX limit_uses_by_key ON millrace.limit_uses USING btree (limit_id, key, kind, during)
@@ -681,7 +661,7 @@ table millrace.limited_stages with (fillfactor=50)
   CREATE UNIQUE INDEX limited_stages_pkey ON millrace.limited_stages USING btree (limit_id, stage_id)
 table millrace.limits with (fillfactor=50)
   column arrivals_to text not null default ''::text
-  column bucket millrace.bucket not null
+  column bucket millrace.bucket not null default ROW('Infinity'::double precision, '1970-01-01 00:00:00+00'::timestamp with time zone)
   column checked_to bigint not null default 0
   column declared jsonb not null
   column id integer not null generated always as identity
@@ -1009,11 +989,8 @@ table millrace.settings
 view millrace.shared_limit_state
   column declared jsonb
   column in_flight bigint
-  column learned_from text
-  column learned_share numeric
-  column learned_since timestamp with time zone
   column name text
-  column refused_until timestamp with time zone
+  column paused_until timestamp with time zone
   column spent_for text[]
   column spent_tokens numeric
   column spent_usd numeric
@@ -1022,7 +999,7 @@ view millrace.shared_limit_state
   column throttled_until timestamp with time zone
   column today jsonb
   column window_ends_at timestamp with time zone
-  as  SELECT l.name, n.stages, l.declared, COALESCE(jsonb_set(l.limits, '{rate,count}'::text[], to_jsonb(round(((l.limits #>> '{rate,count}'::text[])::numeric) * h.learned_share, 3))), l.limits) AS today, CASE WHEN l.throttle IS NOT NULL THEN l.reason ELSE NULL::text END AS throttled_for, l.until AS throttled_until, h.learned_share, h.learned_from, h.learned_since, h.refused_until, ( SELECT count(*) AS count FROM millrace.limited_stages m JOIN millrace.in_flight f ON f.stage_id = m.stage_id WHERE m.limit_id = l.id) AS in_flight, u.usd AS spent_usd, u.tokens AS spent_tokens, u.window_ends_at, n.spent_for FROM millrace.limits l LEFT JOIN millrace.learned_limits h ON h.name = l.name AND h.key IS NULL CROSS JOIN LATERAL ( SELECT max(b.spent) FILTER (WHERE b.kind = 'usd'::text) AS usd, max(b.spent) FILTER (WHERE b.kind = 'tokens'::text) AS tokens, upper(millrace.window_of(l.limits -> 'spending'::text)) AS window_ends_at FROM millrace.budgets_of(l.*, NULL::integer) b(kind, spent, bound, unspent, average) WHERE l.limits ? 'spending'::text) u CROSS JOIN LATERAL ( SELECT COALESCE(array_agg(s.name ORDER BY s.id), '{}'::text[]) AS stages, COALESCE(array_agg(s.name ORDER BY s.id) FILTER (WHERE s.spent), '{}'::text[]) AS spent_for FROM ( SELECT t.id, (p.name || '.'::text) || t.name AS name, u.window_ends_at IS NOT NULL AND millrace.is_spent_under(l.*, t.id) AS spent FROM millrace.limited_stages m JOIN millrace.stages t ON t.id = m.stage_id JOIN millrace.pipelines p ON p.id = t.pipeline_id WHERE m.limit_id = l.id) s) n WHERE l.name IS NOT NULL ORDER BY l.name;
+  as  SELECT l.name, n.stages, l.declared, l.limits AS today, l.reason AS throttled_for, l.until AS throttled_until, ( SELECT p.until FROM millrace.limit_pauses p WHERE p.name = l.name AND p.key IS NULL) AS paused_until, ( SELECT count(*) AS count FROM millrace.limited_stages m JOIN millrace.in_flight f ON f.stage_id = m.stage_id WHERE m.limit_id = l.id) AS in_flight, u.usd AS spent_usd, u.tokens AS spent_tokens, u.window_ends_at, n.spent_for FROM millrace.limits l CROSS JOIN LATERAL ( SELECT max(b.spent) FILTER (WHERE b.kind = 'usd'::text) AS usd, max(b.spent) FILTER (WHERE b.kind = 'tokens'::text) AS tokens, upper(millrace.window_of(l.limits -> 'spending'::text)) AS window_ends_at FROM millrace.budgets_of(l.*, NULL::integer) b(kind, spent, bound, unspent, average) WHERE l.limits ? 'spending'::text) u CROSS JOIN LATERAL ( SELECT COALESCE(array_agg(s.name ORDER BY s.id), '{}'::text[]) AS stages, COALESCE(array_agg(s.name ORDER BY s.id) FILTER (WHERE s.spent), '{}'::text[]) AS spent_for FROM ( SELECT t.id, (p.name || '.'::text) || t.name AS name, u.window_ends_at IS NOT NULL AND millrace.is_spent_under(l.*, t.id) AS spent FROM millrace.limited_stages m JOIN millrace.stages t ON t.id = m.stage_id JOIN millrace.pipelines p ON p.id = t.pipeline_id WHERE m.limit_id = l.id) s) n WHERE l.name IS NOT NULL ORDER BY l.name;
 table millrace.silences
   column id bigint not null generated always as identity
   column kind text

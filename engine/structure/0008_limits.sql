@@ -1,27 +1,9 @@
--- Limits: which stages they hold for, what is in flight and was spent under them, and what they
--- learned
+-- Limits: which stages they hold for, what is in flight and was used under them
 
--- What is left of a rate, and what it has learned.
-create type millrace.bucket as (
-  tokens float8,
-  refilled_at timestamptz,
-  share float8,
-  lowered_at timestamptz,
-  lowered_since timestamptz,
-  heed_from timestamptz,
-  refused_until timestamptz,
-  refused_by text
-);
+-- What is left of a rate.
+create type millrace.bucket as (tokens float8, refilled_at timestamptz);
 comment on column millrace.bucket.tokens is
   'What the token bucket held at refilled_at; never more than the burst.';
-comment on column millrace.bucket.share is
-  'The part of its rate that an adaptive limit had at lowered_at; it grows from there by itself.';
-comment on column millrace.bucket.lowered_since is
-  'Since when it has been below its rate without a break.';
-comment on column millrace.bucket.heed_from is
-  'Refusals before that are of calls that began before the rate was halved, and halve nothing.';
-comment on column millrace.bucket.refused_until is
-  'Nothing is taken before that: a service asked for patience.';
 
 -- One row a limit: a stage's own, without a name; one that stages share; or the quota of a
 -- pipeline. The claims under a stage's change it one at a time. Read them through
@@ -42,7 +24,7 @@ create table millrace.limits (
   reason text,
   line bigint,
   throttled_at timestamptz,
-  bucket millrace.bucket not null,
+  bucket millrace.bucket not null default row('infinity', 'epoch'),
   -- The attempt of in_flight behind which the next claim goes on.
   checked_to bigint not null default 0,
   -- The group behind which the next claim or pass of a gate goes on.
@@ -68,14 +50,15 @@ create table millrace.limited_stages (
 ) with (fillfactor = 50);
 create index limited_stages_by_stage on millrace.limited_stages (stage_id, limit_id);
 
--- What was used of budgets and quotas in a window: one row a batch, until the sweep adds them up.
+-- What was used of budgets and quotas in a window: one row a batch, until the sweep adds them up. A
+-- pause is the window in which a service that refused gets nothing.
 create table millrace.limit_uses (
   id bigint generated always as identity constraint limit_uses_pkey primary key,
   limit_id int not null,
-  -- The tenant of a quota.
+  -- The tenant of a quota, or what a service refused.
   key text not null default '',
   kind text not null constraint limit_uses_kind_known
-    check (kind in ('usd', 'tokens', 'starts', 'spending')),
+    check (kind in ('usd', 'tokens', 'starts', 'spending', 'pause')),
   during tstzrange not null,
   used numeric not null,
   -- Written by the sweep, as the sum of what was there.
@@ -85,19 +68,7 @@ create index limit_uses_by_key on millrace.limit_uses (limit_id, key, kind, duri
 create index limit_uses_to_sum on millrace.limit_uses (id) where not summed;
 create index limit_uses_by_end on millrace.limit_uses (upper(during));
 
--- A service asked for patience: the next claim reads and deletes it.
-create table millrace.limit_refusals (
-  id bigint generated always as identity constraint limit_refusals_pkey primary key,
-  limit_id int not null,
-  at timestamptz not null,
-  retry_after interval not null,
-  refused_by text not null,
-  -- Which key refused; null for the limit as a whole.
-  key text
-);
-create index limit_refusals_by_limit on millrace.limit_refusals (limit_id, id);
-
--- One row a key that has less than its whole rate. Read it through millrace.learned_limits.
+-- One row a key that has less than its whole rate.
 create table millrace.limit_keys (
   limit_id int not null
     constraint limit_keys_limit_fkey references millrace.limits on delete cascade,

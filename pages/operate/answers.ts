@@ -79,9 +79,9 @@ export interface SharedLimit {
   window_ends_at: string | null;
   /** The stages for which its budget pays nothing more. */
   spent_for: string[];
-  learned_share: number | null;
-  learned_from: string | null;
-  refused_until: string | null;
+  paused_until: string | null;
+  /** Those that a service pauses; null where stages are hidden. */
+  keys: { key: string; until: string }[] | null;
   throttle: Throttle | null;
 }
 

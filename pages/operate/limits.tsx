@@ -131,15 +131,9 @@ function Shared({ limits, stages }: { limits: SharedLimit[]; stages: LimitedStag
           cell: (l) => (
             <>
               <Held throttle={l.throttle} />
-              {l.learned_share !== null && (
+              {l.paused_until && (
                 <div>
-                  learned {Math.round(l.learned_share * 100)} % of its rate from{' '}
-                  <Words text={l.learned_from} most={60} />
-                </div>
-              )}
-              {l.refused_until && (
-                <div>
-                  <State is="waiting">refused</State> until <Moment at={l.refused_until} />
+                  <State is="waiting">refused</State> until <Moment at={l.paused_until} />
                 </div>
               )}
             </>
@@ -170,7 +164,7 @@ function Budget({ limit: { today, spent_usd, spent_tokens, window_ends_at, spent
   );
 }
 
-function Deeds({ limit: { limit, stages, hidden, throttle, learned_share } }: { limit: SharedLimit }) {
+function Deeds({ limit: { limit, stages, hidden, throttle, paused_until, keys } }: { limit: SharedLimit }) {
   const refused = hidden ? 'It holds for pipelines, too, that you do not see.' : undefined;
   return (
     <div class="actions">
@@ -189,9 +183,9 @@ function Deeds({ limit: { limit, stages, hidden, throttle, learned_share } }: { 
         deed={{
           label: 'Unthrottle',
           title: `Unthrottle ${limit}`,
-          what: 'What was declared holds again at once, and what was learned is forgotten.',
+          what: 'What was declared holds again at once, and no service pauses it.',
           request: { verb: 'unthrottle', limit },
-          refused: refused ?? (throttle || learned_share !== null ? undefined : 'It is not throttled.'),
+          refused: refused ?? (throttle || paused_until || keys?.length ? undefined : 'It is not throttled.'),
         }}
       />
     </div>

@@ -39,8 +39,8 @@ describe.runIf(process.platform === 'linux')('npm run demo -- links', () => {
     // What asks for patience, and what ended, alike ones together.
     expect(stdout).toMatch(/ 4 error\n +3 {2}the site answered with status 429: \S+\/jobs\/busy-\d and 2 more\n/);
     expect(stdout).toMatch(/1 {2}the site asks for a captcha, which this scraper does not solve: /);
-    // What the boards' answers slowed is known by then, and forgotten, so that nothing waits for it to pass.
-    expect(stdout).toContain("select millrace.unthrottle_limit('scrapes', '127.0.0.1');");
+    // What the boards' answers paused is known by then, and goes on, so that nothing waits for it to pass.
+    expect(stdout).toContain("select millrace.unthrottle_limit('scrapes');");
     for (const [links, says] of [
       [1, 'status 410'],
       [2, 'status 404'],

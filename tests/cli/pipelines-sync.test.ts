@@ -395,7 +395,7 @@ it('defines shared limits before the pipelines that name them, and drops them af
   );
   expect(readMigrations()).toEqual(before);
   const file = 'limits-of-sites.ts';
-  shareLimits('site: { maxInFlight: 5 }, other: { rate: { count: 1, perSeconds: 60 }, adaptive: true }', file);
+  shareLimits('site: { maxInFlight: 5 }, other: { rate: { count: 1, perSeconds: 60 } }', file);
   expect((await sync('--check')).stderr).toContain('the shared limits, pages.');
   expect(await sync()).toMatchObject({ code: 0 });
   const [limits, pages, ...none] = readMigrations().slice(before.length);

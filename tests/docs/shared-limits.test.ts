@@ -20,7 +20,7 @@ async function visit(engine: Engine, page: OpenPage, pipeline: string, count: nu
 const taken = async (engine: Engine, page: OpenPage, pipeline: string, stage: string) =>
   (await claim(engine, page.exported(pipeline), stage)).items.length;
 
-test('sixty a minute at both pipelines, half as many once the site has asked for patience', async ({ engine }) => {
+test('sixty a minute at both pipelines, none while the site has asked for patience', async ({ engine }) => {
   const page = await open(engine);
   await visit(engine, page, 'visits', 50);
   await visit(engine, page, 'repeats', 80);
@@ -30,15 +30,11 @@ test('sixty a minute at both pipelines, half as many once the site has asked for
   await worker.report(failed(items[0] as Claimed, { code: 'rate_limited', retry_after_ms: 30_000 }));
   await engine.advance('29 seconds');
   expect(await taken(engine, page, 'repeats', 'again')).toBe(0);
-  expect(await page.run(engine, 'select name, key')).toMatchObject([
-    { name: 'site', key: null, learned_share: '0.500', learned_from: 'visits.fetch: rate_limited' },
-  ]);
+  expect(await page.run(engine, 'select name, key')).toMatchObject([{ name: 'site', key: null }]);
   const [, site] = await page.run(engine, 'select name, stages');
-  expect(site).toMatchObject({ name: 'site', today: { rate: { count: 30 } } });
+  expect(site).toMatchObject({ name: 'site', today: { rate: { count: 60 } } });
   await engine.advance('1 second');
-  expect(await taken(engine, page, 'repeats', 'again')).toBe(1);
-  await engine.advance('5 minutes');
-  expect(await taken(engine, page, 'repeats', 'again')).toBe(60);
+  expect(await taken(engine, page, 'repeats', 'again')).toBe(30);
 });
 
 test('five dollars a day, asked for before the work begins', async ({ engine }) => {

@@ -148,7 +148,7 @@ test('what is in work and waiting at a service takes room, and what is in backof
 
 test('what waits for a host that refuses it takes no room from the links of others', async ({ engine }) => {
   await engine.sql.query(`
-    select millrace.define_limit('hosts', '{"key_rate": {"count": 60, "per_seconds": 60}, "adaptive": true}')`);
+    select millrace.define_limit('hosts', '{"key_rate": {"count": 60, "per_seconds": 60}}')`);
   await engine.sql.query('create table public.items (id bigserial primary key, label text, key text)');
   await engine.pipeline(gated(3, { limits: { shared: ['hosts'], concurrency: { column: 'key', limit: 9 } } }));
   const queue = (key: string, count: number) =>

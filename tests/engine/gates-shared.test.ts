@@ -84,6 +84,6 @@ test('a clock that is set back keeps no gate shut, nor a stage unwoken', async (
   await engine.sql.query('select millrace.sweep()');
   await engine.advance('1 second');
   await engine.sql.query('select millrace.sweep()');
-  expect(await each(['jobs', 'posts', 'own'], (stage) => queuedAt(engine, stage))).toEqual([1, 1, 2]);
+  expect(await each(['jobs', 'posts', 'own'], (stage) => queuedAt(engine, stage))).toEqual([0, 0, 2]);
   expect(await engine.value(`select millrace.has_ready_work(id) from millrace.stages where name = 'own'`)).toBe(true);
 });

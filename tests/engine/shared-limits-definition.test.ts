@@ -11,11 +11,11 @@ import { test } from '../support/shared-limits.ts';
 const rate = { count: 60, perSeconds: 60 };
 const taken: unknown[] = [
   { rate },
-  { rate: { ...rate, burst: 5 }, adaptive: true },
+  { rate: { ...rate, burst: 5 } },
   { maxInFlight: 10_000 },
   { spending: { usd: 0.01, perSeconds: 1 } },
-  { spending: { tokens: 1_000_000, perSeconds: 86_400 }, adaptive: false },
-  { rate, maxInFlight: 1, spending: { usd: 5, tokens: 1, perSeconds: 2_678_400 }, adaptive: true },
+  { spending: { tokens: 1_000_000, perSeconds: 86_400 } },
+  { rate, maxInFlight: 1, spending: { usd: 5, tokens: 1, perSeconds: 2_678_400 } },
 ];
 const refused: unknown[] = [
   {},
@@ -32,10 +32,6 @@ const refused: unknown[] = [
   { spending: { usd: 0, perSeconds: 60 } },
   { spending: { usd: 5, perSeconds: 0 } },
   { spending: { tokens: 0, perSeconds: 60 } },
-  { adaptive: true },
-  { adaptive: false },
-  { maxInFlight: 5, adaptive: true },
-  { maxInFlight: 5, adaptive: 'yes' },
   { concurrency: { column: 'url', limit: 2 } },
   { shared: ['model'] },
   { rate, burst: 5 },
@@ -75,9 +71,6 @@ test('errors name the field, what was found, and the remedy', () => {
   );
   expect(message({ scrapes: { burst: 5 } })).toMatch(/scrapes has the unknown option burst: 5\. Correct the name/);
   expect(message({ 'The Model': { rate } })).toMatch(/The Model/);
-  expect(message({ scrapes: { maxInFlight: 5, adaptive: true } })).toContain(
-    'scrapes.adaptive is true, but there is no rate, which is what learns: set it, or leave adaptive out.',
-  );
   const limits = { shared: ['model', 'model'] };
   const worked = {
     kind: 'function' as const,

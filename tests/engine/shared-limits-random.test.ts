@@ -8,7 +8,7 @@ import { test } from '../support/shared-limits.ts';
 import { type Claimed, completed, failed, released, resume, Worker, waiting } from '../support/worker.ts';
 
 const spending = { usd: 0.8, per_seconds: 60 };
-const declared = { max_in_flight: 6, rate: { count: 30, per_seconds: 10, burst: 8 }, spending, adaptive: true };
+const declared = { max_in_flight: 6, rate: { count: 30, per_seconds: 10, burst: 8 }, spending };
 const price = 0.1;
 const usage = { cost_usd: price };
 

@@ -99,7 +99,7 @@ test('a board that asks for patience until tomorrow stops its own links alone', 
       `select ok from millrace.doctor() where what like 'shared limit scrapes%' and detail like '%localhost%'`,
     ),
   ).toEqual([{ ok: false }]);
-  await stack.rows(`select millrace.unthrottle_limit('scrapes', 'localhost')`);
+  await stack.rows(`select millrace.unthrottle_limit('scrapes')`);
   await stack.reach(later, 'extracted');
   await stack.expectSound();
 });

@@ -110,13 +110,14 @@ begin
       group by t.rule_id, t.pipeline_id, t.stage_id;
   elsif v_kind = 'refused' then
     return query
-      select t.rule_id, t.pipeline_id, t.stage_id, max(k.seconds), t.above,
-        millrace.plain_text(string_agg(distinct millrace.learned_in_words(k.name), '; '), 500)
+      select t.rule_id, t.pipeline_id, t.stage_id,
+        max(extract(epoch from k.until - k.since)), t.above,
+        millrace.plain_text(string_agg(distinct millrace.pauses_in_words(k.name), '; '), 500)
       from millrace.rule_targets(p_rules, p_now) t
       join millrace.stages s on s.pipeline_id = t.pipeline_id and t.stage_id in (0, s.id)
       join millrace.limited_stages m on m.stage_id = s.id
       join millrace.limits l on l.id = m.limit_id
-      join millrace.learned_limits k on k.name = l.name
+      join millrace.limit_pauses k on k.name = l.name
       group by t.rule_id, t.pipeline_id, t.stage_id, t.above;
   elsif v_kind in ('backlog', 'oldest_ready') then
     return query

@@ -195,10 +195,10 @@ begin
     return;
   end if;
   v_refused := array(
-    select k.key
+    select u.key
     from millrace.limited_stages m
-    join millrace.limit_keys k on k.limit_id = m.limit_id
-    where m.stage_id = p_stage_id and (k.bucket).refused_until > v_now);
+    join millrace.limit_uses u on u.limit_id = m.limit_id
+    where m.stage_id = p_stage_id and u.kind = 'pause' and u.during @> v_now);
   return query
     (select a.id
      from millrace.attempts a

@@ -1,6 +1,5 @@
--- Finds groups out of reach, limits that hold for other stages than name them or contradict what
--- they learned, and work that a shared limit does not count. A stage that has just come under a
--- limit is counted by the next sweep.
+-- Finds groups out of reach, limits that hold for other stages than name them, and work that a
+-- shared limit does not count; a stage that has just come under one is counted by the next sweep.
 create view millrace.limit_faults (rule, run_id, attempt_id, detail) as
 select 'a queued attempt''s concurrency group has a turn to come, or its key something in flight',
   a.run_id, a.id, a.concurrency_group
@@ -49,20 +48,6 @@ left join millrace.limits l on l.stage_id = s.id
 where s.limits is distinct from nullif(l.limits, '{}')
   or (l.id is not null and not exists (
     select from millrace.limited_stages m where m.limit_id = l.id and m.stage_id = s.id))
-union all
-select 'a limit has its whole rate, or says since when it has not', null, null,
-  concat_ws(' of ', b.key, coalesce(b.name, 'stage ' || b.stage_id))
-from (
-  select l.name, l.stage_id, null as key, (l.bucket).*
-  from millrace.limits l
-  union all
-  select l.name, l.stage_id, k.key, (k.bucket).*
-  from millrace.limit_keys k
-  join millrace.limits l on l.id = k.limit_id) b
-where b.share not between 0 and 1
-  or (b.lowered_at is null and b.share <> 1)
-  or num_nulls(b.lowered_at, b.lowered_since, b.heed_from, b.refused_by) not in (0, 4)
-  or b.lowered_since > b.lowered_at
 union all
 select 'what is at work under a shared limit is counted in flight', a.run_id, a.id,
   'stage ' || a.stage_id

@@ -21,12 +21,11 @@
 --   takes      places and tokens of keys with what it claims, tokens at the end
 --   gives back what its batch has no room for, or what a tenant has not
 --
--- The end of an attempt only inserts its usage and its refusal, and waits for nobody. No step reads
--- the whole queue. A stage without limits never comes here.
+-- The end of an attempt only inserts uses, and waits for nobody. No step reads the whole queue.
 
 -- Locks a limit until the transaction ends: a stage's own by the stage, or a shared one. False
--- where somebody else has it and the caller may not wait, or has waited for 800 ms: after that
--- Postgres would look for a deadlock, with a migration that holds a limit and waits for the stage.
+-- where somebody has it. A wait ends after 800 ms, before Postgres looks for a deadlock with a
+-- migration that holds a limit and waits for the stage.
 create function millrace.lock_limit(
   p_stage_id int, p_limit_id int, p_may_wait boolean
 ) returns boolean
@@ -52,8 +51,8 @@ begin
 end
 $$;
 
--- Locks a stage's limits for the caller until it commits, and lists them, with the stage as it is
--- then. Null where somebody else has one.
+-- Locks a stage's limits until the transaction ends, and lists them, with the stage as it is then.
+-- Null where somebody else has one.
 create function millrace.enter_limits(
   p_stage_id int, p_may_wait boolean, out stage millrace.stages, out limits millrace.limits[]
 )
@@ -78,13 +77,8 @@ begin
         return;
       end if;
     end loop;
-    perform millrace.learn(m.limit_id)
-    from millrace.limited_stages m
-    where m.stage_id = p_stage_id
-      and exists (select from millrace.limit_refusals r where r.limit_id = m.limit_id);
   end if;
   if stage.limits ? 'back_pressure' then
-    -- Whoever shares a later stage tries these locks in the same order, and nobody waits for them.
     for v_later_id in
       select b.later_id
       from millrace.back_pressures b
@@ -113,9 +107,9 @@ begin
 end
 $$;
 
--- Counts how many of p_wanted attempts of a stage one limit lets it take now. Where that is none,
--- wait_ms says when to ask again; null: not by waiting. For a gate only rate and back pressure
--- count.
+-- Counts how many of p_wanted attempts of a stage one limit lets it take now; for a gate by rate
+-- and back pressure alone. Where that is none, wait_ms says when to ask again; null: not by
+-- waiting.
 create function millrace.room_under(
   p_limit millrace.limits, p_stage millrace.stages, p_wanted int, out room int, out wait_ms int
 )
@@ -134,8 +128,8 @@ begin
   if v_is_shared then
     v_stages := array(
       select m.stage_id from millrace.limited_stages m where m.limit_id = p_limit.id);
-    -- The stages that want some of it, this one included, and whether none has waited longer: for
-    -- as long as a stage that got nothing may be without a worker, until the sweep has woken it.
+    -- How many stages want some of it, and whether none has waited longer than this one. A stage
+    -- that got nothing may be without a worker until the sweep has woken it.
     select 1 + count(*),
       coalesce(min(coalesce(m.taken_at, '-infinity')) >= (
         select coalesce(o.taken_at, '-infinity')
@@ -148,7 +142,6 @@ begin
       and m.short_at > millrace.now() - interval '15 seconds';
   end if;
   if v_max is not null then
-    -- What is free in all, and of the stage's share.
     select least(room, v_max - sum(f.many), ceil(v_max::float8 / nullif(v_rivals, 1))
       - sum(f.many) filter (where s.id = p_stage.id))
     into room
@@ -170,10 +163,13 @@ begin
       end)
       from millrace.budgets_of(p_limit, p_stage.id) b));
   end if;
-  -- Another stage may make room, which wakes nobody.
+  -- Room that another stage makes wakes nobody.
   wait_ms := case when v_in_work and v_is_shared and room <= 0 then 1000 end;
   if room > 0 and p_limit.limits ? 'rate' then
-    v_tokens := millrace.room_in(p_limit.limits -> 'rate', p_limit.bucket);
+    v_tokens := millrace.room_in(p_limit.limits -> 'rate', p_limit.bucket, case
+      when v_is_shared and not p_limit.limits ? 'key_rate'
+        then millrace.paused_until(p_limit.id, '')
+    end);
     room := least(room, case
       when v_is_next then ceil(v_tokens.room / v_rivals)
       else floor(v_tokens.room / v_rivals)
@@ -182,7 +178,6 @@ begin
       when room > 0 then null
       -- It is another stage's turn, which may have no worker at this moment.
       when v_tokens.room > 0 then 1000
-      -- A worker that is told of more than a day is gone long before.
       else ceil(1000 * least(86400, extract(epoch from v_tokens.opens_at - millrace.now())))
     end;
   end if;
@@ -243,8 +238,8 @@ begin
       from millrace.limited_stages m
       join millrace.limits l on l.id = m.limit_id and l.limits ? 'key_rate'
       left join millrace.limit_keys k on k.limit_id = l.id and k.key = substr(g.name, 2)
-      cross join lateral millrace.room_in(
-        l.limits -> 'key_rate', coalesce(k.bucket, millrace.full_bucket())) r
+      cross join lateral millrace.room_in(l.limits -> 'key_rate', k.bucket,
+        millrace.paused_until(l.id, substr(g.name, 2))) r
       where v_shares and m.stage_id = p_stage.id) t on v_shares
     left join (
       select o.key, o.room
@@ -285,7 +280,7 @@ language sql
 as $$
   insert into millrace.limit_keys as o (limit_id, key, bucket)
   select l.id, g.key, millrace.bucket_after(
-    l.limits -> 'key_rate', coalesce(k.bucket, millrace.full_bucket()), (p_each * g.n)::int)
+    l.limits -> 'key_rate', k.bucket, (p_each * g.n)::int)
   from millrace.limited_stages m
   join millrace.limits l on l.id = m.limit_id and l.limits ? 'key_rate'
   cross join (
@@ -316,10 +311,7 @@ begin
   from millrace.limited_stages m
   where m.stage_id = p_stage_id
     and l.id = m.limit_id
-    and (l.limits ? 'rate'
-        -- A clock that was set back must not keep the bucket from filling.
-        and (p_taken <> 0
-          or (l.bucket).refilled_at > greatest(millrace.now(), (l.bucket).refused_until))
+    and (l.limits ? 'rate' and p_taken <> 0
       or l.id = p_own.id and l.checked_to <> p_own.checked_to);
 end
 $$;
@@ -470,50 +462,30 @@ begin
 end
 $$;
 
--- Ends throttles whose time is over, applies refusals that no claim has read, ends learning, and
--- moves buckets to a clock that was set back: a stage with an empty bucket is not woken, so no
--- claim would. A limit that somebody has locked is left to the next sweep.
+-- Forgets keys with their whole rate, and ends throttles whose time is over; a limit that somebody
+-- has locked is left to the next sweep.
 create function millrace.sweep_limits()
 as $$
 declare
   v_limit millrace.limits;
-  v_now timestamptz;
-  v_key text;
 begin
+  delete from millrace.limit_keys d
+  using (
+    select k.limit_id, k.key
+    from millrace.limit_keys k
+    join millrace.limits l on l.id = k.limit_id
+    where not l.limits ? 'key_rate'
+      or millrace.tokens_in(l.limits -> 'key_rate', k.bucket) >= coalesce(
+        l.limits #>> '{key_rate,burst}', l.limits #>> '{key_rate,count}')::float8
+    for update of k skip locked) o
+  where d.limit_id = o.limit_id and d.key = o.key;
   for v_limit in
     select l.*
     from millrace.limits l
     where l.until <= millrace.now()
-      or ((l.bucket).lowered_at is not null and millrace.share_now(l.bucket) >= 1)
-      or (l.limits ? 'rate' and l.bucket <> millrace.bucket_at_clock(l.bucket))
-      or exists (select from millrace.limit_refusals r where r.limit_id = l.id)
-      or exists (select from millrace.limit_keys k where k.limit_id = l.id)
     order by l.id
   loop
     continue when not millrace.lock_limit(v_limit.stage_id, v_limit.id, false);
-    perform millrace.learn(v_limit.id);
-    v_now := millrace.now();
-    for v_key in
-      with ahead as (
-        update millrace.limit_keys k
-        set bucket = millrace.bucket_at_clock(k.bucket)
-        where k.limit_id = v_limit.id
-          and ((k.bucket).lowered_at > v_now
-            or (k.bucket).refilled_at > greatest(v_now, (k.bucket).refused_until))
-        returning k.key
-      )
-      select a.key from ahead a order by a.key
-    loop
-      perform millrace.wake_keys(v_limit.id, v_key);
-    end loop;
-    delete from millrace.limit_keys k
-    using millrace.limits l
-    where l.id = v_limit.id
-      and k.limit_id = l.id
-      and (not l.limits ? 'key_rate'
-        or (millrace.share_now(k.bucket) >= 1
-          and millrace.tokens_in(l.limits -> 'key_rate', k.bucket) >= coalesce(
-            l.limits #>> '{key_rate,burst}', l.limits #>> '{key_rate,count}')::float8));
     -- Somebody may have made it a longer one meanwhile.
     select l.* into v_limit from millrace.limits l where l.id = v_limit.id;
     if v_limit.until <= millrace.now() then

@@ -24,8 +24,8 @@ begin
     quota_changed_at = case when p.quota is not null then millrace.now() end
   where p.id = p_pipeline_id
     and p.quota is distinct from nullif(p_definition -> 'quota', 'null');
-  insert into millrace.limits (pipeline_id, declared, bucket)
-  select p.id, coalesce(p.quota, '{}'), millrace.full_bucket()
+  insert into millrace.limits (pipeline_id, declared)
+  select p.id, coalesce(p.quota, '{}')
   from millrace.pipelines p
   where p.id = p_pipeline_id
     and (p.quota is not null

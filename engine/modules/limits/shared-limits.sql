@@ -11,20 +11,15 @@ as $$
   select 'the schema of shared limits'::jsonb
 $$;
 
--- Raises MR001 or MR002 unless a shared limit, or a throttle of one, is of the right form. A
--- throttle neither learns nor ends.
+-- Raises MR001 or MR002 unless a shared limit, or a throttle of one, is of the right form.
 create function millrace.check_shared_limit(p_name text, p_limits jsonb, p_is_throttle boolean)
 stable
 as $$
 declare
-  v_schema jsonb := millrace.shared_limit_schema();
-  v_fault jsonb;
+  v_fault jsonb := millrace.find_fault(
+    millrace.shared_limit_schema(), coalesce(p_limits, 'null'), 'limits', true);
   v_without text;
 begin
-  if p_is_throttle then
-    v_schema := v_schema #- '{properties,adaptive}';
-  end if;
-  v_fault := millrace.find_fault(v_schema, coalesce(p_limits, 'null'), 'limits', true);
   if v_fault is not null then
     raise exception 'shared limit %: %', p_name, v_fault ->> 'sentence'
       using errcode = case when p_is_throttle then 'MR002' else 'MR001' end,
@@ -32,12 +27,6 @@ begin
           v_fault ->> 'hint', 'Known here: ' || (v_fault ->> 'known') || '.',
           v_fault ->> 'remedy'), ''),
           'Correct it, or leave it out. To let nothing through, pause the stages.');
-  elsif p_limits -> 'adaptive' = 'true' and not p_limits ?| array['rate', 'key_rate'] then
-    raise exception 'shared limit %: limits.adaptive is true, but there is no rate', p_name
-      using errcode = 'MR001', hint = 'It is the rate that learns: set it, or leave adaptive out.';
-  elsif not p_limits ?| array['max_in_flight', 'rate', 'key_rate', 'spending'] then
-    raise exception 'shared limit %: limits is %, which limits nothing', p_name, p_limits
-      using errcode = 'MR001', hint = 'Set max_in_flight, rate, key_rate or spending.';
   end if;
   v_without := (
     select string_agg(p.name || '.' || s.name, ', ' order by s.id)
@@ -80,28 +69,25 @@ end
 $$;
 
 -- Follows a limit that has changed since the caller locked it and read p_former; a stage's own is
--- written on the stage too. The bucket keeps its tokens as far as the new rate has room, and what
--- it learned while it is adaptive. Attempts that nobody counted are counted, and forgotten where
--- nobody counts any more. Wakes the stages.
+-- written on the stage too. The bucket keeps its tokens as far as the new rate has room, keys have
+-- their whole rate again. Counts what is in flight from now on, or no more, and wakes the stages.
 create function millrace.follow_limit(p_former millrace.limits)
 as $$
 declare
-  v_bucket millrace.bucket := millrace.bucket_after(p_former.limits -> 'rate', p_former.bucket, 0);
   v_limit millrace.limits;
   v_stage millrace.stages;
 begin
   update millrace.limits l
-  set bucket = case
-      when l.limits @> '{"adaptive": true}' then v_bucket
-      else millrace.bucket_unlearned(v_bucket)
-    end
+  set bucket = millrace.bucket_after(p_former.limits -> 'rate', p_former.bucket, 0)
   where l.id = p_former.id
   returning l.* into v_limit;
-  if not v_limit.limits @> '{"adaptive": true}' or not v_limit.limits ? 'key_rate' then
-    delete from millrace.limit_keys k where k.limit_id = v_limit.id;
-  end if;
+  delete from millrace.limit_keys k where k.limit_id = v_limit.id;
   if v_limit.stage_id is null then
-    perform millrace.wake_keys(v_limit.id, null);
+    insert into millrace.arrivals (stage_id, concurrency_group)
+    select g.stage_id, g.concurrency_group
+    from millrace.limited_stages m
+    join millrace.concurrency_groups g on g.stage_id = m.stage_id
+    where m.limit_id = v_limit.id and g.due_at is not null;
   else
     update millrace.stages s
     set limits = nullif(v_limit.limits, '{}')
@@ -125,9 +111,8 @@ end
 $$;
 
 -- Defines a limit that stages of any pipeline may share, or changes it: {"rate": {"count": 60,
--- "per_seconds": 60}, "adaptive": true, "max_in_flight": 20, "spending": {"usd": 5, "tokens":
--- 1000000, "per_seconds": 86400}}, each of them or several. key_rate is a rate for each key of its
--- stages, such as each host, of which an adaptive limit learns by itself.
+-- "per_seconds": 60}, "max_in_flight": 20, "spending": {"usd": 5, "tokens": 1000000, "per_seconds":
+-- 86400}}, each of them or several. key_rate is a rate for each key of its stages, such as a host.
 create function millrace.define_limit(p_name text, p_limits jsonb)
 as $$
 declare
@@ -140,8 +125,8 @@ begin
         hint = 'Use letters, digits and underscores, beginning with a letter, at most 41.';
   end if;
   perform millrace.check_shared_limit(p_name, p_limits, false);
-  insert into millrace.limits (name, declared, bucket)
-  values (p_name, p_limits, millrace.full_bucket())
+  insert into millrace.limits (name, declared)
+  values (p_name, p_limits)
   on conflict on constraint limits_name_key do nothing;
   if not found then
     v_limit := millrace.shared_limit_named(p_name);
@@ -171,7 +156,6 @@ begin
       using errcode = 'MR004', hint = 'Take it from limits.shared of each of them first.';
   end if;
   delete from millrace.limit_uses u where u.limit_id = v_limit.id;
-  delete from millrace.limit_refusals r where r.limit_id = v_limit.id;
   delete from millrace.limits l where l.id = v_limit.id;
 end
 $$;
@@ -235,8 +219,8 @@ $$;
 create function millrace.save_limits(p_pipeline_id int)
 as $$
 begin
-  insert into millrace.limits (stage_id, declared, bucket)
-  select s.id, coalesce(s.limits, '{}'), millrace.full_bucket()
+  insert into millrace.limits (stage_id, declared)
+  select s.id, coalesce(s.limits, '{}')
   from millrace.stages s
   where s.pipeline_id = p_pipeline_id
     and (s.limits is not null

@@ -1,15 +1,15 @@
 -- Showing limits: in views, to doctor(), and to operators
 
 -- Each shared limit: its stages, what it was declared as and what holds today, why it is throttled,
--- what it learned from whom, what is in flight and spent, and for which stages its budget pays
--- nothing more in this window.
+-- until when a service has paused it as a whole, what is in flight and spent, and for which stages
+-- its budget pays nothing more in this window.
 create view millrace.shared_limit_state as
-select l.name, n.stages, l.declared,
-  coalesce(jsonb_set(l.limits, '{rate,count}', to_jsonb(
-    round((l.limits #>> '{rate,count}')::numeric * h.learned_share, 3))), l.limits) as today,
-  case when l.throttle is not null then l.reason end as throttled_for,
-  l.until as throttled_until,
-  h.learned_share, h.learned_from, h.learned_since, h.refused_until,
+select l.name, n.stages, l.declared, l.limits as today,
+  l.reason as throttled_for, l.until as throttled_until,
+  (
+    select p.until
+    from millrace.limit_pauses p
+    where p.name = l.name and p.key is null) as paused_until,
   (
     select count(*)
     from millrace.limited_stages m
@@ -20,7 +20,6 @@ select l.name, n.stages, l.declared,
   u.window_ends_at,
   n.spent_for
 from millrace.limits l
-left join millrace.learned_limits h on h.name = l.name and h.key is null
 cross join lateral (
   select max(b.spent) filter (where b.kind = 'usd') as usd,
     max(b.spent) filter (where b.kind = 'tokens') as tokens,
@@ -40,40 +39,39 @@ cross join lateral (
 where l.name is not null
 order by l.name;
 
--- Tells what a shared limit has learned, in a sentence for each of the ten keys that hold it back
--- the longest; null where there is nothing.
-create function millrace.learned_in_words(p_name text) returns text
+-- Tells who pauses a shared limit until when, of ten keys those that last the longest; null where
+-- nobody does.
+create function millrace.pauses_in_words(p_name text) returns text
 language sql stable
 as $$
-  select string_agg(concat(
-      case when o.key is null then 'it' else o.key end, ' learned ', o.learned_share,
-      ' of its rate from ', o.learned_from, ' since ',
-      to_char(o.learned_since, 'YYYY-MM-DD HH24:MI:SS'),
-      ', and takes nothing until ' || to_char(o.refused_until, 'YYYY-MM-DD HH24:MI:SS')), '; '
-    order by o.seconds desc, o.key)
+  select string_agg(format('%s takes nothing until %s: a service asked for patience',
+    coalesce(o.key, 'it'), to_char(o.until, 'YYYY-MM-DD HH24:MI:SS')), '; '
+    order by o.until desc, o.key)
   from (
     select k.*
-    from millrace.learned_limits k
+    from millrace.limit_pauses k
     where k.name = p_name
-    order by k.seconds desc, k.key
+    order by k.until desc, k.key
     limit 10) o
 $$;
 
--- Finds shared limits that hold less than declared, or whose budget is spent. Ten minutes of
--- refusals need somebody to look.
+-- Finds shared limits that hold less than declared. One whose budget is spent, or that a service
+-- pauses for more than ten minutes, needs somebody to look.
 create function millrace.shared_limit_findings()
 returns setof millrace.finding
 language sql stable
 as $$
   select 'shared limit ' || l.name || ' lets its stages work',
     cardinality(l.spent_for) = 0 and not exists (
-      select from millrace.learned_limits k where k.name = l.name and k.seconds > 600),
+      select
+      from millrace.limit_pauses k
+      where k.name = l.name and k.until > k.since + interval '10 minutes'),
     coalesce(nullif(concat_ws('; ',
       case
         when l.throttled_until is not null then format('throttled until %s: %s',
           to_char(l.throttled_until, 'YYYY-MM-DD HH24:MI:SS'), l.throttled_for)
       end,
-      millrace.learned_in_words(l.name)
+      millrace.pauses_in_words(l.name)
         || format(': select millrace.unthrottle_limit(%L) asks again at once', l.name),
       case
         when cardinality(l.spent_for) > 0 then format(

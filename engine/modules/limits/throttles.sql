@@ -12,8 +12,8 @@ declare
 begin
   perform pg_advisory_xact_lock(hashtext('millrace.limit'), -p_stage_id);
   perform from millrace.stages s where s.id = p_stage_id for no key update;
-  insert into millrace.limits (stage_id, declared, bucket)
-  values (p_stage_id, '{}', millrace.full_bucket())
+  insert into millrace.limits (stage_id, declared)
+  values (p_stage_id, '{}')
   on conflict on constraint limits_stage_key do nothing;
   select l.* into v_limit from millrace.limits l where l.stage_id = p_stage_id;
   insert into millrace.limited_stages (limit_id, stage_id)
@@ -49,7 +49,7 @@ declare
     'type', 'object', 'minProperties', 1, 'additionalProperties', false,
     'wanted', 'an object of rate, max_in_flight or both',
     'properties', (millrace.shared_limit_schema() -> 'properties')
-      - '{key_rate,spending,adaptive}'::text[]), coalesce(p_limits, 'null'), 'limits');
+      - '{key_rate,spending}'::text[]), coalesce(p_limits, 'null'), 'limits');
   v_limit millrace.limits;
 begin
   if p_name is not null then
@@ -88,33 +88,19 @@ begin
 end
 $$;
 
--- Ends the throttle of a shared limit, and forgets the refusals that it, or one key of it, has
--- learned from. Raises MR004 where there is neither.
-create function millrace.release_limit(p_name text, p_key text)
+-- Ends the throttle of a shared limit, and its pauses. Raises MR004 where there is neither.
+create function millrace.release_limit(p_name text)
 as $$
 declare
   v_limit millrace.limits := millrace.shared_limit_named(p_name);
-  v_throttled boolean := p_key is null and millrace.take_throttle(v_limit);
-  v_keys bigint;
+  v_throttled boolean := millrace.take_throttle(v_limit);
 begin
-  perform millrace.learn(v_limit.id);
-  select l.* into v_limit from millrace.limits l where l.id = v_limit.id;
-  update millrace.limit_keys k
-  set bucket = millrace.full_bucket()
-  where k.limit_id = v_limit.id
-    and (k.bucket).lowered_at is not null
-    and (p_key is null or k.key = p_key);
-  get diagnostics v_keys = row_count;
-  if v_keys > 0 or p_key is null and (v_limit.bucket).lowered_at is not null then
-    if p_key is null then
-      v_limit.bucket := millrace.bucket_unlearned(v_limit.bucket);
-    end if;
+  delete from millrace.limit_uses u where u.limit_id = v_limit.id and u.kind = 'pause';
+  if found then
+    select l.* into v_limit from millrace.limits l where l.id = v_limit.id;
     perform millrace.follow_limit(v_limit);
-  elsif p_key is not null then
-    raise exception 'shared limit % has learned nothing of %', p_name, p_key
-      using errcode = 'MR004', hint = 'Look at them: select * from millrace.learned_limits.';
   elsif not v_throttled then
-    raise exception 'shared limit % has no throttle, and has learned nothing', p_name
+    raise exception 'shared limit % has no throttle, and no service has paused it', p_name
       using errcode = 'MR004', hint = 'Look at them: select * from millrace.shared_limit_state.';
   end if;
 end

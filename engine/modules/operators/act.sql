@@ -300,7 +300,7 @@ begin
       "test_channel", "preview", "begin", "continue", "abort", "status", "grant", "revoke"],
     "channel": "name",
     "reason": "reason", "request_id": "text", "operator": "text", "pipeline": "name",
-    "run": "id", "entity": "key", "limits": "object", "limit": "name", "key": "text",
+    "run": "id", "entity": "key", "limits": "object", "limit": "name",
     "until": "time", "minutes": "minutes", "count": "count", "alert": "id", "silence": "id",
     "kind": "name", "bulk": "id", "do": "object", "filter": "object", "subject": "text",
     "role": ["viewer", "operator", "admin"], "pipelines": "names", "payloads": "boolean"}',

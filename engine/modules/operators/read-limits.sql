@@ -13,14 +13,10 @@ as $$
         select coalesce(jsonb_agg(n), '[]')
         from unnest(l.spent_for) n
         where n = any (s.seen)),
-      'learned_from', case
-        when p_caller.pipelines is null
-          or split_part(l.learned_from, ':', 1) = any (s.seen) then l.learned_from
-      end,
       'hidden', cardinality(s.seen) < cardinality(l.stages),
       'keys', case when p_caller.pipelines is null or s.seen @> l.stages then (
-        select coalesce(jsonb_agg(to_jsonb(k) - array['name', 'seconds']), '[]')
-        from millrace.learned_limits k
+        select coalesce(jsonb_agg(to_jsonb(k) - 'name'), '[]')
+        from millrace.limit_pauses k
         where k.name = l.name and k.key is not null) end,
       'throttle', millrace.throttle_json(o)) order by l.name), '[]')
   from millrace.shared_limit_state l
@@ -66,8 +62,7 @@ begin
     v_outcome := v_outcome || jsonb_build_object('limits', p_request -> 'limits',
       'until', millrace.request_end(p_request));
   else
-    perform millrace.release_limit(v_name, p_request ->> 'key');
-    v_outcome := jsonb_strip_nulls(v_outcome || jsonb_build_object('key', p_request -> 'key'));
+    perform millrace.release_limit(v_name);
   end if;
   return jsonb_build_object('outcome', v_outcome);
 end

@@ -94,9 +94,8 @@ create function millrace.throttle_limit(
 )
 set millrace.verb = throttle;
 
--- Takes the throttle of a shared limit away and forgets what it has learned of services that
--- refused; what it was defined as holds again. With a key, such as a host, it forgets that alone.
-create function millrace.unthrottle_limit(p_limit text, p_key text default null)
+-- Takes the throttle of a shared limit away, and the pauses that services asked for.
+create function millrace.unthrottle_limit(p_limit text)
 set millrace.verb = unthrottle;
 
 -- Leaves a stage out, for a reason and until a time or end_bypass(): what is queued there is

@@ -69,19 +69,16 @@ export async function printAlerts(client: pg.Client, rule: string, print: Print)
   if (rows.length === 0) print(pc.red('  none was raised'));
 }
 
-/** Prints what limits that stages share have learned, as far as they have learned anything, and has them forget it. */
-export async function forgetLimits(client: pg.Client, print: Print): Promise<void> {
-  const { rows } = await client.query<{ name: string; key: string | null; share: number; by: string }>(
-    'select name, key, learned_share::float as share, learned_from as by from millrace.learned_limits',
+/** Prints which shared limits a service has paused, and lets them go on. */
+export async function forgetPauses(client: pg.Client, print: Print): Promise<void> {
+  const { rows } = await client.query<{ name: string; keys: string }>(
+    "select name, string_agg(coalesce(key, 'all'), ', ') as keys from millrace.limit_pauses group by name",
   );
-  for (const { name, key, share, by } of rows) {
+  for (const { name, keys } of rows) {
+    print(`  ${pc.yellow(name)} takes nothing of ${keys}, which asked for patience`);
+    const forget = `select millrace.unthrottle_limit(${pg.escapeLiteral(name)});`;
     print(
-      `  ${pc.yellow(name)} ${key ?? 'all'}: ${Math.round(share * 100)} % of the rate, since it asked for patience (${by})`,
-    );
-    const given = [name, key].filter((part) => part !== null).map((part) => pg.escapeLiteral(part));
-    const forget = `select millrace.unthrottle_limit(${given.join(', ')});`;
-    print(
-      `  ${pc.cyan(forget)}  ${pc.dim('forgets it, which else creeps back by itself: see millrace.learned_limits')}`,
+      `  ${pc.cyan(forget)}  ${pc.dim('asks again at once; else it goes on by itself: see millrace.limit_pauses')}`,
     );
     await client.query(forget);
   }

@@ -23,7 +23,7 @@ import {
   takeUp,
 } from './alert-on-backlog.ts';
 import { linkSteps } from './next-steps-links.ts';
-import { forgetLimits, printAlerts, printCauses, printJobs, printSources } from './report-links.ts';
+import { forgetPauses, printAlerts, printCauses, printJobs, printSources } from './report-links.ts';
 import { type Samples, sampleLinks } from './sample-links.ts';
 import { copySheet, type DemoSource, sourcesFolder, writeSamples } from './source-files.ts';
 import { watchLinks } from './watch-links.ts';
@@ -94,7 +94,7 @@ async function show(client: pg.Client, given: Given, folder: string, watch: Watc
     if (!(await watch(['error', 'extracted', 'dead']))) return outcome(folder, given, stuck);
     // Limits learn of refusals when they are next asked, or by the sweep.
     await client.query(sweep);
-    await forgetLimits(client, print);
+    await forgetPauses(client, print);
   }
   await retryErrors(client, isSlowed);
   if (!(await watch(['error', 'extracted', 'dead']))) return outcome(folder, given, stuck);

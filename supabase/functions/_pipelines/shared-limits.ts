@@ -5,8 +5,8 @@ const day = 24 * 60 * minute;
 
 /** What several stages share. After a change run `npm run pipelines:sync`. */
 export const sharedLimits = defineSharedLimits({
-  // Pages of jobs and posts together, and of one board. A board that asks for patience slows its own pages alone.
-  scrapes: { rate: { count: 120, perSeconds: minute }, keyRate: { count: 60, perSeconds: minute }, adaptive: true },
+  // Pages of jobs and posts together, and of one board. A board that asks for patience pauses its own pages alone.
+  scrapes: { rate: { count: 120, perSeconds: minute }, keyRate: { count: 60, perSeconds: minute } },
   // The account of the model. Dollars are known where the settings have its prices, tokens always.
   model: { maxInFlight: 20, spending: { usd: 5, tokens: 10_000_000, perSeconds: day } },
 });

@@ -24,8 +24,8 @@ const variants = {
 };
 const rate = { count: 1_000_000, per_seconds: 1 };
 const sharedLimits = {
-  rate: { rate, adaptive: true },
-  all: { rate, adaptive: true, max_in_flight: 10_000, spending: { usd: 1_000_000, per_seconds: 2_678_400 } },
+  rate: { rate },
+  all: { rate, max_in_flight: 10_000, spending: { usd: 1_000_000, per_seconds: 2_678_400 } },
 };
 
 interface Queue {

@@ -16,7 +16,7 @@ const work = {
 };
 
 export const parcelLimits = defineSharedLimits({
-  lorries: { rate: { count: 600, perSeconds: 60 }, maxInFlight: 120, adaptive: true },
+  lorries: { rate: { count: 600, perSeconds: 60 }, maxInFlight: 120 },
 });
 
 /** What a parcel consists of. */

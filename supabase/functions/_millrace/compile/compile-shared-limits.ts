@@ -10,15 +10,6 @@ import { snakeKeys } from './snake-keys.ts';
 export function compileSharedLimits({ limits }: SharedLimits): Record<string, Record<string, unknown>> {
   const parsed = sharedLimitsSchema.safeParse(limits);
   if (!parsed.success) throw refused(definitionFaults(sharedLimitsSchema, parsed.error, limits).join(' '));
-  for (const [name, { adaptive, rate, keyRate, maxInFlight, spending }] of Object.entries(parsed.data)) {
-    if (!adaptive && !rate && !keyRate && !maxInFlight && !spending) {
-      throw refused(`${name} limits nothing: set maxInFlight, rate, keyRate or spending.`);
-    }
-    if (!adaptive || rate || keyRate) continue;
-    throw refused(
-      `${name}.adaptive is true, but there is no rate, which is what learns: set it, or leave adaptive out.`,
-    );
-  }
   return Object.fromEntries(
     Object.entries(parsed.data).map(([name, limit]) => [name, snakeKeys(limit) as Record<string, unknown>]),
   );

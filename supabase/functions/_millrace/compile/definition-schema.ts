@@ -523,11 +523,9 @@ const sharedLimit = sized(
       'an object of usd or tokens or both, and per_seconds',
       'Write {"usd": 5, "per_seconds": 86400}; or leave it out.',
     ).optional(),
-    /** Halves its rate when a service asks for patience, and lets it creep back: with a `keyRate`, that of the key alone. */
-    adaptive: flag.optional(),
   }),
   1,
-  5,
+  4,
   'an object with at least one limit',
   'Set max_in_flight, rate, key_rate or spending; a limit that is to let nothing through is a pause of its stages.',
 );

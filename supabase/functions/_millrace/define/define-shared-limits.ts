@@ -14,7 +14,7 @@ export interface SharedLimits<Name extends string = string> {
  * @example
  * ```ts
  * export const sharedLimits = defineSharedLimits({
- *   carrier: { rate: { count: 60, perSeconds: 60 }, adaptive: true },
+ *   carrier: { rate: { count: 60, perSeconds: 60 }, maxInFlight: 20 },
  *   model: { maxInFlight: 20, spending: { usd: 5, perSeconds: 86_400 } },
  * });
  * ```
