@@ -89,6 +89,8 @@ end $f$, v_pipeline.entity_key, v_pipeline.entity_table, v_key_type));
     perform millrace.write_intake(v_pipeline, v_key_type);
   elsif v_pipeline.projection = 'status' then
     perform millrace.write_status(v_pipeline, v_key_type);
+    perform millrace.write_status_since(v_pipeline);
+    perform millrace.write_status_intake(v_pipeline);
   end if;
   perform millrace.attach_groups(v_pipeline);
   v_functions := (

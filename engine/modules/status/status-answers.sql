@@ -1,8 +1,8 @@
 -- The projection `status`: values that answer a question, or take it back
 
 -- Answers the question of a manual stage as a value means it, by its row in
--- public.millrace_decisions. A row that somebody holds, who may wait for this one, is left to the
--- sweep, and its attempt is completed here. So a write waits for no decision.
+-- public.millrace_decisions. Where somebody holds that, who may wait for this one, the attempt is
+-- completed here and the row left to the sweep. So a write waits for no decision.
 create function millrace.answer_by_value(
   p_pipeline_id int, p_stage_id int, p_value text, p_ids text[]
 )
@@ -53,8 +53,8 @@ begin
 end
 $$;
 
--- Takes back the question of a manual stage: it and what comes after it are skipped, and the run is
--- over, at the value from which it began.
+-- Takes back the question of a manual stage, which the sweep closes: it and what comes after it are
+-- skipped, and the run is over, at the value from which it began.
 create function millrace.take_question_back(
   p_pipeline_id int, p_stage_id int, p_ids text[]
 )
@@ -64,7 +64,7 @@ declare
   v_error constant jsonb := jsonb_build_object(
     'code', 'discarded', 'message', 'the question was taken back', 'on_demand', true);
   v_runs bigint[];
-  v_asked bigint[];
+  v_asked int[];
 begin
   v_runs := array(
     select r.id
@@ -80,10 +80,10 @@ begin
       late_at = null, error = v_error
     where a.run_id = any (v_runs)
       and a.stage_id = p_stage_id and a.state = 'waiting'
-    returning a.id
+    returning a.stage_id
   )
-  select array_agg(c.id) into v_asked from closed c;
-  perform millrace.note_pulses('skipped', array(select p_stage_id from unnest(v_asked)));
+  select array_agg(c.stage_id) into v_asked from closed c;
+  perform millrace.note_pulses('skipped', v_asked);
   perform millrace.add_skipped(d.id, v_runs, v_error)
   from (
     select distinct unnest(vs.dependents) as id
@@ -95,12 +95,6 @@ begin
   join millrace.version_stages vs on vs.version_id = r.version_id and vs.is_sink
   where r.id = any (v_runs)
   group by vs.stage_id;
-  perform millrace.close_held(array(
-    select d.attempt_id
-    from public.millrace_decisions d
-    where d.attempt_id = any (v_asked) and d.closed_at is null
-    order by d.attempt_id
-    for update skip locked));
   perform millrace.show_status(p_pipeline_id, p_ids);
 end
 $$;

@@ -1,28 +1,25 @@
 -- The projection `status`: values that give rows up
---
--- Who writes the value of failures fails the row's run for good; what they write as its error, or
--- what stands there, is the cause.
 
--- Fails the live runs of rows for good. The caller, an intake trigger, holds the rows. Raises MR005
--- where none is under way.
+-- Fails the live runs of rows for good; what is written as their error, or stands there, is the
+-- cause. The caller, an intake trigger, holds the rows. Raises MR005 where no run is under way.
 create function millrace.give_up_by_value(
   p_pipeline_id int, p_was text, p_value text, p_ids text[]
 )
 as $$
 declare
-  v_idle text[];
-  v_live record;
   v_pipeline millrace.pipelines;
-  v_errors text[];
+  v_idle text[] := array(
+    select unnest(p_ids)
+    except
+    select r.entity_id
+    from millrace.runs r
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_ids)
+      and r.status = 'running'
+    order by 1);
+  v_causes jsonb;
+  v_live record;
 begin
-  v_idle := array(
-    select i
-    from unnest(p_ids) i
-    where not exists (
-      select
-      from millrace.runs r
-      where r.pipeline_id = p_pipeline_id and r.entity_id = i and r.status = 'running')
-    order by i);
   if cardinality(v_idle) > 0 then
     raise exception '% cannot be written to % at %: no run is under way there',
       p_value, millrace.rows_named(v_idle), p_was
@@ -30,28 +27,25 @@ begin
   end if;
   select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
   if v_pipeline.status ? 'error' then
-    execute format(
-      'select array_agg(e.%I::text order by i.place) '
-      'from unnest($1) with ordinality i(id, place) '
-      'left join %s e on e.%I = i.id::%s',
-      v_pipeline.status ->> 'error', v_pipeline.entity_table, v_pipeline.entity_key,
-      millrace.key_type(v_pipeline))
-    into v_errors
+    execute format('select jsonb_object_agg(e.%1$I::text, nullif(btrim(e.%2$I), '''')) '
+      'from %3$s e where e.%1$I = any ($1::%4$s[])', v_pipeline.entity_key,
+      v_pipeline.status ->> 'error', v_pipeline.entity_table, millrace.key_type(v_pipeline))
+    into v_causes
     using p_ids;
   end if;
   for v_live in
-    select distinct on (r.id) r.id as run_id, s.name as stage,
-      nullif(btrim(e.error), '') as cause
-    from unnest(p_ids, v_errors) e(id, error)
-    join millrace.runs r
-      on r.pipeline_id = p_pipeline_id and r.entity_id = e.id and r.status = 'running'
+    select distinct on (r.id) r.id as run_id, r.entity_id, s.name as stage
+    from millrace.runs r
     join millrace.attempts a
       on a.run_id = r.id and a.state in ('queued', 'started', 'waiting')
     join millrace.stages s on s.id = a.stage_id
+    where r.pipeline_id = p_pipeline_id
+      and r.entity_id = any (p_ids)
+      and r.status = 'running'
     order by r.id, a.id
   loop
     perform millrace.fail_one(v_live.run_id, v_live.stage,
-      coalesce(v_live.cause, 'given up by hand'), true);
+      coalesce(v_causes ->> v_live.entity_id, 'given up by hand'), true);
   end loop;
 end
 $$;

@@ -174,66 +174,59 @@ set enable_nestloop = on
 as $$
 declare
   v_now timestamptz := millrace.now();
-  v_runs bigint[];
-  v_ids bigint[];
-  v_stages int[];
-  v_status jsonb := (select p.status from millrace.pipelines p where p.id = p_pipeline_id);
-  v_fault record;
-begin
-  with fault as (
-    select 1 as place, i.id, '%s was written to %s, but no retry waits there' as what,
-      format('Only a retry in backoff can be moved. To begin a stage, write %s.',
-        v_status ->> 'column') as remedy
-    from unnest(p_ids, p_was) i(id, was)
-    where i.was is null
-    union all
-    select 2, i.id, '%s of %s was set to no time within a year', 'Write when it is to be tried '
-      'again, such as now(). To stop a run: select millrace.cancel(run).'
-    from unnest(p_ids, p_at) i(id, at)
-    where i.at is null or i.at > v_now + interval '1 year' or not isfinite(i.at)
-    union all
-    select 3, r.entity_id, '%s was written to %s, whose quota holds them back',
-      'They go on when its window is over, or once it is raised.'
-    from millrace.runs r
-    join millrace.attempts a on a.run_id = r.id and a.state = 'queued' and a.held
-    where r.pipeline_id = p_pipeline_id
-      and r.entity_id = any (p_ids)
-      and r.status = 'running'
-  )
-  select f.what, f.remedy, array_agg(f.id order by f.id) as ids into v_fault
-  from fault f
-  group by f.place, f.what, f.remedy
-  order by f.place
-  limit 1;
-  if found then
-    raise exception '%',
-      format(v_fault.what, v_status ->> 'retry_at', millrace.rows_named(v_fault.ids))
-      using errcode = 'MR005', hint = v_fault.remedy;
-  end if;
-  select coalesce(array_agg(l.id), '{}') into v_runs
-  from (
+  v_runs bigint[] := array(
     select r.id
     from millrace.runs r
     where r.pipeline_id = p_pipeline_id
       and r.entity_id = any (p_ids)
       and r.status = 'running'
     order by r.id + 0
-    for no key update) l;
-  v_ids := array(
-    select a.id
-    from millrace.attempts a
+    for no key update);
+  v_stages int[];
+  v_fault record;
+begin
+  select p.status, f.what, f.remedy, array_agg(i.id order by i.id) as ids
+  into v_fault
+  from millrace.pipelines p
+  cross join unnest(p_ids, p_was, p_at) i(id, was, at)
+  cross join lateral (values
+    (1, i.was is null, '%s was written to %s, but no retry waits there',
+      'Only a retry in backoff can be moved. To begin a stage, write ' || (p.status ->> 'column')),
+    (2, (i.at <= v_now + interval '1 year' and isfinite(i.at)) is not true,
+      '%s of %s was set to no time within a year', 'Write when it is to be tried again, such as '
+      'now(). To stop a run: select millrace.cancel(run)'),
+    (3, exists (
+      select
+      from millrace.runs r
+      join millrace.attempts a on a.run_id = r.id and a.state = 'queued' and a.held
+      where r.id = any (v_runs) and r.entity_id = i.id),
+      '%s was written to %s, whose quota holds them back',
+      'They go on when its window is over, or once it is raised')) f(place, wrong, what, remedy)
+  where p.id = p_pipeline_id and f.wrong
+  group by p.id, f.place, f.what, f.remedy
+  order by f.place
+  limit 1;
+  if found then
+    raise exception '%',
+      format(v_fault.what, v_fault.status ->> 'retry_at', millrace.rows_named(v_fault.ids))
+      using errcode = 'MR005', hint = v_fault.remedy || '.';
+  end if;
+  perform
+  from millrace.attempts a
+  where a.run_id = any (v_runs) and a.state = 'queued'
+  order by a.id
+  for update;
+  with moved as (
+    update millrace.attempts a
+    set queue_at = greatest(i.at, v_now)
+    from millrace.runs r
+    join unnest(p_ids, p_at) i(id, at) on i.id = r.entity_id
     where a.run_id = any (v_runs)
       and a.state = 'queued'
-    order by a.id
-    for update);
-  update millrace.attempts a
-  set queue_at = greatest(i.at, v_now)
-  from millrace.runs r, unnest(p_ids, p_at) i(id, at)
-  where a.id = any (v_ids)
-    and r.id = a.run_id
-    and i.id = r.entity_id;
-  v_stages := array(
-    select distinct a.stage_id from millrace.attempts a where a.id = any (v_ids) order by 1);
+      and r.id = a.run_id
+    returning a.stage_id
+  )
+  select array_agg(distinct m.stage_id) into v_stages from moved m;
   perform millrace.assign_groups(s, v_runs) from unnest(v_stages) s;
   perform millrace.show_status(p_pipeline_id, p_ids);
   perform millrace.wake(v_stages);

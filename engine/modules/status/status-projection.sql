@@ -1,11 +1,8 @@
 -- The projection `status`: what attach() writes to show runs in one column
---
--- Each of the __apply_outcomes, __started and __queued functions is one statement over its batch.
--- It writes a row once, however many values it passes, and these into the history.
 
 -- Writes the statement that shows targets (id, value, phase, stage_id, done_id, via, attempts,
--- retry_at, error) on their entities. "any" finds a row by its key in every plan, also in one of a
--- time when there were few rows.
+-- retry_at, error) on their entities: a row once, however many values it passes, and these in the
+-- history. "any" finds a row by its key also in a plan of a time when there were few.
 create function millrace.show_statement(
   p_pipeline millrace.pipelines, p_key_type text, p_targets text, p_claim boolean
 ) returns text
@@ -99,154 +96,103 @@ begin
 end
 $$;
 
--- Creates the __apply_outcomes function of a pipeline. Nearly every batch completes a stage and
--- readies the next, which needs no look at runs; the rest is read from the tables.
-create function millrace.write_status_outcomes(
-  p_pipeline millrace.pipelines, p_key_type text, p_stages millrace.stages[]
-)
+-- Creates the functions of a pipeline that show its runs in one column. Most batches complete a
+-- stage and ready the next, or begin a first one, which needs no look at runs.
+create function millrace.write_status(p_pipeline millrace.pipelines, p_key_type text)
 as $write$
+declare
+  c_figures constant text := 'null::text as via, 0 as attempts, null::timestamptz as retry_at, '
+    'null::text as error';
+  v_stage constant text := format($f$
+  select s.* into v_stage
+  from millrace.stages s
+  where s.pipeline_id = %s and s.name = p_stage;$f$, p_pipeline.id);
 begin
-  perform millrace.write_function(format(
-    '%I(p_stage text, p_changes millrace.change[]) returns boolean',
-    p_pipeline.name || '__apply_outcomes'), format($f$
+  perform millrace.write_function(format('%I(p_stage text, p_changes millrace.change[]) '
+    'returns boolean', p_pipeline.name || '__apply_outcomes'), format($f$
 #variable_conflict use_variable
 declare
   v_now timestamptz := millrace.now();
-  v_ready int;
+  v_stage millrace.stages;
+  v_least int;
+  v_most int;
   v_ids text[];
-  v_queued boolean := (select bool_and(c.status = 'queued') from unnest(p_changes) c);
-begin%4$s
-  -- Null where a run readied no stage or several.
-  v_ready := (
-    select case when bool_and(c.status = 'completed' and c.queued is not null)
-        and min(cardinality(c.queued)) = max(cardinality(c.queued))
-      then max(cardinality(c.queued)) end
-    from unnest(p_changes) c);
-  if v_ready = 1 or v_ready = 0 and p_stage = any (%3$L::text[]) then
-    case p_stage%1$s else null; end case;
+  v_queued boolean;
+begin%1$s
+  -- How many stages each run readied; null where one did anything else.
+  select case when bool_and(c.status = 'completed' and c.queued is not null)
+      then max(cardinality(c.queued)) end,
+    min(cardinality(c.queued)), bool_and(c.status = 'queued')
+  into v_most, v_least, v_queued
+  from unnest(p_changes) c;
+  if v_stage.kind <> 'manual' and v_stage.shows is not null and (
+      v_most = 1 and v_least = 1
+      or v_most = 0 and not v_stage.has_ends and not exists (
+        select
+        from millrace.version_stages vs
+        where vs.stage_id = v_stage.id and vs.dependents <> '{}')
+      or v_queued and v_stage.kind <> 'pipeline' and not v_stage.shows ? 'backoff' and %2$L
+        and not exists (
+        select
+        from millrace.version_stages vs
+        where vs.stage_id = v_stage.id and (vs.needs <> '{}' or vs.after <> '[]'))) then%3$s
+    return true;
   end if;
   v_ids := array(
-    select c.entity_id
-    from unnest(p_changes) c
-    where c.status <> 'skipped'
-    order by c.entity_id);
-  if cardinality(v_ids) > 0 then%2$s
+    select c.entity_id from unnest(p_changes) c where c.status <> 'skipped' order by 1);
+  if cardinality(v_ids) > 0 then%4$s
   end if;
   return true;
-end $f$,
-    coalesce((
-      select string_agg(format(E'\n    when %L then%s\n    return true;', s.name,
-        millrace.show_statement(p_pipeline, p_key_type, (
-          select format($t$
-        select c.entity_id as id, case c.queued[1] %1$s else %2$L end as value,
-          case when c.queued <> '{}' then 'queued' else 'completed' end as phase,
-          case c.queued[1] %3$s else %4$s end as stage_id,
-          case when c.queued <> '{}' then %4$s end as done_id, null::text as via, 0 as attempts,
-          null::timestamptz as retry_at, null::text as error
-        from unnest(p_changes) c$t$,
-            string_agg(format('when %L then %L', n.name, n.shows ->> 'queued'), ' ' order by n.id),
-            s.shows ->> 'completed',
-            string_agg(format('when %L then %s', n.name, n.id), ' ' order by n.id), s.id)
-          from millrace.stages n
-          where n.pipeline_id = s.pipeline_id and n.shows is not null), false)), '' order by s.id)
-      from unnest(p_stages) s
-      where s.kind <> 'manual'), E'\n    when '''' then null;'),
+end $f$, v_stage, not p_pipeline.status ?| array['attempts', 'retry_at', 'error'],
+    millrace.show_statement(p_pipeline, p_key_type, format($t$
+        select c.entity_id as id, case
+            when n.id is not null then n.shows ->> 'queued'
+            when v_queued then v_stage.shows ->> 'queued'
+            else v_stage.shows ->> 'completed'
+          end as value, case when n.id is not null or v_queued then 'queued' else 'completed'
+          end as phase, coalesce(n.id, v_stage.id) as stage_id,
+          case when n.id is not null then v_stage.id end as done_id, %s
+        from unnest(p_changes) c
+        left join millrace.stages n
+          on not v_queued and n.pipeline_id = %s and n.name = c.queued[1]$t$,
+      c_figures, p_pipeline.id), false),
     millrace.show_statement(p_pipeline, p_key_type,
-      format('select s.* from millrace.status_states(%s, v_ids) s', p_pipeline.id), false),
-    array(
-      select s.name
-      from unnest(p_stages) s
-      where s.kind <> 'manual'
-        and not s.has_ends
-        and not exists (
-          select
-          from millrace.version_stages vs
-          join millrace.versions v on v.id = vs.version_id
-          where v.pipeline_id = s.pipeline_id
-            and vs.stage_id = s.id
-            and vs.dependents <> '{}')),
-    (
-      select string_agg(format(
-        E'\n  if p_stage = %L and v_queued then%s\n    return true;\n  end if;',
-        s.name, millrace.show_statement(p_pipeline, p_key_type, format($t$
-            select c.entity_id as id, %L::text as value, 'queued'::text as phase, %s as stage_id,
-              null::int as done_id, null::text as via, 0 as attempts, null::timestamptz as retry_at,
-              null::text as error
-            from unnest(p_changes) c$t$, s.shows ->> 'queued', s.id), false)), '' order by s.id)
-      from unnest(p_stages) s
-      -- The first stages of their chains, which show a queued attempt by the value alone.
-      where s.kind not in ('manual', 'pipeline')
-        and not s.shows ? 'backoff'
-        and not p_pipeline.status ?| array['attempts', 'retry_at', 'error']
-        and not exists (
-          select
-          from millrace.version_stages vs
-          where vs.stage_id = s.id
-            and (vs.needs <> '{}' or vs.after <> '[]')))));
-end
-$write$;
-
--- Creates the functions of a pipeline that show its runs in one column.
-create function millrace.write_status(p_pipeline millrace.pipelines, p_key_type text)
-as $$
-declare
-  v_stages millrace.stages[] := array(
-    select s
-    from millrace.stages s
-    where s.pipeline_id = p_pipeline.id and s.shows is not null
-    order by s.id);
-begin
-  perform millrace.write_status_outcomes(p_pipeline, p_key_type, v_stages);
-  perform millrace.write_function(format(
-    '%I(p_stage text, p_now timestamptz, p_ids text[]) returns boolean',
-    p_pipeline.name || '__started'), format($f$
+      format('select s.* from millrace.status_states(%s, v_ids) s', p_pipeline.id), false)));
+  perform millrace.write_function(format('%I(p_stage text, p_now timestamptz, p_ids text[]) '
+    'returns boolean', p_pipeline.name || '__started'), format($f$
 #variable_conflict use_variable
 declare
   v_now timestamptz := p_now;
-begin
-  case p_stage%s
-  else return false;
-  end case;
-  return true;
-end $f$,
-    coalesce((
-      select string_agg(format(E'\n  when %L then%s', s.name,
-        millrace.show_statement(p_pipeline, p_key_type, format($t$
-        select i as id, %L::text as value, 'started'::text as phase, %s as stage_id,
-          null::int as done_id, null::text as via, null::timestamptz as retry_at
-        from unnest(p_ids) i$t$, s.shows ->> 'started', s.id), true)), '' order by s.id)
-      from unnest(v_stages) s
-      where s.kind not in ('manual', 'gate')), E'\n  when '''' then null;')));
-  -- What begins under a condition, or with a question, shows itself when it begins.
-  perform millrace.write_function(format(
-    '%I(p_stage text, p_dependents text[], p_ids text[]) returns boolean',
-    p_pipeline.name || '__queued'), format($f$
-#variable_conflict use_variable
-declare
-  v_now timestamptz := millrace.now();
-  v_value text;
-  v_id int;
-begin
-  select s.id, s.shows ->> 'queued'
-  into v_id, v_value
-  from millrace.stages s
-  join millrace.pipelines p on p.id = s.pipeline_id
-  join millrace.version_stages vs on vs.version_id = p.current_version_id and vs.stage_id = s.id
-  where s.pipeline_id = %s
-    and s.name = p_stage
-    and vs.unconditional;
-  if v_value is null then
+  v_stage millrace.stages;
+begin%s
+  if v_stage.shows is null or v_stage.kind in ('manual', 'gate') then
     return false;
   end if;%s
   return true;
-end $f$,
-    p_pipeline.id,
-    millrace.show_statement(p_pipeline, p_key_type, $t$
-        select i as id, v_value as value, 'queued'::text as phase, v_id as stage_id,
-          null::int as done_id, null::text as via, 0 as attempts, null::timestamptz as retry_at,
-          null::text as error
+end $f$, v_stage, millrace.show_statement(p_pipeline, p_key_type, $t$
+        select i as id, v_stage.shows ->> 'started' as value, 'started'::text as phase,
+          v_stage.id as stage_id, null::int as done_id, null::text as via,
+          null::timestamptz as retry_at
+        from unnest(p_ids) i$t$, true)));
+  -- What begins under a condition, or with a question, shows itself when it begins.
+  perform millrace.write_function(format('%I(p_stage text, p_dependents text[], p_ids text[]) '
+    'returns boolean', p_pipeline.name || '__queued'), format($f$
+#variable_conflict use_variable
+declare
+  v_now timestamptz := millrace.now();
+  v_stage millrace.stages;
+begin%s
+  if v_stage.shows ->> 'queued' is null or not exists (
+      select
+      from millrace.pipelines p
+      join millrace.version_stages vs on vs.version_id = p.current_version_id
+      where p.id = v_stage.pipeline_id and vs.stage_id = v_stage.id and vs.unconditional) then
+    return false;
+  end if;%s
+  return true;
+end $f$, v_stage, millrace.show_statement(p_pipeline, p_key_type, $t$
+        select i as id, v_stage.shows ->> 'queued' as value, 'queued'::text as phase,
+          v_stage.id as stage_id, null::int as done_id, $t$ || c_figures || $t$
         from unnest(p_ids) i$t$, false)));
-  perform millrace.write_status_since(p_pipeline);
-  perform millrace.write_status_intake(p_pipeline);
 end
-$$;
+$write$;
