@@ -202,7 +202,6 @@ table millrace.bulk_faults
   CREATE UNIQUE INDEX bulk_faults_pkey ON millrace.bulk_faults USING btree (bulk_id, run_id)
 table millrace.bulks with (fillfactor=50)
   column args jsonb not null
-  column at_end_at timestamp with time zone
   column began_at timestamp with time zone
   column conditions jsonb not null
   column created_at timestamp with time zone not null
@@ -210,7 +209,6 @@ table millrace.bulks with (fillfactor=50)
   column ended_at timestamp with time zone
   column faults integer not null default 0
   column filter jsonb not null
-  column frozen_at timestamp with time zone not null
   column held bigint[] not null default '{}'::bigint[]
   column id bigint not null generated always as identity
   column key text not null
@@ -365,7 +363,7 @@ view millrace.dead_letters
   column retry_count smallint
   column run_id bigint
   column stage text
-  as  SELECT (d.attempt).id AS attempt_id, d.run_id, p.name AS pipeline, s.name AS stage, d.entity_id, d.error_code, COALESCE((d.attempt).error ->> 'detail'::text, (d.attempt).error ->> 'message'::text) AS error_message, (d.attempt).retry_count AS retry_count, d.failed_at, d.can_retry FROM ( SELECT f.run_id, f.pipeline_id, f.stage_id, f.entity_id, f.error_code, f.failed_at, f.can_retry, ( SELECT a.*::millrace.attempts AS a FROM millrace.attempts a WHERE a.run_id = f.run_id AND a.stage_id = f.stage_id ORDER BY a.number DESC LIMIT 1) AS attempt FROM millrace.failed_runs f) d JOIN millrace.pipelines p ON p.id = d.pipeline_id JOIN millrace.stages s ON s.id = d.stage_id;
+  as  SELECT (d.attempt).id AS attempt_id, d.run_id, p.name AS pipeline, s.name AS stage, d.entity_id, d.error_code, COALESCE((d.attempt).error ->> 'detail'::text, (d.attempt).error ->> 'message'::text) AS error_message, (d.attempt).retry_count AS retry_count, d.failed_at, d.can_retry FROM ( SELECT r.id AS run_id, r.pipeline_id, r.failed_stage_id AS stage_id, r.entity_id, r.error_code, r.finished_at AS failed_at, ( SELECT a.*::millrace.attempts AS a FROM millrace.attempts a WHERE a.run_id = r.id AND a.stage_id = r.failed_stage_id ORDER BY a.number DESC LIMIT 1) AS attempt, NOT (EXISTS ( SELECT FROM millrace.runs o WHERE o.entity_id = r.entity_id AND o.pipeline_id = r.pipeline_id AND o.id > r.id)) AND NOT (EXISTS ( SELECT FROM millrace.fan_outs f WHERE f.id = r.fan_out_id AND (f.state = ANY (ARRAY['abandoned'::text, 'closed'::text])))) AS can_retry FROM millrace.runs r WHERE r.status = 'failed'::millrace.run_status) d JOIN millrace.pipelines p ON p.id = d.pipeline_id JOIN millrace.stages s ON s.id = d.stage_id;
 view millrace.default_settings
   column comment text
   column name text
@@ -418,15 +416,6 @@ view millrace.ending_faults
   column rule text
   column run_id bigint
   as  SELECT 'a run that ended under a name is completed'::text AS rule, r.id AS run_id, NULL::bigint AS attempt_id, format('%s, but it is %s'::text, r.ended_as, r.status) AS detail FROM millrace.runs r WHERE r.ended_as IS NOT NULL AND r.status <> 'completed'::millrace.run_status UNION ALL SELECT 'a stage is skipped for the ending of its own run'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || a.stage_id AS detail FROM millrace.attempts a JOIN millrace.runs r ON r.id = a.run_id WHERE a.state = 'skipped'::millrace.attempt_state AND NOT a.superseded AND a.error ? 'ended'::text AND (a.error ->> 'ended'::text) IS DISTINCT FROM r.ended_as UNION ALL SELECT 'what the row brought along is known of its first run alone'::text AS rule, r.id AS run_id, NULL::bigint AS attempt_id, r.entity_id AS detail FROM millrace.runs r WHERE r.given IS NOT NULL AND (EXISTS ( SELECT FROM millrace.runs o WHERE o.pipeline_id = r.pipeline_id AND o.entity_id = r.entity_id AND o.id < r.id));
-view millrace.failed_runs
-  column can_retry boolean
-  column entity_id text
-  column error_code text
-  column failed_at timestamp with time zone
-  column pipeline_id integer
-  column run_id bigint
-  column stage_id integer
-  as  SELECT id AS run_id, pipeline_id, failed_stage_id AS stage_id, entity_id, error_code, finished_at AS failed_at, NOT (EXISTS ( SELECT FROM millrace.runs o WHERE o.entity_id = r.entity_id AND o.pipeline_id = r.pipeline_id AND o.id > r.id)) AND NOT (EXISTS ( SELECT FROM millrace.fan_outs f WHERE f.id = r.fan_out_id AND (f.state = ANY (ARRAY['abandoned'::text, 'closed'::text])))) AS can_retry FROM millrace.runs r WHERE status = 'failed'::millrace.run_status;
 view millrace.fan_out_faults
   column attempt_id bigint
   column detail text

@@ -1,8 +1,8 @@
-// A verb over all runs that match a filter: first how many and how dear, then its way, which goes on without the terminal.
+// A verb over all runs that match a filter: first how many, then its way, which goes on without the terminal.
 import readline from 'node:readline/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import pc from 'picocolors';
-import { count, dollars, many } from '../../pages/base/numbers.ts';
+import { count, many } from '../../pages/base/numbers.ts';
 import type { Bulk } from '../../pages/operate/answers.ts';
 import { CommandError } from '../project/command-error.ts';
 import { type Asked, defined, textOf } from './asked.ts';
@@ -40,7 +40,7 @@ export async function actInBulk(
   return follow(asked, preview.bulk);
 }
 
-/** What a preview says: how many, of when and how dear. */
+/** What a preview says: how many, and of when. */
 function previewLines({ do: deed, filter, preview }: Bulk): string[] {
   const { pipeline, before, ...others } = filter;
   const about = Object.entries({ pipeline, ...others });
@@ -53,11 +53,6 @@ function previewLines({ do: deed, filter, preview }: Bulk): string[] {
     ),
     line(
       `of ${about.map(([name, value]) => `${name} ${words(typeof value === 'string' ? value : JSON.stringify(value))}`).join(', ')}`,
-    ),
-    line(
-      preview.cost_usd === undefined || preview.cost_usd === null
-        ? 'What that costs nobody can tell: no run has told a cost.'
-        : `That costs about ${dollars(preview.cost_usd)}.`,
     ),
   ];
 }
@@ -94,9 +89,9 @@ async function follow(asked: Asked, bulk: number): Promise<0 | 1> {
   };
   process.once('SIGINT', leave);
   for (let before = -1; ; ) {
-    const now = await asked.door
-      .act<Bulk>({ verb: 'continue', bulk })
-      .catch(() => asked.door.act<Bulk>({ verb: 'status', bulk }))
+    const look = () => asked.door.act<Bulk>({ verb: 'continue', bulk });
+    const now = await look()
+      .catch(look)
       .catch(({ message, exitCode }: CommandError) => {
         throw new CommandError(`${message}\n${goesOn(bulk)}`, exitCode);
       });

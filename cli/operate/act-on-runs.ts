@@ -25,7 +25,7 @@ const onRuns = (verb: RunVerb, own: string, does: string, ...takes: OptionName[]
     usage: `npx millrace ${verb} RUN … ${own}[--reason TEXT] [--remote[=REF]]
 npx millrace ${verb} --pipeline P [FILTER] ${own}[--yes --reason TEXT]
   ${does}
-  Over a filter it shows first how many and how dear, and asks; --yes is for scripts.
+  Over a filter it shows first how many, and asks; --yes is for scripts.
 ${filterUsage}`,
     words: Number.POSITIVE_INFINITY,
     takes: [...filterOptions, 'reason', 'yes', ...takes],

@@ -37,8 +37,7 @@ export function openDoor(reach: Reach): Door {
   return {
     read: (name, query = {}) => ask(reach, `millrace_${name}`, { p_query: query }),
     act: (request) => {
-      const isLook = request.verb === 'status' || request.verb === 'continue';
-      const numbered = isLook ? request : { request_id: crypto.randomUUID(), ...request };
+      const numbered = request.verb === 'continue' ? request : { request_id: crypto.randomUUID(), ...request };
       return ask(reach, 'millrace_act', { p_request: { ...numbered, operator: reach.operator } });
     },
   };

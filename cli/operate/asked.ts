@@ -15,8 +15,6 @@ const options = {
   status: word,
   error: word,
   entity: word,
-  label: word,
-  trace: word,
   parent: word,
   since: word,
   before: word,
@@ -48,12 +46,12 @@ export type OptionName = keyof typeof options;
 
 /** Which runs a list or a bulk is about. */
 export const filterOptions = [
-  ...(['pipeline', 'stage', 'status', 'error', 'entity', 'label', 'trace', 'parent', 'since', 'before'] as const),
+  ...(['pipeline', 'stage', 'status', 'error', 'entity', 'parent', 'since', 'before'] as const),
 ];
 
 /** The filter's options, for the usage of a command that takes them. */
-export const filterUsage = `  --pipeline P --stage S --status running|completed|failed|cancelled --error CODE --entity KEY --label TEXT
-  --trace UUID --parent RUN --since 2h --before 2026-11-21T08:00:00Z`;
+export const filterUsage = `  --pipeline P --stage S --status running|completed|failed|cancelled --error CODE --entity KEY
+  --parent RUN --since 2h --before 2026-11-21T08:00:00Z`;
 
 export interface Asked {
   /** What stands behind the command's name. */
@@ -129,8 +127,6 @@ export function filterOf(asked: Pick<Asked, 'values'>): Record<string, unknown> 
     status: textOf(asked, 'status'),
     error_code: textOf(asked, 'error'),
     entity: textOf(asked, 'entity'),
-    label: textOf(asked, 'label'),
-    trace: textOf(asked, 'trace'),
     parent: numberOf(asked, 'parent'),
     since: timeOf(asked, 'since'),
     before: timeOf(asked, 'before'),

@@ -65,7 +65,7 @@ function bulkTools(door: Door, act: (request: Record<string, unknown>) => Promis
   return [
     {
       name: 'preview_bulk',
-      description: 'Says to how many runs a verb would be done, and how dear that is. Nothing is done to any run.',
+      description: 'Says to how many runs a verb would be done. Nothing is done to any run.',
       shape: { do: z.object(deed), filter: z.object({ ...filterShape, pipeline: name }), reason },
       run: async (given) => {
         const preview = (await act({ verb: 'preview', ...given })) as Bulk;
@@ -88,7 +88,7 @@ function bulkTools(door: Door, act: (request: Record<string, unknown>) => Promis
       name: 'bulk',
       description: 'How far a bulk is, and its faults.',
       shape: { bulk: id },
-      run: (given) => door.act({ verb: 'status', ...given }),
+      run: (given) => door.act({ verb: 'continue', ...given }),
     },
     acts('abort_bulk', 'Ends a bulk; what it has done stays done.', { bulk: id }, 'abort'),
   ];

@@ -21,8 +21,6 @@ export const filterShape = {
   status: z.enum(['running', 'completed', 'failed', 'cancelled']).optional(),
   error_code: text.optional(),
   entity: z.string().max(2000).optional().describe('the key of a row'),
-  label: text.optional(),
-  run: id.optional(),
   since: time.optional(),
   before: time.optional(),
 };

@@ -73,17 +73,15 @@ create table millrace.bulks (
   subject text,
   key text not null,
   -- Later runs are none of it.
-  frozen_at timestamptz not null,
   last_run_id bigint not null,
   preview jsonb not null,
   -- Up to this one all have been looked at, but for those in held.
   next_run_id bigint not null default 0,
-  at_end_at timestamptz,
   -- Runs that somebody held, for each slice to look at again.
   held bigint[] not null default '{}',
   slices int not null default 0,
   done int not null default 0,
-  -- Runs that no longer matched.
+  -- Runs that no longer matched, or could not go on.
   passed_over int not null default 0,
   faults int not null default 0,
   reason text,

@@ -200,7 +200,7 @@ export interface Bulk {
   by?: string;
   reason?: string;
   why?: string;
-  preview: { runs: string; oldest?: string | null; newest?: string | null; cost_usd?: number | null };
+  preview: { runs: string; oldest?: string | null; newest?: string | null };
   began_at?: string;
   ended_at?: string;
   done: number;

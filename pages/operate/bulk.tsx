@@ -1,8 +1,8 @@
-// A verb over many runs: first how many and how dear, then its way, which goes on when the page is closed.
+// A verb over many runs: first how many, then its way, which goes on when the page is closed.
 import { Moment } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
 import { complain } from '../base/messages.tsx';
-import { count, dollars, many } from '../base/numbers.ts';
+import { count, many } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
 import { go, numberIn, type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
@@ -62,14 +62,9 @@ export function BulkButtons({ filter, chosen = [], verbs: shown = verbs }: Butto
   );
 }
 
-/** Helps a bulk on while somebody looks, and tells how far it is. */
-async function lookAt(bulk: number | string): Promise<Answer> {
-  const found = await act<Answer>({ verb: 'status', bulk });
-  return found.state === 'running' ? act<Answer>({ verb: 'continue', bulk }) : found;
-}
-
 export function Bulk({ of }: Route) {
-  const bulk = usePoll(`bulk ${of}`, () => lookAt(numberIn(of)), 1500);
+  // Helps a bulk that runs on while somebody looks.
+  const bulk = usePoll(`bulk ${of}`, () => act<Answer>({ verb: 'continue', bulk: numberIn(of) }), 1500);
   return (
     <Fresh of={bulk.value}>
       {(found) => (
@@ -77,11 +72,7 @@ export function Bulk({ of }: Route) {
           <p>
             <State is={found.state} /> <b>{found.do.verb}</b> {found.do.stage && `at ${found.do.stage} `}in{' '}
             <Words text={found.filter.pipeline} most={60} />: {many(found.preview.runs, 'run')}, from{' '}
-            <Moment at={found.preview.oldest} /> to <Moment at={found.preview.newest} />
-            {typeof found.preview.cost_usd !== 'number'
-              ? ', at a cost that nobody knows'
-              : `, about ${dollars(found.preview.cost_usd)}`}
-            .
+            <Moment at={found.preview.oldest} /> to <Moment at={found.preview.newest} />.
           </p>
           <p class="hint">
             Those with <Words text={tellFilter(found.filter)} most={500} />

@@ -67,7 +67,6 @@ export async function readOverview(): Promise<Overview> {
 
 /** Does a verb. A request has a number of its own, so that one that comes twice does nothing the second time. */
 export async function act<Answer = Record<string, unknown>>(request: Record<string, unknown>): Promise<Answer> {
-  const isLook = request.verb === 'status' || request.verb === 'continue';
-  const numbered = isLook ? request : { request_id: crypto.randomUUID(), ...request };
+  const numbered = request.verb === 'continue' ? request : { request_id: crypto.randomUUID(), ...request };
   return (await callDoor('act', { p_request: numbered })) as Answer;
 }

@@ -13,7 +13,7 @@ import { asked, List } from './list.tsx';
 import { saidOf } from './remedies.ts';
 import { State } from './states.tsx';
 
-const texts = ['pipeline', 'stage', 'status', 'error_code', 'entity', 'label', 'trace', 'since', 'before'];
+const texts = ['pipeline', 'stage', 'status', 'error_code', 'entity', 'since', 'before'];
 const numbers = ['parent'];
 
 export function Runs(route: Route) {

@@ -15,7 +15,7 @@ test('channels are set up, tried, told, and told again once they are corrected',
   await page.run(engine, `insert into millrace.alert_channels (name, kind, sender)`);
   await page.run(engine, `select vault.create_secret('ops@example.com`);
   await page.run(engine, `select vault.create_secret('re_`);
-  await page.run(engine, 'select millrace.test_channel');
+  await page.run(engine, `select public.millrace_act('{"verb": "test_channel"`);
   const [message] = await take(engine);
   expect(message).toMatchObject({
     channel: 'chat',
@@ -45,7 +45,8 @@ test('a rule of a definition takes the place of the default, and people acknowle
     { name: 'budget', source: 'definition', above: '50' },
     { name: 'waits', source: 'definition', above: '600' },
   ]);
-  const [silence] = await page.run(engine, 'select millrace.silence');
+  const [silenced] = await page.run(engine, `select public.millrace_act('{"verb": "silence"`);
+  const silence = silenced?.millrace_act as { silence: number };
   await start(engine, claims, await engine.value(`insert into public.claims (owner) values ('a') returning id`));
   await minutes(engine, 11);
   const alert = (await page.run(engine, 'select id, rule')).find(({ rule }) => rule === 'waits');
@@ -58,11 +59,15 @@ test('a rule of a definition takes the place of the default, and people acknowle
   expect(await page.run(engine, 'select id, pipeline, stage, kind, until')).toMatchObject([
     { pipeline: 'claims', reason: 'the importer runs' },
   ]);
-  await page.run(engine, 'select millrace.acknowledge', { 7: alert?.id as string });
-  await page.run(engine, 'select millrace.unsilence', { 3: silence?.silence as string });
+  await page.run(engine, `select public.millrace_act('{"verb": "acknowledge"`, { 7: alert?.id as string });
+  await page.run(engine, `select public.millrace_act('{"verb": "unsilence"`, { 3: String(silence.silence) });
   await finish(engine, claims, 'assess');
   await minutes(engine, 7);
-  page.expectPromised(await messageOf(() => engine.rows('select millrace.acknowledge($1)', [alert?.id])));
+  page.expectPromised(
+    await messageOf(() =>
+      engine.rows('select public.millrace_act($1)', [{ verb: 'acknowledge', alert: Number(alert?.id) }]),
+    ),
+  );
 });
 
 test('what goes wrong is said as the page says it', async ({ engine }) => {
@@ -75,6 +80,6 @@ test('what goes wrong is said as the page says it', async ({ engine }) => {
     `insert into millrace.alert_rules (name, kind, pipeline, above) values ('waits', 'oldest_ready', 'claim', 1)`,
   );
   await refused(`insert into millrace.alert_rules (name, kind) values ('waits', 'oldest_ready')`);
-  await refused(`select millrace.test_channel('chatt')`);
-  await refused(`select millrace.silence(interval '1 hour', ' ')`);
+  await refused(`select public.millrace_act('{"verb": "test_channel", "channel": "chatt"}')`);
+  await refused(`select public.millrace_act('{"verb": "silence", "minutes": 60, "reason": " "}')`);
 });

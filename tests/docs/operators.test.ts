@@ -73,8 +73,8 @@ test('many at once: a preview, a beginning, and slices until it is done', async 
   const seen = await answer(page.run(by(operator), act('preview')));
   expect(seen).toMatchObject({ state: 'previewed', preview: { runs: '3' } });
   const bulk = { 43: seen.bulk as number };
-  page.expectPromised((await operator.refused('continue', { bulk: seen.bulk })).message);
   await answer(page.run(by(operator), act('begin'), bulk));
+  page.expectPromised((await operator.refused('begin', { bulk: seen.bulk })).message);
   expect(await page.run(engine, 'select id, state, done')).toMatchObject([{ state: 'running', done: 0 }]);
   expect(await answer(page.run(by(operator), act('continue'), bulk))).toMatchObject({ state: 'done', done: 3 });
   for (const run of runs) expect(await status(engine, run)).toBe('running');

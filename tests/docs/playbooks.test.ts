@@ -83,8 +83,10 @@ test('the verbs of the playbooks do what they say', async ({ engine }) => {
   expect(await stateOf(runs.failed)).toBe('failed');
   await engine.sql.query('select millrace.retry($1)', [runs.failed]);
   expect(await stateOf(runs.failed)).toBe('in progress');
-  const condition = '{"stage": "scrape_job", "error_code": "server_error"}';
-  await engine.sql.query(`select millrace.replay('links', $1, false)`, [condition]);
+  await engine.sql.query(
+    `select millrace.retry(run_id) from millrace.dead_letters
+     where pipeline = 'links' and stage = 'scrape_job' and error_code = 'server_error' and can_retry`,
+  );
   expect(await stateOf(runs.down)).toBe('in progress');
   await engine.sql.query('select millrace.hurry($1)', [runs.inBackoff]);
   expect(

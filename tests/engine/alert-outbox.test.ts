@@ -9,6 +9,13 @@ const deliveries = (engine: Engine) =>
 const finding = async (engine: Engine) =>
   (await engine.rows<{ ok: boolean; detail: string }>(`select ok, detail from millrace.alert_findings()`))[0];
 
+type Answer = Record<string, unknown>;
+const act = (engine: Engine, verb: string, request: object) =>
+  engine.value<Answer>('select public.millrace_act($1)', [JSON.stringify({ verb, ...request })]);
+const refusedAct = (engine: Engine, verb: string, request: object) =>
+  engine.refusal('select public.millrace_act($1)', [JSON.stringify({ verb, ...request })]);
+const testChannel = (engine: Engine) => act(engine, 'test_channel', { channel: 'ops' });
+
 /** One stage with a backlog, of which nobody has been told. */
 async function alarmed(engine: Engine, channels: string[] = ['ops'], rule: object = {}): Promise<void> {
   await engine.configureDoorbell();
@@ -210,7 +217,7 @@ describe('a delivery', () => {
   test('holds the address and the secret out of Vault, and says where one is missing', async ({ engine }) => {
     await alarmed(engine);
     await engine.sql.query(`insert into millrace.alert_channels (name, kind) values ('bare', 'slack')`);
-    await engine.sql.query(`select millrace.test_channel('bare')`);
+    await act(engine, 'test_channel', { channel: 'bare' });
     expect(await take(engine)).toMatchObject([
       { channel: 'ops', address: 'https://hooks.example.com/1', secret: expect.stringMatching(/^whsec_/) },
       { channel: 'bare', address: null, secret: null },
@@ -223,7 +230,8 @@ describe('a silence', () => {
     await engine.pipeline([{ name: 'only' }]);
     await addChannel(engine);
     await onlyRule(engine, backlog);
-    await engine.sql.query(`select millrace.silence(interval '1 hour', 'the importer runs', 'flow', 'only')`);
+    const place = { pipeline: 'flow', stage: 'only' };
+    await act(engine, 'silence', { minutes: 60, reason: 'the importer runs', ...place });
     await engine.queued('only', 3);
     await minutes(engine, 59);
     expect(await deliver(engine)).toEqual([]);
@@ -236,7 +244,7 @@ describe('a silence', () => {
     await engine.pipeline([{ name: 'only' }]);
     await addChannel(engine);
     await onlyRule(engine, backlog);
-    await engine.sql.query(`select millrace.silence(interval '1 hour', 'we know')`);
+    await act(engine, 'silence', { minutes: 60, reason: 'we know' });
     await engine.queued('only', 3);
     await minutes(engine, 5);
     await runStage(engine, 'only');
@@ -248,51 +256,52 @@ describe('a silence', () => {
     await alarmed(engine);
     await engine.sql.query(`delete from millrace.alerts; delete from millrace.alert_messages`);
     await engine.pipeline([{ name: 'only' }], { table: 'public.others' }, 'other');
-    const silence = await engine.value<string>(`select millrace.silence(interval '1 hour', 'we know', 'other')`);
+    const { silence } = await act(engine, 'silence', { minutes: 60, reason: 'we know', pipeline: 'other' });
     await minutes(engine, 1);
     expect(await deliver(engine)).toEqual(['raised backlog']);
     await engine.sql.query(`insert into public.others (label) select 'x' from generate_series(1, 3)`);
     await engine.sql.query(`update public.others set only_status = 'queued'`);
     await minutes(engine, 2);
     expect(await deliver(engine)).toEqual([]);
-    await engine.sql.query('select millrace.unsilence($1)', [silence]);
+    await act(engine, 'unsilence', { silence });
     await minutes(engine, 1);
     expect(await deliver(engine)).toEqual(['raised backlog']);
-    expect(await engine.refusal('select millrace.unsilence($1)', [silence])).toMatchObject({ code: 'MR003' });
+    expect(await refusedAct(engine, 'unsilence', { silence })).toMatchObject({ code: 'MR003' });
   });
 
   test('is refused without a reason, without an end, and for what there is not', async ({ engine }) => {
     await engine.pipeline([{ name: 'only' }]);
-    const refused = async (args: string) => (await engine.refusal(`select millrace.silence(${args})`)).code;
-    expect(await refused(`interval '1 hour', ' '`)).toBe('MR002');
-    expect(await refused(`interval '0', 'why'`)).toBe('MR002');
-    expect(await refused(`null, 'why'`)).toBe('MR002');
-    expect(await refused(`interval '1 hour', 'why', 'gone'`)).toBe('MR003');
-    expect(await refused(`interval '1 hour', 'why', 'flow', 'gone'`)).toBe('MR003');
-    expect(await refused(`interval '1 hour', 'why', p_kind => 'gone'`)).toBe('MR003');
+    const refused = async (request: object) => (await refusedAct(engine, 'silence', request)).code;
+    const said = { minutes: 60, reason: 'why' };
+    expect(await refused({ ...said, reason: ' ' })).toBe('MR002');
+    expect(await refused({ ...said, minutes: 0 })).toBe('MR002');
+    expect(await refused({ reason: 'why' })).toBe('MR002');
+    expect(await refused({ ...said, pipeline: 'gone' })).toBe('MR003');
+    expect(await refused({ ...said, pipeline: 'flow', stage: 'gone' })).toBe('MR003');
+    expect(await refused({ ...said, kind: 'gone' })).toBe('MR003');
   });
 });
 
 test('an acknowledged alert says who sees to it, and its end is told', async ({ engine }) => {
   await alarmed(engine);
   await deliver(engine);
-  const id = await engine.value<string>('select id from millrace.alerts');
-  await engine.sql.query('select millrace.acknowledge($1)', [id]);
+  const alert = await engine.value<number>('select id::int from millrace.alerts');
+  await act(engine, 'acknowledge', { alert });
   expect(await engine.value('select acknowledged_by from millrace.alerts')).toBeTruthy();
   await runStage(engine, 'only');
   await minutes(engine, 2);
   expect(await deliver(engine)).toEqual(['resolved backlog']);
-  expect(await engine.refusal('select millrace.acknowledge($1)', [id])).toMatchObject({ code: 'MR004' });
+  expect(await refusedAct(engine, 'acknowledge', { alert })).toMatchObject({ code: 'MR004' });
 });
 
 test('a test goes out by its channel at once', async ({ engine }) => {
   await engine.configureDoorbell();
   await addChannel(engine);
-  await engine.value('select millrace.test_channel($1)', ['ops']);
+  await testChannel(engine);
   expect(await engine.wakes()).toHaveLength(1);
   expect(await deliver(engine)).toEqual(['test']);
   expect(await deliver(engine)).toEqual([]);
-  expect(await engine.refusal(`select millrace.test_channel('gone')`)).toMatchObject({
+  expect(await refusedAct(engine, 'test_channel', { channel: 'gone' })).toMatchObject({
     code: 'MR003',
     hint: 'Channels are: ops.',
   });
@@ -325,7 +334,7 @@ test('a channel that is switched off is sent nothing until it is switched on', a
   await alarmed(engine);
   await engine.sql.query('update millrace.alert_channels set enabled = false');
   expect(await take(engine)).toEqual([]);
-  expect(await engine.refusal(`select millrace.test_channel('ops')`)).toMatchObject({ code: 'MR004' });
+  expect(await refusedAct(engine, 'test_channel', { channel: 'ops' })).toMatchObject({ code: 'MR004' });
   await engine.sql.query('update millrace.alert_channels set enabled = true');
   expect(await deliver(engine)).toEqual(['raised backlog']);
 });

@@ -74,13 +74,13 @@ test('dead letters are counted by stage and error, with the oldest and the newes
     { pipeline: 'flow', stage: 'one', error_code: 'early', runs: '5', oldest: first, newest: last },
     { pipeline: 'flow', stage: 'two', error_code: 'late', runs: '2', oldest: last, newest: last },
   ]);
-  await engine.sql.query(`select millrace.replay('flow', '{"stage": "one"}', false)`);
+  await engine.sql.query(`select millrace.retry(run_id) from millrace.dead_letters where stage = 'one' and can_retry`);
   expect(await engine.rows('select stage, runs from millrace.dead_letter_counts')).toEqual([
     { stage: 'two', runs: '2' },
   ]);
 });
 
-test('counts of dead letters and a dry run of replay end at ten thousand, and say so', async ({ engine }) => {
+test('counts of dead letters end at ten thousand, and say so', async ({ engine }) => {
   await engine.pipeline(two);
   await engine.queued('one');
   await failAll(engine, 'one');
@@ -91,8 +91,6 @@ test('counts of dead letters and a dry run of replay end at ten thousand, and sa
   );
   const counted = await engine.rows('select millrace.capped(runs, 10000) as runs from millrace.dead_letter_counts');
   expect(counted).toEqual([{ runs: '10,000+' }]);
-  expect(await engine.value(`select millrace.replay('flow')`)).toMatchObject({ matched: 10_000, more: true });
-  expect(await engine.value(`select millrace.replay('flow', '{"limit": 9}')`)).not.toHaveProperty('more');
   expect(await engine.value('select millrace.capped(9999, 10000)')).toBe('9,999');
   await engine.sql.query(`delete from millrace.runs where entity_id like 'copy%'`);
 });
@@ -187,56 +185,8 @@ test('what cannot be retried is refused by name', async ({ engine }) => {
   });
 });
 
-test('replay counts in a dry run, and does nothing else', async ({ engine }) => {
-  await engine.pipeline(two);
-  await engine.queued('one', 3);
-  await failAll(engine, 'one');
-  expect(await engine.value(`select millrace.replay('flow')`)).toMatchObject({ matched: 3, replayed: 0 });
-  expect(await letters(engine)).toHaveLength(3);
-  expect(await engine.value(`select millrace.replay('flow', '{}', false)`)).toEqual({ matched: 3, replayed: 3 });
-  expect(await letters(engine)).toEqual([]);
-  expect(await runStage(engine, 'one')).toHaveLength(3);
-});
-
-test('replay picks by stage, error code, time and limit', async ({ engine }) => {
-  await engine.pipeline(two);
-  await engine.pipeline(two, { table: 'public.others' }, 'other');
-  await engine.sql.query(`insert into public.others (one_status) values ('queued')`);
-  const stranger = await Worker.of(engine, 'one', 'other');
-  await stranger.report(failed(await stranger.takeOne(), { permanent: true }));
-  await engine.queued('one', 2);
-  await failAll(engine, 'one', 'refused');
-  await engine.advance('1 hour');
-  const hourLater = (await engine.now()).toISOString();
-  await engine.queued('one', 3);
-  await runStage(engine, 'one');
-  await failAll(engine, 'two');
-  const matched = async (condition: object) =>
-    (await engine.value<{ matched: number }>('select millrace.replay($1, $2)', ['flow', JSON.stringify(condition)]))
-      .matched;
-  expect(await matched({})).toBe(5);
-  expect(await matched({ stage: 'two' })).toBe(3);
-  expect(await matched({ error_code: 'refused' })).toBe(2);
-  expect(await matched({ error_code: 'refused', stage: 'two' })).toBe(0);
-  expect(await matched({ failed_since: hourLater })).toBe(3);
-  expect(await matched({ failed_before: hourLater })).toBe(2);
-  expect(await matched({ limit: 4 })).toBe(4);
-  const done = await engine.value(`select millrace.replay('flow', '{"stage": "two", "limit": 2}', false)`);
-  expect(done).toEqual({ matched: 2, replayed: 2 });
-  expect(await letters(engine)).toHaveLength(4);
-});
-
-test('replay leaves an entity alone that has gone on in a later run', async ({ engine }) => {
-  await engine.pipeline(two);
-  const [id] = await engine.queued('one', 2);
-  await failAll(engine, 'one');
-  await engine.queue('one', [id ?? '']);
-  expect(await engine.value(`select millrace.replay('flow', '{}', false)`)).toEqual({ matched: 1, replayed: 1 });
-  expect(await runStage(engine, 'one')).toHaveLength(2);
-});
-
-describe('can_retry says which dead letters retry() and replay() take:', () => {
-  /** The rows that can be retried, having asked retry() and a dry run of replay() about each and all of them. */
+describe('can_retry says which dead letters retry() takes:', () => {
+  /** The rows that can be retried, having asked retry() about each of them. */
   async function canRetry(engine: Engine, pipeline = 'flow') {
     const rows = await engine.rows<{ run_id: string; entity_id: string; can_retry: boolean }>(
       'select run_id, entity_id, can_retry from millrace.dead_letters where pipeline = $1 order by run_id',
@@ -249,7 +199,6 @@ describe('can_retry says which dead letters retry() and replay() take:', () => {
       expect(error).toMatchObject(row.can_retry ? { rowCount: 1 } : { code: 'MR004' });
     }
     const open = rows.filter((row) => row.can_retry);
-    expect(await engine.value('select millrace.replay($1)', [pipeline])).toMatchObject({ matched: open.length });
     return { listed: rows.length, open: open.map((row) => row.entity_id) };
   }
 
@@ -279,45 +228,17 @@ describe('can_retry says which dead letters retry() and replay() take:', () => {
   });
 });
 
-test('a retry and a replay that waited while the entity was queued anew leave it to the new run', async ({
-  engine,
-}) => {
+test('a retry that waited while the entity was queued anew leaves it to the new run', async ({ engine }) => {
   await engine.pipeline(two);
   const [id] = await engine.queued('one');
   await failAll(engine, 'one');
   const run = (await engine.run(id)).id;
   const user = await openTransaction(engine);
   await user.query(`update public.items set one_status = 'queued' where id = $1`, [id]);
-  const [first, second] = [await engine.database.connect(), await engine.database.connect()];
-  const replayed = begin(first.query(`select millrace.replay('flow', '{}', false) as answer`));
-  const retried = begin(engine.refusal('select millrace.retry($1)', [run], second));
-  for (const waiting of [first, second]) await untilBlocked(engine, waiting);
+  const waiting = await engine.database.connect();
+  const retried = begin(engine.refusal('select millrace.retry($1)', [run], waiting));
+  await untilBlocked(engine, waiting);
   await user.query('commit');
-  expect((await replayed).rows).toEqual([{ answer: { matched: 1, replayed: 0 } }]);
   expect(await retried).toMatchObject({ code: 'MR004', message: expect.stringMatching(/not the latest/) });
   expect(await engine.attempts(id)).toEqual(['one 1 failed', 'one 1 queued']);
-});
-
-test('replay refuses a pipeline, a condition or a value that it does not know', async ({ engine }) => {
-  await engine.pipeline(two);
-  const refusal = (pipeline: string, condition: unknown) =>
-    engine.refusal('select millrace.replay($1, $2)', [pipeline, JSON.stringify(condition)]);
-  expect(await refusal('flow', { stge: 'one' })).toMatchObject({
-    code: 'MR002',
-    message: expect.stringMatching(/stge/),
-  });
-  expect(await refusal('flow', { stage: 'ten' })).toMatchObject({
-    code: 'MR003',
-    message: expect.stringMatching(/ten/),
-  });
-  expect(await refusal('flaw', {})).toMatchObject({ code: 'MR003', message: expect.stringMatching(/flaw/) });
-  expect(await refusal('flow', [])).toMatchObject({ code: 'MR002' });
-  expect(await refusal('flow', { limit: -1 })).toMatchObject({
-    code: 'MR002',
-    message: expect.stringMatching(/limit/),
-  });
-  expect(await refusal('flow', { failed_since: 'soon' })).toMatchObject({
-    code: 'MR002',
-    message: expect.stringMatching(/failed_since/),
-  });
 });

@@ -98,17 +98,12 @@ test('the verbs of SQL that the door has not are written down too', async ({ eng
   await worker.report(...(await worker.take()).map((item) => failed(item, { code: 'gone', permanent: true })));
   await worker.leave();
   await engine.sql.query(`select millrace.reset_children($1, 'split')`, [run]);
-  const again = await Worker.of(engine, 'read', 'parts');
-  await again.report(...(await again.take()).map((item) => failed(item, { code: 'gone', permanent: true })));
-  await again.leave();
-  await engine.sql.query(`select millrace.replay('parts', '{"error_code": "gone"}', false)`);
   await engine.sql.query(`select millrace.complete_stage($1, 'split', '{}')`, [run]);
   const [other] = await engine.insert();
   await engine.sql.query(`select millrace.start('flow', $1)`, [other]);
   await engine.sql.query(`select millrace.start('flow', $1, p_restart => true)`, [other]);
   expect(await journal(engine)).toMatchObject([
     { verb: 'reset_children', run_ids: [run], outcome: { children: 2 } },
-    { verb: 'replay', pipeline: 'parts', runs: 2, filter: { error_code: 'gone' } },
     { verb: 'complete', run_ids: [run], stage: 'split' },
     { verb: 'restart', runs: 1, pipeline: 'flow' },
   ]);

@@ -140,7 +140,7 @@ test('an admin says who is an operator, and sees payloads', async () => {
   expect(await ask(admin, 'attempt', { attempt })).toMatchObject({ body: { error: { detail: 'a secret' } } });
   const at = [{ error: { code: 'gone', message: 'it is gone', detail: 'a secret' } }];
   expect(await ask(admin, 'run', { run })).toMatchObject({ body: { at } });
-  expect(await ask(admin, 'runs', { run })).toMatchObject({ body: { runs: [{ at }] } });
+  expect(await ask(admin, 'runs', { runs: [run] })).toMatchObject({ body: { runs: [{ at }] } });
 });
 
 test('a secret key is an admin, and acts for an operator that it names', async () => {

@@ -108,7 +108,7 @@ test('an operator sees and touches their own pipelines, and others are answered 
   const foreign = await named('other', other.run, other.attempt);
   expect(blurred(foreign)).toBe(blurred(await named('nosuch', 987654, 987654)));
   for (const { code } of foreign) expect(code).toBe('MR003');
-  expect(await operator.ask('runs', { run: other.run })).toMatchObject({ runs: [] });
+  expect(await operator.ask('runs', { runs: [other.run] })).toMatchObject({ runs: [] });
   expect(await operator.ask('search', { text: `${other.run}` })).toMatchObject({ runs: [] });
   expect(await operator.act('retry', { run: mine.run })).toMatchObject({ run: mine.run, status: 'running' });
   // A stage's names are told for their own pipeline alone.

@@ -116,7 +116,7 @@ test('what an operator does is no start', async ({ engine }) => {
   const { id: run } = await engine.run(id);
   await engine.sql.query('select millrace.retry($1)', [run]);
   expect(await work(engine, 'one', undefined, failed)).toEqual(['a']);
-  await engine.sql.query(`select millrace.replay('flow', p_dry_run => false)`);
+  await engine.sql.query('select millrace.retry(run_id) from millrace.dead_letters where can_retry');
   expect(await work(engine, 'one')).toEqual(['a']);
   await engine.sql.query('select millrace.reset($1)', [run]);
   expect(await work(engine, 'one')).toEqual(['a']);

@@ -6,11 +6,9 @@ const calls = [
   `millrace.start('orders', array['1'])`,
   `millrace.attach('orders')`,
   `millrace.pause('orders')`,
-  `millrace.replay('orders')`,
   `millrace.figures('orders')`,
-  `millrace.search('text', 'orders')`,
+  `public.millrace_search('{"text": "text", "pipeline": "orders"}')`,
   `millrace.adopt('orders', 'old', 'public.f')`,
-  `millrace.silence('1 hour', 'why', 'orders')`,
 ];
 
 test('whoever names a pipeline that there is not reads which there are', async ({ engine }) => {

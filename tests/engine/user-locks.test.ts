@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { chain, test } from '../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
-import { completed, failed, runStage, Worker } from '../support/worker.ts';
+import { completed, runStage, Worker } from '../support/worker.ts';
 
 test("an item whose row a user's transaction holds is busy, and accepted once the user is done", async ({ engine }) => {
   await engine.pipeline(chain(['first', 'second']));
@@ -156,22 +156,6 @@ test('two users who queue the same row one after the other end up with one live 
   await one.query('commit');
   await second;
   expect(await engine.attempts(id)).toEqual(['only 1 queued']);
-});
-
-test('a replay passes over an entity that was queued anew while it waited for it', async ({ engine }) => {
-  await engine.pipeline([{ name: 'only' }]);
-  const [anew, dead] = await engine.queued('only', 2);
-  const worker = await Worker.of(engine, 'only');
-  await worker.report(...(await worker.take()).map((item) => failed(item, { permanent: true })));
-  const user = await openTransaction(engine);
-  await user.query(`update public.items set only_status = 'queued' where id = $1`, [anew]);
-  const person = await engine.database.connect();
-  const replay = begin(person.query(`select millrace.replay('flow', '{}', false) as answer`));
-  await untilBlocked(engine, person);
-  await user.query('commit');
-  expect((await replay).rows[0].answer).toMatchObject({ replayed: 1 });
-  expect(await engine.attempts(dead)).toEqual(['only 1 failed', 'only 2 queued']);
-  expect(await engine.attempts(anew)).toEqual(['only 1 failed', 'only 1 queued']);
 });
 
 const heldBy: [string, string][] = [

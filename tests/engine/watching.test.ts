@@ -75,7 +75,7 @@ test('dead_letters lists what failed for good or is exhausted, and no longer onc
     { ...common, entity_id: permanent, error_code: 'timeout', error_message: 'it took too long', retry_count: 0 },
     { ...common, entity_id: exhausted, error_code: 'rate_limited', error_message: 'too many', retry_count: 1 },
   ]);
-  await engine.sql.query(`select millrace.replay('flow', '{"error_code": "rate_limited"}', false)`);
+  await engine.sql.query(`select millrace.retry(run_id) from millrace.dead_letters where error_code = 'rate_limited'`);
   expect(await engine.rows('select entity_id from millrace.dead_letters')).toEqual([{ entity_id: permanent }]);
 });
 

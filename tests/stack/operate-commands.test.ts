@@ -267,14 +267,13 @@ test('a stage is paused, throttled and let go, and an alert seen to and silenced
 
 const bulk = ['retry', '--pipeline', 'orders', '--stage', 'read'];
 
-test('a bulk shows how many and how dear and asks; without anybody to ask it does nothing', async () => {
+test('a bulk shows how many and asks; without anybody to ask it does nothing', async () => {
   const failedReads = `select count(*)::int from millrace.runs r join millrace.stages s on s.id = r.failed_stage_id
     where r.status = 'failed' and s.name = 'read'`;
   const before = await orders.value<number>(failedReads);
   expect(before).toBeGreaterThan(1);
   const refused = await millrace(bulk);
   expect(refused).toMatchObject({ code: 2, stdout: expect.stringContaining(`retry: ${before} runs`) });
-  expect(refused.stdout).toMatch(/costs about \$|nobody can tell/);
   expect(refused.stderr).toContain('--yes --reason');
   expect(await millrace([...bulk, '--yes'])).toMatchObject({ code: 2, stderr: expect.stringContaining('--reason') });
   const no = await inTerminal(bulk, { env: reach, types: [['[y/N]', 'n\r']] });
@@ -412,7 +411,7 @@ test('how long a run takes goes by the project’s clock, and a bulk that is hea
     async (request, response) => {
       const [body = ''] = await request.setEncoding('utf8').toArray();
       const { verb } = JSON.parse(body).p_request;
-      if (verb === 'continue' || verb === 'status') response.writeHead(503).end();
+      if (verb === 'continue') response.writeHead(503).end();
       else response.end(JSON.stringify({ ...bulk, preview: { runs: '1' } }));
     },
     ['retry', '--pipeline', 'orders', '--yes', '--reason', 'it is back'],

@@ -17,6 +17,11 @@ export function randomNumbers(seed: number): (bound: number) => number {
   };
 }
 
+/** Retries what has failed in a pipeline, in slices of the sweep. */
+const retryInBulk = `
+  select millrace.act(jsonb_build_object('verb', 'begin', 'bulk', millrace.act(jsonb_build_object(
+    'verb', 'preview', 'do', '{"verb": "retry"}'::jsonb, 'filter', jsonb_build_object('pipeline', $1::text))) -> 'bulk'))`;
+
 /** What a poller reports of all jobs under way. */
 const noteJobs = `
   select public.millrace_note_jobs(jsonb_agg(to_jsonb(w) || jsonb_build_object('state', $1::text)))
@@ -81,7 +86,7 @@ export class RandomSession {
         [this.#entity()],
       ],
       [`select millrace.retry(run_id) from millrace.dead_letters where entity_id = $1 limit 1`, [this.#entity()]],
-      [`select millrace.replay($1, '{"limit": 3}', false)`, [this.#stage()[0]]],
+      [retryInBulk, [this.#stage()[0]]],
       ['select millrace.sweep()', []],
       ['select public.millrace_poll(5)', []],
       [noteJobs, [this.#pick(['queued', 'running'])]],

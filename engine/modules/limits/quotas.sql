@@ -10,7 +10,7 @@
 --            no room (hold-back.sql). So what never begins is charged to nobody, and what may be
 --            overspent is what is in work
 --   starts   charged when the first attempt of a start is claimed. A start is what a person queues,
---            by a status or by start(); retry, replay and reset are none
+--            by a status or by start(); retry and reset are none
 --   spending noted when attempts end (uses.sql), failed ones too. Once it is used up, nothing of
 --            the tenant is claimed
 

@@ -4,14 +4,6 @@
 -- journal, all in one transaction. A request_id that the same operator has used before is answered
 -- as it was, and nothing is done again.
 
--- Says which fields the verbs over runs take, and of which form each is.
-create function millrace.verb_fields() returns jsonb
-language sql immutable
-as $$
-  select '{"stage": "name", "message": "reason", "permanent": "boolean",
-    "priority": "priority"}'::jsonb
-$$;
-
 -- Raises MR002 where a request lacks one of the fields that its verb needs.
 create function millrace.need_fields(p_request jsonb, variadic p_fields text[])
 immutable
@@ -260,7 +252,7 @@ begin
     v_said := millrace.act_on_stage(v_caller, p_request, v_line);
   elsif v_verb in ('acknowledge', 'silence', 'unsilence') then
     v_said := millrace.act_on_alert(v_caller, p_request, v_line);
-  elsif v_verb in ('preview', 'begin', 'continue', 'abort', 'status') then
+  elsif v_verb in ('preview', 'begin', 'continue', 'abort') then
     v_said := millrace.act_in_bulk(v_caller, p_request);
   elsif v_verb = 'test_channel' then
     perform millrace.need_fields(p_request, 'channel');
@@ -271,7 +263,7 @@ begin
   else
     v_said := millrace.act_on_run(v_caller, p_request);
   end if;
-  if v_verb in ('status', 'continue') and not p_request ? 'request_id' then
+  if v_verb = 'continue' and not p_request ? 'request_id' then
     return v_said -> 'outcome' || jsonb_build_object('verb', v_verb);
   end if;
   perform millrace.note(
@@ -293,11 +285,12 @@ as $$
 declare
   v_caller millrace.caller := millrace.enter_to_act(p_request ->> 'operator');
 begin
-  perform millrace.check_request(p_request, millrace.verb_fields() || '{
+  perform millrace.check_request(p_request, '{
     "verb": ["retry", "cancel", "reset", "skip", "fail", "prioritise", "hurry",
       "pause", "unpause", "throttle", "unthrottle", "bypass", "end_bypass", "take_up",
       "acknowledge", "silence", "unsilence",
-      "test_channel", "preview", "begin", "continue", "abort", "status", "grant", "revoke"],
+      "test_channel", "preview", "begin", "continue", "abort", "grant", "revoke"],
+    "stage": "name", "message": "reason", "permanent": "boolean", "priority": "priority",
     "channel": "name",
     "reason": "reason", "request_id": "text", "operator": "text", "pipeline": "name",
     "run": "id", "entity": "key", "limits": "object", "limit": "name",

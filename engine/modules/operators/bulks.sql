@@ -1,10 +1,9 @@
 -- Bulks: a verb over all runs that match a filter
 --
--- A preview writes a row of millrace.bulks with the filter, its times frozen, and counts what it
--- would meet. Whoever begins it owns it. Then it is worked off in slices of at most 500 runs, in
--- the order of their ids (bulk-slices.sql), by calls of `continue` and by the sweep. What has been
--- done stands in its row, which each slice changes in its own transaction: so it goes on from there
--- whatever ended the last one, and comes to no run twice.
+-- A preview freezes the filter in a row of millrace.bulks and counts. Whoever begins it owns it. It
+-- is worked off in slices, in the order of the runs' ids, by calls of `continue` and by the sweep.
+-- Each slice writes into the row how far it has come, in its own transaction, so that whatever ends
+-- one loses nothing and comes to no run twice.
 
 -- Shows a bulk.
 create function millrace.bulk_json(p_bulk millrace.bulks) returns jsonb
@@ -13,9 +12,8 @@ as $$
   select jsonb_strip_nulls(jsonb_build_object(
     'bulk', p_bulk.id, 'state', p_bulk.state, 'do', p_bulk.args, 'filter', p_bulk.filter,
     'by', p_bulk.subject, 'reason', p_bulk.reason, 'preview', p_bulk.preview,
-    'frozen_at', p_bulk.frozen_at, 'began_at', p_bulk.began_at, 'ended_at', p_bulk.ended_at,
-    'why', p_bulk.why, 'slices', p_bulk.slices, 'done', p_bulk.done,
-    'passed_over', p_bulk.passed_over, 'faults', p_bulk.faults,
+    'began_at', p_bulk.began_at, 'ended_at', p_bulk.ended_at, 'why', p_bulk.why,
+    'done', p_bulk.done, 'passed_over', p_bulk.passed_over, 'faults', p_bulk.faults,
     'held', cardinality(p_bulk.held),
     'faults_by_run', (
       select jsonb_agg(jsonb_build_object(
@@ -28,30 +26,8 @@ as $$
         limit 100) f)))
 $$;
 
--- Raises MR002 unless a bulk is a verb over runs with its fields, and a filter of one pipeline.
--- Returns the filter with the status that the verb is for.
-create function millrace.check_bulk(p_do jsonb, p_filter jsonb) returns jsonb
-immutable
-as $$
-begin
-  perform millrace.check_request(p_do, millrace.verb_fields() || '{
-    "verb": ["retry", "cancel", "reset", "skip", "fail", "prioritise", "hurry"]}', 'do');
-  perform millrace.need_fields(p_do, 'verb');
-  perform millrace.check_verb(p_do);
-  perform millrace.check_request(p_filter, millrace.filter_fields(), 'filter');
-  if not p_filter ? 'pipeline' then
-    raise exception 'filter.pipeline is missing, but a bulk is about one pipeline'
-      using errcode = 'MR002', hint = 'Set it; nothing was done.';
-  elsif not p_filter ? 'status' and p_do ->> 'verb' = 'reset' then
-    raise exception 'filter.status is missing, but a reset takes up runs that are over, too'
-      using errcode = 'MR002', hint = 'Say which: running, completed, failed or cancelled.';
-  end if;
-  return jsonb_build_object('status',
-    case when p_do ->> 'verb' = 'retry' then 'failed' else 'running' end) || p_filter;
-end
-$$;
-
--- Makes the row of a bulk and says what it would meet. Nothing is done to any run.
+-- Writes the row of a bulk and counts what it would meet. Raises MR002 unless it is a verb over
+-- runs with its fields, and a filter of one pipeline.
 create function millrace.preview_bulk(
   p_caller millrace.caller,
   p_do jsonb,
@@ -60,91 +36,64 @@ create function millrace.preview_bulk(
 returns millrace.bulks
 as $$
 declare
+  v_verb text := p_do ->> 'verb';
   v_now timestamptz := millrace.now();
-  v_filter jsonb := millrace.check_bulk(p_do, p_filter);
-  v_pipeline millrace.pipelines := millrace.pipeline_seen(p_caller, p_filter ->> 'pipeline');
-  v_last bigint := coalesce((select r.id from millrace.runs r order by r.id desc limit 1), 0);
-  v_bulk millrace.bulks;
-  v_runs bigint[];
-  v_next_id bigint;
+  v_last bigint := coalesce((select max(r.id) from millrace.runs r), 0);
+  v_filter jsonb;
+  v_conditions jsonb;
+  v_runs bigint[] := '{}';
+  v_next bigint := 0;
   v_found record;
-  v_cost numeric;
+  v_bulk millrace.bulks;
 begin
-  if p_do ? 'stage' then
-    perform millrace.stage_named(v_pipeline.name, p_do ->> 'stage');
+  perform millrace.check_request(p_do, '{"verb": ["retry", "cancel", "reset", "skip", "fail",
+    "prioritise", "hurry"], "stage": "name", "message": "reason", "permanent": "boolean",
+    "priority": "priority"}', 'do');
+  perform millrace.need_fields(p_do, 'verb');
+  perform millrace.check_verb(p_do);
+  perform millrace.check_request(p_filter, millrace.filter_fields(), 'filter');
+  if not p_filter ? 'pipeline' then
+    raise exception 'filter.pipeline is missing, but a bulk is about one pipeline'
+      using errcode = 'MR002', hint = 'Set it; nothing was done.';
+  elsif not p_filter ? 'status' and v_verb = 'reset' then
+    raise exception 'filter.status is missing, but a reset takes up runs that are over, too'
+      using errcode = 'MR002', hint = 'Say which: running, completed, failed or cancelled.';
   end if;
   -- Up to now, this very moment included.
-  v_filter := v_filter || jsonb_build_object('before', least(
-    millrace.request_time(p_filter, 'before'), v_now + interval '1 microsecond'));
-  v_bulk.conditions := millrace.read_filter(p_caller, v_filter)
+  v_filter := jsonb_build_object(
+      'status', case when v_verb = 'retry' then 'failed' else 'running' end)
+    || p_filter || jsonb_build_object('before', least(
+      millrace.request_time(p_filter, 'before'), v_now + interval '1 microsecond'));
+  v_conditions := millrace.read_filter(p_caller, v_filter)
     || jsonb_build_object('last_run_id', v_last);
-  -- It looks at so many runs at most: whether there are more it may leave open.
-  v_runs := '{}';
-  v_next_id := 0;
+  if p_do ? 'stage' then
+    perform millrace.stage_named(p_filter ->> 'pipeline', p_do ->> 'stage');
+  end if;
+  -- Whether there are more than 25 looks tell it leaves open.
   for v_look in 1 .. 25 loop
     v_found := millrace.find_runs(
-      v_bulk.conditions, v_next_id, 10000 - cardinality(v_runs), p_up => true);
+      v_conditions, v_next, 10000 - cardinality(v_runs), p_up => true);
     v_runs := v_runs || v_found.run_ids;
-    v_next_id := v_found.next;
-    exit when v_next_id is null or cardinality(v_runs) >= 10000;
+    v_next := v_found.next;
+    exit when v_next is null or cardinality(v_runs) = 10000;
   end loop;
-  v_cost := (
-    with begun as (
-      select r.version_id, b.stage_id, count(*) as runs
-      from millrace.runs r
-      cross join lateral (
-        select vs.stage_id
-        from millrace.version_stages vs
-        join millrace.stages s on s.id = vs.stage_id
-        where p_do ->> 'verb' in ('reset', 'skip')
-          and vs.version_id = r.version_id
-          and case when p_do ? 'stage' then s.name = p_do ->> 'stage' else vs.needs = '{}' end
-        union
-        select a.stage_id
-        from millrace.attempts a
-        where p_do ->> 'verb' = 'retry'
-          and a.run_id = r.id
-          and a.state in ('failed', 'cancelled')
-          and not a.superseded) b
-      where r.id = any (v_runs)
-      group by r.version_id, b.stage_id
-    )
-    select round(sum(b.runs * c.cost_usd), 6)
-    from begun b
-    join millrace.version_stages vs on vs.version_id = b.version_id and vs.stage_id = b.stage_id
-    join (
-      select t.stage_id, t.cost_usd / t.completed as cost_usd
-      from millrace.totals t
-      where t.pipeline_id = v_pipeline.id
-        and t.stage_id <> 0
-        and t.completed > 0
-        and t.cost_usd > 0) c
-      on c.stage_id = any (vs.dependents)
-      or (c.stage_id = b.stage_id and p_do ->> 'verb' <> 'skip'));
   insert into millrace.bulks (
-    verb, args, filter, conditions, pipeline_id, subject, key, frozen_at, last_run_id, preview,
-    reason, created_at)
-  values (
-    p_do ->> 'verb', p_do, v_filter, v_bulk.conditions, v_pipeline.id, p_caller.subject,
-    p_caller.key, v_now, v_last, (
-    select jsonb_build_object(
-      'runs', case
-        when v_next_id is not null then trim(to_char(count(*), '999,999')) || '+'
-        else count(*)::text
-      end,
+    verb, args, filter, conditions, pipeline_id, subject, key, last_run_id, preview, reason,
+    created_at)
+  select v_verb, p_do, v_filter, v_conditions, (v_conditions #>> '{pipeline_ids,0}')::int,
+    p_caller.subject, p_caller.key, v_last, jsonb_build_object(
+      'runs', to_char(count(*), 'FM99,999') || case when v_next is null then '' else '+' end,
       'oldest', min(coalesce(r.finished_at, r.created_at)),
-      'newest', max(coalesce(r.finished_at, r.created_at)),
-      'cost_usd', v_cost)
-    from millrace.runs r
-    where r.id = any (v_runs)),
-    p_reason, v_now)
+      'newest', max(coalesce(r.finished_at, r.created_at))), p_reason, v_now
+  from millrace.runs r
+  where r.id = any (v_runs)
   returning * into v_bulk;
   return v_bulk;
 end
 $$;
 
--- Previews, begins, continues, aborts or shows a bulk. Whoever begins it is the operator of its
--- slices.
+-- Previews, begins, continues or aborts a bulk. `continue` shows one that does not run. Whoever
+-- begins it is the operator of its slices.
 create function millrace.act_in_bulk(p_caller millrace.caller, p_request jsonb)
 returns jsonb
 as $$
@@ -168,26 +117,17 @@ begin
   if v_bulk.id is null then
     raise exception 'there is no bulk % that you see', coalesce(p_request ->> 'bulk', 'null')
       using errcode = 'MR003', hint = 'Those that run are in millrace_overview().';
-  elsif not v_bulk.state = any (case v_verb
-      when 'begin' then '{previewed}'
-      when 'abort' then '{previewed,running}'
-      when 'continue' then '{running,done}'
-      else array[v_bulk.state]
-    end::text[]) then
-    raise exception 'bulk % cannot be %: it is %', v_bulk.id, case v_verb
-        when 'begin' then 'begun'
-        when 'abort' then 'aborted'
-        else 'continued'
-      end, v_bulk.state
+  elsif v_verb = 'begin' and v_bulk.state <> 'previewed'
+    or v_verb = 'abort' and v_bulk.state in ('done', 'aborted') then
+    raise exception 'bulk % cannot be %: it is %', v_bulk.id,
+      case when v_verb = 'begin' then 'begun' else 'aborted' end, v_bulk.state
       using errcode = 'MR004', hint = case v_bulk.state
-        when 'previewed' then 'Begin it first.'
         when 'running' then 'It is under way: continue helps it on, abort ends it.'
         else 'Preview it anew.'
       end;
-  end if;
-  if v_verb = 'begin' then
+  elsif v_verb = 'begin' then
     update millrace.bulks b
-    set state = 'running', subject = p_caller.subject, key = p_caller.key, why = null,
+    set state = 'running', subject = p_caller.subject, key = p_caller.key,
       began_at = millrace.now(), reason = coalesce(p_request ->> 'reason', b.reason)
     where b.id = v_bulk.id
     returning b.* into v_bulk;
@@ -205,21 +145,139 @@ begin
 end
 $$;
 
+-- Does the verb of a bulk to runs that the caller holds; returns how many.
+create function millrace.do_in_bulk(p_bulk_id bigint, p_run_ids bigint[]) returns int
+as $$
+declare
+  v_do jsonb := (select b.args from millrace.bulks b where b.id = p_bulk_id);
+begin
+  if v_do ->> 'verb' = 'cancel' then
+    perform millrace.end_runs(p_run_ids, 'cancelled');
+    perform millrace.project_cancelled(millrace.cancel_attempts(p_run_ids, null));
+  elsif v_do ->> 'verb' = 'retry' and not v_do ? 'stage' and cardinality(p_run_ids) > 1 then
+    if millrace.retry_runs(p_run_ids) < cardinality(p_run_ids) then
+      raise exception 'some of these runs have nothing to retry' using errcode = 'MR004';
+    end if;
+  else
+    perform millrace.do_to_run(i.id, v_do)
+    from unnest(p_run_ids) with ordinality i(id, place)
+    order by i.place;
+  end if;
+  return cardinality(p_run_ids);
+end
+$$;
+
+-- Works off the next slice of a bulk, unless somebody else is doing so. It waits for nobody: what
+-- is held comes with a later slice. Under the locks it asks the filter again, since runs change
+-- meanwhile; what matches no more, or cannot go on, is passed over.
+create function millrace.work_slice(p_bulk_id bigint) returns millrace.bulks
+set lock_timeout = '200ms'
+as $$
+declare
+  v_bulk millrace.bulks;
+  v_found record;
+  v_wanted bigint[];
+  v_entities text[];
+  v_free bigint[];
+  v_still bigint[];
+  v_did record;
+  v_faulty bigint[];
+  v_busy bigint[];
+  v_over boolean;
+begin
+  select b.* into v_bulk
+  from millrace.bulks b
+  where b.id = p_bulk_id
+  for no key update skip locked;
+  if v_bulk.state is distinct from 'running' then
+    return (select b from millrace.bulks b where b.id = p_bulk_id);
+  elsif v_bulk.key = 'user' and not exists (
+      select
+      from millrace.operators o
+      join millrace.pipelines p on p.id = v_bulk.pipeline_id
+      where o.subject = v_bulk.subject
+        and o.role in ('operator', 'admin')
+        and (o.pipelines is null or p.name = any (o.pipelines))) then
+    update millrace.bulks b
+    set state = 'aborted', ended_at = millrace.now(),
+      why = format('%s may no longer act here', b.subject)
+    where b.id = p_bulk_id
+    returning b.* into v_bulk;
+    return v_bulk;
+  end if;
+  -- A verb that goes run by run takes longer than the Data API gives 500 of them.
+  v_found := millrace.find_runs(v_bulk.conditions, v_bulk.next_run_id,
+    case when v_bulk.verb in ('retry', 'cancel') then 500 else 100 end, p_up => true);
+  v_wanted := v_bulk.held[:200] || v_found.run_ids;
+  v_entities := millrace.lock_entities(v_bulk.pipeline_id, array(
+    select r.entity_id from millrace.runs r where r.id = any (v_wanted)), false);
+  v_free := array(
+    select r.id
+    from millrace.runs r
+    where r.id = any (v_wanted)
+      and r.entity_id = any (v_entities)
+    order by r.id
+    for no key update skip locked);
+  v_still := array(
+    select r.id
+    from unnest((millrace.find_runs(v_bulk.conditions || jsonb_build_object('runs', v_free),
+      null, cardinality(v_free) + 1, p_up => true)).run_ids) s(id)
+    join millrace.runs r on r.id = s.id
+    left join millrace.fan_outs f on f.id = r.fan_out_id and f.state in ('abandoned', 'closed')
+    where v_bulk.verb in ('cancel', 'prioritise')
+      or f.id is null and millrace.is_latest_run(r.id)
+    order by r.id);
+  v_did := millrace.in_halves(v_still::text[],
+    format('select millrace.do_in_bulk(%s, $1::bigint[])', p_bulk_id), 'infinity');
+  with faulty as (
+    insert into millrace.bulk_faults as f (bulk_id, run_id, code, message)
+    select p_bulk_id, u.id::bigint, u.code, millrace.cut_text(u.why, 1000)
+    from unnest(v_did.refused, v_did.codes, v_did.why, v_did.later) u(id, code, why, later)
+    where not u.later
+    returning f.run_id
+  )
+  select coalesce(array_agg(f.run_id), '{}') into v_faulty from faulty f;
+  v_busy := array(
+    select u.id::bigint from unnest(v_did.refused, v_did.later) u(id, later) where u.later);
+  if cardinality(v_still) > 0 then
+    perform millrace.note(v_bulk.verb, v_bulk.filter ->> 'pipeline', v_bulk.args ->> 'stage',
+      array(select i from unnest(v_still) i where i <> all (v_faulty || v_busy)),
+      jsonb_build_object('subject', v_bulk.subject, 'key', v_bulk.key, 'reason', v_bulk.reason,
+        'filter', v_bulk.filter, 'bulk_id', v_bulk.id, 'outcome', jsonb_build_object(
+          'faults', cardinality(v_faulty), 'held', cardinality(v_busy))));
+  end if;
+  v_busy := v_bulk.held[201:] || v_busy || array(
+    select r.id
+    from millrace.runs r
+    where r.id = any (v_wanted)
+      and r.id <> all (v_free)
+    order by r.id);
+  v_over := cardinality(v_busy) = 0 and coalesce(v_found.next >= v_bulk.last_run_id, true);
+  update millrace.bulks b
+  set next_run_id = coalesce(v_found.next, b.last_run_id), held = v_busy,
+    worked_at = millrace.now(), slices = b.slices + 1, done = b.done + v_did.done,
+    faults = b.faults + cardinality(v_faulty),
+    passed_over = b.passed_over + cardinality(v_free) - cardinality(v_still),
+    state = case when v_over then 'done' else b.state end,
+    ended_at = case when v_over then millrace.now() end
+  where b.id = p_bulk_id
+  returning b.* into v_bulk;
+  return v_bulk;
+end
+$$;
+
 -- Lists bulks that nobody works on.
 create function millrace.bulk_findings() returns setof millrace.finding
-stable
+language sql stable
 as $$
-begin
-  return query
-    select 'bulks go on until they are done', count(*) = 0,
-      coalesce(string_agg(format(
-        'bulk %s (%s of %s) has come no further since %s: look at millrace.log, or do '
-          || 'millrace_act({"verb": "continue", "bulk": %1$s})', b.id, b.verb, p.name,
-        to_char(greatest(b.worked_at, b.began_at), 'YYYY-MM-DD HH24:MI:SS')),
-        '; ' order by b.id), 'all do')
-    from millrace.bulks b
-    join millrace.pipelines p on p.id = b.pipeline_id
-    where b.state = 'running'
-      and greatest(b.worked_at, b.began_at) <= millrace.now() - interval '5 minutes';
-end
+  select 'bulks go on until they are done', count(*) = 0,
+    coalesce(string_agg(format(
+      'bulk %s (%s of %s) has come no further since %s: look at millrace.log, or do '
+        || 'millrace_act({"verb": "continue", "bulk": %1$s})', b.id, b.verb, p.name,
+      to_char(greatest(b.worked_at, b.began_at), 'YYYY-MM-DD HH24:MI:SS')),
+      '; ' order by b.id), 'all do')
+  from millrace.bulks b
+  join millrace.pipelines p on p.id = b.pipeline_id
+  where b.state = 'running'
+    and greatest(b.worked_at, b.began_at) <= millrace.now() - interval '5 minutes'
 $$;

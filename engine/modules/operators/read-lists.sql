@@ -190,33 +190,23 @@ begin
 end
 $$;
 
--- Finds lines of a table by their numbers, the newest first. next: where to go on; null at the end.
+-- Finds lines of a table, the newest first. next: where to go on; null at the end.
 create function millrace.find_lines(
   p_table text,
   p_condition text,
   p_asked jsonb,
   out ids bigint[],
   out next text)
-stable
+language sql stable
 as $$
-declare
-  c_most constant int := 20000;
-  v_limit int := coalesce((p_asked ->> 'limit')::int, 50);
-  v_looked text := format('select l.* from %s l where l.id < %L order by l.id desc limit %s',
-    p_table, coalesce(millrace.request_cursor(p_asked), '9223372036854775807'), c_most);
-begin
-  execute format('select array(select l.id from (%s) l where %s order by l.id desc limit %s)',
-    v_looked, p_condition, v_limit)
-  into ids;
-  if cardinality(ids) = v_limit then
-    next := ids[v_limit];
-  else
-    execute format('select l.id from (%s) l offset %s', v_looked, c_most - 1) into next;
-  end if;
-end
+  select f.ids, f.next
+  from millrace.find_among(
+    format('select r.* from %s r where %s', p_table,
+      coalesce('r.id < ' || split_part(p_asked ->> 'cursor', '.', 1), 'true')),
+    'r.id desc', p_condition, coalesce((p_asked ->> 'limit')::int, 50)) f
 $$;
 
--- Writes as SQL that a line l belongs to a pipeline that a caller sees and asks for. A line of no
+-- Writes as SQL that a line r belongs to a pipeline that a caller sees and asks for. A line of no
 -- pipeline is for callers who see all.
 create function millrace.line_condition(p_caller millrace.caller, p_asked jsonb)
 returns text
@@ -224,10 +214,10 @@ stable
 as $$
 begin
   if p_asked ? 'pipeline' then
-    return format('l.pipeline = %L',
+    return format('r.pipeline = %L',
       (millrace.pipeline_seen(p_caller, p_asked ->> 'pipeline')).name);
   end if;
-  return coalesce('l.pipeline = any (' || quote_literal(p_caller.pipelines) || ')', 'true');
+  return coalesce('r.pipeline = any (' || quote_literal(p_caller.pipelines) || ')', 'true');
 end
 $$;
 
@@ -245,7 +235,7 @@ begin
     "cursor": "cursor", "limit": "size"}', 'p_query');
   v_found := millrace.find_lines('millrace.alerts', concat_ws(' and ',
     millrace.line_condition(v_caller, p_query),
-    case when p_query -> 'open' = 'true' then 'l.resolved_at is null' end), p_query);
+    case when p_query -> 'open' = 'true' then 'r.resolved_at is null' end), p_query);
   return jsonb_build_object(
     'alerts', array(
       select millrace.alert_json(l)
@@ -271,12 +261,12 @@ begin
     "limit": "size"}', 'p_query');
   v_found := millrace.find_lines('millrace.journal', concat_ws(' and ',
     millrace.line_condition(v_caller, p_query),
-    'l.run_ids @> array[' || (p_query ->> 'run')::bigint || ']::bigint[]',
-    'l.bulk_id = ' || (p_query ->> 'bulk')::bigint,
-    'l.verb = ' || quote_literal(p_query ->> 'verb'),
-    'coalesce(l.subject, l.session ->> ''user'') = ' || quote_literal(p_query ->> 'by'),
-    'l.at >= ' || quote_literal(millrace.request_time(p_query, 'since')),
-    'l.at < ' || quote_literal(millrace.request_time(p_query, 'before'))), p_query);
+    'r.run_ids @> array[' || (p_query ->> 'run')::bigint || ']::bigint[]',
+    'r.bulk_id = ' || (p_query ->> 'bulk')::bigint,
+    'r.verb = ' || quote_literal(p_query ->> 'verb'),
+    'coalesce(r.subject, r.session ->> ''user'') = ' || quote_literal(p_query ->> 'by'),
+    'r.at >= ' || quote_literal(millrace.request_time(p_query, 'since')),
+    'r.at < ' || quote_literal(millrace.request_time(p_query, 'before'))), p_query);
   return jsonb_build_object(
     'lines', array(
       select millrace.line_json(j)
@@ -284,36 +274,5 @@ begin
       where j.id = any (v_found.ids)
       order by j.id desc),
     'next', v_found.next);
-end
-$$;
-
--- Runs by {"text": …}: the key of a row, the number of a run or of an attempt, a trace, or the
--- label that entity.label names, as far as an index leads to it. For operators.
-create function public.millrace_search(p_query jsonb) returns jsonb
-stable
-set millrace.plan = for_runs
-as $$
-declare
-  v_caller millrace.caller := millrace.enter();
-  v_pipelines text[] := v_caller.pipelines;
-begin
-  perform millrace.check_request(p_query, '{"pipeline": "name", "text": "key"}', 'p_query');
-  if p_query ? 'pipeline' then
-    v_pipelines := array[(millrace.pipeline_seen(v_caller, p_query ->> 'pipeline')).name];
-  end if;
-  return jsonb_build_object(
-    'runs', millrace.runs_json(array(
-      select f.run_id
-      from unnest(coalesce(v_pipelines, array[null])) n
-      cross join lateral millrace.search(p_query ->> 'text', n, 50) f
-      union
-      select a.run_id
-      from millrace.attempts a
-      join millrace.runs r on r.id = a.run_id
-      join millrace.pipelines p on p.id = r.pipeline_id
-      where a.id = substring(p_query ->> 'text' from '^ *([0-9]{1,18}) *$')::bigint
-        and p.name = any (coalesce(v_pipelines, array[p.name]))
-      order by run_id desc
-      limit 50)));
 end
 $$;

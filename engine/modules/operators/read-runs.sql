@@ -75,8 +75,8 @@ as $$
 $$;
 
 -- Runs, the newest first (with a status that is over: by their ends), by pipeline, stage, status,
--- error_code, entity, label, run, trace, since, before and parent. A call looks at 20,000 runs at
--- most: while next is not null there may be more, from {"cursor": next} on. For operators.
+-- error_code, entity, runs, parent, since and before. A call looks at 20,000 runs at most: while
+-- next is not null there may be more, from {"cursor": next} on. For operators.
 create function public.millrace_runs(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_runs
@@ -94,15 +94,16 @@ begin
   v_filter := millrace.read_filter(v_caller, p_query);
   v_limit := coalesce((p_query ->> 'limit')::int, 50);
   v_by_end := coalesce(v_filter ->> 'status' <> 'running', false)
-    and not v_filter ?| array['runs', 'entities', 'trace', 'parent'];
+    and not v_filter ?| array['runs', 'entity', 'parent'];
   if v_by_end then
     select f.run_ids, f.next
     into v_runs, v_next
-    from millrace.find_ended(v_filter, millrace.request_cursor(p_query, true), v_limit) f;
+    from millrace.find_ended(v_filter, p_query ->> 'cursor', v_limit) f;
   else
     select f.run_ids, f.next
     into v_runs, v_next
-    from millrace.find_runs(v_filter, millrace.request_cursor(p_query)::bigint, v_limit) f;
+    from millrace.find_runs(
+      v_filter, split_part(p_query ->> 'cursor', '.', 1)::bigint, v_limit) f;
   end if;
   return jsonb_build_object(
     'runs', millrace.runs_json(v_runs, v_caller.payloads), 'next', v_next);

@@ -1,30 +1,26 @@
 -- Verbs, by SQL
 --
--- Each is the same request that an operator sends to public.millrace_act (act.sql), in the
--- name of this session: millrace.act() does it and writes its line of the journal. All of them wait
--- for the row and the run, in the lock order, and raise MR002 to MR004 with the remedy. The build
+-- Each is the request that an operator sends to public.millrace_act (act.sql), in the name of this
+-- session. They wait for the row and the run, and raise MR002 to MR004 with the remedy. The build
 -- writes the bodies: the verb, its fields after the parameters, and the field of the answer that is
--- returned.
+-- returned. What has none here is called by millrace_act().
 
--- Replays a dead letter: a failed or cancelled stage of a finished run is queued again with a fresh
--- allowance of attempts, and with it what was cancelled beside it.
+-- Queues what failed or was cancelled in a finished run again, with a fresh allowance of attempts.
 create function millrace.retry(p_run bigint, p_stage text default null)
 set millrace.verb = retry;
 
--- running → cancelled: live attempts are cancelled, their tokens and jobs void, their columns
--- failed with the error cancelled. Children are cancelled by the sweep, in batches.
+-- running → cancelled: live attempts are cancelled, their tokens and jobs void. Children are
+-- cancelled by the sweep.
 create function millrace.cancel(p_run bigint)
 set millrace.verb = cancel;
 
 -- Puts a stage and all that depends on it, or the whole run, back to pending and goes on from
--- there: also in a run that is over. What they had is kept as history; children of a map that is
--- reset are cancelled and spawned anew.
+-- there. What they had is kept as history; children of a map that is reset are spawned anew.
 create function millrace.reset(p_run bigint, p_stage text default null)
 set millrace.verb = reset;
 
 -- Lets the failed and cancelled children of a map or pipeline stage go on, each from where it
--- failed. A stage that was over waits for them again, and the stages that need it start over; one
--- that had begun by a threshold stays. Returns how many children.
+-- failed, and starts the stages over that need them. Returns how many children.
 create function millrace.reset_children(p_run bigint, p_stage text) returns int
 set millrace.verb = reset_children, children;
 
@@ -45,15 +41,13 @@ begin
 end
 $$;
 
--- Fails a queued, started or waiting stage by hand; it is retried as its policy says, unless
--- permanent.
+-- Fails a queued, started or waiting stage; it is retried as its policy says, unless permanent.
 create function millrace.fail_stage(
   p_run bigint, p_stage text, p_message text, p_permanent boolean default false
 )
 set millrace.verb = fail;
 
--- Goes on without a stage: one that is queued, started, waiting, failed, cancelled, or held back by
--- a threshold. Its result is null to those that need it.
+-- Goes on without a stage that is not done: its result is null to those that need it.
 create function millrace.skip(p_run bigint, p_stage text)
 set millrace.verb = skip;
 
@@ -62,17 +56,16 @@ create function millrace.hurry(p_run bigint, p_stage text default null) returns 
 set millrace.verb = hurry, attempts;
 
 -- Gives a running run a priority from 0 (normal) to 9 (first), for its stages that declare
--- priority; what is queued moves too.
+-- priority.
 create function millrace.prioritise(p_run bigint, p_priority int)
 set millrace.verb = prioritise;
 
--- Stops a pipeline, or one stage, from handing out work. What is in work goes on, and what comes in
--- waits.
+-- Stops a pipeline, or one stage, from handing out work. What is in work goes on.
 create function millrace.pause(p_pipeline text, p_stage text default null)
 set millrace.verb = pause;
 
--- Lets a paused pipeline, or one stage, hand out work again, and wakes it where some is ready.
--- Returns what is still paused, with the statements that let it go on; null where nothing is.
+-- Lets a paused pipeline, or one stage, hand out work again. Returns what is still paused, with
+-- the statements that let it go on; null where nothing is.
 create function millrace.unpause(p_pipeline text, p_stage text default null) returns text
 set millrace.verb = unpause, now;
 
@@ -87,8 +80,8 @@ set millrace.verb = throttle;
 create function millrace.unthrottle(p_pipeline text, p_stage text)
 set millrace.verb = unthrottle;
 
--- Sets parts of a shared limit over its definition, lower or higher, until a time and for a reason:
--- {"rate": {"count": 10, "per_seconds": 60}}, max_in_flight, spending, or several.
+-- Sets parts of a shared limit, rate, max_in_flight or spending, over its definition, until a time
+-- and for a reason.
 create function millrace.throttle_limit(
   p_limit text, p_limits jsonb, p_until timestamptz, p_reason text
 )
@@ -99,51 +92,19 @@ create function millrace.unthrottle_limit(p_limit text)
 set millrace.verb = unthrottle;
 
 -- Leaves a stage out, for a reason and until a time or end_bypass(): what is queued there is
--- skipped, the first 500 at once and the others by the sweep, and remembered for take_up(). Returns
--- how many it has skipped at once.
+-- skipped and remembered for take_up(). Returns how many it has skipped at once.
 create function millrace.bypass(
   p_pipeline text, p_stage text, p_reason text, p_until timestamptz default null
 ) returns int
 set millrace.verb = bypass, skipped;
 
--- Lets a bypassed stage work again. What it was left out of stays remembered: take_up() starts
--- that.
+-- Lets a bypassed stage work again. What it was left out of stays remembered.
 create function millrace.end_bypass(p_pipeline text, p_stage text)
 set millrace.verb = end_bypass;
 
 -- Starts rows at a stage that a bypass had left out, oldest first and so many at most, and returns
--- how many. Rows that are gone or were started since are forgotten; those whose run is live, or
--- that somebody holds, stay for the next call.
+-- how many. Rows whose run is live, or that somebody holds, stay for the next call.
 create function millrace.take_up(
   p_pipeline text, p_stage text, p_count int default 1000
 ) returns int
 set millrace.verb = take_up, started;
-
--- Tells nobody of the alerts of a pipeline, a stage, a kind or all for so long, and keeps why. What
--- is still open then is told. Returns the number of the silence.
-create function millrace.silence(
-  p_for interval,
-  p_reason text,
-  p_pipeline text default null,
-  p_stage text default null,
-  p_kind text default null)
-returns bigint
-language sql
-as $$
-  select (millrace.act(jsonb_build_object('verb', 'silence', 'until', millrace.now() + p_for,
-    'reason', p_reason, 'pipeline', p_pipeline, 'stage', p_stage, 'kind', p_kind))
-    ->> 'silence')::bigint
-$$;
-
--- Ends a silence; what is still open is told within a minute.
-create function millrace.unsilence(p_silence bigint)
-set millrace.verb = unsilence;
-
--- Says that somebody sees to an open alert. Its end is told.
-create function millrace.acknowledge(p_alert bigint)
-set millrace.verb = acknowledge;
-
--- Sends a test by a channel at once, and returns the number of the message: see millrace.deliveries
--- for what came of it.
-create function millrace.test_channel(p_channel text) returns bigint
-set millrace.verb = test_channel, message;

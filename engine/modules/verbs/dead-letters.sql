@@ -1,47 +1,39 @@
 -- Dead letters
 
--- Failed runs by their numbers: dead_letters without names, and without a look at attempts.
-create view millrace.failed_runs as
-select r.id as run_id, r.pipeline_id, r.failed_stage_id as stage_id, r.entity_id, r.error_code,
-  r.finished_at as failed_at,
-  not exists (
-    select
-    from millrace.runs o
-    where o.entity_id = r.entity_id
-      and o.pipeline_id = r.pipeline_id
-      and o.id > r.id)
-  and not exists (
-    select
-    from millrace.fan_outs f
-    where f.id = r.fan_out_id
-      and f.state in ('abandoned', 'closed')) as can_retry
-from millrace.runs r
-where r.status = 'failed';
-
--- Runs alone say which there are. What only the attempt knows is asked by a subselect, so that a
--- count asks nothing, and a list asks for the rows that it shows.
-
--- What is exhausted or failed for good. Where can_retry is true, try again with millrace.retry(run)
--- or millrace.replay(pipeline, condition).
+-- What is exhausted or failed for good. Where can_retry is true: select millrace.retry(run_id). The
+-- attempt is asked for by a subselect, so that a count asks for none.
 create view millrace.dead_letters as
 select (d.attempt).id as attempt_id, d.run_id, p.name as pipeline, s.name as stage, d.entity_id,
   d.error_code,
   coalesce((d.attempt).error ->> 'detail', (d.attempt).error ->> 'message') as error_message,
   (d.attempt).retry_count, d.failed_at, d.can_retry
 from (
-  select f.*, (
-    select a
-    from millrace.attempts a
-    where a.run_id = f.run_id
-      and a.stage_id = f.stage_id
-    order by a.number desc
-    limit 1) as attempt
-  from millrace.failed_runs f) d
+  select r.id as run_id, r.pipeline_id, r.failed_stage_id as stage_id, r.entity_id, r.error_code,
+    r.finished_at as failed_at, (
+      select a
+      from millrace.attempts a
+      where a.run_id = r.id
+        and a.stage_id = r.failed_stage_id
+      order by a.number desc
+      limit 1) as attempt,
+    not exists (
+      select
+      from millrace.runs o
+      where o.entity_id = r.entity_id
+        and o.pipeline_id = r.pipeline_id
+        and o.id > r.id)
+    and not exists (
+      select
+      from millrace.fan_outs f
+      where f.id = r.fan_out_id
+        and f.state in ('abandoned', 'closed')) as can_retry
+  from millrace.runs r
+  where r.status = 'failed') d
 join millrace.pipelines p on p.id = d.pipeline_id
 join millrace.stages s on s.id = d.stage_id;
 comment on column millrace.dead_letters.can_retry is
-  'Whether retry() and replay() take it: not where its entity has a later run, nor a child whose '
-  'parent has given it up, which goes on with its parent.';
+  'Whether retry() takes it: not where its entity has a later run, nor a child whose parent has '
+  'given it up, which goes on with its parent.';
 
 -- How many runs have failed at which stage by which error, and when the oldest and the newest did.
 -- It counts to 10,000 each, and shows 1,000 causes at most.
@@ -87,7 +79,7 @@ cross join lateral (
       and r.error_code = c.error_code
     limit 10000) l) n;
 
--- Writes a number that was counted to a cap only: 10000 of 10000 is "10,000+".
+-- Writes a number that was counted to a cap: 10000 of 10000 is "10,000+".
 create function millrace.capped(p_count bigint, p_cap int) returns text
 language sql immutable
 as $$

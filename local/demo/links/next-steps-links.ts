@@ -8,7 +8,7 @@ export function linkSteps(folder: string, link: string): NextSteps {
     statements: [
       ['select * from link_queues;', 'what waits where'],
       [
-        `select * from millrace.search(canonical_url('${link}?utm_source=mail'));`,
+        `select public.millrace_search(jsonb_build_object('text', canonical_url('${link}?utm_source=mail')));`,
         'its run, however the address is written',
       ],
       ["select * from millrace.timeline(millrace.run_of('links', '1'));", 'what was tried for link 1'],
