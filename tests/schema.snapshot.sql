@@ -427,7 +427,7 @@ table millrace.fan_outs with (fillfactor=50)
   column cancelled integer not null default 0
   column child_pipeline_id integer not null
   column completed integer not null default 0
-  column created_at timestamp with time zone not null
+  column created_at timestamp with time zone not null default millrace.now()
   column failed integer not null default 0
   column first_number integer
   column id bigint not null generated always as identity
@@ -448,7 +448,6 @@ sequence millrace.fan_outs_id_seq
 table millrace.fan_progress with (fillfactor=50)
   column done integer not null default 0
   column fan_out_id bigint not null
-  column next_number integer
   column stage_id integer not null
   constraint fan_progress_pkey PRIMARY KEY (fan_out_id, stage_id)
   CREATE UNIQUE INDEX fan_progress_pkey ON millrace.fan_progress USING btree (fan_out_id, stage_id)
@@ -947,7 +946,6 @@ table millrace.runs with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, au
   column quota_key text
   column quota_of integer
   column status millrace.run_status not null default 'running'::millrace.run_status
-  column took_place_of bigint
   column trace_id uuid not null default gen_random_uuid()
   column version_id integer not null
   constraint runs_pkey PRIMARY KEY (id)

@@ -32,8 +32,6 @@ create table millrace.runs (
   -- Its place among the children of a parent, under item_key.
   fan_out_id bigint,
   item_key text,
-  -- The former run of the row, whose place it has taken; the parent pays for both.
-  took_place_of bigint,
   -- 0 (normal) to 9 (first).
   priority smallint not null default 0
     constraint runs_priority_bounds check (priority between 0 and 9),

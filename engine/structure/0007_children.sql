@@ -18,19 +18,18 @@ create table millrace.fan_outs (
   cancelled int not null default 0,
   first_number int,
   retry_children boolean not null default false,
-  created_at timestamptz not null
+  created_at timestamptz not null default millrace.now()
 ) with (fillfactor = 50);
 create unique index fan_outs_one_open on millrace.fan_outs (run_id, stage_id) where state = 'open';
 create index fan_outs_by_attempt on millrace.fan_outs (attempt_id);
 create index fan_outs_by_run on millrace.fan_outs (run_id, stage_id);
 create index fan_outs_abandoned on millrace.fan_outs (id) where state = 'abandoned';
 
--- How many children have done a stage that a threshold counts, and the first number that has not.
+-- How many children have done a stage that a threshold counts.
 create table millrace.fan_progress (
   fan_out_id bigint not null,
   stage_id int not null,
   done int not null default 0,
-  next_number int,
   constraint fan_progress_pkey primary key (fan_out_id, stage_id)
 ) with (fillfactor = 50);
 

@@ -102,30 +102,6 @@ test('children are counted to the stage they are for, however deep', async ({ en
   ]);
 });
 
-test('a child that starts anew by itself adds to what its parent has paid for it, and costs its own alone', async ({
-  engine,
-}) => {
-  await defineFamily(engine);
-  const [folder] = await startFolders(engine);
-  const spawner = await Spawner.of(engine);
-  await spawner.spawn(numbers(1, 1), true);
-  await spawner.wait();
-  await work(engine, 'scan', 1, 'files');
-  const file = await engine.value<string>('select entity_id from millrace.runs where fan_out_id = $1', [
-    spawner.fanOut,
-  ]);
-  await work(engine, 'blend', undefined, 'files');
-  await engine.queue('scan', [file]);
-  await work(engine, 'scan', 2, 'files');
-  const run = await engine.value(
-    `select r.id from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id where p.name = 'folder' and r.entity_id = $1`,
-    [folder],
-  );
-  expect(await stageCosts(engine, run)).toMatchObject([{ stage: 'split', cost_usd: 3 }, { stage: 'publish' }]);
-  const newest = await engine.value('select max(id) from millrace.runs where fan_out_id = $1', [spawner.fanOut]);
-  expect(await costOf(engine, newest)).toBe(2);
-});
-
 test('what children had cost that are deleted since, their parent has paid all the same', async ({ engine }) => {
   await defineFamily(engine);
   const [folder] = await startFolders(engine);
@@ -137,15 +113,13 @@ test('what children had cost that are deleted since, their parent has paid all t
   );
   await work(engine, 'scan', 1, 'files');
   await work(engine, 'blend', undefined, 'files');
-  await engine.queue('scan', files.slice(0, 1));
-  await work(engine, 'scan', 2, 'files');
   const run = await engine.value(
     `select r.id from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id where p.name = 'folder' and r.entity_id = $1`,
     [folder],
   );
   const costs = async () => (await stageCosts(engine, run))[0];
   const before = await costs();
-  expect(before).toEqual({ stage: 'split', attempts: 1, cost_usd: 5 });
+  expect(before).toEqual({ stage: 'split', attempts: 1, cost_usd: 3 });
   await engine.sql.query('delete from public.items where id = any ($1)', [files.slice(0, 2)]);
   expect(await costs()).toEqual(before);
   await engine.sql.query('delete from public.items where id = any ($1)', [files.slice(2)]);
@@ -155,7 +129,7 @@ test('what children had cost that are deleted since, their parent has paid all t
       [run],
       spawner.item.attempt,
     ]),
-  ).toBe(5);
+  ).toBe(3);
   await engine.sql.query('delete from public.folders where id = $1', [folder]);
   for (const _ of [1, 2]) await engine.sql.query('select millrace.sweep()');
   expect(await engine.rows('select * from millrace.former_costs')).toEqual([]);

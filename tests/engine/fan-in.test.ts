@@ -405,7 +405,7 @@ test('a parent whose rows another parent has run since starts new children when 
   // While the other parent waits for them, a map that is retried says so at once.
   await retry();
   const spawner = await Spawner.of(engine);
-  const message = `row 2 is a child of run ${(await folderRun(engine, second)).id} already`;
+  const message = `row 2 has a live run of pipeline files that is a child of run ${(await folderRun(engine, second)).id}`;
   await expect(spawner.spawn(numbers(1, 3), true)).rejects.toMatchObject({ code: 'MR004', message });
   await spawner.worker.report({ ...completed(spawner.item), outcome: 'failed', error: { permanent: true } });
   await endFiles(engine);

@@ -291,8 +291,9 @@ test('rows that do not exist, or are spelt otherwise, are refused', async ({ eng
     hint: expect.stringContaining('insert function'),
   });
   expect(await engine.refusal(call, values(spawner, [{ key: '01' }]))).toMatchObject({
-    code: 'MR002',
-    message: 'item 01 names the row 01 of table public.items, whose own spelling is 1',
+    code: 'MR003',
+    message: 'table public.items has no row 01 for item 01',
+    hint: 'Spell it as the table does: 1.',
   });
   expect(await spawner.spawn([{ key: 1 }])).toMatchObject({ spawned: 1 });
 });
@@ -334,7 +335,7 @@ test('an insert function that gives a later item the row of an earlier one is re
   await runStage(engine, 'blend', 'files');
   expect(await engine.refusal(call, values(spawner, numbers(2, 2)))).toMatchObject({
     code: 'MR004',
-    message: 'the items 2 and 1 have the same row, 1',
+    message: 'the items 1 and 2 have the same row, 1',
   });
 });
 
@@ -348,21 +349,21 @@ test('an insert function that was dropped is named', async ({ engine }) => {
   });
 });
 
-test('a run that was started by itself becomes a child, with what it has done already', async ({ engine }) => {
-  const beside = [{ name: 'peek', after: [{ map: 'split', stage: 'scan', count: 2 }] }];
-  await defineFamily(engine, { ...plain, beside });
-  const [first] = await engine.queued('scan', 2);
-  const lone = await engine.run(first);
+test('a row with a live run that was started by itself is refused, and can be had once that is over', async ({
+  engine,
+}) => {
+  await defineFamily(engine, plain);
+  await engine.queued('scan', 2);
+  await one(engine);
+  const spawner = await Spawner.of(engine);
+  expect(await engine.refusal(call, values(spawner, [{ key: 1 }]))).toMatchObject({
+    code: 'MR004',
+    message: 'row 1 has a live run of pipeline files that was started by itself',
+    hint: expect.stringContaining('cancel'),
+  });
   await runStage(engine, 'scan', 'files');
-  const folder = await one(engine);
-  const fanOut = await spawnAll(engine, [{ key: 1 }, { key: 2 }]);
-  expect((await fileRun(engine, fanOut, 1)).id).toBe(lone.id);
-  expect(await engine.value('select spawned from millrace.fan_outs')).toBe(2);
-  await collectChildren(engine);
-  expect(await folderStatuses(engine, folder)).toEqual({ split: 'started', peek: 'queued' });
   await runStage(engine, 'blend', 'files');
-  await collectChildren(engine);
-  expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'completed' });
+  expect(await spawner.spawn([{ key: 1 }, { key: 2 }])).toMatchObject({ status: 'spawned', spawned: 2 });
 });
 
 test('a row that is the child of another parent is refused with both named', async ({ engine }) => {
@@ -373,12 +374,12 @@ test('a row that is the child of another parent is refused with both named', asy
   const second = await Spawner.of(engine);
   expect(await engine.refusal(call, values(second, [{ key: 1 }, { key: 2 }]))).toMatchObject({
     code: 'MR004',
-    message: `row 1 is a child of run ${(await folderRun(engine, first as string)).id} already`,
+    message: `row 1 has a live run of pipeline files that is a child of run ${(await folderRun(engine, first as string)).id}`,
     hint: expect.stringContaining('cancel'),
   });
 });
 
-test('late children of a parent that is done are adopted by its next run', async ({ engine }) => {
+test('late children of a parent that is done make way for those of its next run', async ({ engine }) => {
   const { folder, fanOut } = await leftFolder(engine, 3);
   await endFiles(engine, [1]);
   await collectChildren(engine);
@@ -387,7 +388,7 @@ test('late children of a parent that is done are adopted by its next run', async
   await engine.sql.query(`select millrace.start('folder', $1)`, [folder]);
   const next = await spawnAll(engine, numbers(1, 3));
   expect(await childStatuses(engine, next)).toEqual({ running: 3 });
-  expect(await childStatuses(engine, fanOut)).toEqual({ completed: 1 });
+  expect(await childStatuses(engine, fanOut)).toEqual({ completed: 1, cancelled: 2 });
   await endFiles(engine);
   await collectChildren(engine);
   expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'completed' });
@@ -473,15 +474,18 @@ test('many workers of one stage of the children and one that spawns do not wait 
   expect(await engine.value('select split_result from public.folders')).toMatchObject({ total: 100, completed: 100 });
 });
 
-test('a failed child that its row queues anew takes its own place', async ({ engine }) => {
+test('a failed child that its row queues anew runs for itself, and its parent goes on without it', async ({
+  engine,
+}) => {
   const { folder, fanOut } = await waitingFolder(engine, 2, { split: { fan_in: { failed_children: 'ignore' } } });
   await failFiles(engine, [1]);
   const former = await fileRun(engine, fanOut, 1);
   await engine.sql.query(`update public.items set scan_status = 'queued' where id = $1`, [former.entity_id]);
-  expect((await fileRun(engine, fanOut, 1)).id).not.toBe(former.id);
-  expect(await engine.value('select fan_out_id from millrace.runs where id = $1', [former.id])).toBeNull();
-  await endFiles(engine);
+  expect((await fileRun(engine, fanOut, 1)).id).toBe(former.id);
+  await endFiles(engine, [2]);
   await collectChildren(engine);
   expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'completed' });
-  expect(await engine.value('select split_result from public.folders')).toMatchObject({ completed: 2, failed: 0 });
+  expect(await engine.value('select split_result from public.folders')).toMatchObject({ completed: 1, failed: 1 });
+  await runStage(engine, 'scan', 'files');
+  expect(await engine.statuses(former.entity_id)).toMatchObject({ scan: 'completed', blend: 'queued' });
 });

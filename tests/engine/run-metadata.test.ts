@@ -177,26 +177,6 @@ test('children of a map have their parent’s metadata, or each its own', async 
   expect(await spawn()).toEqual([{ file: true }, { file: true }]);
 });
 
-test('a child that starts anew by itself keeps the metadata of the run whose place it takes', async ({ engine }) => {
-  await table(engine, 'public.folders');
-  await defineFamily(engine);
-  await engine.pipeline(
-    [{ name: 'split', kind: 'map', child: { pipeline: 'files', insert: 'public.insert_files' } }],
-    { table: 'public.folders', ...withMetadata },
-    'folder',
-  );
-  await engine.sql.query(`alter table public.folders alter column metadata set default '{"org": "a"}'`);
-  await startFolders(engine);
-  const spawner = await Spawner.of(engine);
-  await spawner.spawn(numbers(1, 2), true);
-  await spawner.wait();
-  const file = await engine.value<string>(`select id from public.items where number = '1'`);
-  await runStage(engine, 'scan', 'files');
-  await runStage(engine, 'blend', 'files');
-  await engine.queue('scan', [file]);
-  expect(await metadata(engine, file, 'files')).toEqual([{ org: 'a' }, { org: 'a' }]);
-});
-
 test.for([
   ['"kind"', 'is "kind", which is of type text', 'alter table public.items add column metadata jsonb'],
   [
@@ -300,21 +280,6 @@ test('where two sessions each delete one of the last two rows that have it, neit
   await two.query('commit');
   await sweep(engine);
   expect(await kept(engine)).toBe(0);
-});
-
-test('a run that becomes a child has its parent’s metadata, and what it had before goes', async ({ engine }) => {
-  await table(engine);
-  await engine.sql.query(`alter table public.items add column folder text, add column number text`);
-  const files = await engine.pipeline(chain(['scan', 'blend']), withMetadata, 'files');
-  await engine.sql.query(
-    `insert into public.items (folder, number, metadata, scan_status) values ('1', '1', '{"of": "the file"}', 'queued')`,
-  );
-  const { metadata: _, ...entity } = files.entity;
-  await engine.define({ ...files, entity });
-  await folderOf(engine, { of: 'the folder' }, 1);
-  expect(await ofFiles(engine)).toEqual([{ of: 'the folder' }]);
-  await sweep(engine);
-  expect(await kept(engine)).toBe(1);
 });
 
 test.for([

@@ -1,7 +1,4 @@
--- Cancelling children
---
--- A parent only gives its fan-out up. The sweep cancels the children in batches, and a caller that
--- needs one of their rows earlier cancels them there.
+-- Cancelling children: a parent only gives its fan-out up; the sweep cancels the children
 
 -- Gives up the children of these runs at these stages, or at all of them.
 create function millrace.abandon_fan_outs(p_run_ids bigint[], p_stage_ids int[])
@@ -15,7 +12,7 @@ begin
 end
 $$;
 
--- Cancels children of abandoned fan-outs on these rows, which the caller holds, unseen: the row
+-- Cancels children that no parent waits for on these rows, which the caller holds, unseen: the row
 -- shows what starts there next.
 create function millrace.cancel_given_up(p_pipeline_id int, p_entity_ids text[])
 as $$
@@ -23,7 +20,7 @@ declare
   v_runs bigint[] := array(
     select r.id
     from millrace.runs r
-    join millrace.fan_outs f on f.id = r.fan_out_id and f.state in ('abandoned', 'closed')
+    join millrace.fan_outs f on f.id = r.fan_out_id and f.state <> 'open'
     where r.pipeline_id = p_pipeline_id
       and r.entity_id = any (p_entity_ids)
       and r.status = 'running'
@@ -31,23 +28,38 @@ declare
     for no key update of r);
 begin
   if cardinality(v_runs) > 0 then
-    perform millrace.end_runs(v_runs, 'cancelled');
-    perform millrace.cancel_attempts(v_runs, null);
+    perform millrace.cancel_runs(v_runs, false);
   end if;
 end
 $$;
 
--- Cancels runs that the caller holds and shows it on their rows. One whose own trigger refuses to
--- show it is cancelled unseen, or left to the next call where the database says to try again.
-create function millrace.cancel_held(p_run_ids bigint[], p_until timestamptz)
-returns int
+-- Cancels those of held runs that run, and shows it on their rows if it is to; returns how many.
+create function millrace.cancel_runs(p_run_ids bigint[], p_shown boolean) returns int
+as $$
+declare
+  -- A user's trigger on what was cancelled before may have ended some.
+  v_runs bigint[] := millrace.running_of(p_run_ids);
+  v_cancelled millrace.cancelled[];
+begin
+  perform millrace.end_runs(v_runs, 'cancelled');
+  v_cancelled := millrace.cancel_attempts(v_runs, null);
+  if p_shown then
+    perform millrace.project_cancelled(v_cancelled);
+  end if;
+  return cardinality(v_runs);
+end
+$$;
+
+-- Cancels held runs and shows it. One whose own trigger refuses to show it is cancelled unseen, or
+-- left to the next call where the database says to try again.
+create function millrace.cancel_held(p_run_ids bigint[], p_until timestamptz) returns int
 as $$
 declare
   v_done record;
   v_refused record;
 begin
   v_done := millrace.in_halves(p_run_ids::text[],
-    'select millrace.cancel_shown($1::bigint[])', p_until);
+    'select millrace.cancel_runs($1::bigint[], true)', p_until);
   for v_refused in
     select r.id::bigint as id, r.why, r.later
     from unnest(v_done.refused, v_done.others, v_done.why, v_done.later) r(id, others, why, later)
@@ -58,29 +70,14 @@ begin
       from millrace.runs r
       join millrace.pipelines p on p.id = r.pipeline_id
       where r.id = v_refused.id;
-      continue;
+    else
+      perform millrace.report('error', 'projection_failed',
+        'A cancelled child could not be shown on its row: ' || v_refused.why,
+        jsonb_build_object('run', v_refused.id));
+      v_done.done := v_done.done + millrace.cancel_runs(array[v_refused.id], false);
     end if;
-    perform millrace.report('error', 'projection_failed',
-      'A cancelled child could not be shown on its row: ' || v_refused.why,
-      jsonb_build_object('run', v_refused.id));
-    perform millrace.end_runs(array[v_refused.id], 'cancelled');
-    perform millrace.cancel_attempts(array[v_refused.id], null);
-    v_done.done := v_done.done + 1;
   end loop;
   return v_done.done;
-end
-$$;
-
--- Cancels runs that the caller holds, and shows it; returns how many.
-create function millrace.cancel_shown(p_run_ids bigint[]) returns int
-as $$
-declare
-  -- A user's trigger on what was cancelled before may have ended some.
-  v_runs bigint[] := millrace.running_of(p_run_ids);
-begin
-  perform millrace.end_runs(v_runs, 'cancelled');
-  perform millrace.project_cancelled(millrace.cancel_attempts(v_runs, null));
-  return cardinality(v_runs);
 end
 $$;
 
@@ -90,17 +87,16 @@ create function millrace.cancel_children(p_limit int) returns int
 as $$
 declare
   v_group record;
-  v_fan_outs bigint[];
   v_until timestamptz := clock_timestamp() + interval '2 seconds';
   v_count int := 0;
-begin
   -- A person's retry, which opens them again, waits for this batch.
-  v_fan_outs := array(
+  v_fan_outs bigint[] := array(
     select f.id
     from millrace.fan_outs f
     where f.state = 'abandoned'
     order by f.id
     for update skip locked);
+begin
   for v_group in
     select p.id, p.projection <> 'none' as projected,
       array_agg(c.id) as run_ids, array_agg(c.entity_id) as entity_ids
@@ -141,13 +137,9 @@ begin
       and not exists (select from millrace.runs r where r.id = f.run_id)
     returning f.id
   ), progress as (
-    delete from millrace.fan_progress p
-    using forgotten f
-    where p.fan_out_id = f.id
+    delete from millrace.fan_progress p using forgotten f where p.fan_out_id = f.id
   )
-  delete from millrace.former_costs c
-  using forgotten f
-  where c.fan_out_id = f.id;
+  delete from millrace.former_costs c using forgotten f where c.fan_out_id = f.id;
   return v_count;
 end
 $$;

@@ -1,11 +1,11 @@
 -- Collecting children: sums, thresholds and joins
 --
--- The worker whose call left tallies asks for collect_children() after its commit; the sweep
--- collects what is left. It takes the fan-out's advisory lock, then with skip locked the parent's
--- entity, run and fan-out. Where somebody holds one of them it answers busy.
+-- The worker whose call left tallies asks for it after its commit; the sweep collects what is left.
+-- It takes the fan-out's advisory lock, then with skip locked the parent and the fan-out; where
+-- somebody holds one of them it answers busy.
 
--- Collects the children of fan-outs that have reported. busy: fan-outs whose parent somebody holds;
--- collect: fan-outs, further up, whose children have reported now.
+-- Collects the children of fan-outs that have reported. busy: those whose parent somebody holds;
+-- collect: others, further up, whose children have reported now.
 create function public.millrace_collect_children(p_fan_outs bigint[]) returns jsonb
 set millrace.plan = by_key
 as $$
@@ -35,8 +35,7 @@ begin
 end
 $$;
 
--- Names fan-outs with tallies that nobody has added up, but for these: collecting may end a run
--- that is a child itself, which leaves a tally with the grandparent.
+-- Names fan-outs with tallies, but for these.
 create function millrace.parents_to_collect(p_except bigint[]) returns bigint[]
 volatile
 as $$
@@ -53,8 +52,8 @@ begin
 end
 $$;
 
--- Collects the children that have reported, of so many fan-outs at most. What goes wrong at one
--- fan-out is reported, and keeps it from none of the others.
+-- Collects the children that have reported, of so many fan-outs at most. What goes wrong at one is
+-- reported.
 create function millrace.collect_reported(p_limit int) returns int
 as $$
 declare
@@ -64,7 +63,7 @@ declare
   v_until timestamptz := millrace.now() + interval '5 seconds';
   v_collected int := 0;
 begin
-  -- In no order, so that parents which refuse to be written keep it from none of the others.
+  -- In no order, so that a parent which refuses to be written keeps it from no other.
   for v_fan_out in
     select t.fan_out_id
     from millrace.child_tallies t
@@ -72,8 +71,7 @@ begin
     order by random()
   loop
     exit when v_collected >= p_limit or millrace.now() >= v_until;
-    -- A fan-out that is being collected is left to its collector: waiting out of order might be
-    -- waiting for each other.
+    -- Waiting out of order might be waiting for each other.
     continue when not pg_try_advisory_xact_lock(
       hashtextextended('millrace.collect_children', v_fan_out));
     begin
@@ -103,34 +101,24 @@ as $$
 declare
   v_fan_out millrace.fan_outs;
   v_was_open boolean;
-  v_parent millrace.runs;
   v_passed record;
   v_joined record;
 begin
   wake := '{}';
   busy := false;
   perform pg_advisory_xact_lock(hashtextextended('millrace.collect_children', p_fan_out_id));
-  -- The collector that this one waited for has mostly added up what this one was asked for.
+  -- The collector that this one waited for has mostly added up all.
   if not exists (
       select from millrace.child_tallies t where t.fan_out_id = p_fan_out_id) then
     return;
   end if;
   select f.* into v_fan_out from millrace.fan_outs f where f.id = p_fan_out_id;
   v_was_open := v_fan_out.state = 'open';
-  select r.* into v_parent
-  from millrace.runs r
-  where r.id = v_fan_out.run_id and v_was_open;
-  if v_parent.id is not null and millrace.writes_entities(v_parent.pipeline_id) then
-    busy := cardinality(millrace.lock_entities(
-      v_parent.pipeline_id, array[v_parent.entity_id], false)) = 0;
-  end if;
-  if v_parent.id is not null and not busy then
-    perform from millrace.runs r where r.id = v_parent.id for no key update skip locked;
-    busy := not found;
+  if v_was_open then
+    busy := cardinality(millrace.lock_attempts(array[v_fan_out.attempt_id])) = 0;
   end if;
   if v_fan_out.id is not null and not busy then
-    -- Whoever deletes, resets or retries the parent may hold the fan-out in a long transaction, or
-    -- have opened it again since.
+    -- Who deletes, resets or retries the parent may hold it, or have opened it again since.
     perform
     from millrace.fan_outs f
     where f.id = p_fan_out_id and (f.state <> 'open' or v_was_open)
@@ -142,22 +130,23 @@ begin
   end if;
   perform millrace.consume_child_tallies(p_fan_out_id);
   -- Read under the locks: a cancel may have given it up meanwhile.
-  select f.* into v_fan_out from millrace.fan_outs f where f.id = p_fan_out_id;
-  if v_fan_out.state = 'open'
-     and (select r.status = 'running' from millrace.runs r where r.id = v_fan_out.run_id) then
-    v_passed := millrace.pass_thresholds_guarded(v_fan_out);
+  select f.* into v_fan_out
+  from millrace.fan_outs f
+  join millrace.runs r on r.id = f.run_id and r.status = 'running'
+  where f.id = p_fan_out_id and f.state = 'open';
+  if found then
+    v_passed := millrace.pass_thresholds(v_fan_out);
     v_joined := millrace.join_children(v_fan_out);
     wake := v_passed.wake || v_joined.ready;
     busy := v_passed.busy or v_joined.busy;
-    -- What the children reported is added up: a tally makes somebody look once more.
+    -- A tally makes somebody look once more.
     insert into millrace.child_tallies (fan_out_id) select p_fan_out_id where busy;
   end if;
 end
 $$;
 
--- Adds the tallies of a fan-out to its sums; where one of them asks for a recount, counts the
--- children anew. It deletes and counts in one snapshot: a child whose tally is not in it is not
--- counted either.
+-- Adds the tallies of a fan-out to its sums, or counts its children anew where one asks for it. It
+-- deletes and counts in one snapshot: a child whose tally is not in it is not counted either.
 create function millrace.consume_child_tallies(p_fan_out_id bigint)
 as $$
 begin
@@ -171,16 +160,11 @@ begin
         select count(*)
         from millrace.runs r
         where r.fan_out_id = p_fan_out_id
-          and exists (
-            select
-            from millrace.done_attempts a
-            where a.run_id = r.id
-              and a.stage_id = s.id))
+          and millrace.is_done(r.id, s.id))
       from millrace.fan_outs f
       join millrace.stages s on s.pipeline_id = f.child_pipeline_id and s.counted_by_parent
       where f.id = p_fan_out_id
-      on conflict on constraint fan_progress_pkey
-        do update set done = excluded.done, next_number = null
+      on conflict on constraint fan_progress_pkey do update set done = excluded.done
     )
     update millrace.fan_outs f
     set completed = c.completed,
@@ -198,6 +182,7 @@ begin
     return;
   end if;
   with taken as (
+    -- A recount that came meanwhile is left to the next call.
     delete from millrace.child_tallies t
     where t.fan_out_id = p_fan_out_id
       and not t.recount
@@ -224,9 +209,9 @@ begin
 end
 $$;
 
--- Does what pass_thresholds() does, without the projection when a user's trigger refuses it. What
--- cannot begin even so is left to the end of the map, which then fails with the reason.
-create function millrace.pass_thresholds_guarded(
+-- Begins the stages of a parent whose thresholds hold now, unseen where a user's trigger refuses to
+-- show it. What cannot begin even so is left to the end of the map, which fails with the reason.
+create function millrace.pass_thresholds(
   p_fan_out millrace.fan_outs, out wake int[], out busy boolean
 )
 set lock_timeout = '200ms'
@@ -239,7 +224,7 @@ begin
     begin
       perform set_config(
         'millrace.projection_off', case v_try when 2 then 'on' else '' end, true);
-      wake := millrace.pass_thresholds(p_fan_out);
+      wake := millrace.begin_followers(p_fan_out.stage_id, array[p_fan_out.run_id]);
       perform set_config('millrace.projection_off', '', true);
       return;
     exception when query_canceled or assert_failure or others then
@@ -258,58 +243,6 @@ begin
 end
 $$;
 
--- Begins the stages of a parent whose thresholds hold now. It looks for the first consecutive
--- number whose child has not done the stage from where the last look ended, so that each child is
--- passed once.
-create function millrace.pass_thresholds(p_fan_out millrace.fan_outs) returns int[]
-as $$
-declare
-  v_after record;
-  v_next int;
-begin
-  for v_after in
-    select (a ->> 'stage')::int as stage_id, max((a ->> 'n')::int) as wanted
-    from millrace.runs r
-    join millrace.version_stages vs on vs.version_id = r.version_id,
-      jsonb_array_elements(vs.after) a
-    where p_fan_out.total is not null
-      and r.id = p_fan_out.run_id
-      and a ->> 'kind' = 'consecutive'
-      and (a ->> 'map')::int = p_fan_out.stage_id
-      and not exists (
-        select
-        from millrace.attempts t
-        where t.run_id = r.id
-          and t.stage_id = vs.stage_id
-          and not t.superseded)
-    group by 1
-  loop
-    v_next := coalesce(
-      (select p.next_number
-        from millrace.fan_progress p
-        where p.fan_out_id = p_fan_out.id
-          and p.stage_id = v_after.stage_id),
-      p_fan_out.first_number);
-    while v_next - p_fan_out.first_number < v_after.wanted
-      and exists (
-        select
-        from millrace.runs r
-        where r.fan_out_id = p_fan_out.id
-          and r.item_key = v_next::text
-          and millrace.is_done(r.id, v_after.stage_id))
-    loop
-      v_next := v_next + 1;
-    end loop;
-    update millrace.fan_progress p
-    set next_number = v_next
-    where p.fan_out_id = p_fan_out.id
-      and p.stage_id = v_after.stage_id
-      and p.next_number is distinct from v_next;
-  end loop;
-  return millrace.begin_followers(p_fan_out.stage_id, array[p_fan_out.run_id]);
-end
-$$;
-
 -- Completes or fails the waiting attempt of a fan-out as its rule says. A map's result is how many
 -- children came to what, a pipeline stage's the results of the child's last stages.
 create function millrace.join_children(
@@ -320,26 +253,39 @@ as $$
 declare
   v_attempt millrace.attempts;
   v_stage millrace.stages;
-  v_verdict record;
+  v_lost int := p_fan_out.failed + p_fan_out.cancelled;
+  v_total int := coalesce(p_fan_out.total, p_fan_out.spawned);
   v_result jsonb;
+  v_error jsonb;
   v_done record;
 begin
   ready := '{}';
   busy := false;
   select a.* into v_attempt from millrace.attempts a where a.id = p_fan_out.attempt_id;
+  select s.* into v_stage from millrace.stages s where s.id = p_fan_out.stage_id;
   if v_attempt.state is distinct from 'waiting' then
     return;
-  end if;
-  select s.* into v_stage from millrace.stages s where s.id = p_fan_out.stage_id;
-  v_verdict := millrace.fan_in_verdict(
-    p_fan_out, v_stage.fan_in ->> 'failed_children' = 'ignore');
-  if v_verdict.outcome is null then
+  elsif v_lost > 0 and (v_stage.fan_in ->> 'failed_children' = 'ignore') is not true then
+    v_error := jsonb_build_object('permanent', true,
+      'code', case when p_fan_out.failed > 0 then 'child_failed' else 'child_cancelled' end,
+      'message', format('%s of %s children failed and %s were cancelled; the first: %s',
+        p_fan_out.failed, v_total, p_fan_out.cancelled, coalesce((
+          select format('%s, %s', r.item_key, coalesce(
+            s.name || ': ' || millrace.owner_message(a.error, a.id), r.status::text))
+          from millrace.runs r
+          left join millrace.attempts a
+            on a.run_id = r.id and a.state = 'failed' and not a.superseded
+          left join millrace.stages s on s.id = a.stage_id
+          where r.fan_out_id = p_fan_out.id
+            and r.status in ('failed', 'cancelled')
+          order by r.status, r.id, a.id desc
+          limit 1), 'one that was deleted, gone')));
+  elsif (p_fan_out.completed + v_lost >= p_fan_out.total) is not true then
     return;
-  elsif v_verdict.outcome = 'completed' and v_stage.kind = 'map' then
-    v_result := jsonb_build_object(
-      'total', coalesce(p_fan_out.total, p_fan_out.spawned), 'completed', p_fan_out.completed,
+  elsif v_stage.kind = 'map' then
+    v_result := jsonb_build_object('total', v_total, 'completed', p_fan_out.completed,
       'failed', p_fan_out.failed, 'cancelled', p_fan_out.cancelled);
-  elsif v_verdict.outcome = 'completed' then
+  else
     v_result := (
       select coalesce(jsonb_object_agg(s.name, a.output), '{}')
       from millrace.runs r
@@ -350,52 +296,15 @@ begin
   end if;
   v_done := millrace.apply_outcomes_guarded(array[millrace.work_on(v_attempt,
     (select r.entity_id from millrace.runs r where r.id = v_attempt.run_id),
-    v_verdict.outcome, v_result, v_verdict.error)]);
+    case when v_error is null then 'completed' else 'failed' end, v_result, v_error)]);
   ready := v_done.ready;
   busy := (v_done.items)[1].verdict is not distinct from 'busy';
   perform millrace.leave_children(array[v_attempt.id]);
 end
 $$;
 
--- Decides by the sums whether the children have all ended: completed, failed with the first failed
--- child, or null (go on waiting).
-create function millrace.fan_in_verdict(
-  p_fan_out millrace.fan_outs, p_ignores_failed boolean, out outcome text, out error jsonb
-)
-volatile
-as $$
-declare
-  v_lost int := p_fan_out.failed + p_fan_out.cancelled;
-  v_first record;
-begin
-  if v_lost > 0 and p_ignores_failed is not true then
-    outcome := 'failed';
-  elsif p_fan_out.completed + v_lost >= p_fan_out.total then
-    outcome := 'completed';
-  end if;
-  if outcome is distinct from 'failed' then
-    return;
-  end if;
-  select r.item_key, r.status, s.name as stage, millrace.owner_message(a.error, a.id) as message
-  into v_first
-  from millrace.runs r
-  left join millrace.attempts a on a.run_id = r.id and a.state = 'failed' and not a.superseded
-  left join millrace.stages s on s.id = a.stage_id
-  where r.fan_out_id = p_fan_out.id
-    and r.status in ('failed', 'cancelled')
-  order by r.status, r.id, a.id desc
-  limit 1;
-  error := jsonb_build_object('permanent', true,
-    'code', case when p_fan_out.failed > 0 then 'child_failed' else 'child_cancelled' end,
-    'message', format('%s of %s children failed and %s were cancelled; the first: %s, %s',
-      p_fan_out.failed, coalesce(p_fan_out.total, p_fan_out.spawned), p_fan_out.cancelled,
-      coalesce(v_first.item_key, 'one that was deleted'),
-      coalesce(v_first.stage || ': ' || v_first.message, v_first.status::text, 'gone')));
-end
-$$;
-
--- Closes the fan-outs of attempts that were completed. An attempt that the stage's apply function
--- refused keeps its fan-out open for the next one.
+-- Closes the fan-outs of attempts that were completed; one that the stage's apply function refused
+-- keeps its fan-out open for the next.
 create function millrace.leave_children(p_attempt_ids bigint[])
 as $$
 begin

@@ -1,7 +1,7 @@
 -- Retrying children: a person retries a parent, and its children go on
 
--- Opens the latest fan-outs of a stage again. A map spawns once more, which retries the children
--- that failed.
+-- Opens the latest fan-outs of a stage again; a map spawns once more, which retries its failed
+-- children.
 create function millrace.reopen_fan_outs(p_stage_id int, p_run_ids bigint[])
 as $$
 begin
@@ -25,41 +25,43 @@ begin
 end
 $$;
 
--- Brings the runs that are filed under these items up to date. A row that was queued by itself has
--- a later run, which becomes the child. One that another parent has run since goes on with that run
--- alone: its item gets a new one.
+-- Takes failed children under these items out of the fan-out whose rows have had a later run. One
+-- that was started by itself becomes the child; else the item gets a new one. The parent has paid
+-- for the former all the same.
 create function millrace.refile_items(p_fan_out_id bigint, p_item_keys text[])
 as $$
 declare
-  v_overtaken bigint[];
+  v_overtaken record;
+  v_taken int;
 begin
-  perform millrace.inherit_place(array(
-    select max(l.id)
-    from millrace.runs c
-    join millrace.runs l
-      on l.entity_id = c.entity_id
-      and l.pipeline_id = c.pipeline_id
-      and l.id > c.id
-      and l.fan_out_id is null
-    where c.fan_out_id = p_fan_out_id
-      and c.item_key = any (p_item_keys)
-    group by c.id));
-  v_overtaken := array(
-    select r.id
-    from millrace.runs r
-    where r.fan_out_id = p_fan_out_id
-      and r.item_key = any (p_item_keys)
-      and r.status in ('failed', 'cancelled')
-      and not millrace.is_latest_run(r.id));
-  if cardinality(v_overtaken) = 0 then
+  select array_agg(r.id) as ids, array_agg(r.item_key) as keys,
+    array_agg(r.entity_id) as entity_ids, array_agg(r.metadata_id) as metadata_ids
+  into v_overtaken
+  from millrace.runs r
+  where r.fan_out_id = p_fan_out_id
+    and r.item_key = any (p_item_keys)
+    and r.status in ('failed', 'cancelled')
+    and not millrace.is_latest_run(r.id);
+  if v_overtaken.ids is null then
     return;
   end if;
-  perform millrace.keep_costs(v_overtaken);
+  perform millrace.keep_costs(v_overtaken.ids);
   update millrace.runs r
   set fan_out_id = null, item_key = null
-  where r.id = any (v_overtaken);
+  where r.id = any (v_overtaken.ids);
+  update millrace.runs r
+  set fan_out_id = f.id, item_key = c.key, metadata_id = coalesce(r.metadata_id, c.metadata_id)
+  from millrace.fan_outs f,
+    unnest(v_overtaken.keys, v_overtaken.entity_ids, v_overtaken.metadata_ids)
+      c(key, entity_id, metadata_id)
+  where f.id = p_fan_out_id
+    and r.pipeline_id = f.child_pipeline_id
+    and r.entity_id = c.entity_id
+    and r.fan_out_id is null
+    and millrace.is_latest_run(r.id);
+  get diagnostics v_taken = row_count;
   update millrace.fan_outs f
-  set spawned = f.spawned - cardinality(v_overtaken)
+  set spawned = f.spawned - cardinality(v_overtaken.ids) + v_taken
   where f.id = p_fan_out_id;
   insert into millrace.child_tallies (fan_out_id, recount) values (p_fan_out_id, true);
 end

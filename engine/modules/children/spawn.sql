@@ -1,7 +1,7 @@
 -- Spawning: the worker of a map stage hands over its items
 --
--- It does so in chunks that fit the Data API's time limit. An item is known by its key: a worker
--- that dies half-way is followed by one that sends everything again.
+-- In chunks that fit the Data API's time limit. An item is known by its key: a worker that dies
+-- half-way is followed by one that sends everything again.
 
 -- Starts the runs of children for a chunk of items {key, …} of a map attempt; p_last closes the
 -- total. Idempotent by key. busy: rows that somebody holds, to be sent again.
@@ -11,36 +11,30 @@ create function public.millrace_spawn(
 set millrace.plan = by_key
 as $$
 declare
-  v_malformed jsonb;
+  v_fault text := case
+    when jsonb_typeof(p_items) is distinct from 'array'
+      then 'p_items is ' || coalesce(jsonb_typeof(p_items), 'null')
+    when jsonb_array_length(p_items) > 5000
+      then format('p_items has %s items', jsonb_array_length(p_items))
+    when p_last is null then 'p_last is null'
+    else (
+      select format('an item has the key %s', coalesce(i -> 'key', 'null'))
+      from jsonb_array_elements(p_items) i
+      where jsonb_typeof(i) <> 'object'
+        or coalesce(jsonb_typeof(i -> 'key') not in ('string', 'number'), true)
+        or length(i ->> 'key') not between 1 and 200
+      limit 1)
+  end;
   v_attempt millrace.attempts;
   v_stage millrace.stages;
   v_reason text;
   v_done record;
 begin
-  if jsonb_typeof(p_items) is distinct from 'array' or jsonb_array_length(p_items) > 5000 then
-    raise exception 'p_items is %, but must be a list of at most 5000',
-        case
-          when jsonb_typeof(p_items) = 'array' then jsonb_array_length(p_items) || ' items'
-          else coalesce(jsonb_typeof(p_items), 'null')
-        end
+  if v_fault is not null then
+    raise exception 'these children cannot begin: %', v_fault
       using errcode = 'MR002',
-        hint = 'Send the items in several chunks, and say p_last with the last one.';
-  end if;
-  select i into v_malformed
-  from jsonb_array_elements(p_items) i
-  where jsonb_typeof(i) <> 'object'
-    or coalesce(jsonb_typeof(i -> 'key') not in ('string', 'number'), true)
-    or length(i ->> 'key') not between 1 and 200
-  limit 1;
-  if found then
-    raise exception 'an item has the key %, but must be an object with a "key" '
-        'of 1 to 200 characters',
-        coalesce(v_malformed -> 'key', 'null')
-      using errcode = 'MR002', hint = 'Give each item a key that is its own, such as its number.';
-  elsif p_last is null then
-    raise exception 'p_last is null, but must be true or false'
-      using errcode = 'MR002',
-        hint = 'Send true with the last chunk of the items, which may be empty.';
+        hint = 'Send a list of at most 5000 objects, each with a "key" of 1 to 200 characters '
+          'that is its own, and say with p_last whether they are the last.';
   end if;
   perform public.millrace_renew(p_worker, '{}');
   select a.* into v_attempt from millrace.attempts a where a.id = p_attempt;
@@ -49,9 +43,8 @@ begin
     raise exception 'attempt % is of stage %, which is no map', p_attempt, v_stage.name
       using errcode = 'MR004', hint = 'Only a stage of kind map has children to spawn.';
   end if;
-  -- Whoever cancels the parent, starts it over or deletes it waits for this chunk, or this chunk
-  -- hears of it.
-  if not millrace.hold_parent(v_attempt.run_id) and v_attempt.id is not null then
+  -- Who cancels, resets or deletes the parent waits for this chunk, or this chunk hears of it.
+  if not millrace.hold_parent(v_attempt.run_id) then
     return jsonb_build_object('status', 'busy', 'wake', '[]'::jsonb,
       'reason', 'the run or its row is locked by another transaction');
   end if;
@@ -71,15 +64,14 @@ begin
 end
 $$;
 
--- Locks a run and its entity; false when somebody keeps them for longer than 200 ms: collectors of
--- children hold a parent again and again for a moment.
+-- Locks a run and its entity, to which children may refer; false when somebody keeps them for
+-- longer than 200 ms: collectors hold a parent again and again for a moment.
 create function millrace.hold_parent(p_run_id bigint) returns boolean
 set lock_timeout = '200ms'
 as $$
 begin
-  -- The row too, which children may refer to: who deletes it holds it before the run.
   perform millrace.hold_runs(array[p_run_id]);
-  return exists (select from millrace.runs r where r.id = p_run_id);
+  return true;
 exception
   when lock_not_available then
     return false;
@@ -95,8 +87,7 @@ as $$
 $$;
 
 -- Starts the runs of a chunk of items whose rows could be had, in the open fan-out of a map
--- attempt. Where a person retried the parent, failed children are retried; after a lost lease they
--- stay as they are.
+-- attempt. Failed children are retried where a person retried the parent.
 create function millrace.spawn_chunk(
   p_attempt millrace.attempts, p_items jsonb, p_last boolean,
   out fan_out millrace.fan_outs, out wake int[], out busy text[]
@@ -107,6 +98,8 @@ declare
   v_child millrace.pipelines;
   v_rows record;
   v_held text[];
+  v_whole boolean;
+  v_lacking record;
 begin
   select s.* into v_stage from millrace.stages s where s.id = p_attempt.stage_id;
   select p.* into v_child
@@ -119,8 +112,8 @@ begin
     and f.state = 'open'
   returning f.* into fan_out;
   if not found then
-    insert into millrace.fan_outs (run_id, stage_id, attempt_id, child_pipeline_id, created_at)
-    values (p_attempt.run_id, p_attempt.stage_id, p_attempt.id, v_child.id, millrace.now())
+    insert into millrace.fan_outs (run_id, stage_id, attempt_id, child_pipeline_id)
+    values (p_attempt.run_id, p_attempt.stage_id, p_attempt.id, v_child.id)
     returning * into fan_out;
   end if;
   if fan_out.child_pipeline_id <> v_child.id then
@@ -130,29 +123,39 @@ begin
   end if;
   v_rows := millrace.rows_for_items(v_stage,
     (select r.entity_id from millrace.runs r where r.id = p_attempt.run_id), p_items);
-  if cardinality(millrace.item_numbers(v_rows.item_keys)) < cardinality(v_rows.item_keys)
+  select k as key into v_lacking
+  from unnest(v_rows.item_keys) k
+  where k !~ '^(0|[1-9][0-9]{0,8})$'
     and exists (
       select
       from millrace.runs r
       join millrace.version_stages vs on vs.version_id = r.version_id
-      cross join jsonb_array_elements(vs.after) a
       where r.id = p_attempt.run_id
-        and a ->> 'kind' = 'consecutive'
-        and (a ->> 'map')::int = p_attempt.stage_id) then
+        and vs.after @> jsonb_build_array(jsonb_build_object(
+          'kind', 'consecutive', 'map', p_attempt.stage_id)))
+  limit 1;
+  if found then
     raise exception 'an item has the key %, but a threshold counts consecutive numbers',
-        (
-          select k
-          from unnest(v_rows.item_keys) k
-          where millrace.item_numbers(array[k]) = '{}'
-          limit 1)
+        v_lacking.key
       using errcode = 'MR002',
         hint = 'Use whole numbers up to 999999999, without leading zeros, as keys, '
           'or a threshold of the kind count.';
   end if;
   v_held := millrace.lock_rows_named(v_child, v_rows.entity_ids, false);
-  if array(select h from unnest(v_held) h order by h)
-     <> array(select e from unnest(v_rows.entity_ids) e order by e) then
-    perform millrace.check_rows_exist(v_child, v_rows.item_keys, v_rows.entity_ids);
+  v_whole := not exists (select unnest(v_rows.entity_ids) except select unnest(v_held));
+  select i.key, i.entity_id, i.entity ->> v_child.entity_key as spelling into v_lacking
+  from unnest(v_rows.item_keys, v_rows.entity_ids,
+    millrace.rows_of_entities(v_child.id, v_rows.entity_ids, null)) i(key, entity_id, entity)
+  where not v_whole
+    and (i.entity ->> v_child.entity_key = i.entity_id) is not true
+  limit 1;
+  if found then
+    raise exception 'table % has no row % for item %',
+        v_child.entity_table, v_lacking.entity_id, v_lacking.key
+      using errcode = 'MR003', hint = coalesce(
+        'Spell it as the table does: ' || v_lacking.spelling || '.',
+        'Insert the rows first, or name an insert function in the definition.');
+  elsif not v_whole then
     select array_agg(i.key) filter (where i.entity_id <> all (v_held)),
       array_agg(i.key) filter (where i.entity_id = any (v_held)),
       array_agg(i.entity_id) filter (where i.entity_id = any (v_held))
@@ -191,14 +194,15 @@ create function millrace.rows_for_items(
 as $$
 declare
   v_insert regprocedure := to_regprocedure((p_stage.child ->> 'insert') || '(text,jsonb)');
+  v_asked text[] := array(
+    select k
+    from (select distinct i ->> 'key' as k from jsonb_array_elements(p_items) i) d
+    order by length(k), k);
   v_malformed record;
 begin
   if p_stage.child ->> 'insert' is null then
-    item_keys := array(
-      select k
-      from (select distinct i ->> 'key' as k from jsonb_array_elements(p_items) i) d
-      order by length(k), k);
-    entity_ids := item_keys;
+    item_keys := v_asked;
+    entity_ids := v_asked;
     return;
   elsif v_insert is null then
     raise exception 'the stage''s insert function %(text, jsonb) does not exist',
@@ -214,25 +218,19 @@ begin
   using p_parent, p_items;
   select key,
     case
-      when a.asked is null then 'was not asked for'
+      when a.place is null then 'was not asked for'
       when r.place is null then 'is missing'
       else 'has no entity_id'
     end as fault
   into v_malformed
-  from (
-    select distinct i ->> 'key' as key, true as asked
-    from jsonb_array_elements(p_items) i) a
-  full join (
-    select u.key, u.entity_id, u.place
-    from unnest(item_keys, entity_ids) with ordinality u(key, entity_id, place)
-  ) r using (key)
-  where a.asked is null
+  from unnest(v_asked) with ordinality a(key, place)
+  full join unnest(item_keys, entity_ids) with ordinality r(key, entity_id, place) using (key)
+  where a.place is null
     or r.entity_id is null
   limit 1;
   if found then
     raise exception 'the insert function % answered % rows for % items: item % %',
-        v_insert::regproc, cardinality(item_keys),
-        (select count(distinct i ->> 'key') from jsonb_array_elements(p_items) i),
+        v_insert::regproc, cardinality(item_keys), cardinality(v_asked),
         coalesce(v_malformed.key, 'null'), v_malformed.fault
       using errcode = 'MR004',
         hint = 'Return one (item_key, entity_id) for each item, '
@@ -241,46 +239,8 @@ begin
 end
 $$;
 
--- Picks the keys that are numbers a threshold can count, in their one spelling.
-create function millrace.item_numbers(p_keys text[]) returns int[]
-immutable
-as $$
-begin
-  return array(select k::int from unnest(p_keys) k where k ~ '^(0|[1-9][0-9]{0,8})$');
-end
-$$;
-
--- Raises MR003 when an item has no row, and MR002 when it names its row in another spelling: runs
--- are filed under the row's own.
-create function millrace.check_rows_exist(
-  p_child millrace.pipelines, p_item_keys text[], p_entity_ids text[]
-)
-as $$
-declare
-  v_malformed record;
-begin
-  select i.key, i.entity_id, i.entity ->> p_child.entity_key as spelling into v_malformed
-  from unnest(
-    p_item_keys, p_entity_ids, millrace.rows_of_entities(p_child.id, p_entity_ids, null)
-  ) i(key, entity_id, entity)
-  where i.entity is null
-    or i.entity ->> p_child.entity_key <> i.entity_id
-  limit 1;
-  if v_malformed.spelling is not null then
-    raise exception 'item % names the row % of table %, whose own spelling is %',
-        v_malformed.key, v_malformed.entity_id, p_child.entity_table, v_malformed.spelling
-      using errcode = 'MR002', hint = 'Spell it as the table does.';
-  elsif v_malformed.key is not null then
-    raise exception 'table % has no row % for item %',
-        p_child.entity_table, v_malformed.entity_id, v_malformed.key
-      using errcode = 'MR003',
-        hint = 'Insert the rows first, or name an insert function in the definition.';
-  end if;
-end
-$$;
-
--- Starts runs for the items that have none in this fan-out: adopts one that is live, or makes one.
--- Returns the stages with work. Raises MR004 when two items have one row.
+-- Starts runs for the items that have none in this fan-out; children that no parent waits for make
+-- way. Returns the stages with work. Raises MR004 when a row has another live run, or two items.
 create function millrace.add_children(
   p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]
 ) returns int[]
@@ -288,71 +248,65 @@ as $$
 declare
   v_child millrace.pipelines := (
     select p from millrace.pipelines p where p.id = p_fan_out.child_pipeline_id);
-  v_twice record;
-  v_joined int := 0;
+  v_other record;
   v_new record;
   v_made record;
   v_spawned int;
 begin
-  select min(i.key) as key, max(i.key) as other, i.entity_id into v_twice
-  from unnest(p_item_keys, p_entity_ids) i(key, entity_id)
-  group by i.entity_id
-  having count(*) > 1
+  -- "offset 0" keeps it a look-up for each item: as a join it would read all children again.
+  select i.key, o.key as other, i.entity_id into v_other
+  from (
+    select u.key, u.entity_id, min(u.key) over (partition by u.entity_id) as first
+    from unnest(p_item_keys, p_entity_ids) u(key, entity_id)) i
+  cross join lateral (
+    select i.first as key
+    where i.first <> i.key
+    union all
+    select r.item_key
+    from millrace.runs r
+    where r.entity_id = i.entity_id
+      and r.pipeline_id = v_child.id
+      and r.fan_out_id = p_fan_out.id
+      and r.item_key <> i.key
+    offset 0) o
   limit 1;
-  if not found then
-    select i.key, r.item_key as other, i.entity_id into v_twice
-    from unnest(p_item_keys, p_entity_ids) i(key, entity_id)
-    cross join lateral (
-      select o.item_key
-      from millrace.runs o
-      where o.entity_id = i.entity_id
-        and o.pipeline_id = p_fan_out.child_pipeline_id
-        and o.fan_out_id = p_fan_out.id
-        and o.item_key <> i.key
-      offset 0) r
-    limit 1;
-  end if;
   if found then
     raise exception 'the items % and % have the same row, %',
-        v_twice.key, v_twice.other, v_twice.entity_id
+        v_other.other, v_other.key, v_other.entity_id
       using errcode = 'MR004',
         hint = 'Each item needs a row of its own: let the insert function key them apart.';
-  end if;
-  if exists (
-    select
-    from unnest(p_entity_ids) i(entity_id)
-    cross join lateral (
-      select
-      from millrace.runs r
-      where r.pipeline_id = p_fan_out.child_pipeline_id
-        and r.entity_id = i.entity_id
-        and r.status = 'running'
-        and r.fan_out_id is distinct from p_fan_out.id
-      offset 0) r) then
-    v_joined := millrace.adopt_runs(p_fan_out, p_item_keys, p_entity_ids);
   end if;
   select coalesce(array_agg(i.key), '{}') as keys,
     coalesce(array_agg(i.entity_id), '{}') as entity_ids
   into v_new
   from unnest(p_item_keys, p_entity_ids) i(key, entity_id)
   where not exists (
-    -- "offset 0" keeps it a look-up for each item: as a join it would read all children again.
     select from millrace.runs o
     where o.fan_out_id = p_fan_out.id and o.item_key = i.key offset 0);
+  perform millrace.cancel_given_up(v_child.id, v_new.entity_ids);
+  select r.entity_id, millrace.whose_run(r) as whose into v_other
+  from millrace.runs r
+  where r.pipeline_id = v_child.id
+    and r.entity_id = any (v_new.entity_ids)
+    and r.status = 'running'
+  limit 1;
+  if found then
+    raise exception 'row % has a live run of pipeline % that %',
+        v_other.entity_id, v_child.name, v_other.whose
+      using errcode = 'MR004', hint = 'Let it finish or cancel it, then retry this run.';
+  end if;
   v_made := millrace.new_children(v_child, array(select p_fan_out.id from unnest(v_new.keys)),
     v_new.keys, v_new.entity_ids);
   perform millrace.refuse_metadata(v_made.faults);
-  v_joined := v_joined + cardinality(v_made.run_ids);
-  if v_joined = 0 then
+  if cardinality(v_made.run_ids) = 0 then
     return '{}';
   end if;
-  -- What comes after a predecessor's last chunk opens the total again, until this worker's own last
-  -- chunk.
+  -- What comes after a predecessor's last chunk opens the total again.
   update millrace.fan_outs f
   set total = null,
-    spawned = f.spawned + v_joined,
-    first_number = least(f.first_number,
-      (select min(n) from unnest(millrace.item_numbers(p_item_keys)) n))
+    spawned = f.spawned + cardinality(v_made.run_ids),
+    first_number = least(f.first_number, (
+      select min(k::int) from unnest(p_item_keys) k where k ~ '^(0|[1-9][0-9]{0,8})$'))
   where f.id = p_fan_out.id
   returning f.spawned into v_spawned;
   if v_spawned > 100000 then
@@ -360,62 +314,5 @@ begin
       using errcode = 'MR002', hint = 'Spawn groups, whose runs spawn their members.';
   end if;
   return millrace.begin_roots(v_child.id, v_made.run_ids);
-end
-$$;
-
--- Makes live runs of these rows, which began by themselves or are late children, children of this
--- fan-out. What they have done already was tallied for nobody, so the children are counted anew.
-create function millrace.adopt_runs(
-  p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]
-) returns int
-as $$
-declare
-  v_other record;
-  v_count int;
-begin
-  select r.entity_id, f.run_id into v_other
-  from millrace.runs r
-  join millrace.fan_outs f on f.id = r.fan_out_id
-  where r.pipeline_id = p_fan_out.child_pipeline_id
-    and r.entity_id = any (p_entity_ids)
-    and r.status = 'running'
-    and r.fan_out_id <> p_fan_out.id
-    and f.state = 'open'
-  limit 1;
-  if found then
-    raise exception 'row % is a child of run % already', v_other.entity_id, v_other.run_id
-      using errcode = 'MR004',
-        hint = 'A row has one live run a pipeline: let that one finish, or cancel it, '
-          'then retry this run.';
-  end if;
-  perform millrace.cancel_given_up(p_fan_out.child_pipeline_id, p_entity_ids);
-  with adopted as (
-    update millrace.runs r
-    set fan_out_id = p_fan_out.id, item_key = i.key,
-      metadata_id = case when c.metadata_column is null then o.metadata_id else r.metadata_id end
-    from unnest(p_item_keys, p_entity_ids) i(key, entity_id), millrace.pipelines c, millrace.runs o
-    where c.id = p_fan_out.child_pipeline_id
-      and o.id = p_fan_out.run_id
-      and r.pipeline_id = p_fan_out.child_pipeline_id
-      and r.entity_id = i.entity_id
-      and r.status = 'running'
-      and r.fan_out_id is distinct from p_fan_out.id
-      and not exists (
-        select from millrace.runs o
-        where o.fan_out_id = p_fan_out.id and o.item_key = i.key offset 0)
-    returning r.id
-  ), dropped as (
-    -- What they had before: no part of a statement sees what another part writes.
-    insert into millrace.dropped_metadata (metadata_id)
-    select distinct r.metadata_id
-    from adopted a
-    join millrace.runs r on r.id = a.id
-    where r.metadata_id is not null
-  )
-  select count(*) into v_count from adopted;
-  if v_count > 0 then
-    insert into millrace.child_tallies (fan_out_id, recount) values (p_fan_out.id, true);
-  end if;
-  return v_count;
 end
 $$;

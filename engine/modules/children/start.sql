@@ -1,13 +1,10 @@
 -- Starting children
 --
--- A child never touches its parent's rows, or a thousand children that end at once would queue for
--- one lock: it adds a tally, one row a batch, and collect_children() adds the tallies up.
---
--- A caller that holds a child never takes its parent. From a parent's side children are taken in
--- batches and with skip locked only.
+-- A child never touches its parent's rows, or a thousand that end at once would queue for one lock.
+-- Who holds a child never takes its parent; from a parent's side children are taken in batches and
+-- with skip locked only.
 
--- Begins the first stages of new child runs, whose entities the caller holds; returns the stages
--- with work.
+-- Begins the first stages of new child runs on held rows; returns the stages with work.
 create function millrace.begin_roots(p_pipeline_id int, p_run_ids bigint[])
 returns int[]
 as $$
@@ -28,7 +25,7 @@ begin
     where c.id = any (p_run_ids) and f.id = c.fan_out_id and p.quota_of is not null;
   end if;
   for v_root in
-    -- By the runs' own version: a definition may have been committed since they were made.
+    -- The runs' own version: a definition may have been committed since.
     select vs.stage_id, vs.dependents, vs.unconditional, vs.on_demand, r.run_ids
     from (
       select r.version_id, array_agg(r.id order by r.id) as run_ids
@@ -61,8 +58,8 @@ begin
 end
 $$;
 
--- Makes runs of a child pipeline for rows that the caller holds, each for a fan-out under a key,
--- and returns them; not where the row has too much metadata. faults: why, in the order of the rows.
+-- Makes runs of a child pipeline for held rows, each for a fan-out under a key; not where the row
+-- has too much metadata. faults: why, in the order of the rows.
 create function millrace.new_children(
   p_child millrace.pipelines, p_fan_outs bigint[], p_keys text[], p_entity_ids text[],
   out run_ids bigint[], out faults text[]
@@ -123,8 +120,7 @@ end
 $$;
 
 -- Starts the child run of a pipeline stage in each of these runs, over the same row, which the
--- caller holds. A stage fails whose row has a live run of the child's pipeline, or too much
--- metadata.
+-- caller holds. A stage fails whose row has another live run, or too much metadata.
 create function millrace.start_child_runs(p_stage_id int, p_run_ids bigint[])
 returns int[]
 as $$
@@ -146,8 +142,8 @@ begin
   v_waiting := millrace.wait_for_child_runs(p_stage_id, p_run_ids, v_now);
   with fan_out as (
     insert into millrace.fan_outs
-      (run_id, stage_id, attempt_id, child_pipeline_id, spawned, total, created_at)
-    select a.run_id, p_stage_id, a.id, v_child.id, 1, 1, v_now
+      (run_id, stage_id, attempt_id, child_pipeline_id, spawned, total)
+    select a.run_id, p_stage_id, a.id, v_child.id, 1, 1
     from millrace.attempts a
     where a.id = any (v_waiting)
     order by a.id
@@ -175,7 +171,7 @@ begin
           'the row has a live run of pipeline %s that %s; '
           'let it finish or cancel it, then retry this run',
           v_child.name,
-          coalesce('is a child of run ' || o.run_id, 'was started by itself')))
+          millrace.whose_run(l)))
       else
         jsonb_build_object('code', 'metadata_too_large', 'permanent', true,
           'message', e.fault || '; shorten it, then retry this run')
@@ -185,7 +181,6 @@ begin
     join millrace.runs r on r.id = a.run_id
     left join millrace.runs l
       on l.pipeline_id = v_child.id and l.entity_id = r.entity_id and l.status = 'running'
-    left join millrace.fan_outs o on o.id = l.fan_out_id
     left join unnest(v_new.entity_ids, v_made.faults) e(id, fault) on e.id = r.entity_id
     where f.run_id = any (p_run_ids)
       and f.stage_id = p_stage_id
@@ -195,5 +190,18 @@ begin
     v_wake := v_wake || millrace.fail(p_stage_id, v_busy);
   end if;
   return v_wake;
+end
+$$;
+
+-- Says of a live run that stands in another's way whose it is.
+create function millrace.whose_run(p_run millrace.runs) returns text
+volatile
+as $$
+begin
+  return coalesce(
+    (select 'is a child of run ' || f.run_id
+      from millrace.fan_outs f
+      where f.id = p_run.fan_out_id),
+    'was started by itself');
 end
 $$;

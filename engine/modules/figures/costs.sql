@@ -30,13 +30,6 @@ begin
       from millrace.fan_outs f
       join millrace.runs c on c.fan_out_id = f.id
       where f.run_id = m.id
-      union all
-      -- A child's former runs, whose place it has taken, were paid for as well.
-      select null, null, r.took_place_of
-      from millrace.runs r
-      where r.id = m.id
-        and m.stage_id is not null
-        and r.took_place_of is not null
     ) n
   )
   select m.root_id, coalesce(m.stage_id, a.stage_id), coalesce(m.attempt_id, a.id), a.id,
@@ -74,21 +67,12 @@ begin
   if cardinality(v_children) = 0 then
     return;
   end if;
-  with recursive place as (
-    select r.id as child_id, r.fan_out_id, r.id, r.took_place_of
-    from millrace.runs r
-    where r.id = any (v_children)
-    union all
-    select c.child_id, c.fan_out_id, o.id, o.took_place_of
-    from place c
-    join millrace.runs o on o.id = c.took_place_of
-  )
   insert into millrace.former_costs (fan_out_id, cost_usd)
-  select c.fan_out_id, sum(t.cost_usd)
-  from place c
-  join millrace.attempt_costs(array(select o.id from place o)) t on t.run_id = c.id
+  select r.fan_out_id, sum(t.cost_usd)
+  from millrace.attempt_costs(v_children) t
+  join millrace.runs r on r.id = t.run_id
   where t.cost_usd is not null
-  group by c.fan_out_id;
+  group by r.fan_out_id;
 end
 $$;
 

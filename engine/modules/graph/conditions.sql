@@ -63,10 +63,21 @@ begin
     where p.fan_out_id = v_fan_out.id
       and p.stage_id = v_after.stage;
     continue when v_after.kind = 'count' and v_progress.done >= v_after.n;
-    -- Which number is the smallest is known once all items are.
+    -- Which number is the smallest is known once all items are. From the last one, which is mostly
+    -- done last.
     continue when v_after.kind = 'consecutive'
       and v_fan_out.total is not null
-      and v_progress.next_number - v_fan_out.first_number >= v_after.n;
+      and v_progress.done >= v_after.n
+      and not exists (
+        select
+        from generate_series(v_after.n - 1, 0, -1) i
+        where not exists (
+          select
+          from millrace.runs r
+          where r.fan_out_id = v_fan_out.id
+            and r.item_key = (v_fan_out.first_number + i)::text
+            and millrace.is_done(r.id, v_after.stage)
+          offset 0));
     -- The sums rule most cases out before it reads a child; one that failed after this stage is in
     -- both.
     if v_fan_out.total is null
