@@ -368,7 +368,7 @@ view millrace.default_settings
   column comment text
   column name text
   column value text
-  as  SELECT name, value, comment FROM ( VALUES ('worker_seconds'::text,'60'::text,'Seconds that a worker may run; no stage may have a longer timeout. Change WORKER_SECONDS of the functions with it.'::text), ('batch_bytes'::text,'12582912'::text,'Bytes of rows and results that a claim hands out at most; a row that alone has more fails as row_too_large. Read from here alone, at each claim.'::text), ('retention_days'::text,'90'::text,'Days after which millrace.prune() deletes finished runs.'::text), ('last_sweep_at'::text,'-infinity'::text,'Written by millrace.sweep(); millrace.doctor() reads it.'::text), ('upgrade_patience'::text,'15 seconds'::text,'How long an upgrade or uninstall tries to get its locks before it gives up; then nothing has been changed.'::text), ('rules_judged_at'::text,''::text,'Written by millrace.sweep_rules(): the minute in which it judged the rules last.'::text), ('minutes_hours'::text,'48'::text,'Hours after which the sweep deletes figures by the minute.'::text), ('hours_days'::text,'400'::text,'Days after which the sweep deletes figures by the hour.'::text), ('figures_pruned_at'::text,'-infinity'::text,'Written by millrace.prune_figures().'::text), ('operators_need_aal2'::text,'false'::text,'true: whoever acts with a user''s token has shown a second factor (aal2).'::text), ('journal_days'::text,'400'::text,'Days after which the sweep deletes lines of the journal.'::text)) s(name, value, comment);
+  as  SELECT name, value, comment FROM ( VALUES ('worker_seconds'::text,'60'::text,'Seconds that a worker may run; no stage may have a longer timeout. Change WORKER_SECONDS of the functions with it.'::text), ('batch_bytes'::text,'12582912'::text,'Bytes of rows and results that a claim hands out at most; a row that alone has more fails as row_too_large. Read from here alone, at each claim.'::text), ('retention_days'::text,'90'::text,'Days after which millrace.prune() deletes finished runs.'::text), ('last_sweep_at'::text,'-infinity'::text,'Written by millrace.sweep(); millrace.doctor() reads it.'::text), ('upgrade_patience'::text,'15 seconds'::text,'How long an upgrade or uninstall tries to get its locks before it gives up; then nothing has been changed.'::text), ('rules_judged_at'::text,''::text,'Written by millrace.sweep_rules(): the minute in which it judged the rules last.'::text), ('minutes_hours'::text,'48'::text,'Hours after which the sweep deletes figures by the minute.'::text), ('hours_days'::text,'400'::text,'Days after which the sweep deletes figures by the hour.'::text), ('operators_need_aal2'::text,'false'::text,'true: whoever acts with a user''s token has shown a second factor (aal2).'::text), ('journal_days'::text,'400'::text,'Days after which the sweep deletes lines of the journal.'::text)) s(name, value, comment);
 view millrace.deliveries
   column channel text
   column created_at timestamp with time zone
@@ -477,7 +477,7 @@ view millrace.figure_faults
   column detail text
   column rule text
   column run_id bigint
-  as  WITH figure AS ( SELECT t.stage_id, sum( CASE t.outcome WHEN 'removed'::text THEN - t.n ELSE t.n END) FILTER (WHERE t.outcome <> ALL (ARRAY['dequeued'::text, 'unstarted'::text])) AS finished, sum(t.n) FILTER (WHERE t.outcome = ANY (ARRAY['completed'::text, 'copied'::text])) AS completed, sum(t.n) FILTER (WHERE t.outcome = ANY (ARRAY['failed'::text, 'retried'::text])) AS failed, sum(t.n) FILTER (WHERE t.outcome = ANY (ARRAY['skipped'::text, 'copied'::text])) AS skipped, sum(t.n) FILTER (WHERE t.outcome = 'cancelled'::text) AS cancelled FROM millrace.counted_figures t WHERE t.stage_id <> 0 GROUP BY t.stage_id ), recount AS ( SELECT a.stage_id, count(*) AS finished, count(*) FILTER (WHERE a.state = 'completed'::millrace.attempt_state) AS completed, count(*) FILTER (WHERE a.state = 'failed'::millrace.attempt_state) AS failed, count(*) FILTER (WHERE a.state = 'skipped'::millrace.attempt_state) AS skipped, count(*) FILTER (WHERE a.state = 'cancelled'::millrace.attempt_state) AS cancelled FROM millrace.attempts a WHERE a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'failed'::millrace.attempt_state, 'skipped'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]) GROUP BY a.stage_id ) SELECT 'every attempt that is over is counted once'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s: %s, and the figures say %s'::text, COALESCE(f.stage_id, r.stage_id), COALESCE(r.finished, 0::bigint), COALESCE(f.finished, 0::numeric)) AS detail FROM figure f FULL JOIN recount r ON r.stage_id = f.stage_id WHERE COALESCE(f.finished, 0::numeric) <> COALESCE(r.finished, 0::bigint)::numeric OR r.completed::numeric > COALESCE(f.completed, 0::numeric) OR r.failed::numeric > COALESCE(f.failed, 0::numeric) OR r.skipped::numeric > COALESCE(f.skipped, 0::numeric) OR r.cancelled::numeric > COALESCE(f.cancelled, 0::numeric) UNION ALL SELECT 'every run that is over is counted'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('pipeline %s: %s %s'::text, r.pipeline_id, r.n, r.outcome) AS detail FROM ( SELECT o.pipeline_id, CASE WHEN o.ended_as IS NOT NULL THEN 'ended'::text ELSE o.status::text END AS outcome, count(*) AS n FROM millrace.runs o WHERE o.status <> 'running'::millrace.run_status GROUP BY o.pipeline_id, ( CASE WHEN o.ended_as IS NOT NULL THEN 'ended'::text ELSE o.status::text END)) r WHERE r.n::numeric > (( SELECT COALESCE(sum(t.n), 0::numeric) AS "coalesce" FROM millrace.counted_figures t WHERE t.pipeline_id = r.pipeline_id AND t.stage_id = 0 AND t.outcome = r.outcome)) UNION ALL SELECT 'an hour is the sum of its minutes'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('pipeline %s, stage %s, %s'::text, h.pipeline_id, h.stage_id, h.hour) AS detail FROM ( SELECT k.pipeline_id, k.stage_id, min(k.minute) AS minute FROM millrace.minutes k GROUP BY k.pipeline_id, k.stage_id) o JOIN millrace.hours h ON h.pipeline_id = o.pipeline_id AND h.stage_id = o.stage_id AND h.hour > o.minute CROSS JOIN LATERAL ( SELECT COALESCE(sum(m.completed + m.ended), 0::bigint) AS completed, COALESCE(sum(m.failed + m.retried), 0::bigint) AS failed, COALESCE(sum(m.skipped + m.cancelled), 0::bigint) AS passed_over, COALESCE(sum(m.cost_usd), 0::numeric) AS cost_usd FROM millrace.minutes m WHERE m.pipeline_id = h.pipeline_id AND m.stage_id = h.stage_id AND m.minute >= h.hour AND m.minute < (h.hour + '01:00:00'::interval)) s WHERE h.hour > (( SELECT millrace.now() - make_interval(hours => s_1.value::integer) FROM millrace.settings s_1 WHERE s_1.name = 'minutes_hours'::text)) AND ((h.completed + h.ended) <> s.completed OR (h.failed + h.retried) <> s.failed OR (h.skipped + h.cancelled) <> s.passed_over OR h.cost_usd <> s.cost_usd);
+  as  WITH figure AS ( SELECT t.stage_id, sum( CASE t.outcome WHEN 'removed'::text THEN - t.n ELSE t.n END) FILTER (WHERE t.outcome <> ALL (ARRAY['dequeued'::text, 'unstarted'::text])) AS finished, sum(t.n) FILTER (WHERE t.outcome = ANY (ARRAY['completed'::text, 'copied'::text])) AS completed, sum(t.n) FILTER (WHERE t.outcome = ANY (ARRAY['failed'::text, 'retried'::text])) AS failed, sum(t.n) FILTER (WHERE t.outcome = ANY (ARRAY['skipped'::text, 'copied'::text])) AS skipped, sum(t.n) FILTER (WHERE t.outcome = 'cancelled'::text) AS cancelled FROM millrace.counted_figures t WHERE t.stage_id <> 0 GROUP BY t.stage_id ), recount AS ( SELECT a.stage_id, count(*) AS finished, count(*) FILTER (WHERE a.state = 'completed'::millrace.attempt_state) AS completed, count(*) FILTER (WHERE a.state = 'failed'::millrace.attempt_state) AS failed, count(*) FILTER (WHERE a.state = 'skipped'::millrace.attempt_state) AS skipped, count(*) FILTER (WHERE a.state = 'cancelled'::millrace.attempt_state) AS cancelled FROM millrace.attempts a WHERE a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'failed'::millrace.attempt_state, 'skipped'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]) GROUP BY a.stage_id ) SELECT 'every attempt that is over is counted once'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s: %s, and the figures say %s'::text, COALESCE(f.stage_id, r.stage_id), COALESCE(r.finished, 0::bigint), COALESCE(f.finished, 0::numeric)) AS detail FROM figure f FULL JOIN recount r ON r.stage_id = f.stage_id WHERE COALESCE(f.finished, 0::numeric) <> COALESCE(r.finished, 0::bigint)::numeric OR r.completed::numeric > COALESCE(f.completed, 0::numeric) OR r.failed::numeric > COALESCE(f.failed, 0::numeric) OR r.skipped::numeric > COALESCE(f.skipped, 0::numeric) OR r.cancelled::numeric > COALESCE(f.cancelled, 0::numeric) UNION ALL SELECT 'every run that is over is counted'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('pipeline %s: %s %s'::text, r.pipeline_id, r.n, r.outcome) AS detail FROM ( SELECT o.pipeline_id, CASE WHEN o.ended_as IS NOT NULL THEN 'ended'::text ELSE o.status::text END AS outcome, count(*) AS n FROM millrace.runs o WHERE o.status <> 'running'::millrace.run_status GROUP BY o.pipeline_id, ( CASE WHEN o.ended_as IS NOT NULL THEN 'ended'::text ELSE o.status::text END)) r WHERE r.n::numeric > (( SELECT COALESCE(sum(t.n), 0::numeric) AS "coalesce" FROM millrace.counted_figures t WHERE t.pipeline_id = r.pipeline_id AND t.stage_id = 0 AND t.outcome = r.outcome)) UNION ALL SELECT 'an hour is the sum of its minutes'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('pipeline %s, stage %s, %s'::text, h.pipeline_id, h.stage_id, h.hour) AS detail FROM ( SELECT k.pipeline_id, k.stage_id, min(k.minute) AS minute FROM millrace.minutes k GROUP BY k.pipeline_id, k.stage_id) o JOIN millrace.hours h ON h.pipeline_id = o.pipeline_id AND h.stage_id = o.stage_id AND h.hour > o.minute WHERE h.hour > (( SELECT millrace.now() - make_interval(hours => s.value::integer) FROM millrace.settings s WHERE s.name = 'minutes_hours'::text)) AND (((h.completed + h.ended)::numeric, (h.failed + h.retried)::numeric, (h.skipped + h.cancelled)::numeric, h.cost_usd) <> ( SELECT COALESCE(sum(m.completed + m.ended), 0::numeric) AS "coalesce", COALESCE(sum(m.failed + m.retried), 0::numeric) AS "coalesce", COALESCE(sum(m.skipped + m.cancelled), 0::numeric) AS "coalesce", COALESCE(sum(m.cost_usd), 0::numeric) AS "coalesce" FROM millrace.minutes m WHERE m.pipeline_id = h.pipeline_id AND m.stage_id = h.stage_id AND m.minute >= h.hour AND m.minute < (h.hour + '01:00:00'::interval)));
 type millrace.finding
   column detail text
   column ok boolean
@@ -501,57 +501,27 @@ table millrace.former_runs
   constraint former_runs_pkey PRIMARY KEY (pipeline_id, entity_id)
   CREATE UNIQUE INDEX former_runs_pkey ON millrace.former_runs USING btree (pipeline_id, entity_id)
 table millrace.hours with (fillfactor=80)
-  column cancelled integer not null default 0
+  column cancelled bigint not null default 0
   column codes jsonb
-  column completed integer not null default 0
-  column copied integer not null default 0
+  column completed bigint not null default 0
+  column copied bigint not null default 0
   column cost_usd numeric not null default 0
-  column dequeued integer not null default 0
-  column ended integer not null default 0
-  column failed integer not null default 0
+  column dequeued bigint not null default 0
+  column ended bigint not null default 0
+  column failed bigint not null default 0
   column hour timestamp with time zone not null
   column input_tokens numeric not null default 0
   column output_tokens numeric not null default 0
   column pipeline_id integer not null
-  column r0 integer not null default 0
-  column r1 integer not null default 0
-  column r10 integer not null default 0
-  column r11 integer not null default 0
-  column r12 integer not null default 0
-  column r13 integer not null default 0
-  column r14 integer not null default 0
-  column r15 integer not null default 0
-  column r2 integer not null default 0
-  column r3 integer not null default 0
-  column r4 integer not null default 0
-  column r5 integer not null default 0
-  column r6 integer not null default 0
-  column r7 integer not null default 0
-  column r8 integer not null default 0
-  column r9 integer not null default 0
-  column removed integer not null default 0
-  column retried integer not null default 0
+  column removed bigint not null default 0
+  column retried bigint not null default 0
   column run_ms double precision not null default 0
-  column skipped integer not null default 0
+  column runs bigint[] not null default array_fill((0)::bigint, '{16}'::integer[])
+  column skipped bigint not null default 0
   column stage_id integer not null
-  column unstarted integer not null default 0
-  column w0 integer not null default 0
-  column w1 integer not null default 0
-  column w10 integer not null default 0
-  column w11 integer not null default 0
-  column w12 integer not null default 0
-  column w13 integer not null default 0
-  column w14 integer not null default 0
-  column w15 integer not null default 0
-  column w2 integer not null default 0
-  column w3 integer not null default 0
-  column w4 integer not null default 0
-  column w5 integer not null default 0
-  column w6 integer not null default 0
-  column w7 integer not null default 0
-  column w8 integer not null default 0
-  column w9 integer not null default 0
+  column unstarted bigint not null default 0
   column wait_ms double precision not null default 0
+  column waits bigint[] not null default array_fill((0)::bigint, '{16}'::integer[])
   constraint hours_pkey PRIMARY KEY (pipeline_id, stage_id, hour)
   CREATE UNIQUE INDEX hours_pkey ON millrace.hours USING btree (pipeline_id, stage_id, hour)
 table millrace.in_flight
@@ -696,57 +666,27 @@ view millrace.metadata_faults
   column run_id bigint
   as  SELECT 'a run''s metadata is kept'::text AS rule, r.id AS run_id, NULL::bigint AS attempt_id, 'metadata '::text || r.metadata_id AS detail FROM millrace.runs r WHERE r.metadata_id IS NOT NULL AND NOT (EXISTS ( SELECT FROM millrace.run_metadata m WHERE m.id = r.metadata_id)) UNION ALL SELECT 'metadata has a run, or is to be deleted'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, 'metadata '::text || m.id AS detail FROM millrace.run_metadata m WHERE NOT (EXISTS ( SELECT FROM millrace.runs r WHERE r.metadata_id = m.id)) AND NOT (EXISTS ( SELECT FROM millrace.dropped_metadata d WHERE d.metadata_id = m.id));
 table millrace.minutes with (fillfactor=80)
-  column cancelled integer not null default 0
+  column cancelled bigint not null default 0
   column codes jsonb
-  column completed integer not null default 0
-  column copied integer not null default 0
+  column completed bigint not null default 0
+  column copied bigint not null default 0
   column cost_usd numeric not null default 0
-  column dequeued integer not null default 0
-  column ended integer not null default 0
-  column failed integer not null default 0
+  column dequeued bigint not null default 0
+  column ended bigint not null default 0
+  column failed bigint not null default 0
   column input_tokens numeric not null default 0
   column minute timestamp with time zone not null
   column output_tokens numeric not null default 0
   column pipeline_id integer not null
-  column r0 integer not null default 0
-  column r1 integer not null default 0
-  column r10 integer not null default 0
-  column r11 integer not null default 0
-  column r12 integer not null default 0
-  column r13 integer not null default 0
-  column r14 integer not null default 0
-  column r15 integer not null default 0
-  column r2 integer not null default 0
-  column r3 integer not null default 0
-  column r4 integer not null default 0
-  column r5 integer not null default 0
-  column r6 integer not null default 0
-  column r7 integer not null default 0
-  column r8 integer not null default 0
-  column r9 integer not null default 0
-  column removed integer not null default 0
-  column retried integer not null default 0
+  column removed bigint not null default 0
+  column retried bigint not null default 0
   column run_ms double precision not null default 0
-  column skipped integer not null default 0
+  column runs bigint[] not null default array_fill((0)::bigint, '{16}'::integer[])
+  column skipped bigint not null default 0
   column stage_id integer not null
-  column unstarted integer not null default 0
-  column w0 integer not null default 0
-  column w1 integer not null default 0
-  column w10 integer not null default 0
-  column w11 integer not null default 0
-  column w12 integer not null default 0
-  column w13 integer not null default 0
-  column w14 integer not null default 0
-  column w15 integer not null default 0
-  column w2 integer not null default 0
-  column w3 integer not null default 0
-  column w4 integer not null default 0
-  column w5 integer not null default 0
-  column w6 integer not null default 0
-  column w7 integer not null default 0
-  column w8 integer not null default 0
-  column w9 integer not null default 0
+  column unstarted bigint not null default 0
   column wait_ms double precision not null default 0
+  column waits bigint[] not null default array_fill((0)::bigint, '{16}'::integer[])
   constraint minutes_pkey PRIMARY KEY (pipeline_id, stage_id, minute)
   CREATE UNIQUE INDEX minutes_pkey ON millrace.minutes USING btree (pipeline_id, stage_id, minute)
 view millrace.operations
@@ -927,7 +867,7 @@ view millrace.run_slas
   column p95_seconds double precision
   column pipeline text
   column runs bigint
-  as  SELECT p.name AS pipeline, c.runs, cardinality(l.ages)::bigint AS overdue, millrace.bucket_quantile(c.counts, 0.5::double precision) / 1000::double precision AS median_seconds, millrace.bucket_quantile(c.counts, 0.95::double precision) / 1000::double precision AS p95_seconds, b.median_bound, b.p95_bound, o.broken IS NULL AS ok, o.broken FROM millrace.pipelines p CROSS JOIN LATERAL ( SELECT (p.sla ->> 'median_seconds'::text)::double precision AS median_bound, (p.sla ->> 'p95_seconds'::text)::double precision AS p95_bound) b CROSS JOIN LATERAL ( SELECT ARRAY[COALESCE(sum(m.r0), 0::bigint), COALESCE(sum(m.r1), 0::bigint), COALESCE(sum(m.r2), 0::bigint), COALESCE(sum(m.r3), 0::bigint), COALESCE(sum(m.r4), 0::bigint), COALESCE(sum(m.r5), 0::bigint), COALESCE(sum(m.r6), 0::bigint), COALESCE(sum(m.r7), 0::bigint), COALESCE(sum(m.r8), 0::bigint), COALESCE(sum(m.r9), 0::bigint), COALESCE(sum(m.r10), 0::bigint), COALESCE(sum(m.r11), 0::bigint), COALESCE(sum(m.r12), 0::bigint), COALESCE(sum(m.r13), 0::bigint), COALESCE(sum(m.r14), 0::bigint), COALESCE(sum(m.r15), 0::bigint)] AS ended FROM millrace.figure_rows(p.id, 0, millrace.now() - '01:00:00'::interval, millrace.now() + '00:01:00'::interval, true) m(pipeline_id, stage_id, minute, completed, ended, failed, retried, skipped, cancelled, copied, removed, dequeued, unstarted, cost_usd, input_tokens, output_tokens, run_ms, wait_ms, r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15, w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13, w14, w15, codes)) f CROSS JOIN LATERAL ( SELECT millrace.ages_over(p.id, LEAST(b.median_bound, b.p95_bound) * 1000::double precision) AS ages) l CROSS JOIN LATERAL ( SELECT array_agg(n.n ORDER BY n.place) AS counts, sum(n.n)::bigint AS runs FROM ( SELECT u.place, u.n + (( SELECT count(*) AS count FROM unnest(l.ages) a(a) WHERE width_bucket(a.a, millrace.bucket_bounds()) = (u.place - 1))) AS n FROM unnest(f.ended) WITH ORDINALITY u(n, place)) n) c CROSS JOIN LATERAL ( SELECT min(k.name) AS broken FROM ( VALUES ('p95'::text,b.p95_bound,0.05), ('the median'::text,b.median_bound,0.5)) k(name, bound, share) WHERE (millrace.count_over(f.ended, k.bound * 1000::double precision) + (( SELECT count(*) AS count FROM unnest(l.ages) a(a) WHERE a.a > (k.bound * 1000::double precision)))::double precision) > (k.share * c.runs::numeric)::double precision) o WHERE p.sla IS NOT NULL ORDER BY p.name;
+  as  SELECT p.name AS pipeline, c.runs, cardinality(l.ages)::bigint AS overdue, millrace.bucket_quantile(c.counts, 0.5::double precision) / 1000::double precision AS median_seconds, millrace.bucket_quantile(c.counts, 0.95::double precision) / 1000::double precision AS p95_seconds, b.median_bound, b.p95_bound, o.broken IS NULL AS ok, o.broken FROM millrace.pipelines p CROSS JOIN LATERAL ( SELECT (p.sla ->> 'median_seconds'::text)::double precision AS median_bound, (p.sla ->> 'p95_seconds'::text)::double precision AS p95_bound) b CROSS JOIN LATERAL ( SELECT millrace.add_buckets(array_agg(m.runs) || array_fill(0::bigint, '{1,16}'::integer[])) AS ended FROM millrace.figure_rows(p.id, 0, millrace.now() - '01:00:00'::interval, millrace.now() + '00:01:00'::interval, true) m(pipeline_id, stage_id, minute, completed, ended, failed, retried, skipped, cancelled, copied, removed, dequeued, unstarted, cost_usd, input_tokens, output_tokens, run_ms, wait_ms, runs, waits, codes)) f CROSS JOIN LATERAL ( SELECT millrace.ages_over(p.id, LEAST(b.median_bound, b.p95_bound) * 1000::double precision) AS ages) l CROSS JOIN LATERAL ( SELECT array_agg(n.n ORDER BY n.place) AS counts, sum(n.n)::bigint AS runs FROM ( SELECT u.place, u.n + (( SELECT count(*) AS count FROM unnest(l.ages) a(a) WHERE width_bucket(a.a, millrace.bucket_bounds()) = (u.place - 1))) AS n FROM unnest(f.ended) WITH ORDINALITY u(n, place)) n) c CROSS JOIN LATERAL ( SELECT min(k.name) AS broken FROM ( VALUES ('p95'::text,b.p95_bound,0.05), ('the median'::text,b.median_bound,0.5)) k(name, bound, share) WHERE (millrace.count_over(f.ended, k.bound * 1000::double precision) + (( SELECT count(*) AS count FROM unnest(l.ages) a(a) WHERE a.a > (k.bound * 1000::double precision)))::double precision) > (k.share * c.runs::numeric)::double precision) o WHERE p.sla IS NOT NULL ORDER BY p.name;
 table millrace.runs with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.05)
   column began_from text
   column created_at timestamp with time zone not null
@@ -1120,45 +1060,15 @@ table millrace.totals with (fillfactor=50)
   column input_tokens numeric not null default 0
   column output_tokens numeric not null default 0
   column pipeline_id integer not null
-  column r0 bigint not null default 0
-  column r1 bigint not null default 0
-  column r10 bigint not null default 0
-  column r11 bigint not null default 0
-  column r12 bigint not null default 0
-  column r13 bigint not null default 0
-  column r14 bigint not null default 0
-  column r15 bigint not null default 0
-  column r2 bigint not null default 0
-  column r3 bigint not null default 0
-  column r4 bigint not null default 0
-  column r5 bigint not null default 0
-  column r6 bigint not null default 0
-  column r7 bigint not null default 0
-  column r8 bigint not null default 0
-  column r9 bigint not null default 0
   column removed bigint not null default 0
   column retried bigint not null default 0
   column run_ms double precision not null default 0
+  column runs bigint[] not null default array_fill((0)::bigint, '{16}'::integer[])
   column skipped bigint not null default 0
   column stage_id integer not null
   column unstarted bigint not null default 0
-  column w0 bigint not null default 0
-  column w1 bigint not null default 0
-  column w10 bigint not null default 0
-  column w11 bigint not null default 0
-  column w12 bigint not null default 0
-  column w13 bigint not null default 0
-  column w14 bigint not null default 0
-  column w15 bigint not null default 0
-  column w2 bigint not null default 0
-  column w3 bigint not null default 0
-  column w4 bigint not null default 0
-  column w5 bigint not null default 0
-  column w6 bigint not null default 0
-  column w7 bigint not null default 0
-  column w8 bigint not null default 0
-  column w9 bigint not null default 0
   column wait_ms double precision not null default 0
+  column waits bigint[] not null default array_fill((0)::bigint, '{16}'::integer[])
   constraint totals_pkey PRIMARY KEY (pipeline_id, stage_id)
   CREATE UNIQUE INDEX totals_pkey ON millrace.totals USING btree (pipeline_id, stage_id)
 table millrace.turns

@@ -28,41 +28,31 @@ create table millrace.minutes (
   pipeline_id int not null,
   stage_id int not null,
   minute timestamptz not null,
-  completed int not null default 0,
+  completed bigint not null default 0,
   -- Runs that ended under a name; completed does not count them.
-  ended int not null default 0,
+  ended bigint not null default 0,
   -- Failed for good.
-  failed int not null default 0,
-  retried int not null default 0,
-  skipped int not null default 0,
-  cancelled int not null default 0,
+  failed bigint not null default 0,
+  retried bigint not null default 0,
+  skipped bigint not null default 0,
+  cancelled bigint not null default 0,
   -- Results taken over from earlier runs.
-  copied int not null default 0,
+  copied bigint not null default 0,
   -- Deleted with their runs.
-  removed int not null default 0,
+  removed bigint not null default 0,
   -- Of the skipped, at a bypassed stage: had been queued.
-  dequeued int not null default 0,
+  dequeued bigint not null default 0,
   -- Of the failed, retried and cancelled: had not been started.
-  unstarted int not null default 0,
+  unstarted bigint not null default 0,
   cost_usd numeric not null default 0,
   input_tokens numeric not null default 0,
   output_tokens numeric not null default 0,
-  -- In all; r0 to r15 count them by millrace.bucket_bounds().
+  -- In all; runs counts them by millrace.bucket_bounds().
   run_ms float8 not null default 0,
-  -- First tries in the queue, in all; w0 to w15 count them.
+  -- First tries in the queue, in all; waits counts them.
   wait_ms float8 not null default 0,
-  r0 int not null default 0, r1 int not null default 0, r2 int not null default 0,
-  r3 int not null default 0, r4 int not null default 0, r5 int not null default 0,
-  r6 int not null default 0, r7 int not null default 0, r8 int not null default 0,
-  r9 int not null default 0, r10 int not null default 0, r11 int not null default 0,
-  r12 int not null default 0, r13 int not null default 0, r14 int not null default 0,
-  r15 int not null default 0,
-  w0 int not null default 0, w1 int not null default 0, w2 int not null default 0,
-  w3 int not null default 0, w4 int not null default 0, w5 int not null default 0,
-  w6 int not null default 0, w7 int not null default 0, w8 int not null default 0,
-  w9 int not null default 0, w10 int not null default 0, w11 int not null default 0,
-  w12 int not null default 0, w13 int not null default 0, w14 int not null default 0,
-  w15 int not null default 0,
+  runs bigint[] not null default array_fill(0::bigint, '{16}'),
+  waits bigint[] not null default array_fill(0::bigint, '{16}'),
   -- Failures by code: the 20 most frequent, and "other".
   codes jsonb,
   constraint minutes_pkey primary key (pipeline_id, stage_id, minute)
@@ -76,21 +66,10 @@ alter table millrace.hours rename column minute to hour;
 alter table millrace.hours
   add constraint hours_pkey primary key (pipeline_id, stage_id, hour);
 
--- In wider numbers, without a time.
 create table millrace.totals (like millrace.minutes including defaults) with (fillfactor = 50);
 comment on table millrace.totals is
   'As millrace.minutes, since the beginning. Never pruned, so no figure here ever falls.';
-do $$
-begin
-  execute (
-    select 'alter table millrace.totals drop column minute, ' || string_agg(
-      format('alter column %I type bigint', a.attname), ', ' order by a.attnum)
-    from pg_attribute a
-    where a.attrelid = 'millrace.totals'::regclass
-      and a.attnum > 2
-      and a.atttypid = 'int'::regtype);
-end
-$$;
+alter table millrace.totals drop column minute;
 alter table millrace.totals add constraint totals_pkey primary key (pipeline_id, stage_id);
 
 -- What a stage, or a pipeline's runs, came to in a stretch of time that begins at.

@@ -268,18 +268,16 @@ test('a row that refuses to be shown fails at its gate alone', async ({ engine }
   expect(await engine.value(`select stage from millrace.dead_letters`)).toBe('gate');
 });
 
-test('health, figures and doctor tell of a gate', async ({ engine }) => {
+test('health and figures tell of a gate, which waits for the sweep alone', async ({ engine }) => {
   await engine.pipeline(gated(tenPerMinute));
   await bring(engine, 12);
   const health = `select ready, started, completed from millrace.stage_health where stage = 'gate'`;
   expect(await engine.rows(health)).toEqual([{ ready: '2', started: '0', completed: '10' }]);
-  const finding = () =>
-    engine.rows(`select ok, detail from millrace.doctor() where what = 'ready work is taken within a minute'`);
-  expect(await finding()).toMatchObject([{ ok: true }]);
   await engine.advance('2 minutes');
-  const [late] = await finding();
-  expect(late).toMatchObject({ ok: false });
-  expect(late?.detail).toMatch(/stage gate of flow waits since .*: look at the sweep, which passes gates/);
+  const late = await engine.value<string>(
+    `select detail from millrace.doctor() where what = 'ready work is taken within a minute'`,
+  );
+  expect(late).not.toContain('gate');
   await sweep(engine);
   expect(await engine.rows(health)).toEqual([{ ready: '0', started: '0', completed: '12' }]);
   await sweep(engine);

@@ -29,9 +29,7 @@ begin
       select t.rule_id, t.kind, t.pipeline_id, t.stage_id, t.above, t.fewest,
         sum(m.completed + m.ended + m.failed + m.retried) as n,
         sum(m.failed + m.retried) as failed, sum(m.failed) as dead, sum(m.cost_usd) as cost_usd,
-        array[sum(m.r0), sum(m.r1), sum(m.r2), sum(m.r3), sum(m.r4), sum(m.r5), sum(m.r6),
-          sum(m.r7), sum(m.r8), sum(m.r9), sum(m.r10), sum(m.r11), sum(m.r12), sum(m.r13),
-          sum(m.r14), sum(m.r15)] as runs
+        millrace.add_buckets(array_agg(m.runs) filter (where t.kind = 'p95')) as runs
       from millrace.rule_targets(p_rules, p_now) t
       cross join lateral (
         select t.stage_id as id

@@ -53,12 +53,7 @@ cross join lateral (
   select (p.sla ->> 'median_seconds')::float8 as median_bound,
     (p.sla ->> 'p95_seconds')::float8 as p95_bound) b
 cross join lateral (
-  select array[coalesce(sum(m.r0), 0), coalesce(sum(m.r1), 0), coalesce(sum(m.r2), 0),
-    coalesce(sum(m.r3), 0), coalesce(sum(m.r4), 0), coalesce(sum(m.r5), 0),
-    coalesce(sum(m.r6), 0), coalesce(sum(m.r7), 0), coalesce(sum(m.r8), 0),
-    coalesce(sum(m.r9), 0), coalesce(sum(m.r10), 0), coalesce(sum(m.r11), 0),
-    coalesce(sum(m.r12), 0), coalesce(sum(m.r13), 0), coalesce(sum(m.r14), 0),
-    coalesce(sum(m.r15), 0)] as ended
+  select millrace.add_buckets(array_agg(m.runs) || array_fill(0::bigint, '{1,16}')) as ended
   from millrace.figure_rows(
     p.id, 0, millrace.now() - interval '1 hour', millrace.now() + interval '1 minute', true) m
 ) f

@@ -1,8 +1,5 @@
--- Adding pulses up: minutes, hours and totals
---
--- One statement deletes pulses and adds them to all three tables, hence one snapshot. A late pulse
--- goes to the minute in which it happened. The statements are built from one list of columns, since
--- each would name forty of them twice.
+-- Adding pulses up: minutes, hours and totals. One statement deletes pulses and adds them to all
+-- three tables. A late pulse goes to the minute in which it happened.
 
 -- Lists the upper bounds of the first 15 of 16 buckets, in milliseconds; the last has none.
 create function millrace.bucket_bounds() returns float8[]
@@ -12,14 +9,15 @@ as $$
     7200000, 28800000, 86400000]::float8[]
 $$;
 
--- Lists the columns of minutes, hours and totals that are added up.
-create function millrace.figure_columns() returns text[]
+-- Adds up counts by bucket, 16 a row.
+create function millrace.add_buckets(p_counts bigint[]) returns bigint[]
 language sql immutable
 as $$
-  select '{completed,ended,failed,retried,skipped,cancelled,copied,removed,dequeued,
-      unstarted,cost_usd,input_tokens,output_tokens,run_ms,wait_ms}'::text[]
-    || array(select 'r' || i from generate_series(0, 15) i)
-    || array(select 'w' || i from generate_series(0, 15) i)
+  select array(
+    select sum(u.n)::bigint
+    from unnest(p_counts) with ordinality u(n, place)
+    group by (u.place - 1) % 16
+    order by (u.place - 1) % 16)
 $$;
 
 -- Adds up counts by error code: the 20 most frequent codes keep theirs, the rest is "other".
@@ -40,59 +38,30 @@ as $$
     group by 1) f
 $$;
 
--- Writes as SQL how rows of figures (delta) are added to minutes, hours or totals. p_time is the
--- column that tells the time, null for totals.
-create function millrace.adding_sql(p_table text, p_time text) returns text
+-- Writes as SQL how figures by the minute (delta) are added to minutes, hours or totals. p_time is
+-- the column that tells the time, null for totals.
+create function millrace.adding_sql(p_table text, p_time text, p_columns text[]) returns text
 language sql immutable
 as $$
   select format($q$
-    insert into millrace.%1$I as t (pipeline_id, stage_id, %2$s %3$s, codes)
-    select s.pipeline_id, s.stage_id, %4$s %3$s, k.codes
-    from (
-      select d.pipeline_id, d.stage_id, %5$s as at, %6$s
-      from delta d
-      group by 1, 2, 3) s
-    left join (%7$s) k using (pipeline_id, stage_id, at)
-    order by s.pipeline_id, s.stage_id
-    on conflict (%8$s) do update set %9$s, codes = coalesce(excluded.codes, t.codes)
+    insert into millrace.%1$I as t (%2$s, %3$s, runs, waits, codes)
+    select d.pipeline_id, d.stage_id, %4$s %5$s,
+      millrace.add_buckets(array_agg(d.runs)), millrace.add_buckets(array_agg(d.waits)),
+      millrace.add_codes(array_agg(d.codes))
+    from delta d
+    group by %6$s
+    order by %6$s
+    on conflict (%2$s) do update
+    set %7$s, runs = millrace.add_buckets(array[t.runs, excluded.runs]),
+      waits = millrace.add_buckets(array[t.waits, excluded.waits]),
+      codes = case when excluded.codes is null then t.codes
+        else millrace.add_codes(array[t.codes, excluded.codes]) end
     returning 1$q$,
-    p_table, p_time || ',', string_agg(c, ', '), 's.at' || left(p_time, 0) || ',', a.at,
-    string_agg(format('coalesce(sum(d.%1$s), 0) as %1$s', c), ', '),
-    (
-      select format($q$
-        select f.pipeline_id, f.stage_id, f.at,
-          case
-            when count(*) <= 20 then jsonb_object_agg(f.code, f.n)
-            else millrace.add_codes(array[jsonb_object_agg(f.code, f.n)])
-          end as codes
-        from (
-          select k.pipeline_id, k.stage_id, k.at, k.code, sum(k.n) as n
-          from (
-            select d.pipeline_id, d.stage_id, %1$s as at, d.code, d.n
-            from coded d
-            union all
-            select w.pipeline_id, w.stage_id, w.at, o.key, o.value::bigint
-            from (select distinct d.pipeline_id, d.stage_id, %1$s as at from coded d) w
-            cross join lateral (
-              select t.codes
-              from millrace.%2$I t
-              where t.pipeline_id = w.pipeline_id
-                and t.stage_id = w.stage_id
-                %3$s
-              limit 1) t
-            cross join lateral jsonb_each_text(t.codes) o) k
-          group by 1, 2, 3, 4) f
-        group by 1, 2, 3$q$,
-        a.at, p_table, 'and t.' || p_time || ' = w.at')),
-    concat_ws(', ', 'pipeline_id', 'stage_id', p_time),
-    string_agg(format('%1$s = t.%1$s + excluded.%1$s', c), ', '))
-  from unnest(millrace.figure_columns()) c
-  cross join lateral (
-    select case
-      when p_time is null then '0'
-      else format('date_trunc(%L, d.minute, ''UTC'')', p_time)
-    end as at) a
-  group by a.at
+    p_table, concat_ws(', ', 'pipeline_id', 'stage_id', p_time), string_agg(c, ', '),
+    'date_trunc(' || quote_literal(p_time) || ', d.minute, ''UTC''),',
+    string_agg(format('sum(d.%I)', c), ', '), concat_ws(', ', '1, 2', '3' || left(p_time, 0)),
+    string_agg(format('%1$I = t.%1$I + excluded.%1$I', c), ', '))
+  from unnest(p_columns) c
 $$;
 
 -- Adds up to so many pulses to the figures; returns how many. It hashes, however its caller plans:
@@ -102,13 +71,16 @@ set enable_seqscan = on set enable_hashjoin = on set enable_sort = off set enabl
 set work_mem = '16MB' set jit = off
 as $$
 declare
+  c_outcomes constant text[] := '{completed,ended,failed,retried,skipped,cancelled,copied,removed,
+    dequeued,unstarted}';
+  c_columns constant text[] := c_outcomes
+    || '{cost_usd,input_tokens,output_tokens,run_ms,wait_ms}'::text[];
   v_taken int;
 begin
   if not pg_try_advisory_xact_lock(hashtext('millrace.add_pulses')) then
     return 0;
   end if;
-  -- Times are counted by bucket first, those of the queue 16 places further on; then a row a stage
-  -- and minute (delta) has what is added to each table.
+  -- Times are counted by bucket first, those of the queue 16 places further on.
   execute format($q$
     with taken as materialized (
       delete from millrace.pulses p
@@ -122,7 +94,8 @@ begin
       from taken t
       group by 1, 2, 3
     ), bucket as (
-      select t.pipeline_id, t.stage_id, t.minute, k.place, count(*) as n, sum(k.ms) as ms
+      select t.pipeline_id, t.stage_id, t.minute, k.place, count(*) as n,
+        sum(greatest(k.ms, 0)) as ms
       from taken t
       cross join lateral (
         select width_bucket(u::float8, millrace.bucket_bounds()) as place, u::float8 as ms
@@ -134,57 +107,50 @@ begin
         where u is not null) k
       group by 1, 2, 3, 4
     ), measured as (
-      select b.pipeline_id, b.stage_id, b.minute,
-        sum(greatest(b.ms, 0)) filter (where b.place < 16) as run_ms,
-        sum(greatest(b.ms, 0)) filter (where b.place > 15) as wait_ms, %2$s
-      from bucket b
+      select c.pipeline_id, c.stage_id, c.minute,
+        coalesce(sum(b.ms) filter (where i < 16), 0) as run_ms,
+        coalesce(sum(b.ms) filter (where i > 15), 0) as wait_ms,
+        array_agg(coalesce(b.n, 0) order by i) filter (where i < 16) as runs,
+        array_agg(coalesce(b.n, 0) order by i) filter (where i > 15) as waits
+      from counted c
+      cross join generate_series(0, 31) i
+      left join bucket b on (b.pipeline_id, b.stage_id, b.minute, b.place)
+        = (c.pipeline_id, c.stage_id, c.minute, i)
       group by 1, 2, 3
-    ), coded as materialized (
-      select t.pipeline_id, t.stage_id, t.minute, u as code, count(*) as n
-      from taken t
-      cross join lateral unnest(t.codes) u
-      group by 1, 2, 3, 4
+    ), coded as (
+      select k.pipeline_id, k.stage_id, k.minute, jsonb_object_agg(k.code, k.n) as codes
+      from (
+        select t.pipeline_id, t.stage_id, t.minute, u as code, count(*) as n
+        from taken t
+        cross join lateral unnest(t.codes) u
+        group by 1, 2, 3, 4) k
+      group by 1, 2, 3
     ), delta as materialized (
       select *
       from counted
-      left join measured using (pipeline_id, stage_id, minute)
-    ), minute_row as (%3$s), hour_row as (%4$s), total_row as (%5$s)
+      join measured using (pipeline_id, stage_id, minute)
+      left join coded using (pipeline_id, stage_id, minute)
+    ), minute_row as (%2$s), hour_row as (%3$s), total_row as (%4$s)
     select count(*) from taken$q$,
     (select string_agg(format('coalesce(sum(t.n) filter (where t.outcome = %1$L), 0) as %1$I', c),
         ', ')
-      from unnest((millrace.figure_columns())[:10]) c),
-    (select string_agg(format('sum(b.n) filter (where b.place = %s) as %I',
-        i, case when i < 16 then 'r' || i else 'w' || i - 16 end), ', ')
-      from generate_series(0, 31) i),
-    millrace.adding_sql('minutes', 'minute'), millrace.adding_sql('hours', 'hour'),
-    millrace.adding_sql('totals', null))
+      from unnest(c_outcomes) c),
+    millrace.adding_sql('minutes', 'minute', c_columns),
+    millrace.adding_sql('hours', 'hour', c_columns), millrace.adding_sql('totals', null, c_columns))
   into v_taken
   using p_limit;
   return v_taken;
 end
 $$;
 
--- Deletes figures older than the settings say, some thousand at a time, by the keys of the totals.
--- Not while another sweep does so.
-create function millrace.prune_figures(p_limit int default 10000) returns int
+-- Deletes figures older than the settings say, 20,000 of each unit at most, by the keys of totals.
+create function millrace.prune_figures()
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_kept record;
-  v_some int;
-  v_most int := 0;
-  v_gone int := 0;
 begin
-  perform
-  from millrace.settings s
-  where s.name = 'figures_pruned_at'
-    and s.value::timestamptz <= v_now - interval '10 minutes'
-  for update skip locked;
-  if not found then
-    return 0;
-  end if;
   for v_kept in
-    select o.unit, v_now - s.value::int * o.each as oldest
+    select o.unit, millrace.now() - s.value::int * o.each as oldest
     from (values ('minute', interval '1 hour', 'minutes_hours'),
       ('hour', interval '1 day', 'hours_days')) o(unit, each, setting)
     join millrace.settings s on s.name = o.setting
@@ -200,35 +166,9 @@ begin
           where k.pipeline_id = t.pipeline_id
             and k.stage_id = t.stage_id
             and k.%2$I < $1
-          limit $2) o
-        limit $2))$q$, v_kept.unit || 's', v_kept.unit)
-    using v_kept.oldest, p_limit;
-    get diagnostics v_some = row_count;
-    v_gone := v_gone + v_some;
-    v_most := greatest(v_most, v_some);
+          limit 20000) o
+        limit 20000))$q$, v_kept.unit || 's', v_kept.unit)
+    using v_kept.oldest;
   end loop;
-  if v_most < p_limit then
-    update millrace.settings s
-    set value = trim('"' from to_jsonb(v_now)::text)
-    where s.name = 'figures_pruned_at';
-  end if;
-  return v_gone;
-end
-$$;
-
--- Adds pulses up for a moment; of many it leaves what takes longer to the next sweep.
-create function millrace.sweep_pulses() returns int
-as $$
-declare
-  v_until timestamptz := millrace.now() + interval '100 milliseconds';
-  v_pulses int := 0;
-  v_taken int;
-begin
-  loop
-    v_taken := millrace.add_pulses();
-    v_pulses := v_pulses + v_taken;
-    exit when v_taken < 3000 or millrace.now() > v_until;
-  end loop;
-  return v_pulses;
 end
 $$;

@@ -3,37 +3,27 @@
 
 -- Estimates the time (ms) below which a share of the counted ones lies; null where there are none.
 -- Within a bucket times count as even on a logarithmic scale, in the last as its lower bound.
-create function millrace.bucket_quantile(p_counts bigint[], p_share float8)
-returns float8
+create function millrace.bucket_quantile(p_counts bigint[], p_share float8) returns float8
 immutable
 as $$
 declare
-  v_bounds float8[];
-  v_count bigint;
-  v_wanted float8 := 0;
-  v_below float8 := 0;
+  v_bounds float8[] := millrace.bucket_bounds();
+  v_wanted float8 := p_share * (select sum(n) from unnest(p_counts) n);
+  v_place int := 1;
 begin
-  foreach v_count in array coalesce(p_counts, '{}') loop
-    v_wanted := v_wanted + coalesce(v_count, 0);
-  end loop;
-  if v_wanted = 0 then
+  if coalesce(v_wanted, 0) = 0 then
     return null;
   end if;
-  v_bounds := millrace.bucket_bounds();
-  v_wanted := v_wanted * p_share;
-  for v_i in 1 .. 16 loop
-    v_count := p_counts[v_i];
-    if v_count > 0 and v_below + v_count >= v_wanted then
-      return case v_i
-        when 1 then v_bounds[1] * (v_wanted - v_below) / v_count
-        when 16 then v_bounds[15]
-        else v_bounds[v_i - 1] * power(
-          v_bounds[v_i] / v_bounds[v_i - 1], (v_wanted - v_below) / v_count)
-      end;
-    end if;
-    v_below := v_below + v_count;
+  while v_place < 16 and p_counts[v_place] < v_wanted loop
+    v_wanted := v_wanted - p_counts[v_place];
+    v_place := v_place + 1;
   end loop;
-  return v_bounds[15];
+  return case v_place
+    when 1 then v_bounds[1] * v_wanted / p_counts[1]
+    when 16 then v_bounds[15]
+    else v_bounds[v_place - 1] * power(
+      v_bounds[v_place] / v_bounds[v_place - 1], v_wanted / p_counts[v_place])
+  end;
 end
 $$;
 
@@ -66,18 +56,12 @@ begin
       and h.hour < v_last_hour;
   return query
     select m.*
-    from millrace.minutes m
-    where m.pipeline_id = p_pipeline_id
+    from (values (date_trunc('minute', p_from, 'UTC'), least(v_first_hour, p_to)),
+      (v_last_hour, p_to)) e(first, before)
+    join millrace.minutes m on m.pipeline_id = p_pipeline_id
       and m.stage_id = p_stage_id
-      and m.minute >= date_trunc('minute', p_from, 'UTC')
-      and m.minute < least(v_first_hour, p_to);
-  return query
-    select m.*
-    from millrace.minutes m
-    where m.pipeline_id = p_pipeline_id
-      and m.stage_id = p_stage_id
-      and m.minute >= v_last_hour
-      and m.minute < p_to;
+      and m.minute >= e.first
+      and m.minute < e.before;
 end
 $$;
 
@@ -98,17 +82,14 @@ begin
     from generate_series(p_from, p_to - interval '1 microsecond', p_step) b(at)
     left join (
       select date_bin(p_step, greatest(m.minute, p_from), p_from) as at,
-        sum(m.completed) as completed, sum(m.ended) as ended, sum(m.failed) as failed,
-        sum(m.retried) as retried, sum(m.skipped) as skipped, sum(m.cancelled) as cancelled,
+        sum(m.completed)::bigint as completed, sum(m.ended)::bigint as ended,
+        sum(m.failed)::bigint as failed, sum(m.retried)::bigint as retried,
+        sum(m.skipped)::bigint as skipped, sum(m.cancelled)::bigint as cancelled,
         sum(m.cost_usd) as cost_usd, sum(m.input_tokens) as input_tokens,
         sum(m.output_tokens) as output_tokens,
         case when count(m.codes) > 0 then millrace.add_codes(array_agg(m.codes)) end as codes,
-        array[sum(m.r0), sum(m.r1), sum(m.r2), sum(m.r3), sum(m.r4), sum(m.r5), sum(m.r6),
-          sum(m.r7), sum(m.r8), sum(m.r9), sum(m.r10), sum(m.r11), sum(m.r12), sum(m.r13),
-          sum(m.r14), sum(m.r15)] as runs,
-        array[sum(m.w0), sum(m.w1), sum(m.w2), sum(m.w3), sum(m.w4), sum(m.w5), sum(m.w6),
-          sum(m.w7), sum(m.w8), sum(m.w9), sum(m.w10), sum(m.w11), sum(m.w12), sum(m.w13),
-          sum(m.w14), sum(m.w15)] as waits
+        millrace.add_buckets(array_agg(m.runs)) as runs,
+        millrace.add_buckets(array_agg(m.waits)) as waits
       from millrace.figure_rows(p_pipeline_id, p_stage_id, p_from, p_to,
         p_step < least(p_to - p_from, interval '1 hour')) m
       group by 1) s on s.at = b.at

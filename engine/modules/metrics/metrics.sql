@@ -23,12 +23,8 @@ begin
         'outcomes', json_build_object('completed', t.completed, 'ended', t.ended,
           'failed', t.failed, 'retried', t.retried, 'skipped', t.skipped,
           'cancelled', t.cancelled),
-        'run_seconds', json_build_object('sum', t.run_ms / 1000, 'buckets', array[t.r0, t.r1,
-          t.r2, t.r3, t.r4, t.r5, t.r6, t.r7, t.r8, t.r9, t.r10, t.r11, t.r12, t.r13, t.r14,
-          t.r15]),
-        'wait_seconds', json_build_object('sum', t.wait_ms / 1000, 'buckets', array[t.w0, t.w1,
-          t.w2, t.w3, t.w4, t.w5, t.w6, t.w7, t.w8, t.w9, t.w10, t.w11, t.w12, t.w13, t.w14,
-          t.w15]),
+        'run_seconds', json_build_object('sum', t.run_ms / 1000, 'buckets', t.runs),
+        'wait_seconds', json_build_object('sum', t.wait_ms / 1000, 'buckets', t.waits),
         'cost_usd', t.cost_usd,
         'input_tokens', t.input_tokens,
         'output_tokens', t.output_tokens) order by p.name, s.id nulls first), '[]')
@@ -66,14 +62,15 @@ begin
         where o.resolved_at is null
         group by o.rule, o.pipeline) a),
     'messages', (
-      select coalesce(json_agg(json_build_object('channel', c.name,
-        'waiting', (
-          select count(*) from millrace.alert_messages m
-          where m.channel_id = c.id and m.state = 'waiting'),
-        'dead', (
-          select count(*) from millrace.alert_messages m
-          where m.channel_id = c.id and m.state = 'dead')) order by c.name), '[]')
-      from millrace.alert_channels c));
+      select coalesce(json_agg(json_build_object('channel', c.name, 'waiting', m.waiting,
+        'dead', m.dead) order by c.name), '[]')
+      from millrace.alert_channels c
+      cross join lateral (
+        select count(*) filter (where o.state = 'waiting') as waiting,
+          count(*) filter (where o.state = 'dead') as dead
+        from millrace.alert_messages o
+        where o.channel_id = c.id
+          and o.state in ('waiting', 'dead')) m));
 end
 $$;
 

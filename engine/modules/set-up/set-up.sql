@@ -21,7 +21,6 @@ from (values
     'Written by millrace.sweep_rules(): the minute in which it judged the rules last.'),
   ('minutes_hours', '48', 'Hours after which the sweep deletes figures by the minute.'),
   ('hours_days', '400', 'Days after which the sweep deletes figures by the hour.'),
-  ('figures_pruned_at', '-infinity', 'Written by millrace.prune_figures().'),
   ('operators_need_aal2', 'false',
     'true: whoever acts with a user''s token has shown a second factor (aal2).'),
   ('journal_days', '400', 'Days after which the sweep deletes lines of the journal.')

@@ -49,8 +49,8 @@ export async function fill(owner: pg.Client, size: Size): Promise<void> {
 async function fillMinutes(owner: pg.Client): Promise<void> {
   const { rows } = await owner.query(`select to_regclass('millrace.minutes') is not null as there`);
   if (!rows[0]?.there) return;
-  await owner.query(`insert into millrace.minutes (pipeline_id, stage_id, minute, completed, failed, run_ms, wait_ms, r5, w4)
-    select s.pipeline_id, s.id, m, 9, 1, 9000, 900, 10, 10
+  await owner.query(`insert into millrace.minutes (pipeline_id, stage_id, minute, completed, failed, run_ms, wait_ms, runs, waits)
+    select s.pipeline_id, s.id, m, 9, 1, 9000, 900, '{0,0,0,0,0,10,0,0,0,0,0,0,0,0,0,0}', '{0,0,0,0,10,0,0,0,0,0,0,0,0,0,0,0}'
     from millrace.stages s, generate_series(date_trunc('minute', now()) - interval '1 day', now(), interval '1 minute') m`);
   await owner.query(`insert into millrace.totals (pipeline_id, stage_id, completed, failed)
     select m.pipeline_id, m.stage_id, sum(m.completed), sum(m.failed) from millrace.minutes m group by 1, 2
