@@ -42,8 +42,8 @@ as $$
 #variable_conflict use_column
 declare
   v_pipeline millrace.pipelines := millrace.adopting_pipeline(p_pipeline);
-  v_function regprocedure := millrace.function_named(
-    p_value_function, v_pipeline.entity_table::text);
+  v_function regprocedure := to_regprocedure(
+    format('%s(%s)', p_value_function, v_pipeline.entity_table));
   v_keys text[];
   v_old text[];
   v_values text[];

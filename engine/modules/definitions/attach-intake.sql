@@ -1,35 +1,7 @@
 -- What attach() writes to take in statuses that users write
 
--- Writes the column of a pipeline's __intake function that collects what was written to one stage's
--- status. p_was: where the old status is read from.
-create function millrace.written_rows(
-  p_pipeline millrace.pipelines, p_stage text, p_ancestors text[], p_dependents text[], p_was text
-) returns text
-immutable
-as $$
-declare
-  v_status text := p_stage || '_status';
-  v_dirty text;
-  v_covered text;
-begin
-  v_dirty := (
-    select string_agg(millrace.dirty_condition('n', d, d <> p_stage), ' or ')
-    from unnest(p_stage || p_dependents) d);
-  -- An earlier stage of the same row starts over in the same statement.
-  v_covered := (
-    select string_agg(format(
-      ' and not (n.%1$I = ''queued'' and n.%1$I is distinct from %2$s)',
-      a || '_status', format(p_was, a || '_status')), '')
-    from unnest(p_ancestors) a);
-  return format('array_agg(row(n.%1$I::text, n.%2$I, %3$s)::millrace.written) '
-    'filter (where n.%2$I is distinct from %4$s%5$s) as %6$I',
-    p_pipeline.entity_key, v_status, v_dirty, format(p_was, v_status),
-    coalesce(v_covered, ''), p_stage);
-end
-$$;
-
 -- Writes the body of a pipeline's __intake function for one kind of statement: one pass over the
--- rows, since a bulk update mostly writes one stage.
+-- rows collects what was written to the status of each stage. p_was: where old statuses are read.
 create function millrace.intake_body(
   p_pipeline millrace.pipelines, p_key_type text, p_from text, p_was text
 ) returns text
@@ -38,17 +10,21 @@ as $$
 begin
   return (
     select format(E'    select %s\n    into v_written from %s;',
-        string_agg(millrace.written_rows(p_pipeline, s.name,
-          array(
-            select a.name
-            from millrace.version_stages av
-            join millrace.stages a on a.id = av.stage_id
-            where av.version_id = vs.version_id and s.id = any (av.dependents)
-            order by a.id),
-          array(
-            select d.name from millrace.stages d
-            where d.id = any (vs.dependents) order by d.id),
-          p_was), E',\n      ' order by vs.position), p_from)
+        string_agg(format('array_agg(row(n.%1$I::text, n.%2$I, %3$s)::millrace.written) '
+          'filter (where n.%2$I is distinct from %4$s%5$s) as %6$I',
+          p_pipeline.entity_key, s.name || '_status', (
+          select string_agg(millrace.dirty_condition('n', d.name, d.id <> s.id), ' or ')
+          from millrace.stages d
+          where d.id = s.id or d.id = any (vs.dependents)),
+          format(p_was, s.name || '_status'), (
+          -- Not where an earlier stage of the same row starts over in the same statement.
+          select string_agg(format(
+            ' and not (n.%1$I = ''queued'' and n.%1$I is distinct from %2$s)',
+            a.name || '_status', format(p_was, a.name || '_status')), '' order by a.id)
+          from millrace.version_stages av
+          join millrace.stages a on a.id = av.stage_id
+          where av.version_id = vs.version_id and s.id = any (av.dependents)),
+          s.name), E',\n      ' order by vs.position), p_from)
       || string_agg(format($branch$
     if v_written.%4$s is not null then
       for v_group in
@@ -90,19 +66,6 @@ end $f$,
       'new_rows n join old_rows o on o.%1$I = n.%1$I', p_pipeline.entity_key), 'o.%I'),
     -- A fresh row has no old statuses: they count as pending.
     millrace.intake_body(p_pipeline, p_key_type, 'new_rows n', '''pending''')));
-  execute format($f$
-create or replace trigger %2$I after insert on %3$s referencing new table as new_rows
-  for each statement execute function millrace.%1$I();
-create or replace trigger %4$I after update on %3$s
-  referencing old table as old_rows new table as new_rows
-  for each statement
-  -- Any session can make the announcement, so it counts from the schema's owner alone: whoever may
-  -- read all data has usage.
-  when (current_setting('millrace.projecting', true) is distinct from pg_trigger_depth()::text
-    or not has_schema_privilege('millrace', 'create'))
-  execute function millrace.%1$I()$f$,
-    p_pipeline.name || '__intake', 'millrace_' || p_pipeline.name || '_inserted',
-    p_pipeline.entity_table,
-    'millrace_' || p_pipeline.name || '_updated');
+  perform millrace.write_intake_triggers(p_pipeline);
 end
 $write$;

@@ -1,31 +1,5 @@
--- What a definition may say
---
--- The compiler beside definePipeline() checks a definition's shape and what its stages say of one
--- another. millrace.define() checks what the database alone knows.
-
--- Finds the table with this name; null when there is none. Of a name with too many dots, or with
--- brackets, Postgres raises an error of its own that names no field.
-create function millrace.table_named(p_name text) returns regclass
-stable
-as $$
-begin
-  return to_regclass(p_name);
-exception when syntax_error or feature_not_supported or invalid_name then
-  return null;
-end
-$$;
-
--- Finds the function with this name and these arguments; null when there is none.
-create function millrace.function_named(p_name text, p_arguments text)
-returns regprocedure
-stable
-as $$
-begin
-  return to_regprocedure(format('%s(%s)', p_name, p_arguments));
-exception when syntax_error or feature_not_supported or invalid_name then
-  return null;
-end
-$$;
+-- What a definition may say: the compiler has checked its shape and what its stages say of one
+-- another, and define() checks what the database alone knows.
 
 -- Lists what a definition names that this database has not, or has otherwise.
 create function millrace.definition_faults(p_definition jsonb)
@@ -35,7 +9,7 @@ as $$
 begin
   return query
     with here as materialized (
-      select d ->> 'pipeline' as name, millrace.table_named(d #>> '{entity,table}') as entity_table,
+      select d ->> 'pipeline' as name, to_regclass(d #>> '{entity,table}') as entity_table,
         d #>> '{entity,key}' as entity_key, d #>> '{entity,status,column}' as status_column,
         millrace.setting('worker_seconds') as seconds
       from (values (p_definition)) v(d)
@@ -56,17 +30,35 @@ begin
     from jsonb_to_recordset(p_definition -> 'columns')
       c(field text, "table" text, "column" text, types text[], read boolean, remedy text)
     left join pg_attribute a
-      on a.attrelid = millrace.table_named(c."table")
+      on a.attrelid = to_regclass(c."table")
       and a.attnum > 0
       and not a.attisdropped
       and a.attname = c."column"
     where a.attname is null or format_type(a.atttypid, null) <> all (c.types)
     union all
+    select 3, format('%s asks for $.entity.%s, which the engine keeps%s and which no path sees',
+      c.field, c."column", ' for stage ' || k.name), 'Ask for a column of your own; a condition of '
+      'when may ask for the result of a stage it needs, under $.needs.'
+    from jsonb_to_recordset(p_definition -> 'columns') c(field text, "column" text, read boolean)
+    left join (
+      select s.name
+      from stage s
+      union
+      select t.name
+      from here h
+      join millrace.pipelines p on p.name = h.name
+      join millrace.stages t on t.pipeline_id = p.id) k
+      on p_definition #>> '{entity,projection}' = 'columns'
+      and c."column" = any (millrace.stage_columns(k.name))
+    where c.read
+      and (k.name is not null
+        or c."column" = any (millrace.status_columns(p_definition #> '{entity,status}')))
+    union all
     select 3, format('%s is %s, but there is no function %s(%s)', f.field, to_json(f.name), f.name,
       f.arguments), f.remedy
     from jsonb_to_recordset(p_definition -> 'functions')
       f(field text, name text, arguments text, remedy text)
-    where millrace.function_named(f.name, f.arguments) is null
+    where to_regprocedure(format('%s(%s)', f.name, f.arguments)) is null
     union all
     select 4, format('stage %s: timeout is "%s", but must be at most %s, the seconds that a worker '
       'may run: no worker could ever claim it', s.name, s.timeout, h.seconds),
@@ -124,33 +116,6 @@ begin
     cross join jsonb_to_recordset(p_definition -> 'values') v(value text)
     where not case when v.value ~ '^(0|-?[1-9]\d{0,4})$'
       then v.value::int between -32768 and 32767 else false end;
-end
-$$;
-
--- Raises MR001 where a path asks for a column that the engine keeps for a stage, of this definition
--- or of the pipeline as it was.
-create function millrace.check_read_columns(p_pipeline_id int, p_definition jsonb)
-stable
-as $$
-declare
-  v_kept record;
-begin
-  select c.field, c."column", s.name as stage
-  into v_kept
-  from jsonb_to_recordset(p_definition -> 'columns') c(field text, "column" text, read boolean)
-  join millrace.pipelines p on p.id = p_pipeline_id
-  join millrace.stages s on s.pipeline_id = p.id
-  where c.read
-    and (p.projection = 'columns' and c."column" = any (millrace.stage_columns(s.name))
-      or c."column" = any (millrace.status_columns(p.status)))
-  order by s.id
-  limit 1;
-  if found then
-    raise exception '% asks for $.entity.%, which the engine keeps for stage % and which no path '
-      'sees', v_kept.field, v_kept."column", v_kept.stage
-      using errcode = 'MR001', hint = 'Ask for a column of your own; a condition of when may ask '
-        'for the result of a stage it needs, under $.needs.';
-  end if;
 end
 $$;
 

@@ -183,7 +183,6 @@ begin
   v_version_id := millrace.save_version(v_pipeline_id, p_definition);
   perform millrace.save_back_pressures(v_pipeline_id);
   perform millrace.save_status(v_pipeline_id, v_version_id, p_definition);
-  perform millrace.check_read_columns(v_pipeline_id, p_definition);
   -- A new kind may have changed that in former versions too: for a stage that waits for a person or
   -- a child run now, or is a gate, no worker is to be queued there.
   update millrace.version_stages vs

@@ -41,6 +41,26 @@ begin
 end
 $write$;
 
+-- Creates the triggers that call a pipeline's __intake function, but for what the engine writes.
+create function millrace.write_intake_triggers(p_pipeline millrace.pipelines)
+as $write$
+begin
+  execute format($f$
+create or replace trigger %1$I after insert on %3$s referencing new table as new_rows
+  for each statement execute function millrace.%4$I();
+create or replace trigger %2$I after update on %3$s
+  referencing old table as old_rows new table as new_rows
+  for each statement
+  -- Any session can make the announcement, so it counts from the schema's owner alone: whoever may
+  -- read all data has usage.
+  when (current_setting('millrace.projecting', true) is distinct from pg_trigger_depth()::text
+    or not has_schema_privilege('millrace', 'create'))
+  execute function millrace.%4$I()$f$,
+    'millrace_' || p_pipeline.name || '_inserted', 'millrace_' || p_pipeline.name || '_updated',
+    p_pipeline.entity_table, p_pipeline.name || '__intake');
+end
+$write$;
+
 -- Writes the size of a row x in bytes: as stored, of which nothing is fetched or unpacked, or at
 -- most, as JSON. Packing saves no more than 99 of 100 bytes; and the text of a jsonb value that is
 -- not packed hardly has eight times its bytes.

@@ -148,16 +148,6 @@ end $f$,
     if v_tried is not null then
       perform millrace.count_tries(%s, v_tried, v_tries);
     end if;$f$, p_pipeline.id) else '' end));
-  execute format($f$
-create or replace trigger %1$I after insert on %3$s referencing new table as new_rows
-  for each statement execute function millrace.%4$I();
-create or replace trigger %2$I after update on %3$s
-  referencing old table as old_rows new table as new_rows
-  for each statement
-  when (current_setting('millrace.projecting', true) is distinct from pg_trigger_depth()::text
-    or not has_schema_privilege('millrace', 'create'))
-  execute function millrace.%4$I()$f$,
-    'millrace_' || p_pipeline.name || '_inserted', 'millrace_' || p_pipeline.name || '_updated',
-    p_pipeline.entity_table, p_pipeline.name || '__intake');
+  perform millrace.write_intake_triggers(p_pipeline);
 end
 $write$;
