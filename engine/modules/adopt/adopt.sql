@@ -1,12 +1,7 @@
--- Adopting rows that were there before the pipeline
---
--- adopt() works in portions, each a call of its own, so that no row is locked for longer than one
--- takes. A row without a value has not been adopted; so a portion that was lost is done again.
---
--- Nobody holds what was in work. So a value of work in progress becomes the value at which its
--- layer is entered, where rows wait until begin() or a person begins them.
+-- Adopting rows that were there before the pipeline, in portions, each a call of its own. Nobody
+-- holds what was in work, so that it waits where its layer is entered until it is begun.
 
--- Looks up a pipeline whose rows may be adopted. Raises MR002 or MR003.
+-- Looks up a pipeline whose rows may be adopted.
 create function millrace.adopting_pipeline(p_pipeline text) returns millrace.pipelines
 stable
 as $$
@@ -117,8 +112,8 @@ begin
 end
 $$;
 
--- Adopts up to so many rows that nobody holds, in the order of their keys. A row that has a run
--- shows that instead.
+-- Adopts up to so many free rows, in the order of their keys. One that has a run shows that
+-- instead.
 create function millrace.adopt_portion(
   p_pipeline millrace.pipelines, p_old_column text, p_function regproc, p_else text, p_limit int
 ) returns table (

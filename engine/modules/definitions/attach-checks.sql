@@ -1,7 +1,7 @@
 -- What a table must have before a pipeline can be attached to it
 
 -- Raises MR001 where a user's constraint on a status column refuses a status that the engine
--- writes. One over several columns cannot be asked beforehand.
+-- writes.
 create function millrace.check_status_words(p_table regclass, p_stages text[])
 as $$
 declare
@@ -36,9 +36,8 @@ begin
 end
 $$;
 
--- Raises MR001 unless the triggers of attach() see every write of the table: what is written
--- straight to a partition, or to an inheriting table, would start nothing; and a crash that empties
--- an unlogged table would leave runs without rows.
+-- Raises MR001 unless triggers see every write of the table, none being straight to a partition or
+-- an inheriting table, and no crash empties it.
 create function millrace.check_table(p_table regclass)
 stable
 as $$
@@ -68,11 +67,9 @@ begin
 end
 $$;
 
--- Raises MR001, with the statement that helps, where the entity table lacks the key or a stage's
--- column, has one of another type, or shows another pipeline in it. Runs are filed under the key's
--- text. So each value must have one, the same whatever a session's DateStyle, TimeZone,
--- extra_float_digits or bytea_output, and equal values must have the same: 1.0 and 1.00 are equal
--- where no scale is declared, and so are 'a' and 'A' under some collations.
+-- Raises MR001 where the entity table lacks the key or a stage's column, has one of another type,
+-- or shows another pipeline in it. Runs are filed under the key's text, which must not depend on a
+-- session's settings and must be the same of equal values: 1.0 equals 1.00, and 'a' may equal 'A'.
 create function millrace.check_columns(p_pipeline millrace.pipelines, p_stages text[])
 as $$
 declare

@@ -1,5 +1,3 @@
--- What attach() writes to take in statuses that users write
-
 -- Writes the body of a pipeline's __intake function for one kind of statement: one pass over the
 -- rows collects what was written to the status of each stage. p_was: where old statuses are read.
 create function millrace.intake_body(
@@ -17,7 +15,7 @@ begin
           from millrace.stages d
           where d.id = s.id or d.id = any (vs.dependents)),
           format(p_was, s.name || '_status'), (
-          -- Not where an earlier stage of the same row starts over in the same statement.
+          -- Not where an earlier stage of the row starts over in the same statement.
           select string_agg(format(
             ' and not (n.%1$I = ''queued'' and n.%1$I is distinct from %2$s)',
             a.name || '_status', format(p_was, a.name || '_status')), '' order by a.id)
@@ -43,8 +41,8 @@ begin
 end
 $$;
 
--- Creates the __intake function of a pipeline and its triggers. Without nested loops: a session
--- keeps its plan, and one made for a row or two would compare all rows of a bulk update.
+-- Creates the __intake function of a pipeline. Without nested loops: a session keeps its plan, and
+-- one made for a row or two would compare all rows of a bulk update.
 create function millrace.write_intake(p_pipeline millrace.pipelines, p_key_type text)
 as $write$
 begin
@@ -64,7 +62,7 @@ begin
 end $f$,
     millrace.intake_body(p_pipeline, p_key_type, format(
       'new_rows n join old_rows o on o.%1$I = n.%1$I', p_pipeline.entity_key), 'o.%I'),
-    -- A fresh row has no old statuses: they count as pending.
+    -- A fresh row's old statuses count as pending.
     millrace.intake_body(p_pipeline, p_key_type, 'new_rows n', '''pending''')));
   perform millrace.write_intake_triggers(p_pipeline);
 end

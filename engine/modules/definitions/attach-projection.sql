@@ -1,6 +1,4 @@
--- What attach() writes to show a pipeline's runs in seven columns a stage
-
--- Writes the condition that some column of a stage, which a fresh start must clear, is not clear.
+-- Writes the condition that some column of a stage is not clear, as a fresh start needs it.
 create function millrace.dirty_condition(
   p_row text, p_stage text, p_with_status boolean
 ) returns text
@@ -19,9 +17,8 @@ begin
 end
 $$;
 
--- Creates the __apply_outcomes, __started and __queued functions of a pipeline. They find rows by
--- their keys also in a plan of a time when there were few: by "= any (array[…])" each change looks
--- its row up, where "=" would let Postgres join each row with each change.
+-- Creates the __apply_outcomes, __started and __queued functions of a pipeline. "= any (array[…])"
+-- looks each row up; by "=" an old plan would join each row with each change.
 create function millrace.write_projection(
   p_pipeline millrace.pipelines, p_key_type text
 )

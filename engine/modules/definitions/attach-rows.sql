@@ -1,8 +1,6 @@
--- What attach() writes to lock and read the rows of a pipeline
-
--- Creates the __rows, __sizes and __asked functions of a pipeline. The last builds what the
--- conditions of given stages read: of a column that is only compared with null, that much, or a
--- bulk insert would unpack all that its rows hold. A column that is added later needs attach().
+-- Creates the __rows, __sizes and __asked functions of a pipeline. The last builds what conditions
+-- of given stages read: of a column that is only compared with null, that much, or a bulk insert
+-- would unpack all that its rows hold.
 create function millrace.write_rows(
   p_pipeline millrace.pipelines, p_key_type text, p_columns name[]
 )

@@ -1,15 +1,10 @@
--- Attaching: what is written for each pipeline
---
--- millrace.attach() writes static functions and triggers for a pipeline's entity table, to which
--- the last functions of hooks.sql lead. For a pipeline `leads` over public.leads it makes, all in
--- schema millrace:
+-- Attaching: the functions and triggers that are written for each pipeline, such as `leads`
 --   leads__lock(ids, wait)                   locks entities, in key order
 --   leads__rows(ids, each)                   their rows, without engine columns
 --   leads__sizes(ids)                        how large the rows are
 --   leads__asked(ids, each)                  what conditions of given stages read
 --   leads__values(ids, new, stage)           what columns hold that the definition names
---   leads__deleted()                         the trigger on delete
---   leads__key()                             refuses a changed key
+--   leads__deleted(), leads__key()           the triggers on delete, and on a changed key
 --   leads__intake()                          the trigger on insert and update
 --   leads__started(stage, now, ids)          shows a claim
 --   leads__apply_outcomes(stage, changes)    shows a transition

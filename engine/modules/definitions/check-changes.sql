@@ -1,8 +1,5 @@
--- What a definition may not change under live runs
-
--- Raises MR001 where a definition changes a pipeline's table or key, or what stages live runs have
--- ahead of them or parents count, with the number of runs that are in the way and the remedy.
--- define() holds the table, so that no run begins beside it.
+-- Raises MR001 where a definition changes a pipeline's table or key, or stages that live runs have
+-- ahead of them or parents count. define() holds the table, so that no run begins beside it.
 create function millrace.check_changes(p_pipeline_id int, p_definition jsonb)
 as $$
 declare

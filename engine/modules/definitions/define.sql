@@ -1,13 +1,8 @@
--- Definitions
---
--- The graph of a pipeline (which stages, which needs) is versioned, and a run finishes on the
--- version it began with. Everything else about a stage (limits, retry policy, on or off) is a
--- setting of today and applies at once. millrace.define() takes what the compiler of
--- definePipeline() has written: the rows of stages and of their graph, and beside them what the
--- database is to check.
+-- Definitions: the graph of a pipeline is versioned, and a run finishes on the version it began
+-- with. All else about a stage (limits, retry policy, on or off) is a setting of today and applies
+-- at once.
 
--- Writes the settings of a definition's stages. One that the definition neither switches on nor off
--- stays as somebody switched it by hand.
+-- Writes the settings of a definition's stages; one that it does not switch stays as it is.
 create function millrace.save_stages(p_pipeline_id int, p_definition jsonb)
 as $$
 declare
@@ -49,8 +44,7 @@ begin
 end
 $$;
 
--- Finds the version with this graph: the current one when it is the same, else a new one that is
--- current from now on.
+-- Finds the version with this graph: the current one when it is the same, else a new one.
 create function millrace.save_version(p_pipeline_id int, p_definition jsonb) returns int
 as $$
 declare
@@ -71,8 +65,7 @@ begin
   from millrace.versions v
   where v.pipeline_id = p_pipeline_id
   returning id into v_id;
-  -- The stages that its thresholds count are watched from now on, and a mark of a stage or a
-  -- pipeline is never taken back: former versions may need it.
+  -- A mark of a stage or a pipeline is never taken back: former versions may need it.
   insert into millrace.version_stages (
     version_id, stage_id, position, needs, dependents, is_sink, unconditional, when_path, otherwise,
     given_path, unchanged_path, on_demand, ends, after, child_pipeline_id)
@@ -183,8 +176,7 @@ begin
   v_version_id := millrace.save_version(v_pipeline_id, p_definition);
   perform millrace.save_back_pressures(v_pipeline_id);
   perform millrace.save_status(v_pipeline_id, v_version_id, p_definition);
-  -- A new kind may have changed that in former versions too: for a stage that waits for a person or
-  -- a child run now, or is a gate, no worker is to be queued there.
+  -- In former versions too no worker is to be queued where a stage waits now, or is a gate.
   update millrace.version_stages vs
   set unconditional = false
   from millrace.stages t

@@ -1,11 +1,8 @@
--- Given: what a row brings along
---
--- A row's first run skips the stages whose output the row has already, by their own condition on
--- the row. A later run does not ask: what the row holds by then is mostly the engine's own work.
+-- Given: a row's first run skips the stages whose output the row has already, by their own
+-- condition. A later run does not ask: what the row holds by then is mostly the engine's own work.
 
 -- Lists the stages that rows bring along if their first runs begin now, as texts of arrays; null of
--- those that had a run. One that is larger than a worker takes brings nothing along. "limit" leaves
--- a plan no choice: an older one would compare each with all there are.
+-- those that had a run. "limit" leaves a plan no choice but to look each up.
 create function millrace.given_at_first(p_pipeline millrace.pipelines, p_entity_ids text[])
 returns text[]
 volatile
@@ -56,8 +53,8 @@ begin
 end
 $$;
 
--- Notes of new runs that their rows have been through all stages before one: they were adopted, or
--- their runs have been pruned.
+-- Notes that rows of new runs have been through all stages before one: they were adopted, or their
+-- runs have been pruned.
 create function millrace.note_done_before(p_run_ids bigint[], p_stage_id int)
 as $$
 begin
@@ -94,8 +91,8 @@ begin
 end
 $$;
 
--- Skips, in first runs that are to begin at a stage, the stages before it that their rows bring
--- along, and those whose condition does not hold. Returns the runs that are to begin still.
+-- Skips, before a stage at which first runs are to begin, what their rows bring along and what has
+-- no condition that holds. Returns the runs that are to begin still.
 create function millrace.skip_given_needs(p_run_ids bigint[], p_stage_id int)
 returns bigint[]
 as $$

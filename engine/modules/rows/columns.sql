@@ -1,5 +1,3 @@
--- The columns of a row that the engine writes
-
 -- Names the seven columns that the projection keeps for a stage on its entity.
 create function millrace.stage_columns(p_stage text) returns text[]
 immutable
@@ -37,8 +35,7 @@ begin
 end
 $$;
 
--- Locks entities by keys that somebody outside has named, and returns them; MR002 where one is no
--- value of the key's type.
+-- Locks entities by keys that somebody outside has named; MR002 where one cannot be read.
 create function millrace.lock_rows_named(
   p_pipeline millrace.pipelines, p_entity_ids text[], p_wait boolean
 ) returns text[]
@@ -53,7 +50,7 @@ exception
 end
 $$;
 
--- Names the pipelines that there are, for whoever named another.
+-- Names the pipelines that there are.
 create function millrace.known_pipelines() returns text
 stable
 as $$

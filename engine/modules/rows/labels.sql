@@ -1,10 +1,5 @@
--- Labels: the column of an entity by which people know a row, such as a URL or a title
---
--- The search goes only so far as the user's own index leads: one of trigrams finds what a label
--- contains, one of patterns (text_pattern_ops) how it begins, any other the whole of it.
-
--- Says how labels of a pipeline can be searched by the indexes that there are: contains, prefix or
--- exact; null where there is none.
+-- Says how labels can be searched by the user's own indexes: what they contain by trigrams, how
+-- they begin by patterns (text_pattern_ops), else exactly; null where there is none.
 create function millrace.label_search(p_pipeline millrace.pipelines) returns text
 language sql stable
 as $$
@@ -30,7 +25,7 @@ as $$
   limit 1
 $$;
 
--- Looks for labels that no index leads to, and names the statement that makes one.
+-- Looks for labels that no index leads to.
 create function millrace.label_findings() returns setof millrace.finding
 language sql stable
 as $$

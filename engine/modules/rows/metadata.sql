@@ -1,8 +1,5 @@
--- Metadata: what a row's metadata column held when its run started
-
--- Copies what the metadata column of each entity holds, for runs that start now. faults: where one
--- is too large, why. Both are null without a column. The limit keeps one tenant's rows from filling
--- the engine's tables.
+-- Copies the metadata of entities for runs that start now. faults: where one is too large, why. The
+-- limit keeps one tenant's rows from filling the engine's tables.
 create function millrace.copy_metadata(
   p_pipeline_id int, p_entity_ids text[], p_values jsonb[] default null,
   out ids bigint[], out faults text[]
@@ -63,7 +60,7 @@ as $$
   where r.id = p_run
 $$;
 
--- Finds metadata that a run lacks or that nobody will delete, for check_invariants().
+-- Finds metadata that a run lacks or that nobody will delete.
 create view millrace.metadata_faults (rule, run_id, attempt_id, detail) as
 select 'a run''s metadata is kept', r.id, null::bigint, 'metadata ' || r.metadata_id
 from millrace.runs r

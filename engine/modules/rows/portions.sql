@@ -1,10 +1,7 @@
--- Portions: work on many rows, of which one may refuse
-
--- Does a portion's work, and halves one that raises: a row that a user's own trigger refuses to
--- write must not keep the others from theirs. p_work: a query that takes the keys $1 and returns
--- how many it has done. refused: the first key of each part that is given up; others: how many
--- stand with it, since the time was over; codes and why: the SQLSTATE and the message; later: the
--- database said to try again.
+-- Does a portion's work, and halves one that raises: a row that a user's own trigger refuses keeps
+-- none of the others from theirs. p_work takes the keys $1 and returns how many it has done.
+-- refused: the first key of each part that is given up; others: how many stand with it, since the
+-- time was over; later: the database said to try again.
 create function millrace.in_halves(
   p_keys text[], p_work text, p_until timestamptz,
   out done int, out refused text[], out others int[], out codes text[], out why text[],

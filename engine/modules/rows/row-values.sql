@@ -1,14 +1,8 @@
--- The columns of a row that the engine knows by name: metadata, trace, tenant, key of a limit
---
--- A start reads them by the __values function of the pipeline. A child run has its parent's trace.
-
--- Says which key a column's value stands for: the value itself or, for the part host, the host of a
--- URL in lower case; what is no URL counts as a whole, and null as ''.
+-- Says which key a column's value stands for: itself or, for the part host, the host of a URL in
+-- lower case, if it is one; null is ''. What is too long for an index entry is cut, with its hash.
 create function millrace.group_key(p_value text, p_part text) returns text
 language sql immutable
 as $$
-  -- An index entry must fit into a page, so what is very long is cut, with its hash to tell it
-  -- from others.
   select case when octet_length(k) > 400 then left(k, 80) || md5(k) else k end
   from (
     select coalesce(

@@ -1,5 +1,3 @@
--- Functions that attach() writes for a pipeline, and what it quotes in them
-
 -- Names the type of a table's column; null where it has no such column.
 create function millrace.column_type(p_table regclass, p_column text) returns text
 stable
@@ -21,16 +19,15 @@ begin
 end
 $$;
 
--- Quotes the name of a record's field. PL/pgSQL takes words of its own, such as `loop`, for words,
--- which quote_ident() leaves as they are.
+-- Quotes the name of a record's field, also one that is a word of PL/pgSQL, such as `loop`.
 create function millrace.quote_field(p_name text) returns text
 language sql immutable
 as $$
   select '"' || replace(p_name, '"', '""') || '"'
 $$;
 
--- Creates a function that is written for a pipeline, or replaces it. Its body is a literal: a
--- table's or column's name may hold whatever ends a dollar quote.
+-- Creates or replaces a function of a pipeline. Its body is a literal: a table's or column's name
+-- may hold whatever ends a dollar quote.
 create function millrace.write_function(p_head text, p_body text)
 as $write$
 begin
@@ -51,8 +48,7 @@ create or replace trigger %1$I after insert on %3$s referencing new table as new
 create or replace trigger %2$I after update on %3$s
   referencing old table as old_rows new table as new_rows
   for each statement
-  -- Any session can make the announcement, so it counts from the schema's owner alone: whoever may
-  -- read all data has usage.
+  -- Any session can announce that, so it counts from the schema's owner alone.
   when (current_setting('millrace.projecting', true) is distinct from pg_trigger_depth()::text
     or not has_schema_privilege('millrace', 'create'))
   execute function millrace.%4$I()$f$,
@@ -61,16 +57,15 @@ create or replace trigger %2$I after update on %3$s
 end
 $write$;
 
--- Writes the size of a row x in bytes: as stored, of which nothing is fetched or unpacked, or at
--- most, as JSON. Packing saves no more than 99 of 100 bytes; and the text of a jsonb value that is
--- not packed hardly has eight times its bytes.
+-- Writes the size of a row x in bytes: as stored, or at most, as JSON. Packing saves no more than
+-- 99 of 100 bytes, and the text of an unpacked jsonb value hardly has eight times its bytes.
 create function millrace.size_expression(
   p_table regclass, p_columns name[], p_at_most boolean
 ) returns text
 stable
 as $$
 begin
-  -- bigint, since a row may have several columns of a gigabyte.
+  -- A row may have several columns of a gigabyte.
   return (
     select '0::bigint + ' || string_agg(
       case

@@ -1,8 +1,5 @@
--- The projection `status`: who moves a row
-
--- Names the actor for the history: the person of a token, else the session's user. A name set by
--- `set_config('millrace.actor', …)` counts for service_role and the table's owner alone, since any
--- session can set it. current_user would be the owner of this function.
+-- Names the actor for the history: the person of a token, else the session's user. A name that is
+-- set counts for service_role and the table's owner alone, since any session can set one.
 create function millrace.actor(p_table regclass) returns text
 stable
 as $$

@@ -1,8 +1,5 @@
--- The projection `status`: values that answer a question, or take it back
-
--- Answers the question of a manual stage as a value means it, by its row in
--- public.millrace_decisions. Where somebody holds that, who may wait for this one, the attempt is
--- completed here and the row left to the sweep. So a write waits for no decision.
+-- Answers a question as a value means it. Of a decision that somebody holds, who may wait for this
+-- row, the attempt is completed here and the row left to the sweep: a write waits for no decision.
 create function millrace.answer_by_value(
   p_pipeline_id int, p_stage_id int, p_value text, p_ids text[]
 )
@@ -53,8 +50,8 @@ begin
 end
 $$;
 
--- Takes back the question of a manual stage, which the sweep closes: it and what comes after it are
--- skipped, and the run is over, at the value from which it began.
+-- Takes back a question: it and what comes after it are skipped, and the run is over, at the value
+-- from which it began. The sweep closes its decision.
 create function millrace.take_question_back(
   p_pipeline_id int, p_stage_id int, p_ids text[]
 )

@@ -1,6 +1,3 @@
--- The projection `status`: what a definition says of its column. Values are read with ->>, so that
--- a code may be a number or a text.
-
 -- Raises MR001 where a definition shows a place by another value while rows show the former, or
 -- live runs may. Values of failures may part and join: rows that have failed keep theirs.
 create function millrace.check_values(p_definition jsonb)
@@ -40,8 +37,7 @@ begin
 end
 $$;
 
--- Writes what a definition says of its status column: which values there are, and which may follow
--- which.
+-- Writes the values of a status column, and which may follow which.
 create function millrace.save_status(
   p_pipeline_id int, p_version_id int, p_definition jsonb
 )
@@ -56,7 +52,7 @@ begin
   if v_status is null then
     return;
   end if;
-  -- Values that the definition lists no more stay, since the history names them.
+  -- What the definition lists no more stays, since the history names it.
   update millrace.status_values v
   set retired = true
   where v.pipeline_id = p_pipeline_id;
@@ -134,8 +130,7 @@ as $$
 $$;
 
 -- Which value of a status column may follow which: by the engine as work goes on, by a person who
--- writes it, or by a call such as start(). from_value is null for a new row. Intake judges by the
--- same rows.
+-- writes it, or by a call such as start(). from_value is null for a new row.
 create view millrace.status_moves as
 select distinct p.name as pipeline, m.from_value, m.to_value, m.by, m.drawn, m.means
 from millrace.pipelines p

@@ -1,8 +1,6 @@
--- The projection `status`: what must always hold of its column and its history
-
 -- Finds rows whose status is not their run's state. A claim is not shown while somebody holds the
--- row, a due retry is shown by the next sweep, and a question's steps are a person's; a failure or
--- a backoff may show what it did before a definition gave it a value of its own.
+-- row, a due retry is shown by the next sweep, a question's steps are a person's; a failure or
+-- backoff may show what it did before a definition gave it a value of its own.
 create function millrace.rows_shown_wrong(
   p_pipeline millrace.pipelines, p_after bigint, p_until bigint
 ) returns table (id text, shown text, value text)
@@ -41,8 +39,7 @@ begin
 end
 $$;
 
--- Finds rows that do not show their run's state, and broken histories: all, or the rows of runs
--- between two ids.
+-- Finds rows that do not show their run's state, and broken histories: all, or of runs between ids.
 create function millrace.status_faults(
   p_after bigint default null, p_until bigint default null
 ) returns setof millrace.fault
@@ -75,7 +72,7 @@ begin
 end
 $$;
 
--- Finds histories that are no chain of legal moves, by any version, to the value that the row has.
+-- Finds histories that are no chain of legal moves, by any version, to the value of their row.
 create function millrace.history_faults(p_pipeline millrace.pipelines) returns setof millrace.fault
 stable
 set jit = off

@@ -1,7 +1,5 @@
--- The projection `status`: values that give rows up
-
--- Fails the live runs of rows for good; what is written as their error, or stands there, is the
--- cause. The caller, an intake trigger, holds the rows. Raises MR005 where no run is under way.
+-- Fails the live runs of rows for good, by the error that stands in them. Raises MR005 where no run
+-- is under way.
 create function millrace.give_up_by_value(
   p_pipeline_id int, p_was text, p_value text, p_ids text[]
 )

@@ -1,11 +1,8 @@
--- The projection `status`: what values mean that people write
---
--- A statement's new values are looked up in sets, by the moves of the version that a row's live run
--- has, else of the current one. A due time that a person writes moves the retry that waits for it.
+-- The projection `status`: what values mean that people write, by the moves of the version that a
+-- row's live run has, else of the current one. The caller, an intake trigger, holds the entities.
 
 -- Finds the latest runs of entities: their version, their live stage, or the bypassed one of a run
--- that is over, and the last stage that may start over. By entity first, which finds runs in every
--- plan.
+-- that is over, and the last stage that may start over. By entity first, for any plan.
 create function millrace.standings(
   p_pipeline_id int, p_ids text[], p_was text[] default null, p_now text[] default null
 ) returns table (
@@ -56,8 +53,8 @@ begin
 end
 $$;
 
--- Lists the values that people may write at a value, by where the row's run stands (standings());
--- fresh: no run is known.
+-- Lists the values that people may write at a value, by where the row's run stands; fresh: no run
+-- is known.
 create function millrace.open_moves(
   p_version_id int, p_live_id int, p_until int, p_fresh boolean, p_was text
 ) returns table (to_value text, means text, stage_id int, declared boolean, place int)
@@ -79,7 +76,7 @@ begin
 end
 $$;
 
--- Says whether the questions of entities lead back to a value when they are taken back.
+-- Says whether questions that are taken back lead to a value.
 create function millrace.leads_back(p_pipeline_id int, p_ids text[], p_value text)
 returns boolean
 stable
@@ -94,8 +91,7 @@ begin
 end
 $$;
 
--- Finds the meaning of values that people wrote, in groups that are alike; null where a value is
--- not allowed.
+-- Finds the meaning of values that people wrote, in groups; null where a value is not allowed.
 create function millrace.meanings_of_values(
   p_pipeline_id int, p_ids text[], p_was text[], p_now text[]
 ) returns table (
@@ -127,8 +123,7 @@ begin
 end
 $$;
 
--- Acts on values that people wrote by their meanings. The caller, an intake trigger, holds the
--- entities.
+-- Acts on values that people wrote by their meanings.
 create function millrace.on_values_written(
   p_pipeline_id int, p_ids text[], p_was text[], p_now text[]
 )
@@ -164,8 +159,7 @@ begin
 end
 $$;
 
--- Moves retries to the due times that people wrote. A retry that a worker has just taken stays its
--- own, and its row shows that again. The caller, an intake trigger, holds the entities.
+-- Moves retries to the due times that people wrote. One that a worker has just taken stays its own.
 create function millrace.on_retries_moved(
   p_pipeline_id int, p_ids text[], p_was timestamptz[], p_at timestamptz[]
 )
@@ -233,8 +227,7 @@ begin
 end
 $$;
 
--- Counts what a person starts over, with a raised count of tries, as another try; of no more than
--- there were. The caller, an intake trigger, has just queued the attempts.
+-- Counts what a person starts over, with a raised count of tries, as another try.
 create function millrace.count_tries(p_pipeline_id int, p_ids text[], p_tries bigint[])
 as $$
 begin

@@ -1,8 +1,6 @@
--- The projection `status`: what attach() writes to show runs in one column
-
 -- Writes the statement that shows targets (id, value, phase, stage_id, done_id, via, attempts,
--- retry_at, error) on their entities: a row once, however many values it passes, and these in the
--- history. "any" finds a row by its key also in a plan of a time when there were few.
+-- retry_at, error): a row once, however many values it passes, and these in the history. "any"
+-- finds a row by its key in every plan.
 create function millrace.show_statement(
   p_pipeline millrace.pipelines, p_key_type text, p_targets text, p_claim boolean
 ) returns text
@@ -10,7 +8,7 @@ stable
 as $write$
 declare
   v_history jsonb := p_pipeline.status -> 'history';
-  -- What is set beside the status; a claim sets retry_at alone.
+  -- A claim sets retry_at alone.
   v_figures text[] := array(
     select n
     from unnest(array['attempts', 'retry_at', 'error']) n
@@ -96,8 +94,8 @@ begin
 end
 $$;
 
--- Creates the functions of a pipeline that show its runs in one column. Most batches complete a
--- stage and ready the next, or begin a first one, which needs no look at runs.
+-- Creates the functions that show a pipeline's runs in one column. Most batches complete a stage
+-- and ready the next, or begin a first one, which needs no look at runs.
 create function millrace.write_status(p_pipeline millrace.pipelines, p_key_type text)
 as $write$
 declare

@@ -1,5 +1,3 @@
--- The projection `status`: why a value is refused, and what to do instead
-
 -- Names rows in an error: how many, and the first.
 create function millrace.rows_named(p_ids text[]) returns text
 language sql immutable
@@ -10,7 +8,7 @@ as $$
   end
 $$;
 
--- Says what to do instead of writing a value, by what it means: null where nothing is under way.
+-- Says what to do instead of writing a value; null where nothing is under way.
 create function millrace.remedy_of_move(
   p_version_id int, p_live_id int, p_was text, p_now text
 ) returns text

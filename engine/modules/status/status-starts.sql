@@ -1,9 +1,6 @@
--- The projection `status`: values that start a stage, or start it over
-
--- Starts a stage for entities by a written value, or starts it over. A new row enters a layer
--- through all stages before it. A row that had a value was adopted, or its runs were pruned: it has
--- done the stages before, but none of the layer at whose gate it waits, and none at all where it
--- only entered.
+-- Starts a stage by a written value, or starts it over. A new row enters a layer through all stages
+-- before it. One that had a value was adopted, or its runs were pruned: it has done the stages
+-- before, but none of the layer at whose gate it waits, and none at all where it only entered.
 create function millrace.start_at_value(
   p_pipeline_id int, p_stage_id int, p_means text, p_fresh boolean, p_was text, p_value text,
   p_ids text[]
@@ -14,12 +11,12 @@ declare
     when p_means = 'start' or p_was is not null or not p_fresh then p_stage_id
     else millrace.first_stage(p_pipeline_id)
   end;
-  -- Written is the value itself, but not what may stand beside it.
+  -- The value itself is written, but not what stands beside it.
   v_shown boolean := p_fresh and p_means = 'start' and (
     select not p.status ?| array['attempts', 'retry_at', 'error']
     from millrace.pipelines p
     where p.id = p_pipeline_id);
-  -- A value at which several stages are ready begins the first; their conditions decide which runs.
+  -- Of several stages that are ready at a value the first begins; conditions decide which runs.
   v_by_name boolean := (not p_fresh
       or p_means = 'start' and not millrace.begins_runs(p_pipeline_id, v_stage_id))
     and not exists (
@@ -72,7 +69,6 @@ begin
     where st.until < vs.position;
   elsif (
       select s.shows -> 'discard' = 'true' from millrace.stages s where s.id = p_stage_id) then
-    -- A question that may be taken back leads back to this value.
     update millrace.runs r
     set began_from = p_was
     where r.pipeline_id = p_pipeline_id

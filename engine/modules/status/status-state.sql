@@ -1,8 +1,3 @@
--- The projection `status`: what a row shows, and by which values it gets there
---
--- The values between what the row shows and what its run has come to go into the history, while the
--- row is written once. A claim that was not shown, since somebody held the row, is made good there.
-
 -- Lists the values that a stage shows while it is under way.
 create function millrace.live_values(p_shows jsonb) returns text[]
 immutable
@@ -15,7 +10,7 @@ end
 $$;
 
 -- Names the value of a done stage: of a manual one the most specific answer that its decision
--- holds; null where it is none of them.
+-- holds.
 create function millrace.done_value(p_shows jsonb, p_output jsonb) returns text
 immutable
 as $$
@@ -32,7 +27,7 @@ $$;
 
 -- Finds the attempt that decides what an entity's latest run shows, and its phase. done_id: the
 -- stage completed right before it; via: what a person's shows; dropped: over without having been in
--- work. A run between two stages is left out.
+-- work.
 create function millrace.deciding_attempts(p_pipeline_id int, p_ids text[])
 returns table (
   id text, version_id int, ended_as text, began_from text, run_status millrace.run_status,
@@ -87,7 +82,6 @@ begin
       order by vs.position desc, a.number desc
       limit 1) w on true
     left join lateral (
-      -- The stage completed last before it, and what that one shows if it was a person's.
       select a.stage_id as done_id,
         case when s.kind = 'manual' then millrace.done_value(s.shows, a.output) end as via
       from millrace.attempts a
@@ -105,9 +99,8 @@ begin
 end
 $$;
 
--- Lists what the latest runs of entities show, and the figures beside it. A run in which no stage
--- was done shows its last undemanded stage as completed; one whose last stage was bypassed shows
--- what it had before.
+-- Lists what the latest runs of entities show. A run in which no stage was done shows its last
+-- undemanded stage as completed; one whose last stage was bypassed shows what it had before.
 create function millrace.status_states(p_pipeline_id int, p_ids text[])
 returns table (
   id text, value text, phase text, stage_id int, done_id int, via text, attempts int,
@@ -163,9 +156,8 @@ begin
 end
 $$;
 
--- Lists the values from what a row shows to a value, and who writes each: null for the person at
--- hand. p_stage_id and p_phase: of the value; p_done_id: the stage completed before; p_via: its
--- value, if a person's.
+-- Lists the values that lead from what a row shows to a value, and who writes each: null for the
+-- person at hand. p_done_id: the stage completed before; p_via: its value, if a person's.
 create function millrace.status_path(
   p_was text, p_value text, p_phase text, p_stage_id int, p_done_id int, p_via text,
   out steps text[], out actors text[]
@@ -193,7 +185,7 @@ begin
   v_crosses := v_at.id is not null
     and v_at.shows -> 'layer' is distinct from v_done.shows -> 'layer';
   v_waited := coalesce(p_was in (v_at.shows ->> 'backoff', v_at.shows ->> 'queued'), false);
-  -- What is left of the stage that is done, layers, what comes first of the other, and the value.
+  -- What is left of the done stage, layers, what comes first of the other, and the value.
   v_values := array[
     case when v_after and p_was = v_done.shows ->> 'backoff' then v_done.shows ->> 'queued' end,
     case when v_after and p_was in (v_done.shows ->> 'backoff', v_done.shows ->> 'queued')

@@ -1,7 +1,5 @@
--- The projection `status`: retries that fell due
-
--- Shows due retries as queued, where their stage has a value for backoff, on up to so many rows
--- that nobody holds.
+-- Shows due retries as queued, where their stage has a value for backoff, on up to so many free
+-- rows.
 create function millrace.show_due(p_pipeline_id int, p_limit int) returns int
 as $$
 declare

@@ -1,6 +1,3 @@
--- The projection `status`: the triggers of a pipeline, written with its columns in place. A
--- person's value goes into the history first, so that what follows from it comes after.
-
 -- Creates the __since function of a pipeline with its triggers, which keeps when a value began;
 -- drops them without a history.
 create function millrace.write_status_since(p_pipeline millrace.pipelines)
@@ -11,7 +8,7 @@ declare
   v_name text := p_pipeline.name || '__since';
 begin
   if v_since is null then
-    -- With its triggers, if it is there: to look for a trigger locks out whoever reads the table.
+    -- With its triggers: to look for a trigger locks out whoever reads the table.
     execute format('drop function if exists millrace.%I() cascade', v_name);
     return;
   end if;
@@ -39,8 +36,8 @@ create or replace trigger %5$I before update on %6$s
 end
 $write$;
 
--- Writes the one pass over a statement's rows that finds what was written to their status, with its
--- lines of the history.
+-- Writes the pass over a statement's rows that finds what was written to their status, with its
+-- lines of the history, which come before what follows from it.
 create function millrace.pass_over_written(
   p_pipeline millrace.pipelines, p_from text, p_moved text, p_was text, p_began text
 ) returns text
@@ -82,9 +79,9 @@ begin
 end
 $write$;
 
--- Creates the __intake function of a pipeline with one status column, and its triggers. Without
--- nested loops over the rows; without sequential scans, since a session keeps its plan of the
--- history's foreign key too; with memory to sort a bulk write by keys.
+-- Creates the __intake function of a pipeline with one status column. Without nested loops over the
+-- rows; without sequential scans, since a session keeps its plan of the history's foreign key too;
+-- with memory to sort a bulk write by keys.
 create function millrace.write_status_intake(p_pipeline millrace.pipelines)
 as $write$
 declare
@@ -113,7 +110,7 @@ begin
 end $f$,
     millrace.pass_over_written(p_pipeline, v_both,
       format('n.%1$s is distinct from o.%1$s', v_column), 'o.' || v_column, 'o.' || v_since),
-    -- Retries move to written due times at rows whose status stayed.
+    -- Due times were moved at rows whose status stayed.
     case when p_pipeline.status ? 'retry_at' then format($f$
     select array_agg(n.%1$I::text order by n.%1$I) as ids,
       array_agg(o.%2$I order by n.%1$I) as was, array_agg(n.%2$I order by n.%1$I) as at

@@ -1,13 +1,10 @@
 -- Unchanged: a stage whose input is as before takes its former result
 --
--- A definition names what of the row and of its needs' results is the input that counts. A claim
--- keeps a digest of what its worker is given, so that a result and the digest beside it belong
--- together. When the stage begins again for the same row, and the last result was made of the same
--- input, that result completes the new attempt there and then: nothing is claimed or used, and no
--- apply function is called, since what it wrote at the time stands.
---
--- "limit 1" leaves a plan no choice but to look each row up, also one of a time when there were
--- few.
+-- A claim keeps a digest of what its worker is given, so that a result and the digest beside it
+-- belong together. When the stage begins again for the same row, and the last result was made of
+-- the same input, that result completes the new attempt there and then: no apply function is
+-- called, since what it wrote at the time stands. "limit 1" leaves a plan no choice but to look
+-- each row up.
 
 -- Queues a stage in these runs, and completes it at once with its former result where its input is
 -- as before. p_shown: the entities show it as queued already. Returns the stages that got work.
@@ -17,7 +14,6 @@ create function millrace.begin_unless_unchanged(
 as $$
 declare
   v_formers record;
-  v_taken record;
   v_items millrace.work[];
   v_wake int[] := '{}';
 begin
@@ -35,7 +31,7 @@ begin
   -- A user's trigger on what was shown may have ended one of them there and then.
   with taken as (
     update millrace.attempts a
-    set input_hash = f.hash, parent_id = f.former_id
+    set input_hash = f.hash, parent_id = f.former_id, service = 'unchanged'
     from unnest(v_formers.run_ids, v_formers.ids, v_formers.hashes) f(run_id, former_id, hash)
     cross join lateral (
       select o.ctid as place
@@ -45,31 +41,24 @@ begin
         and o.state = 'queued'
       limit 1) q
     where a.ctid = q.place
-    returning a.id, a.run_id, f.former_id
+    returning a as attempt
   )
-  select array_agg(jsonb_populate_record(null::millrace.work, jsonb_build_object(
-      'ord', 1, 'attempt_id', t.id, 'outcome', 'completed', 'service', 'unchanged',
-      'run_id', t.run_id, 'stage_id', p_stage_id, 'was', 'queued',
-      'entity_id', (select r.entity_id from millrace.runs r where r.id = t.run_id)))
-      order by t.id) as items,
-    array_agg((select o.output from millrace.attempts o where o.id = t.former_id)
-      order by t.id) as outputs
-  into v_taken
+  select array_agg(millrace.work_on(t.attempt,
+    (select r.entity_id from millrace.runs r where r.id = (t.attempt).run_id), 'completed',
+    (select o.output from millrace.attempts o where o.id = (t.attempt).parent_id))
+    order by (t.attempt).id)
+  into v_items
   from taken t;
-  if v_taken.items is null then
+  if v_items is null then
     return v_wake;
   end if;
-  v_items := v_taken.items;
-  for v_i in 1 .. cardinality(v_items) loop
-    v_items[v_i].result := v_taken.outputs[v_i];
-  end loop;
   return v_wake || millrace.complete_or_end(p_stage_id, v_items);
 end
 $$;
 
--- Finds the former results that a stage may take in these runs: the last one that its row has, in
--- this run or one of the hundred before it, where that was made of the input of now. No document is
--- built of a row that is larger than a worker takes: its stage works, and its claim refuses it.
+-- Finds the former results that a stage may take in these runs: the last one that its row has,
+-- where that was made of the input of now. No document is built of a row that is larger than a
+-- worker takes: its stage works, and its claim refuses it.
 create function millrace.former_results(p_stage_id int, p_run_ids bigint[])
 returns table (run_id bigint, former_id bigint, hash uuid)
 volatile
@@ -77,35 +66,17 @@ as $$
 #variable_conflict use_column
 declare
   v_asked record;
-  v_rows json[];
 begin
-  select array_agg(r.id order by r.id) as runs,
-    array_agg(r.entity_id order by r.id) as entity_ids,
-    min(r.pipeline_id) as pipeline_id,
-    bool_or(vs.unchanged_path::text !~ '^(lax |strict )?\$\."needs"\."'
-      or vs.unchanged_path::text ~ '"entity"') as reads_rows
+  select array_agg(r.id order by r.id) as runs, array_agg(r.entity_id order by r.id) as entities,
+    min(r.pipeline_id) as pipeline_id
   into v_asked
   from millrace.runs r
-  join millrace.version_stages vs on vs.version_id = r.version_id
-    and vs.stage_id = p_stage_id
-    and vs.unchanged_path is not null
   where r.id = any (p_run_ids);
-  if v_asked.runs is null then
-    return;
-  end if;
-  v_rows := case
-    when v_asked.reads_rows then millrace.rows_of_entities(
-      v_asked.pipeline_id, v_asked.entity_ids, millrace.batch_bytes())
-    else array_fill('{}'::json, array[cardinality(v_asked.runs)])
-  end;
   return query
     select u.id, f.id, i.hash
-    from unnest(v_asked.runs, v_asked.entity_ids, v_rows) u(id, entity_id, entity)
-    cross join lateral (
-      select o.version_id
-      from millrace.runs o
-      where o.id = u.id
-      limit 1) r
+    from unnest(v_asked.runs, v_asked.entities, millrace.rows_of_entities(
+      v_asked.pipeline_id, v_asked.entities, millrace.batch_bytes())) u(id, entity_id, entity)
+    cross join lateral (select o.version_id from millrace.runs o where o.id = u.id limit 1) r
     join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
     cross join lateral (
       select jsonb_object_agg(
@@ -123,13 +94,7 @@ begin
       offset 0) i
     cross join lateral (
       select a.id, a.input_hash
-      from (
-        select o.entity_id, o.id
-        from millrace.runs o
-        where o.entity_id = any (array[u.entity_id])
-          and o.pipeline_id = v_asked.pipeline_id
-        order by o.entity_id desc, o.id desc
-        limit 100) o
+      from millrace.runs o
       cross join lateral (
         select w.id, w.input_hash
         from millrace.attempts w
@@ -138,6 +103,8 @@ begin
           and w.state = 'completed'
         order by w.number desc
         limit 1) a
+      where o.entity_id = any (array[u.entity_id])
+        and o.pipeline_id = v_asked.pipeline_id
       order by o.entity_id desc, o.id desc
       limit 1) f
     where u.entity is not null and f.input_hash = i.hash
@@ -170,8 +137,8 @@ begin
 end
 $$;
 
--- Makes the digest of what a stage's path finds in a document; null where that is nothing: of what
--- is not known nobody can say that it is as before. The path and the apply function are part of it.
+-- Makes the digest of what a stage's path finds in a document, and of the path and the apply
+-- function; null where that is nothing: of what is not known nobody can say that it is as before.
 create function millrace.digest_at(
   p_stage_id int, p_document jsonb, p_path jsonpath
 ) returns uuid
@@ -188,8 +155,7 @@ begin
 end
 $$;
 
--- Finds results that were taken over though they cannot have been: of another input, with something
--- used, or not what the former attempt has.
+-- Finds results that were taken over though they cannot have been.
 create view millrace.unchanged_faults (rule, run_id, attempt_id, detail) as
 select 'a stage that takes its former result uses nothing, and has that result', a.run_id, a.id,
   'stage ' || a.stage_id
