@@ -1,15 +1,11 @@
--- Beginning stages: queueing, waiting and skipping
---
--- begin_stage() begins what advance() does not queue by itself. A stage on demand is begun by a
--- person alone: a run that comes to it skips it with all that comes after it, shows nothing of
--- that, and is over.
+-- Beginning stages: queueing, waiting and skipping what advance() does not queue by itself
 --
 -- The callers hold the entities and the runs. The functions show on the entities what they do, and
 -- return the stages that have work for a worker now.
 
--- Begins a stage whose needs are done. p_by_name: somebody named it, which overrules its own word
--- on when it begins. p_shown: the entities show it as queued already. p_anew: it works even where
--- its input is as before.
+-- Begins a stage whose needs are done. p_by_name: somebody named it, which overrules its
+-- conditions. p_shown: the entities show it as queued already. p_anew: it works even on its former
+-- input.
 create function millrace.begin_stage(
   p_stage_id int, p_run_ids bigint[], p_by_name boolean default false,
   p_shown boolean default false, p_anew boolean default false
@@ -65,9 +61,6 @@ create function millrace.runs_to_skip(
 ) returns table (run_ids bigint[], why jsonb)
 volatile
 as $$
-declare
-  c_undemanded constant jsonb := '{"code": "skipped", "message": "nobody asked for it",
-    "dependents": true, "on_demand": true}';
 begin
   for run_ids, why in
     -- Its runs are read once, and then the attempts of each, whatever the statistics say.
@@ -77,12 +70,14 @@ begin
       where r.id = any (p_run_ids)
     )
     select array_agg(c.run_id), case
-      when c.on_demand then c_undemanded
+      when c.on_demand then '{"code": "skipped", "message": "nobody asked for it",
+        "dependents": true, "on_demand": true}'::jsonb
       else '{"code": "skipped", "message": "a stage it depends on was skipped",
         "dependents": true}'
     end
     from (
-      select r.id as run_id, n.on_demand
+      select r.id as run_id,
+        coalesce(n.on_demand, false) or (vs.on_demand and not p_by_name) as on_demand
       from run r
       join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
       cross join lateral (
@@ -94,7 +89,8 @@ begin
           and a.error -> 'dependents' = 'true'
           and (a.stage_id = any (vs.needs)
             or vs.after @> jsonb_build_array(jsonb_build_object('map', a.stage_id)))) n
-      where n.on_demand is not null) c
+      where n.on_demand is not null
+        or (vs.on_demand and not p_by_name)) c
     group by c.on_demand
   loop
     return next;
@@ -102,18 +98,6 @@ begin
   end loop;
   if p_by_name then
     return;
-  end if;
-  run_ids := array(
-    select r.id
-    from millrace.runs r
-    join millrace.version_stages vs
-      on vs.version_id = r.version_id and vs.stage_id = p_stage_id and vs.on_demand
-    where r.id = any (p_run_ids)
-    order by r.id);
-  if cardinality(run_ids) > 0 then
-    why := c_undemanded;
-    return next;
-    p_run_ids := millrace.without(p_run_ids, run_ids);
   end if;
   select b.* into run_ids, why from millrace.hook_left_out(p_stage_id, p_run_ids) b;
   if cardinality(run_ids) > 0 then
@@ -135,7 +119,7 @@ as $$
   select '{"code": "skipped", "message": "its condition does not hold"}'::jsonb
 $$;
 
--- Begins the stages that may begin in held runs and have not: their end may have come before.
+-- Begins the stages that may begin in held runs and have not.
 create function millrace.begin_open(p_run_ids bigint[]) returns int[]
 as $$
 declare
@@ -157,8 +141,7 @@ begin
 end
 $$;
 
--- Does what advance() leaves out when a stage is done: tallies it for a parent, and begins
--- conditional followers. A map that is done satisfies every threshold on it.
+-- Tallies a stage that is done for a parent, and begins its conditional followers.
 create function millrace.advance_others(p_stage_id int, p_run_ids bigint[])
 returns int[]
 as $$
@@ -176,8 +159,7 @@ begin
 end
 $$;
 
--- Begins the conditional followers of a stage that may begin in these runs and have not: they need
--- it, or wait for a threshold on it.
+-- Begins the conditional followers of a stage that may begin in these runs and have not.
 create function millrace.begin_followers(p_stage_id int, p_run_ids bigint[])
 returns int[]
 as $$
@@ -227,7 +209,8 @@ begin
 end
 $$;
 
--- Adds a skipped attempt of a stage to these runs, and shows it where somebody asked for the stage.
+-- Adds a skipped attempt of a stage to these runs, and shows it, unless nobody asked for the stage
+-- or it failed.
 create function millrace.add_skipped(p_stage_id int, p_run_ids bigint[], p_why jsonb)
 as $$
 declare
@@ -244,10 +227,8 @@ begin
       where a.run_id = r.id
         and a.stage_id = p_stage_id), 0) + 1,
     'skipped', v_now, v_now,
-    p_why || case vs.otherwise
-      when 'skip_dependents' then '{"dependents": true}'
-      else '{}'::jsonb
-    end
+    case when vs.otherwise = 'skip_dependents' and p_why ->> 'code' <> 'failed'
+      then p_why || '{"dependents": true}' else p_why end
   from millrace.runs r
   join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
   where r.id = any (p_run_ids)
@@ -257,14 +238,14 @@ begin
     from millrace.runs r
     join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
     where r.id = any (p_run_ids)));
-  if not p_why ? 'on_demand' then
+  if not p_why ? 'on_demand' and p_why ->> 'code' <> 'failed' then
     perform millrace.show_stage(p_stage_id, p_run_ids, 'skipped', v_now);
   end if;
 end
 $$;
 
--- Readies what follows a skipped stage and finishes runs. A user's trigger may have deleted or
--- ended a run, or started the stage over, while the skip was shown.
+-- Readies what follows a skipped stage and finishes runs, where no user's trigger on the skip has
+-- ended the run or started the stage over.
 create function millrace.continue_after_skip(p_stage_id int, p_run_ids bigint[])
 returns int[]
 as $$
@@ -312,39 +293,24 @@ create function millrace.skip_failed_stage(p_stage_id int, p_run_ids bigint[])
 returns int[]
 as $$
 declare
-  v_now timestamptz := millrace.now();
-  v_error constant jsonb := jsonb_build_object(
-    'code', 'failed', 'message', 'the stage failed, and the run goes on without it');
-  v_runs bigint[];
-begin
-  with skipped as (
-    insert into millrace.attempts
-      (run_id, stage_id, number, parent_id, state, created_at, finished_at, error)
-    select a.run_id, a.stage_id, a.number + 1, a.id, 'skipped', v_now, v_now, v_error
-    from millrace.attempts a
-    join millrace.runs r on r.id = a.run_id
-    where a.run_id = any (p_run_ids)
-      and a.stage_id = p_stage_id
-      and a.state = 'failed'
-      and not a.superseded
+  v_runs bigint[] := array(
+    select r.id
+    from millrace.runs r
+    join millrace.attempts a on a.run_id = r.id and a.stage_id = p_stage_id
+    where r.id = any (p_run_ids)
       and r.status = 'running'
-      and not exists (
-        select
-        from millrace.attempts n
-        where n.run_id = a.run_id
-          and n.stage_id = a.stage_id
-          and n.number > a.number)
-    order by a.run_id
-    returning run_id
-  )
-  select coalesce(array_agg(s.run_id), '{}') into v_runs from skipped s;
-  perform millrace.note_pulses('skipped', array_fill(p_stage_id, array[cardinality(v_runs)]));
+      and a.state = 'failed'
+      and millrace.is_last_word(a)
+    order by r.id);
+begin
+  perform millrace.add_skipped(p_stage_id, v_runs, jsonb_build_object(
+    'code', 'failed', 'message', 'the stage failed, and the run goes on without it'));
+  perform millrace.name_parents(p_stage_id, v_runs);
   return millrace.continue_after_skip(p_stage_id, v_runs);
 end
 $$;
 
--- Begins the branches beside the stage that new runs start at, without which the run could never
--- end.
+-- Begins the branches beside the stage that new runs start at, or they could never end.
 create function millrace.start_sibling_branches(
   p_pipeline_id int, p_stage_id int, p_run_ids bigint[]
 ) returns int[]
@@ -355,13 +321,8 @@ declare
   v_wake int[] := '{}';
 begin
   for v_other in
-    select o.stage_id, o.dependents, o.on_demand,
-      exists (
-        select
-        from millrace.version_stages t
-        where t.version_id = o.version_id
-          and t.after <> '[]') as thresholds
-    -- By the runs' own version: a definition may have been committed since they were made.
+    select o.stage_id, o.dependents, o.on_demand
+    -- The runs' own version: a definition may have been committed since.
     from millrace.runs r
     join millrace.version_stages vs
       on vs.version_id = r.version_id
@@ -374,22 +335,19 @@ begin
     order by o.position
   loop
     v_open := millrace.open_runs(v_other.stage_id, p_run_ids);
-    -- A stage that had begun by a threshold was copied, though the map that it awaited begins
-    -- again.
+    -- A stage that had begun by a threshold was copied, though its map begins again.
     perform millrace.project_queued(p_pipeline_id,
       case when not v_other.on_demand then v_other.stage_id end,
       case when v_other.on_demand then array[v_other.stage_id] else '{}' end || g.pending,
       g.entity_ids)
     from (
-      select array_agg(r.entity_id) as entity_ids,
-        case when v_other.thresholds then array(
-          select d
-          from unnest(v_other.dependents) d
-          where not exists (
-            select
-            from millrace.attempts a
-            where a.run_id = r.id and a.stage_id = d and not a.superseded))
-        else v_other.dependents end as pending
+      select array_agg(r.entity_id) as entity_ids, array(
+        select d
+        from unnest(v_other.dependents) d
+        where not exists (
+          select
+          from millrace.attempts a
+          where a.run_id = r.id and a.stage_id = d and not a.superseded)) as pending
       from millrace.runs r
       where r.id = any (v_open)
       group by 2) g;
@@ -400,8 +358,7 @@ begin
 end
 $$;
 
--- Puts stages of a held run back to pending: it cancels live attempts, keeps finished ones as
--- history and clears the columns. Their late children are abandoned.
+-- Puts stages of a held run back to pending, with cleared columns; what was becomes history.
 create function millrace.clear_stages(p_run millrace.runs, p_stage_ids int[])
 as $$
 begin

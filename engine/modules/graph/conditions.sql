@@ -1,12 +1,9 @@
 -- Conditions: in which runs a stage may begin
 --
--- "(select … limit 1) is null" looks at each run by itself in every plan. "not exists" would let a
--- session that planned it when there were few attempts compare each run with all there are now. So
--- would a join of runs with a list of them, where the statistics are of a time when the table was
--- empty.
+-- "(select … limit 1) is null" looks at each run by itself in every plan; "not exists" or a join
+-- would compare each run with all attempts where the statistics are of a table that was empty.
 
--- Picks the runs in which a stage may begin and has not: no attempt counts, its needs are done and
--- its thresholds hold.
+-- Picks the runs in which a stage has not begun, its needs are done and its thresholds hold.
 create function millrace.open_runs(p_stage_id int, p_run_ids bigint[]) returns bigint[]
 volatile
 as $$
@@ -35,7 +32,7 @@ end
 $$;
 
 -- Says whether all thresholds of a stage hold in a run. Where fewer children exist than a number
--- asks for, all of them will do. A map that is done satisfies all.
+-- asks for, all of them will do.
 create function millrace.thresholds_hold(p_run_id bigint, p_after jsonb)
 returns boolean
 volatile
@@ -78,8 +75,7 @@ begin
             and r.item_key = (v_fan_out.first_number + i)::text
             and millrace.is_done(r.id, v_after.stage)
           offset 0));
-    -- The sums rule most cases out before it reads a child; one that failed after this stage is in
-    -- both.
+    -- The sums rule most cases out; a child that failed after this stage is in both.
     if v_fan_out.total is null
        or coalesce(v_progress.done, 0) + v_fan_out.failed + v_fan_out.cancelled < v_fan_out.total
        or exists (
@@ -95,23 +91,31 @@ begin
 end
 $$;
 
--- Picks the runs in which the condition of a stage does not hold. No document is built of a row
--- that is larger than a worker takes, or a few such rows would keep their neighbours from being
--- recorded: the stage begins there, and its claim refuses the row.
+-- Reads the rows that conditions are asked of: empty ones where these name neither the row nor "all
+-- there is", null where one is larger than a worker takes.
+create function millrace.rows_asked(p_pipeline_id int, p_entity_ids text[], p_conditions text)
+returns json[]
+volatile
+as $$
+begin
+  return case when p_conditions ~ 'entity|\*|keyvalue'
+    then millrace.rows_of_entities(p_pipeline_id, p_entity_ids, millrace.batch_bytes())
+    else array_fill('{}'::json, array[cardinality(p_entity_ids)]) end;
+end
+$$;
+
+-- Picks the runs in which the condition of a stage does not hold. Where the row is too large the
+-- stage begins, and its claim refuses the row: it must not keep its neighbours from being recorded.
 create function millrace.unmet_runs(p_stage_id int, p_run_ids bigint[]) returns bigint[]
 volatile
 as $$
 declare
-  v_pipeline_id int := (
-    select s.pipeline_id from millrace.stages s where s.id = p_stage_id);
   v_asked record;
-  v_rows json[];
 begin
   select array_agg(r.id order by r.id) as runs,
     array_agg(r.version_id order by r.id) as versions,
     array_agg(r.entity_id order by r.id) as entity_ids,
-    -- What names neither the row nor "all there is" does not look at the row.
-    bool_or(vs.when_path::text ~ '"entity"|\*|keyvalue') as reads_rows
+    min(r.pipeline_id) as pipeline_id, string_agg(distinct vs.when_path::text, '') as conditions
   into v_asked
   from millrace.runs r
   join millrace.version_stages vs on vs.version_id = r.version_id
@@ -121,14 +125,11 @@ begin
   if v_asked.runs is null then
     return '{}';
   end if;
-  v_rows := case
-    when v_asked.reads_rows then
-      millrace.rows_of_entities(v_pipeline_id, v_asked.entity_ids, millrace.batch_bytes())
-    else array_fill('{}'::json, array[cardinality(v_asked.runs)])
-  end;
   return array(
     select u.id
-    from unnest(v_asked.runs, v_asked.versions, v_rows) u(id, version_id, entity)
+    from unnest(v_asked.runs, v_asked.versions,
+      millrace.rows_asked(v_asked.pipeline_id, v_asked.entity_ids, v_asked.conditions))
+      u(id, version_id, entity)
     join millrace.version_stages vs on vs.version_id = u.version_id and vs.stage_id = p_stage_id
     cross join lateral (
       select jsonb_object_agg(s.name, n.output) as needs

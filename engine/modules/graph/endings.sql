@@ -4,7 +4,7 @@
 -- transaction, after its apply function.
 
 -- Completes attempts of one stage: those whose runs it ends, and the others. The first condition
--- that holds names the ending; none on the row holds of one that is larger than a worker takes.
+-- that holds names the ending; none of a row that is larger than a worker takes.
 create function millrace.complete_or_end(p_stage_id int, p_items millrace.work[])
 returns int[]
 as $$
@@ -14,22 +14,18 @@ declare
   v_ended record;
   v_rest millrace.work[];
 begin
-  if not (select s.has_ends from millrace.stages s where s.id = p_stage_id) then
-    return millrace.complete(p_stage_id, p_items);
-  end if;
   select array_agg(i order by i.ord) as items, array_agg(i.entity_id order by i.ord) as entity_ids,
-    min(r.pipeline_id) as pipeline_id,
-    bool_or(vs.ends::text ~ 'entity|\*|keyvalue') as reads_rows
+    min(r.pipeline_id) as pipeline_id, string_agg(distinct vs.ends::text, '') as conditions
   into v_asked
   from unnest(p_items) i
   join millrace.runs r on r.id = i.run_id
   join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-  where vs.ends is not null;
-  v_rows := case
-    when v_asked.reads_rows then millrace.rows_of_entities(
-      v_asked.pipeline_id, v_asked.entity_ids, millrace.batch_bytes())
-    else array_fill('{}'::json, array[coalesce(cardinality(v_asked.entity_ids), 0)])
-  end;
+  where vs.ends is not null
+    and (select s.has_ends from millrace.stages s where s.id = p_stage_id);
+  if v_asked.items is null then
+    return millrace.complete(p_stage_id, p_items);
+  end if;
+  v_rows := millrace.rows_asked(v_asked.pipeline_id, v_asked.entity_ids, v_asked.conditions);
   select coalesce(array_agg(r.id order by r.id), '{}') as run_ids,
     array_agg(e.name order by r.id) as names
   into v_ended
@@ -48,28 +44,25 @@ begin
     order by c.ordinality
     limit 1) e
   where v_rows[i.ordinality] is not null;
-  if cardinality(v_ended.run_ids) = 0 then
-    return millrace.complete(p_stage_id, p_items);
+  v_rest := p_items;
+  if cardinality(v_ended.run_ids) > 0 then
+    perform millrace.complete_and_end(p_stage_id, array(
+      select i from unnest(p_items) i where i.run_id = any (v_ended.run_ids) order by i.ord),
+      v_ended.run_ids, v_ended.names);
+    v_rest := array(
+      select i from unnest(p_items) i where i.run_id <> all (v_ended.run_ids) order by i.ord);
+    -- A user's trigger on what was shown may have ended what else the batch is about.
+    v_rest := array(
+      select i from unnest(v_rest) i
+      where i.attempt_id <> all (millrace.late_attempts(v_rest)));
   end if;
-  v_rest := array(
-    select i from unnest(p_items) i where i.run_id <> all (v_ended.run_ids) order by i.ord);
-  perform millrace.complete_and_end(p_stage_id, array(
-    select i from unnest(p_items) i where i.run_id = any (v_ended.run_ids) order by i.ord),
-    v_ended.run_ids, v_ended.names);
-  -- A user's trigger on what was shown may have ended what else the batch is about.
-  v_rest := array(
-    select i from unnest(v_rest) i
-    where i.attempt_id <> all (millrace.late_attempts(v_rest)));
-  if cardinality(v_rest) = 0 then
-    return '{}';
-  end if;
-  return millrace.complete(p_stage_id, v_rest);
+  return case when cardinality(v_rest) > 0 then millrace.complete(p_stage_id, v_rest)
+    else '{}' end;
 end
 $$;
 
 -- started | waiting | queued → completed for the last attempts of runs that end under a name; what
--- is not done there is skipped. All of it before the first projection, on which a user's trigger
--- may queue a stage anew.
+-- is not done is skipped, before the first projection: a user's trigger may queue a stage anew.
 create function millrace.complete_and_end(
   p_stage_id int, p_items millrace.work[], p_run_ids bigint[], p_names text[]
 )
@@ -81,7 +74,7 @@ declare
   v_stage_id int;
 begin
   v_changes := millrace.close_completed(p_items, v_now, false, '{}', null);
-  -- Not at the stage itself: children that come late for it go on, or do not, as it says.
+  -- Not at the stage itself, whose late children go on.
   perform millrace.cancel_attempts(p_run_ids, array(
     select distinct vs.stage_id
     from millrace.runs r
@@ -127,7 +120,7 @@ begin
   select coalesce(array_agg(k.stage_id order by k.stage_id), '{}') into v_skipped from skipped k;
   perform millrace.note_pulses('skipped', v_skipped);
   v_skipped := array(select distinct s from unnest(v_skipped) s order by s);
-  -- For their parents, what the last call has done at the stages that a threshold counts.
+  -- For thresholds of their parents.
   insert into millrace.child_tallies (fan_out_id, stage_id, done)
   select r.fan_out_id, s.id, count(*)
   from millrace.runs r

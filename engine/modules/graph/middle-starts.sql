@@ -1,9 +1,7 @@
--- Starts in the middle: what a stage needs of the stages before it, when a run begins or goes on
--- there
+-- Starts in the middle: what a stage needs of the stages before it
 
--- Copies the results of all stages but one and its dependents from the previous run of each entity.
--- A stage that was skipped because nobody asked for it, or because the run ended, may be otherwise
--- in this run.
+-- Copies the results of all stages but one and its dependents from the previous run of each entity,
+-- but for what was skipped since nobody asked for it or the run ended.
 create function millrace.copy_earlier_results(
   p_stage millrace.version_stages, p_run_ids bigint[]
 )
@@ -49,8 +47,7 @@ end
 $$;
 
 -- Raises MR005 where one of these runs lacks the result of a need of a stage, and names the stage
--- to queue instead. A row that shows one status stands at one place: nothing before that may lack,
--- such as a stage that the definition has had for a shorter time than the row its results.
+-- to queue instead. Of a row that shows one status nothing before may lack.
 create function millrace.refuse_missing_needs(p_run_ids bigint[], p_stage_id int)
 as $$
 declare
@@ -98,8 +95,7 @@ end
 $$;
 
 -- Raises MR005 where a run's version lacks a stage that is to start over, or nobody asked for a
--- stage without which this one cannot begin: it would be skipped once more, and its row show it as
--- queued.
+-- stage before it: it would be skipped once more.
 create function millrace.refuse_restart(p_run_ids bigint[], p_stage_id int)
 as $$
 declare
