@@ -723,10 +723,6 @@ view millrace.paused
   column remedy text
   column stage text
   as  SELECT p.name AS pipeline, s.name AS stage, format('select millrace.unpause(%s);'::text, concat_ws(', '::text, quote_literal(p.name), quote_literal(s.name))) AS remedy FROM millrace.pipelines p CROSS JOIN LATERAL ( SELECT NULL::text AS name, 0 AS "position" WHERE NOT p.enabled UNION ALL SELECT t.name, vs."position" FROM millrace.version_stages vs JOIN millrace.stages t ON t.id = vs.stage_id WHERE vs.version_id = p.current_version_id AND NOT t.enabled) s ORDER BY p.name, s."position";
-type millrace.payer
-  column key text
-  column limit_id integer
-  column quota jsonb
 table millrace.pipelines
   column created_at timestamp with time zone not null default millrace.now()
   column current_version_id integer
@@ -762,12 +758,6 @@ table millrace.posts unlogged
   column posted_at timestamp with time zone not null default transaction_timestamp()
   column request_id bigint not null
   CREATE INDEX posts_by_time ON millrace.posts USING btree (posted_at)
-view millrace.pressure_faults
-  column attempt_id bigint
-  column detail text
-  column rule text
-  column run_id bigint
-  as  SELECT 'a stage is held back by those that its limits name'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s: %s'::text, s.name, COALESCE(b.stage, 'stage '::text || k.later_id)) AS detail FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id LEFT JOIN LATERAL millrace.pressures_in(s.limits) b(place, stage, backlog) ON true FULL JOIN ( SELECT o.stage_id, o.later_id, (q.name || '.'::text) || l.name AS full_name FROM millrace.back_pressures o JOIN millrace.stages l ON l.id = o.later_id JOIN millrace.pipelines q ON q.id = l.pipeline_id) k ON k.stage_id = s.id AND k.full_name = CASE WHEN b.stage ~~ '%.%'::text THEN b.stage ELSE (p.name || '.'::text) || b.stage END WHERE b.stage IS NOT NULL AND k.later_id IS NULL OR b.stage IS NULL AND k.later_id IS NOT NULL;
 table millrace.prune_progress with (fillfactor=50)
   column began_at timestamp with time zone not null
   column ended_at timestamp with time zone

@@ -118,6 +118,3 @@ create table millrace.arrivals (
   concurrency_group text not null,
   constraint arrivals_pkey primary key (stage_id, concurrency_group, id)
 );
-
--- A tenant: its quota's limit, its value of the quota's column, and the quota of today.
-create type millrace.payer as (limit_id int, key text, quota jsonb);

@@ -196,26 +196,6 @@ test('a fan-in rule that is changed applies to what waits already', async ({ eng
   expect(await folderStatuses(engine, folder)).toEqual({ split: 'completed', publish: 'queued' });
 });
 
-test('two pipelines cannot hold back one another, nor a child its parent', async ({ engine }) => {
-  const heldBackBy = (stage: string) => ({ limits: { back_pressure: { stage, backlog: 1 } } });
-  const one = await engine.pipeline([{ name: 'a' }], {}, 'one');
-  await engine.pipeline([{ name: 'b', ...heldBackBy('one.a') }], { table: 'public.others' }, 'two');
-  const refused = { code: 'MR001', message: expect.stringContaining('back_pressure') };
-  expect(await refusal(engine, { ...one, stages: [{ name: 'a', ...heldBackBy('two.b') }] })).toMatchObject(refused);
-  const listed = { limits: { back_pressure: [{ stage: 'two.b', backlog: 1 }] } };
-  expect(await refusal(engine, { ...one, stages: [{ name: 'a', ...listed }] })).toMatchObject(refused);
-  await defineFamily(engine);
-  const files = {
-    pipeline: 'files',
-    entity: { table: 'public.items', key: 'id', projection: 'columns' },
-    stages: [
-      { name: 'scan', ...heldBackBy('folder.split') },
-      { name: 'blend', needs: ['scan'] },
-    ],
-  };
-  expect(await refusal(engine, files)).toMatchObject(refused);
-});
-
 test('a column of a wrong type is refused, with the columns as they should be', async ({ engine }) => {
   await engine.sql.query(
     'create table public.wrong (id bigint primary key, a_status text, a_job_id text, a_result text, a_error text, a_retry_count int, a_started_at timestamptz, a_completed_at timestamptz)',

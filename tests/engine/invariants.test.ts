@@ -182,15 +182,8 @@ async function waitingAtGate(engine: Engine): Promise<void> {
   await engine.expectSound();
 }
 
-const held = 'a stage is held back by those that its limits name';
 const gate = `stage_id = (select id from millrace.stages where name = 'gate')`;
 const damagesToGates: typeof damages = [
-  ['nobody knows what holds a gate back', 'delete from millrace.back_pressures', held],
-  [
-    'a stage is held back by one that nothing names',
-    'insert into millrace.back_pressures (stage_id, later_id, backlog) select later_id, stage_id, 1 from millrace.back_pressures',
-    held,
-  ],
   [
     'an attempt at a gate is started',
     `update millrace.attempts set state = 'started' where ${gate} and state = 'queued'`,

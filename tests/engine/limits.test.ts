@@ -203,16 +203,6 @@ test('a stage takes no more than a later one has room for, what is in work on th
   expect(await (await Worker.of(engine, 'first')).take()).toHaveLength(1);
 });
 
-test('back pressure of another pipeline counts that one', async ({ engine }) => {
-  await engine.pipeline([{ name: 'late' }], { table: 'public.others' }, 'other');
-  await only(engine, { back_pressure: { stage: 'other.late', backlog: 2 } });
-  await engine.queued('only', 2);
-  const worker = await Worker.of(engine, 'only');
-  expect(await worker.take(1)).toHaveLength(1);
-  await engine.sql.query(`insert into public.others (late_status) values ('queued')`);
-  expect(await worker.claim()).toMatchObject({ status: 'empty', wait_ms: 1000 });
-});
-
 test('the strictest of several limits decides', async ({ engine }) => {
   const rate = { count: 5, per_seconds: 1, burst: 5 };
   await only(engine, { max_in_flight: 3, rate });

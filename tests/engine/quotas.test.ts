@@ -62,7 +62,7 @@ test('what a tenant starts beyond its quota waits, says so, and begins with the 
   expect([count(first, 'a'), count(first, 'b')]).toEqual([3, 1]);
   const waits = await engine.item(ids[5]);
   expect(waits).toMatchObject({ one_status: 'queued', one_retry_count: 0, one_started_at: null });
-  expect(waits.one_error).toBe('held back until 2026-11-02 10:00:00 UTC: the quota of 3 starts in 1 hour is used up');
+  expect(waits.one_error).toBe('held back until 2026-11-02 10:00:00 UTC: the quota of 3 starts in 01:00:00 is used up');
   expect(await held(engine)).toMatchObject([
     { pipeline: 'flow', key: 'a', kind: 'starts', used: 3, allowed: 3, held: 5 },
     { key: 'b', used: 1, held: 0 },
@@ -163,7 +163,7 @@ test('spending that is used up holds back next stages, retries and operators’ 
   expect(await engine.item(ids[0])).toMatchObject({ two_status: 'queued', two_error: expect.stringMatching(/^held/) });
   expect(await engine.item(ids[1])).toMatchObject({ one_status: 'queued', one_retry_count: 1 });
   expect((await engine.item(ids[1])).one_error).toBe(
-    'held back until 2026-11-03 00:00:00 UTC: the quota of 1 US dollars in 24 hours is used up',
+    'held back until 2026-11-03 00:00:00 UTC: the quota of 1 US dollars in 1 day is used up',
   );
   await worker.complete([{ ...completed(third), usage }, { ...failed(fourth, { permanent: true }) }]);
   await engine.sql.query('select millrace.retry($1)', [fourth.run]);

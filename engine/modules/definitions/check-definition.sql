@@ -192,7 +192,6 @@ begin
     raise exception '%', v_fault.what using errcode = 'MR001', hint = v_fault.remedy;
   end if;
   for v_stage in select s from jsonb_array_elements(p_definition -> 'stages') s loop
-    perform millrace.check_foreign_pressures(v_stage, p_definition ->> 'pipeline');
     if v_stage #> '{limits,shared}' is not null then
       perform millrace.check_shared_names(v_stage);
     end if;

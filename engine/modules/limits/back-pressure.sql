@@ -4,66 +4,7 @@
 -- all stages that it holds back, never exceeds the threshold by a claim or a gate. What is in
 -- backoff, or waits for a service that refuses its key, does not count, nor is a start by name
 -- refused. A gate that sorts its queue by the key of the later stage is held back key by key.
--- Stages that one stage holds back claim one at a time: each takes the advisory lock of
--- the later stage until its commit, and comes again where that is taken.
-
--- Lists what a stage's limits say of back pressure, one object or a list of them, with the place of
--- each.
-create function millrace.pressures_in(p_limits jsonb)
-returns table (place text[], stage text, backlog int)
-immutable
-as $$
-begin
-  return query
-    select case jsonb_typeof(p_limits -> 'back_pressure')
-        when 'array' then array['limits', 'back_pressure', (b.n - 1)::text, 'stage']
-        else array['limits', 'back_pressure', 'stage']
-      end,
-      b.value ->> 'stage', (b.value ->> 'backlog')::int
-    from jsonb_path_query(p_limits, '$.back_pressure[*]') with ordinality b(value, n);
-end
-$$;
-
--- Raises MR001 where a stage of another pipeline cannot hold this one back: it does not exist, or
--- could wait for this pipeline itself.
-create function millrace.check_foreign_pressures(p_stage jsonb, p_pipeline text)
-stable
-as $$
-declare
-  v_pressure record;
-begin
-  for v_pressure in
-    select b.place, b.stage, split_part(b.stage, '.', 1) as pipeline
-    from millrace.pressures_in(p_stage -> 'limits') b
-    where b.stage like '%.%'
-      and split_part(b.stage, '.', 1) <> p_pipeline
-  loop
-    if not exists (
-        select
-        from millrace.stages s
-        join millrace.pipelines p on p.id = s.pipeline_id
-        where p.name || '.' || s.name = v_pressure.stage) then
-      perform millrace.refuse_value(p_stage, v_pressure.place, 'a stage that is defined already',
-        'Define the other pipeline before this one.');
-    -- Two pipelines that hold back one another, or a child its own parent, would wait for ever.
-    elsif millrace.contains_pipeline(
-        (select p.id from millrace.pipelines p where p.name = v_pressure.pipeline), p_pipeline)
-      or exists (
-        select
-        from millrace.pipelines p
-        join millrace.stages s on s.pipeline_id = p.id
-        cross join lateral millrace.pressures_in(s.limits) b
-        where p.name = v_pressure.pipeline
-          and b.stage like '%.%'
-          and split_part(b.stage, '.', 1) <> p.name) then
-      perform millrace.refuse_value(p_stage, v_pressure.place,
-        'a stage of a pipeline that neither starts runs of this one nor is itself held back by '
-        'another',
-        'They could hold back one another for ever.');
-    end if;
-  end loop;
-end
-$$;
+-- Stages that one stage holds back claim one at a time, by the advisory lock of the later one.
 
 -- define() writes which stages hold a pipeline's stages back. A stage that is held back itself
 -- checks its own queue, so what lies before it is not on the way.
@@ -74,14 +15,10 @@ begin
   using millrace.stages s
   where s.id = b.stage_id and s.pipeline_id = p_pipeline_id;
   insert into millrace.back_pressures (stage_id, later_id, backlog)
-  select s.id, l.id, b.backlog
+  select s.id, l.id, (b ->> 'backlog')::int
   from millrace.stages s
-  join millrace.pipelines p on p.id = s.pipeline_id
-  cross join lateral millrace.pressures_in(s.limits) b
-  join millrace.pipelines q
-    on q.name = case when b.stage like '%.%' then split_part(b.stage, '.', 1) else p.name end
-  join millrace.stages l
-    on l.pipeline_id = q.id and l.name = regexp_replace(b.stage, '^.*\.', '')
+  cross join lateral jsonb_path_query(s.limits, '$.back_pressure[*]') b
+  join millrace.stages l on l.pipeline_id = s.pipeline_id and l.name = b ->> 'stage'
   where s.pipeline_id = p_pipeline_id;
   update millrace.back_pressures b
   set on_the_way = array(
@@ -102,8 +39,8 @@ begin
 end
 $$;
 
--- Tells whether a stage holds a gate back key by key: it, what is on the way to it, and what is in
--- work and held back by it too, sort their queues by the key of the gate.
+-- Tells whether a stage holds a gate back key by key: it, what is on the way to it, and stages with
+-- work that it holds back too, sort their queues by the key of the gate.
 create function millrace.counts_by_key(p_stage_id int, p_later_id int) returns boolean
 as $$
 begin
@@ -129,9 +66,9 @@ as $$
   select '{"part": "value"}' || (p_limits -> 'concurrency') - 'limit'
 $$;
 
--- Counts how many more attempts a stage may take before one that holds it back is full, or for each
--- of these keys how many before one that holds it back key by key is; no row where none does. One
--- statement, hence one snapshot: a completion that moves an attempt meanwhile is seen on one side.
+-- Counts how many more attempts a stage, or each of these keys of it, may take before one that
+-- holds it back is full; no row where none does. One statement, hence one snapshot: a completion
+-- that moves an attempt meanwhile is seen on one side.
 create function millrace.room_before_later(p_stage_id int, p_keys text[] default array[null])
 returns table (key text, room int)
 as $$
@@ -162,8 +99,7 @@ end
 $$;
 
 -- Lists up to so many attempts that could go on at a stage, are in work or wait there: of one key,
--- or all but those of keys that a service refuses. It is stable for the snapshot of the count. The
--- limits leave a plan no choice: it would read the whole queue.
+-- or all but those of keys that a service refuses. It is stable for the snapshot of the count.
 create function millrace.unfinished_at(p_stage_id int, p_key text, p_most int)
 returns table (attempt_id bigint)
 stable
@@ -227,25 +163,7 @@ as $$
   where o.later_id = p_later_id
 $$;
 
--- Finds stages whose limits name others than the table of back pressure.
-create view millrace.pressure_faults (rule, run_id, attempt_id, detail) as
-select 'a stage is held back by those that its limits name', null::bigint, null::bigint,
-  format('stage %s: %s', s.name, coalesce(b.stage, 'stage ' || k.later_id))
-from millrace.stages s
-join millrace.pipelines p on p.id = s.pipeline_id
-left join lateral millrace.pressures_in(s.limits) b on true
-full join (
-  select o.stage_id, o.later_id, q.name || '.' || l.name as full_name
-  from millrace.back_pressures o
-  join millrace.stages l on l.id = o.later_id
-  join millrace.pipelines q on q.id = l.pipeline_id) k
-  on k.stage_id = s.id
-  and k.full_name = case when b.stage like '%.%' then b.stage else p.name || '.' || b.stage end
-where (b.stage is not null and k.later_id is null)
-  or (b.stage is null and k.later_id is not null);
-
--- Tells whether a pipeline is the one named, or starts runs of it, however deep: pipelines that
--- contain one another would never end.
+-- Tells whether a pipeline is the one named, or starts runs of it, however deep.
 create function millrace.contains_pipeline(p_pipeline_id int, p_name text)
 returns boolean
 language sql stable

@@ -1,16 +1,15 @@
 -- Gates: stages that the database passes
 --
--- A gate has no function. Its attempt is completed with the result null as soon as the gate's rate
--- and back pressure let it: by the transaction that queues it, where that waits for nobody, else by
--- the sweep. A gate with limits is passed at once only after the engine's own transitions: the
--- locks of its limits last until the commit, and nobody knows when a person commits.
+-- A gate has no function. The transaction that queues an attempt there completes it with the result
+-- null where nothing waits before it, else the sweep does. A gate with limits is passed at once
+-- only after the engine's own transitions: its locks last until the commit, and nobody knows when a
+-- person commits.
 --
--- The oldest of what waits passes first, or the keys of a gate by turns: with the limit concurrency
--- it sorts its queue by keys as a stage does, and each pass takes a share of each key, beginning
--- behind the one that was passed last. What somebody holds comes by in the next sweep.
+-- The oldest passes first, or the keys of a gate by turns: it sorts its queue as a stage does, and
+-- each pass takes a share of each key, beginning behind the one that was passed last.
 
--- Queues attempts at a gate in held runs and shows them there; passes them on where the gate has no
--- limits. Returns the stages that got work.
+-- Queues attempts at a gate in held runs, and passes them where it has no limits. Returns the
+-- stages that got work.
 create function millrace.queue_at_gate(p_stage_id int, p_run_ids bigint[])
 returns int[]
 as $$
@@ -21,8 +20,8 @@ begin
 end
 $$;
 
--- Passes attempts that were just queued at a gate, where none is queued before them and the gate's
--- limits are free; it has none unless p_limited. Returns the stages that got work.
+-- Passes attempts that were just queued at a gate where none is queued before them; one with limits
+-- only if p_limited. Returns the stages that got work.
 create function millrace.pass_at_once(p_stage_id int, p_run_ids bigint[], p_limited boolean)
 returns int[]
 as $$
@@ -47,8 +46,8 @@ begin
 end
 $$;
 
--- Lists up to so many attempts that a gate may pass next: the oldest, or a share of each group that
--- has room. What is in p_held was tried already.
+-- Lists up to so many attempts that a gate may pass next, but for p_held: the oldest, or a share of
+-- each group that has room.
 create function millrace.next_at_gate(
   p_stage millrace.stages, p_groups text[], p_limit int, p_held bigint[]
 ) returns bigint[]
@@ -92,30 +91,8 @@ begin
 end
 $$;
 
--- Sorts up to so many attempts of each of these groups anew, the oldest, but for what somebody
--- holds. A group may have room for few, and those with another key keep the others of it waiting.
-create function millrace.sort_heads(p_stage millrace.stages, p_groups text[], p_each int)
-as $$
-begin
-  perform millrace.place_attempts(p_stage, array(
-    select q.id
-    from unnest(p_groups) g(name)
-    cross join lateral (
-      select a.id
-      from millrace.attempts a
-      where a.stage_id = p_stage.id
-        and a.concurrency_group = g.name
-        and a.queue_at is not null
-        and a.state = 'queued'
-      order by a.queue_at, a.id
-      limit p_each
-      for update skip locked) q));
-end
-$$;
-
--- Passes a gate for up to so many attempts, as far as its limits allow, until the time is up. The
--- rounds are for what somebody holds, what is moved to another group, and groups without room;
--- where they end, the next sweep goes on.
+-- Passes a gate for up to so many attempts, as far as its limits allow, until the time is up. More
+-- rounds are for what somebody holds and groups without room; the next sweep goes on.
 create function millrace.pass_gate(
   p_stage_id int, p_limit int, p_until timestamptz, out passed int, out ready int[]
 )
@@ -159,10 +136,7 @@ begin
     v_set := millrace.pass(v_stage, v_ids);
     passed := passed + cardinality(v_set.passed);
     ready := ready || v_set.ready;
-    v_held := v_held || array(select i from unnest(v_ids) i where i <> all (v_set.moved));
-    if cardinality(v_set.moved) > 0 then
-      perform millrace.sort_heads(v_stage, v_groups, c_set / cardinality(v_groups));
-    end if;
+    v_held := v_held || v_ids;
   end loop;
   if v_stage.limits is not null then
     update millrace.limits l
@@ -176,13 +150,11 @@ begin
 end
 $$;
 
--- queued → completed at a gate, for those that nobody holds. An attempt that the database refuses
--- fails alone, or is put off. One whose row has another key by now is moved to its group instead:
--- it would come to a key that may have no room. Takes a token of each key. A start that no tenant
--- has paid for passes its charge on to what follows.
+-- queued → completed at a gate, for those that nobody holds, with a token of each key. One that the
+-- database refuses fails alone, or is put off. A start that no tenant has paid for passes its
+-- charge on to what follows.
 create function millrace.pass(
-  p_stage millrace.stages, p_attempt_ids bigint[],
-  out passed bigint[], out moved bigint[], out ready int[]
+  p_stage millrace.stages, p_attempt_ids bigint[], out passed bigint[], out ready int[]
 )
 as $$
 declare
@@ -192,13 +164,8 @@ declare
   v_done record;
 begin
   passed := '{}';
-  moved := '{}';
   ready := '{}';
   p_attempt_ids := millrace.lock_attempts(p_attempt_ids);
-  if p_stage.has_groups then
-    moved := millrace.place_attempts(p_stage, p_attempt_ids);
-    p_attempt_ids := array(select i from unnest(p_attempt_ids) i where i <> all (moved));
-  end if;
   v_items := array(
     select millrace.work_on(
       a, r.entity_id, 'completed', 'null', p_ord => (row_number() over (order by a.id))::int)
@@ -231,8 +198,8 @@ end
 $$;
 
 -- Passes the gates of all pipelines, up to so many attempts, for a second: the gate with the oldest
--- attempt first. Each has half of the time that is left: to look at thousands of keys without room
--- takes long. A fault at one gate, such as a dropped table, keeps no other closed.
+-- attempt first. Each has half of the time that is left, for thousands of keys may have no room. A
+-- fault at one gate keeps no other closed.
 create function millrace.sweep_gates(p_limit int default 2000) returns jsonb
 as $$
 declare

@@ -2,12 +2,11 @@
 --
 -- Groups come by turns: the higher class of priority first, in a class one round after the other. A
 -- group sleeps while nothing of it is due or its key has no token. One whose key is at its limit is
--- dropped: whoever frees a slot of the key announces it. So what cannot go on costs a claim
--- nothing, while one that went through the keys of the queue itself, as a gate does, would come
--- past all of them. Only claims write groups, under the lock of the stage's own limit.
+-- dropped until a freed slot of the key is announced, so what cannot go on costs a claim nothing.
+-- Only claims write groups, under the lock of the stage's own limit.
 
--- Lists up to so many groups of which a stage has news, or those in which something is queued at a
--- gate: by a loose scan from group to group, which begins behind one and comes round to it.
+-- Lists up to so many groups of which a stage has news, or in which something is queued at a gate,
+-- by a loose scan that begins behind one group and comes round to it.
 create function millrace.groups_behind(p_stage millrace.stages, p_after text, p_most int)
 returns text[]
 as $$
@@ -45,9 +44,8 @@ begin
 end
 $$;
 
--- Reads arrivals before a claim. The groups of their keys that have something queued, and those
--- that have slept until now, come in turn behind the others. It reads at least as many as the claim
--- may take, so that none waits for longer than a round.
+-- Reads arrivals before a claim, at least as many as it may take. The groups of their keys that
+-- have something queued, and those that have slept until now, come in turn behind the others.
 create function millrace.admit_arrivals(p_stage millrace.stages, p_room int)
 as $$
 declare
@@ -128,8 +126,7 @@ declare
   v_got record;
 begin
   perform millrace.admit_arrivals(p_stage, p_room);
-  -- The number of rounds is for groups that turn out to be empty; where it ends, the worker asks
-  -- again.
+  -- More rounds are for groups that turn out to be empty.
   for v_round in 1 .. 50 loop
     v_groups := array(
       select g.concurrency_group
@@ -214,8 +211,8 @@ begin
 end
 $$;
 
--- Moves groups that had their turn to the end, or to sleep until they are due. One with nothing
--- queued, or whose key is at its limit, is dropped.
+-- Moves groups that had their turn to the end, or to sleep until they are due; drops one with
+-- nothing queued, or whose key is at its limit.
 create function millrace.end_turns(
   p_stage millrace.stages, p_groups text[], p_served text[], p_now timestamptz
 )
@@ -258,9 +255,8 @@ begin
 end
 $$;
 
--- Puts the groups of attempts that a claim gives back in turn. A group that got nothing goes to the
--- front, so that one with large rows is served in the end; one that got less than it might is
--- announced as an arrival.
+-- Puts the groups of attempts that a claim gives back in turn: one that got nothing at the front,
+-- so that one with large rows is served in the end; one that got less than it might as an arrival.
 create function millrace.give_back_turns(
   p_stage millrace.stages, p_kept bigint[], p_back bigint[]
 )

@@ -1,11 +1,10 @@
--- In flight: a row for each attempt that counts against max_in_flight, concurrency, back pressure
--- or a shared limit
+-- In flight: a row for each attempt that counts against a limit of places
 --
 -- A claim inserts the rows of its attempts. The end of an attempt leaves its row alone: the next
 -- claims and the sweep delete it.
 
 -- Deletes from in_flight the attempts that are no longer started or waiting, and announces each
--- freed key, whatever is queued: only a claim, which has the lock, can tell whose turn it now is.
+-- freed key to the next claim.
 create function millrace.free_slots(p_attempt_ids bigint[])
 as $$
 begin
@@ -29,9 +28,9 @@ begin
 end
 $$;
 
--- Frees the slots of attempts that have ended, and notes and returns wake-ups for the stages that
--- can go on and have no live worker: theirs, and those short of a limit shared with them. Where
--- somebody who may be queueing has a stage's lock, the stage is woken in any case.
+-- Frees the slots of attempts that have ended, and wakes the stages that can go on and have no live
+-- worker: theirs, and those short of a limit shared with them. A stage whose lock somebody has, who
+-- may be queueing, is woken in any case.
 create function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns int[]
 as $$
 declare
@@ -71,34 +70,27 @@ as $$
     p_limits ?| array['max_in_flight', 'concurrency', 'back_pressure', 'shared'], false)
 $$;
 
--- Lists the attempts that are queued or in work at a stage: among the p_limit oldest of its queue,
--- or in all live runs.
-create function millrace.live_attempts(p_stage millrace.stages, p_limit int) returns bigint[]
+-- Lists the attempts that are queued or in work, and those that wait at a stage, so many of each;
+-- null: all.
+create function millrace.live_attempts(p_stage_id int, p_limit int) returns bigint[]
 as $$
 begin
   return array(
-    select a.id
-    from millrace.runs r
-    cross join lateral (
-      -- "offset 0" keeps it a look-up for each run, however the planner counts them.
-      select o.id
-      from millrace.attempts o
-      where o.run_id = r.id
-        and o.stage_id = p_stage.id
-        and o.state in ('queued', 'started', 'waiting')
-      offset 0) a
-    where p_limit is null and r.pipeline_id = p_stage.pipeline_id and r.status = 'running'
+    (select a.id
+     from millrace.attempts a
+     where a.stage_id = p_stage_id and a.queue_at is not null
+     order by a.queue_at, a.id
+     limit p_limit)
     union all
-    (select o.id
-     from millrace.attempts o
-     where p_limit is not null and o.stage_id = p_stage.id and o.queue_at is not null
-     order by o.queue_at, o.id
+    (select a.id
+     from millrace.attempts a
+     where a.stage_id = p_stage_id and a.deadline_at is not null
      limit p_limit));
 end
 $$;
 
 -- Counts attempts that were claimed before the limit was defined, of those that live_attempts()
--- lists. Where a claim has locked the limit, the next sweep counts.
+-- lists; the next sweep does where a claim has locked the limit.
 create function millrace.count_attempts(p_stage millrace.stages, p_limit int)
 as $$
 declare
@@ -107,7 +99,7 @@ begin
   if millrace.counts_in_flight(p_stage.limits) then
     v_ids := array(
       select a.id
-      from unnest(millrace.live_attempts(p_stage, p_limit)) i
+      from unnest(millrace.live_attempts(p_stage.id, p_limit)) i
       join millrace.attempts a on a.id = i
       where a.state in ('started', 'waiting')
         and a.token is not null
@@ -127,8 +119,8 @@ begin
 end
 $$;
 
--- Deletes the slots of a stage that counts no more. A row that somebody holds is left out: its
--- attempt is about to end.
+-- Deletes the slots of a stage that counts no more, but for what somebody holds, which is about to
+-- end.
 create function millrace.forget_in_flight(p_stage_id int)
 language sql
 as $$

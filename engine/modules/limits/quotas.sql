@@ -1,21 +1,18 @@
 -- Quotas: what one tenant may start and spend in a window of time
 --
 -- What exceeds a quota is not refused, since a user's write must not fail for it: it stays queued
--- until the next window, and its error says so.
+-- until the next window, and its error says so. A run keeps whose quota it counts against, and a
+-- child has its parent's.
 --
---   who      a run keeps whose quota it counts against: read when a person starts it, and a child
---            has its parent's
---   window   counted from the epoch; at worst a tenant has twice the amount around its turn
---   where    in the claim, after it has taken attempts by the other limits: it puts back what has
---            no room (hold-back.sql). So what never begins is charged to nobody, and what may be
---            overspent is what is in work
+-- A claim takes attempts by the other limits, and puts back what has no room. So what never begins
+-- is charged to nobody, and only what is in work may be overspent.
+--
 --   starts   charged when the first attempt of a start is claimed. A start is what a person queues,
 --            by a status or by start(); retry and reset are none
---   spending noted when attempts end (uses.sql), failed ones too. Once it is used up, nothing of
---            the tenant is claimed
+--   spending noted when attempts end (uses.sql). Once it is used up, nothing of the tenant is
+--            claimed
 
--- Keeps the quota of a definition, and marks the stages whose claims look at quotas. A mark stays:
--- what is held back must still be released.
+-- Keeps the quota of a definition, and marks the stages whose claims look at quotas for good.
 create function millrace.save_quota(p_pipeline_id int, p_definition jsonb)
 as $$
 begin
@@ -49,8 +46,8 @@ begin
 end
 $$;
 
--- Writes on runs that a person starts whose quota they count against. A row that was a child counts
--- against its former parent's, unless its pipeline has one.
+-- Writes on runs that a person starts whose quota they count against: their pipeline's, or that of
+-- the row's last run, which may have been a child.
 create function millrace.name_payers(p_pipeline millrace.pipelines, p_run_ids bigint[])
 as $$
 declare
@@ -88,8 +85,8 @@ begin
 end
 $$;
 
--- Marks attempts that a person has just started for their claim to be charged: all that was queued
--- since p_since, in the runs and in children that began with them. The first that is claimed pays.
+-- Marks what a person has just queued, in runs and in children that began with them, for a claim to
+-- charge: the first that is claimed pays.
 create function millrace.note_starts(p_run_ids bigint[], p_since timestamptz)
 as $$
 declare
@@ -127,40 +124,45 @@ create function millrace.keep_to_quotas(
 ) returns millrace.claimed[]
 as $$
 declare
-  v_group record;
-  v_over bigint[];
+  v_tenant record;
   v_kept millrace.claimed[];
+  v_back bigint[];
+  v_released bigint[];
 begin
-  for v_group in
-    select row(l.id, r.quota_key, l.limits)::millrace.payer as payer,
-      array_agg(a.id order by a.queue_at, a.id) as attempt_ids
+  for v_tenant in
+    select l as quota, r.quota_key as key, array_agg(a.id order by a.queue_at, a.id) as attempt_ids
     from unnest(p_attempt_ids) i
     join millrace.attempts a on a.id = i
     join millrace.runs r on r.id = a.run_id
     join millrace.limits l on l.pipeline_id = r.quota_of
-    group by l.id, r.quota_key
-    order by l.id, r.quota_key
+    group by l, r.quota_key
+    order by l, r.quota_key
   loop
-    v_over := '{}';
-    if millrace.room_of_payer(v_group.payer, 'spending') <= 0 then
-      perform millrace.hold_back(p_stage, v_group.payer, 'spending', v_group.attempt_ids);
-      continue;
-    elsif (v_group.payer).quota ? 'starts' then
-      v_over := millrace.charge_starts(p_stage, v_group.payer, v_group.attempt_ids);
+    if millrace.room_of_tenant(v_tenant.quota, v_tenant.key, 'spending') <= 0 then
+      perform millrace.hold_back(
+        p_stage, v_tenant.quota, v_tenant.key, 'spending', v_tenant.attempt_ids);
+    elsif (v_tenant.quota).limits ? 'starts' then
+      perform millrace.charge_starts(
+        p_stage, v_tenant.quota, v_tenant.key, v_tenant.attempt_ids);
     end if;
-    perform millrace.show_released(p_stage, h.ids)
-    from (
-      select array_agg(a.id) as ids
-      from millrace.attempts a
-      where a.id = any (v_group.attempt_ids) and a.id <> all (v_over) and a.held) h
-    where h.ids is not null;
   end loop;
   v_kept := millrace.held_items(p_token, p_attempt_ids);
-  if p_stage.limits is not null and cardinality(v_kept) < cardinality(p_attempt_ids) then
-    perform millrace.give_back_room(p_stage, array(
-      select i from unnest(p_attempt_ids) i
-      except
-      select k.attempt_id from unnest(v_kept) k));
+  v_back := array(
+    select i from unnest(p_attempt_ids) i
+    except
+    select k.attempt_id from unnest(v_kept) k);
+  with released as (
+    update millrace.attempts a
+    set held = false, error = null
+    where a.id = any (p_attempt_ids) and a.id <> all (v_back) and a.held
+    returning a.id
+  )
+  select array_agg(r.id) into v_released from released r;
+  if v_released is not null then
+    perform millrace.show_held(p_stage, v_released);
+  end if;
+  if p_stage.limits is not null and cardinality(v_back) > 0 then
+    perform millrace.give_back_room(p_stage, v_back);
   end if;
   if cardinality(v_kept) = 0 then
     delete from millrace.claims c where c.token = p_token;
@@ -171,56 +173,56 @@ $$;
 
 -- Counts what a tenant has left of an amount of its quota in the present window; null where the
 -- quota says nothing of it.
-create function millrace.room_of_payer(p_payer millrace.payer, p_kind text)
+create function millrace.room_of_tenant(p_quota millrace.limits, p_key text, p_kind text)
 returns numeric
 as $$
 declare
-  v_amount jsonb := p_payer.quota -> p_kind;
+  v_amount jsonb := p_quota.limits -> p_kind;
 begin
   return coalesce(v_amount ->> 'count', v_amount ->> 'usd')::numeric - (
     select coalesce(sum(u.used), 0)
     from millrace.limit_uses u
-    where u.limit_id = p_payer.limit_id
-      and u.key = p_payer.key
+    where u.limit_id = p_quota.id
+      and u.key = p_key
       and u.kind = p_kind
       and u.during = millrace.window_of(v_amount));
 end
 $$;
 
--- Charges a tenant with the starts among attempts, as far as it has room; puts back and returns the
--- others. Two claims never wait for each other over a tenant: the second puts its starts back.
+-- Charges a tenant with the starts among attempts, as far as it has room; puts the others back. Two
+-- claims never wait for each other over a tenant: the second puts its starts back.
 create function millrace.charge_starts(
-  p_stage millrace.stages, p_payer millrace.payer, p_attempt_ids bigint[]
-) returns bigint[]
+  p_stage millrace.stages, p_quota millrace.limits, p_key text, p_attempt_ids bigint[]
+)
 as $$
 declare
-  v_marked bigint[] := array(
+  v_ids bigint[] := array(
     select a.id
     from unnest(p_attempt_ids) with ordinality i(id, place)
     join millrace.attempts a on a.id = i.id
     where a.uncounted
     order by i.place);
   v_runs bigint[];
-  v_over bigint[];
 begin
-  if cardinality(v_marked) = 0 then
-    return '{}';
-  elsif not pg_try_advisory_xact_lock(hashtext('millrace.quota'),
-      hashtext(p_payer.limit_id || ':' || p_payer.key)) then
-    perform millrace.put_back(p_stage, v_marked, millrace.now() + interval '1 second');
-    return v_marked;
+  if cardinality(v_ids) = 0 then
+    return;
+  elsif not pg_try_advisory_xact_lock(
+      hashtext('millrace.quota'), hashtext(p_quota.id || ':' || p_key)) then
+    perform millrace.put_back(
+      p_stage, v_ids, array_fill(millrace.now() + interval '1 second', array[cardinality(v_ids)]));
+    return;
   end if;
   v_runs := array(
     select a.run_id
-    from unnest(v_marked) with ordinality i(id, place)
+    from unnest(v_ids) with ordinality i(id, place)
     join millrace.attempts a on a.id = i.id
     group by a.run_id
     order by min(i.place)
-    limit greatest(millrace.room_of_payer(p_payer, 'starts'), 0)::int);
+    limit greatest(millrace.room_of_tenant(p_quota, p_key, 'starts'), 0)::int);
   if cardinality(v_runs) > 0 then
     insert into millrace.limit_uses (limit_id, key, kind, during, used)
-    values (p_payer.limit_id, p_payer.key, 'starts',
-      millrace.window_of(p_payer.quota -> 'starts'), cardinality(v_runs));
+    values (p_quota.id, p_key, 'starts', millrace.window_of(p_quota.limits -> 'starts'),
+      cardinality(v_runs));
     -- One start, one charge, however many stages it begins with. What another claim is just taking
     -- is its own to charge.
     update millrace.attempts a
@@ -231,16 +233,171 @@ begin
       where o.run_id = any (v_runs) and o.uncounted
       for update skip locked);
   end if;
-  v_over := array(
+  v_ids := array(
     select a.id
-    from unnest(v_marked) with ordinality i(id, place)
+    from unnest(v_ids) with ordinality i(id, place)
     join millrace.attempts a on a.id = i.id
-    where a.run_id <> all (v_runs)
+    where a.uncounted
     order by i.place);
-  if cardinality(v_over) > 0 then
-    perform millrace.hold_back(p_stage, p_payer, 'starts', v_over);
+  if cardinality(v_ids) > 0 then
+    perform millrace.hold_back(p_stage, p_quota, p_key, 'starts', v_ids);
   end if;
-  return v_over;
+end
+$$;
+
+-- Puts attempts back until their tenant has room, and shows that on their rows. Its others among
+-- the next 500 of the stage go with them, so that a few claims put back thousands. Starts are
+-- spread over the windows to come, so that each is put back about once.
+create function millrace.hold_back(
+  p_stage millrace.stages, p_quota millrace.limits, p_key text, p_kind text, p_attempt_ids bigint[]
+)
+as $$
+declare
+  v_amount jsonb := p_quota.limits -> p_kind;
+  v_seconds int := (v_amount ->> 'per_seconds')::numeric;
+  v_now timestamptz := millrace.now();
+  v_ids bigint[];
+begin
+  v_ids := p_attempt_ids || array(
+    select a.id
+    from millrace.attempts a
+    where a.id in (
+        select q.id
+        from (
+          select o.id, o.run_id, o.uncounted
+          from millrace.attempts o
+          where o.stage_id = p_stage.id and o.queue_at <= v_now and o.state = 'queued'
+          order by o.queue_at, o.id
+          limit 500) q
+        join millrace.runs r on r.id = q.run_id
+        where r.quota_of = p_quota.pipeline_id
+          and r.quota_key = p_key
+          and (q.uncounted or p_kind = 'spending'))
+      and a.state = 'queued'
+      and a.queue_at <= v_now
+    order by a.queue_at, a.id
+    for update skip locked);
+  perform millrace.put_back(p_stage, v_ids, array(
+      select upper(millrace.window_of(v_amount)) + make_interval(secs => v_seconds
+        * case p_kind when 'starts' then (u.place - 1) / (v_amount ->> 'count')::int else 0 end)
+      from unnest(v_ids) with ordinality u(id, place)
+      order by u.place),
+    jsonb_build_object('code', 'quota_' || p_kind, 'quota', p_quota.limits, 'message', format(
+      'the quota of %s in %s is used up',
+      coalesce((v_amount ->> 'count') || ' starts', (v_amount ->> 'usd') || ' US dollars'),
+      justify_hours(make_interval(secs => v_seconds)))));
+  perform millrace.show_held(p_stage, v_ids);
+end
+$$;
+
+-- started | queued → queued for attempts that the caller holds, each due at its time. What is held
+-- back is not late: its bound moves with it.
+create function millrace.put_back(
+  p_stage millrace.stages, p_attempt_ids bigint[], p_due_at timestamptz[],
+  p_why jsonb default null
+)
+as $$
+begin
+  update millrace.attempts a
+  set state = 'queued',
+    token = null,
+    started_at = null,
+    queue_at = u.due_at,
+    late_at = a.late_at + (u.due_at - millrace.now()),
+    held = p_why is not null,
+    error = p_why || jsonb_build_object('message', format('held back until %s UTC: %s',
+      to_char(u.due_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS'), p_why ->> 'message'))
+  from unnest(p_attempt_ids, p_due_at) u(id, due_at)
+  where a.id = u.id;
+  if p_stage.limits is not null then
+    perform millrace.free_slots(p_attempt_ids);
+  end if;
+  if p_stage.has_groups then
+    perform millrace.assign_groups(p_stage.id, array(
+      select a.run_id from millrace.attempts a where a.id = any (p_attempt_ids)));
+  end if;
+end
+$$;
+
+-- Shows attempts as queued, with their error, on the entities that nobody holds; it waits for no
+-- row.
+create function millrace.show_held(p_stage millrace.stages, p_attempt_ids bigint[])
+set lock_timeout = '200ms'
+as $$
+declare
+  v_free text[];
+  v_context text;
+begin
+  if exists (
+      select from millrace.pipelines p
+      where p.id = p_stage.pipeline_id and p.projection = 'none') then
+    return;
+  end if;
+  v_free := millrace.lock_entities(p_stage.pipeline_id, array(
+    select r.entity_id
+    from millrace.attempts a
+    join millrace.runs r on r.id = a.run_id
+    where a.id = any (p_attempt_ids)), false);
+  perform millrace.project(p_stage.id, array(
+    select jsonb_populate_record(null::millrace.change, jsonb_build_object(
+      'entity_id', r.entity_id,
+      'status', 'queued',
+      'error', a.error ->> 'message',
+      'retry_count', a.retry_count))
+    from millrace.attempts a
+    join millrace.runs r on r.id = a.run_id
+    where a.id = any (p_attempt_ids) and r.entity_id = any (v_free)));
+exception
+  when query_canceled or assert_failure or others then
+    get stacked diagnostics v_context = pg_exception_context;
+    if not millrace.report_caught(sqlstate, v_context, 'projection_failed',
+        'What is held back could not be shown on its entities: ' || sqlerrm,
+        jsonb_build_object('stage', p_stage.name)) then
+      raise;
+    end if;
+end
+$$;
+
+-- Makes so many attempts due that changed or dropped quotas hold back, but those that somebody
+-- locks, and returns how many. It looks for a minute: a claim that was under way may hold back by
+-- the former numbers.
+create function millrace.sweep_quotas(p_limit int) returns int
+as $$
+declare
+  v_held record;
+  v_released int := 0;
+begin
+  for v_held in
+    select s as stage, array_agg(h.id) as ids
+    from (
+      select a.id, a.stage_id
+      from millrace.stages n
+      join millrace.attempts a
+        on a.stage_id = n.id and a.held and a.queue_at is not null and a.state = 'queued'
+      join millrace.runs r on r.id = a.run_id
+      join millrace.pipelines p on p.id = r.quota_of and p.quota_changed_at is not null
+      where n.counted and a.error -> 'quota' is distinct from p.quota
+      order by a.queue_at, a.id
+      limit p_limit
+      for update of a skip locked) h
+    join millrace.stages s on s.id = h.stage_id
+    group by s
+  loop
+    perform millrace.put_back(
+      v_held.stage, v_held.ids, array_fill(millrace.now(), array[cardinality(v_held.ids)]));
+    perform millrace.show_held(v_held.stage, v_held.ids);
+    v_released := v_released + cardinality(v_held.ids);
+  end loop;
+  if v_released = 0 then
+    update millrace.pipelines p
+    set quota_changed_at = null
+    where p.id in (
+      select o.id
+      from millrace.pipelines o
+      where o.quota_changed_at <= millrace.now() - interval '1 minute'
+      for update skip locked);
+  end if;
+  return v_released;
 end
 $$;
 

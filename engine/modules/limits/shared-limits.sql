@@ -1,8 +1,8 @@
 -- Shared limits: one limit over stages of any pipelines
 --
 -- A shared limit is defined by its name, before the pipelines whose stages name it. Claims under it
--- go one at a time, whatever their stage. A stage under a shared limit is counted in in_flight in
--- any case, so that a limit that changes finds its places counted.
+-- go one at a time. Its stages are counted in in_flight in any case, so that a limit that changes
+-- finds its places counted.
 
 -- Tells what a shared limit may say; the build writes it of the runtime's definition-schema.ts.
 create function millrace.shared_limit_schema() returns jsonb
@@ -160,8 +160,8 @@ begin
 end
 $$;
 
--- Raises MR001 unless the shared limits that a stage names are defined, and holds on to them, so
--- that none is dropped before the definition is written.
+-- Raises MR001 unless the shared limits that a stage names are defined, and locks them until the
+-- definition is written.
 create function millrace.check_shared_names(p_stage jsonb)
 as $$
 declare
@@ -200,8 +200,8 @@ begin
 end
 $$;
 
--- Waits for claims at a pipeline's stages with limits, and keeps others out. define() does so
--- before it locks the table, for which such a claim may wait.
+-- Keeps claims out of a pipeline's stages with limits, before define() locks the table for which
+-- such a claim may wait.
 create function millrace.lock_limits(p_pipeline text)
 as $$
 begin

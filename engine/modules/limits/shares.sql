@@ -1,13 +1,11 @@
 -- Shared limits: a share for each stage that wants more than there is
 --
--- A fast stage would take every place as soon as it is free. So a claim that would have taken more
--- notes that its stage is short. For a while the others leave it a share: of places as many as each
--- short stage may have, and of a rate an equal part; an odd token goes to the stage that has waited
--- longest. While no other stage is short, nothing is noted.
+-- A claim that would have taken more notes that its stage is short. For a while the others leave it
+-- a share: of places as many as each short stage may have, and of a rate an equal part, the odd
+-- token for the stage that has waited longest.
 
 -- Notes whether a claim got less of a shared limit than its stage would have taken, and that it
--- took something while another was short. p_short_of: the limit that allowed the least; under the
--- others nobody owes the stage a share. Only claims of this stage write these rows, one at a time.
+-- took something while another was short. p_short_of: the limit that allowed the least.
 create function millrace.note_share(p_stage_id int, p_room int, p_short_of int, p_taken int)
 as $$
 declare

@@ -2,11 +2,10 @@
 --
 -- A stage with the limits concurrency or priority sorts its queue into groups, one for each key and
 -- class of priority. Whoever queues an attempt writes its group and inserts an arrival, which the
--- next claim reads (group-turns.sql), and waits for nobody. A gate needs no arrivals: it reads the
--- groups of its queue itself (gates.sql).
+-- next claim reads (group-turns.sql). A gate reads the groups of its queue itself (gates.sql).
 
--- Lists the groups in which runs wait at a stage, in their order: by the keys of their rows, read
--- here where p_keys is null, and by their priorities. Without a column all have one key.
+-- Lists the groups in which runs wait at a stage, in their order, by their priorities and the keys
+-- of their rows, read here where p_keys is null.
 create function millrace.groups_of_runs(
   p_stage millrace.stages, p_run_ids bigint[], p_keys text[] default null
 ) returns text[]
@@ -33,13 +32,10 @@ begin
 end
 $$;
 
--- Gives live attempts their group, from their entity as it is now, and announces those that are
--- queued. Returns them; at a gate those that were in another.
+-- Gives live attempts their group, from their entity as it is now, and announces those queued.
 create function millrace.place_attempts(p_stage millrace.stages, p_attempt_ids bigint[])
-returns bigint[]
 as $$
 declare
-  v_moved bigint[];
   v_run_ids bigint[] := array(
     select a.run_id
     from unnest(p_attempt_ids) with ordinality i(id, place)
@@ -47,31 +43,25 @@ declare
     order by i.place);
 begin
   if cardinality(p_attempt_ids) = 0 then
-    return '{}';
+    return;
   end if;
   with placed as (
     update millrace.attempts a
     set concurrency_group = u.concurrency_group
     from unnest(p_attempt_ids, millrace.groups_of_runs(p_stage, v_run_ids))
       u(id, concurrency_group)
-    where a.id = u.id
-      and a.state in ('queued', 'started', 'waiting')
-      -- At a stage one that is queued again in the same group is announced as well.
-      and (p_stage.kind <> 'gate' or a.concurrency_group is distinct from u.concurrency_group)
-    returning a.id, a.concurrency_group, a.state
-  ), announced as (
-    insert into millrace.arrivals (stage_id, concurrency_group)
-    select distinct p_stage.id, p.concurrency_group
-    from placed p
-    where p.state = 'queued' and p_stage.kind <> 'gate'
+    where a.id = u.id and a.state in ('queued', 'started', 'waiting')
+    returning a.concurrency_group, a.state
   )
-  select coalesce(array_agg(p.id), '{}') into v_moved from placed p;
-  return v_moved;
+  insert into millrace.arrivals (stage_id, concurrency_group)
+  select distinct p_stage.id, p.concurrency_group
+  from placed p
+  where p.state = 'queued' and p_stage.kind <> 'gate';
 end
 $$;
 
--- Sorts attempts that were just queued at a stage into its groups. An attempt keeps its group until
--- it is queued again.
+-- Sorts attempts that were just queued at a stage into its groups, which they keep until they are
+-- queued again.
 create function millrace.assign_groups(p_stage_id int, p_run_ids bigint[])
 as $$
 declare
@@ -87,14 +77,13 @@ begin
 end
 $$;
 
--- Sorts attempts without a group, which were queued before the stage had groups, of those that
--- live_attempts() lists.
+-- Sorts attempts of live_attempts() that were queued before the stage had groups.
 create function millrace.sort_ungrouped(p_stage millrace.stages, p_limit int)
 as $$
 begin
   perform millrace.place_attempts(p_stage, array(
     select a.id
-    from unnest(millrace.live_attempts(p_stage, p_limit)) i
+    from unnest(millrace.live_attempts(p_stage.id, p_limit)) i
     join millrace.attempts a on a.id = i
     where a.concurrency_group is null
     for update of a skip locked));
@@ -102,14 +91,14 @@ end
 $$;
 
 -- Deletes the groups of stages that a new definition sorts by something else, and the slots of
--- those that it no longer counts. What somebody holds is left out: it is about to end.
+-- those that it no longer counts.
 create function millrace.forget_groups(p_pipeline_id int, p_definition jsonb)
 as $$
 declare
   v_stage record;
 begin
   for v_stage in
-    select t.id, t as stage,
+    select t.id,
       millrace.key_in(t.limits) is distinct from millrace.key_in(s -> 'limits')
         or (t.kind = 'gate') <> (s ->> 'kind' = 'gate')
         or coalesce(t.limits -> 'priority', 'false')
@@ -130,7 +119,7 @@ begin
     set concurrency_group = null
     from (
       select o.id
-      from unnest(millrace.live_attempts(v_stage.stage, null)) i
+      from unnest(millrace.live_attempts(v_stage.id, null)) i
       join millrace.attempts o on o.id = i
       where o.concurrency_group is not null
       for update of o skip locked) t
@@ -139,8 +128,8 @@ begin
 end
 $$;
 
--- Sorts the queues of a pipeline's stages with groups, and counts what is in work. Every group is
--- announced anew, since a limit may have been raised.
+-- Sorts the queues of a pipeline's stages with groups, and counts what is in work. Announces every
+-- group, since a limit may have been raised.
 create function millrace.attach_groups(p_pipeline millrace.pipelines)
 as $$
 declare

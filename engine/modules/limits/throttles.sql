@@ -1,10 +1,10 @@
 -- Throttles: a limit over a limit, for a while
 --
--- limits.limits is what counts today: the declared limits with the throttle over them. So a claim
--- reads one column. A stage without limits has one of its own while it is throttled.
+-- limits.limits is what counts today: the declared limits with the throttle over them. A stage
+-- without limits has one of its own while it is throttled.
 
--- Locks a stage's own limit and returns it; an empty one where the stage has none. The stage is
--- locked before its limits are read, which define() may be changing.
+-- Locks a stage's own limit and returns it, an empty one where the stage has none. It locks the
+-- stage first, whose limits define() may be changing.
 create function millrace.own_limit(p_stage_id int) returns millrace.limits
 as $$
 declare

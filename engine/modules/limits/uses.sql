@@ -2,12 +2,11 @@
 --
 -- Budgets of shared limits and quotas of tenants (quotas.sql) have one table of uses. Windows are
 -- counted from the epoch: an hour begins on the hour, a day at midnight UTC. Uses are insert-only,
--- one row a batch, so that the end of an attempt waits for no claim.
+-- so that the end of an attempt waits for no claim.
 --
 -- A budget is asked before a claim. What is in flight counts as what an attempt of its stage has
--- cost on average, and a claim takes what the rest pays for by its own stage's average. A stage
--- without an average has one attempt in flight at a time. So no more is overspent than attempts
--- differ from their average.
+-- cost on average; a stage without an average has one attempt in flight at a time. So no more is
+-- overspent than attempts differ from their average.
 
 -- Finds the present window of so much in per_seconds.
 create function millrace.window_of(p_amount jsonb) returns tstzrange
@@ -23,7 +22,6 @@ end
 $$;
 
 -- Averages what an attempt of a stage uses, of usd or tokens; null where none has named anything.
--- Where one named tokens and no price, it costs no dollars.
 create function millrace.average_use(p_stage_id int, p_kind text) returns numeric
 as $$
 begin
@@ -39,8 +37,7 @@ $$;
 
 -- Lists the budgets of a shared limit, or both kinds where p_stage_id is null: what was spent in
 -- the present window, what is in flight will cost (bound), what is left, and what an attempt of the
--- stage uses. One statement, hence one snapshot: the end of an attempt inserts the one and deletes
--- the other.
+-- stage uses. One snapshot: the end of an attempt inserts the one and deletes the other.
 create function millrace.budgets_of(p_limit millrace.limits, p_stage_id int)
 returns table (kind text, spent numeric, bound numeric, unspent numeric, average numeric)
 as $$
@@ -70,7 +67,7 @@ end
 $$;
 
 -- Tells whether a shared limit's budget pays for no more attempt of a stage, by what was spent
--- alone: what is in flight may turn out cheaper.
+-- alone.
 create function millrace.is_spent_under(p_limit millrace.limits, p_stage_id int)
 returns boolean
 as $$
@@ -96,9 +93,8 @@ begin
 end
 $$;
 
--- Notes what attempts of a stage that have ended used of its budgets and, where they say what they
--- cost, of their tenants' quotas. A budget counts in the declared window too, which holds again
--- when a throttle ends.
+-- Notes what attempts of a stage that have ended used of its budgets and their tenants' quotas. A
+-- budget counts in the declared window too, which holds again when a throttle ends.
 create function millrace.note_uses(p_stage millrace.stages, p_items millrace.work[])
 as $$
 declare
@@ -141,8 +137,8 @@ begin
 end
 $$;
 
--- Adds up the uses of each window, and deletes those of windows that are over. One statement
--- deletes and adds, so nothing is lost or counted twice.
+-- Adds up the uses of each window, in the statement that deletes them, and deletes those of windows
+-- that are over.
 create function millrace.sum_uses(p_most int)
 as $$
 begin

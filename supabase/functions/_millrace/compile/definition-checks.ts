@@ -37,7 +37,7 @@ export function checkGraph(pipeline: string, stages: Stages): void {
   checkCycles(pipeline, stages);
   for (const [name, stage] of Object.entries(stages)) {
     checkRivals(name, stage, stages);
-    checkBackPressure(pipeline, name, stage, stages);
+    checkBackPressure(name, stage, stages);
     checkShared(name, stage);
   }
 }
@@ -160,21 +160,19 @@ function checkShared(name: string, stage: StageDefinition): void {
   if (twice) throw new Error(`stages.${name}.limits.shared names ${twice} twice: name it once.`);
 }
 
-/** A stage held back by one that does not follow it might never be let go. A stage of another pipeline is not known here. */
-function checkBackPressure(pipeline: string, name: string, stage: StageDefinition, stages: Stages): void {
+/** A stage held back by one that does not follow it might never be let go. */
+function checkBackPressure(name: string, stage: StageDefinition, stages: Stages): void {
   const given = 'limits' in stage ? stage.limits?.backPressure : undefined;
   const targets = Array.isArray(given) ? given.map((one) => one.stage) : given ? [given.stage] : [];
-  const full = (target: string) => (target.includes('.') ? target : `${pipeline}.${target}`);
   for (const [place, target] of targets.entries()) {
     const field = `stages.${name}.limits.backPressure.${Array.isArray(given) ? `${place}.` : ''}stage`;
-    if (targets.map(full).indexOf(full(target)) < place) {
+    if (targets.indexOf(target) < place) {
       throw new Error(
         `${field} is "${target}", but must be a stage that is named once. Leave the one with the larger backlog out.`,
       );
     }
-    if (!full(target).startsWith(`${pipeline}.`)) continue;
     const later = stagesAfter(stages)[name] ?? [];
-    if (later.includes(target.slice(target.indexOf('.') + 1))) continue;
+    if (later.includes(target)) continue;
     const remedy =
       later.length > 0
         ? `After ${name} come: ${later.join(', ')}.`

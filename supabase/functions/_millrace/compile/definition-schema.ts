@@ -156,13 +156,9 @@ const key = z.strictObject({
 const concurrency = key.extend({
   limit: whole(1, 1_000).meta({ remedy: 'It is how many with the same key may be in work at once.' }),
 });
-/** The stage is a later one of this pipeline, or `pipeline.stage`. */
+/** The stage is a later one of this pipeline. */
 const backPressure = z.strictObject({
-  stage: text(
-    /^([a-z][a-z0-9_]*\.)?[a-z][a-z0-9_]*$/,
-    'the name of a later stage, or pipeline.stage',
-    'Name a stage after this one, or "pipeline.stage" of another pipeline.',
-  ),
+  stage: text(/^[a-z][a-z0-9_]*$/, 'the name of a later stage', 'Name a stage after this one.'),
   backlog: whole(1, 100_000).meta({
     remedy: 'It is how many may be unfinished at the later stage; to let nothing through, pause the stage.',
   }),
