@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { countAnew } from '../support/count-anew.ts';
 import { type Engine, test } from '../support/engine.ts';
 import { openTransaction } from '../support/sessions.ts';
-import { runStage, Worker } from '../support/worker.ts';
+import { runStage } from '../support/worker.ts';
 
 interface Pruned {
   runs: number;
@@ -95,23 +95,6 @@ test('two calls at once do not count the same runs twice', async ({ engine }) =>
   expect((await other.query('select millrace.prune() as answer')).rows).toMatchObject([{ answer: { runs: 5 } }]);
   expect(await engine.value('select millrace.prune()')).toEqual({ runs: 0, more: true });
   await other.query('commit');
-});
-
-test('pruning takes a quarter of the time while workers are at work', async ({ engine }) => {
-  await finishedRuns(engine, 8000);
-  await engine.sql.query(`delete from millrace.pipelines where name <> 'flow'`);
-  await engine.advance('31 days');
-  // Each look at the clock takes so long that half a second is over sooner than two.
-  await engine.sql.query(`create or replace function millrace.now() returns timestamptz
-    language plpgsql volatile set search_path = pg_catalog, pg_temp
-    as $$ declare v_at timestamptz; begin update public.test_clock set at = at + interval '90 milliseconds' returning at into v_at; return v_at; end $$`);
-  const worker = await Worker.of(engine, 'only');
-  await worker.claim(0);
-  const busy = (await engine.value<Pruned>('select millrace.prune()')).runs;
-  await worker.leave();
-  const idle = (await engine.value<Pruned>('select millrace.prune()')).runs;
-  expect(busy).toBeGreaterThan(0);
-  expect(idle).toBeGreaterThan(busy);
 });
 
 test('doctor tells of a round that is not done after a day', async ({ engine }) => {

@@ -1,16 +1,9 @@
--- Costs: what a run has cost
---
 -- A run costs what its attempts, failed ones too, and those of its descendants cost
--- (usage.cost_usd). Without a price the cost is null. A result taken over from an earlier run
--- brings no usage along, so that it is paid for once.
+-- (usage.cost_usd). Without a price the cost is null.
 
 -- Lists every attempt of these runs and of their descendants (paid_by), with its cost, under the
 -- run, the stage and the attempt of it that it was for. Without paid_by: what deleted children had
--- cost.
---
--- It plans with index look-ups alone, since it is asked for one run as for ten thousand. Views ask
--- for each run by itself, hence one plan for all: a list of a thousand documents takes 0.2 s, and
--- with a plan for each run took 0.9 s.
+-- cost. Views ask for each run by itself, hence one plan for all.
 create function millrace.attempt_costs(p_runs bigint[])
 returns table (run_id bigint, stage_id int, attempt_id bigint, paid_by bigint, cost_usd numeric)
 stable
@@ -47,8 +40,8 @@ begin
 end
 $$;
 
--- Keeps with their parents the costs of children, before their runs are deleted or leave a fan-out.
--- It may hash, though its caller plans with look-ups alone.
+-- Keeps with their parents the costs of children whose runs are about to be deleted. It may hash,
+-- though its caller plans with look-ups alone.
 create function millrace.keep_costs(p_run_ids bigint[])
 set enable_seqscan = off set enable_hashjoin = on
 set jit = off set plan_cache_mode = force_custom_plan
@@ -77,7 +70,7 @@ end
 $$;
 
 -- Keeps the costs and the last run of rows whose runs are about to be pruned. A child is counted to
--- its parent. It may hash, as keep_costs() may.
+-- its parent.
 create function millrace.keep_former_runs(p_run_ids bigint[])
 set enable_seqscan = off set enable_hashjoin = on
 set jit = off set plan_cache_mode = force_custom_plan

@@ -1,5 +1,5 @@
--- Figures: how many, how long, how dear. They are read from minutes and hours alone, so that an
--- answer takes as long after ten million attempts, up to one sweep late.
+-- Figures are read from minutes and hours alone, so that an answer takes as long after ten million
+-- attempts, up to one sweep late.
 
 -- Estimates the time (ms) below which a share of the counted ones lies; null where there are none.
 -- Within a bucket times count as even on a logarithmic scale, in the last as its lower bound.

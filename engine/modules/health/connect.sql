@@ -1,5 +1,3 @@
--- Connecting: where the functions are, and with what to wake them
-
 -- Writes a secret into Vault; into the engine's own settings where there is no Vault.
 create function millrace.save_secret(p_name text, p_value text)
 as $$

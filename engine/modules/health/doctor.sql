@@ -1,8 +1,9 @@
 -- The doctor: each function looks at one part of the engine, and says of each point whether all is
 -- well, and if not what helps.
 
--- Looks at the settings. A Vault that cannot be read is a finding, not an error.
-create function millrace.setting_findings() returns setof millrace.finding
+-- Looks at the settings, where a Vault that cannot be read is a finding, and at what keeps the
+-- engine going: the sweep, pg_net, and what functions answered last of the last hundred wake-ups.
+create function millrace.engine_findings() returns setof millrace.finding
 stable
 as $$
 declare
@@ -11,6 +12,14 @@ declare
   v_fault text := 'missing';
   v_create text :=
     ': select vault.create_secret(''https://REF.supabase.co'', ''millrace_project_url'')';
+  v_swept timestamptz := (
+    select nullif(s.value, '-infinity')::timestamptz
+    from millrace.settings s
+    where s.name = 'last_sweep_at');
+  -- An engine that has just been installed may not have swept yet.
+  v_sweeps boolean := coalesce(
+    coalesce(v_swept, (select min(r.installed_at) from millrace.releases r))
+      > millrace.now() - interval '1 minute', false);
 begin
   begin
     v_url := millrace.setting('project_url');
@@ -33,24 +42,6 @@ begin
         when v_headers is null then v_fault || ': ' || millrace.wake_secret_remedy()
         else 'the doorbell shows secret_key instead, which every SQL role can read in '
           || 'net.http_request_queue: ' || millrace.wake_secret_remedy() end;
-end
-$$;
-
--- Looks at what keeps the engine going by itself: the sweep, pg_net, and what each function
--- answered last of the last hundred wake-ups.
-create function millrace.doorbell_findings() returns setof millrace.finding
-stable
-as $$
-declare
-  v_swept timestamptz := (
-    select nullif(s.value, '-infinity')::timestamptz
-    from millrace.settings s
-    where s.name = 'last_sweep_at');
-  -- An engine that has just been installed may not have swept yet.
-  v_sweeps boolean := coalesce(
-    coalesce(v_swept, (select min(r.installed_at) from millrace.releases r))
-      > millrace.now() - interval '1 minute', false);
-begin
   return query
     select 'the sweep has run in the last minute', v_sweeps,
       coalesce('last at ' || v_swept::text, 'never; it is due every ten seconds') || case
@@ -83,93 +74,6 @@ begin
 end
 $$;
 
--- Looks for work of functions that nobody takes, but for what waits for its limits.
-create function millrace.ready_work_finding() returns setof millrace.finding
-language sql stable
-as $$
-  with waiting as materialized (
-    select s, p.name as pipeline, w.since
-    from millrace.stages s
-    join millrace.pipelines p on p.id = s.pipeline_id
-    cross join lateral (
-      select min(a.queue_at) as since
-      from millrace.attempts a
-      where a.stage_id = s.id
-        and a.queue_at <= millrace.now() - interval '1 minute'
-        and a.state = 'queued') w
-    where s.function_name is not null
-      and s.enabled
-      and not s.bypassed
-      and p.enabled
-      and w.since is not null
-  )
-  select 'ready work is taken within a minute', count(*) = 0,
-    coalesce(string_agg(format(
-      'stage %s of %s waits since %s: look at the logs of function %s', (w.s).name, w.pipeline,
-      to_char(w.since, 'YYYY-MM-DD HH24:MI:SS'), (w.s).function_name),
-      ', ' order by w.pipeline, (w.s).id), 'nothing waits')
-  from waiting w
-  where millrace.live_workers((w.s).id) = 0
-    and ((w.s).limits is null or millrace.hook_has_room(w.s))
-$$;
-
--- Looks for roles of the Data API that could write the engine's columns of an entity table, or the
--- history and the lookup of a status column.
-create function millrace.forger_finding() returns setof millrace.finding
-language sql stable
-as $$
-  with kept as (
-    select p.entity_table::oid as table_id, n.name
-    from millrace.pipelines p
-    cross join lateral (
-      select c
-      from millrace.stages s
-      cross join lateral unnest(millrace.stage_columns(s.name)) c
-      where p.projection = 'columns'
-        and s.pipeline_id = p.id
-        and c not like '%\_status'
-      union all
-      select p.status ->> f
-      from unnest('{attempts,retry_at,error}'::text[]) f
-      where p.projection = 'status') n(name)
-    union all
-    select to_regclass(t.name), '*'
-    from millrace.pipelines p
-    cross join lateral (
-      values (p.status #>> '{history,table}'), (p.status ->> 'lookup')) t(name)
-    where p.projection = 'status'
-  ), forged as (
-    select c.oid::regclass as entity_table, r.rolname as role,
-      string_agg(distinct v.name, ', ') as verbs
-    from kept k
-    join pg_class c on c.oid = k.table_id
-    join pg_attribute a
-      on a.attrelid = c.oid and a.attnum > 0 and k.name in (a.attname, '*') and not a.attisdropped
-    join pg_roles api on api.rolname = 'authenticator'
-    join pg_roles r on pg_has_role(api.oid, r.oid, 'member')
-      and r.oid <> api.oid and not r.rolbypassrls and not r.rolsuper
-    cross join (values ('delete', 'd'), ('insert', 'a'), ('update', 'w')) v(name, policy)
-    where case v.name
-        when 'delete' then k.name = '*' and has_table_privilege(r.oid, c.oid, 'delete')
-        else has_column_privilege(r.oid, c.oid, a.attnum, v.name)
-      end
-      and (not c.relrowsecurity or exists (
-        select
-        from pg_policy y
-        cross join lateral unnest(y.polroles) o
-        where y.polrelid = c.oid
-          and y.polpermissive
-          and y.polcmd in ('*', v.policy)
-          and (o = 0 or pg_has_role(r.oid, o, 'usage'))))
-    group by c.oid, r.rolname
-  )
-  select 'only the engine can write results', count(*) = 0,
-    coalesce(string_agg(format('%s may %s what the engine writes in %s: revoke %2$s on %3$s from '
-      'public, %1$I; and grant it its own columns by name', f.role, f.verbs, f.entity_table),
-      '. ' order by f.entity_table, f.role), 'no role of the Data API can')
-  from forged f
-$$;
-
 -- Tells why the functions of attach() no longer fit the entity table; null when they do. A dropped
 -- or renamed column stops every claim; an added one is not sent to the stages.
 create function millrace.attachment_fault(p_pipeline text) returns text
@@ -200,11 +104,89 @@ exception when others then
 end
 $$;
 
--- Looks at pipelines that are paused, and at tables that were changed.
+-- Looks at pipelines: for work of functions that nobody takes, but for what waits for its limits;
+-- for roles of the Data API that could write the engine's columns of a table, or the history and
+-- the lookup of a status column; for pauses, and for tables that were changed.
 create function millrace.pipeline_findings() returns setof millrace.finding
 stable
 as $$
 begin
+  return query
+    with waiting as materialized (
+      select s, p.name as pipeline, w.since
+      from millrace.stages s
+      join millrace.pipelines p on p.id = s.pipeline_id
+      cross join lateral (
+        select min(a.queue_at) as since
+        from millrace.attempts a
+        where a.stage_id = s.id
+          and a.queue_at <= millrace.now() - interval '1 minute'
+          and a.state = 'queued') w
+      where s.function_name is not null
+        and s.enabled
+        and not s.bypassed
+        and p.enabled
+        and w.since is not null
+    )
+    select 'ready work is taken within a minute', count(*) = 0,
+      coalesce(string_agg(format(
+        'stage %s of %s waits since %s: look at the logs of function %s', (w.s).name, w.pipeline,
+        to_char(w.since, 'YYYY-MM-DD HH24:MI:SS'), (w.s).function_name),
+        ', ' order by w.pipeline, (w.s).id), 'nothing waits')
+    from waiting w
+    where millrace.live_workers((w.s).id) = 0
+      and ((w.s).limits is null or millrace.hook_has_room(w.s));
+  return query
+    with kept as (
+      select p.entity_table::oid as table_id, n.name
+      from millrace.pipelines p
+      cross join lateral (
+        select c
+        from millrace.stages s
+        cross join lateral unnest(millrace.stage_columns(s.name)) c
+        where p.projection = 'columns'
+          and s.pipeline_id = p.id
+          and c not like '%\_status'
+        union all
+        select p.status ->> f
+        from unnest('{attempts,retry_at,error}'::text[]) f
+        where p.projection = 'status') n(name)
+      union all
+      select to_regclass(t.name), '*'
+      from millrace.pipelines p
+      cross join lateral (
+        values (p.status #>> '{history,table}'), (p.status ->> 'lookup')) t(name)
+      where p.projection = 'status'
+    ), forged as (
+      select c.oid::regclass as entity_table, r.rolname as role,
+        string_agg(distinct v.name, ', ') as verbs
+      from kept k
+      join pg_class c on c.oid = k.table_id
+      join pg_attribute a
+        on a.attrelid = c.oid and a.attnum > 0 and k.name in (a.attname, '*') and not a.attisdropped
+      join pg_roles api on api.rolname = 'authenticator'
+      join pg_roles r on pg_has_role(api.oid, r.oid, 'member')
+        and r.oid <> api.oid and not r.rolbypassrls and not r.rolsuper
+      cross join (values ('delete', 'd'), ('insert', 'a'), ('update', 'w')) v(name, policy)
+      where case v.name
+          when 'delete' then k.name = '*' and has_table_privilege(r.oid, c.oid, 'delete')
+          else has_column_privilege(r.oid, c.oid, a.attnum, v.name)
+        end
+        and (not c.relrowsecurity or exists (
+          select
+          from pg_policy y
+          cross join lateral unnest(y.polroles) o
+          where y.polrelid = c.oid
+            and y.polpermissive
+            and y.polcmd in ('*', v.policy)
+            and (o = 0 or pg_has_role(r.oid, o, 'usage'))))
+      group by c.oid, r.rolname
+    )
+    select 'only the engine can write results', count(*) = 0,
+      coalesce(string_agg(format('%s may %s what the engine writes in %s: revoke %2$s on %3$s from '
+        'public, %1$I; and grant it its own columns by name', f.role, f.verbs, f.entity_table),
+        '. ' order by f.entity_table, f.role), 'no role of the Data API can')
+    from forged f;
   return query
     select 'nothing is paused', count(*) = 0,
       coalesce(string_agg(
@@ -226,10 +208,7 @@ create function millrace.doctor(p_deep boolean default false) returns setof mill
 stable
 as $$
 begin
-  return query select * from millrace.setting_findings();
-  return query select * from millrace.doorbell_findings();
-  return query select * from millrace.ready_work_finding();
-  return query select * from millrace.forger_finding();
+  return query select * from millrace.engine_findings();
   return query select * from millrace.pipeline_findings();
   return query select * from millrace.label_findings();
   return query select * from millrace.invariant_findings(p_deep);

@@ -1,5 +1,3 @@
--- What the entity tables and the runs say of each other
-
 -- Finds rows that show work which no run does, and live runs without a row, by the runs between two
 -- ids. A row that never had a run was not written by the engine, but by a restored dump, say.
 create function millrace.row_faults(

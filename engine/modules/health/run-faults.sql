@@ -1,8 +1,5 @@
--- What runs and attempts say of themselves and of each other
---
--- Asked for the runs between two ids, it answers from the indexes by run.
-
--- Finds what runs and attempts break of what must always hold, a row for each breach.
+-- Finds what runs and attempts break of what must always hold, a row for each breach. Asked for the
+-- runs between two ids, it answers from the indexes by run.
 create view millrace.run_faults (rule, run_id, attempt_id, detail) as
 select 'a running run owns a live attempt', r.id, null::bigint,
   'run of entity ' || r.entity_id || ' has none'
@@ -39,8 +36,6 @@ from millrace.attempts a
 left join millrace.runs r on r.id = a.run_id
 where r.id is null
   or (a.state in ('queued', 'started', 'waiting') and r.status <> 'running')
-
--- Attempts whose columns contradict their state.
 union all
 select 'a queued attempt has a due time, a started one a lease, a waiting one a deadline',
   a.run_id, a.id, a.state::text
@@ -80,7 +75,6 @@ from millrace.attempts a
 where a.job_started_at is not null
   and a.state in ('queued', 'started', 'skipped')
 
--- Stages that are done twice, begun too early, or not begun though their needs are done.
 -- While a map is under way its collecting decides on thresholds.
 union all
 select 'a stage is completed once, and has one live attempt at most', a.run_id, max(a.id),

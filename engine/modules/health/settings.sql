@@ -1,5 +1,3 @@
--- Settings, checked when they are set
-
 -- Refuses a value that a setting cannot have, with MR002, before a function of the engine reads it.
 create function millrace.check_setting() returns trigger
 security definer

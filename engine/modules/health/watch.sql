@@ -32,7 +32,7 @@ end
 $$;
 
 -- Counts live and dead attempts stage by stage, with the oldest due time: ready, in backoff and
--- dead to p_most a stage. Started attempts stand at the head of the queue's index.
+-- dead to p_most a stage.
 create function millrace.live_counts(p_most int default 1000)
 returns table (
   stage_id int, ready bigint, in_backoff bigint, started bigint, waiting bigint, failed bigint,

@@ -2,13 +2,6 @@
 -- workers reckon what a row of their stage takes, tell it when they leave, and begin by what those
 -- before them have told; and an isolate that ended without a word had taken too much.
 
--- Bounds what a worker has reckoned, so that a wrong word stops no stage: milliseconds of CPU.
-create function millrace.bounded_cpu(p_cpu_ms float8) returns real
-language sql immutable
-as $$
-  select least(greatest(p_cpu_ms, 0.5), 500)::real
-$$;
-
 -- Keeps what a worker says that a row of its stage takes, and chooses the stage's batch and workers
 -- anew.
 create function millrace.learn_row_cost(
@@ -17,7 +10,7 @@ create function millrace.learn_row_cost(
 as $$
 begin
   insert into millrace.row_costs as c (stage_id, cpu_ms, memory_bytes, learned_at)
-  values (p_stage_id, millrace.bounded_cpu(p_cpu_ms), greatest(p_bytes, 0), millrace.now())
+  values (p_stage_id, least(greatest(p_cpu_ms, 0.5), 500), greatest(p_bytes, 0), millrace.now())
   on conflict on constraint row_costs_pkey do update
   set cpu_ms = excluded.cpu_ms,
     memory_bytes = coalesce(excluded.memory_bytes, c.memory_bytes),
@@ -33,27 +26,24 @@ end
 $$;
 
 -- Learns from isolates that ended without a word while they held rows of a stage: a row takes twice
--- what was thought, but no more than all rows they had taken share of the whole.
+-- what was thought, but no more than its share of what they had taken.
 create function millrace.learn_from_loss(p_stage_id int, p_hosts uuid[])
 as $$
+declare
+  v_lost record;
 begin
-  insert into millrace.row_costs as c (stage_id, cpu_ms, lives_cut, learned_at)
-  select p_stage_id, millrace.bounded_cpu(least(12, 2000.0 / max(h.taken))), count(*),
-    millrace.now()
+  select count(*) as lives, 2000.0 / greatest(max(h.taken), 1) as share
+  into v_lost
   from (
-    select greatest(sum(w.taken), 1) as taken
+    select sum(w.taken) as taken
     from millrace.workers w
     where w.stage_id = p_stage_id and w.host = any (p_hosts)
-    group by w.host) h
-  having count(*) > 0
+    group by w.host) h;
+  insert into millrace.row_costs as c (stage_id, cpu_ms, lives_cut, learned_at)
+  select p_stage_id, greatest(least(12, v_lost.share), 0.5), v_lost.lives, millrace.now()
+  where v_lost.lives > 0
   on conflict on constraint row_costs_pkey do update
-  set cpu_ms = millrace.bounded_cpu(greatest(c.cpu_ms, least(c.cpu_ms * 2, (
-      select 2000.0 / greatest(max(h.taken), 1)
-      from (
-        select sum(w.taken) as taken
-        from millrace.workers w
-        where w.stage_id = p_stage_id and w.host = any (p_hosts)
-        group by w.host) h)))),
+  set cpu_ms = least(500, greatest(c.cpu_ms, least(c.cpu_ms * 2, v_lost.share))),
     lives_cut = c.lives_cut + excluded.lives_cut,
     learned_at = excluded.learned_at
   -- Whatever ends many at once, such as an outage, teaches it once.
@@ -63,8 +53,7 @@ end
 $$;
 
 -- Chooses batch and workers of a stage whose definition says how many rows are to be in work at
--- once: as many in a batch, up to fifty, as an isolate bears by what a row takes of its CPU and
--- memory, and so many workers that all together have these places.
+-- once: as many in a batch, up to fifty, as an isolate bears.
 create function millrace.choose_places(p_stage_id int)
 as $$
 begin

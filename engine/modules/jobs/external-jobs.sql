@@ -1,5 +1,3 @@
--- External jobs: how they end, who asks after them, what their services say
-
 -- Finds the attempt that the end of a job is about: the newest under its submission. After a lost
 -- lease or a deadline it is the newest of the stage, if that was given the same job, or none yet
 -- and this one ended well; not if a person has cancelled or ended the stage since.
@@ -97,7 +95,6 @@ end
 $$;
 
 -- Takes waiting jobs whose poll is due. p_poll_ms overrides the stages' own poll intervals.
--- awaits_start: millrace_note_jobs() is to be told whether the job waits or runs.
 create function public.millrace_poll(p_limit int, p_poll_ms int default null)
 returns jsonb
 set millrace.plan = by_key
@@ -146,9 +143,8 @@ end
 $$;
 
 -- Notes what services say of jobs that have not ended: [{attempt, service, job_id, state}], state
--- being queued or running. The deadline does not run while the job is queued. noted: how many rows
--- that changed: while a job waits, its deadline moves only once half of it has passed, and its
--- start is noted once. A row that somebody holds is left to the next report.
+-- being queued or running. The deadline does not run while the job is queued; it moves once half of
+-- it has passed. noted: how many rows that changed.
 create function public.millrace_note_jobs(p_jobs jsonb) returns jsonb
 set millrace.plan = by_key
 as $$

@@ -62,9 +62,8 @@ end
 $$;
 
 -- Notes what went wrong with jobs that attempts wait for: [{submission, service, job_id, code,
--- message}]; a null code says that it is over. Shown by the timeline, doctor() and millrace.log,
--- where a fault that names no attempt stands alone; noted: how many attempts that changed. It skips
--- what somebody holds: the next poll says it again.
+-- message}]; a null code says that it is over. noted: how many attempts that changed; the next poll
+-- says again what somebody held.
 create function public.millrace_note_faults(p_faults jsonb) returns jsonb
 set millrace.plan = by_key
 as $$

@@ -1,7 +1,5 @@
--- Metrics: counters from the totals, which never fall, and gauges from the queue's index. They go
--- as json: jsonb would take fifty thousand numbers apart and together again at each level.
-
--- What a monitoring system asks for: counters from the totals, gauges of each stage, alerts.
+-- What a monitoring system asks for: counters from the totals, which never fall, gauges of each
+-- stage, alerts. It goes as json: jsonb would take all numbers apart at each level.
 create function public.millrace_metrics() returns json
 stable
 set enable_mergejoin = off set jit = off

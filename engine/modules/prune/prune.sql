@@ -1,6 +1,6 @@
 -- Pruning: pg_cron calls prune() every night, and every five seconds until that round is done. A
--- call is one short transaction. A round goes through the runs of each pipeline by their ends, and
--- comes back to nothing that it passed over.
+-- round goes through the runs of each pipeline by their ends, and comes back to nothing that it
+-- passed over.
 
 -- Reads how many days the runs of a pipeline are kept.
 create function millrace.retention_days(p_pipeline millrace.pipelines) returns int
@@ -11,8 +11,8 @@ begin
 end
 $$;
 
--- Deletes locked runs, in halves until the guilty run stands alone: what a user's trigger on
--- public.millrace_decisions refuses is left to the next night. Returns how many.
+-- Deletes locked runs, in halves until the guilty run stands alone, which is left to the next
+-- night; returns how many.
 create function millrace.prune_runs(p_run_ids bigint[]) returns int
 set lock_timeout = '200ms'
 as $$
@@ -39,85 +39,76 @@ begin
 end
 $$;
 
--- Prunes the runs of a pipeline from where its round stands, until the time is up or the round
--- done. Returns how many it deleted.
-create function millrace.prune_pipeline(
-  p_pipeline millrace.pipelines, p_until timestamptz
-) returns int
+-- Deletes what is too old of the next thousand runs of a pipeline's round; returns how many.
+create function millrace.prune_batch(p_pipeline millrace.pipelines) returns int
 as $$
 declare
-  v_before timestamptz :=
-    millrace.now() - make_interval(days => millrace.retention_days(p_pipeline));
-  v_progress millrace.prune_progress;
-  v_batch bigint[];
-  v_done int := 0;
+  v_batch record;
+  v_removed int;
 begin
-  select g.* into v_progress
-  from millrace.prune_progress g
-  where g.pipeline_id = p_pipeline.id;
-  loop
-    v_batch := array(
-      select r.id
-      from millrace.runs r
-      where r.pipeline_id = p_pipeline.id
-        and r.finished_at is not null
-        and (r.finished_at, r.id) > (v_progress.seen_at, v_progress.seen_id)
-        and r.finished_at < v_before
-      order by r.finished_at, r.id
-      limit 1000);
-    exit when cardinality(v_batch) = 0;
-    select r.finished_at, r.id into v_progress.seen_at, v_progress.seen_id
+  with old as materialized (
+    select r.id, r.finished_at
+    from millrace.prune_progress g
+    join millrace.runs r on r.pipeline_id = g.pipeline_id
+      and r.finished_at is not null
+      and (r.finished_at, r.id) > (g.seen_at, g.seen_id)
+    where g.pipeline_id = p_pipeline.id
+      and r.finished_at
+        < millrace.now() - make_interval(days => millrace.retention_days(p_pipeline))
+    order by r.finished_at, r.id
+    limit 1000
+  )
+  select array_agg(o.id) as ids, max(o.finished_at) as last_at,
+    (array_agg(o.id order by o.finished_at desc, o.id desc))[1] as last_id,
+    count(*) < 1000 as is_last
+  into v_batch
+  from old o;
+  v_removed := millrace.prune_runs(array(
+    select r.id
     from millrace.runs r
-    where r.id = v_batch[cardinality(v_batch)];
-    v_done := v_done + millrace.prune_runs(array(
-      select r.id
-      from millrace.runs r
-      where r.id = any (v_batch)
-        and r.status <> 'running'
-        and not exists (
-          select
-          from millrace.fan_outs f
-          where f.id = r.fan_out_id
-            and f.state = 'open')
-        and not exists (
-          select
-          from millrace.fan_outs f
-          join millrace.runs c on c.fan_out_id = f.id and c.status = 'running'
-          where f.run_id = r.id)
-      order by r.id
-      for update of r skip locked));
-    exit when cardinality(v_batch) < 1000 or millrace.now() >= p_until;
-  end loop;
+    where r.id = any (v_batch.ids)
+      and r.status <> 'running'
+      and not exists (
+        select
+        from millrace.fan_outs f
+        where f.id = r.fan_out_id
+          and f.state = 'open')
+      and not exists (
+        select
+        from millrace.fan_outs f
+        join millrace.runs c on c.fan_out_id = f.id and c.status = 'running'
+        where f.run_id = r.id)
+    order by r.id
+    for update of r skip locked));
   update millrace.prune_progress g
-  set seen_at = v_progress.seen_at, seen_id = v_progress.seen_id, removed = g.removed + v_done,
-    ended_at = case when cardinality(v_batch) < 1000 then millrace.now() end
+  set seen_at = coalesce(v_batch.last_at, g.seen_at),
+    seen_id = coalesce(v_batch.last_id, g.seen_id),
+    removed = g.removed + v_removed,
+    ended_at = case when v_batch.is_last then millrace.now() end
   where g.pipeline_id = p_pipeline.id;
-  return v_done;
+  return v_removed;
 end
 $$;
 
 -- Deletes finished runs that are older than their pipeline keeps them, old log lines and alerts,
--- and the engine's own rows of cron.job_run_details. A call takes two seconds at most, or half a
--- second while workers are at work; pg_cron goes on until it is done. What is still due:
--- millrace.retention.
+-- and the engine's own rows of cron.job_run_details, for a second at most; pg_cron goes on until it
+-- is done. What is still due: millrace.retention.
 create function millrace.prune() returns jsonb
 set millrace.plan = by_index
 as $$
 declare
-  v_until timestamptz;
+  v_until timestamptz := millrace.now() + interval '1 second';
   v_before timestamptz :=
     millrace.now() - make_interval(days => millrace.setting('retention_days')::int);
-  v_target record;
+  v_pipeline millrace.pipelines;
   v_runs int := 0;
   v_more boolean;
   v_scheduled boolean;
 begin
-  -- Two at once would count the same rows twice; whoever comes second leaves it to the first.
+  -- Two at once would count the same rows twice.
   if not pg_try_advisory_xact_lock(hashtext('millrace.prune')) then
     return '{"runs": 0, "more": true}';
   end if;
-  -- A new round deletes what there is little of: lines of the log, decisions without their
-  -- attempts, and the engine's own rows of pg_cron's history.
   if not exists (select from millrace.prune_progress g where g.ended_at is null) then
     insert into millrace.prune_progress (pipeline_id, began_at)
     select p.id, millrace.now()
@@ -127,38 +118,25 @@ begin
       ended_at = null;
     perform millrace.hook_begin_pruning();
     delete from millrace.log l where l.at < v_before;
-    -- By command: a job that was unscheduled has left its history behind. A run that found no
-    -- session, or that a crash ended, tells no time, or only when it began.
+    -- By command: a job that was unscheduled has left its history behind.
     delete from cron.job_run_details d
-    where d.command
-        ~ '^(select|call) millrace\.(sweep|sweep_all|wake_job_poll|prune)\(\)$'
-      and case
-        when d.end_time is null and d.start_time is null then d.runid < (
-          select max(o.runid) - 10000 from cron.job_run_details o)
-        else coalesce(d.end_time, d.start_time) < millrace.now() - interval '1 day'
-      end;
+    where d.command ~ '^(select|call) millrace\.(sweep|sweep_all|wake_job_poll|prune)\(\)$'
+      and coalesce(d.end_time, d.start_time, '-infinity') < millrace.now() - interval '1 day';
   end if;
-  -- Where workers are at work there is something to yield to.
-  v_until := millrace.now() + case when exists (
-      select
-      from millrace.workers w
-      where w.left_at is null
-        and w.heartbeat_at > millrace.alive_since())
-    then interval '500 milliseconds' else interval '2 seconds' end;
-  for v_target in
-    select p as pipeline
+  loop
+    select p.* into v_pipeline
     from millrace.prune_progress g
     join millrace.pipelines p on p.id = g.pipeline_id
     where g.ended_at is null
-    order by g.pipeline_id
-  loop
-    v_runs := v_runs + millrace.prune_pipeline(v_target.pipeline, v_until);
+    order by p.id
+    limit 1;
+    exit when not found;
+    v_runs := v_runs + millrace.prune_batch(v_pipeline);
     exit when millrace.now() >= v_until;
   end loop;
   v_more := exists (select from millrace.prune_progress g where g.ended_at is null)
     or millrace.hook_prune(v_before);
-  v_scheduled := exists (
-    select from cron.job j where j.jobname = 'millrace-prune-more');
+  v_scheduled := exists (select from cron.job j where j.jobname = 'millrace-prune-more');
   if v_more and not v_scheduled then
     perform cron.schedule('millrace-prune-more', '5 seconds', 'select millrace.prune()');
   elsif v_scheduled and not v_more then

@@ -1,7 +1,5 @@
--- Setting up
---
--- The rows that an install brings along. They are code and no structure: a migration that a squash
--- has written has every function and no row.
+-- The rows that an install brings along are code and no structure: a migration that a squash has
+-- written has every function and no row.
 
 create view millrace.default_settings as
 select *
@@ -18,7 +16,7 @@ from (values
     'How long an upgrade or uninstall tries to get its locks before it gives up; then nothing has '
     'been changed.'),
   ('rules_judged_at', '',
-    'Written by millrace.sweep_rules(): the minute in which it judged the rules last.'),
+    'Written by millrace.evaluate_rules(): the minute in which it did so last.'),
   ('minutes_hours', '48', 'Hours after which the sweep deletes figures by the minute.'),
   ('hours_days', '400', 'Days after which the sweep deletes figures by the hour.'),
   ('operators_need_aal2', 'false',
@@ -27,26 +25,6 @@ from (values
 ) s(name, value, comment);
 comment on view millrace.default_settings is
   'The settings that a database must have, with what they are until somebody changes them.';
-
--- Writes the alert rules of a new database. Who has deleted some of them wants them gone, so all
--- are missing or none.
-create function millrace.set_up_rules() returns boolean
-as $$
-begin
-  if exists (select from millrace.alert_rules r where r.source = 'default') then
-    return false;
-  end if;
-  insert into millrace.alert_rules (name, kind, stage, above, span, hold, least, source) values
-    ('sla', 'run_sla', null, null, '10 minutes', '15 minutes', 1, 'default'),
-    ('errors', 'error_share', '*', 0.1, '10 minutes', '0', 20, 'default'),
-    ('backlog', 'backlog', '*', 1000, '10 minutes', '15 minutes', 1, 'default'),
-    ('dead', 'dead', null, 10, '1 hour', '0', 1, 'default'),
-    ('late', 'late', '*', null, '10 minutes', '0', 1, 'default'),
-    ('engine', 'engine', null, null, '10 minutes', '5 minutes', 1, 'default'),
-    ('refused', 'refused', '*', 600, '10 minutes', '0', 1, 'default');
-  return true;
-end
-$$;
 
 -- Names what set_up() would write, but for the alert rules, which somebody may have deleted.
 create function millrace.missing_set_up() returns table (what text)
@@ -86,7 +64,20 @@ begin
   on conflict (level) do nothing;
   insert into millrace.check_progress default values
   on conflict (id) do nothing;
-  if millrace.set_up_rules() then
+  -- Who has deleted some of the rules wants them gone, so all are missing or none.
+  insert into millrace.alert_rules (name, kind, stage, above, span, hold, least, source)
+  select r.name, r.kind, r.stage, r.above, r.span::interval, r.hold::interval, r.least, 'default'
+  from (values
+    ('sla', 'run_sla', null, null, '10 minutes', '15 minutes', 1),
+    ('errors', 'error_share', '*', 0.1, '10 minutes', '0', 20),
+    ('backlog', 'backlog', '*', 1000, '10 minutes', '15 minutes', 1),
+    ('dead', 'dead', null, 10, '1 hour', '0', 1),
+    ('late', 'late', '*', null, '10 minutes', '0', 1),
+    ('engine', 'engine', null, null, '10 minutes', '5 minutes', 1),
+    ('refused', 'refused', '*', 600, '10 minutes', '0', 1)
+  ) r(name, kind, stage, above, span, hold, least)
+  where not exists (select from millrace.alert_rules o where o.source = 'default');
+  if found then
     v_missing := v_missing || 'the alert rules'::text;
   end if;
   -- A job that is there keeps its schedule, which may be somebody's own.
