@@ -1,13 +1,12 @@
 -- Bypass: a stage is left out for a while, with memory
 --
--- The call that begins the bypass, and then the sweep, skip what is queued there, and the runs go
--- on as after skip(). Each row is remembered in millrace.bypassed until take_up() starts it at the
--- stage. What is in work when a bypass begins goes on.
+-- The call that begins a bypass, and then the sweep, skip what is queued at the stage; the runs go
+-- on as after skip(). millrace.bypassed remembers each row until take_up() starts it there.
 
--- Bypasses a stage by a person's word, and skips the first of what is queued there; returns how
--- many those were.
+-- Bypasses a stage, or writes another reason and end into its bypass, and skips the first of what
+-- is queued there; returns how many those were.
 create function millrace.begin_bypass(
-  p_stage millrace.stages, p_reason text, p_until timestamptz, p_line bigint
+  p_stage millrace.stages, p_reason text, p_until timestamptz, p_spent boolean, p_line bigint
 ) returns int
 as $$
 begin
@@ -24,55 +23,36 @@ begin
       using errcode = 'MR002', hint = 'Say in a few words why.';
   end if;
   perform millrace.lock_before_stages(p_stage.pipeline_id);
-  perform millrace.save_bypass(p_stage.id, p_reason, p_until, false, p_line);
+  update millrace.stages s set bypassed = true where s.id = p_stage.id;
+  insert into millrace.bypasses as b (stage_id, reason, until, spent, line, began_at)
+  values (p_stage.id, p_reason, p_until, p_spent, p_line, millrace.now())
+  on conflict on constraint bypasses_pkey do update set
+    reason = excluded.reason, until = excluded.until, spent = excluded.spent,
+    line = excluded.line;
   return millrace.bypass_queued(p_stage, 500);
 end
 $$;
 
--- Ends the bypass of a stage by a person's word.
-create function millrace.end_bypass_of(p_stage millrace.stages)
+-- Lets a bypassed stage work again and wakes it. p_why: why the engine does so; a person may not
+-- where the budget is spent.
+create function millrace.finish_bypass(p_stage millrace.stages, p_why text default null)
 as $$
+declare
+  v_spent boolean;
 begin
-  perform from millrace.stages s where s.id = p_stage.id for no key update;
-  if (select b.spent from millrace.bypasses b where b.stage_id = p_stage.id) then
+  update millrace.stages s set bypassed = false where s.id = p_stage.id and s.bypassed;
+  delete from millrace.bypasses b where b.stage_id = p_stage.id returning b.spent into v_spent;
+  if p_why is not null and v_spent is not null then
+    perform millrace.note_of_engine('end_bypass', p_stage.id, p_why);
+  elsif v_spent is null and p_why is null then
+    raise exception 'stage % is not bypassed', p_stage.name
+      using errcode = 'MR004', hint = 'Those that are: select * from millrace.bypasses.';
+  elsif v_spent then
     raise exception 'stage % is bypassed since its budget is spent', p_stage.name
       using errcode = 'MR004', hint = 'It works again when the budget pays for it: raise the '
         'budget, or define the stage without when_spent.';
-  elsif not millrace.finish_bypass(p_stage.id) then
-    raise exception 'stage % is not bypassed', p_stage.name
-      using errcode = 'MR004', hint = 'Those that are: select * from millrace.bypasses.';
   end if;
-end
-$$;
-
--- Bypasses a stage, or writes another reason and end into the bypass that it has.
-create function millrace.save_bypass(
-  p_stage_id int, p_reason text, p_until timestamptz, p_spent boolean, p_line bigint
-)
-as $$
-begin
-  update millrace.stages s set bypassed = true where s.id = p_stage_id;
-  insert into millrace.bypasses as b (stage_id, reason, until, spent, line, began_at)
-  values (p_stage_id, p_reason, p_until, p_spent, p_line, millrace.now())
-  on conflict on constraint bypasses_pkey do update set
-    reason = excluded.reason, until = excluded.until, spent = excluded.spent,
-    line = excluded.line;
-end
-$$;
-
--- Lets a bypassed stage work again and wakes it; false where it is not bypassed. p_why: why the
--- engine ends it, for the journal.
-create function millrace.finish_bypass(p_stage_id int, p_why text default null) returns boolean
-as $$
-begin
-  update millrace.stages s set bypassed = false where s.id = p_stage_id and s.bypassed;
-  delete from millrace.bypasses b where b.stage_id = p_stage_id;
-  if not found then
-    return false;
-  end if;
-  perform millrace.note_of_engine('end_bypass', p_stage_id, p_why) where p_why is not null;
-  perform millrace.wake(case when millrace.has_ready_work(p_stage_id) then array[p_stage_id] end);
-  return true;
+  perform millrace.wake(case when millrace.has_ready_work(p_stage.id) then array[p_stage.id] end);
 end
 $$;
 
@@ -87,8 +67,7 @@ as $$
   where s.id = p_stage_id
 $$;
 
--- Locks the table of a pipeline's rows as writing them does. define() holds the table before it
--- writes stages; a caller that writes a stage and then rows must take the two in the same order.
+-- Locks the table of a pipeline's rows before its stages, in the order of define().
 create function millrace.lock_before_stages(p_pipeline_id int)
 as $$
 begin
@@ -111,21 +90,21 @@ begin
     from millrace.stages s
     where s.pipeline_id = p_pipeline_id
       and (s.bypassed or s.when_spent = 'bypass')
+      and s.function_name is not null
     order by s.id
   loop
-    if millrace.bypass_due(v_stage.id) is not null then
+    v_why := millrace.bypass_due(v_stage.id);
+    if v_why is not null then
       perform millrace.lock_before_stages(p_pipeline_id);
       perform from millrace.stages s where s.id = v_stage.id for no key update skip locked;
       v_why := case when found then millrace.bypass_due(v_stage.id) end;
-      if v_why = 'its budget is spent' then
-        perform millrace.save_bypass(v_stage.id, v_why, null, true,
-          millrace.note_of_engine('bypass', v_stage.id, v_why));
-      elsif v_why is not null then
-        perform millrace.finish_bypass(v_stage.id, v_why);
-      end if;
     end if;
-    select s.* into v_stage from millrace.stages s where s.id = v_stage.id;
-    if v_stage.bypassed and v_skipped < p_limit then
+    if v_why = 'its budget is spent' then
+      v_skipped := v_skipped + millrace.begin_bypass(v_stage, v_why, null, true,
+        millrace.note_of_engine('bypass', v_stage.id, v_why));
+    elsif v_why is not null then
+      perform millrace.finish_bypass(v_stage, v_why);
+    elsif v_stage.bypassed and v_skipped < p_limit then
       v_skipped := v_skipped + millrace.bypass_queued(v_stage, p_limit - v_skipped);
     end if;
   end loop;
@@ -153,15 +132,13 @@ end
 $$;
 
 -- Skips what is queued at a bypassed stage, due or not, for up to two seconds and about so many,
--- behind what somebody holds. A row that a user's trigger refuses to show is left to the next
--- sweep.
+-- behind what somebody holds or a user's trigger refuses to show.
 create function millrace.bypass_queued(p_stage millrace.stages, p_limit int)
 returns int
 as $$
 declare
   v_until timestamptz := clock_timestamp() + interval '2 seconds';
-  v_reason text := (
-    select b.reason from millrace.bypasses b where b.stage_id = p_stage.id);
+  v_most int := least(p_limit, 500);
   v_last_at timestamptz := '-infinity';
   v_last_id bigint := 0;
   v_next record;
@@ -169,8 +146,8 @@ declare
   v_done int := 0;
 begin
   loop
-    select count(*) as found, array_agg(q.id order by q.queue_at, q.id) as ids,
-      max(q.queue_at) as last_at
+    select array_agg(q.id::text order by q.queue_at, q.id) as ids, max(q.queue_at) as last_at,
+      count(*) as found
     into v_next
     from (
       select a.id, a.queue_at
@@ -180,20 +157,20 @@ begin
         and a.state = 'queued'
         and (a.queue_at, a.id) > (v_last_at, v_last_id)
       order by a.queue_at, a.id
-      limit least(p_limit, 500)) q;
+      limit v_most) q;
     exit when v_next.found = 0;
     v_last_at := v_next.last_at;
     v_last_id := v_next.ids[v_next.found];
-    v_skipped := millrace.in_halves(v_next.ids::text[], format(
-      'select millrace.bypass_held(s, millrace.lock_attempts($1::bigint[]), %L) '
-      'from millrace.stages s where s.id = %s', v_reason, p_stage.id), v_until);
+    v_skipped := millrace.in_halves(v_next.ids, format(
+      'select millrace.bypass_held(s, millrace.lock_attempts($1::bigint[])) '
+      'from millrace.stages s where s.id = %s', p_stage.id), v_until);
     perform millrace.report_passed_over(p.name, p_stage.name, r.entity_id, u.why)
     from unnest(v_skipped.refused, v_skipped.why) u(id, why)
     join millrace.attempts a on a.id = u.id::bigint
     join millrace.runs r on r.id = a.run_id
     join millrace.pipelines p on p.id = r.pipeline_id;
     v_done := v_done + v_skipped.done;
-    exit when v_next.found < least(p_limit, 500)
+    exit when v_next.found < v_most
       or v_done >= p_limit
       or clock_timestamp() >= v_until;
   end loop;
@@ -203,12 +180,12 @@ $$;
 
 -- queued → skipped for held attempts of a bypassed stage, and remembers their rows. Where they are
 -- part of a start that no tenant has been charged with, what follows is.
-create function millrace.bypass_held(
-  p_stage millrace.stages, p_attempt_ids bigint[], p_reason text
-) returns int
+create function millrace.bypass_held(p_stage millrace.stages, p_attempt_ids bigint[]) returns int
 as $$
 declare
   v_now timestamptz := millrace.now();
+  v_reason text := (
+    select b.reason from millrace.bypasses b where b.stage_id = p_stage.id);
   v_uncounted bigint[] := array(
     select a.run_id
     from millrace.attempts a
@@ -222,7 +199,7 @@ begin
     update millrace.attempts a
     set state = 'skipped', finished_at = v_now, queue_at = null, late_at = null, held = false,
       error = jsonb_build_object(
-          'code', 'bypassed', 'message', 'bypassed: ' || p_reason, 'reason', p_reason)
+          'code', 'bypassed', 'message', 'bypassed: ' || v_reason, 'reason', v_reason)
         || case vs.otherwise
           when 'skip_dependents' then '{"dependents": true}'
           else '{}'::jsonb
@@ -244,7 +221,7 @@ begin
     returning q.run_id, r.entity_id
   ), remembered as (
     insert into millrace.bypassed (stage_id, entity_id, run_id, at, reason)
-    select p_stage.id, k.entity_id, k.run_id, v_now, p_reason
+    select p_stage.id, k.entity_id, k.run_id, v_now, v_reason
     from skipped k
     order by k.entity_id
     on conflict on constraint bypassed_pkey do update set

@@ -1,61 +1,13 @@
 -- Taking up: rows that a bypass has left out are started at the stage
---
--- A row that somebody holds, and one whose run is still live, stays remembered for the next call.
--- What counts is the row's latest run: where the stage is no longer left out there, somebody has
--- started it since.
 
 -- Takes up remembered rows of a stage, oldest first, for up to five seconds; returns how many it
--- started. A row that cannot start stays remembered, and the log says why.
+-- started. A row that somebody holds, whose run is live, or that cannot start stays remembered.
 create function millrace.take_up_rows(p_stage millrace.stages, p_limit int)
 returns int
 as $$
 declare
-  v_until timestamptz := clock_timestamp() + interval '5 seconds';
-  v_last_at timestamptz := '-infinity';
-  v_last_run bigint := 0;
-  v_next record;
+  v_ids text[];
   v_done record;
-  v_started int := 0;
-begin
-  perform millrace.check_take_up(p_stage, p_limit);
-  while v_started < p_limit and clock_timestamp() < v_until loop
-    -- Rows whose run is live are not even locked: most of a long list may be.
-    select array_agg(q.entity_id order by q.at, q.run_id) filter (where not q.is_live) as ids,
-      max(q.at) as at, (array_agg(q.run_id order by q.at desc, q.run_id desc))[1] as run_id
-    into v_next
-    from (
-      select b.entity_id, b.at, b.run_id, (
-        select r.id
-        from millrace.runs r
-        where r.pipeline_id = p_stage.pipeline_id
-          and r.entity_id = b.entity_id
-          and r.status = 'running'
-        limit 1) is not null as is_live
-      from millrace.bypassed b
-      where b.stage_id = p_stage.id
-        and (b.at, b.run_id) > (v_last_at, v_last_run)
-      order by b.at, b.run_id
-      limit least(p_limit - v_started, 500)) q;
-    exit when v_next.run_id is null;
-    v_last_at := v_next.at;
-    v_last_run := v_next.run_id;
-    v_done := millrace.in_halves(
-      millrace.lock_entities(p_stage.pipeline_id, v_next.ids, false),
-      format('select millrace.start_remembered(s, $1) from millrace.stages s where s.id = %s',
-        p_stage.id), v_until);
-    v_started := v_started + v_done.done;
-    perform millrace.report('error', 'not_taken_up', format(
-      'Row %s cannot be taken up at stage %s%s: %s', r.key, p_stage.name,
-      case when r.others > 0 then ', nor can ' || r.others || ' others' end, r.why))
-    from unnest(v_done.refused, v_done.others, v_done.why) r(key, others, why);
-  end loop;
-  return v_started;
-end
-$$;
-
--- Raises MR004 unless what is taken up at a stage would be worked there.
-create function millrace.check_take_up(p_stage millrace.stages, p_limit int)
-as $$
 begin
   if p_limit is null or p_limit not between 1 and 10000 then
     raise exception 'p_count is %, but must be from 1 to 10000', coalesce(p_limit::text, 'null')
@@ -78,11 +30,32 @@ begin
       p_stage.name
       using errcode = 'MR004', hint = 'Wait for the next window, or raise the budget.';
   end if;
+  v_ids := array(
+    select b.entity_id
+    from millrace.bypassed b
+    where b.stage_id = p_stage.id
+      and (
+        select r.id
+        from millrace.runs r
+        where r.pipeline_id = p_stage.pipeline_id
+          and r.entity_id = b.entity_id
+          and r.status = 'running'
+        limit 1) is null
+    order by b.at, b.run_id
+    limit p_limit);
+  v_done := millrace.in_halves(millrace.lock_entities(p_stage.pipeline_id, v_ids, false),
+    format('select millrace.start_remembered(s, $1) from millrace.stages s where s.id = %s',
+      p_stage.id), clock_timestamp() + interval '5 seconds');
+  perform millrace.report('error', 'not_taken_up', format(
+    'Row %s cannot be taken up at stage %s%s: %s', r.key, p_stage.name,
+    case when r.others > 0 then ', nor can ' || r.others || ' others' end, r.why))
+  from unnest(v_done.refused, v_done.others, v_done.why) r(key, others, why);
+  return v_done.done;
 end
 $$;
 
--- Forgets held rows and starts those at the stage whose latest run has left it out and is over, or,
--- where no run of them is known any more, at the first one.
+-- Forgets held rows and starts those whose latest run is over and has left the stage out; where no
+-- run of them is known any more, at the first stage.
 create function millrace.start_remembered(p_stage millrace.stages, p_ids text[]) returns int
 as $$
 declare
@@ -123,19 +96,19 @@ begin
         where l.status is distinct from 'running' or l.left_out is not true)
     returning b.entity_id
   )
-  select array_agg(l.id order by l.place) filter (where l.left_out),
-    array_agg(l.id order by l.place) filter (where l.run_id is null)
+  select coalesce(array_agg(l.id order by l.place) filter (where l.left_out), '{}'),
+    coalesce(array_agg(l.id order by l.place) filter (where l.run_id is null), '{}')
   into v_ready, v_pruned
   from forgotten f
   join latest l on l.id = f.entity_id;
-  if v_ready is not null then
+  if cardinality(v_ready) > 0 then
     perform millrace.queue_stage(p_stage.pipeline_id, p_stage.id, v_ready, v_ready,
       p_by_name => v_by_name);
   end if;
-  if v_pruned is not null then
+  if cardinality(v_pruned) > 0 then
     perform millrace.queue_stage(p_stage.pipeline_id, millrace.first_stage(p_stage.pipeline_id),
       v_pruned, v_pruned, p_by_name => false);
   end if;
-  return coalesce(cardinality(v_ready), 0) + coalesce(cardinality(v_pruned), 0);
+  return cardinality(v_ready || v_pruned);
 end
 $$;

@@ -183,9 +183,9 @@ begin
       end if;
     when 'bypass' then
       v_outcome := jsonb_build_object('until', v_until, 'skipped',
-        millrace.begin_bypass(v_stage, p_request ->> 'reason', v_until, p_line));
+        millrace.begin_bypass(v_stage, p_request ->> 'reason', v_until, false, p_line));
     when 'end_bypass' then
-      perform millrace.end_bypass_of(v_stage);
+      perform millrace.finish_bypass(v_stage);
     when 'take_up' then
       v_outcome := jsonb_build_object('started',
         millrace.take_up_rows(v_stage, coalesce((p_request ->> 'count')::int, 1000)));
