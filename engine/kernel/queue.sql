@@ -136,7 +136,7 @@ $$;
 -- p_dirty_ids: entities with columns to clear. p_by_name overrules the stage's conditions.
 create function millrace.queue_stage(
   p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[],
-  p_by_name boolean default true, p_done_before int default null, p_priority int default 0
+  p_by_name boolean default true, p_done_before int default null
 )
 as $$
 declare
@@ -183,7 +183,7 @@ begin
     p_dirty_ids := array(
       select d from unnest(p_dirty_ids) d where d not in (select unnest(v_live_entities)));
   end if;
-  v_made := millrace.new_runs(v_pipeline, p_entity_ids, v_on.name, p_done_before, p_priority);
+  v_made := millrace.new_runs(v_pipeline, p_entity_ids, v_on.name, p_done_before);
   v_new := v_made.ids;
   if not v_on.alone then
     perform millrace.hook_runs_at(v_stage, v_new);

@@ -5,7 +5,7 @@
 -- keys at the stage that begins.
 create function millrace.new_runs(
   p_pipeline millrace.pipelines, p_entity_ids text[], p_stage text, p_done_before int,
-  p_priority int, out ids bigint[], out keys text[]
+  out ids bigint[], out keys text[]
 )
 as $$
 declare
@@ -27,9 +27,9 @@ begin
   end if;
   with added as (
     insert into millrace.runs (pipeline_id, version_id, entity_id, trace_id, metadata_id, given,
-      priority, quota_of, quota_key, created_at)
+      quota_of, quota_key, created_at)
     select p_pipeline.id, p_pipeline.current_version_id, e.id,
-      coalesce(e.trace_id, gen_random_uuid()), e.metadata_id, e.given::int[], p_priority,
+      coalesce(e.trace_id, gen_random_uuid()), e.metadata_id, e.given::int[],
       case when p_pipeline.quota is not null then p_pipeline.id end,
       case when p_pipeline.quota is not null then coalesce(e.payer, '') end, v_now
     from unnest(p_entity_ids, v_values.traces, v_metadata, v_given, v_values.payers)

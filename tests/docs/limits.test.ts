@@ -60,7 +60,7 @@ test('the urgent first', async ({ engine }) => {
     page,
     many(4, (n) => `h${n}.test`),
   );
-  await page.run(engine, `select millrace.start('downloads', '3'`);
+  await page.run(engine, `select millrace.prioritise(millrace.start('downloads', '3'`);
   await page.run(engine, 'select millrace.prioritise(42', { 42: runs[3] as string });
   const taken: (string | undefined)[] = [];
   for (let n = 0; n < 3; n++)

@@ -272,7 +272,7 @@ test('priority alone needs no key, and a run starts with the one it is given', a
   await has_groups(engine, { priority: true });
   await queueKeys(engine, 'a', 'b', 'c');
   const [id] = await engine.insert();
-  await engine.sql.query(`select millrace.start('flow', $1, p_priority => 3)`, [id]);
+  await engine.sql.query(`select millrace.prioritise(millrace.start('flow', $1), 3)`, [id]);
   const worker = await Worker.of(engine, 'only');
   expect(await worker.take(1)).toMatchObject([{ entity_id: id }]);
   expect(await worker.take(50)).toHaveLength(3);

@@ -193,7 +193,7 @@ test('a run of which every stage is skipped is completed when it is started', as
   const [one, two] = await engine.queued('count', 2);
   expect((await engine.run(one)).status).toBe('completed');
   expect(await engine.statuses(two)).toEqual({ count: 'skipped', index: 'skipped', print: 'skipped' });
-  const again = await engine.value(`select millrace.start('flow', $1, null, 5)`, [one]);
+  const again = await engine.value(`select millrace.start('flow', $1)`, [one]);
   expect(await engine.run(one)).toMatchObject({ id: again, status: 'completed' });
 });
 

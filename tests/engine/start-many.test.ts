@@ -57,15 +57,6 @@ test('a stage that is named begins in all of them, with the results that they ha
   });
 });
 
-test('a priority counts for all of them', async ({ engine }) => {
-  await engine.pipeline([{ name: 'one', limits: { priority: true } }]);
-  const ids = await engine.insert(4);
-  await startAll(engine, ids.slice(0, 2));
-  await startAll(engine, ids.slice(2), ', p_priority => 9');
-  const worker = await Worker.of(engine, 'one');
-  expect((await worker.take(2)).map((item) => item.entity_id).sort()).toEqual(ids.slice(2));
-});
-
 test('a key may be spelled as the type reads it, and comes once however often it is named', async ({ engine }) => {
   await engine.pipeline(chain(['one']));
   const ids = await engine.insert(2);
@@ -95,7 +86,6 @@ test('where a key is missing or none, nothing is started, and the keys are named
     message: 'a key of table public.items is null',
   });
   expect(await refused(null)).toMatchObject({ code: 'MR002' });
-  expect(await refused(ids, ', p_priority => 12')).toMatchObject({ code: 'MR002' });
   expect(await refused(ids, ', p_stage => $$none$$')).toMatchObject({ code: 'MR003' });
   expect(await engine.refusal(`select millrace.start('none', array['1'])`)).toMatchObject({ code: 'MR003' });
   expect(await engine.rows('select from millrace.runs')).toEqual([]);

@@ -18,8 +18,7 @@ end
 $$;
 
 -- Locks a run that may go on, and finds the stage in its version. Raises MR004 for one that is not
--- the latest of its row, or whose parent has given its children up: the parent's word on it is
--- spoken, and a child that went on alone would change nothing.
+-- the latest of its row, or whose parent has given its children up.
 create function millrace.hold_stage(
   p_run bigint,
   p_stage text,
@@ -96,9 +95,9 @@ begin
 end
 $$;
 
--- completed | failed | cancelled → running for a held run. Its other failed and cancelled stages
--- are retried, but for p_except, or the run could never end. Its parent counts it anew. Returns the
--- stages with work.
+-- completed | failed | cancelled → running for a held run. Its failed and cancelled stages but for
+-- p_except are retried, or it could never end. Its parent counts it anew. Returns the stages to
+-- wake.
 create function millrace.reopen_run(p_run millrace.runs, p_except int[]) returns int[]
 as $$
 declare
@@ -139,8 +138,7 @@ begin
 end
 $$;
 
--- The newest run of a row, for every verb that takes a run: select
--- millrace.cancel(millrace.run_of('leads', '7')).
+-- The newest run of a row: select millrace.cancel(millrace.run_of('leads', '7')).
 create function millrace.run_of(p_pipeline text, p_entity_id text) returns bigint
 stable
 set enable_seqscan = off set enable_indexonlyscan = off
@@ -162,8 +160,8 @@ begin
 end
 $$;
 
--- Each stage of each run: can it start, is it started, is it done (complete, or failed for good),
--- how often has it failed. Ask for one run: where run_id = …
+-- Each stage of each run: can it start, is it started, is it done, how often has it failed. Ask for
+-- one run: where run_id = …
 create view millrace.operations as
 select r.id as run_id, p.name as pipeline, r.entity_id, s.name as stage, s.kind,
   coalesce(a.state::text, 'pending') as state,

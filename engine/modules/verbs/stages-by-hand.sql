@@ -18,7 +18,6 @@ end
 $$;
 
 -- Starts a pending stage of a running run, whatever its thresholds and its condition.
--- enqueue_stage() refuses one whose needs are not done.
 create function millrace.start_one(p_run bigint, p_stage text)
 as $$
 declare
@@ -36,8 +35,7 @@ begin
 end
 $$;
 
--- Ends the live attempt of a stage by hand. Its token, job or children are void: a worker's report
--- of it comes too late.
+-- Ends the live attempt of a stage by hand. Its token, job or children are void.
 create function millrace.end_stage(
   p_run bigint,
   p_stage text,
@@ -124,16 +122,16 @@ end
 $$;
 
 -- Makes a run's attempts in backoff, or those of one stage, due now; returns how many. What a quota
--- holds back stays: the next claim would put it back.
+-- holds back stays.
 create function millrace.hurry_one(p_run bigint, p_stage text) returns int
 as $$
 declare
   v_held record := millrace.hold_stage(p_run, p_stage);
   v_now timestamptz := millrace.now();
-  v_ids bigint[];
+  v_hurried int[];
   v_stages int[];
 begin
-  v_ids := array(
+  with due as (
     select a.id
     from millrace.attempts a
     where a.run_id = p_run
@@ -142,36 +140,30 @@ begin
       and not a.held
       and (p_stage is null or a.stage_id = (v_held.version_stage).stage_id)
     order by a.id
-    for update);
-  if cardinality(v_ids) = 0 then
+    for update
+  ), hurried as (
+    update millrace.attempts a
+    set queue_at = v_now
+    from due d
+    where a.id = d.id
+    returning a.stage_id
+  )
+  select array_agg(h.stage_id), array_agg(distinct h.stage_id)
+  into v_hurried, v_stages
+  from hurried h;
+  if v_stages is null then
     raise exception 'run % has nothing that waits to be tried again%',
       p_run, coalesce(' at stage ' || p_stage, '')
       using errcode = 'MR004', hint = 'Only a retry in backoff can be hurried: '
         'select * from millrace.timeline(' || p_run || ').';
   end if;
-  update millrace.attempts a set queue_at = v_now where a.id = any (v_ids);
-  v_stages := array(
-    select distinct a.stage_id from millrace.attempts a where a.id = any (v_ids) order by 1);
   perform millrace.assign_groups(s, array[p_run]) from unnest(v_stages) s;
-  if exists (
-      select from millrace.pipelines p
-      where p.id = (v_held.run).pipeline_id and p.projection = 'status') then
-    perform millrace.show_status((v_held.run).pipeline_id, array[(v_held.run).entity_id]);
-  end if;
+  perform millrace.show_status(p.id, array[(v_held.run).entity_id])
+  from millrace.pipelines p
+  where p.id = (v_held.run).pipeline_id
+    and p.projection = 'status';
   perform millrace.wake(v_stages);
-  return cardinality(v_ids);
-end
-$$;
-
--- Raises MR002 where a priority is none; null is that of who names none.
-create function millrace.refuse_priority(p_priority int)
-immutable
-as $$
-begin
-  if p_priority not between 0 and 9 then
-    raise exception 'p_priority is %, but must be from 0 to 9', p_priority
-      using errcode = 'MR002', hint = '0 is normal, 9 goes first.';
-  end if;
+  return cardinality(v_hurried);
 end
 $$;
 
@@ -181,8 +173,10 @@ as $$
 declare
   v_run millrace.runs := millrace.hold_run(p_run);
 begin
-  perform millrace.refuse_priority(p_priority);
-  if v_run.status <> 'running' then
+  if p_priority not between 0 and 9 then
+    raise exception 'p_priority is %, but must be from 0 to 9', p_priority
+      using errcode = 'MR002', hint = '0 is normal, 9 goes first.';
+  elsif v_run.status <> 'running' then
     raise exception 'run % cannot be given a priority: it is %', p_run, v_run.status
       using errcode = 'MR004', hint = 'Only a running run waits for its turn: '
         'select * from millrace.runs where status = ''running''.';

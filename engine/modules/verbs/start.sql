@@ -2,18 +2,15 @@
 
 -- Starts a run of an entity, at the first stage or the one named, and returns it. A stage that is
 -- named begins whatever its own condition says. A run that is under way is returned as it is; with
--- p_restart it starts over from that stage. p_priority (0 to 9) counts at stages that declare
--- priority.
+-- p_restart it starts over from that stage.
 create function millrace.start(
-  p_pipeline text, p_entity_id text, p_stage text default null, p_priority int default null,
-  p_restart boolean default false
+  p_pipeline text, p_entity_id text, p_stage text default null, p_restart boolean default false
 ) returns bigint
 set millrace.plan = by_index
 as $$
 declare
   v_pipeline millrace.pipelines := millrace.pipeline_named(p_pipeline);
-  v_started record := millrace.start_rows(
-    v_pipeline, array[p_entity_id], p_stage, p_priority, p_restart);
+  v_started record := millrace.start_rows(v_pipeline, array[p_entity_id], p_stage, p_restart);
   -- It may be over already: all its stages are skipped.
   v_run bigint := (
     select max(r.id)
@@ -28,17 +25,16 @@ begin
 end
 $$;
 
--- Starts runs of many entities in one transaction and returns {started, under_way}: as
--- millrace.start() of one. What is under way is left as it is, unless p_restart.
+-- Starts runs of many entities, all or none, and returns {started, under_way}: as millrace.start()
+-- of one. What is under way is left as it is, unless p_restart.
 create function millrace.start(
-  p_pipeline text, p_entity_ids text[], p_stage text default null, p_priority int default null,
-  p_restart boolean default false
+  p_pipeline text, p_entity_ids text[], p_stage text default null, p_restart boolean default false
 ) returns jsonb
 set millrace.plan = by_index
 as $$
 declare
   v_started record := millrace.start_rows(
-    millrace.pipeline_named(p_pipeline), p_entity_ids, p_stage, p_priority, p_restart);
+    millrace.pipeline_named(p_pipeline), p_entity_ids, p_stage, p_restart);
   v_live int := cardinality(v_started.live);
   v_new int := cardinality(v_started.held) - v_live;
   v_answer jsonb := jsonb_build_object('started', v_new, 'under_way', v_live);
@@ -49,86 +45,19 @@ begin
 end
 $$;
 
--- Starts runs of the rows with these keys, all of them or none. Returns the keys as the table
--- spells them, and those whose run was under way.
+-- Starts runs of the rows with these keys, all or none. Returns the keys as the table spells them,
+-- and those whose run was under way.
 create function millrace.start_rows(
-  p_pipeline millrace.pipelines,
-  p_keys text[],
-  p_stage text,
-  p_priority int,
-  p_restart boolean,
-  out held text[],
-  out live text[])
+  p_pipeline millrace.pipelines, p_keys text[], p_stage text, p_restart boolean,
+  out held text[], out live text[]
+)
 as $$
 declare
   v_stage_id int := case when p_stage is null then millrace.first_stage(p_pipeline.id)
     else (millrace.stage_named(p_pipeline.name, p_stage)).id end;
-  v_keys text[] := millrace.keys_named(p_pipeline, p_keys);
-  v_new text[];
-  v_runs bigint[];
-begin
-  perform millrace.refuse_priority(p_priority);
-  held := millrace.lock_rows_named(p_pipeline, v_keys, true);
-  if cardinality(held) < cardinality(v_keys) then
-    raise exception 'table % has no row with % %', p_pipeline.entity_table, p_pipeline.entity_key, (
-      select string_agg(millrace.cut_text(m, 100), ', ')
-      from (
-        select unnest(v_keys)
-        except
-        select unnest(held)
-        order by 1
-        limit 5) m(m)) || case when cardinality(v_keys) - cardinality(held) > 5
-          then format(', and %s others', cardinality(v_keys) - cardinality(held) - 5) else '' end
-      using errcode = 'MR003', hint = 'Leave them out, or insert the rows first; none was started.';
-  end if;
-  live := '{}';
-  if p_restart is not true then
-    -- Locked, so that a worker that ends one this moment goes first.
-    live := array(
-      select r.entity_id
-      from millrace.runs r
-      where r.pipeline_id = p_pipeline.id
-        and r.entity_id = any (held)
-        and r.status = 'running'
-      order by r.id
-      for no key update);
-  end if;
-  v_new := held;
-  if cardinality(live) > 0 then
-    v_new := array(
-      select e.id
-      from unnest(held) with ordinality e(id, place)
-      where e.id not in (select l from unnest(live) l)
-      order by e.place);
-  end if;
-  perform millrace.queue_stage(p_pipeline.id, v_stage_id, v_new, v_new, p_stage is not null,
-    p_priority => coalesce(p_priority, 0));
-  if p_priority is not null then
-    with given as (
-      update millrace.runs r
-      set priority = p_priority
-      where r.pipeline_id = p_pipeline.id
-        and r.entity_id = any (held)
-        and r.status = 'running'
-        and r.priority <> p_priority
-      returning r.id
-    )
-    select coalesce(array_agg(g.id), '{}') into v_runs from given g;
-    perform millrace.assign_groups(s.id, v_runs)
-    from millrace.stages s
-    where s.pipeline_id = p_pipeline.id
-      and s.has_groups;
-  end if;
-end
-$$;
-
--- Reads keys that somebody named as the table spells them; MR002 where one is none.
-create function millrace.keys_named(p_pipeline millrace.pipelines, p_keys text[]) returns text[]
-stable
-as $$
-declare
   v_keys text[];
   v_fault text;
+  v_new text[];
 begin
   begin
     execute format('select array(select distinct k::%s::text from unnest($1) k)',
@@ -146,7 +75,35 @@ begin
       using errcode = 'MR002',
         hint = format('Give values of the column %s.', p_pipeline.entity_key);
   end if;
-  return v_keys;
+  held := millrace.lock_rows_named(p_pipeline, v_keys, true);
+  if cardinality(held) < cardinality(v_keys) then
+    raise exception 'table % has no row with % %', p_pipeline.entity_table, p_pipeline.entity_key, (
+      select string_agg(millrace.cut_text(m, 100), ', ')
+      from (
+        select unnest(v_keys)
+        except
+        select unnest(held)
+        order by 1
+        limit 5) m(m)) || case when cardinality(v_keys) - cardinality(held) > 5
+          then format(', and %s others', cardinality(v_keys) - cardinality(held) - 5) else '' end
+      using errcode = 'MR003', hint = 'Leave them out, or insert the rows first; none was started.';
+  end if;
+  -- Locked, so that a worker that ends one this moment goes first.
+  live := array(
+    select r.entity_id
+    from millrace.runs r
+    where p_restart is not true
+      and r.pipeline_id = p_pipeline.id
+      and r.entity_id = any (held)
+      and r.status = 'running'
+    order by r.id
+    for no key update);
+  v_new := array(
+    select e.id
+    from unnest(held) with ordinality e(id, place)
+    where e.id not in (select l from unnest(live) l)
+    order by e.place);
+  perform millrace.queue_stage(p_pipeline.id, v_stage_id, v_new, v_new, p_stage is not null);
 end
 $$;
 

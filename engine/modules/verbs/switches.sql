@@ -1,7 +1,7 @@
 -- Switches: a person pauses a pipeline or a stage, and lets it go on
 
--- Switches a pipeline, or one stage of it, on or off, as a line of the journal tells, and wakes
--- what goes on. Returns what holds it back still: the pipeline of a stage, or stages of a pipeline.
+-- Switches a pipeline, or one stage of it, on or off, and wakes what goes on. Returns what holds it
+-- back still.
 create function millrace.switch(
   p_pipeline millrace.pipelines,
   p_stage_id int,
