@@ -28,7 +28,7 @@ export class DoorError extends CommandError {
 export interface Door {
   /** Reads what an operator may, such as `runs`. */
   read<Answer>(name: string, query?: Record<string, unknown>): Promise<Answer>;
-  /** Does a verb, at most once: the request has a number of its own. */
+  /** Does a verb. */
   act<Answer>(request: Record<string, unknown>): Promise<Answer>;
 }
 
@@ -36,10 +36,7 @@ export interface Door {
 export function openDoor(reach: Reach): Door {
   return {
     read: (name, query = {}) => ask(reach, `millrace_${name}`, { p_query: query }),
-    act: (request) => {
-      const numbered = request.verb === 'continue' ? request : { request_id: crypto.randomUUID(), ...request };
-      return ask(reach, 'millrace_act', { p_request: { ...numbered, operator: reach.operator } });
-    },
+    act: (request) => ask(reach, 'millrace_act', { p_request: { ...request, operator: reach.operator } }),
   };
 }
 

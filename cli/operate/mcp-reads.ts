@@ -50,7 +50,7 @@ export function readTools(door: Door): Tool[] {
   return [
     {
       name: 'overview',
-      description: 'Pipelines and their stages with what is ready, in work, waiting, failed and late; limits, bulks.',
+      description: 'Pipelines and their stages with what is ready, in work, waiting, failed and late; bulks.',
       shape: {},
       run: () => overview(door),
     },

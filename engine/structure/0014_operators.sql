@@ -13,8 +13,6 @@ create table millrace.operators (
   -- Whether they see results, metadata and the details of errors.
   payloads boolean not null default false,
   note text not null default '',
-  -- The line of the journal about them.
-  line bigint,
   added_at timestamptz not null default millrace.now()
 );
 
@@ -44,14 +42,9 @@ create table millrace.journal (
   session jsonb not null,
   filter jsonb,
   reason text,
-  request_id text,
-  -- A digest of the request, by which another under the same request_id is told.
-  request_print text,
   bulk_id bigint,
   outcome jsonb not null default '{}'
 );
-create unique index journal_by_request on millrace.journal (key, subject, request_id)
-  nulls not distinct where request_id is not null;
 create index journal_by_pipeline on millrace.journal (pipeline, id);
 create index journal_by_run on millrace.journal using gin (run_ids) with (fastupdate = off);
 create index journal_by_time on millrace.journal (at);

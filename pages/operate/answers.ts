@@ -52,7 +52,6 @@ export interface Overview {
   installed_at: string | null;
   pipelines: PipelineHealth[];
   stages: StageHealth[];
-  limits: SharedLimit[];
   bulks: Bulk[];
 }
 
@@ -120,7 +119,6 @@ export interface StatusValue {
   name: string | null;
   description: string | null;
   layer: string | null;
-  is_terminal: boolean;
   rows: number;
   oldest: string | null;
   median: string | null;
@@ -372,11 +370,6 @@ export interface StageDefinition {
   child?: string;
   limits?: Record<string, unknown>;
   retry?: Record<string, unknown>;
-  batch_size?: number;
-  max_workers?: number;
-  timeout_seconds?: number;
-  deadline_seconds?: number;
-  sla_seconds?: number;
   enabled: boolean;
   /** How many rows a bypass has left out that nobody has taken up since: 10,000 may be more. */
   left_out?: number;

@@ -65,8 +65,7 @@ export async function readOverview(): Promise<Overview> {
   return overview;
 }
 
-/** Does a verb. A request has a number of its own, so that one that comes twice does nothing the second time. */
+/** Does a verb. */
 export async function act<Answer = Record<string, unknown>>(request: Record<string, unknown>): Promise<Answer> {
-  const numbered = request.verb === 'continue' ? request : { request_id: crypto.randomUUID(), ...request };
-  return (await callDoor('act', { p_request: numbered })) as Answer;
+  return (await callDoor('act', { p_request: request })) as Answer;
 }

@@ -316,9 +316,8 @@ test('a bulk whose session is killed at any step has lost nothing, and takes no 
   };
   const operator = await signIn(engine, 'ann', {});
   const { bulk } = await preview(operator, { verb: 'retry' });
-  // Begun, and never heard of: the answer is lost after the commit, and asked for again.
-  const first = await operator.act('begin', { bulk, request_id: 'b-1' });
-  expect(await operator.act('begin', { bulk, request_id: 'b-1' })).toEqual({ ...first, repeated: true });
+  await operator.act('begin', { bulk });
+  expect(await operator.refused('begin', { bulk })).toMatchObject({ code: 'MR004' });
   await kill('continue', { bulk });
   expect(await engine.rows('select state, done from millrace.bulks')).toEqual([{ state: 'running', done: 0 }]);
   expect(await statuses(engine)).toEqual({ failed: 700 });

@@ -165,44 +165,6 @@ test('a line stays as it was written, for its owner too, until it is old', async
   expect(await engine.rows('select from millrace.bulks')).toEqual([]);
 });
 
-describe('a request_id', () => {
-  test('that was used before changes nothing and is answered as it was', async ({ engine }) => {
-    await engine.pipeline(stages);
-    const run = Number(await runIn(engine, 'queued'));
-    const operator = await signIn(engine, 'ann', {});
-    const first = await operator.act('cancel', { run, request_id: 'r-1' });
-    await engine.sql.query('select millrace.retry($1)', [run]);
-    expect(await operator.act('cancel', { run, request_id: 'r-1' })).toEqual({ ...first, repeated: true });
-    expect(await engine.value('select status from millrace.runs where id = $1', [run])).toBe('running');
-    expect(await journal(engine)).toHaveLength(2);
-  });
-
-  test('of another request is refused, and of another operator is another', async ({ engine }) => {
-    await engine.pipeline(stages);
-    const run = Number(await runIn(engine, 'queued'));
-    const operator = await signIn(engine, 'ann', {});
-    await operator.act('pause', { pipeline: 'flow', request_id: 'r-1' });
-    expect(await operator.refused('cancel', { run, request_id: 'r-1' })).toMatchObject({
-      code: 'MR004',
-      message: expect.stringMatching(/^request_id "r-1" was that of another request, line \d+ of the journal$/),
-    });
-    const other = await signIn(engine, 'ben', {});
-    expect(await other.act('cancel', { run, request_id: 'r-1' })).toMatchObject({ status: 'cancelled' });
-  });
-
-  test('that comes twice at once is done once', async ({ engine }) => {
-    await engine.pipeline(stages);
-    const run = Number(await runIn(engine, 'failed'));
-    const [one, two] = [await signIn(engine, 'ann', {}), await signIn(engine, 'ann')];
-    await one.client.query('begin');
-    const first = await one.act('retry', { run, request_id: 'r-1' });
-    const second = begin(two.act('retry', { run, request_id: 'r-1' }));
-    await untilBlocked(engine, two.client);
-    await one.client.query('commit');
-    expect(await second).toEqual({ ...first, repeated: true });
-  });
-});
-
 test('of two operators who do the same at once, the second hears what has become of the run', async ({ engine }) => {
   await engine.pipeline(stages);
   const run = Number(await runIn(engine, 'failed'));

@@ -240,8 +240,8 @@ test('hostile texts come back as they were written, cut where they are long', as
     expect((await runs(operator, { entity: text })).runs).toMatchObject([{ entity: text }]);
     expect((await operator.ask<Page>('search', { text })).runs).toMatchObject([{ entity: text }]);
     const reason = `because ${text}`;
-    await operator.act('prioritise', { pipeline: 'flow', entity: text, priority: 1, reason, request_id: text });
-    expect(await operator.ask('journal', { limit: 1 })).toMatchObject({ lines: [{ reason, request_id: text }] });
+    await operator.act('prioritise', { pipeline: 'flow', entity: text, priority: 1, reason });
+    expect(await operator.ask('journal', { limit: 1 })).toMatchObject({ lines: [{ reason }] });
   }
   const nested: unknown = JSON.parse(`${'['.repeat(2000)}${']'.repeat(2000)}`);
   const worker = await Worker.of(engine, 'one');

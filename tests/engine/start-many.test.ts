@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { chain, type Engine, type Row, test } from '../support/engine.ts';
 import { journal } from '../support/operators.ts';
 import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
-import { runStage, Worker } from '../support/worker.ts';
+import { runStage } from '../support/worker.ts';
 
 const startAll = (engine: Engine, keys: unknown[], more = '') =>
   engine.value<Row>(`select millrace.start('flow', $1::text[]${more})`, [keys]);

@@ -41,7 +41,9 @@ declare
   v_spent boolean;
 begin
   update millrace.stages s set bypassed = false where s.id = p_stage.id and s.bypassed;
-  delete from millrace.bypasses b where b.stage_id = p_stage.id returning b.spent into v_spent;
+  delete from millrace.bypasses b
+  where b.stage_id = p_stage.id
+  returning b.spent into v_spent;
   if p_why is not null and v_spent is not null then
     perform millrace.note_of_engine('end_bypass', p_stage.id, p_why);
   elsif v_spent is null and p_why is null then
@@ -270,18 +272,6 @@ begin
       'Define one first: select millrace.define_limit(''model'', ''{"spending": {"usd": 5, '
         '"per_seconds": 86400}}''). Or leave when_spent out.'));
 end
-$$;
-
--- Tells the bypass of a stage: since when, until when, by whom, why; null where it has none.
-create function millrace.shown_bypass(p_stage_id int) returns jsonb
-language sql stable
-as $$
-  select jsonb_build_object('at', b.began_at, 'until', b.until, 'reason', b.reason,
-    'by', coalesce(j.subject, case when not b.spent then j.session ->> 'user' end),
-    'line', b.line)
-  from millrace.bypasses b
-  left join millrace.journal j on j.id = b.line
-  where b.stage_id = p_stage_id
 $$;
 
 -- Finds stages whose switch is not what their bypass says.

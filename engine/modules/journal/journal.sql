@@ -1,11 +1,7 @@
--- The journal: what people did
---
--- Every verb writes a line in its own transaction, and so does a write of `enabled` or of the
--- operators. The engine's transitions, starts and queueing write none: the hot path never comes
--- here.
+-- The journal: what people did, a line for each deed in its own transaction
 
--- Writes a line and returns its number. p_said may hold id, runs, filter, reason, request_id,
--- request_print, bulk_id, outcome, and subject and key that are not the session's.
+-- Writes a line and returns its number. p_said may hold id, runs, filter, reason, bulk_id, outcome,
+-- and subject and key that are not the session's.
 create function millrace.note(
   p_verb text,
   p_pipeline text,
@@ -19,8 +15,8 @@ declare
   v_id bigint := coalesce((p_said ->> 'id')::bigint, nextval('millrace.journal_id_seq'));
 begin
   insert into millrace.journal (
-    id, at, verb, pipeline, stage, run_ids, runs, subject, key, session, filter, reason,
-    request_id, request_print, bulk_id, outcome)
+    id, at, verb, pipeline, stage, run_ids, runs, subject, key, session, filter, reason, bulk_id,
+    outcome)
   overriding system value
   values (
     v_id, millrace.now(), p_verb, p_pipeline, p_stage, p_run_ids,
@@ -35,8 +31,7 @@ begin
       'address', host(inet_client_addr()))),
     nullif(p_said -> 'filter', 'null'),
     coalesce(p_said ->> 'reason', nullif(current_setting('millrace.reason', true), '')),
-    p_said ->> 'request_id', p_said ->> 'request_print', (p_said ->> 'bulk_id')::bigint,
-    coalesce(p_said -> 'outcome', '{}'));
+    (p_said ->> 'bulk_id')::bigint, coalesce(p_said -> 'outcome', '{}'));
   return v_id;
 end
 $$;
@@ -70,7 +65,7 @@ after delete on millrace.journal
 referencing old table as gone
 for each statement execute function millrace.keep_journal();
 
--- Deletes some lines that are older than journal_days, and bulks that are as old and over.
+-- Deletes lines that are older than journal_days, and bulks that are as old and over, in portions.
 create function millrace.prune_journal()
 as $$
 declare

@@ -1,8 +1,7 @@
 -- Acting: one function for every verb
 --
--- millrace_act() asks who calls, reads the request, does the verb and writes the line of the
--- journal, all in one transaction. A request_id that the same operator has used before is answered
--- as it was, and nothing is done again.
+-- millrace_act() asks who calls, does the verb and writes its line of the journal, in one
+-- transaction.
 
 -- Raises MR002 where a request lacks one of the fields that its verb needs.
 create function millrace.need_fields(p_request jsonb, variadic p_fields text[])
@@ -32,43 +31,12 @@ as $$
   end::text[])
 $$;
 
--- Reads until when something is to hold: a time, or so many minutes from now.
+-- Reads until when something is to hold.
 create function millrace.request_end(p_request jsonb) returns timestamptz
 language sql stable
 as $$
   select coalesce(millrace.request_time(p_request, 'until'),
     millrace.now() + make_interval(mins => (p_request ->> 'minutes')::int))
-$$;
-
--- Finds the answer to an operator's former request with this request_id; null where it is new.
--- Raises MR004 where the request was another. Of two at once the second waits.
-create function millrace.answer_to_request(p_caller millrace.caller, p_request jsonb)
-returns jsonb
-as $$
-declare
-  v_line millrace.journal;
-begin
-  if not p_request ? 'request_id' then
-    return null;
-  end if;
-  perform pg_advisory_xact_lock(hashtextextended(
-    concat_ws(' ', 'millrace.request', p_caller.key, p_caller.subject, p_request ->> 'request_id'),
-    0));
-  select j.* into v_line
-  from millrace.journal j
-  where j.key = p_caller.key
-    and j.subject is not distinct from p_caller.subject
-    and j.request_id = p_request ->> 'request_id';
-  if not found then
-    return null;
-  elsif v_line.request_print <> md5(p_request::text) then
-    raise exception 'request_id % was that of another request, line % of the journal',
-      millrace.short_json(p_request -> 'request_id'), v_line.id
-      using errcode = 'MR004', hint = 'Make up a new one for each request; nothing was done.';
-  end if;
-  return v_line.outcome || jsonb_build_object(
-    'verb', v_line.verb, 'line', v_line.id, 'repeated', true);
-end
 $$;
 
 -- Does a verb to one run; returns what it came to.
@@ -196,10 +164,7 @@ end
 $$;
 
 -- Adds, changes or removes an operator; only an admin of all pipelines may.
-create function millrace.act_on_operator(
-  p_caller millrace.caller,
-  p_request jsonb,
-  p_line bigint)
+create function millrace.act_on_operator(p_caller millrace.caller, p_request jsonb)
 returns jsonb
 as $$
 begin
@@ -207,32 +172,33 @@ begin
   if p_caller.role <> 'admin' or p_caller.pipelines is not null then
     raise exception 'only an admin of all pipelines says who is an operator'
       using errcode = '42501', hint = 'Ask one of them.';
-  elsif p_request ->> 'verb' = 'grant' then
+  end if;
+  -- This verb writes the line, not the trigger.
+  perform set_config('millrace.granting', 'on', true);
+  if p_request ->> 'verb' = 'grant' then
     perform millrace.need_fields(p_request, 'role');
-    insert into millrace.operators as o (subject, role, line, pipelines, payloads)
-    values (p_request ->> 'subject', p_request ->> 'role', p_line,
+    insert into millrace.operators as o (subject, role, pipelines, payloads)
+    values (p_request ->> 'subject', p_request ->> 'role',
       case when jsonb_typeof(p_request -> 'pipelines') = 'array' then array(
         select (millrace.pipeline_seen(p_caller, n)).name
         from jsonb_array_elements_text(p_request -> 'pipelines') n) end,
       coalesce((p_request ->> 'payloads')::boolean, false))
     on conflict on constraint operators_pkey do update set
-      role = excluded.role, pipelines = excluded.pipelines, payloads = excluded.payloads,
-      line = excluded.line;
+      role = excluded.role, pipelines = excluded.pipelines, payloads = excluded.payloads;
   else
-    update millrace.operators o set line = p_line where o.subject = p_request ->> 'subject';
     delete from millrace.operators o where o.subject = p_request ->> 'subject';
     if not found then
       raise exception 'there is no operator %', millrace.short_json(p_request -> 'subject')
         using errcode = 'MR003', hint = 'Those there are: select * from millrace.operators.';
     end if;
   end if;
-  return jsonb_build_object('outcome', p_request - array['verb', 'reason', 'request_id',
-    'operator']);
+  perform set_config('millrace.granting', 'off', true);
+  return jsonb_build_object('outcome', p_request - array['verb', 'reason', 'operator']);
 end
 $$;
 
 -- Does a request in the name of a caller (null: of this session), and writes the line of the
--- journal that the act_ functions return. The functions of SQL (verbs.sql) come this way, too.
+-- journal that the act_ functions return.
 create function millrace.act(
   p_request jsonb,
   p_caller millrace.caller default null)
@@ -259,27 +225,25 @@ begin
     v_said := jsonb_build_object('outcome', jsonb_build_object('channel', p_request -> 'channel',
       'message', millrace.write_test(p_request ->> 'channel')));
   elsif v_verb in ('grant', 'revoke') then
-    v_said := millrace.act_on_operator(v_caller, p_request, v_line);
+    v_said := millrace.act_on_operator(v_caller, p_request);
   else
     v_said := millrace.act_on_run(v_caller, p_request);
   end if;
-  if v_verb = 'continue' and not p_request ? 'request_id' then
+  if v_verb = 'continue' then
     return v_said -> 'outcome' || jsonb_build_object('verb', v_verb);
   end if;
   perform millrace.note(
     v_verb, v_said ->> 'pipeline', v_said ->> 'stage',
     array(select i::bigint from jsonb_array_elements_text(v_said -> 'run_ids') i),
     v_said || jsonb_build_object('id', v_line, 'subject', v_caller.subject, 'key', v_caller.key,
-      'reason', p_request -> 'reason', 'request_id', p_request -> 'request_id',
-      'request_print', md5(p_request::text)));
+      'reason', p_request -> 'reason'));
   return v_said -> 'outcome' || jsonb_build_object('verb', v_verb, 'line', v_line);
 end
 $$;
 
 -- Does a verb for an operator and writes it into the journal: {"verb": "retry", "run": 42,
--- "reason": "…", "request_id": "…"}. A run may be named by pipeline and entity; throttle and
--- unthrottle take a stage of a pipeline, or a shared limit as "limit". What it refuses says which
--- verbs there are.
+-- "reason": "…"}. A run may be named by pipeline and entity; throttle and unthrottle take a stage
+-- of a pipeline, or a shared limit as "limit".
 create function public.millrace_act(p_request jsonb) returns jsonb
 as $$
 declare
@@ -292,14 +256,13 @@ begin
       "test_channel", "preview", "begin", "continue", "abort", "grant", "revoke"],
     "stage": "name", "message": "reason", "permanent": "boolean", "priority": "priority",
     "channel": "name",
-    "reason": "reason", "request_id": "text", "operator": "text", "pipeline": "name",
+    "reason": "reason", "operator": "text", "pipeline": "name",
     "run": "id", "entity": "key", "limits": "object", "limit": "name",
     "until": "time", "minutes": "minutes", "count": "count", "alert": "id", "silence": "id",
     "kind": "name", "bulk": "id", "do": "object", "filter": "object", "subject": "text",
     "role": ["viewer", "operator", "admin"], "pipelines": "names", "payloads": "boolean"}',
     'p_request');
   perform millrace.need_fields(p_request, 'verb');
-  return coalesce(
-    millrace.answer_to_request(v_caller, p_request), millrace.act(p_request, v_caller));
+  return millrace.act(p_request, v_caller);
 end
 $$;

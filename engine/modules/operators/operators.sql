@@ -1,9 +1,8 @@
 -- Operators: who calls, and what they may
 --
--- Whoever comes through the Data API is named by the claims of a token, whose sub may be of any
--- form; millrace.operators says what that sub may, and is read at each call. A secret key may
--- everything, and says for which operator. So may a session of SQL that belongs to the engine's
--- owner. Nobody else learns more than that they are nobody.
+-- Who comes through the Data API is named by the sub of a token; millrace.operators says at each
+-- call what they may. A secret key, and a session of SQL that belongs to the engine's owner, may
+-- everything.
 
 -- Reads the claims of the caller's token; null without one, or where they are no object.
 create function millrace.token_claims() returns jsonb
@@ -19,8 +18,7 @@ exception
 end
 $$;
 
--- Reads the caller. The role is read from its setting: in a function that runs as its owner,
--- current_user is that owner.
+-- Reads the caller. In a function with its owner's rights the role's setting alone tells.
 create function millrace.caller() returns millrace.caller
 as $$
 declare
@@ -51,7 +49,7 @@ begin
 end
 $$;
 
--- Lets an operator in to read; raises 42501 for everybody else, before anything else is said.
+-- Lets an operator in to read; raises 42501 for everybody else.
 create function millrace.enter() returns millrace.caller
 as $$
 declare
@@ -65,8 +63,8 @@ begin
 end
 $$;
 
--- Admits an operator to act, and locks their row: a revocation waits until the deed is done. A
--- secret key names the operator.
+-- Admits an operator to act, and locks their row, so that a revocation waits until the deed is
+-- done. A secret key names the operator.
 create function millrace.enter_to_act(p_operator text) returns millrace.caller
 as $$
 declare
@@ -105,8 +103,8 @@ as $$
   select p_caller.pipelines is null or p_pipeline = any (p_caller.pipelines)
 $$;
 
--- Finds the pipeline of this name that a caller sees. Raises MR003 for a missing one and for
--- somebody else's alike.
+-- Finds the pipeline of this name that a caller sees. Raises MR003 for a missing one and another's
+-- alike.
 create function millrace.pipeline_seen(p_caller millrace.caller, p_pipeline text)
 returns millrace.pipelines
 stable
@@ -129,7 +127,7 @@ begin
 end
 $$;
 
--- Finds a run that a caller sees; raises MR003 for a missing one and for somebody else's alike.
+-- Finds a run that a caller sees, likewise.
 create function millrace.run_seen(p_caller millrace.caller, p_run bigint)
 returns millrace.runs
 stable
@@ -152,26 +150,17 @@ begin
 end
 $$;
 
--- Writes a change of operators into the journal, unless a verb does. A line that a verb has still
--- to write is newer than all there are.
+-- Writes a change of operators into the journal, unless a verb does.
 create function millrace.note_operator() returns trigger
 security definer
 as $$
-declare
-  v_was jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) - 'line' end;
-  v_is jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) - 'line' end;
 begin
-  if tg_op = 'DELETE' then
-    if exists (select from millrace.journal j where j.id = old.line)
-      or coalesce(old.line < (select min(j.id) from millrace.journal j), true) then
-      perform millrace.note('revoke', null, null, '{}', jsonb_build_object('outcome', v_was));
-    end if;
-    return old;
-  elsif v_is is distinct from v_was
-    and (new.line is null or tg_op = 'UPDATE' and new.line is not distinct from old.line) then
-    new.line := millrace.note('grant', null, null, '{}', jsonb_build_object('outcome', v_is));
+  if current_setting('millrace.granting', true) is distinct from 'on'
+    and to_jsonb(old) is distinct from to_jsonb(new) then
+    perform millrace.note(case tg_op when 'DELETE' then 'revoke' else 'grant' end, null, null, '{}',
+      jsonb_build_object('outcome', coalesce(to_jsonb(new), to_jsonb(old))));
   end if;
-  return new;
+  return coalesce(new, old);
 end
 $$;
 

@@ -50,7 +50,7 @@ begin
     if v_seen is null then
       raise exception 'there is no shared limit % that you see',
         millrace.short_json(p_request -> 'limit')
-        using errcode = 'MR003', hint = 'Those that you see are in millrace_overview().';
+        using errcode = 'MR003', hint = 'Those that you see are in millrace_limits().';
     elsif (v_seen -> 'hidden')::boolean then
       raise exception 'shared limit % holds for pipelines that you do not see', v_name
         using errcode = '42501', hint = 'Ask somebody who sees them all, or throttle your stages.';

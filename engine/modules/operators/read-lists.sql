@@ -5,17 +5,18 @@ create function millrace.line_json(p_line millrace.journal) returns jsonb
 language sql immutable
 as $$
   select jsonb_strip_nulls(
-    to_jsonb(p_line) - '{id,subject,bulk_id,request_print}'::text[] || jsonb_build_object(
+    to_jsonb(p_line) - '{id,subject,bulk_id}'::text[] || jsonb_build_object(
       'line', p_line.id, 'by', coalesce(p_line.subject, p_line.session ->> 'user'),
       'run_ids', case when p_line.runs > 0 then to_jsonb(p_line.run_ids[:100]) end,
       'bulk', p_line.bulk_id))
 $$;
 
--- Tells what holds a stage, or a whole pipeline, back by a person's word: since when, by whom, why.
+-- Tells since when, by whom and why a stage or a pipeline is held back.
 create function millrace.pause_json(p_line bigint) returns jsonb
 language sql stable
 as $$
-  select jsonb_build_object('at', j.at, 'by', coalesce(j.subject, j.session ->> 'user'),
+  select jsonb_build_object('at', j.at, 'by', coalesce(j.subject,
+      case when j.key <> 'engine' then j.session ->> 'user' end),
     'reason', j.reason, 'line', j.id)
   from (values (1)) one
   left join millrace.journal j on j.id = p_line
@@ -29,7 +30,10 @@ as $$
     'oldest_age', extract(epoch from h.oldest_age), 'sla_seconds', extract(epoch from h.sla),
     'paused', case when not s.enabled then millrace.pause_json(s.switched_line) end,
     'throttle', millrace.throttle_json(o),
-    'bypass', case when s.bypassed then millrace.shown_bypass(s.id) end)
+    'bypass', (
+      select millrace.pause_json(b.line) || jsonb_build_object('until', b.until)
+      from millrace.bypasses b
+      where b.stage_id = s.id))
     order by p.name, s.id), '[]')
   from millrace.stage_health h
   join millrace.pipelines p on p.name = h.pipeline
@@ -39,7 +43,7 @@ as $$
 $$;
 
 -- All pipelines that the caller sees, with their stages: what is queued, in work, failed, late,
--- paused and throttled, shared limits, open alerts, and bulks that run. For operators.
+-- paused and throttled, open alerts, and bulks that run. For operators.
 create function public.millrace_overview(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_lists
@@ -77,7 +81,6 @@ begin
       where p.name = any (v_pipelines)
       order by p.name),
     'stages', millrace.stages_json(v_pipelines),
-    'limits', millrace.limits_json(v_caller),
     'bulks', array(
       select millrace.bulk_json(b)
       from millrace.bulks b
@@ -117,10 +120,7 @@ begin
           from millrace.stages n where n.id = any (vs.needs)
           order by n.id),
         'child', s.child ->> 'pipeline', 'limits', s.limits, 'retry', s.retry,
-        'batch_size', s.batch_size, 'max_workers', s.max_workers,
-        'timeout_seconds', extract(epoch from s.timeout),
-        'deadline_seconds', extract(epoch from s.deadline),
-        'sla_seconds', extract(epoch from s.sla), 'enabled', s.enabled,
+        'enabled', s.enabled,
         'left_out', (
           select nullif(count(*), 0)
           from (select from millrace.bypassed b where b.stage_id = s.id limit 10000) l)))

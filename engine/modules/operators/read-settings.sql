@@ -28,7 +28,7 @@ begin
   end if;
   return jsonb_build_object(
     'operators', array(
-      select to_jsonb(o) - 'line'
+      select to_jsonb(o)
       from millrace.operators o
       where v_sees_all or o.subject = v_caller.subject
       order by o.subject),

@@ -82,7 +82,7 @@ begin
       group by l.value)
     select (select count(*) from looked), coalesce(jsonb_agg(jsonb_build_object(
       'value', coalesce(v.value, c.value), 'name', v.name, 'description', v.description,
-      'layer', v.category, 'is_terminal', coalesce(v.is_terminal, false),
+      'layer', v.category,
       'rows', coalesce(c.rows, 0), 'oldest', c.oldest, 'median', c.median)
       order by v.sort_order, c.value), '[]')
     from (
