@@ -163,26 +163,6 @@ test('starting over clears the columns of the stage and of all that depends on i
   expect(columns('three', row)).toEqual(clear);
 });
 
-test('a constraint of the user’s own that refuses a status is named when the pipeline is defined', async ({
-  engine,
-}) => {
-  const definition = await engine.pipeline(chain(['one', 'two']));
-  const statuses = (words: string) => `check (two_status in (${words}))`;
-  await engine.sql.query(`
-    alter table public.items add constraint known ${statuses(`'pending', 'queued', 'started', 'completed', 'failed'`)},
-      add constraint any_of_two check (two_status <> 'skipped' or one_status = 'completed')`);
-  const refusal = await engine.define(definition).catch((error: unknown) => error);
-  expect(refusal).toMatchObject({
-    code: 'MR001',
-    message: 'constraint known of table public.items refuses skipped in column two_status',
-    hint: expect.stringContaining('alter table public.items drop constraint known;'),
-  });
-  await engine.sql.query(`
-    alter table public.items drop constraint known,
-      add constraint known ${statuses(`'pending', 'queued', 'started', 'completed', 'failed', 'skipped'`)}`);
-  await engine.define(definition);
-});
-
 test('an earlier skip that shows as completed keeps its word', async ({ engine }) => {
   const definition = await engine.pipeline(chain(['one']));
   await engine.sql.query(`

@@ -30,9 +30,6 @@ begin
     where vs.version_id = v_pipeline.current_version_id
     order by vs.position);
   perform millrace.check_columns(v_pipeline, v_stages);
-  if v_pipeline.projection = 'columns' then
-    perform millrace.check_status_words(v_pipeline.entity_table, v_stages);
-  end if;
   for v_trigger in
     select t.tgname, t.tgrelid::regclass as relation
     from pg_trigger t

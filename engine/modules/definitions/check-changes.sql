@@ -38,13 +38,17 @@ begin
     join millrace.pipelines o on o.current_version_id = vs.version_id
     join millrace.stages s on s.id = vs.stage_id and s.child ->> 'insert' is null
     union all
-    select 3, format('stage %s is dropped, but %s live runs still need it', s.name, count(*)),
+    select 3, format('stage %s %s, but %s live runs still need it', s.name, w.what, count(*)),
       format('Let them finish, or keep the stage %s, or %s', s.name, v_cancel)
     from stage s
+    cross join lateral (values
+      (s.dropped, 'is dropped'),
+      (s.child ->> 'pipeline' <> s.new_child,
+        'has no more ' || (s.child ->> 'pipeline') || ' as its child pipeline')) w(wrong, what)
     join millrace.version_stages vs on vs.stage_id = s.id
     join millrace.runs r on r.version_id = vs.version_id and r.status = 'running'
-    where s.dropped and not millrace.is_done(r.id, s.id)
-    group by s.name
+    where w.wrong and not millrace.is_done(r.id, s.id)
+    group by s.name, w.what
     union all
     select 4, format('stage %s is dropped, but stage %s of pipeline %s waits until children have '
       'done it', c.name, s.name, p.name), format('Keep stage %s until pipeline %s is defined '
@@ -63,16 +67,7 @@ begin
     from stage s
     join millrace.attempts a on a.stage_id = s.id and a.state in ('queued', 'started', 'waiting')
     where s.kind <> s.new_kind and c_waiting && array[s.kind, s.new_kind]
-    group by s.name, s.kind, s.new_kind
-    union all
-    select 6, format('stage %s cannot change its child pipeline %s, which %s live runs have ahead '
-      'of them or under way', s.name, s.child ->> 'pipeline', count(*)),
-      'Let them finish, or cancel them; or give the new stage another name.'
-    from stage s
-    join millrace.version_stages vs on vs.stage_id = s.id
-    join millrace.runs r on r.version_id = vs.version_id and r.status = 'running'
-    where s.child ->> 'pipeline' <> s.new_child and not millrace.is_done(r.id, s.id)
-    group by s.name, s.child ->> 'pipeline') f
+    group by s.name, s.kind, s.new_kind) f
   order by f.place, f.what
   limit 1;
   if found then

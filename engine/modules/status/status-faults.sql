@@ -3,14 +3,19 @@
 -- backoff may show what it did before a definition gave it a value of its own.
 create function millrace.rows_shown_wrong(
   p_pipeline millrace.pipelines, p_after bigint, p_until bigint
-) returns table (id text, shown text, value text)
+) returns setof millrace.fault
 stable
 set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 begin
   return query execute format($q$
-    select s.id, e.%3$I::text, s.value
+    select 'a row shows where its run stands', (
+      select max(r.id)
+      from millrace.runs r
+      where r.pipeline_id = $1 and r.entity_id = s.id), null::bigint,
+      format('row %%s of %%s shows %%s, but its run is at %%s', s.id, %1$L,
+        coalesce(e.%3$I::text, 'nothing'), s.value)
     from millrace.status_states($1, case
       when $3 is null then array(select o.%2$I::text from %1$s o)
       else array(
@@ -57,14 +62,7 @@ begin
     where p.projection = 'status'
     order by p.id
   loop
-    return query
-      select 'a row shows where its run stands', (
-          select max(o.id)
-          from millrace.runs o
-          where o.pipeline_id = v_pipeline.id and o.entity_id = w.id),
-        null::bigint, format('row %s of %s shows %s, but its run is at %s',
-          w.id, v_pipeline.entity_table, coalesce(w.shown, 'nothing'), w.value)
-      from millrace.rows_shown_wrong(v_pipeline, p_after, p_until) w;
+    return query select f.* from millrace.rows_shown_wrong(v_pipeline, p_after, p_until) f;
     if p_after is null and v_pipeline.status ? 'history' then
       return query select f.* from millrace.history_faults(v_pipeline) f;
     end if;
@@ -99,10 +97,6 @@ begin
           where v.pipeline_id = $1
             and m.from_value is not distinct from p.was
             and m.to_value = p.now)
-        and not exists (
-          select
-          from millrace.status_values o
-          where o.pipeline_id = $1 and o.retired and o.value in (p.was, p.now))
     )
     select 'a history is a chain of legal moves', null::bigint, null::bigint,
       format('row %%s of %%s went from %%s to %%s, but %%s', s.key, %1$L,

@@ -1,58 +1,6 @@
 -- The projection `status`: what values mean that people write, by the moves of the version that a
 -- row's live run has, else of the current one. The caller, an intake trigger, holds the entities.
 
--- Finds the latest runs of entities: their version, their live stage, or the bypassed one of a run
--- that is over, and the last stage that may start over. By entity first, for any plan.
-create function millrace.standings(
-  p_pipeline_id int, p_ids text[], p_was text[] default null, p_now text[] default null
-) returns table (
-  id text, was text, now text, place bigint, run_id bigint, status millrace.run_status,
-  version_id int, live_id int, until int
-)
-stable
-as $$
-#variable_conflict use_column
-begin
-  return query
-    select i.id, i.was, i.now, i.place, r.id, r.status,
-      case when r.status = 'running' then r.version_id else p.current_version_id end,
-      case when r.status = 'running' or f.bypassed then f.stage_id end,
-      case
-        when r.status = 'completed' and r.ended_as is null then 1000000
-        else (
-          select c.position
-          from millrace.version_stages c
-          where c.version_id
-              = case when r.status = 'running' then r.version_id else p.current_version_id end
-            and c.stage_id = f.stage_id)
-      end
-    from millrace.pipelines p
-    cross join unnest(p_ids, p_was, p_now) with ordinality i(id, was, now, place)
-    left join lateral (
-      select o.*
-      from millrace.runs o
-      where o.entity_id = any (array[i.id])
-        and o.pipeline_id = p.id
-      order by o.entity_id desc, o.id desc
-      limit 1) r on true
-    left join lateral (
-      select a.stage_id, a.state = 'skipped' as bypassed
-      from millrace.attempts a
-      join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
-      where a.run_id = r.id
-        and not a.superseded
-        and case r.status
-          when 'running' then a.state in ('queued', 'started', 'waiting')
-          when 'completed' then a.state = 'completed'
-            or a.state = 'skipped' and a.error ->> 'code' = 'bypassed'
-          else a.state in ('failed', 'cancelled')
-        end
-      order by vs.position desc, a.number desc
-      limit 1) f on true
-    where p.id = p_pipeline_id;
-end
-$$;
-
 -- Lists the values that people may write at a value, by where the row's run stands; fresh: no run
 -- is known.
 create function millrace.open_moves(
@@ -92,6 +40,8 @@ end
 $$;
 
 -- Finds the meaning of values that people wrote, in groups; null where a value is not allowed.
+-- live_id: the live stage, or the bypassed one of a run that is over; until: the place of the last
+-- stage that may start over.
 create function millrace.meanings_of_values(
   p_pipeline_id int, p_ids text[], p_was text[], p_now text[]
 ) returns table (
@@ -104,9 +54,22 @@ as $$
 begin
   return query
     with standing as materialized (
-      select s.version_id, s.live_id, s.until, s.run_id is null as fresh, s.was, s.now,
-        array_agg(s.id order by s.place) as ids
-      from millrace.standings(p_pipeline_id, p_ids, p_was, p_now) s
+      select v.version_id,
+        case when d.run_status = 'running' or d.state = 'skipped' then d.stage_id end as live_id,
+        case
+          when d.run_status = 'completed' and d.ended_as is null then 1000000
+          else (
+            select c.position
+            from millrace.version_stages c
+            where c.version_id = v.version_id and c.stage_id = d.stage_id)
+        end as until, d.run_id is null as fresh, d.was, d.now,
+        array_agg(d.id order by d.place) as ids
+      from millrace.pipelines p
+      cross join lateral millrace.deciding_attempts(p.id, p_ids, p_was, p_now) d
+      cross join lateral (
+        select case d.run_status when 'running' then d.version_id
+          else p.current_version_id end as version_id) v
+      where p.id = p_pipeline_id
       group by 1, 2, 3, 4, 5, 6
     )
     select s.version_id, s.live_id, s.until, s.fresh, s.was, s.now, s.ids, m.means, m.stage_id

@@ -55,18 +55,14 @@ begin
           then greatest(0, extract(epoch from v_now - w.began) * 1000)::bigint
       end
     from written w
-    join path p on p.was is not distinct from w.was
-      and p.value = w.value
-      and p.phase = w.phase
-      and p.stage_id is not distinct from w.stage_id
-      and p.done_id is not distinct from w.done_id
-      and p.via is not distinct from w.via
+    join path p on (p.was, p.value, p.phase, p.stage_id, p.done_id, p.via)
+      is not distinct from (w.was, w.value, w.phase, w.stage_id, w.done_id, w.via)
     cross join lateral unnest(p.steps, p.actors) with ordinality u(value, actor, place)
     order by w.key, u.place;$f$, variadic v_values || array[
         v_history ->> 'since', to_regclass(v_history ->> 'table')::text, v_history ->> 'key',
         v_values[1]]);
-  elsif p_claim then
-    return format($f$
+  end if;
+  return format($f$
     with seen as (
       select e.ctid as place, t.*
       from (%6$s) t
@@ -76,12 +72,6 @@ begin
     update %1$s e set %4$s = t.value::%5$s%7$s
     from seen t
     where e.ctid = t.place;$f$, variadic v_values);
-  end if;
-  return format($f$
-    update %1$s e set %4$s = t.value::%5$s%7$s
-    from (%6$s) t
-    where e.%2$s = any (array[t.id::%3$s])
-      and (e.%4$s is distinct from t.value::%5$s%8$s);$f$, variadic v_values);
 end
 $write$;
 

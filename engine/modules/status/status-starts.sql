@@ -61,19 +61,19 @@ begin
           and s.name = substring(v_hint from '^Queue (\w+) instead')), v_hint);
   end;
   if p_fresh and p_means = 'enter' then
-    select min(s.name), min(s.shows ->> 'queued'), array_agg(st.id order by st.place)
+    select min(s.name), min(s.shows ->> 'queued'), array_agg(d.id order by d.place)
     into v_first, v_ready, v_early
-    from millrace.standings(p_pipeline_id, p_ids) st
-    join millrace.stages s on s.id = st.live_id
-    join millrace.version_stages vs on vs.version_id = st.version_id and vs.stage_id = p_stage_id
-    where st.until < vs.position;
+    from millrace.deciding_attempts(p_pipeline_id, p_ids) d
+    join millrace.stages s on s.id = d.stage_id
+    join millrace.version_stages vs on vs.version_id = d.version_id and vs.stage_id = p_stage_id
+    where d.run_status = 'running' and d.stage_place < vs.position;
   elsif (
       select s.shows -> 'discard' = 'true' from millrace.stages s where s.id = p_stage_id) then
     update millrace.runs r
     set began_from = p_was
     where r.pipeline_id = p_pipeline_id
       and r.entity_id = any (p_ids)
-      and (r.status = 'running') is true;
+      and r.status = 'running';
   end if;
   if v_early is not null then
     raise exception '% cannot be written to %: stage % comes first, and the row does not bring '

@@ -28,12 +28,14 @@ $$;
 -- Finds the attempt that decides what an entity's latest run shows, and its phase. done_id: the
 -- stage completed right before it; via: what a person's shows; dropped: over without having been in
 -- work.
-create function millrace.deciding_attempts(p_pipeline_id int, p_ids text[])
-returns table (
-  id text, version_id int, ended_as text, began_from text, run_status millrace.run_status,
-  attempt_id bigint, stage_id int, shows jsonb, phase text, code text, output jsonb,
-  done_id int, via text, retry_count smallint, state millrace.attempt_state, parent_id bigint,
-  held boolean, queue_at timestamptz, error jsonb
+create function millrace.deciding_attempts(
+  p_pipeline_id int, p_ids text[], p_was text[] default null, p_now text[] default null
+) returns table (
+  id text, was text, now text, place bigint, run_id bigint, version_id int, ended_as text,
+  began_from text, run_status millrace.run_status, attempt_id bigint, stage_id int,
+  stage_place int, shows jsonb, phase text, code text, output jsonb, done_id int, via text,
+  retry_count smallint, state millrace.attempt_state, parent_id bigint, held boolean,
+  queue_at timestamptz, error jsonb
 )
 stable
 as $$
@@ -41,7 +43,8 @@ as $$
 declare v_now timestamptz := millrace.now();
 begin
   return query
-    select i.id, r.version_id, r.ended_as, r.began_from, r.status, w.id, w.stage_id, w.shows,
+    select i.id, i.was, i.now, i.place, r.id, r.version_id, r.ended_as, r.began_from, r.status,
+      w.id, w.stage_id, w.position, w.shows,
       case
         when r.ended_as is not null then 'ended' when e.discarded then 'discarded'
         when r.status = 'completed' and w.state = 'skipped' then 'bypassed'
@@ -56,11 +59,11 @@ begin
       case r.status when 'failed' then w.error ->> 'code' end,
       case when r.status = 'completed' and w.kind = 'manual' then w.output end,
       d.done_id, d.via, w.retry_count, w.state, w.parent_id, w.held, w.queue_at, w.error
-    from unnest(p_ids) i(id)
-    cross join lateral (
+    from unnest(p_ids, p_was, p_now) with ordinality i(id, was, now, place)
+    left join lateral (
       select o.* from millrace.runs o
       where o.entity_id = any (array[i.id]) and o.pipeline_id = p_pipeline_id
-      order by o.entity_id desc, o.id desc limit 1) r
+      order by o.entity_id desc, o.id desc limit 1) r on true
     cross join lateral (
       select r.status = 'completed' and r.began_from is not null and exists (
         select from millrace.attempts a
@@ -94,8 +97,7 @@ begin
         and a.state = 'completed'
         and vs.position < w.position
       order by vs.position desc
-      limit 1) d on true
-    where r.status <> 'running' or w.id is not null;
+      limit 1) d on true;
 end
 $$;
 
@@ -152,7 +154,7 @@ begin
       end
     from millrace.pipelines p
     cross join lateral millrace.deciding_attempts(p.id, p_ids) d
-    where p.id = p_pipeline_id;
+    where p.id = p_pipeline_id and (d.run_status <> 'running' or d.attempt_id is not null);
 end
 $$;
 
