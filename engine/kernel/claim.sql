@@ -19,7 +19,10 @@ begin
   return (
     select count(*)
     from millrace.workers w
-    where w.stage_id = p_stage_id and w.left_at is null and w.heartbeat_at > v_since);
+    where w.stage_id = p_stage_id
+      and w.working
+      and w.left_at is null
+      and w.heartbeat_at > v_since);
 end
 $$;
 
@@ -51,7 +54,10 @@ begin
   return p_stage.max_workers > (
       select count(*)
       from millrace.workers w
-      where w.stage_id = p_stage.id and w.left_at is null and w.heartbeat_at > v_since)
+      where w.stage_id = p_stage.id
+        and w.working
+        and w.left_at is null
+        and w.heartbeat_at > v_since)
     and exists (
       select from millrace.attempts a
       where a.stage_id = p_stage.id and a.queue_at <= v_now and a.state = 'queued')

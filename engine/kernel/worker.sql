@@ -254,8 +254,8 @@ begin
       select
       from millrace.workers w
       where w.stage_id = p_stage.id
+        and w.working
         and w.left_at is not null
-        and w.held > 0
         and w.heartbeat_at > v_since) then
     return;
   elsif p_worker.left_at is not null then
@@ -274,7 +274,7 @@ begin
   into v_others
   from millrace.workers w
   where w.stage_id = p_stage.id
-    and (w.left_at is null or w.held > 0)
+    and w.working
     and w.id <> p_worker.id
     and w.heartbeat_at > v_since;
   places := greatest(0, v_places - p_worker.held - v_others.held);

@@ -13,9 +13,11 @@ create table millrace.workers (
   leave_tries smallint not null default 0,
   -- How many attempts it has in work, also when it has left.
   held int not null default 0,
-  taken int not null default 0
+  taken int not null default 0,
+  -- An index over held itself would get an entry with each claim.
+  working boolean not null generated always as (left_at is null or held > 0) stored
 ) with (fillfactor = 50);
-create index workers_live on millrace.workers (stage_id) where left_at is null or held > 0;
+create index workers_working on millrace.workers (stage_id) where working;
 
 -- The leases, one row a claim, so that renewing is one small update. Its worker deletes it once
 -- none of its attempts is started.
