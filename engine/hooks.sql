@@ -349,40 +349,8 @@ $$;
 
 -- What attach() has written for a pipeline
 --
--- A call by name costs 8 µs more than a branch for each pipeline would, but no definition has to
--- write those branches anew.
-
--- Locks entities of a pipeline, skipping or waiting for those that somebody holds; returns the keys
--- got.
-create function millrace.lock_entities(p_pipeline_id int, p_ids text[], p_wait boolean)
-returns text[]
-as $$
-declare
-  v_locked text[];
-begin
-  execute format('select millrace.%I($1, $2)', (
-    select p.name from millrace.pipelines p where p.id = p_pipeline_id) || '__lock')
-  into v_locked
-  using p_ids, p_wait;
-  return v_locked;
-end
-$$;
-
--- Reads rows of a pipeline's entities in the order of their keys, without the engine's columns;
--- null for one that may have more than p_each bytes.
-create function millrace.rows_of_entities(p_pipeline_id int, p_ids text[], p_each bigint)
-returns json[]
-as $$
-declare
-  v_rows json[];
-begin
-  execute format('select millrace.%I($1, $2)', (
-    select p.name from millrace.pipelines p where p.id = p_pipeline_id) || '__rows')
-  into v_rows
-  using p_ids, p_each;
-  return v_rows;
-end
-$$;
+-- lock_entities(), rows_of_entities() and show_entities(), which every batch calls, are written as
+-- well, with a branch for each pipeline. The others call by name, which is planned at each call.
 
 -- Reads the bytes of what rows_of_entities() would build of each entity, as they are stored.
 create function millrace.sizes_of_entities(p_pipeline_id int, p_ids text[]) returns bigint[]
@@ -444,33 +412,17 @@ create function millrace.project_entities(
 ) returns boolean
 as $$
 declare
-  v_name text := (
-    select p.name
-    from millrace.pipelines p
-    where p.id = p_pipeline_id and p.projection <> 'none');
   v_outer text := coalesce(current_setting('millrace.projecting', true), '');
   v_said text;
   v_written boolean;
 begin
-  if v_name is null or p_how = 'settle' and (p_changes is null
+  if p_how = 'settle' and (p_changes is null
     or current_setting('millrace.projection_off', true) is not distinct from 'on') then
     return false;
   end if;
   v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
-  case p_how
-    when 'settle' then
-      execute format('select millrace.%I($1, $2)', v_name || '__apply_outcomes')
-      into v_written
-      using p_stage, p_changes;
-    when 'started' then
-      execute format('select millrace.%I($1, $2, $3)', v_name || '__started')
-      into v_written
-      using p_stage, millrace.now(), p_ids;
-    else
-      execute format('select millrace.%I($1, $2, $3)', v_name || '__queued')
-      into v_written
-      using p_stage, p_dependents, p_ids;
-  end case;
+  v_written := millrace.show_entities(
+    p_pipeline_id, p_how, p_stage, p_changes, p_ids, p_dependents);
   v_said := set_config('millrace.projecting', v_outer, true);
   return v_written;
 end

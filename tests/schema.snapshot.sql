@@ -1162,8 +1162,9 @@ table millrace.workers with (fillfactor=50)
   column signed_on_at timestamp with time zone not null
   column stage_id integer not null
   column taken integer not null default 0
+  column working boolean not null generated as ((left_at IS NULL) OR (held > 0))
   constraint workers_pkey PRIMARY KEY (id)
-  CREATE INDEX workers_live ON millrace.workers USING btree (stage_id) WHERE ((left_at IS NULL) OR (held > 0))
+  CREATE INDEX workers_working ON millrace.workers USING btree (stage_id) WHERE working
   CREATE UNIQUE INDEX workers_pkey ON millrace.workers USING btree (id)
 type millrace.written
   column dirty boolean

@@ -101,10 +101,10 @@ begin
     select f.oid
     from pg_proc f
     where f.pronamespace = 'millrace'::regnamespace
-      and exists (
+      and (f.proname = any ('{lock_entities,rows_of_entities,show_entities}') or exists (
         select
         from millrace.pipelines p
-        where f.proname ^@ (p.name || '__')));
+        where f.proname ^@ (p.name || '__'))));
   v_types := array(
     select t.oid
     from pg_type t

@@ -11,6 +11,58 @@
 --   leads__queued(stage, dependents, ids)    shows starting over
 --   leads__since()                           when a status began, where there is a history
 
+-- Writes the SQL that finds a pipeline's branch by halving the ids.
+create function millrace.branches_sql(p_ids int[], p_branches text[]) returns text
+immutable
+as $$
+declare
+  v_half int := cardinality(p_ids) / 2;
+begin
+  if v_half = 0 then
+    return p_branches[1];
+  end if;
+  return format(E'if p_pipeline_id <= %s then\n%s\nelse\n%s\nend if;', p_ids[v_half],
+    millrace.branches_sql(p_ids[:v_half], p_branches[:v_half]),
+    millrace.branches_sql(p_ids[v_half + 1:], p_branches[v_half + 1:]));
+end
+$$;
+
+-- Writes the functions that lead from every batch to what is written for its pipeline. Calls by
+-- name would be planned at each call: one row's way through a stage costs 6 % more by them.
+create function millrace.write_calls()
+as $$
+declare
+  v_call record;
+begin
+  perform pg_advisory_xact_lock(hashtext('millrace.calls'));
+  for v_call in
+    select c.head, array_agg(p.id order by p.id) as ids,
+      array_agg(case
+        when c.shows and p.projection = 'none' then 'return false;'
+        else format(c.branch, p.name)
+      end order by p.id) as branches
+    from (values
+      ('lock_entities(p_pipeline_id int, p_ids text[], p_wait boolean) returns text[]', false,
+        'return millrace.%s__lock(p_ids, p_wait);'),
+      ('rows_of_entities(p_pipeline_id int, p_ids text[], p_each bigint) returns json[]', false,
+        'return millrace.%s__rows(p_ids, p_each);'),
+      ('show_entities(p_pipeline_id int, p_how text, p_stage text, p_changes millrace.change[], '
+        'p_ids text[], p_dependents text[]) returns boolean', true,
+        'return case p_how when ''settle'' then millrace.%1$s__apply_outcomes(p_stage, p_changes) '
+        'when ''started'' then millrace.%1$s__started(p_stage, millrace.now(), p_ids) '
+        'else millrace.%1$s__queued(p_stage, p_dependents, p_ids) end;')
+    ) c(head, shows, branch)
+    cross join millrace.pipelines p
+    group by c.head
+  loop
+    perform millrace.write_function(v_call.head, format(E'begin\n%s\nend',
+      millrace.branches_sql(v_call.ids, v_call.branches)));
+    execute format('revoke all on function millrace.%s from public',
+      regexp_replace(v_call.head, '\(.*', ''));
+  end loop;
+end
+$$;
+
 -- Writes the functions and triggers that tie a pipeline to its entity table. Call it again after
 -- adding columns to the table; define() does.
 create function millrace.attach(p_pipeline text)
@@ -96,5 +148,6 @@ end $f$, v_pipeline.entity_key, v_pipeline.entity_table, v_key_type));
   if v_functions is not null then
     execute format('revoke all on function %s from public', v_functions);
   end if;
+  perform millrace.write_calls();
 end
 $$;
