@@ -51,7 +51,7 @@ begin
     raise exception 'worker % signed on for another stage', p_worker
       using errcode = 'MR006', hint = 'Use a new worker id for each stage and each drain.';
   end if;
-  return millrace.answer_in_sequence(
+  return millrace.claim_next(
     millrace.call_of(v_worker, v_stage.id), p_seq, p_limit, null, '{}');
 end
 $$;
@@ -95,31 +95,19 @@ begin
   end if;
   v_dropped := millrace.drop_claims(p_worker,
     case when v_done.uniform then v_items[1].token end, cardinality(v_items));
-  return millrace.answer_in_sequence(
+  return millrace.claim_next(
     v_call, p_seq, p_limit, v_done.verdicts, v_done.ready, coalesce(p_goodbye, false));
 end
 $$;
 
--- Claims for a worker's next call, or repeats the answer to its last, with rather a wake-up too
--- many.
-create function millrace.answer_in_sequence(
-  p_call millrace.call, p_seq int, p_limit int, p_verdicts json, p_ready int[],
-  p_goodbye boolean default false
-) returns json
+-- Repeats the answer to a worker's last call, with rather a wake-up too many.
+create function millrace.answer_again(p_call millrace.call, p_verdicts json) returns json
 as $$
 declare
   v_worker millrace.workers := p_call.worker;
   v_stage millrace.stages := p_call.stage;
   v_held record;
 begin
-  if p_seq is not distinct from v_worker.last_seq + 1 then
-    return millrace.claim_next(p_call, p_seq, p_limit, p_verdicts, p_ready, p_goodbye);
-  elsif p_seq is distinct from v_worker.last_seq then
-    raise exception 'p_seq is %, but the last call of this worker was %',
-      coalesce(p_seq::text, 'null'), v_worker.last_seq
-      using errcode = 'MR006', hint = 'Count the claim and complete calls of a worker from 1 and '
-        'repeat a number only to repeat a call.';
-  end if;
   v_held := millrace.held_batch(v_stage, v_worker.last_token,
     (select c.attempt_ids from millrace.claims c where c.token = v_worker.last_token),
     millrace.batch_bytes(p_call.batch_bytes));
@@ -129,10 +117,11 @@ begin
 end
 $$;
 
--- Claims for a signed-on worker, shows that, remembers it for a repeat, and scales out. A worker
+-- Claims for a worker's next call, shows that, remembers it for a repeat, and scales out. A worker
 -- that has left stays so; the places that it frees may need another.
 create function millrace.claim_next(
-  p_call millrace.call, p_seq int, p_limit int, p_verdicts json, p_ready int[], p_goodbye boolean
+  p_call millrace.call, p_seq int, p_limit int, p_verdicts json, p_ready int[],
+  p_goodbye boolean default false
 ) returns json
 as $$
 declare
@@ -146,6 +135,14 @@ declare
   v_left boolean;
   v_wake int[] := array_remove(p_ready, v_stage.id);
 begin
+  if p_seq is not distinct from v_worker.last_seq then
+    return millrace.answer_again(p_call, p_verdicts);
+  elsif p_seq is distinct from v_worker.last_seq + 1 then
+    raise exception 'p_seq is %, but the last call of this worker was %',
+      coalesce(p_seq::text, 'null'), v_worker.last_seq
+      using errcode = 'MR006', hint = 'Count the claim and complete calls of a worker from 1 and '
+        'repeat a number only to repeat a call.';
+  end if;
   v_claim := millrace.claim_allowed(p_call, p_limit, p_verdicts is null);
   if v_claim.token is not null then
     v_out := millrace.hand_out(
@@ -195,10 +192,19 @@ as $$
 declare
   v_stage millrace.stages := p_call.stage;
   v_limit int := case when p_call.open then p_limit else 0 end;
+  v_since timestamptz := millrace.alive_since();
   v_free record;
   v_claim record;
 begin
-  if v_limit > 0 then
+  -- A worker that has left finishes its batch beside its successor, and concurrency may be no
+  -- multiple of a batch.
+  if v_limit > 0 and (v_stage.concurrency is not null or exists (
+      select
+      from millrace.workers w
+      where w.stage_id = v_stage.id
+        and w.working
+        and w.left_at is not null
+        and w.heartbeat_at > v_since)) then
     v_free := millrace.free_places(v_stage, p_call.worker, p_may_wait);
     v_limit := least(v_limit, v_free.places);
   end if;
@@ -235,9 +241,8 @@ begin
 end
 $$;
 
--- Counts the places of a stage that a worker may fill now. A worker that has left finishes its
--- batch beside its successor, and concurrency may be no multiple of a batch: then claims count, one
--- at a time. wait_ms: places become free soon.
+-- Counts the places of a stage that a worker may fill now, one claim at a time. wait_ms: places
+-- become free soon.
 create function millrace.free_places(
   p_stage millrace.stages, p_worker millrace.workers, p_may_wait boolean,
   out places int, out wait_ms int
@@ -249,16 +254,7 @@ declare
   v_others record;
   v_places int := coalesce(p_stage.concurrency, p_stage.batch_size * p_stage.max_workers);
 begin
-  places := 1000;
-  if p_stage.concurrency is null and not exists (
-      select
-      from millrace.workers w
-      where w.stage_id = p_stage.id
-        and w.working
-        and w.left_at is not null
-        and w.heartbeat_at > v_since) then
-    return;
-  elsif p_worker.left_at is not null then
+  if p_worker.left_at is not null then
     -- What runs alone may be one too many for a moment.
     places := 1;
     return;
