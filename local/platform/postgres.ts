@@ -38,6 +38,8 @@ export interface PostgresOptions {
   maxConnections?: number;
   /** The database in which real extensions work (default: postgres). */
   workersIn?: string;
+  /** Default true. Without it nothing gathers statistics by itself. */
+  autovacuum?: boolean;
   watchdog?: Watchdog;
 }
 
@@ -139,7 +141,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
 }
 
 function launch(options: PostgresOptions, port: number): Promise<ChildProcess> {
-  const { dataDir, fsync = true, maxConnections = 100, workersIn = 'postgres' } = options;
+  const { dataDir, fsync = true, maxConnections = 100, workersIn = 'postgres', autovacuum = true } = options;
   const { folder, spawnOptions } = programs();
   const real = realWorkers(folder);
   const settings = {
@@ -149,6 +151,7 @@ function launch(options: PostgresOptions, port: number): Promise<ChildProcess> {
     fsync: fsync ? 'on' : 'off',
     max_connections: maxConnections,
     timezone: 'UTC',
+    autovacuum: autovacuum ? 'on' : 'off',
     ...(real.length > 0 && { shared_preload_libraries: real.join(',') }),
     ...(real.includes('pg_net') && { 'pg_net.database_name': workersIn }),
     ...(real.includes('pg_cron') && { 'cron.database_name': workersIn }),

@@ -64,12 +64,14 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await writeBuilt(root);
     await buildPages(root);
     await createDataDirectory(dataDir, folder, migrations);
-    // Real extensions work where no test is, and keep no database from being copied.
+    // Real extensions work where no test is, and keep no database from being copied. Statistics that come by themselves would have
+    // a database dropped that could serve more tests, and plans differ from run to run.
     const server = await startPostgres({
       dataDir,
       fsync: false,
       maxConnections: 300,
       workersIn: 'template1',
+      autovacuum: false,
       watchdog,
     });
     stop = server.stop;

@@ -1,5 +1,5 @@
 // Databases that serve one test after another. Between two tests a superuser's session, the keeper, drops what the test made,
-// brings the tables and sequences back to their first contents and then compares the catalogs: a database that a test
+// brings the tables, sequences and statistics back to their first contents and then compares the catalogs: a database that a test
 // changed in any other way (a function replaced, a table altered) is dropped instead. Sessions stay, with the plans that
 // they have made.
 import pg from 'pg';
@@ -13,7 +13,11 @@ const catalogs: Record<string, { counted?: string; like?: string }> = {
   pg_attrdef: {},
   pg_attribute: {},
   pg_cast: {},
-  pg_class: {},
+  // What "vacuum analyze" writes is brought back, but for how old the rows are.
+  pg_class: {
+    like: `exists (select from relations r
+      where r.oid = c.oid and r.content = to_jsonb(c) - '{relfrozenxid,relminmxid}'::text[])`,
+  },
   pg_collation: {},
   pg_constraint: {},
   pg_default_acl: {},
@@ -103,6 +107,22 @@ const prepare = `
       execute v_routine.definition;
       execute format('comment on routine %s is %L', v_routine.oid::regprocedure, v_routine.comment);
     end loop;
+  end $$;
+  create temporary table relations as
+    select c.oid, to_jsonb(c) - '{relfrozenxid,relminmxid}'::text[] as content, c.relpages, c.reltuples, c.relallvisible
+    from pg_class c
+    where c.relkind in ('r', 'i') and c.oid between 16384 and 'pg_temp.made_before'::regclass;
+  alter table relations add primary key (oid);
+  create function pg_temp.restore_statistics(p_since xid) returns void language plpgsql as $$
+  declare
+    v_age int := age(p_since);
+  begin
+    update pg_class c set relpages = r.relpages, reltuples = r.reltuples, relallvisible = r.relallvisible
+    from relations r
+    where r.oid = c.oid and (c.relpages, c.reltuples, c.relallvisible) <> (r.relpages, r.reltuples, r.relallvisible);
+    if found then
+      delete from pg_statistic s where age(s.xmin) <= v_age;
+    end if;
   end $$;
   create function pg_temp.catalogs_now(p_since xid)
   returns table (name text, size bigint, written bigint) language plpgsql as $$
@@ -221,6 +241,7 @@ class ReusedDatabase {
       await this.#keeper.query('select pg_temp.restore_routines($1)', [this.#since]);
       const { rows: refilled } = await this.#keeper.query('select pg_temp.refill($1) as largest', [this.#since]);
       if (Number(refilled[0].largest) > largestTable) return 'a table has grown';
+      await this.#keeper.query('select pg_temp.restore_statistics($1)', [this.#since]);
       const { rows: changed } = await this.#keeper.query(
         `select n.name from pg_temp.catalogs_now($1) n join catalog_sizes s using (name)
          where n.written > 0 or n.size is distinct from s.size`,
