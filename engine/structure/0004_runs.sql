@@ -123,7 +123,7 @@ create table millrace.attempts (
   held boolean not null default false,
   service text,
   job_id text,
-  -- Why it failed; while it waits for a job, what went wrong the last time, and since when.
+  -- Why it failed.
   error jsonb,
   -- The key it waits under at a stage with groups.
   concurrency_group text,

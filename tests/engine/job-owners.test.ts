@@ -34,7 +34,7 @@ const fault = (item: Claimed, changes: Row = {}): Row => ({
   ...changes,
 });
 const doctorLine = async (engine: Engine) =>
-  (await engine.rows(`select ok, detail from millrace.doctor() where what ~ '^jobs at services'`))[0];
+  (await engine.rows(`select ok, detail from millrace.doctor() where what = 'no errors in the last hour'`))[0];
 const origin = (item: Claimed) => {
   const { submission, trace_id, entity_id } = item;
   return { pipeline: 'flow', stage: 'only', submission, trace_id, entity_id };
@@ -101,69 +101,24 @@ test('a question that names no job is refused', async ({ engine }) => {
   expect(refusal).toMatchObject({ code: 'MR002', hint: expect.stringContaining('{job_id}') });
 });
 
-test('what keeps a job from being finished stands in the timeline, the log and doctor() until it is over', async ({
+test('what keeps a job from being finished stands in the log and in doctor(), the first of each minute', async ({
   engine,
 }) => {
   const { batch } = await underWay(engine);
   const [item] = batch as [Claimed];
-  expect(await doctorLine(engine)).toEqual({ ok: true, detail: 'none is in trouble' });
-
-  expect(await note(engine, fault(item))).toEqual({ noted: 1 });
-  expect(await engine.rows('select error_code, error_message from millrace.timeline($1)', [item.run])).toEqual([
-    { error_code: 'misconfigured', error_message: 'SCRAPER_URL is not set' },
-  ]);
-  expect(await doctorLine(engine)).toMatchObject({
-    ok: false,
-    detail: expect.stringMatching(/^1 of stage only of flow since 2026-11-02 .*: SCRAPER_URL is not set$/),
-  });
-  expect(await engine.value(`select message from millrace.log where code = 'job_fault'`)).toContain('SCRAPER_URL');
-
-  // The same once more writes nothing: it stands there since its first time.
-  await engine.advance('5 minutes');
-  expect(await note(engine, fault(item))).toEqual({ noted: 0 });
-  expect(await note(engine, fault(item, { code: null, message: null }))).toEqual({ noted: 1 });
-  expect(await doctorLine(engine)).toMatchObject({ ok: true });
-});
-
-test('a fault of another job, or of an attempt that waits no more, leaves attempts alone', async ({ engine }) => {
-  const { batch } = await underWay(engine);
-  const [item] = batch as [Claimed];
-  expect(await note(engine, fault(item, { job_id: 'job-9' }), fault(item, { service: 'ocr' }))).toEqual({ noted: 0 });
-  await note(engine, fault(item));
-  await resume(engine, [jobEnd(item, 'job-1')]);
-  expect(await note(engine, fault(item))).toEqual({ noted: 0 });
+  expect(await note(engine, fault(item), fault(item, { submission: null, message: 'another' }))).toEqual({ noted: 2 });
+  const message = 'A job of service scraper cannot be finished: SCRAPER_URL is not set';
+  expect(
+    await engine.rows(`select message, detail ->> 'job_id' as job from millrace.log where code = 'job_fault'`),
+  ).toEqual([{ message, job: 'job-1' }]);
+  expect(await doctorLine(engine)).toMatchObject({ ok: false, detail: expect.stringContaining(message) });
   expect(await engine.value('select error from millrace.attempts')).toBeNull();
 });
 
-test('faults of one code count as one in doctor(), whatever each message names', async ({ engine }) => {
-  const { batch } = await underWay(engine, 2);
-  const [one, two] = batch as [Claimed, Claimed];
-  await note(
-    engine,
-    fault(one, { message: 'job-1 is away' }),
-    fault(two, { job_id: 'job-2', message: 'job-2 is away' }),
-  );
-  expect((await doctorLine(engine))?.detail).toMatch(/^2 of stage only of flow since .*: job-1 is away$/);
-});
-
-test('a fault that names no attempt is told in the log alone, and what is no list is refused', async ({ engine }) => {
-  const { batch } = await underWay(engine);
-  const [item] = batch as [Claimed];
-  const malformed = [fault(item, { submission: 1e30 }), fault(item, { submission: null }), fault(item)];
-  expect(await note(engine, ...malformed)).toEqual({ noted: 1 });
+test('faults that are no list are refused', async ({ engine }) => {
   const client = await engine.database.connect('service_role');
   const refusal = await engine.refusal(`select public.millrace_note_faults('{}')`, [], client);
   expect(refusal).toMatchObject({ code: 'MR002' });
-});
-
-test('a fault of a row that somebody holds waits for nobody', async ({ engine }) => {
-  const { batch } = await underWay(engine);
-  const [item] = batch as [Claimed];
-  const holder = await engine.database.connect();
-  await holder.query('begin');
-  await holder.query('select from millrace.attempts for update');
-  expect(await note(engine, fault(item))).toEqual({ noted: 0 });
-  await holder.query('rollback');
 });
 
 test('all attempts of one execution carry its key, whatever became of them; a reset begins another', async ({

@@ -1,7 +1,7 @@
 // What stands in a row's error column, for whoever may read the row, and what for operators alone.
 import { expect } from 'vitest';
 import { test } from '../support/engine.ts';
-import { completed, failed, Worker, waiting } from '../support/worker.ts';
+import { completed, failed, Worker } from '../support/worker.ts';
 
 const once = { retry: { max_attempts: 1 } };
 const secret = 'select * from vault.secrets at 10.0.0.7:5432';
@@ -53,24 +53,4 @@ test('a parent tells no more of its child than the child tells itself', async ({
   const { one_error: error } = await engine.item(id);
   expect(error).toContain('leaf: Gone.');
   expect(error).not.toContain('vault');
-});
-
-test('what keeps a job from being asked after is for operators', async ({ engine }) => {
-  await engine.pipeline([{ name: 'one', kind: 'external', completion: { callback: true } }]);
-  await engine.queued('one');
-  const worker = await Worker.of(engine, 'one');
-  const item = await worker.takeOne();
-  await worker.complete([waiting(item, 'job-1')]);
-  const fault = {
-    submission: item.submission,
-    service: 'scraper',
-    job_id: 'job-1',
-    code: 'unreachable',
-    message: secret,
-  };
-  await engine.sql.query('select public.millrace_note_faults($1)', [JSON.stringify([fault])]);
-  expect(await engine.value('select error from millrace.attempts')).toMatchObject({
-    message: 'the job cannot be asked after or finished just now',
-    detail: secret,
-  });
 });

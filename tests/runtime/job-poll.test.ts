@@ -25,7 +25,6 @@ const due = (submission: number, changes: Partial<WaitingJob> = {}): WaitingJob 
   entity_id: '1',
   deadline_at: null,
   awaits_start: false,
-  faulty: false,
   ...changes,
 });
 const origin = (submission: number) => ({
@@ -91,12 +90,6 @@ describe('the poller', () => {
     expect(resumed.flat().map((item) => item.submission)).toEqual([2]);
     const message = expect.stringMatching(/scraper.*(answered|refused)/);
     expect(faults).toMatchObject([{ submission: 1, service: 'scraper', job_id: 'job_1', message }]);
-  });
-
-  test('says that a fault is over once the service answers again', async () => {
-    const { rpc, faults } = jobEngine({ due: [due(1, { faulty: true }), due(2)] });
-    await poll(rpc, () => job('running'));
-    expect(faults).toEqual([{ submission: 1, service: 'scraper', job_id: 'job_1', code: null, message: null }]);
   });
 
   test('leaves jobs of a service that cannot be asked to their callbacks', async () => {

@@ -131,8 +131,7 @@ begin
       'attempt', t.id, 'submission', coalesce(t.submission_id, t.id), 'trace_id', r.trace_id,
       'pipeline', p.name, 'stage', t.stage, 'function', t.function_name,
       'service', t.service, 'job_id', t.job_id, 'entity_id', r.entity_id,
-      'deadline_at', t.deadline_at, 'awaits_start', t.awaits_start,
-      'faulty', t.error is not null) order by t.id)
+      'deadline_at', t.deadline_at, 'awaits_start', t.awaits_start) order by t.id)
   into v_jobs
   from taken t
   join millrace.pipelines p on p.id = t.pipeline_id
@@ -150,30 +149,23 @@ set millrace.plan = by_key
 as $$
 declare
   v_now timestamptz := millrace.now();
-  v_fault record;
   v_noted int;
 begin
-  if coalesce(jsonb_typeof(p_jobs), 'null') <> 'array' or jsonb_array_length(p_jobs) > 1000 then
+  if (case
+      when jsonb_typeof(p_jobs) = 'array' then jsonb_array_length(p_jobs) > 1000 or exists (
+        select
+        from jsonb_array_elements(p_jobs) j
+        where (jsonb_typeof(j -> 'attempt') = 'number'
+          and j ->> 'attempt' ~ '^[0-9]{1,18}$'
+          and jsonb_typeof(j -> 'service') = 'string'
+          and jsonb_typeof(j -> 'job_id') = 'string'
+          and j ->> 'state' in ('queued', 'running')) is not true)
+      else true
+    end) then
     raise exception 'p_jobs must be a list of at most 1000 jobs, this is %',
-      case when jsonb_typeof(p_jobs) = 'array' then 'a list of ' || jsonb_array_length(p_jobs)
-      else coalesce(jsonb_typeof(p_jobs), 'null') end
+      coalesce(left(p_jobs::text, 200), 'null')
       using errcode = 'MR002',
-        hint = 'Send [{attempt, service, job_id, state}], in several calls if need be.';
-  end if;
-  select j.ordinality - 1 as place, j.value as job into v_fault
-  from jsonb_array_elements(p_jobs) with ordinality j
-  where (jsonb_typeof(j.value -> 'attempt') = 'number'
-    and j.value ->> 'attempt' ~ '^[0-9]{1,18}$'
-    and jsonb_typeof(j.value -> 'service') = 'string'
-    and jsonb_typeof(j.value -> 'job_id') = 'string'
-    and j.value ->> 'state' in ('queued', 'running')) is not true
-  order by j.ordinality
-  limit 1;
-  if found then
-    raise exception 'p_jobs[%] is %, but must be {attempt, service, job_id, state}',
-      v_fault.place, left(v_fault.job::text, 200)
-      using errcode = 'MR002',
-        hint = 'attempt is a number; state is queued (the job waits at its service) or running.';
+        hint = 'Send [{attempt, service, job_id, state}]; state is queued or running.';
   end if;
   with held as (
     select w.id, w.deadline, t.state

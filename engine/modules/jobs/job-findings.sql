@@ -1,31 +1,8 @@
 -- Looks at pg_cron's jobs, that they are there, switched on, and ended well when they ran last, and
--- at jobs at services, that they can be asked after and finished, and end in time.
+-- at jobs at services, that they end in time.
 create function millrace.job_findings() returns setof millrace.finding
 stable
 as $$
-declare
-  -- Of many that wait it looks at the 10,000 whose deadlines come first.
-  v_faulty text := (
-    select string_agg(format('%s of stage %s of %s since %s: %s', g.jobs, g.stage, g.pipeline,
-      to_char(g.since, 'YYYY-MM-DD HH24:MI:SS'), g.message), '; ' order by g.since)
-    from (
-      -- By code: each job's own message may name its id.
-      select count(*) as jobs, s.name as stage, p.name as pipeline,
-        min(a.error ->> 'detail') as message,
-        min((a.error ->> 'since')::timestamptz) as since
-      from (
-        select w.stage_id, w.state, w.error
-        from millrace.attempts w
-        where w.deadline_at is not null
-        order by w.deadline_at
-        limit 10000) a
-      join millrace.stages s on s.id = a.stage_id
-      join millrace.pipelines p on p.id = s.pipeline_id
-      where a.state = 'waiting'
-        and a.error is not null
-      group by p.name, s.id, s.name, a.error ->> 'code'
-      order by min((a.error ->> 'since')::timestamptz)
-      limit 10) g);
 begin
   return query
     select 'pg_cron job ' || j.name,
@@ -54,9 +31,6 @@ begin
         and d.runid > (select max(o.runid) - 10000 from cron.job_run_details o)
       order by d.runid desc
       limit 1) l on true;
-  return query
-    select 'jobs at services can be asked after and finished', v_faulty is null,
-      coalesce(v_faulty, 'none is in trouble');
   return query
     select 'external jobs end before their deadlines', count(*) = 0,
       coalesce(string_agg(format(

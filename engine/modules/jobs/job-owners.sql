@@ -1,6 +1,3 @@
--- Whose a job is, and what went wrong with it. What keeps a job from being asked after or finished
--- stands on the attempt that waits, and goes when the service answers again.
-
 -- Finds the Edge Function that finishes an external job: {function, service, pipeline, stage,
 -- submission, trace_id, entity_id, ended}. By the stage that its metadata names, or by {job_id}
 -- alone: the attempt that waits for it, else the last that had it. Null when there is none, or
@@ -61,61 +58,19 @@ begin
 end
 $$;
 
--- Notes what went wrong with jobs that attempts wait for: [{submission, service, job_id, code,
--- message}]; a null code says that it is over. noted: how many attempts that changed; the next poll
--- says again what somebody held.
+-- Reports what went wrong with jobs, [{submission, service, job_id, code, message}], in the log
+-- and so in doctor(): one line a minute.
 create function public.millrace_note_faults(p_faults jsonb) returns jsonb
-set millrace.plan = by_key
 as $$
-declare
-  v_noted int;
-  v_first jsonb;
 begin
   if jsonb_typeof(p_faults) is distinct from 'array' then
     raise exception 'p_faults is %, but must be a list', coalesce(jsonb_typeof(p_faults), 'null')
       using errcode = 'MR002', hint = 'Send [{submission, service, job_id, code, message}].';
   end if;
-  with told as (
-    select
-      coalesce(
-        (select max(a.id) from millrace.attempts a where a.submission_id = n.id), n.id
-      ) as attempt_id,
-      f.service, f.job_id, f.code, left(f.message, 2000) as message
-    from jsonb_to_recordset(p_faults)
-      as f(submission text, service text, job_id text, code text, message text)
-    cross join lateral (
-      select case when f.submission ~ '^[0-9]{1,18}$' then f.submission::bigint end as id) n
-  ), held as (
-    select a.id, t.code, t.message
-    from told t
-    join millrace.attempts a on a.id = t.attempt_id
-    where a.state = 'waiting'
-      and (t.service = '' or a.service = t.service)
-      and a.job_id = coalesce(t.job_id, a.job_id)
-      and (t.code, t.message) is distinct from (a.error ->> 'code', a.error ->> 'detail')
-    order by a.id
-    for update of a skip locked
-  ), noted as (
-    update millrace.attempts a
-    set error = case when h.code is not null then
-      jsonb_build_object('code', h.code, 'detail', h.message, 'since', millrace.now(),
-        'message', 'the job cannot be asked after or finished just now') end
-    from held h
-    where a.id = h.id
-    returning a.id
-  )
-  select count(*) into v_noted from noted;
-  v_first := (
-    select f.value
-    from jsonb_array_elements(p_faults) f
-    where f.value ->> 'code' is not null
-    limit 1);
-  if v_first is not null then
-    perform millrace.report('error', 'job_fault',
-      format('A job of service %s cannot be finished: %s',
-        coalesce(nullif(v_first ->> 'service', ''), 'unknown'), v_first ->> 'message'),
-      v_first);
-  end if;
-  return jsonb_build_object('noted', v_noted);
+  perform millrace.report('error', 'job_fault',
+    format('A job of service %s cannot be finished: %s',
+      coalesce(nullif(f ->> 'service', ''), 'unknown'), left(f ->> 'message', 2000)), f)
+  from jsonb_array_elements(p_faults) f;
+  return jsonb_build_object('noted', jsonb_array_length(p_faults));
 end
 $$;

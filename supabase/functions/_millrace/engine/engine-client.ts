@@ -93,7 +93,7 @@ export interface Engine {
    * Tried once: the next poll repeats it.
    */
   noteJobs(jobs: contract.JobReport[]): Promise<z.output<typeof contract.noteJobsAnswer>>;
-  /** Shows what went wrong with jobs in the engine's log, on the attempts that wait for them and in doctor(). Tried once. */
+  /** Shows what went wrong with jobs in the engine's log and in doctor(). Tried once. */
   noteFaults(faults: contract.JobFault[]): Promise<z.output<typeof contract.noteFaultsAnswer>>;
   /** Whose a job is: by the attempt it was submitted for, or by its id alone. */
   jobOwner(job: JobName): Promise<z.output<typeof contract.jobOwnerAnswer>>;

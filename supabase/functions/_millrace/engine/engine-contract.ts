@@ -92,8 +92,6 @@ export const waitingJob = z.object({
   deadline_at: z.string().nullish(),
   /** Whether the engine wants to hear, by `noteJobs`, that the job is queued at its service or running. */
   awaits_start: z.boolean(),
-  /** Whether a fault was noted for it, by `noteFaults`. */
-  faulty: z.boolean(),
 });
 export const pollAnswer = z.object({ jobs: z.array(waitingJob), more: z.boolean() });
 /** How many of the jobs the report changed. */
@@ -184,14 +182,14 @@ export type WaitingJob = z.output<typeof waitingJob>;
 /** What a service says of a job that has not ended: it waits in the service's queue, or it runs. */
 export type JobReport = Pick<WaitingJob, 'attempt' | 'service' | 'job_id'> & { state: 'queued' | 'running' };
 
-/** What went wrong when a job was polled, called back about or finished. Without code and message, the fault is over. */
+/** What went wrong when a job was polled, called back about or finished. */
 export interface JobFault {
   /** The submission whose job it is; null where nobody can tell whose callback it was. */
   submission: number | null;
   service: string;
   job_id: string | null;
-  code: string | null;
-  message: string | null;
+  code: string;
+  message: string;
 }
 
 /** One turn of an agent's conversation, and the attempt that took it. */

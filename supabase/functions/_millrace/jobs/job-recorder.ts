@@ -41,7 +41,7 @@ export class JobRecorder {
     }
   }
 
-  /** Shows faults where an operator looks: in the engine's log, on the attempts and in doctor(). Never throws. */
+  /** Shows faults where an operator looks: in the engine's log and in doctor(). Never throws. */
   async noteFaults(faults: JobFault[]): Promise<void> {
     if (faults.length === 0) return;
     try {
@@ -60,6 +60,10 @@ export class JobRecorder {
 
 /** Removes from a fault what Postgres cannot store; all else goes into the database as the service said it. */
 function storable(fault: JobFault): JobFault {
-  const text = (value: string | null) => (value === null ? null : storableText(value));
-  return { ...fault, service: storableText(fault.service), job_id: text(fault.job_id), message: text(fault.message) };
+  return {
+    ...fault,
+    service: storableText(fault.service),
+    job_id: fault.job_id === null ? null : storableText(fault.job_id),
+    message: storableText(fault.message),
+  };
 }

@@ -67,17 +67,13 @@ async function askAfter(stage: Stage, waiting: WaitingJob, env: Env): Promise<As
 
 async function conclude(
   stage: Stage,
-  { attempt, awaits_start, faulty, ...waiting }: WaitingJob,
+  { attempt, awaits_start, ...waiting }: WaitingJob,
   asked: JobState,
   { env, signal }: { env: Env; signal: AbortSignal },
 ): Promise<Asked> {
   const { submission, trace_id, pipeline, stage: name, entity_id, service, job_id } = waiting;
   if (asked.state === 'queued' || asked.state === 'running') {
-    return {
-      ...(awaits_start && { report: { attempt, service, job_id, state: asked.state } }),
-      // The service answers again: what was wrong before is over.
-      ...(faulty && { fault: { submission, service, job_id, code: null, message: null } }),
-    };
+    return awaits_start ? { report: { attempt, service, job_id, state: asked.state } } : {};
   }
   const outcome =
     asked.state === 'lost'
