@@ -37,7 +37,7 @@ export type Contents = 'project' | 'engine';
  * A session keeps what it has planned for functions that are long dropped, and walks through all of it whenever a table or function
  * changes: after 250 tests each took three times as long. A new one is made for a tenth of that.
  */
-const mostTests = 40;
+const mostTests = 20;
 
 /** Creates a database with the roles, stand-ins and migrations applied. Throws when the migrations do not apply. */
 export function createTestDatabase(contents: Contents = 'project'): Promise<TestDatabase> {
