@@ -20,10 +20,9 @@ begin
 end
 $level$;
 
--- Takes every lock before it changes anything: the workers' first, then in the order in which the
--- engine's own calls take them. Whoever gets all of them within 800 ms goes on. Else it lets all go
--- and tries again, so that nobody who waits for it meanwhile is ended as part of a deadlock, which
--- Postgres looks for after a second.
+-- Takes every lock before it changes anything, in the engine's own order, within 800 ms; else it
+-- lets all go and tries again, so that nobody is ended as part of a deadlock, which Postgres looks
+-- for after a second.
 do $locks$
 declare
   v_altered constant text[] := '{{altered}}';
@@ -111,8 +110,7 @@ begin
 end
 $edited$;
 
--- Names what depends on these functions and views without being one of them, or an object of the
--- engine.
+-- Names what depends on these functions and views and is no object of the engine.
 create function pg_temp.dependents(p_functions oid[], p_views oid[]) returns text[]
 language sql
 set search_path = pg_catalog, pg_temp

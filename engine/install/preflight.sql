@@ -1,5 +1,4 @@
--- Looks at the whole database before anything is made, and refuses with all that is in the way at
--- once.
+-- Refuses with all that is in the way at once, before anything is made.
 do $preflight$
 declare
   v_faults text[] := '{}';
@@ -9,18 +8,15 @@ begin
     v_faults := v_faults || format('this is Postgres %s: upgrade it to 17 or newer',
       current_setting('server_version'));
   end if;
-  if to_regproc('net.http_post') is null
-    and (to_regnamespace('net') is not null
-      or not exists (select from pg_available_extensions where name = 'pg_net')) then
-    v_faults := v_faults
-      || 'the extension pg_net is missing: enable it under Database, Extensions'::text;
-  end if;
-  if to_regclass('cron.job') is null
-    and (to_regnamespace('cron') is not null
-      or not exists (select from pg_available_extensions where name = 'pg_cron')) then
-    v_faults := v_faults
-      || 'the extension pg_cron is missing: enable it under Database, Extensions'::text;
-  end if;
+  v_faults := v_faults || array(
+    select format('the extension %s is missing: enable it under Database, Extensions', e.name)
+    from (values
+      ('pg_net', 'net', to_regproc('net.http_post') is null),
+      ('pg_cron', 'cron', to_regclass('cron.job') is null)
+    ) e(name, schema, is_lacking)
+    where e.is_lacking
+      and (to_regnamespace(e.schema) is not null
+        or not exists (select from pg_available_extensions a where a.name = e.name)));
   if to_regprocedure('millrace.engine()') is not null then
     v_faults := v_faults
       || 'Millrace is installed already: run the upgrade to a newer release, or nothing'::text;
@@ -30,20 +26,13 @@ begin
       from pg_namespace n
       where n.nspname = any ('{{schemas}}')
       union all
-      select format('%s %s',
-        case c.relkind
-          when 'v' then 'view'
-          when 'm' then 'materialized view'
-          when 'S' then 'sequence'
-          else 'table'
-        end,
-        c.oid::regclass)
+      select pg_describe_object('pg_class'::regclass, c.oid, 0)
       from pg_class c
       where c.relnamespace = to_regnamespace('public')
         and c.relname ^@ 'millrace_'
         and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
       union all
-      select 'function ' || p.oid::regprocedure
+      select pg_describe_object('pg_proc'::regclass, p.oid, 0)
       from pg_proc p
       where p.pronamespace = to_regnamespace('public')
         and p.proname ^@ 'millrace_');

@@ -48,7 +48,7 @@ test('install and uninstall leave a project as it was before, but for columns, s
       'others depend on Millrace, drop these first: collation millrace.mine_order, column state of table mine, ' +
       'default value for column at of table mine, function millrace.mine(), ' +
       'publication of table millrace.alerts in publication mine, sequence millrace.mine_seq, ' +
-      'trigger watch on table millrace.runs, type millrace.span, view depth',
+      'trigger watch on table millrace.runs, type millrace.span, type millrace.span_multirange, view depth',
     hint: expect.stringContaining('Nothing has been removed'),
   });
   await owner.query(`

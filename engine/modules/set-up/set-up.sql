@@ -13,7 +13,7 @@ from (values
   ('retention_days', '90', 'Days after which millrace.prune() deletes finished runs.'),
   ('last_sweep_at', '-infinity', 'Written by millrace.sweep(); millrace.doctor() reads it.'),
   ('upgrade_patience', '15 seconds',
-    'How long an upgrade or uninstall tries to get its locks before it gives up; then nothing has '
+    'How long an upgrade tries to get its locks before it gives up; then nothing has '
     'been changed.'),
   ('rules_judged_at', '',
     'Written by millrace.evaluate_rules(): the minute in which it did so last.'),
