@@ -16,8 +16,10 @@ import { codeStatements, type Statement, sqlFiles, statementsIn } from './engine
 import type { Release, Target } from './releases.ts';
 import { withStoredComments } from './store-comments.ts';
 
-const heading = '-- Millrace, built of engine/ by tools/build.ts. Change it there.';
-const bodiesLater = '-- Bodies may name what a later statement makes.\nset check_function_bodies = off;';
+const heading =
+  '-- Millrace, built of engine/ by tools/build.ts: there are its comments, in the files named here. Change it there.';
+/** Bodies may name what a later statement makes. */
+const bodiesLater = 'set check_function_bodies = off;';
 /** What millrace.engine() says before the build writes level and release into it. */
 const unwritten = /level := 0;\s+release := '0\.0\.0';/;
 
@@ -25,6 +27,12 @@ const quote = (text: string) => `'${text.replaceAll("'", "''")}'`;
 const literal = (value: string | number | string[]) =>
   Array.isArray(value) ? `array[${wrapped(value.map(quote))}]::text[]` : String(value);
 const join = (parts: string[]) => `${parts.filter(Boolean).join('\n\n')}\n`;
+/** What is built has no lines of comment: a fifth of what a new project's database would be sent. */
+const withoutComments = (text: string) =>
+  text
+    .replaceAll(/^ *--[^\n]*\n/gm, '')
+    .replaceAll(/\n{3,}/g, '\n\n')
+    .trim();
 
 /** A list in lines of at most 100 columns, on one where it is short. */
 function wrapped(items: string[]): string {
@@ -43,7 +51,7 @@ function wrapped(items: string[]): string {
 
 /** A file of engine/install, with the values for what it calls '{{name}}'. */
 function template(engine: string, name: string, values: Record<string, string | number | string[]>): string {
-  const text = fs.readFileSync(path.join(engine, 'install', name), 'utf8').trim();
+  const text = withoutComments(fs.readFileSync(path.join(engine, 'install', name), 'utf8'));
   return text.replace(/'\{\{(\w+)\}\}'(::text\[\])?/g, (_, key: string) => {
     const value = values[key];
     if (value === undefined) throw new Error(`engine/install/${name} asks for ${key}, which the build does not know.`);
@@ -54,7 +62,8 @@ function template(engine: string, name: string, values: Record<string, string | 
 const structureFiles = (engine: string, isWanted: (file: string) => boolean = () => true) =>
   sqlFiles(engine, 'structure')
     .filter(isWanted)
-    .map((file) => withStoredComments(fs.readFileSync(path.join(engine, file), 'utf8')).trim());
+    .map((file) => [file, withStoredComments(fs.readFileSync(path.join(engine, file), 'utf8'))])
+    .map(([file, text = '']) => `-- ${file}\n\n${withoutComments(text)}`);
 
 /** The code with level and release written into millrace.engine(). */
 export async function codeFor(engine: string, { level, version }: Target): Promise<Statement[]> {
@@ -64,9 +73,13 @@ export async function codeFor(engine: string, { level, version }: Target): Promi
   }
   return statements.map((statement) => ({
     ...statement,
-    text: statement.text.replace(unwritten, `level := ${level};\n  release := ${quote(version)};`),
+    text: withoutComments(statement.text.replace(unwritten, `level := ${level};\n  release := ${quote(version)};`)),
   }));
 }
+
+/** Statements of the code, with the name of a file before its first of each kind. */
+const byFile = (statements: Statement[]) =>
+  statements.map(({ file, text }, at) => `${statements[at - 1]?.file === file ? '' : `-- ${file}\n\n`}${text};`);
 
 /** The rows and cron jobs, which need all that goes before. */
 const setUp = 'select millrace.set_up();';
@@ -79,7 +92,7 @@ export async function installSql(engine: string, target: Target): Promise<string
     template(engine, 'preflight.sql', { schemas }),
     ...structureFiles(engine),
     bodiesLater,
-    ...(await codeFor(engine, target)).map(({ text }) => `${text};`),
+    ...byFile(await codeFor(engine, target)),
     'reset check_function_bodies;',
     setUp,
   ]);
