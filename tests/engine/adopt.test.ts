@@ -93,6 +93,10 @@ test('a portion with a value that means nothing is refused, unless p_else names 
     message: `row ${unknown} of pipeline notes has no value`,
   });
   expect(await engine.value('select count(*)::int from public.note where status_code is not null')).toBe(0);
+  expect(await adopt(engine, `, p_else => '7'`, true)).toMatchObject([
+    { problem: '7 is no value of pipeline notes' },
+    { problem: null },
+  ]);
   await adoptAll(engine, `, p_else => '500'`);
   expect(await note(engine, unknown)).toEqual({ code: 500, status: 'odd' });
 });
@@ -257,7 +261,6 @@ projectTest.for([
     `'notes', 'status', 'public.code'`,
     /p_value_function is public\.code, which is no function of a row of public\.note/,
   ],
-  [`'notes', 'status', 'public.code_of', p_else => '7'`, /p_else is 7, which is no value of pipeline notes/],
   [`'leads', 'status', 'public.code_of'`, /pipeline leads has the projection columns, not status/],
 ] as const)('adopt(%s) is refused', async ([call, message], { engine }) => {
   await makeOldNotes(engine);

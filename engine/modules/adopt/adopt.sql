@@ -55,16 +55,6 @@ begin
       coalesce(p_value_function, 'null'), v_pipeline.entity_table
       using errcode = 'MR002', hint = format('Create one, schema.name(%s), that returns the new '
         'value of a row, and null where it knows none.', v_pipeline.entity_table);
-  elsif p_else is not null and not exists (
-      select
-      from millrace.status_values v
-      where v.pipeline_id = v_pipeline.id and v.value = p_else and not v.retired) then
-    raise exception 'p_else is %, which is no value of pipeline %', p_else, p_pipeline
-      using errcode = 'MR002', hint = 'Name one of millrace.status_values, or leave it out.';
-  elsif p_portion is null or p_portion not between 1 and 100000 then
-    raise exception 'p_portion is %, but must be from 1 to 100000',
-      coalesce(p_portion::text, 'null')
-      using errcode = 'MR002', hint = 'Some hundred rows take well under a second.';
   elsif p_dry_run is false then
     return query
       select a.old_value, a.rows, a.value, a.lands, a.begins, null::bigint, null::text, a.problem
@@ -231,9 +221,6 @@ begin
       using errcode = 'MR002', hint = coalesce((
         select 'Rows wait at: ' || string_agg(distinct s.shows ->> 'enter', ', ') || '.'
         from millrace.stages_of_version(v_pipeline.current_version_id) s), 'It has no layers.');
-  elsif p_limit is null or p_limit not between 1 and 100000 then
-    raise exception 'p_limit is %, but must be from 1 to 100000', coalesce(p_limit::text, 'null')
-      using errcode = 'MR002', hint = 'It is how many rows begin now.';
   end if;
   execute format($q$
     with taken as materialized (

@@ -5,28 +5,18 @@
 create function millrace.check_table(p_table regclass)
 stable
 as $$
-declare
-  v_what text;
 begin
-  select case
-      when c.relkind = 'p' then 'is partitioned'
-      when c.relispartition then 'is a partition'
-      when c.relkind in ('v', 'm') then 'is a view'
-      when c.relkind = 'f' then 'is a foreign table'
-      when c.relkind <> 'r' then 'is no table'
-      when c.relpersistence = 't' then 'is temporary'
-      when c.relpersistence = 'u' then 'is unlogged'
-      when exists (select from pg_inherits i where c.oid in (i.inhparent, i.inhrelid))
-        then 'inherits from another table or is inherited from'
-    end
-  into v_what
-  from pg_class c
-  where c.oid = p_table;
-  if v_what is not null then
-    raise exception 'entity.table is %, which %', p_table, v_what
-      using errcode = 'MR001',
-        hint = 'Name an ordinary table, logged, without partitions or inheritance; keep what must '
-          'be partitioned in another, which refers to it.';
+  if exists (
+      select
+      from pg_class c
+      where c.oid = p_table
+        and (c.relkind <> 'r'
+          or c.relispartition
+          or c.relpersistence <> 'p'
+          or exists (select from pg_inherits i where c.oid in (i.inhparent, i.inhrelid)))) then
+    raise exception 'entity.table is %, which is no ordinary table', p_table
+      using errcode = 'MR001', hint = 'Name a table that is logged, without partitions or '
+        'inheritance; keep what must be partitioned in another, which refers to it.';
   end if;
 end
 $$;
@@ -58,7 +48,7 @@ begin
     from step s
     join pg_type t on t.oid = s.type and t.typtype <> 'd'
   ), shown as materialized (
-    select s as stage, c.name, c.wanted, o.position, c.place,
+    select s as stage, c.name, c.wanted, row_number() over (order by o.position, c.place) as place,
       format_type(a.atttypid, null) as type
     from unnest(p_stages) with ordinality o(s, position)
     cross join unnest(millrace.stage_columns(s), c_types) with ordinality c(name, wanted, place)
@@ -67,12 +57,12 @@ begin
   )
   select f.* into v_wrong
   from (
-    select 1 as place, null::bigint as position, null::bigint as nth,
+    select 1 as place, null::bigint as nth,
       format('entity.key is %s, but table %s has no such column', v_key, v_table) as what,
       'Name the primary key''s column.' as remedy
     where not exists (select from key)
     union all
-    select 2, null, null, format('entity.key is %s, which is not unique in table %s', v_key,
+    select 2, null, format('entity.key is %s, which is not unique in table %s', v_key,
       v_table), 'Make it the primary key.'
     where not exists (
         select
@@ -85,7 +75,7 @@ begin
           and i.indnkeyatts = 1
           and a.attname = v_key)
     union all
-    select 3, null, null, format('entity.key is %s, of type %s, whose text depends on a session''s '
+    select 3, null, format('entity.key is %s, of type %s, whose text depends on a session''s '
       'settings', v_key, k.name), case when k.is_numeric
         then 'Declare a scale, such as numeric(20, 0), or use bigint.'
         else 'Use a key of type uuid, text, varchar, char, smallint, integer, bigint, numeric '
@@ -94,13 +84,13 @@ begin
     where not (k.is_enum or k.is_numeric and k.modifier >= 0 or k.type = any (
       array['uuid', 'text', 'varchar', 'bpchar', 'int2', 'int4', 'int8']::regtype[]))
     union all
-    select 4, null, null, format('entity.key is %s, whose collation takes different texts for '
+    select 4, null, format('entity.key is %s, whose collation takes different texts for '
       'equal', v_key), format('Give the column a deterministic collation: '
         'alter table %s alter %I type %s collate "default";', v_table, v_key, k.name)
     from key k
     join pg_collation c on c.oid = k.collation and not c.collisdeterministic
     union all
-    select 5, null, null, format('stage %s of pipeline %s would share its columns with pipeline '
+    select 5, null, format('stage %s of pipeline %s would share its columns with pipeline '
       '%s, which has a stage of that name on the same table %s', s.name, p_pipeline.name, p.name,
       v_table), 'Give the stage another name, or use the projection none.'
     from millrace.pipelines p
@@ -111,17 +101,17 @@ begin
       and p.projection = 'columns'
       and p_pipeline.projection = 'columns'
     union all
-    select 6, c.position, c.place, format('table %s has no column %s for stage %s', v_table, c.name,
+    select 6, c.place, format('table %s has no column %s for stage %s', v_table, c.name,
       c.stage), format('select millrace.add_columns(%L, %L);', v_table::text, c.stage)
     from shown c
     where c.type is null
     union all
-    select 7, null, c.place, format('column %s of table %s is of type %s, but must be of type %s',
+    select 7, c.place, format('column %s of table %s is of type %s, but must be of type %s',
       c.name, v_table, c.type, c.wanted), format('Drop or rename the column, then: '
         'select millrace.add_columns(%L, %L);', v_table::text, c.stage)
     from shown c
     where c.type <> c.wanted and not (c.wanted = 'text' and c.type = 'character varying')) f
-  order by f.place, f.position, f.nth
+  order by f.place, f.nth
   limit 1;
   if found then
     raise exception '%', v_wrong.what using errcode = 'MR001', hint = v_wrong.remedy;

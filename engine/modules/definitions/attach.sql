@@ -103,14 +103,12 @@ begin
 #variable_conflict use_variable
 begin
   if p_wait then
-    return array(
-      select e.%1$I::text from %2$s e where e.%1$I = any (p_ids::%3$s[])
-      order by e.%1$I for no key update);
+    return array(%1$s);
   end if;
-  return array(
-    select e.%1$I::text from %2$s e where e.%1$I = any (p_ids::%3$s[])
-    order by e.%1$I for no key update skip locked);
-end $f$, v_pipeline.entity_key, v_pipeline.entity_table, v_key_type));
+  return array(%1$s skip locked);
+end $f$, format('select e.%1$I::text from %2$s e where e.%1$I = any (p_ids::%3$s[]) '
+    'order by e.%1$I for no key update', v_pipeline.entity_key, v_pipeline.entity_table,
+    v_key_type)));
   v_columns := array(
     select a.attname
     from pg_attribute a

@@ -52,8 +52,7 @@ begin
     union all
     select 4, format('stage %s is dropped, but stage %s of pipeline %s waits until children have '
       'done it', c.name, s.name, p.name), format('Keep stage %s until pipeline %s is defined '
-      'without that threshold, then drop it. A stage of another name is added first, to be counted '
-      'instead.', c.name, p.name)
+      'without that threshold.', c.name, p.name)
     from stage c
     join millrace.version_stages vs
       on vs.after @> jsonb_build_array(jsonb_build_object('stage', c.id))

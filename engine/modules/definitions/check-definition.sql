@@ -107,48 +107,44 @@ as $$
 declare
   v_given record;
   v_path jsonpath;
-  v_wanted text;
+  v_wrong text;
 begin
   for v_given in
-    select p.*
+    select p.field, p.pattern as text, 'a regular expression that Postgres can read' as wanted,
+      'Correct or simplify it; Postgres reads most of JavaScript''s syntax.' as remedy
     from jsonb_to_recordset(p_definition -> 'patterns') p(field text, pattern text)
-  loop
-    begin
-      perform '' ~ v_given.pattern;
-    exception when invalid_regular_expression then
-      raise exception '% is %, but must be a regular expression that Postgres can read (%)',
-        v_given.field, to_json(v_given.pattern), sqlerrm
-        using errcode = 'MR001', hint = 'Correct or simplify it; Postgres reads most of '
-          'JavaScript''s syntax.';
-    end;
-  end loop;
-  for v_given in
-    select p.*
+    union all
+    select p.field, p.path, 'a jsonpath' || case when p.predicate then ' predicate' else '' end,
+      format('Write for example %s.', p.example)
     from jsonb_to_recordset(p_definition -> 'paths')
       p(field text, path text, predicate boolean, example text)
   loop
     begin
-      v_path := v_given.path::jsonpath;
-      -- In the canonical form without its quoted parts a variable is $"".
-      v_wanted := case
-        when regexp_replace(v_path::text, '(\$?)"(\\.|[^"\\])*"', '\1""', 'g') ~ '\$""'
-          then ' without variables'
-      end;
-      -- What is no predicate, such as $.entity.pages or a filter, would never be true.
-      if v_given.predicate and v_wanted is null then
-        perform jsonb_path_match('{}', v_path);
+      if v_given.wanted !~ 'jsonpath' then
+        perform '' ~ v_given.text;
+      else
+        v_path := v_given.text::jsonpath;
+        -- In the canonical form without its quoted parts a variable is $"".
+        v_wrong := case
+          when regexp_replace(v_path::text, '(\$?)"(\\.|[^"\\])*"', '\1""', 'g') ~ '\$""'
+            then ' without variables'
+        end;
+        -- What is no predicate, such as $.entity.pages or a filter, would never be true.
+        if v_given.wanted ~ 'predicate' and v_wrong is null then
+          perform jsonb_path_match('{}', v_path);
+        end if;
       end if;
     exception
-      when singleton_sql_json_item_required then v_wanted := ', which is true or false';
-      when others then v_wanted := format(' (%s)', sqlerrm);
+      when singleton_sql_json_item_required then
+        v_wrong := ', which is true or false';
+        v_given.remedy := v_given.remedy || ' Compare what it finds with something, or ask whether '
+          'there is any: "exists($.entity.tags[*] ? (@ == \"new\"))".';
+      when others then v_wrong := format(' (%s)', sqlerrm);
     end;
-    if v_wanted is not null then
-      raise exception '% is %, but must be %', v_given.field, to_json(v_given.path),
-        case when v_given.predicate then 'a jsonpath predicate' else 'a jsonpath' end || v_wanted
-        using errcode = 'MR001', hint = format('Write for example %s.%s', v_given.example, case
-          when v_wanted like '%true or false' then ' Compare what it finds with something, or '
-            'ask whether there is any: "exists($.entity.tags[*] ? (@ == \"new\"))".'
-        end);
+    if v_wrong is not null then
+      raise exception '% is %, but must be %', v_given.field, to_json(v_given.text),
+        v_given.wanted || v_wrong
+        using errcode = 'MR001', hint = v_given.remedy;
     end if;
   end loop;
 end

@@ -158,16 +158,11 @@ begin
     coalesce((p_definition ->> 'enabled')::boolean, true)
   from jsonb_to_record(p_definition -> 'entity')
     e(key text, projection text, metadata text, label text, trace text)
-  on conflict on constraint pipelines_name_key do update set
-    entity_table = excluded.entity_table,
-    entity_key = excluded.entity_key,
-    projection = excluded.projection,
-    metadata_column = excluded.metadata_column,
-    label_column = excluded.label_column,
-    trace_column = excluded.trace_column,
-    digest = excluded.digest,
-    retention_days = excluded.retention_days,
-    enabled = coalesce((p_definition ->> 'enabled')::boolean, p.enabled)
+  on conflict on constraint pipelines_name_key do update
+  set (entity_table, entity_key, projection, metadata_column, label_column, trace_column, digest,
+    retention_days, enabled) = (excluded.entity_table, excluded.entity_key, excluded.projection,
+    excluded.metadata_column, excluded.label_column, excluded.trace_column, excluded.digest,
+    excluded.retention_days, coalesce((p_definition ->> 'enabled')::boolean, p.enabled))
   returning p.id into v_pipeline_id;
   perform millrace.forget_groups(v_pipeline_id, p_definition);
   perform millrace.save_stages(v_pipeline_id, p_definition);

@@ -1,10 +1,10 @@
 -- The projection `status`: what values mean that people write, by the moves of the version that a
 -- row's live run has, else of the current one. The caller, an intake trigger, holds the entities.
 
--- Lists the values that people may write at a value, by where the row's run stands; fresh: no run
--- is known.
+-- Lists the values that people may write at a value, by where the rows' runs stand; fresh: no run
+-- is known. A question is taken back by the value from which it began.
 create function millrace.open_moves(
-  p_version_id int, p_live_id int, p_until int, p_fresh boolean, p_was text
+  p_version_id int, p_live_id int, p_until int, p_fresh boolean, p_was text, p_ids text[]
 ) returns table (to_value text, means text, stage_id int, declared boolean, place int)
 stable
 as $$
@@ -20,22 +20,12 @@ begin
       and not v.retired
       and v.from_value is not distinct from p_was
       and (v.at_stage_id is null or v.at_stage_id = p_live_id)
-      and (v.means not in ('start', 'enter') or v.declared or p_fresh or vs.position <= p_until);
-end
-$$;
-
--- Says whether questions that are taken back lead to a value.
-create function millrace.leads_back(p_pipeline_id int, p_ids text[], p_value text)
-returns boolean
-stable
-as $$
-begin
-  return (
-    select bool_and(r.began_from = p_value)
-    from millrace.runs r
-    where r.pipeline_id = p_pipeline_id
-      and r.entity_id = any (p_ids)
-      and r.status = 'running');
+      and (v.means not in ('start', 'enter') or v.declared or p_fresh or vs.position <= p_until)
+      and (v.means <> 'discard' or (
+        select bool_and(r.began_from = v.to_value)
+        from millrace.versions o
+        join millrace.runs r on r.pipeline_id = o.pipeline_id and r.status = 'running'
+        where o.id = p_version_id and r.entity_id = any (p_ids)));
 end
 $$;
 
@@ -76,9 +66,8 @@ begin
     from standing s
     left join lateral (
       select o.means, o.stage_id
-      from millrace.open_moves(s.version_id, s.live_id, s.until, s.fresh, s.was) o
+      from millrace.open_moves(s.version_id, s.live_id, s.until, s.fresh, s.was, s.ids) o
       where o.to_value = s.now
-        and (o.means <> 'discard' or millrace.leads_back(p_pipeline_id, s.ids, s.now))
       order by array_position(
           array['answer', 'step', 'discard', 'start', 'enter', 'give_up'], o.means),
         o.declared desc, o.place

@@ -69,9 +69,7 @@ declare
     order by v.sort_order);
   v_next text := (
     select string_agg(distinct m.to_value, ', ')
-    from millrace.open_moves(p_version_id, p_live_id, p_until, p_fresh, p_was) m
-    where m.means <> 'discard'
-      or millrace.leads_back(p_pipeline_id, p_ids, m.to_value));
+    from millrace.open_moves(p_version_id, p_live_id, p_until, p_fresh, p_was, p_ids) m);
   v_hint text;
 begin
   select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
@@ -112,7 +110,7 @@ begin
           string_agg(distinct m.to_value, ', '))
         from millrace.stages s
         join millrace.open_moves(
-          p_version_id, null, 1000000, false, s.shows ->> 'completed') m on true
+          p_version_id, null, 1000000, false, s.shows ->> 'completed', null) m on true
         where s.id = p_live_id and v_next is null
         group by s.id));
   end if;

@@ -1,16 +1,12 @@
--- Starts a stage by a written value, or starts it over. A new row enters a layer through all stages
--- before it. One that had a value was adopted, or its runs were pruned: it has done the stages
--- before, but none of the layer at whose gate it waits, and none at all where it only entered.
+-- Starts a stage by a written value, or starts it over. A row without a run that had a value was
+-- adopted, or its runs were pruned: it has done the stages before, but none of the layer at whose
+-- gate it waits, and none at all where it only entered.
 create function millrace.start_at_value(
   p_pipeline_id int, p_stage_id int, p_means text, p_fresh boolean, p_was text, p_value text,
   p_ids text[]
 )
 as $$
 declare
-  v_stage_id int := case
-    when p_means = 'start' or p_was is not null or not p_fresh then p_stage_id
-    else millrace.first_stage(p_pipeline_id)
-  end;
   -- The value itself is written, but not what stands beside it.
   v_shown boolean := p_fresh and p_means = 'start' and (
     select not p.status ?| array['attempts', 'retry_at', 'error']
@@ -18,25 +14,22 @@ declare
     where p.id = p_pipeline_id);
   -- Of several stages that are ready at a value the first begins; conditions decide which runs.
   v_by_name boolean := (not p_fresh
-      or p_means = 'start' and not millrace.begins_runs(p_pipeline_id, v_stage_id))
+      or p_means = 'start' and not millrace.begins_runs(p_pipeline_id, p_stage_id))
     and not exists (
       select
       from millrace.pipelines p
       join millrace.version_stages vs on vs.version_id = p.current_version_id
       join millrace.stages o on o.id = vs.stage_id
-      join millrace.stages s on s.id = v_stage_id
+      join millrace.stages s on s.id = p_stage_id
       where p.id = p_pipeline_id
         and o.id <> s.id
         and coalesce(o.shows ->> 'queued', o.shows ->> 'asked')
           = coalesce(s.shows ->> 'queued', s.shows ->> 'asked'));
   v_why text;
   v_hint text;
-  v_early text[];
-  v_first text;
-  v_ready text;
 begin
   begin
-    perform millrace.queue_stage(p_pipeline_id, v_stage_id, p_ids,
+    perform millrace.queue_stage(p_pipeline_id, p_stage_id, p_ids,
       case when v_shown then '{}' else p_ids end, p_by_name => v_by_name,
       p_done_before => (
         select s.id
@@ -46,7 +39,7 @@ begin
           and p.id = p_pipeline_id
           and p_was is not null
           and p_was not in (select e #>> '{}' from jsonb_array_elements(p.status -> 'entries') e)
-          and (s.id = v_stage_id or s.shows ->> 'enter' = p_was)
+          and (s.id = p_stage_id or s.shows ->> 'enter' = p_was)
         order by s.place
         limit 1));
   exception when sqlstate 'MR005' then
@@ -60,27 +53,12 @@ begin
         where p.id = p_pipeline_id
           and s.name = substring(v_hint from '^Queue (\w+) instead')), v_hint);
   end;
-  if p_fresh and p_means = 'enter' then
-    select min(s.name), min(s.shows ->> 'queued'), array_agg(d.id order by d.place)
-    into v_first, v_ready, v_early
-    from millrace.deciding_attempts(p_pipeline_id, p_ids) d
-    join millrace.stages s on s.id = d.stage_id
-    join millrace.version_stages vs on vs.version_id = d.version_id and vs.stage_id = p_stage_id
-    where d.run_status = 'running' and d.stage_place < vs.position;
-  elsif (
-      select s.shows -> 'discard' = 'true' from millrace.stages s where s.id = p_stage_id) then
-    update millrace.runs r
-    set began_from = p_was
-    where r.pipeline_id = p_pipeline_id
-      and r.entity_id = any (p_ids)
-      and r.status = 'running';
-  end if;
-  if v_early is not null then
-    raise exception '% cannot be written to %: stage % comes first, and the row does not bring '
-      'its output along',
-      p_value, millrace.rows_named(v_early), v_first
-      using errcode = 'MR005',
-        hint = format('Write %s instead, or give the row its output.', v_ready);
-  end if;
+  -- A question that may be taken back leads back to the value from which it was asked.
+  update millrace.runs r
+  set began_from = p_was
+  where r.pipeline_id = p_pipeline_id
+    and r.entity_id = any (p_ids)
+    and r.status = 'running'
+    and (select s.shows -> 'discard' = 'true' from millrace.stages s where s.id = p_stage_id);
 end
 $$;

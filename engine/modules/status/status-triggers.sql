@@ -102,10 +102,9 @@ begin
   if tg_op = 'UPDATE' then%s%s%s
   else%s
   end if;%s
-  if v_written.ids is null then
-    return null;
+  if v_written.ids is not null then
+    perform millrace.on_values_written(%s, v_written.ids, v_written.was, v_written.now);%s
   end if;
-  perform millrace.on_values_written(%s, v_written.ids, v_written.was, v_written.now);%s
   return null;
 end $f$,
     millrace.pass_over_written(p_pipeline, v_both,
