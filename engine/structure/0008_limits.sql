@@ -25,8 +25,6 @@ create table millrace.limits (
   line bigint,
   throttled_at timestamptz,
   bucket millrace.bucket not null default row('infinity', 'epoch'),
-  -- The attempt of in_flight behind which the next claim goes on.
-  checked_to bigint not null default 0,
   -- The group behind which the next claim or pass of a gate goes on.
   arrivals_to text not null default '',
   constraint limits_of_one check (num_nonnulls(name, stage_id, pipeline_id) = 1),

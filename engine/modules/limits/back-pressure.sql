@@ -1,13 +1,12 @@
 -- Back pressure: a stage takes no more than a later stage has room for
 --
--- What is due, started or waiting at the later stage and on the way to it, and what is in flight at
--- all stages that it holds back, never exceeds the threshold by a claim or a gate. What is in
--- backoff, or waits for a service that refuses its key, does not count, nor is a start by name
--- refused. A gate that sorts its queue by the key of the later stage is held back key by key.
--- Stages that one stage holds back claim one at a time, by the advisory lock of the later one.
+-- What is due, started or waiting at the later stage and on the way to it, and in flight at all
+-- stages that it holds back, never exceeds the threshold by a claim or a gate. What is in backoff,
+-- or waits for a service that refuses its key, does not count. A gate that sorts its queue by the
+-- key of the later stage is held back key by key.
 
--- define() writes which stages hold a pipeline's stages back. A stage that is held back itself
--- checks its own queue, so what lies before it is not on the way.
+-- Writes which stages hold a pipeline's stages back. One that is held back itself checks its own
+-- queue, so what lies before it is not on the way.
 create function millrace.save_back_pressures(p_pipeline_id int)
 as $$
 begin
@@ -40,7 +39,7 @@ end
 $$;
 
 -- Tells whether a stage holds a gate back key by key: it, what is on the way to it, and stages with
--- work that it holds back too, sort their queues by the key of the gate.
+-- work that it holds back too, have the gate's key.
 create function millrace.counts_by_key(p_stage_id int, p_later_id int) returns boolean
 as $$
 begin
@@ -59,7 +58,7 @@ begin
 end
 $$;
 
--- Reads the key by which limits sort a queue: its column and part; null where there is none.
+-- Reads the column and part by which limits sort a queue.
 create function millrace.key_in(p_limits jsonb) returns jsonb
 language sql immutable
 as $$
@@ -67,8 +66,8 @@ as $$
 $$;
 
 -- Counts how many more attempts a stage, or each of these keys of it, may take before one that
--- holds it back is full; no row where none does. One statement, hence one snapshot: a completion
--- that moves an attempt meanwhile is seen on one side.
+-- holds it back is full; no row where none does. One snapshot: what moves on meanwhile is seen
+-- once.
 create function millrace.room_before_later(p_stage_id int, p_keys text[] default array[null])
 returns table (key text, room int)
 as $$
@@ -98,8 +97,8 @@ begin
 end
 $$;
 
--- Lists up to so many attempts that could go on at a stage, are in work or wait there: of one key,
--- or all but those of keys that a service refuses. It is stable for the snapshot of the count.
+-- Lists attempts that could go on at a stage, are in work or wait there: of one key, or all but
+-- those of refused keys.
 create function millrace.unfinished_at(p_stage_id int, p_key text, p_most int)
 returns table (attempt_id bigint)
 stable

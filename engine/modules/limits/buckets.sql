@@ -1,13 +1,11 @@
 -- Buckets: how fast work begins, as a whole or for each key
 --
--- A bucket is what is left of a rate: of a limit (limits.bucket), or of a key of a limit with a
--- key_rate (limit_keys), which has a row while it has less than its whole rate.
---
--- A service that answers rate_limited and names a time pauses the shared rates of the stage until
--- then, or that of the refused key. A pause is a use of the limit in a window (uses.sql).
+-- A bucket is what is left of a rate, of a limit or of a key, which has a row while it has less
+-- than its whole rate. A service that answers rate_limited and names a time pauses the shared rates
+-- of the stage, or that of the refused key: a use of the limit in a window (uses.sql).
 
--- Counts the tokens of a bucket now: infinity without a rate, all of them without a bucket. It
--- fills at once where the clock was set back.
+-- Counts the tokens of a bucket now: infinity without a rate, all of them without a bucket, or
+-- where the clock was set back.
 create function millrace.tokens_in(p_rate jsonb, p_bucket millrace.bucket)
 returns float8
 as $$
@@ -23,8 +21,7 @@ begin
 end
 $$;
 
--- Says how many whole tokens may be taken of a bucket now; and where that is none, when there is
--- one.
+-- Says how many whole tokens may be taken of a bucket now, or when there is one.
 create function millrace.room_in(
   p_rate jsonb, p_bucket millrace.bucket, p_paused_until timestamptz,
   out room float8, out opens_at timestamptz
@@ -33,7 +30,7 @@ as $$
 declare
   v_tokens float8 := millrace.tokens_in(p_rate, p_bucket);
 begin
-  -- What the clock's rounding took away must not cost another round.
+  -- The clock's rounding must not cost another round.
   room := case when p_paused_until is null then floor(v_tokens + 1e-6) else 0 end;
   if room < 1 then
     opens_at := greatest(p_paused_until, millrace.now() + make_interval(
@@ -52,7 +49,7 @@ begin
 end
 $$;
 
--- Says until when a limit, or a key of it, is paused; null where it is not.
+-- Says until when a limit, or a key of it, is paused.
 create function millrace.paused_until(p_limit_id int, p_key text) returns timestamptz
 as $$
 begin
@@ -66,28 +63,7 @@ begin
 end
 $$;
 
--- Pauses the shared rates of a stage for which a service has asked for patience, a day at most.
-create function millrace.note_pauses(p_stage_id int, p_items millrace.work[])
-language sql
-as $$
-  insert into millrace.limit_uses (limit_id, key, kind, during, used, summed)
-  select l.id, k.key, 'pause',
-    tstzrange(millrace.now(), millrace.now() + make_interval(secs => least(
-      max((i.error ->> 'retry_after_ms')::float8) / 1000, 86400))), 1, true
-  from unnest(p_items) i
-  left join millrace.attempts a on a.id = i.attempt_id
-  join millrace.limited_stages m on m.stage_id = p_stage_id
-  join millrace.limits l
-    on l.id = m.limit_id and l.name is not null and l.limits ?| array['rate', 'key_rate']
-  cross join lateral (
-    select case when l.limits ? 'key_rate' then coalesce(substr(a.concurrency_group, 2), '')
-      else '' end) k(key)
-  where i.error ->> 'code' = 'rate_limited' and (i.error ->> 'retry_after_ms')::float8 > 0
-  group by l.id, k.key
-$$;
-
--- Which shared limits, or which keys of theirs, take nothing since when and until when, since a
--- service asked for patience. key is null for a limit as a whole.
+-- Which shared limits, or which keys of theirs, take nothing since a service asked for patience.
 create view millrace.limit_pauses as
 select l.name, case when l.limits ? 'key_rate' then u.key end as key,
   min(lower(u.during)) as since, max(upper(u.during)) as until

@@ -1,27 +1,13 @@
 -- Gates: stages that the database passes
 --
 -- A gate has no function. The transaction that queues an attempt there completes it with the result
--- null where nothing waits before it, else the sweep does. A gate with limits is passed at once
--- only after the engine's own transitions: its locks last until the commit, and nobody knows when a
--- person commits.
+-- null where nothing waits before it, else the sweep does. A person's own write leaves a gate with
+-- limits to the sweep: its locks last until the commit, and nobody knows when a person commits.
 --
--- The oldest passes first, or the keys of a gate by turns: it sorts its queue as a stage does, and
--- each pass takes a share of each key, beginning behind the one that was passed last.
+-- The oldest passes first, or the keys of a gate by turns, beginning behind the last that passed.
 
--- Queues attempts at a gate in held runs, and passes them where it has no limits. Returns the
--- stages that got work.
-create function millrace.queue_at_gate(p_stage_id int, p_run_ids bigint[])
-returns int[]
-as $$
-begin
-  perform millrace.queue_attempts(p_stage_id, p_run_ids);
-  perform millrace.show_stage(p_stage_id, p_run_ids, 'queued');
-  return millrace.pass_at_once(p_stage_id, p_run_ids, false);
-end
-$$;
-
--- Passes attempts that were just queued at a gate where none is queued before them; one with limits
--- only if p_limited. Returns the stages that got work.
+-- Passes attempts that were just queued at a gate and are the first there; at one with limits only
+-- if p_limited. Returns the stages that got work.
 create function millrace.pass_at_once(p_stage_id int, p_run_ids bigint[], p_limited boolean)
 returns int[]
 as $$
@@ -46,8 +32,7 @@ begin
 end
 $$;
 
--- Lists up to so many attempts that a gate may pass next, but for p_held: the oldest, or a share of
--- each group that has room.
+-- Lists attempts that a gate may pass next, but for p_held: the oldest, or a share of each group.
 create function millrace.next_at_gate(
   p_stage millrace.stages, p_groups text[], p_limit int, p_held bigint[]
 ) returns bigint[]
@@ -91,8 +76,8 @@ begin
 end
 $$;
 
--- Passes a gate for up to so many attempts, as far as its limits allow, until the time is up. More
--- rounds are for what somebody holds and groups without room; the next sweep goes on.
+-- Passes a gate as far as its limits allow, until the time is up. More rounds are for what somebody
+-- holds and groups without room.
 create function millrace.pass_gate(
   p_stage_id int, p_limit int, p_until timestamptz, out passed int, out ready int[]
 )
@@ -150,9 +135,8 @@ begin
 end
 $$;
 
--- queued → completed at a gate, for those that nobody holds, with a token of each key. One that the
--- database refuses fails alone, or is put off. A start that no tenant has paid for passes its
--- charge on to what follows.
+-- queued → completed at a gate, with a token of each key. One that the database refuses fails
+-- alone, or is put off; a start that no tenant has paid for passes its charge on.
 create function millrace.pass(
   p_stage millrace.stages, p_attempt_ids bigint[], out passed bigint[], out ready int[]
 )
@@ -197,9 +181,8 @@ begin
 end
 $$;
 
--- Passes the gates of all pipelines, up to so many attempts, for a second: the gate with the oldest
--- attempt first. Each has half of the time that is left, for thousands of keys may have no room. A
--- fault at one gate keeps no other closed.
+-- Passes all gates for a second, the one with the oldest attempt first. Each has half of the time
+-- that is left, for thousands of keys may have no room.
 create function millrace.sweep_gates(p_limit int default 2000) returns jsonb
 as $$
 declare

@@ -1,12 +1,12 @@
 -- Concurrency groups: whose turn it is, and how a claim takes from them
 --
--- Groups come by turns: the higher class of priority first, in a class one round after the other. A
--- group sleeps while nothing of it is due or its key has no token. One whose key is at its limit is
--- dropped until a freed slot of the key is announced, so what cannot go on costs a claim nothing.
--- Only claims write groups, under the lock of the stage's own limit.
+-- The higher class of priority comes first, in a class one round after the other. A group sleeps
+-- while nothing of it is due or its key has no token. One whose key is at its limit is dropped
+-- until a freed slot of the key is announced, so what cannot go on costs a claim nothing. Only
+-- claims write groups, under the lock of the stage's own limit.
 
--- Lists up to so many groups of which a stage has news, or in which something is queued at a gate,
--- by a loose scan that begins behind one group and comes round to it.
+-- Lists groups of which a stage has news, or in which something is queued at a gate, by a loose
+-- scan that begins behind one and comes round to it.
 create function millrace.groups_behind(p_stage millrace.stages, p_after text, p_most int)
 returns text[]
 as $$
@@ -44,8 +44,8 @@ begin
 end
 $$;
 
--- Reads arrivals before a claim, at least as many as it may take. The groups of their keys that
--- have something queued, and those that have slept until now, come in turn behind the others.
+-- Reads arrivals before a claim, at least as many as it may take. Groups of their keys with
+-- something queued, and those that have slept until now, come in turn behind the others.
 create function millrace.admit_arrivals(p_stage millrace.stages, p_room int)
 as $$
 declare
@@ -109,9 +109,8 @@ begin
 end
 $$;
 
--- queued → started at a stage with groups for up to p_room attempts that may share an isolate,
--- under one lease, in rounds: each takes a share from every group in turn of the highest class.
--- wait_ms: when to ask again, where it takes none; null: not by waiting.
+-- queued → started for up to p_room attempts that may share an isolate, in rounds: each takes a
+-- share from every group in turn of the highest class. wait_ms as in claim_limited().
 create function millrace.claim_by_turns(
   p_stage millrace.stages, p_worker millrace.workers, p_room int,
   out token uuid, out attempt_ids bigint[], out wait_ms int
@@ -211,8 +210,7 @@ begin
 end
 $$;
 
--- Moves groups that had their turn to the end, or to sleep until they are due; drops one with
--- nothing queued, or whose key is at its limit.
+-- Moves groups that had their turn to the end, or to sleep; drops one that is empty or full.
 create function millrace.end_turns(
   p_stage millrace.stages, p_groups text[], p_served text[], p_now timestamptz
 )
@@ -245,7 +243,7 @@ begin
     end,
     due_at = case
       when k.queue_at > p_now or k.opens_at is not null then greatest(k.queue_at, k.opens_at)
-      -- What is due and was not taken is locked, or isolated: it is left for a moment.
+      -- What is due and was not taken is locked or isolated.
       when not k.served then p_now + interval '1 second'
     end
   from looked k
@@ -255,8 +253,8 @@ begin
 end
 $$;
 
--- Puts the groups of attempts that a claim gives back in turn: one that got nothing at the front,
--- so that one with large rows is served in the end; one that got less than it might as an arrival.
+-- Puts groups in turn of which a claim gives something back: one that got nothing at the front, so
+-- that one with large rows is served in the end, the others as arrivals.
 create function millrace.give_back_turns(
   p_stage millrace.stages, p_kept bigint[], p_back bigint[]
 )

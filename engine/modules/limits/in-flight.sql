@@ -3,8 +3,7 @@
 -- A claim inserts the rows of its attempts. The end of an attempt leaves its row alone: the next
 -- claims and the sweep delete it.
 
--- Deletes from in_flight the attempts that are no longer started or waiting, and announces each
--- freed key to the next claim.
+-- Deletes what is no longer started or waiting from in_flight, and announces each freed key.
 create function millrace.free_slots(p_attempt_ids bigint[])
 as $$
 begin
@@ -28,9 +27,9 @@ begin
 end
 $$;
 
--- Frees the slots of attempts that have ended, and wakes the stages that can go on and have no live
--- worker: theirs, and those short of a limit shared with them. A stage whose lock somebody has, who
--- may be queueing, is woken in any case.
+-- Frees the slots of ended attempts, and wakes stages that can go on without a live worker: theirs,
+-- and those short of a limit shared with them. One whose lock somebody has, who may be queueing, is
+-- woken in any case.
 create function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns int[]
 as $$
 declare
@@ -70,8 +69,7 @@ as $$
     p_limits ?| array['max_in_flight', 'concurrency', 'back_pressure', 'shared'], false)
 $$;
 
--- Lists the attempts that are queued or in work, and those that wait at a stage, so many of each;
--- null: all.
+-- Lists so many attempts that are queued or in work at a stage, and so many that wait; null: all.
 create function millrace.live_attempts(p_stage_id int, p_limit int) returns bigint[]
 as $$
 begin
@@ -89,8 +87,8 @@ begin
 end
 $$;
 
--- Counts attempts that were claimed before the limit was defined, of those that live_attempts()
--- lists; the next sweep does where a claim has locked the limit.
+-- Counts attempts of live_attempts() from before the limit; the next sweep does where a claim has
+-- locked it.
 create function millrace.count_attempts(p_stage millrace.stages, p_limit int)
 as $$
 declare
@@ -119,8 +117,7 @@ begin
 end
 $$;
 
--- Deletes the slots of a stage that counts no more, but for what somebody holds, which is about to
--- end.
+-- Deletes the slots of a stage that counts no more, but for what somebody holds.
 create function millrace.forget_in_flight(p_stage_id int)
 language sql
 as $$

@@ -1,5 +1,5 @@
 -- Finds groups out of reach, limits that hold for other stages than name them, and work that a
--- shared limit does not count; a stage that has just come under one is counted by the next sweep.
+-- shared limit does not count, which the sweep counts within a minute.
 create view millrace.limit_faults (rule, run_id, attempt_id, detail) as
 select 'a queued attempt''s concurrency group has a turn to come, or its key something in flight',
   a.run_id, a.id, a.concurrency_group
@@ -7,7 +7,7 @@ from millrace.attempts a
 where a.queue_at is not null
   and a.state = 'queued'
   and a.concurrency_group is not null
-  -- By a subselect, which leaves the attempts of a slice to be found by their runs.
+  -- A subselect leaves the attempts of a slice to be found by their runs.
   and (
     select s.has_groups and s.kind <> 'gate'
     from millrace.stages s

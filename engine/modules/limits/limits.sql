@@ -12,20 +12,13 @@
 --   spending        dollars, tokens      the limit           uses in a window (uses.sql)
 --   a quota         starts, dollars      tenant              uses in a window (quotas.sql)
 --
--- A claim of a stage with limits
---
---   enters     locks the stage's limits, its own first and the shared ones by their ids, so that
---              what it counts stays true until it commits; one that holds entities, since it
---              records results in the same call, never waits for them and is told to come again
---   asks       room_under() each of them, and room_of_keys()
---   takes      places and tokens of keys with what it claims, tokens at the end
---   gives back what its batch has no room for, or what a tenant has not
---
--- The end of an attempt only inserts uses, and waits for nobody. No step reads the whole queue.
+-- A claim locks the stage's limits, its own first and the shared ones by their ids, so that what it
+-- counts stays true until it commits; asks room_under() each and room_of_keys(); takes places and
+-- tokens; and gives back what its batch or a tenant has no room for. The end of an attempt only
+-- inserts uses, and waits for nobody. No step reads the whole queue.
 
--- Locks a limit until the transaction ends: a stage's own by the stage, or a shared one. False
--- where somebody has it. A wait ends after 800 ms, before Postgres looks for a deadlock with a
--- migration that holds a limit and waits for the stage.
+-- Locks a stage's own limit, or a shared one; false where somebody has it. A wait ends before
+-- Postgres looks for a deadlock with a migration that holds a limit and waits for the stage.
 create function millrace.lock_limit(
   p_stage_id int, p_limit_id int, p_may_wait boolean
 ) returns boolean
@@ -51,8 +44,7 @@ begin
 end
 $$;
 
--- Locks a stage's limits until the transaction ends, and lists them, with the stage as it is then.
--- Null where somebody else has one.
+-- Locks a stage's limits and lists them, with the stage as it is then; null where somebody has one.
 create function millrace.enter_limits(
   p_stage_id int, p_may_wait boolean, out stage millrace.stages, out limits millrace.limits[]
 )
@@ -107,9 +99,8 @@ begin
 end
 $$;
 
--- Counts how many of p_wanted attempts of a stage one limit lets it take now; for a gate by rate
--- and back pressure alone. Where that is none, wait_ms says when to ask again; null: not by
--- waiting.
+-- Counts how many of p_wanted attempts of a stage one limit lets it take now; a gate by rate and
+-- back pressure alone. wait_ms: when to ask again for room; null: not by waiting.
 create function millrace.room_under(
   p_limit millrace.limits, p_stage millrace.stages, p_wanted int, out room int, out wait_ms int
 )
@@ -128,8 +119,7 @@ begin
   if v_is_shared then
     v_stages := array(
       select m.stage_id from millrace.limited_stages m where m.limit_id = p_limit.id);
-    -- How many stages want some of it, and whether none has waited longer than this one. A stage
-    -- that got nothing may be without a worker until the sweep has woken it.
+    -- A stage that is short may be without a worker until the sweep has woken it.
     select 1 + count(*),
       coalesce(min(coalesce(m.taken_at, '-infinity')) >= (
         select coalesce(o.taken_at, '-infinity')
@@ -188,8 +178,7 @@ begin
 end
 $$;
 
--- Counts how many of p_wanted attempts of a stage all its limits let it take now, as room_under()
--- of one. short_of: the shared limit that allows the least.
+-- Counts that by all limits of a stage. short_of: the shared limit that allows the least.
 create function millrace.room_at(
   p_stage millrace.stages, p_limits millrace.limits[], p_wanted int,
   out room int, out wait_ms int, out short_of int
@@ -212,8 +201,8 @@ begin
 end
 $$;
 
--- Counts for groups how many attempts of their keys a stage may begin now: infinity without a limit
--- by key. is_full: the key has no place; opens_at: when it has a token again.
+-- Counts for groups how many of their keys a stage may begin now, infinity without a limit.
+-- is_full: the key has no place; opens_at: when it has a token again.
 create function millrace.room_of_keys(p_stage millrace.stages, p_groups text[])
 returns table (concurrency_group text, room float8, is_full boolean, opens_at timestamptz)
 as $$
@@ -271,8 +260,7 @@ begin
 end
 $$;
 
--- Takes a token of each attempt's key, where a shared limit of the stage has a key_rate; p_each of
--- -1 gives it back.
+-- Takes p_each tokens of each attempt's key, where a shared limit of the stage has a key_rate.
 create function millrace.take_of_keys(
   p_stage_id int, p_attempt_ids bigint[], p_each int
 )
@@ -295,29 +283,17 @@ as $$
   set bucket = excluded.bucket
 $$;
 
--- Takes tokens of the rates of a stage's limits; a negative number gives them back. A claim also
--- writes how far it has looked at what its stage has in flight (p_own).
-create function millrace.take_tokens(
-  p_stage_id int, p_taken int, p_own millrace.limits default null
-)
+-- Takes tokens of the rates of a stage's limits; a negative number gives them back.
+create function millrace.take_tokens(p_stage_id int, p_taken int)
+language sql
 as $$
-begin
   update millrace.limits l
-  set bucket = case
-      when l.limits ? 'rate' then millrace.bucket_after(l.limits -> 'rate', l.bucket, p_taken)
-      else l.bucket
-    end,
-    checked_to = case when l.id = p_own.id then p_own.checked_to else l.checked_to end
+  set bucket = millrace.bucket_after(l.limits -> 'rate', l.bucket, p_taken)
   from millrace.limited_stages m
-  where m.stage_id = p_stage_id
-    and l.id = m.limit_id
-    and (l.limits ? 'rate' and p_taken <> 0
-      or l.id = p_own.id and l.checked_to <> p_own.checked_to);
-end
+  where m.stage_id = p_stage_id and l.id = m.limit_id and l.limits ? 'rate' and p_taken <> 0
 $$;
 
--- Gives back the places and tokens of attempts that a claim of this transaction does not keep. The
--- claim has entered the limits.
+-- Gives back what a claim of this transaction took for attempts that it does not keep.
 create function millrace.give_back_room(p_stage millrace.stages, p_back bigint[])
 as $$
 begin
@@ -360,8 +336,8 @@ begin
 end
 $$;
 
--- Claims as claim() does, for a stage with limits. When it takes nothing, wait_ms says after how
--- long to ask again; null: not by waiting.
+-- Claims as claim() does, for a stage with limits. wait_ms: when to ask again, where it takes
+-- nothing; null: not by waiting.
 create function millrace.claim_limited(
   p_stage millrace.stages, p_worker millrace.workers, p_limit int, p_may_wait boolean,
   out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[],
@@ -369,19 +345,16 @@ create function millrace.claim_limited(
 )
 as $$
 declare
-  c_many constant int := 200;
-  v_own millrace.limits;
   v_entered record;
   v_room record;
   v_claim record;
-  v_looked bigint[];
 begin
   if p_limit < 1 then
     perform millrace.free_slots(array(
       select f.attempt_id from millrace.in_flight f where f.worker_id = p_worker.id));
     return;
   end if;
-  -- The host's lock comes first, as claim() takes it, so that all have the same order.
+  -- In the order in which claim() takes it.
   perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_worker.host::text));
   v_entered := millrace.enter_limits(p_stage.id, p_may_wait);
   if v_entered.limits is null then
@@ -389,17 +362,14 @@ begin
     return;
   end if;
   p_stage := v_entered.stage;
-  v_own := v_entered.limits[1];
-  -- What the worker has ended is free by now, and what has ended of the stage's next.
-  v_looked := array(
+  -- What the worker has ended is free by now, and the oldest that have ended otherwise.
+  perform millrace.free_slots(array(
+    select f.attempt_id from millrace.in_flight f where f.worker_id = p_worker.id) || array(
     select f.attempt_id
     from millrace.in_flight f
-    where f.stage_id = p_stage.id and f.attempt_id > v_own.checked_to
+    where f.stage_id = p_stage.id
     order by f.attempt_id
-    limit c_many);
-  perform millrace.free_slots(v_looked || array(
-    select f.attempt_id from millrace.in_flight f where f.worker_id = p_worker.id));
-  v_own.checked_to := coalesce(v_looked[c_many], 0);
+    limit 200));
   v_room := millrace.room_at(p_stage, v_entered.limits, p_limit);
   wait_ms := v_room.wait_ms;
   if v_room.room > 0 then
@@ -410,7 +380,7 @@ begin
     items := v_claim.items;
     wait_ms := v_claim.wait_ms;
   end if;
-  perform millrace.take_tokens(p_stage.id, coalesce(cardinality(attempt_ids), 0), v_own);
+  perform millrace.take_tokens(p_stage.id, coalesce(cardinality(attempt_ids), 0));
   if p_stage.limits ? 'shared' then
     perform millrace.note_share(
       p_stage.id, v_room.room, v_room.short_of, coalesce(cardinality(attempt_ids), 0));
@@ -418,8 +388,8 @@ begin
 end
 $$;
 
--- Frees the slots of what was cancelled or lost, sorts attempts without a group, counts those that
--- were claimed without a limit, and deletes arrivals that no claim reads.
+-- Frees the slots of what was cancelled or lost, sorts and counts attempts from before the limits,
+-- and deletes arrivals that no claim reads.
 create function millrace.sweep_places(p_pipeline_id int)
 as $$
 declare
@@ -440,10 +410,10 @@ begin
     if v_stage.has_groups then
       perform millrace.sort_ungrouped(v_stage, millrace.portion());
     end if;
-    -- A claim that still finds a key full which was just freed must find the news of it later.
     if exists (select from millrace.arrivals n where n.stage_id = v_stage.id)
       and millrace.lock_limit(v_stage.id, null, false) then
-      -- One statement, hence one snapshot: who queues something commits it together with its news.
+      -- Under the lock, since a claim that finds a key full must find the news of it later; in one
+      -- snapshot, since who queues something commits it together with its news.
       delete from millrace.arrivals n
       where (n.stage_id, n.concurrency_group, n.id) in (
         select o.stage_id, o.concurrency_group, o.id
@@ -462,8 +432,7 @@ begin
 end
 $$;
 
--- Forgets keys with their whole rate, and ends throttles whose time is over; a limit that somebody
--- has locked is left to the next sweep.
+-- Forgets keys with their whole rate, and ends throttles whose time is over.
 create function millrace.sweep_limits()
 as $$
 declare
@@ -486,7 +455,6 @@ begin
     order by l.id
   loop
     continue when not millrace.lock_limit(v_limit.stage_id, v_limit.id, false);
-    -- Somebody may have made it a longer one meanwhile.
     select l.* into v_limit from millrace.limits l where l.id = v_limit.id;
     if v_limit.until <= millrace.now() then
       perform millrace.take_throttle(v_limit);

@@ -1,18 +1,14 @@
 -- Quotas: what one tenant may start and spend in a window of time
 --
--- What exceeds a quota is not refused, since a user's write must not fail for it: it stays queued
--- until the next window, and its error says so. A run keeps whose quota it counts against, and a
--- child has its parent's.
+-- What exceeds a quota stays queued until the next window, and its error says so: a user's write
+-- must not fail for it. A claim takes attempts by the other limits, and puts back what has no room;
+-- so what never begins is charged to nobody, and only what is in work may be overspent.
 --
--- A claim takes attempts by the other limits, and puts back what has no room. So what never begins
--- is charged to nobody, and only what is in work may be overspent.
---
---   starts   charged when the first attempt of a start is claimed. A start is what a person queues,
---            by a status or by start(); retry and reset are none
---   spending noted when attempts end (uses.sql). Once it is used up, nothing of the tenant is
---            claimed
+-- A start is what a person queues, by a status or by start(); it is charged when its first attempt
+-- is claimed. Spending is noted when attempts end (uses.sql); once it is used up, nothing of the
+-- tenant is claimed.
 
--- Keeps the quota of a definition, and marks the stages whose claims look at quotas for good.
+-- Keeps the quota of a definition, and marks the stages that look at quotas from now on.
 create function millrace.save_quota(p_pipeline_id int, p_definition jsonb)
 as $$
 begin
@@ -46,8 +42,8 @@ begin
 end
 $$;
 
--- Writes on runs that a person starts whose quota they count against: their pipeline's, or that of
--- the row's last run, which may have been a child.
+-- Writes whose quota started runs count against: their pipeline's, or that of the row's last run,
+-- which may have been a child.
 create function millrace.name_payers(p_pipeline millrace.pipelines, p_run_ids bigint[])
 as $$
 declare
@@ -85,8 +81,8 @@ begin
 end
 $$;
 
--- Marks what a person has just queued, in runs and in children that began with them, for a claim to
--- charge: the first that is claimed pays.
+-- Marks what a person has just queued, in runs and their new children: the first that is claimed
+-- pays.
 create function millrace.note_starts(p_run_ids bigint[], p_since timestamptz)
 as $$
 declare
@@ -117,8 +113,7 @@ begin
 end
 $$;
 
--- Puts back the attempts of a claim whose tenants have no room, with what they took of the stage's
--- limits. Returns the others.
+-- Puts back attempts of a claim whose tenants have no room. Returns the others.
 create function millrace.keep_to_quotas(
   p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[]
 ) returns millrace.claimed[]
@@ -171,8 +166,7 @@ begin
 end
 $$;
 
--- Counts what a tenant has left of an amount of its quota in the present window; null where the
--- quota says nothing of it.
+-- Counts what a tenant has left of an amount in the present window; null without a bound.
 create function millrace.room_of_tenant(p_quota millrace.limits, p_key text, p_kind text)
 returns numeric
 as $$
@@ -189,8 +183,8 @@ begin
 end
 $$;
 
--- Charges a tenant with the starts among attempts, as far as it has room; puts the others back. Two
--- claims never wait for each other over a tenant: the second puts its starts back.
+-- Charges a tenant with the starts among attempts, and puts back those without room, or all while
+-- another claim charges it.
 create function millrace.charge_starts(
   p_stage millrace.stages, p_quota millrace.limits, p_key text, p_attempt_ids bigint[]
 )
@@ -223,8 +217,7 @@ begin
     insert into millrace.limit_uses (limit_id, key, kind, during, used)
     values (p_quota.id, p_key, 'starts', millrace.window_of(p_quota.limits -> 'starts'),
       cardinality(v_runs));
-    -- One start, one charge, however many stages it begins with. What another claim is just taking
-    -- is its own to charge.
+    -- One charge for all stages of a start; what another claim is taking is its own to charge.
     update millrace.attempts a
     set uncounted = false
     where a.id in (
@@ -245,9 +238,8 @@ begin
 end
 $$;
 
--- Puts attempts back until their tenant has room, and shows that on their rows. Its others among
--- the next 500 of the stage go with them, so that a few claims put back thousands. Starts are
--- spread over the windows to come, so that each is put back about once.
+-- Puts attempts back until their tenant has room, with its others among the next 500, so that a few
+-- claims put back thousands. Starts are spread over the windows to come.
 create function millrace.hold_back(
   p_stage millrace.stages, p_quota millrace.limits, p_key text, p_kind text, p_attempt_ids bigint[]
 )
@@ -290,8 +282,7 @@ begin
 end
 $$;
 
--- started | queued → queued for attempts that the caller holds, each due at its time. What is held
--- back is not late: its bound moves with it.
+-- started | queued → queued for held attempts, each due at its time, by which its bound moves.
 create function millrace.put_back(
   p_stage millrace.stages, p_attempt_ids bigint[], p_due_at timestamptz[],
   p_why jsonb default null
@@ -319,8 +310,7 @@ begin
 end
 $$;
 
--- Shows attempts as queued, with their error, on the entities that nobody holds; it waits for no
--- row.
+-- Shows attempts as queued, with their error, on the entities that nobody holds.
 create function millrace.show_held(p_stage millrace.stages, p_attempt_ids bigint[])
 set lock_timeout = '200ms'
 as $$
@@ -358,9 +348,8 @@ exception
 end
 $$;
 
--- Makes so many attempts due that changed or dropped quotas hold back, but those that somebody
--- locks, and returns how many. It looks for a minute: a claim that was under way may hold back by
--- the former numbers.
+-- Makes attempts due that changed quotas hold back, and returns how many. It looks for a minute,
+-- since a claim that was under way may go by the former numbers.
 create function millrace.sweep_quotas(p_limit int) returns int
 as $$
 declare
@@ -401,8 +390,7 @@ begin
 end
 $$;
 
--- What each tenant has used of its quota in the present window, of what is allowed, and how many
--- attempts are held back for it.
+-- What each tenant used of its quota in the present window, and what is held back for it.
 create view millrace.quotas as
 with used as (
   select l.pipeline_id, u.key, u.kind, sum(u.used) as used

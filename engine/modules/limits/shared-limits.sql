@@ -1,17 +1,16 @@
 -- Shared limits: one limit over stages of any pipelines
 --
--- A shared limit is defined by its name, before the pipelines whose stages name it. Claims under it
--- go one at a time. Its stages are counted in in_flight in any case, so that a limit that changes
--- finds its places counted.
+-- It is defined before the pipelines whose stages name it. Its stages count what is in flight in
+-- any case, so that a limit that changes finds its places counted.
 
--- Tells what a shared limit may say; the build writes it of the runtime's definition-schema.ts.
+-- Tells what a shared limit may say; the build writes it.
 create function millrace.shared_limit_schema() returns jsonb
 language sql immutable
 as $$
   select 'the schema of shared limits'::jsonb
 $$;
 
--- Raises MR001 or MR002 unless a shared limit, or a throttle of one, is of the right form.
+-- Raises MR001 or MR002 unless a shared limit, or a throttle of one, may be so.
 create function millrace.check_shared_limit(p_name text, p_limits jsonb, p_is_throttle boolean)
 stable
 as $$
@@ -46,8 +45,7 @@ begin
 end
 $$;
 
--- Finds the shared limit of this name and locks it against claims and other changes; raises MR003
--- when there is none.
+-- Finds and locks the shared limit of this name, or raises MR003.
 create function millrace.shared_limit_named(p_name text) returns millrace.limits
 as $$
 declare
@@ -56,7 +54,7 @@ begin
   perform pg_advisory_xact_lock(hashtext('millrace.limit'), l.id)
   from millrace.limits l
   where l.name = p_name;
-  -- In a statement after the lock: somebody may just have changed or dropped it.
+  -- After the lock: somebody may just have changed or dropped it.
   select l.* into v_limit from millrace.limits l where l.name = p_name;
   if not found then
     raise exception 'there is no shared limit %', coalesce(p_name, 'null')
@@ -68,9 +66,8 @@ begin
 end
 $$;
 
--- Follows a limit that has changed since the caller locked it and read p_former; a stage's own is
--- written on the stage too. The bucket keeps its tokens as far as the new rate has room, keys have
--- their whole rate again. Counts what is in flight from now on, or no more, and wakes the stages.
+-- Follows a locked limit that has changed since the caller read p_former: writes it on its stage,
+-- keeps tokens as far as there is room, counts what is in flight or no more, and wakes the stages.
 create function millrace.follow_limit(p_former millrace.limits)
 as $$
 declare
@@ -160,8 +157,7 @@ begin
 end
 $$;
 
--- Raises MR001 unless the shared limits that a stage names are defined, and locks them until the
--- definition is written.
+-- Raises MR001 unless the shared limits that a stage names are defined; locks them.
 create function millrace.check_shared_names(p_stage jsonb)
 as $$
 declare
@@ -201,7 +197,7 @@ end
 $$;
 
 -- Keeps claims out of a pipeline's stages with limits, before define() locks the table for which
--- such a claim may wait.
+-- one may wait.
 create function millrace.lock_limits(p_pipeline text)
 as $$
 begin

@@ -1,11 +1,10 @@
 -- Shared limits: a share for each stage that wants more than there is
 --
--- A claim that would have taken more notes that its stage is short. For a while the others leave it
--- a share: of places as many as each short stage may have, and of a rate an equal part, the odd
--- token for the stage that has waited longest.
+-- For a while the others leave a stage that is short a share: of places as many as each short stage
+-- may have, and of a rate an equal part, the odd token for the stage that has waited longest.
 
--- Notes whether a claim got less of a shared limit than its stage would have taken, and that it
--- took something while another was short. p_short_of: the limit that allowed the least.
+-- Notes that a claim got less of a shared limit than it would have taken (p_short_of), and that it
+-- took something while another stage was short.
 create function millrace.note_share(p_stage_id int, p_room int, p_short_of int, p_taken int)
 as $$
 declare

@@ -1,8 +1,7 @@
 -- Showing limits: in views, to doctor(), and to operators
 
--- Each shared limit: its stages, what it was declared as and what holds today, why it is throttled,
--- until when a service has paused it as a whole, what is in flight and spent, and for which stages
--- its budget pays nothing more in this window.
+-- Each shared limit: what was declared and what holds today, until when it is throttled or paused
+-- as a whole, what is in flight and spent, and for which stages its budget pays nothing more.
 create view millrace.shared_limit_state as
 select l.name, n.stages, l.declared, l.limits as today,
   l.reason as throttled_for, l.until as throttled_until,
@@ -39,8 +38,7 @@ cross join lateral (
 where l.name is not null
 order by l.name;
 
--- Tells who pauses a shared limit until when, of ten keys those that last the longest; null where
--- nobody does.
+-- Tells until when a shared limit is paused, of ten keys those that last the longest.
 create function millrace.pauses_in_words(p_name text) returns text
 language sql stable
 as $$
@@ -55,8 +53,7 @@ as $$
     limit 10) o
 $$;
 
--- Finds shared limits that hold less than declared. One whose budget is spent, or that a service
--- pauses for more than ten minutes, needs somebody to look.
+-- Finds shared limits that hold less than declared; a spent budget or a long pause is a fault.
 create function millrace.shared_limit_findings()
 returns setof millrace.finding
 language sql stable
@@ -83,7 +80,7 @@ as $$
   from millrace.shared_limit_state l
 $$;
 
--- Shows the throttle of a limit: until when, why, and by whom; null without one.
+-- Shows the throttle of a limit; null without one.
 create function millrace.throttle_json(p_limit millrace.limits) returns jsonb
 language sql stable
 as $$

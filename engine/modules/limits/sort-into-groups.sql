@@ -1,11 +1,11 @@
 -- Concurrency groups: how the queue of a stage is sorted
 --
--- A stage with the limits concurrency or priority sorts its queue into groups, one for each key and
--- class of priority. Whoever queues an attempt writes its group and inserts an arrival, which the
--- next claim reads (group-turns.sql). A gate reads the groups of its queue itself (gates.sql).
+-- A stage with the limits concurrency or priority has a group for each key and class of priority.
+-- Whoever queues an attempt writes its group and inserts an arrival, which the next claim reads
+-- (group-turns.sql). A gate reads the groups of its queue itself.
 
--- Lists the groups in which runs wait at a stage, in their order, by their priorities and the keys
--- of their rows, read here where p_keys is null.
+-- Lists the groups of runs at a stage, by their priorities and the keys of their rows, read here
+-- where p_keys is null.
 create function millrace.groups_of_runs(
   p_stage millrace.stages, p_run_ids bigint[], p_keys text[] default null
 ) returns text[]
@@ -32,7 +32,7 @@ begin
 end
 $$;
 
--- Gives live attempts their group, from their entity as it is now, and announces those queued.
+-- Gives live attempts the group of their entity as it is now, and announces those queued.
 create function millrace.place_attempts(p_stage millrace.stages, p_attempt_ids bigint[])
 as $$
 declare
@@ -60,8 +60,7 @@ begin
 end
 $$;
 
--- Sorts attempts that were just queued at a stage into its groups, which they keep until they are
--- queued again.
+-- Sorts attempts that were just queued at a stage, until they are queued again.
 create function millrace.assign_groups(p_stage_id int, p_run_ids bigint[])
 as $$
 declare
@@ -77,7 +76,7 @@ begin
 end
 $$;
 
--- Sorts attempts of live_attempts() that were queued before the stage had groups.
+-- Sorts attempts that were queued before the stage had groups.
 create function millrace.sort_ungrouped(p_stage millrace.stages, p_limit int)
 as $$
 begin
@@ -128,8 +127,8 @@ begin
 end
 $$;
 
--- Sorts the queues of a pipeline's stages with groups, and counts what is in work. Announces every
--- group, since a limit may have been raised.
+-- Sorts the queues of a pipeline's stages, counts what is in work, and announces every group, since
+-- a limit may have been raised.
 create function millrace.attach_groups(p_pipeline millrace.pipelines)
 as $$
 declare

@@ -1,10 +1,9 @@
 -- Throttles: a limit over a limit, for a while
 --
--- limits.limits is what counts today: the declared limits with the throttle over them. A stage
--- without limits has one of its own while it is throttled.
+-- A stage without limits has one of its own while it is throttled.
 
--- Locks a stage's own limit and returns it, an empty one where the stage has none. It locks the
--- stage first, whose limits define() may be changing.
+-- Locks a stage, whose limits define() may be changing, and its own limit, which it makes where
+-- there is none.
 create function millrace.own_limit(p_stage_id int) returns millrace.limits
 as $$
 declare
@@ -23,7 +22,7 @@ begin
 end
 $$;
 
--- Takes the throttle of a limit away, which the caller has locked; false where it has none.
+-- Takes the throttle of a locked limit away; false where it has none.
 create function millrace.take_throttle(p_limit millrace.limits) returns boolean
 as $$
 begin
@@ -38,7 +37,7 @@ begin
 end
 $$;
 
--- Throttles a stage, or the shared limit of this name; a throttle that it has makes way.
+-- Throttles a stage, or the shared limit of this name.
 create function millrace.put_throttle(
   p_stage millrace.stages, p_name text, p_limits jsonb, p_until timestamptz, p_reason text,
   p_line bigint
@@ -88,7 +87,7 @@ begin
 end
 $$;
 
--- Ends the throttle of a shared limit, and its pauses. Raises MR004 where there is neither.
+-- Ends the throttle of a shared limit and its pauses, or raises MR004.
 create function millrace.release_limit(p_name text)
 as $$
 declare
@@ -106,8 +105,7 @@ begin
 end
 $$;
 
--- What holds over a stage's own limits, or over a shared limit (name), for a while: declared holds
--- again when it is over.
+-- What holds over a stage's own limits, or a shared limit (name), until when and why.
 create view millrace.throttles as
 select l.stage_id, l.name, l.throttle as limits, nullif(l.declared, '{}') as declared, l.until,
   l.reason, l.line, l.throttled_at as began_at

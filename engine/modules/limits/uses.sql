@@ -1,12 +1,11 @@
 -- Uses: what was used of a limit in a window of time
 --
--- Budgets of shared limits and quotas of tenants (quotas.sql) have one table of uses. Windows are
--- counted from the epoch: an hour begins on the hour, a day at midnight UTC. Uses are insert-only,
--- so that the end of an attempt waits for no claim.
+-- Windows are counted from the epoch: an hour begins on the hour, a day at midnight UTC. Uses are
+-- insert-only, so that the end of an attempt waits for no claim.
 --
 -- A budget is asked before a claim. What is in flight counts as what an attempt of its stage has
--- cost on average; a stage without an average has one attempt in flight at a time. So no more is
--- overspent than attempts differ from their average.
+-- cost on average; a stage without an average has one in flight at a time. So no more is overspent
+-- than attempts differ from their average.
 
 -- Finds the present window of so much in per_seconds.
 create function millrace.window_of(p_amount jsonb) returns tstzrange
@@ -21,7 +20,7 @@ begin
 end
 $$;
 
--- Averages what an attempt of a stage uses, of usd or tokens; null where none has named anything.
+-- Averages what an attempt of a stage uses; null where none has named anything.
 create function millrace.average_use(p_stage_id int, p_kind text) returns numeric
 as $$
 begin
@@ -35,9 +34,9 @@ begin
 end
 $$;
 
--- Lists the budgets of a shared limit, or both kinds where p_stage_id is null: what was spent in
--- the present window, what is in flight will cost (bound), what is left, and what an attempt of the
--- stage uses. One snapshot: the end of an attempt inserts the one and deletes the other.
+-- Lists the budgets of a shared limit, or both kinds where p_stage_id is null: spent in the present
+-- window, bound by what is in flight, unspent, and used by an attempt of the stage. One snapshot:
+-- the end of an attempt inserts the one and deletes the other.
 create function millrace.budgets_of(p_limit millrace.limits, p_stage_id int)
 returns table (kind text, spent numeric, bound numeric, unspent numeric, average numeric)
 as $$
@@ -66,8 +65,7 @@ begin
 end
 $$;
 
--- Tells whether a shared limit's budget pays for no more attempt of a stage, by what was spent
--- alone.
+-- Tells whether what was spent leaves no more attempt of a stage, whatever is in flight.
 create function millrace.is_spent_under(p_limit millrace.limits, p_stage_id int)
 returns boolean
 as $$
@@ -93,8 +91,9 @@ begin
 end
 $$;
 
--- Notes what attempts of a stage that have ended used of its budgets and their tenants' quotas. A
--- budget counts in the declared window too, which holds again when a throttle ends.
+-- Notes what ended attempts used of budgets and quotas, and pauses the shared rates for which a
+-- service has asked for patience. A budget counts in the declared window too, which holds again
+-- when a throttle ends.
 create function millrace.note_uses(p_stage millrace.stages, p_items millrace.work[])
 as $$
 declare
@@ -103,6 +102,22 @@ declare
     from unnest(p_items) i
     where i.usage is not null);
 begin
+  if p_stage.limits ? 'shared' then
+    insert into millrace.limit_uses (limit_id, key, kind, during, used, summed)
+    select l.id, k.key, 'pause',
+      tstzrange(millrace.now(), millrace.now() + make_interval(secs => least(
+        max((i.error ->> 'retry_after_ms')::float8) / 1000, 86400))), 1, true
+    from unnest(p_items) i
+    left join millrace.attempts a on a.id = i.attempt_id
+    join millrace.limited_stages m on m.stage_id = p_stage.id
+    join millrace.limits l
+      on l.id = m.limit_id and l.name is not null and l.limits ?| array['rate', 'key_rate']
+    cross join lateral (
+      select case when l.limits ? 'key_rate' then coalesce(substr(a.concurrency_group, 2), '')
+        else '' end) k(key)
+    where i.error ->> 'code' = 'rate_limited' and (i.error ->> 'retry_after_ms')::float8 > 0
+    group by l.id, k.key;
+  end if;
   if cardinality(v_usages) = 0 then
     return;
   end if;
@@ -137,8 +152,7 @@ begin
 end
 $$;
 
--- Adds up the uses of each window, in the statement that deletes them, and deletes those of windows
--- that are over.
+-- Adds up the uses of each window, in the statement that deletes them, and deletes what is over.
 create function millrace.sum_uses(p_most int)
 as $$
 begin
