@@ -329,14 +329,13 @@ table millrace.claims with (fillfactor=50)
 table millrace.concurrency_groups with (fillfactor=50)
   column concurrency_group text not null
   column due_at timestamp with time zone
-  column priority smallint not null
   column stage_id integer not null
   column turn bigint
   constraint concurrency_groups_pkey PRIMARY KEY (stage_id, concurrency_group)
   constraint concurrency_groups_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
   constraint concurrency_groups_turn_or_due CHECK (((turn IS NULL) <> (due_at IS NULL)))
   CREATE INDEX groups_asleep ON millrace.concurrency_groups USING btree (stage_id, due_at) WHERE (due_at IS NOT NULL)
-  CREATE INDEX groups_in_turn ON millrace.concurrency_groups USING btree (stage_id, priority DESC, turn) WHERE (turn IS NOT NULL)
+  CREATE INDEX groups_in_turn ON millrace.concurrency_groups USING btree (stage_id, turn) WHERE (turn IS NOT NULL)
   CREATE UNIQUE INDEX concurrency_groups_pkey ON millrace.concurrency_groups USING btree (stage_id, concurrency_group)
 view millrace.counted_figures
   column n bigint
@@ -617,7 +616,6 @@ table millrace.limited_stages with (fillfactor=50)
 table millrace.limits with (fillfactor=50)
   column arrivals_to text not null default ''::text
   column bucket millrace.bucket not null default ROW('Infinity'::double precision, '1970-01-01 00:00:00+00'::timestamp with time zone)
-  column checked_to bigint not null default 0
   column declared jsonb not null
   column id integer not null generated always as identity
   column limits jsonb not null generated as (declared || COALESCE(throttle, '{}'::jsonb))
@@ -868,14 +866,12 @@ table millrace.runs with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, au
   column item_key text
   column metadata_id bigint
   column pipeline_id integer not null
-  column priority smallint not null default 0
   column quota_key text
   column quota_of integer
   column status millrace.run_status not null default 'running'::millrace.run_status
   column trace_id uuid not null default gen_random_uuid()
   column version_id integer not null
   constraint runs_pkey PRIMARY KEY (id)
-  constraint runs_priority_bounds CHECK (((priority >= 0) AND (priority <= 9)))
   CREATE INDEX runs_by_entity ON millrace.runs USING btree (entity_id, pipeline_id, id)
   CREATE INDEX runs_by_metadata ON millrace.runs USING btree (metadata_id) WHERE (metadata_id IS NOT NULL)
   CREATE INDEX runs_by_trace ON millrace.runs USING btree (trace_id)

@@ -32,9 +32,6 @@ create table millrace.runs (
   -- Its place among the children of a parent, under item_key.
   fan_out_id bigint,
   item_key text,
-  -- 0 (normal) to 9 (first).
-  priority smallint not null default 0
-    constraint runs_priority_bounds check (priority between 0 and 9),
   -- Its row of run_metadata; a child without a metadata column has its parent's.
   metadata_id bigint,
   -- The pipeline whose quota it counts against, under quota_key.

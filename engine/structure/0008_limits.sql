@@ -91,20 +91,17 @@ create index in_flight_by_attempt on millrace.in_flight (stage_id, attempt_id);
 create index in_flight_by_worker on millrace.in_flight (worker_id);
 
 -- The groups of a stage that have something queued and may get it, written by its claims alone. The
--- name is the class of priority, one digit, then the key. turn: its place; due_at: asleep until
--- then.
+-- name is 0, then the key. turn: its place; due_at: asleep until then.
 create table millrace.concurrency_groups (
   stage_id int not null
     constraint concurrency_groups_stage_fkey references millrace.stages on delete cascade,
   concurrency_group text not null,
-  priority smallint not null,
   turn bigint,
   due_at timestamptz,
   constraint concurrency_groups_pkey primary key (stage_id, concurrency_group),
   constraint concurrency_groups_turn_or_due check ((turn is null) <> (due_at is null))
 ) with (fillfactor = 50);
-create index groups_in_turn on millrace.concurrency_groups (stage_id, priority desc, turn)
-  where turn is not null;
+create index groups_in_turn on millrace.concurrency_groups (stage_id, turn) where turn is not null;
 create index groups_asleep on millrace.concurrency_groups (stage_id, due_at)
   where due_at is not null;
 

@@ -249,7 +249,6 @@ export interface ListedRun {
   status: 'running' | 'completed' | 'failed' | 'cancelled';
   ended_as?: string;
   trace?: string;
-  priority: number;
   began_at: string;
   ended_at?: string;
   parent?: number;

@@ -149,13 +149,6 @@ function Deeds({ run: { run, status, attempts, at = [] } }: { run: Answer }) {
       refused: isOver ?? (at.some(waitsForItsTime) ? undefined : 'No retry of it waits for its time.'),
     },
     {
-      label: 'Prioritise',
-      what: 'It goes before others that are ready.',
-      fields: [{ name: 'priority', label: 'Priority, 0 is first', value: 0, between: [0, 9], isNeeded: true }],
-      request: ({ priority }) => ({ verb: 'prioritise', run, priority: Number(priority) }),
-      refused: isOver,
-    },
-    {
       label: 'Cancel',
       what: 'This one run ends. What is in work is thrown away when it reports.',
       request: { verb: 'cancel', run },

@@ -53,21 +53,6 @@ test('two for each host, which take turns', async ({ engine }) => {
   expect(hosts((await claim(engine, downloads, 'fetch')).items)).toEqual(['big.test', 'big.test']);
 });
 
-test('the urgent first', async ({ engine }) => {
-  const page = await open(engine);
-  const runs = await queue(
-    engine,
-    page,
-    many(4, (n) => `h${n}.test`),
-  );
-  await page.run(engine, `select millrace.prioritise(millrace.start('downloads', '3'`);
-  await page.run(engine, 'select millrace.prioritise(42', { 42: runs[3] as string });
-  const taken: (string | undefined)[] = [];
-  for (let n = 0; n < 3; n++)
-    taken.push((await claim(engine, page.exported('downloads'), 'fetch', 1)).items[0]?.entity_id);
-  expect(taken).toEqual(['3', '4', '1']);
-});
-
 test('no more than 50 unfinished at the later stage', async ({ engine }) => {
   const page = await open(engine);
   const downloads = page.exported<PipelineDefinition>('downloads');
@@ -107,9 +92,4 @@ test('what goes wrong is said as the page says it', async ({ engine }) => {
   page.expectPromised(await messageOf(() => changed(downloads, 'index', { limits: { backPressure } })));
   const column = changed(downloads, 'fetch', { limits: { concurrency: { column: 'host', limit: 1 } } });
   page.expectPromised(await messageOf(() => engine.define(column)));
-  const [run] = await queue(engine, page, ['h.test']);
-  page.expectPromised(await messageOf(() => engine.rows('select millrace.prioritise($1, 10)', [run])));
-  await finish(engine, downloads, 'fetch');
-  await finish(engine, downloads, 'index');
-  page.expectPromised(await messageOf(() => engine.rows('select millrace.prioritise($1, 1)', [run])));
 });

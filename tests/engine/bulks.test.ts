@@ -152,7 +152,6 @@ const verbs: [Row, Row, Row][] = [
   [{ verb: 'fail', stage: 'one', message: 'no', permanent: true }, {}, { failed: 4 }],
   [{ verb: 'reset', stage: 'one' }, { status: 'running' }, { running: 4 }],
   [{ verb: 'reset' }, { status: 'running', stage: 'one' }, { running: 4 }],
-  [{ verb: 'prioritise', priority: 7 }, { status: 'running' }, { running: 4 }],
 ];
 
 test.for(verbs)('the verb %j is done to each run of %j', async ([change, filter, expected], { engine }) => {
@@ -338,7 +337,6 @@ test('what a bulk may not be is refused by name, and nothing is done', async ({ 
     [{ do: { verb: 'pause' }, filter: flow }, 'do.verb is "pause", but must be one of'],
     [{ do: { verb: 'retry', x: 1 }, filter: flow }, 'do.x is not known'],
     [{ do: { verb: 'skip' }, filter: flow }, 'stage is missing, but skip needs it'],
-    [{ do: { verb: 'prioritise', priority: 12 }, filter: flow }, 'do.priority is 12, but must be'],
     [{ do: { verb: 'retry' }, filter: {} }, 'filter.pipeline is missing'],
     [{ do: { verb: 'reset' }, filter: flow }, 'filter.status is missing'],
     [{ do: { verb: 'retry' }, filter: { ...flow, pipeline_ids: [1] } }, 'filter.pipeline_ids is not known'],

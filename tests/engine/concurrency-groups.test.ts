@@ -1,6 +1,6 @@
-// Concurrency per key with fair turns, and priority: the queue of a stage sorted into groups.
+// Concurrency per key with fair turns: the queue of a stage sorted into groups.
 import { expect } from 'vitest';
-import { chain, type Definition, type Engine, type Row, test } from '../support/engine.ts';
+import { type Definition, type Engine, type Row, test } from '../support/engine.ts';
 import { jobEnd, openTransaction } from '../support/sessions.ts';
 import { type Claimed, completed, failed, released, resume, Worker, waiting } from '../support/worker.ts';
 
@@ -238,63 +238,6 @@ test('a retry in backoff waits in its group and holds up nobody', async ({ engin
   expect(await (await Worker.of(engine, 'only')).take()).toMatchObject([{ entity_id: first, retry_count: 1 }]);
 });
 
-test('a higher priority goes first, and within one the keys take turns', async ({ engine }) => {
-  await has_groups(engine, perKey(1000, { priority: true }));
-  const ids = await queueKeys(engine, 'a', 'a', 'b', 'a', 'b');
-  const [, second, , fourth, fifth] = ids as [string, string, string, string, string];
-  for (const id of [fourth, fifth]) await prioritise(engine, id, 7);
-  await prioritise(engine, second, 9);
-  const worker = await Worker.of(engine, 'only');
-  const served: string[] = [];
-  for (let number = 0; number < 5; number++) served.push((await worker.takeOne()).entity_id);
-  expect(served.slice(0, 3)).toEqual([second, ...served.slice(1, 3)]);
-  expect(new Set(served.slice(1, 3))).toEqual(new Set([fourth, fifth]));
-});
-
-test('a key counts once over all priorities', async ({ engine }) => {
-  await has_groups(engine, perKey(1, { priority: true }));
-  const [, second] = await queueKeys(engine, 'a', 'a');
-  await prioritise(engine, second as string, 5);
-  const worker = await Worker.of(engine, 'only');
-  const batch = await worker.take();
-  expect(batch).toMatchObject([{ entity_id: second }]);
-  const answer = await worker.complete([completed(batch[0] as Claimed)], 10);
-  expect(answer.batch).toHaveLength(1);
-  const [third] = await queueKeys(engine, 'a');
-  await prioritise(engine, third as string, 7);
-  expect(await worker.take()).toEqual([]);
-  expect((await worker.complete([completed(answer.batch[0] as Claimed)], 10)).batch).toMatchObject([
-    { entity_id: third },
-  ]);
-});
-
-test('priority alone needs no key, and a run starts with the one it is given', async ({ engine }) => {
-  await has_groups(engine, { priority: true });
-  await queueKeys(engine, 'a', 'b', 'c');
-  const [id] = await engine.insert();
-  await engine.sql.query(`select millrace.prioritise(millrace.start('flow', $1), 3)`, [id]);
-  const worker = await Worker.of(engine, 'only');
-  expect(await worker.take(1)).toMatchObject([{ entity_id: id }]);
-  expect(await worker.take(50)).toHaveLength(3);
-});
-
-test('a priority counts nothing at a stage that does not declare it, and goes along to one that does', async ({
-  engine,
-}) => {
-  const [first, second] = chain(['first', 'second']);
-  await engine.pipeline([
-    { name: 'first', ...first },
-    { name: 'second', ...second, limits: { priority: true } },
-  ]);
-  const [low, high] = await engine.queued('first', 2);
-  await prioritise(engine, high as string, 4);
-  const worker = await Worker.of(engine, 'first');
-  const items = await worker.take();
-  expect(items.map((item) => item.entity_id)).toEqual([low, high]);
-  await worker.report(...items.map((item) => completed(item)));
-  expect(await (await Worker.of(engine, 'second')).take(1)).toMatchObject([{ entity_id: high }]);
-});
-
 test('a stage that starts over, and a run that is retried, wait in their groups again', async ({ engine }) => {
   await has_groups(engine, perKey(1), { retry: { max_attempts: 1 } });
   const [id] = await queueKeys(engine, 'a');
@@ -383,18 +326,18 @@ test('a limit for each key that is added counts what is started and what waits, 
 });
 
 test('a stage that goes on without its keys, or by another column, sorts its queue anew', async ({ engine }) => {
-  const definition = await has_groups(engine, perKey(1, { priority: true }));
+  const definition = await has_groups(engine, perKey(1));
   await engine.sql.query('alter table public.items add column other text');
   await queueKeys(engine, 'a', 'a', 'a', 'b');
   await engine.sql.query(`update public.items set other = id % 2`);
   const worker = await Worker.of(engine, 'only');
   expect(keysOf(await worker.take(2))).toEqual(['a', 'b']);
   expect(await worker.take()).toEqual([]);
-  definition.stages = [{ name: 'only', limits: { priority: true } }];
+  definition.stages = [{ name: 'only' }];
   await engine.define(definition);
   await engine.expectSound();
   expect(await worker.take(1)).toHaveLength(1);
-  definition.stages = [{ name: 'only', limits: { concurrency: { column: 'other', limit: 2 }, priority: true } }];
+  definition.stages = [{ name: 'only', limits: { concurrency: { column: 'other', limit: 2 } } }];
   await engine.define(definition);
   const keys = await engine.rows('select key, count(*)::int from millrace.in_flight group by key order by key');
   expect(keys).toEqual([
@@ -418,12 +361,12 @@ test('an attempt that no claim would come to is found, unless its key has someth
 });
 
 test('a group of a former sorting that still has a turn goes with it', async ({ engine }) => {
-  const definition = await has_groups(engine, perKey(1, { priority: true }));
+  const definition = await has_groups(engine, perKey(1));
   const ids = await queueKeys(engine, 'a', 'b', 'c');
   await (await Worker.of(engine, 'only')).take(1);
   expect(await groups(engine)).toHaveLength(2);
   for (const id of ids) await engine.sql.query('select millrace.cancel($1)', [(await engine.run(id)).id]);
-  definition.stages = [{ name: 'only', limits: { priority: true } }];
+  definition.stages = [{ name: 'only' }];
   await engine.define(definition);
   expect(await groups(engine)).toEqual([]);
 });
@@ -466,7 +409,7 @@ test('an attempt that must be alone is taken alone, once its host is idle and it
 });
 
 test('all limits together: none is exceeded', async ({ engine }) => {
-  await has_groups(engine, perKey(2, { max_in_flight: 5, rate: { count: 4, per_seconds: 1 }, priority: true }));
+  await has_groups(engine, perKey(2, { max_in_flight: 5, rate: { count: 4, per_seconds: 1 } }));
   await queueKeys(engine, ...repeat('a', 10), ...repeat('b', 10), ...repeat('c', 10));
   const worker = await Worker.of(engine, 'only');
   const first = await worker.take(50);
@@ -477,13 +420,6 @@ test('all limits together: none is exceeded', async ({ engine }) => {
   for (const key of ['a', 'b', 'c']) expect(count([...first, ...second], key)).toBeLessThanOrEqual(2);
   expect(await worker.claim()).toMatchObject({ status: 'empty', wait_ms: null });
 });
-
-async function prioritise(engine: Engine, entity: string, priority: number): Promise<void> {
-  await engine.sql.query(
-    `select millrace.prioritise(id, $2) from millrace.runs where entity_id = $1 and status = 'running'`,
-    [entity, priority],
-  );
-}
 
 test('what follows a skipped stage is sorted into its group at once', async ({ engine }) => {
   await engine.sql.query('create table public.items (id bigserial primary key, label text, key text)');

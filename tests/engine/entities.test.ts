@@ -70,7 +70,7 @@ test('millrace.start() shows the stage as queued and wakes; asked to restart, it
 test.for(['columns', 'none'])(
   'millrace.start() on a live run returns that run and changes nothing (%s)',
   async (projection, { engine }) => {
-    await engine.pipeline(chain(['one', 'two'], { limits: { priority: true } }), { projection });
+    await engine.pipeline(chain(['one', 'two']), { projection });
     await engine.configureDoorbell();
     const [id] = await engine.insert();
     const start = (rest = '') => engine.value<string>(`select millrace.start('flow', $1${rest})`, [id]);

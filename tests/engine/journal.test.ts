@@ -31,7 +31,6 @@ const overRuns: Record<string, { state: 'queued' | 'failed' | 'backoff'; sql: st
     sql: `millrace.fail_stage($1, 'one', 'no')`,
     request: { stage: 'one', message: 'no' },
   },
-  prioritise: { state: 'queued', sql: 'millrace.prioritise($1, 4)', request: { priority: 4 } },
   hurry: { state: 'backoff', sql: 'millrace.hurry($1)', request: {} },
 };
 

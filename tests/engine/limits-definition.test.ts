@@ -32,7 +32,6 @@ const illegal: [string, unknown, RegExp, RegExp][] = [
   ['an unknown column', { concurrency: { ...concurrency, column: 'host' } }, /"host", which is no column/, /key/],
   ['no column', { concurrency: { limit: 1 } }, /column is missing, but must be a column of the entity's table/, /key/],
   ['an unknown part', { concurrency: { ...concurrency, part: 'path' } }, /part is "path"/, /host of a URL/],
-  ['a priority that is a number', { priority: 1 }, /limits\.priority is 1, but must be true or false/, /leave it out/],
   [
     'pressure without a threshold',
     { back_pressure: { stage: 'second' } },
@@ -135,30 +134,9 @@ test('a definition with every limit is taken, and changing limits makes no new v
     max_in_flight: 5,
     rate: { ...rate, burst: 3 },
     concurrency: { ...concurrency, part: 'host' },
-    priority: true,
     back_pressure: { stage: 'third', backlog: 100 },
   };
   expect(await engine.define(definition)).toBe(1);
-});
-
-test('a priority outside 0 to 9, of no run or of one that is over, is refused', async ({ engine }) => {
-  await engine.pipeline([{ name: 'only', limits: { priority: true } }]);
-  const [id] = await engine.queued('only');
-  const run = await engine.run(id);
-  const call = 'select millrace.prioritise($1, $2)';
-  for (const priority of [-1, 10, null]) {
-    expect(await engine.refusal(call, [run.id, priority])).toMatchObject({
-      code: 'MR002',
-      message: expect.stringMatching(priority === null ? /^priority is missing/ : /^\w+ is (-1|10), but must be /),
-    });
-  }
-  expect(await engine.refusal(call, [999, 1])).toMatchObject({ code: 'MR003', message: 'there is no run 999' });
-  await engine.sql.query('select millrace.cancel($1)', [run.id]);
-  expect(await engine.refusal(call, [run.id, 1])).toMatchObject({
-    code: 'MR004',
-    message: `run ${run.id} cannot be given a priority: it is cancelled`,
-  });
-  expect((await engine.run(id)).id).toBe(run.id);
 });
 
 test('a stage that is paused hands out nothing and wakes when it goes on', async ({ engine }) => {

@@ -175,20 +175,6 @@ test('the end of a job wakes for one who enqueues meanwhile and found the stage 
   expect(end.wake).toMatchObject([{ stage: 'only' }]);
 });
 
-test('a run is given a priority while it is being claimed: the claim goes first', async ({ engine }) => {
-  await keyed(engine, { priority: true });
-  await engine.sql.query(insert, [['a']]);
-  const worker = await Worker.of(engine, 'only');
-  await worker.client.query('begin');
-  const item = await worker.takeOne();
-  const user = await engine.database.connect();
-  const call = begin(user.query('select millrace.prioritise($1, 5)', [item.run]));
-  await untilBlocked(engine, user);
-  await worker.client.query('commit');
-  await call;
-  expect(await worker.report(completed(item))).toEqual(['accepted']);
-});
-
 /** Pages that a claim of ten touches, in a transaction that is rolled back. */
 async function pagesOfClaim(engine: Engine): Promise<number> {
   const worker = await Worker.of(engine, 'only');

@@ -10,7 +10,6 @@ const limits = {
   max_in_flight: 6,
   concurrency: { column: 'key', limit: 2 },
   rate: { count: 5, per_seconds: 1, burst: 8 },
-  priority: true,
 };
 
 const step = fc.oneof(
@@ -19,7 +18,7 @@ const step = fc.oneof(
   {
     weight: 6,
     arbitrary: fc.record({
-      verb: fc.constantFrom('complete', 'fail', 'release', 'wait', 'end', 'cancel', 'prioritise', 'start over'),
+      verb: fc.constantFrom('complete', 'fail', 'release', 'wait', 'end', 'cancel', 'start over'),
       n: fc.nat(9),
     }),
   },
@@ -59,14 +58,13 @@ class Bench {
     } else if (verb === 'end') {
       const job = this.jobs.shift();
       if (job) await resume(engine, [jobEnd(job, `job-${job.attempt}`)]);
-    } else if (['cancel', 'prioritise', 'start over'].includes(verb)) {
+    } else if (['cancel', 'start over'].includes(verb)) {
       const ids = await engine.rows<{ id: string; entity_id: string }>(
         `select id, entity_id from millrace.runs where status = 'running' order by id`,
       );
       const run = ids[n % Math.max(ids.length, 1)];
       if (!run) return;
       if (verb === 'cancel') await engine.sql.query('select millrace.cancel($1)', [run.id]);
-      else if (verb === 'prioritise') await engine.sql.query('select millrace.prioritise($1, $2)', [run.id, n % 3]);
       else await engine.queue('only', [run.entity_id]);
     } else {
       const [held] = this.held.splice(at, 1);

@@ -10,16 +10,14 @@ let keys: Keys;
 let api: Postgrest;
 let run: number;
 let attempt: number;
-let live: number;
 
 beforeAll(async () => {
   engine = await createEngine();
   await engine.pipeline([{ name: 'only' }]);
   await engine.queued('only', 2);
   const worker = await Worker.of(engine, 'only');
-  const [item, other] = await worker.take(2);
-  if (!item || !other) throw new Error('two were queued');
-  live = other.run;
+  const [item] = await worker.take(2);
+  if (!item) throw new Error('two were queued');
   ({ run, attempt } = item);
   await worker.report(failed(item, { code: 'gone', message: 'it is gone', detail: 'a secret', permanent: true }));
   await worker.leave();
@@ -119,13 +117,15 @@ test('a series by stage tells of each what it came to in all of the steps', asyn
   expect((await ask(await user('vera'), 'series', { pipeline: 'flow' })).body).not.toHaveProperty('stages');
 });
 
+const stage = { pipeline: 'flow', stage: 'only' };
+
 test('an operator acts, under the name of their token, and makes nobody an operator', async () => {
   const operator = await user('otto');
-  const asked = { run: live, priority: 2, reason: 'first', operator: 'adam' };
-  const made = await act(operator, 'prioritise', asked);
-  expect(made).toMatchObject({ status: 200, body: { run: live, verb: 'prioritise', priority: 2 } });
-  expect(await ask(operator, 'journal', { run: live })).toMatchObject({
-    body: { lines: [{ line: made.body.line, by: 'otto', key: 'user', verb: 'prioritise', reason: 'first' }] },
+  const asked = { ...stage, reason: 'first', operator: 'adam' };
+  const made = await act(operator, 'pause', asked);
+  expect(made).toMatchObject({ status: 200, body: { verb: 'pause' } });
+  expect(await ask(operator, 'journal', { verb: 'pause' })).toMatchObject({
+    body: { lines: [{ line: made.body.line, by: 'otto', key: 'user', verb: 'pause', reason: 'first' }] },
   });
   expect(await act(operator, 'grant', { subject: 'otto', role: 'admin' })).toMatchObject(
     refusal(403, 'only an admin of all pipelines says who is an operator'),
@@ -145,12 +145,12 @@ test('an admin says who is an operator, and sees payloads', async () => {
 test('a secret key is an admin, and acts for an operator that it names', async () => {
   const key = keys.serviceRoleKey;
   for (const [name, query] of reads()) expect(await ask(key, name, query)).toMatchObject({ status: 200 });
-  expect(await act(key, 'prioritise', { run: live, priority: 3 })).toMatchObject({
+  expect(await act(key, 'unpause', stage)).toMatchObject({
     status: 400,
     body: { code: 'MR002', message: 'operator is missing, but a secret key must say for whom it acts' },
   });
-  const { body } = await act(key, 'prioritise', { run: live, priority: 3, operator: 'runbook' });
-  expect(await ask(key, 'journal', { run: live })).toMatchObject({
+  const { body } = await act(key, 'unpause', { ...stage, operator: 'runbook' });
+  expect(await ask(key, 'journal', { verb: 'unpause' })).toMatchObject({
     body: {
       lines: expect.arrayContaining([expect.objectContaining({ line: body.line, by: 'runbook', key: 'secret' })]),
     },
@@ -160,9 +160,9 @@ test('a secret key is an admin, and acts for an operator that it names', async (
 test('a right that is taken away or made less counts at the next call of the same token', async () => {
   const admin = await user('adam');
   const operator = await user('otto');
-  expect(await act(operator, 'prioritise', { run: live, priority: 4 })).toMatchObject({ status: 200 });
+  expect(await act(operator, 'pause', stage)).toMatchObject({ status: 200 });
   await act(admin, 'grant', { subject: 'otto', role: 'viewer' });
-  expect(await act(operator, 'prioritise', { run: live, priority: 5 })).toMatchObject({ status: 403 });
+  expect(await act(operator, 'unpause', stage)).toMatchObject({ status: 403 });
   expect(await ask(operator, 'overview')).toMatchObject({ status: 200 });
   await act(admin, 'revoke', { subject: 'otto' });
   for (const [name, query] of reads()) {

@@ -98,17 +98,19 @@ test('children are found by their parent, and one run shows its attempts, childr
   const children = await runs(operator, { parent: parent?.run });
   expect(children.runs).toHaveLength(3);
   expect(children.runs[0]).toMatchObject({ pipeline: 'parts', parent: parent?.run, item: expect.any(String) });
-  await operator.act('prioritise', { run: parent?.run, priority: 3 });
   expect(await operator.ask('run', { run: parent?.run })).toMatchObject({
     status: 'running',
-    priority: 3,
     stages: [
       { stage: 'split', kind: 'map', state: 'waiting', needs: [] },
       { stage: 'join', state: 'pending', needs: ['split'] },
     ],
     children: [{ stage: 'split', pipeline: 'parts', spawned: 3 }],
     attempts: [{ stage: 'split', state: 'waiting' }],
-    journal: [{ verb: 'prioritise', by: 'ann', outcome: { priority: 3 } }],
+  });
+  await operator.act('cancel', { run: parent?.run });
+  expect(await operator.ask('run', { run: parent?.run })).toMatchObject({
+    status: 'cancelled',
+    journal: [{ verb: 'cancel', by: 'ann' }],
   });
 });
 
@@ -240,7 +242,8 @@ test('hostile texts come back as they were written, cut where they are long', as
     expect((await runs(operator, { entity: text })).runs).toMatchObject([{ entity: text }]);
     expect((await operator.ask<Page>('search', { text })).runs).toMatchObject([{ entity: text }]);
     const reason = `because ${text}`;
-    await operator.act('prioritise', { pipeline: 'flow', entity: text, priority: 1, reason });
+    await operator.act('pause', { pipeline: 'flow' });
+    await operator.act('unpause', { pipeline: 'flow', reason });
     expect(await operator.ask('journal', { limit: 1 })).toMatchObject({ lines: [{ reason }] });
   }
   const nested: unknown = JSON.parse(`${'['.repeat(2000)}${']'.repeat(2000)}`);

@@ -252,7 +252,7 @@ test('a number written with a decimal point is refused by its field', async ({ e
   for (const [name, query, field] of [
     ['run', '{"run": 1.0}', 'p_query.run is 1.0'],
     ['runs', '{"runs": [1, 2.0]}', 'p_query.runs is 2.0'],
-    ['act', '{"verb": "prioritise", "run": 1, "priority": 3.0}', 'p_request.priority is 3.0'],
+    ['act', '{"verb": "take_up", "pipeline": "mine", "count": 3.0}', 'p_request.count is 3.0'],
   ]) {
     expect(await engine.refusal(`select public.millrace_${name}($1)`, [query], ada.client)).toMatchObject({
       code: 'MR002',

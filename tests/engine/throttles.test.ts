@@ -57,9 +57,10 @@ test('a rate holds across claims, and what was in work before it counts for plac
 });
 
 test('over the limits of a definition: its own hold again after it, as they are by then', async ({ engine }) => {
-  const definition = await engine.pipeline(chain(['one'], { limits: { max_in_flight: 5, priority: true } }));
+  const rate = { count: 100, per_seconds: 1 };
+  const definition = await engine.pipeline(chain(['one'], { limits: { max_in_flight: 5, rate } }));
   await throttle(engine, { max_in_flight: 2 });
-  expect(await limits(engine)).toEqual({ max_in_flight: 2, priority: true });
+  expect(await limits(engine)).toEqual({ max_in_flight: 2, rate });
   await engine.queued('one', 9);
   const worker = await Worker.of(engine, 'one');
   expect(await worker.take()).toHaveLength(2);
@@ -169,7 +170,7 @@ test('what a throttle may not be is refused by name, and nothing is changed', as
     ],
     [{ limits: { rate: { count: 0, per_seconds: 1 } } }, 'MR002', 'limits.rate.count is 0, but must be'],
     [{ limits: {} }, 'MR002', 'limits is {}, but must be an object of rate, max_in_flight or both'],
-    [{ limits: { priority: true } }, 'MR002', 'limits.priority is not known'],
+    [{ limits: { burst: 1 } }, 'MR002', 'limits.burst is not known'],
     [{ limits: undefined }, 'MR002', 'limits is null, but must be'],
     [{ minutes: 0 }, 'MR002', 'p_request.minutes is 0, but must be'],
     [{ minutes: undefined }, 'MR002', 'until is missing, but must be a time from now'],

@@ -40,7 +40,6 @@ const everything: Record<string, StageInput> = {
       maxInFlight: 3,
       rate: { count: 10, perSeconds: 0.5, burst: 20 },
       concurrency: { column: 'source_url', part: 'host', limit: 2 },
-      priority: true,
       backPressure: { stage: 'assemble', backlog: 100 },
     },
     slaSeconds: 3600,
@@ -90,7 +89,6 @@ describe('patterns are written in the keys the database reads', () => {
         max_in_flight: 3,
         rate: { count: 10, per_seconds: 0.5, burst: 20 },
         concurrency: { column: 'source_url', part: 'host', limit: 2 },
-        priority: true,
         back_pressure: { stage: 'assemble', backlog: 100 },
       },
     });
@@ -320,13 +318,13 @@ describe('a bad pattern is refused with the field, what was found and the remedy
           limits: {
             backPressure: [
               { stage: 'b', backlog: 1 },
-              { stage: 'book.b', backlog: 2 },
+              { stage: 'b', backlog: 2 },
             ],
           },
         },
         b: { ...plain, needs: ['a'] },
       },
-      /backPressure\.1\.stage is "book\.b", but must be a stage that is named once\. Leave the one with the larger backlog out/,
+      /backPressure\.1\.stage is "b", but must be a stage that is named once\. Leave the one with the larger backlog out/,
     ],
     [
       'a list of back-pressure without a backlog',
@@ -391,10 +389,10 @@ describe('a bad pattern is refused with the field, what was found and the remedy
     expect(() => define({ b: plain, a: { ...plain, needs: ['b'], when } })).not.toThrow();
   });
 
-  test('a stage of another pipeline may hold one back: only the database knows it', () => {
-    expect(() =>
-      define({ a: { ...plain, limits: { backPressure: { stage: 'leaves.blend', backlog: 1 } } } }),
-    ).not.toThrow();
+  test('a stage of another pipeline holds none back', () => {
+    expect(() => define({ a: { ...plain, limits: { backPressure: { stage: 'leaves.blend', backlog: 1 } } } })).toThrow(
+      /"leaves\.blend", but must be the name of a later stage/,
+    );
   });
 
   test('code for a stage that has none', () => {

@@ -142,7 +142,6 @@ const bulkVerbs: Row[] = [
   { verb: 'retry' },
   { verb: 'retry' },
   { verb: 'hurry' },
-  { verb: 'prioritise', priority: 5 },
   { verb: 'cancel' },
   { verb: 'reset', status: 'completed' },
 ];

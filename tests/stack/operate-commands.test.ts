@@ -395,7 +395,7 @@ test('who is not let in hears why (3); what does not answer as a project of Mill
 
 test('how long a run takes goes by the project’s clock, and a bulk that is heard of no more goes on', async () => {
   const later = Date.now() + 3 * 3_600_000;
-  const run = { run: 1, pipeline: 'orders', entity: '1', status: 'running', priority: 0 };
+  const run = { run: 1, pipeline: 'orders', entity: '1', status: 'running' };
   const runs = [{ ...run, began_at: new Date(later - 5_400_000).toISOString() }];
   const ahead = await heardFrom(
     (_, response) => {

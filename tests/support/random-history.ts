@@ -37,7 +37,6 @@ const weights = {
   start_stage: 2,
   complete_stage: 2,
   fail_stage: 2,
-  prioritise: 1,
   pause: 1,
   unpause: 1,
   bypass: 1,
@@ -368,8 +367,6 @@ export class Player {
         return onRun(`millrace.complete_stage(?, '${stage}', '{"ok": true}')`, `status = 'running'`);
       case 'fail_stage':
         return onRun(`millrace.fail_stage(?, '${stage}', 'no', ${this.#draw(2) === 0})`, `status = 'running'`);
-      case 'prioritise':
-        return onRun(`millrace.prioritise(?, ${this.#draw(10)})`, `status = 'running'`);
       case 'pause':
       case 'unpause':
         return this.#owner.query(

@@ -24,7 +24,6 @@ export const publicSurface = [
   'millrace.metadata_of',
   'millrace.now',
   'millrace.pause',
-  'millrace.prioritise',
   'millrace.prune',
   'millrace.resend',
   'millrace.reset',

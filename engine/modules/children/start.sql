@@ -74,9 +74,8 @@ begin
   faults := v_copied.faults;
   with made as (
     insert into millrace.runs (pipeline_id, version_id, entity_id, trace_id, fan_out_id, item_key,
-      priority, metadata_id, given, created_at)
+      metadata_id, given, created_at)
     select p_child.id, p_child.current_version_id, c.entity_id, r.trace_id, f.id, c.key,
-      r.priority,
       case when p_child.metadata_column is null then r.metadata_id else c.metadata_id end,
       c.given::int[], millrace.now()
     from unnest(p_fan_outs, p_keys, p_entity_ids, v_copied.ids, v_copied.faults, v_given)

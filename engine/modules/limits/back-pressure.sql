@@ -110,17 +110,13 @@ declare
 begin
   if p_key is not null then
     return query
-      (select q.id
-       from generate_series(0, 9) c
-       cross join lateral (
-         select a.id
-         from millrace.attempts a
-         where a.stage_id = p_stage_id
-           and a.concurrency_group = c || p_key
-           and a.queue_at <= v_now
-           and a.state = 'queued'
-         order by a.queue_at, a.id
-         limit p_most) q
+      (select a.id
+       from millrace.attempts a
+       where a.stage_id = p_stage_id
+         and a.concurrency_group = '0' || p_key
+         and a.queue_at <= v_now
+         and a.state = 'queued'
+       order by a.queue_at, a.id
        limit p_most)
       union all
       select a.id

@@ -1,9 +1,9 @@
 -- Concurrency groups: whose turn it is, and how a claim takes from them
 --
--- The higher class of priority comes first, in a class one round after the other. A group sleeps
--- while nothing of it is due or its key has no token. One whose key is at its limit is dropped
--- until a freed slot of the key is announced, so what cannot go on costs a claim nothing. Only
--- claims write groups, under the lock of the stage's own limit.
+-- Groups come one after the other, round by round. A group sleeps while nothing of it is due or its
+-- key has no token. One whose key is at its limit is dropped until a freed slot of the key is
+-- announced, so what cannot go on costs a claim nothing. Only claims write groups, under the lock
+-- of the stage's own limit.
 
 -- Lists groups of which a stage has news, or in which something is queued at a gate, by a loose
 -- scan that begins behind one and comes round to it.
@@ -69,17 +69,11 @@ begin
         order by n.id
         limit (1 + 10 * v_many / cardinality(v_groups))) b) d
     where a.stage_id = p_stage.id and a.concurrency_group = d.concurrency_group and a.id = d.id;
-    insert into millrace.concurrency_groups (stage_id, concurrency_group, priority, turn, due_at)
-    select p_stage.id, g.name, left(g.name, 1)::smallint,
+    insert into millrace.concurrency_groups (stage_id, concurrency_group, turn, due_at)
+    select p_stage.id, g.name,
       case when n.queue_at <= v_now then nextval('millrace.arrivals_id_seq') end,
       case when n.queue_at > v_now then n.queue_at end
-    from (
-      select u from unnest(v_groups) u
-      union
-      select c || substr(u, 2)
-      from unnest(v_groups) u
-      cross join generate_series(0, 9 * (p_stage.limits @> '{"priority": true}')::int) c
-      ) g(name)
+    from unnest(v_groups) g(name)
     cross join lateral (
       select a.queue_at
       from millrace.attempts a
@@ -110,7 +104,7 @@ end
 $$;
 
 -- queued → started for up to p_room attempts that may share an isolate, in rounds: each takes a
--- share from every group in turn of the highest class. wait_ms as in claim_limited().
+-- share from every group in turn. wait_ms as in claim_limited().
 create function millrace.claim_by_turns(
   p_stage millrace.stages, p_worker millrace.workers, p_room int,
   out token uuid, out attempt_ids bigint[], out wait_ms int
@@ -132,12 +126,6 @@ begin
       from millrace.concurrency_groups g
       where g.stage_id = p_stage.id
         and g.turn is not null
-        and g.priority = (
-          select t.priority
-          from millrace.concurrency_groups t
-          where t.stage_id = p_stage.id and t.turn is not null
-          order by t.priority desc, t.turn
-          limit 1)
       order by g.turn
       limit p_room - cardinality(v_taken));
     exit when cardinality(v_groups) = 0;
@@ -187,13 +175,12 @@ begin
           where f.stage_id = p_stage.id
           order by f.attempt_id desc
           limit 20) f
-        cross join generate_series(0, 9) c
         where not exists (
             select from millrace.concurrency_groups g
-            where g.stage_id = p_stage.id and g.concurrency_group = c || f.key)
+            where g.stage_id = p_stage.id and g.concurrency_group = '0' || f.key)
           and exists (
             select from millrace.attempts a
-            where a.stage_id = p_stage.id and a.concurrency_group = c || f.key
+            where a.stage_id = p_stage.id and a.concurrency_group = '0' || f.key
               and a.queue_at <= v_now and a.state = 'queued')) then 1000
       -- A key that is short of its rate: a worker is quicker than the sweep.
       when p_stage.limits ? 'shared' then (
@@ -281,9 +268,8 @@ begin
     from back b
     where b.served
   )
-  insert into millrace.concurrency_groups as g (stage_id, concurrency_group, priority, turn)
-  select p_stage.id, b.concurrency_group, left(b.concurrency_group, 1)::smallint,
-    v_first - row_number() over (order by b.place desc)
+  insert into millrace.concurrency_groups as g (stage_id, concurrency_group, turn)
+  select p_stage.id, b.concurrency_group, v_first - row_number() over (order by b.place desc)
   from back b
   where not b.served
   on conflict on constraint concurrency_groups_pkey do update

@@ -1,33 +1,23 @@
 -- Concurrency groups: how the queue of a stage is sorted
 --
--- A stage with the limits concurrency or priority has a group for each key and class of priority.
--- Whoever queues an attempt writes its group and inserts an arrival, which the next claim reads
--- (group-turns.sql). A gate reads the groups of its queue itself.
+-- A stage with the limit concurrency has a group for each key. Whoever queues an attempt writes its
+-- group and inserts an arrival, which the next claim reads (group-turns.sql). A gate reads the
+-- groups of its queue itself.
 
--- Lists the groups of runs at a stage, by their priorities and the keys of their rows, read here
--- where p_keys is null.
+-- Lists the groups of runs at a stage, by the keys of their rows, read here where p_keys is null.
 create function millrace.groups_of_runs(
   p_stage millrace.stages, p_run_ids bigint[], p_keys text[] default null
 ) returns text[]
 as $$
-declare
-  v_by_priority boolean := coalesce((p_stage.limits ->> 'priority')::boolean, false);
-  v_entity_ids text[];
-  v_priorities smallint[];
 begin
-  if p_keys is null or v_by_priority then
-    select array_agg(r.entity_id order by i.place), array_agg(r.priority order by i.place)
-    into v_entity_ids, v_priorities
-    from unnest(p_run_ids) with ordinality i(id, place)
-    left join millrace.runs r on r.id = i.id;
-  end if;
-  if p_keys is null and p_stage.limits ? 'concurrency' then
-    p_keys := (millrace.values_of_entities(
-      p_stage.pipeline_id, v_entity_ids, false, p_stage.name)).keys;
-  end if;
   return array(
-    select case when v_by_priority then e.priority else 0 end || coalesce(e.key, '')
-    from unnest(p_run_ids, p_keys, v_priorities) with ordinality e(id, key, priority, place)
+    select '0' || coalesce(e.key, '')
+    from unnest(p_run_ids, coalesce(p_keys, (millrace.values_of_entities(
+      p_stage.pipeline_id, array(
+        select r.entity_id
+        from unnest(p_run_ids) with ordinality i(id, place)
+        left join millrace.runs r on r.id = i.id
+        order by i.place), false, p_stage.name)).keys)) with ordinality e(id, key, place)
     order by e.place);
 end
 $$;
@@ -99,9 +89,7 @@ begin
   for v_stage in
     select t.id,
       millrace.key_in(t.limits) is distinct from millrace.key_in(s -> 'limits')
-        or (t.kind = 'gate') <> (s ->> 'kind' = 'gate')
-        or coalesce(t.limits -> 'priority', 'false')
-          <> coalesce(s #> '{limits,priority}', 'false') as sorted_anew,
+        or (t.kind = 'gate') <> (s ->> 'kind' = 'gate') as sorted_anew,
       millrace.counts_in_flight(s -> 'limits') as counted
     from millrace.stages t
     join jsonb_array_elements(p_definition -> 'stages') s on s ->> 'name' = t.name

@@ -26,7 +26,6 @@ as $$
   select millrace.need_fields(p_do, variadic case
     when p_do ->> 'verb' in ('skip', 'fail', 'start_stage', 'complete', 'reset_children')
       then '{stage}'
-    when p_do ->> 'verb' = 'prioritise' then '{priority}'
     else '{verb}'
   end::text[])
 $$;
@@ -71,8 +70,6 @@ begin
     when 'fail' then
       perform millrace.fail_one(p_run, v_stage, p_do ->> 'message',
         (p_do ->> 'permanent')::boolean);
-    when 'prioritise' then
-      perform millrace.prioritise_one(p_run, (p_do ->> 'priority')::int);
     when 'hurry' then
       return jsonb_build_object('attempts', millrace.hurry_one(p_run, v_stage));
   end case;
@@ -109,8 +106,7 @@ begin
       'run', v_run.id,
       'status', (select r.status from millrace.runs r where r.id = v_run.id),
       'message', left(p_request ->> 'message', 2000),
-      'permanent', p_request -> 'permanent',
-      'priority', p_request -> 'priority')));
+      'permanent', p_request -> 'permanent')));
 end
 $$;
 
@@ -250,11 +246,11 @@ declare
   v_caller millrace.caller := millrace.enter_to_act(p_request ->> 'operator');
 begin
   perform millrace.check_request(p_request, '{
-    "verb": ["retry", "cancel", "reset", "skip", "fail", "prioritise", "hurry",
+    "verb": ["retry", "cancel", "reset", "skip", "fail", "hurry",
       "pause", "unpause", "throttle", "unthrottle", "bypass", "end_bypass", "take_up",
       "acknowledge", "silence", "unsilence",
       "test_channel", "preview", "begin", "continue", "abort", "grant", "revoke"],
-    "stage": "name", "message": "reason", "permanent": "boolean", "priority": "priority",
+    "stage": "name", "message": "reason", "permanent": "boolean",
     "channel": "name",
     "reason": "reason", "operator": "text", "pipeline": "name",
     "run": "id", "entity": "key", "limits": "object", "limit": "name",

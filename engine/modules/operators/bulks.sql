@@ -47,8 +47,7 @@ declare
   v_bulk millrace.bulks;
 begin
   perform millrace.check_request(p_do, '{"verb": ["retry", "cancel", "reset", "skip", "fail",
-    "prioritise", "hurry"], "stage": "name", "message": "reason", "permanent": "boolean",
-    "priority": "priority"}', 'do');
+    "hurry"], "stage": "name", "message": "reason", "permanent": "boolean"}', 'do');
   perform millrace.need_fields(p_do, 'verb');
   perform millrace.check_verb(p_do);
   perform millrace.check_request(p_filter, millrace.filter_fields(), 'filter');
@@ -224,7 +223,7 @@ begin
       null, cardinality(v_free) + 1, p_up => true)).run_ids) s(id)
     join millrace.runs r on r.id = s.id
     left join millrace.fan_outs f on f.id = r.fan_out_id and f.state in ('abandoned', 'closed')
-    where v_bulk.verb in ('cancel', 'prioritise')
+    where v_bulk.verb = 'cancel'
       or f.id is null and millrace.is_latest_run(r.id)
     order by r.id);
   v_did := millrace.in_halves(v_still::text[],

@@ -40,8 +40,7 @@ declare
         "size": {"type": "integer", "minimum": 1, "maximum": 200},
         "seconds": {"type": "integer", "minimum": 60, "maximum": 86400},
         "minutes": {"type": "integer", "minimum": 1, "maximum": 576000},
-        "count": {"type": "integer", "minimum": 1, "maximum": 10000},
-        "priority": {"type": "integer", "minimum": 0, "maximum": 9}}$json$::jsonb as forms) f);
+        "count": {"type": "integer", "minimum": 1, "maximum": 10000}}$json$::jsonb as forms) f);
   v_fault text;
 begin
   if octet_length(p_asked::text) > 200000 then

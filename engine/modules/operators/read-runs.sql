@@ -40,7 +40,7 @@ as $$
   select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
     'run', r.id, 'pipeline', p.name, 'entity', millrace.cut_text(r.entity_id),
     'label', millrace.cut_text(millrace.label_of(p, r.entity_id), 500),
-    'status', r.status, 'ended_as', r.ended_as, 'trace', r.trace_id, 'priority', r.priority,
+    'status', r.status, 'ended_as', r.ended_as, 'trace', r.trace_id,
     'began_at', r.created_at, 'ended_at', r.finished_at, 'parent', f.run_id,
     'item', millrace.cut_text(r.item_key),
     'at', case when r.status <> 'completed' then (

@@ -55,11 +55,6 @@ set millrace.verb = skip;
 create function millrace.hurry(p_run bigint, p_stage text default null) returns int
 set millrace.verb = hurry, attempts;
 
--- Gives a running run a priority from 0 (normal) to 9 (first), for its stages that declare
--- priority.
-create function millrace.prioritise(p_run bigint, p_priority int)
-set millrace.verb = prioritise;
-
 -- Stops a pipeline, or one stage, from handing out work. What is in work goes on.
 create function millrace.pause(p_pipeline text, p_stage text default null)
 set millrace.verb = pause;

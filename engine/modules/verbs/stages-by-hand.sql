@@ -1,4 +1,4 @@
--- Operations: retrying, starting, ending, skipping and hurrying a stage by hand; a priority
+-- Operations: retrying, starting, ending, skipping and hurrying a stage by hand
 
 -- Retries one run, which goes on where it failed or was cancelled.
 create function millrace.retry_one(p_run bigint, p_stage text)
@@ -164,34 +164,5 @@ begin
     and p.projection = 'status';
   perform millrace.wake(v_stages);
   return cardinality(v_hurried);
-end
-$$;
-
--- Gives one run a priority.
-create function millrace.prioritise_one(p_run bigint, p_priority int)
-as $$
-declare
-  v_run millrace.runs := millrace.hold_run(p_run);
-begin
-  if p_priority not between 0 and 9 then
-    raise exception 'p_priority is %, but must be from 0 to 9', p_priority
-      using errcode = 'MR002', hint = '0 is normal, 9 goes first.';
-  elsif v_run.status <> 'running' then
-    raise exception 'run % cannot be given a priority: it is %', p_run, v_run.status
-      using errcode = 'MR004', hint = 'Only a running run waits for its turn: '
-        'select * from millrace.runs where status = ''running''.';
-  end if;
-  update millrace.runs r set priority = p_priority where r.id = p_run;
-  -- A claim that is taking one of them this moment goes first.
-  perform
-  from millrace.attempts a
-  where a.run_id = p_run and a.state = 'queued'
-  order by a.id
-  for update;
-  perform millrace.assign_groups(a.stage_id, array[p_run])
-  from (
-    select distinct a.stage_id
-    from millrace.attempts a
-    where a.run_id = p_run and a.state = 'queued' and a.concurrency_group is not null) a;
 end
 $$;

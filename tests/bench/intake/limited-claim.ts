@@ -104,8 +104,8 @@ async function fillQueues(urls: Urls, superuser: pg.Client, size: number): Promi
      select s.pipeline_id, s.id, 1000, 1 from millrace.stages s`,
   );
   await superuser.query(
-    `insert into millrace.concurrency_groups (stage_id, concurrency_group, priority, turn)
-     select s.id, '0key ' || i, 0, i from millrace.stages s, generate_series(0, $1 - 1) i where s.has_groups`,
+    `insert into millrace.concurrency_groups (stage_id, concurrency_group, turn)
+     select s.id, '0key ' || i, i from millrace.stages s, generate_series(0, $1 - 1) i where s.has_groups`,
     [keys],
   );
   for (const name of ['bench_limited', 'runs', 'attempts', 'concurrency_groups']) {

@@ -173,14 +173,13 @@ const limits = sized(
     maxInFlight: whole(1, 10_000).optional(),
     rate: rate.meta(says('an object of count, per_seconds and burst')).optional(),
     concurrency: concurrency.meta(says('an object of column, part and limit')).optional(),
-    priority: flag.optional(),
     backPressure: backPressures.optional(),
     shared: sharedNames.optional(),
   }),
   1,
-  6,
+  5,
   'an object with at least one limit',
-  'Set maxInFlight, rate, concurrency, priority, backPressure or shared, or leave limits out.',
+  'Set maxInFlight, rate, concurrency, backPressure or shared, or leave limits out.',
 );
 /** Nothing is in work at a gate: what limits it is how fast it passes, and what there is behind it. */
 const gateLimits = sized(

@@ -67,7 +67,7 @@ function settings(name: string, stage: StageDefinition): StageRow {
     on_failure: given.onFailure ?? 'fail_run',
     ...(snakeKeys({ child: given.child, fanIn: given.fanIn, decision: given.decision, agent: given.agent }) as object),
     limits: limitsOf(stage.kind, limits),
-    has_groups: limits?.concurrency !== undefined || limits?.priority === true,
+    has_groups: limits?.concurrency !== undefined,
     when_spent: given.whenSpent ?? 'wait',
     sla: seconds(given.slaSeconds),
     enabled: given.enabled,
