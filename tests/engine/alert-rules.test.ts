@@ -248,20 +248,19 @@ describe('a rule', () => {
 
   test('that cannot be judged is reported, and ends no other, of its own kind neither', async ({ engine }) => {
     await engine.pipeline([{ name: 'only' }]);
-    await onlyRule(engine, { name: 'broken', kind: 'spend', above: 1 });
-    for (const name of ['dear', 'dearer', 'dearest']) await addRule(engine, { name, kind: 'spend', above: 1 });
-    await addRule(engine, { ...backlog, hold: '0' });
-    await engine.sql.query(`create or replace function millrace.figure_values(p_rules millrace.alert_rules[], p_now timestamptz)
-      returns table (rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text)
-      language plpgsql as $$ begin
-        if exists (select from unnest(p_rules) r where r.name = 'broken') then raise exception 'no figures'; end if;
-        return query select r.id, p.id, 0, 2.0, 1.0, null from unnest(p_rules) r, millrace.pipelines p where p.name = 'flow';
-      end $$`);
+    await onlyRule(engine, { ...backlog, name: 'broken', hold: '0', above: 1e30 });
+    for (const name of ['long', 'longer', 'longest']) await addRule(engine, { ...backlog, name, hold: '0' });
+    await addRule(engine, { name: 'waits', kind: 'oldest_ready', stage: '*', above: 10 });
     await engine.queued('only', 4);
     await minutes(engine, 1);
-    expect((await open(engine)).sort()).toEqual(['backlog only flow', 'dear flow', 'dearer flow', 'dearest flow']);
+    expect((await open(engine)).sort()).toEqual([
+      'long only flow',
+      'longer only flow',
+      'longest only flow',
+      'waits only flow',
+    ]);
     expect(await engine.rows(`select message from millrace.log where code = 'rule_failed'`)).toEqual([
-      { message: 'Rule broken of all pipelines cannot be judged: no figures' },
+      { message: 'Rule broken of all pipelines cannot be judged: bigint out of range' },
     ]);
   });
 

@@ -11,26 +11,24 @@ create function millrace.check_rule() returns trigger
 security definer
 as $$
 declare
+  v_own boolean := new.kind in ('run_sla', 'late', 'engine');
   v_fault text := case
-    when new.kind in ('run_sla', 'late', 'engine') and new.above is not null then
-      format('above is %s, but the kind %s knows its own bound: leave it out',
-        new.above, new.kind)
-    when new.kind not in ('run_sla', 'late', 'engine') and new.above is null then
+    when v_own and new.above is not null then
+      format('above is %s, but the kind %s knows its own bound: leave it out', new.above, new.kind)
+    when not v_own and new.above is null then
       format('above is missing: the kind %s needs a bound', new.kind)
     when new.above < 0 or new.above = 'NaN' then
       format('above is %s, but must be 0 or more', new.above)
     when new.kind = 'error_share' and new.above >= 1 then
       format('above is %s, but must be a share below 1, such as 0.1', new.above)
-    when new.kind = 'engine' and (new.pipeline is not null or new.stage is not null) then
-      'kind engine looks at the engine as a whole: leave pipeline and stage out'
-    when new.kind = 'run_sla' and new.stage is not null then
-      'kind run_sla looks at a pipeline end to end: leave stage out'
+    when new.kind = 'engine' and new.pipeline is not null
+        or new.kind in ('engine', 'run_sla') and new.stage is not null then
+      'kind engine looks at all there is, run_sla at a pipeline end to end: leave out what is less'
     when new.span not between interval '1 minute' and interval '7 days' then
       format('span is %s, but must be from 1 minute to 7 days', new.span)
-    when new.hold not between interval '0' and interval '1 day' then
-      format('hold is %s, but must be from 0 to 1 day', new.hold)
-    when new.recover not between interval '0' and interval '1 day' then
-      format('recover is %s, but must be from 0 to 1 day', new.recover)
+    when greatest(new.hold, new.recover) > interval '1 day'
+        or least(new.hold, new.recover) < interval '0' then
+      format('hold is %s and recover %s, but each must be from 0 to 1 day', new.hold, new.recover)
     when new.least < 1 then format('least is %s, but must be 1 or more', new.least)
   end;
 begin
@@ -59,8 +57,6 @@ for each row execute function millrace.check_rule();
 create function millrace.save_alerts(p_pipeline_id int, p_definition jsonb)
 as $$
 declare
-  c_columns constant text[] := '{kind,stage,above,span,hold,recover,least,channels,playbook,enabled,
-    source}';
   v_pipeline text := p_definition ->> 'pipeline';
   v_sla jsonb := nullif(p_definition -> 'sla', 'null');
 begin
@@ -73,15 +69,16 @@ begin
     and r.source = 'definition'
     and not coalesce(p_definition -> 'rules' @> jsonb_build_array(
       jsonb_build_object('name', r.name)), false);
-  execute format($q$
-    insert into millrace.alert_rules (pipeline, name, %1$s)
-    select r.pipeline, r.name, r.%2$s
-    from jsonb_populate_recordset(null::millrace.alert_rules, $1) r
-    on conflict (pipeline, name) do update
-    set (%1$s) = (excluded.%3$s)$q$,
-    array_to_string(c_columns, ', '), array_to_string(c_columns, ', r.'),
-    array_to_string(c_columns, ', excluded.'))
-  using p_definition -> 'rules';
+  insert into millrace.alert_rules (pipeline, name, kind, stage, above, span, hold, recover, least,
+    channels, playbook, enabled, source)
+  select r.pipeline, r.name, r.kind, r.stage, r.above, r.span, r.hold, r.recover, r.least,
+    r.channels, r.playbook, r.enabled, r.source
+  from jsonb_populate_recordset(null::millrace.alert_rules, p_definition -> 'rules') r
+  on conflict (pipeline, name) do update
+  set kind = excluded.kind, stage = excluded.stage, above = excluded.above, span = excluded.span,
+    hold = excluded.hold, recover = excluded.recover, least = excluded.least,
+    channels = excluded.channels, playbook = excluded.playbook, enabled = excluded.enabled,
+    source = excluded.source;
 end
 $$;
 
@@ -145,7 +142,7 @@ begin
   insert into millrace.alerts (rule_id, pipeline_id, stage_id, rule, kind, pipeline, stage,
     value, above, detail, span, playbook, since, raised_at)
   select r.id, t.pipeline_id, t.stage_id, r.name, r.kind, p.name, s.name, t.value, t.above,
-    millrace.alert_detail(r, t, p_now), r.span, r.playbook, t.over_since, p_now
+    t.detail, r.span, r.playbook, t.over_since, p_now
   from unnest(p_rules) r
   join millrace.rule_states t on t.rule_id = r.id
   left join millrace.pipelines p on p.id = t.pipeline_id
@@ -223,26 +220,30 @@ $$;
 create function millrace.prune_alerts(p_before timestamptz) returns boolean
 as $$
 declare
-  v_alerts int;
-  v_messages int;
+  v_more boolean;
 begin
-  delete from millrace.alerts a
-  where a.id in (
-    select o.id
-    from millrace.alerts o
-    where o.resolved_at < p_before
-      and o.settled
-    limit 10000
-    for update skip locked);
-  get diagnostics v_alerts = row_count;
-  delete from millrace.alert_messages m
-  where m.id in (
-    select o.id
-    from millrace.alert_messages o
-    where o.ended_at < p_before
-    limit 10000
-    for update skip locked);
-  get diagnostics v_messages = row_count;
-  return 10000 in (v_alerts, v_messages);
+  with alert as (
+    delete from millrace.alerts a
+    where a.id = any (array(
+      select o.id
+      from millrace.alerts o
+      where o.resolved_at < p_before
+        and o.settled
+      limit 10000
+      for update skip locked))
+    returning 1
+  ), message as (
+    delete from millrace.alert_messages m
+    where m.id = any (array(
+      select o.id
+      from millrace.alert_messages o
+      where o.ended_at < p_before
+      limit 10000
+      for update skip locked))
+    returning 1
+  )
+  select 10000 in ((select count(*) from alert), (select count(*) from message))
+  into v_more;
+  return v_more;
 end
 $$;
