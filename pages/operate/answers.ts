@@ -69,8 +69,6 @@ export interface Allowed {
 export interface SharedLimit {
   limit: string;
   stages: string[];
-  /** Whether it holds for stages, too, that the caller does not see. */
-  hidden: boolean;
   today: Allowed;
   in_flight: number;
   spent_usd: number | null;
@@ -79,8 +77,8 @@ export interface SharedLimit {
   /** The stages for which its budget pays nothing more. */
   spent_for: string[];
   paused_until: string | null;
-  /** Those that a service pauses; null where stages are hidden. */
-  keys: { key: string; until: string }[] | null;
+  /** Those that a service pauses. */
+  keys: { key: string; until: string }[];
   throttle: Throttle | null;
 }
 

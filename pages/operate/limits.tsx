@@ -164,8 +164,7 @@ function Budget({ limit: { today, spent_usd, spent_tokens, window_ends_at, spent
   );
 }
 
-function Deeds({ limit: { limit, stages, hidden, throttle, paused_until, keys } }: { limit: SharedLimit }) {
-  const refused = hidden ? 'It holds for pipelines, too, that you do not see.' : undefined;
+function Deeds({ limit: { limit, stages, throttle, paused_until, keys } }: { limit: SharedLimit }) {
   return (
     <div class="actions">
       <DeedButton
@@ -176,7 +175,6 @@ function Deeds({ limit: { limit, stages, hidden, throttle, paused_until, keys } 
           fields: throttleFields,
           request: (values) => ({ ...throttleOf(values), limit }),
           needsReason: true,
-          refused,
         }}
       />
       <DeedButton
@@ -185,7 +183,7 @@ function Deeds({ limit: { limit, stages, hidden, throttle, paused_until, keys } 
           title: `Unthrottle ${limit}`,
           what: 'What was declared holds again at once, and no service pauses it.',
           request: { verb: 'unthrottle', limit },
-          refused: refused ?? (throttle || paused_until || keys?.length ? undefined : 'It is not throttled.'),
+          refused: throttle || paused_until || keys.length > 0 ? undefined : 'It is not throttled.',
         }}
       />
     </div>

@@ -430,7 +430,7 @@ test('a child of a parent that gave it up cannot be retried alone; the remedy is
   expect(await engine.refusal('select millrace.retry($1)', [(await fileRun(engine, fanOut, 1)).id])).toMatchObject({
     code: 'MR004',
     message: expect.stringContaining(`it is a child of run ${parent.id}, which is failed`),
-    hint: `Retry the parent, which retries its children that failed: select millrace.retry(${parent.id}).`,
+    hint: `Retry the parent with it, select millrace.retry(${parent.id}), or start its row anew with millrace.start().`,
   });
 });
 

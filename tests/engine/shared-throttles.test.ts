@@ -130,8 +130,8 @@ test('an operator of some pipelines throttles only what holds for no other', asy
   const ben = await signIn(engine, 'ben', { pipelines: ['flow', 'third'] });
   const request = { limits: { max_in_flight: 1 }, minutes: 5, reason: 'captchas' };
   await expect(ben.act('throttle', { ...request, limit: 'model' })).rejects.toMatchObject({
-    code: '42501',
-    message: 'shared limit model holds for pipelines that you do not see',
+    code: 'MR003',
+    message: 'there is no shared limit "model" that you see',
   });
   await ben.act('throttle', { ...request, limit: 'own' });
   await expect(ben.act('throttle', { ...request, limit: 'none' })).rejects.toMatchObject({ code: 'MR003' });

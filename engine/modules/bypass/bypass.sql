@@ -1,7 +1,7 @@
 -- Bypass: a stage is left out for a while, with memory
 --
--- The call that begins a bypass, and then the sweep, skip what is queued at the stage; the runs go
--- on as after skip(). millrace.bypassed remembers each row until take_up() starts it there.
+-- What is queued at the stage is skipped, by the call and then by the sweep, and the runs go on.
+-- millrace.bypassed remembers each row until take_up() starts it there.
 
 -- Bypasses a stage, or writes another reason and end into its bypass, and skips the first of what
 -- is queued there; returns how many those were.
@@ -78,8 +78,8 @@ begin
 end
 $$;
 
--- Begins and ends bypasses of a pipeline that are due, and skips up to so much of what has been
--- queued since. A stage that a person is changing this moment is left to the next sweep.
+-- Begins and ends bypasses that are due, and skips up to so much of what has been queued since. A
+-- stage that a person is changing this moment is left to the next sweep.
 create function millrace.sweep_bypasses(p_pipeline_id int, p_limit int) returns int
 as $$
 declare
@@ -247,8 +247,7 @@ begin
 end
 $$;
 
--- Raises MR001 where a stage is to be left out while its budget is spent, and has no budget: it
--- would never be left out.
+-- Raises MR001 where a stage is to be left out while its budget is spent, and has no budget.
 create function millrace.check_when_spent(p_stage jsonb)
 stable
 as $$

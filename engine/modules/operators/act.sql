@@ -3,7 +3,7 @@
 -- millrace_act() asks who calls, does the verb and writes its line of the journal, in one
 -- transaction.
 
--- Raises MR002 where a request lacks one of the fields that its verb needs.
+-- Raises MR002 where a request lacks one of these fields.
 create function millrace.need_fields(p_request jsonb, variadic p_fields text[])
 immutable
 as $$

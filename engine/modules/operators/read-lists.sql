@@ -1,4 +1,4 @@
--- The operators' reads: overview, pipeline, series, dead letters, alerts, journal, search
+-- The operators' reads: overview, pipeline, series, dead letters, alerts, journal
 
 -- Shows a line of the journal.
 create function millrace.line_json(p_line millrace.journal) returns jsonb
@@ -42,8 +42,8 @@ as $$
   where h.pipeline = any (p_pipelines)
 $$;
 
--- All pipelines that the caller sees, with their stages: what is queued, in work, failed, late,
--- paused and throttled, open alerts, and bulks that run. For operators.
+-- All pipelines that the caller sees, their stages with what is queued and in work, open alerts and
+-- bulks that run. For operators.
 create function public.millrace_overview(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_lists
@@ -91,8 +91,7 @@ begin
 end
 $$;
 
--- One pipeline, {"pipeline": "books"}: its stages with what the definition says of them, and what
--- is queued and in work at each. For operators.
+-- One pipeline, {"pipeline": "books"}, with what the definition says of its stages. For operators.
 create function public.millrace_pipeline(p_query jsonb) returns jsonb
 stable
 set millrace.plan = for_lists
@@ -166,9 +165,7 @@ begin
 end
 $$;
 
--- Dead letters in groups by pipeline, stage and error code: how many, the oldest and the newest.
--- Those of one group: millrace_runs({"status": "failed", "pipeline", "stage", "error_code"}). For
--- operators.
+-- Dead letters in groups by pipeline, stage and error code. For operators.
 create function public.millrace_dead_letters(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_lists
@@ -190,34 +187,31 @@ begin
 end
 $$;
 
--- Finds lines of a table, the newest first. next: where to go on; null at the end.
+-- Finds lines of a table that a caller sees, the newest first. next: where to go on; null at the
+-- end. A line of no pipeline is for callers who see all.
 create function millrace.find_lines(
+  p_caller millrace.caller,
   p_table text,
   p_condition text,
   p_asked jsonb,
   out ids bigint[],
   out next text)
-language sql stable
-as $$
-  select f.ids, f.next
-  from millrace.find_among(
-    format('select r.* from %s r where %s', p_table,
-      coalesce('r.id < ' || split_part(p_asked ->> 'cursor', '.', 1), 'true')),
-    'r.id desc', p_condition, coalesce((p_asked ->> 'limit')::int, 50)) f
-$$;
-
--- Writes as SQL that a line r belongs to a pipeline that a caller sees and asks for. A line of no
--- pipeline is for callers who see all.
-create function millrace.line_condition(p_caller millrace.caller, p_asked jsonb)
-returns text
 stable
 as $$
 begin
   if p_asked ? 'pipeline' then
-    return format('r.pipeline = %L',
-      (millrace.pipeline_seen(p_caller, p_asked ->> 'pipeline')).name);
+    perform millrace.pipeline_seen(p_caller, p_asked ->> 'pipeline');
   end if;
-  return coalesce('r.pipeline = any (' || quote_literal(p_caller.pipelines) || ')', 'true');
+  select f.ids, f.next
+  into ids, next
+  from millrace.find_among(
+    format('select r.* from %s r where %s', p_table,
+      coalesce('r.id < ' || split_part(p_asked ->> 'cursor', '.', 1), 'true')),
+    'r.id desc',
+    concat_ws(' and ', 'true', p_condition,
+      'r.pipeline = ' || quote_literal(p_asked ->> 'pipeline'),
+      'r.pipeline = any (' || quote_literal(p_caller.pipelines) || ')'),
+    coalesce((p_asked ->> 'limit')::int, 50)) f;
 end
 $$;
 
@@ -233,9 +227,8 @@ declare
 begin
   perform millrace.check_request(p_query, '{"pipeline": "name", "open": "boolean",
     "cursor": "cursor", "limit": "size"}', 'p_query');
-  v_found := millrace.find_lines('millrace.alerts', concat_ws(' and ',
-    millrace.line_condition(v_caller, p_query),
-    case when p_query -> 'open' = 'true' then 'r.resolved_at is null' end), p_query);
+  v_found := millrace.find_lines(v_caller, 'millrace.alerts',
+    case when p_query -> 'open' = 'true' then 'r.resolved_at is null' end, p_query);
   return jsonb_build_object(
     'alerts', array(
       select millrace.alert_json(l)
@@ -246,8 +239,7 @@ begin
 end
 $$;
 
--- What people did, the newest first, by pipeline, run, bulk, verb, by, since and before; more from
--- {"cursor": next} on. For operators.
+-- What people did, the newest first; more from {"cursor": next} on. For operators.
 create function public.millrace_journal(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_lists
@@ -259,8 +251,7 @@ begin
   perform millrace.check_request(p_query, '{"pipeline": "name", "run": "id", "bulk": "id",
     "verb": "name", "by": "key", "since": "time", "before": "time", "cursor": "cursor",
     "limit": "size"}', 'p_query');
-  v_found := millrace.find_lines('millrace.journal', concat_ws(' and ',
-    millrace.line_condition(v_caller, p_query),
+  v_found := millrace.find_lines(v_caller, 'millrace.journal', concat_ws(' and ', 'true',
     'r.run_ids @> array[' || (p_query ->> 'run')::bigint || ']::bigint[]',
     'r.bulk_id = ' || (p_query ->> 'bulk')::bigint,
     'r.verb = ' || quote_literal(p_query ->> 'verb'),

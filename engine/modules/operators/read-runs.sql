@@ -1,10 +1,9 @@
 -- The operators' reads: runs, one run, one attempt
 --
--- Each answers one jsonb, at a cost that does not grow with history, and shows the pipelines that
--- its caller sees. Results, metadata and the details of errors are for those who see payloads.
--- What users and services wrote is shown as it is, cut where it is long: a page must escape it.
+-- Results, metadata and the details of errors are for those who see payloads. What users and
+-- services wrote is shown as it is, cut where it is long: a page must escape it.
 
--- Shows a payload: itself, or the beginning of its text where it has more than 100 kB.
+-- Shows a payload, or the beginning of its text where it has more than 100 kB.
 create function millrace.payload_json(p_value jsonb) returns jsonb
 immutable
 as $$
@@ -18,7 +17,7 @@ begin
 end
 $$;
 
--- Shows an error: its code, message and hint, and what else it says to who sees payloads.
+-- Shows an error; its detail and stack to who sees payloads.
 create function millrace.error_json(p_error jsonb, p_payloads boolean) returns jsonb
 language sql immutable
 as $$
@@ -31,8 +30,7 @@ as $$
   where p_error is not null
 $$;
 
--- Shows runs as a list has them, in the order of these ids; to who sees payloads with what was
--- thrown, of which an error that nobody foresaw says nothing itself.
+-- Shows runs as a list has them, in the order of these ids.
 create function millrace.runs_json(p_run_ids bigint[], p_payloads boolean default false)
 returns jsonb
 language sql stable
@@ -74,9 +72,9 @@ as $$
   left join millrace.fan_outs f on f.id = r.fan_out_id
 $$;
 
--- Runs, the newest first (with a status that is over: by their ends), by pipeline, stage, status,
--- error_code, entity, runs, parent, since and before. A call looks at 20,000 runs at most: while
--- next is not null there may be more, from {"cursor": next} on. For operators.
+-- Runs by a filter, the newest first, or the newest end where their status is over. A call looks at
+-- 20,000 at most: while next is not null there may be more, from {"cursor": next} on. For
+-- operators.
 create function public.millrace_runs(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_runs
@@ -110,7 +108,7 @@ begin
 end
 $$;
 
--- Shows an attempt; of its error what else it says to who sees payloads.
+-- Shows an attempt.
 create function millrace.attempt_json(p_attempt millrace.attempts, p_payloads boolean)
 returns jsonb
 language sql stable
@@ -128,9 +126,8 @@ as $$
   where s.id = p_attempt.stage_id
 $$;
 
--- One run, {"run": 42}: its stages, its newest 500 attempts, its children in numbers, what its own
--- attempts cost, its agents' newest hundred turns, what people were asked and what they did to it.
--- For operators.
+-- One run, {"run": 42}: its stages, newest attempts, children in numbers, cost, agents' turns, what
+-- people were asked and what they did to it. For operators.
 create function public.millrace_run(p_query jsonb) returns jsonb
 stable
 set millrace.plan = for_runs
@@ -231,8 +228,7 @@ begin
 end
 $$;
 
--- One attempt, {"attempt": 42}, with its result and the whole of its error for operators who see
--- payloads: {value}, or {cut, bytes} where it has more than 100 kB.
+-- One attempt, {"attempt": 42}, with its result for operators who see payloads. For operators.
 create function public.millrace_attempt(p_query jsonb) returns jsonb
 stable
 set millrace.plan = for_runs

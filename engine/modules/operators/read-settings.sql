@@ -1,9 +1,7 @@
--- The operators' read of what is set up: operators, channels of alerts, settings, definitions
+-- The operators' read of what is set up
 
--- What is set up: operators (all of them for admins of all pipelines, else oneself), channels of
--- alerts, settings, pipelines with their versions and for how long they keep runs, and for whoever
--- sees all pipelines what doctor() finds amiss. With {"pipeline": "books"}: its newest twenty
--- versions and their graphs. For operators.
+-- Operators (all of them for admins of all pipelines), channels of alerts, settings, pipelines and
+-- what doctor() finds amiss. With {"pipeline": "books"}: its newest versions. For operators.
 create function public.millrace_settings(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_lists

@@ -1,9 +1,8 @@
--- The operators' read of pipelines with one status column. It looks at rows by live and failed runs
--- and by the key, so many of each at most, so that it does not grow with history; whole: these were
--- all rows of the table.
+-- The operators' read of pipelines with one status column: of so many live and failed runs' rows,
+-- and so many by the key, so that it does not grow with history
 
--- Writes as SQL the rows that are looked at: value is what the row shows, since when by the column
--- that keeps it, else by the newest attempt of its latest run.
+-- Writes as SQL the rows that are looked at: since is what the column that keeps it says, else the
+-- newest attempt.
 create function millrace.status_rows_sql(p_pipeline millrace.pipelines, p_most int)
 returns text
 language sql stable
@@ -39,8 +38,8 @@ as $$
 $$;
 
 -- The values of a pipeline with the projection status, {"pipeline": "links"}: how many rows show
--- each and since when, and which moves are legal; whole: false where the table has more rows than a
--- call looks at. With a value as well: the rows that show it. For operators.
+-- each, since when, and the legal moves; whole: whether these were all rows. With a value: the rows
+-- that show it. For operators.
 create function public.millrace_status(p_query jsonb) returns jsonb
 stable
 set millrace.plan = for_runs

@@ -1,9 +1,7 @@
 -- Verbs, by SQL
 --
--- Each is the request that an operator sends to public.millrace_act (act.sql), in the name of this
--- session. They wait for the row and the run, and raise MR002 to MR004 with the remedy. The build
--- writes the bodies: the verb, its fields after the parameters, and the field of the answer that is
--- returned. What has none here is called by millrace_act().
+-- Each is a request to public.millrace_act in the name of this session. The build writes the bodies:
+-- the verb, its fields after the parameters, and the field of the answer that is returned.
 
 -- Queues what failed or was cancelled in a finished run again, with a fresh allowance of attempts.
 create function millrace.retry(p_run bigint, p_stage text default null)
@@ -19,8 +17,8 @@ set millrace.verb = cancel;
 create function millrace.reset(p_run bigint, p_stage text default null)
 set millrace.verb = reset;
 
--- Lets the failed and cancelled children of a map or pipeline stage go on, each from where it
--- failed, and starts the stages over that need them. Returns how many children.
+-- Lets the failed and cancelled children of a stage go on, each from where it failed, and starts
+-- the stages over that need them. Returns how many children.
 create function millrace.reset_children(p_run bigint, p_stage text) returns int
 set millrace.verb = reset_children, children;
 

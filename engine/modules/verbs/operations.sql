@@ -44,12 +44,8 @@ begin
   if found then
     raise exception 'run % cannot go on: it is a child of run %, which is %',
       p_run, v_parent.id, v_parent.status
-      using errcode = 'MR004', hint = case
-        when v_parent.status in ('failed', 'cancelled') then format(
-          'Retry the parent, which retries its children that failed: select millrace.retry(%s).',
-          v_parent.id)
-        else 'The parent went on without it: start its row anew, by itself, with millrace.start() '
-          || 'or by queueing a stage.' end;
+      using errcode = 'MR004', hint = format('Retry the parent with it, select millrace.retry(%s), '
+        'or start its row anew with millrace.start().', v_parent.id);
   end if;
   if p_stage is not null then
     select vs.*
