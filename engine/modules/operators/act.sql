@@ -30,12 +30,20 @@ as $$
   end::text[])
 $$;
 
--- Reads until when something is to hold.
+-- Reads until when something is to hold; null where the request says nothing of it.
 create function millrace.request_end(p_request jsonb) returns timestamptz
-language sql stable
+stable
 as $$
-  select coalesce(millrace.request_time(p_request, 'until'),
-    millrace.now() + make_interval(mins => (p_request ->> 'minutes')::int))
+declare
+  v_until timestamptz := coalesce(millrace.request_time(p_request, 'until'),
+    millrace.now() + make_interval(mins => (p_request ->> 'minutes')::int));
+begin
+  if v_until <= millrace.now() or v_until > millrace.now() + interval '400 days' then
+    raise exception 'until is %, but must be a time from now to 400 days from now', v_until
+      using errcode = 'MR002', hint = 'Set until, or minutes.';
+  end if;
+  return v_until;
+end
 $$;
 
 -- Does a verb to one run; returns what it came to.

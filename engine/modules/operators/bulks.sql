@@ -1,8 +1,8 @@
 -- Bulks: a verb over all runs that match a filter
 --
--- A preview freezes the filter in a row of millrace.bulks and counts. What is begun is worked off in
--- slices, in the order of the runs' ids, by calls of `continue` and by the sweep. Each writes in its
--- own transaction how far it has come, so that it comes to no run twice.
+-- A preview freezes the filter in a row of millrace.bulks and counts. What is begun is worked off
+-- in slices, in the order of the runs' ids, by calls of `continue` and by the sweep. Each writes
+-- how far it has come in its own transaction, so that it comes to no run twice.
 
 -- Shows a bulk.
 create function millrace.bulk_json(p_bulk millrace.bulks) returns jsonb

@@ -19,7 +19,7 @@ as $$
       case when j.key <> 'engine' then j.session ->> 'user' end),
     'reason', j.reason, 'line', j.id)
   from (values (1)) one
-  left join millrace.journal j on j.id = p_line
+  left join millrace.journal j on j.id = p_line and j.verb in ('pause', 'bypass')
 $$;
 
 -- Lists the stages of pipelines with what is queued and in work at them, by pipeline and stage.
