@@ -1,39 +1,35 @@
--- Hooks
+-- Hooks: what the kernel asks of the modules, and when
 --
--- What the kernel asks of the modules, and when. Each hook takes a set. The build puts the
--- statements of engine/modules/*/hooks.plpgsql at their place, in the order of engine/modules.json,
--- in which they take their locks; a hook without a body has nothing else. The kernel looks first
+-- Each takes a set. The build puts the statements of engine/modules/*/hooks.plpgsql at their place,
+-- in the order of engine/modules.json, in which they take their locks. The kernel looks first
 -- whether a stage or a pipeline asks for anything of the kind: a plain one pays one test a batch.
---
--- What attach() writes for one pipeline, such as how to lock its rows, is at the end: the kernel
--- calls it by the pipeline's name.
 
--- Reads what the rows of new runs bring along, before the runs are made: their metadata, and the
--- stages whose results they have, each in the order of the rows.
+-- Reads what the rows of new runs bring along, in their order: metadata, and the stages whose
+-- results they have.
 create function millrace.hook_before_runs(
   p_pipeline millrace.pipelines, p_entity_ids text[], p_values millrace.row_values,
   out metadata_ids bigint[], out given text[]
 );
 
--- Completes new runs before anything of them is queued. p_done_before: a row without any run has
--- been through the stages before that one all the same.
+-- Completes new runs before anything is queued. p_done_before: a row without any run has been
+-- through the stages before that one.
 create function millrace.hook_runs_made(
   p_pipeline millrace.pipelines, p_run_ids bigint[], p_done_before int
 );
 
--- Gives new runs that start at a stage the results of the stages that do not follow it.
+-- Gives new runs that start at a stage the results of the stages beside and before it.
 create function millrace.hook_runs_at(
   p_stage millrace.version_stages, p_run_ids bigint[]
 );
 
--- Raises MR005 where a stage cannot begin in these runs.
+-- Raises MR005 where a stage cannot begin.
 create function millrace.hook_before_begin(p_run_ids bigint[], p_stage_id int);
 
--- Raises MR005 where a stage cannot start over in these runs.
+-- Raises MR005 where a stage cannot start over.
 create function millrace.hook_before_restart(p_run_ids bigint[], p_stage_id int);
 
--- Begins a stage whose needs are done, where conditions, thresholds or its kind decide how.
--- Returns the stages with work. p_shown: the rows show it as queued already.
+-- Begins a stage whose needs are done, where more than these decides. Returns the stages with work.
+-- p_shown: the rows show it as queued already.
 create function millrace.hook_begin(
   p_stage_id int, p_run_ids bigint[], p_by_name boolean, p_shown boolean
 ) returns int[]
@@ -44,8 +40,7 @@ begin
 end
 $$;
 
--- Begins a stage that waits for something else than a worker first: for a person, children, room
--- at a gate, or a look whether its input is unchanged. Returns the stages with work.
+-- Begins a stage that waits for something else than a worker. Returns the stages with work.
 create function millrace.hook_begin_kind(
   p_kind text, p_stage_id int, p_run_ids bigint[], p_shown boolean
 ) returns int[]
@@ -56,7 +51,7 @@ begin
 end
 $$;
 
--- Lists in which of these runs a stage is to be left out, and why, before its condition is asked.
+-- Lists in which runs a stage is to be left out, and why.
 create function millrace.hook_left_out(
   p_stage_id int, p_run_ids bigint[], out run_ids bigint[], out why jsonb
 );
@@ -83,19 +78,19 @@ begin
 end
 $$;
 
--- Does what must be known of runs before somebody's start of them is queued.
+-- Prepares runs for somebody's start.
 create function millrace.hook_before_start(
   p_pipeline millrace.pipelines, p_run_ids bigint[]
 );
 
--- Charges a start to those who pay for it, once it is queued.
+-- Charges a start that is queued.
 create function millrace.hook_started(p_run_ids bigint[], p_began_at timestamptz);
 
 -- Forgets what locked runs had of stages that start over.
 create function millrace.hook_started_over(p_run_ids bigint[], p_stage_ids int[]);
 
--- Names the groups that new attempts of a stage are sorted into, in the order of the runs. p_keys:
--- the keys of their rows, where those are known.
+-- Names the groups of new attempts, in the order of the runs. p_keys: the keys of their rows, where
+-- known.
 create function millrace.hook_groups(
   p_stage millrace.stages, p_run_ids bigint[], p_keys text[]
 ) returns text[]
@@ -106,10 +101,10 @@ begin
 end
 $$;
 
--- Sorts queued attempts of a stage into groups.
+-- Sorts queued attempts into groups.
 create function millrace.hook_queued(p_stage_id int, p_run_ids bigint[]);
 
--- Says whether the limits of a stage let anything of it be claimed now.
+-- Says whether the limits of a stage let anything be claimed now.
 create function millrace.hook_has_room(p_stage millrace.stages) returns boolean
 as $$
 begin
@@ -128,8 +123,7 @@ begin
 end
 $$;
 
--- Claims at a stage with limits, as far as they allow. wait_ms: when to ask again where it takes
--- nothing.
+-- Claims at a stage with limits. wait_ms: when to ask again where it takes nothing.
 create function millrace.hook_claim(
   p_stage millrace.stages, p_worker millrace.workers, p_limit int, p_may_wait boolean,
   out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[],
@@ -147,7 +141,7 @@ create function millrace.hook_claimed(
   p_stage millrace.stages, p_attempt_ids bigint[], p_token uuid, p_worker_id uuid
 );
 
--- Puts back what a claim may not have after all, and returns the rest of it.
+-- Puts back what a claim may not have after all, and returns the rest.
 create function millrace.hook_hold_back(
   p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[]
 ) returns millrace.claimed[]
@@ -158,7 +152,7 @@ begin
 end
 $$;
 
--- Gives back what a claim took of the stage's limits for attempts that its batch has no room for.
+-- Gives back to the limits what a batch has no room for.
 create function millrace.hook_given_back(
   p_stage millrace.stages, p_kept bigint[], p_back bigint[]
 );
@@ -166,7 +160,7 @@ create function millrace.hook_given_back(
 -- Notes what the attempts of a batch are given to work on.
 create function millrace.hook_handed_out(p_stage millrace.stages, p_batch json);
 
--- Lists the fan-outs whose children have reported, for whoever has just been answered to collect.
+-- Lists the fan-outs whose children have reported.
 create function millrace.hook_to_collect() returns bigint[]
 as $$
 begin
@@ -175,7 +169,7 @@ begin
 end
 $$;
 
--- Completes a batch at a stage whose results may end runs. Returns the stages that got work.
+-- Completes a batch at a stage that may end runs. Returns the stages that got work.
 create function millrace.hook_complete(p_stage_id int, p_items millrace.work[])
 returns int[]
 as $$
@@ -185,8 +179,8 @@ begin
 end
 $$;
 
--- Goes on after a stage that is done, in these runs, to what advance() does not queue by itself.
--- Returns the stages that got work.
+-- Goes on after a stage that is done to what advance() does not queue. Returns the stages that got
+-- work.
 create function millrace.hook_followed(p_stage_id int, p_run_ids bigint[]) returns int[]
 as $$
 begin
@@ -195,7 +189,7 @@ begin
 end
 $$;
 
--- Notes what ended attempts of a stage have cost.
+-- Notes what ended attempts have cost.
 create function millrace.hook_spent(p_stage millrace.stages, p_items millrace.work[]);
 
 -- Lets runs go on without a stage that failed. Returns the stages that got work.
@@ -208,15 +202,14 @@ begin
 end
 $$;
 
--- Gives up what hangs on live attempts that were cancelled or failed for good. p_stage_ids: of
--- these stages alone.
+-- Gives up what hangs on attempts that were cancelled or failed for good, at all or some stages.
 create function millrace.hook_given_up(p_run_ids bigint[], p_stage_ids int[]);
 
--- Does what a kind of stage needs once a worker's report is recorded.
+-- Follows a worker's report that is recorded.
 create function millrace.hook_reported(p_stage millrace.stages, p_verdicts json);
 
--- Begins a stage anew that failed or was cancelled, where its kind decides how. Returns the stages
--- with work, and null where it is to be queued for a worker.
+-- Begins a stage anew where its kind decides how. Returns the stages with work; null where it is to
+-- be queued.
 create function millrace.hook_retry_kind(p_kind text, p_stage_id int, p_run_ids bigint[])
 returns int[]
 as $$
@@ -226,7 +219,7 @@ begin
 end
 $$;
 
--- Begins what may begin in runs that go on after they were over. Returns the stages with work.
+-- Begins what may begin in runs that go on. Returns the stages with work.
 create function millrace.hook_continue(p_run_ids bigint[]) returns int[]
 as $$
 begin
@@ -238,23 +231,23 @@ $$;
 -- Polls for jobs from now on.
 create function millrace.hook_polled();
 
--- Learns what a row of a stage costs an isolate, from a worker that leaves.
+-- Learns what a row costs an isolate, from a worker that leaves.
 create function millrace.hook_left(p_stage_id int, p_row_cpu_ms real, p_row_bytes bigint);
 
 -- Learns from isolates that ended without a word.
 create function millrace.hook_lost(p_stage_id int, p_hosts uuid[]);
 
--- Keeps what is to outlive locked runs, before anything of them is deleted.
+-- Keeps what is to outlive locked runs that are deleted.
 create function millrace.hook_before_deletion(p_run_ids bigint[]);
 
--- Deletes what hangs on locked runs whose attempts are deleted.
+-- Deletes what hangs on locked runs.
 create function millrace.hook_deleted(p_run_ids bigint[]);
 
 -- Forgets what is known of rows that are deleted.
 create function millrace.hook_forgotten(p_pipeline_id int, p_entity_ids text[]);
 
--- Lists the modules' parts of the sweep that have something to do in a pipeline (id), by index
--- probes alone. place: where a part comes in the order of the sweep, 1 to 9.
+-- Lists the parts of the sweep with something to do in a pipeline, by index probes alone. place: 1
+-- to 9.
 create function millrace.hook_to_sweep_of_pipelines()
 returns table (place int, part text, id bigint)
 volatile
@@ -273,8 +266,8 @@ begin
 end
 $$;
 
--- Lists the modules' other parts of the sweep that have something to do. place: 11 to 29 for
--- parts that see to runs, 31 to 40 for parts that judge or tidy up.
+-- Lists the other parts of the sweep with something to do. place: 11 to 29 for runs, 31 to 40 for
+-- what judges or tidies up.
 create function millrace.hook_to_sweep()
 returns table (place int, part text, id bigint)
 volatile
@@ -294,8 +287,7 @@ begin
 end
 $$;
 
--- Does one portion of a part of the sweep. done: how much that was. more: there may be more to do
--- now, as after a full portion unless the module says otherwise.
+-- Does one portion of a part of the sweep. more: there may be more to do now.
 create function millrace.hook_sweep(
   p_part text, p_id bigint, p_most int, out done int, out more boolean
 )
@@ -313,29 +305,28 @@ $$;
 create function millrace.hook_faults() returns setof millrace.fault
 stable;
 
--- Finds breaches of the modules' invariants in the runs between two ids, of those that belong to a
--- run.
+-- Finds breaches in the runs between two ids.
 create function millrace.hook_faults_between(p_after bigint, p_until bigint)
 returns setof millrace.fault
 stable;
 
--- Tells how the modules' parts of the engine are, one line each with the remedy.
+-- Tells how the modules' parts of the engine are, with the remedy.
 create function millrace.hook_findings() returns setof millrace.finding
 stable;
 
--- Checks a stage of a definition as a module understands it; raises MR001 where it cannot be so.
+-- Checks a stage of a definition; raises MR001.
 create function millrace.hook_check_stage(p_stage jsonb);
 
--- Follows what has changed in the stages of a pipeline that is defined anew.
+-- Follows what has changed in the stages of a pipeline.
 create function millrace.hook_stages_saved(p_pipeline_id int);
 
 -- Saves what a definition asks of the modules.
 create function millrace.hook_defined(p_pipeline_id int, p_definition jsonb);
 
--- Keeps what is to outlive locked runs that are too old, and what a later start must know of them.
+-- Keeps what is to outlive locked runs that are too old.
 create function millrace.hook_before_pruning(p_run_ids bigint[]);
 
--- Deletes what there is little of, when a round of pruning begins.
+-- Deletes what there is little of, as a round of pruning begins.
 create function millrace.hook_begin_pruning();
 
 -- Deletes a portion of what is older than this and belongs to no run. True: there may be more.
@@ -349,10 +340,10 @@ $$;
 
 -- What attach() has written for a pipeline
 --
--- lock_entities(), rows_of_entities() and show_entities(), which every batch calls, are written as
--- well, with a branch for each pipeline. The others call by name, which is planned at each call.
+-- lock_entities(), rows_of_entities() and show_entities(), which every batch calls, branch for each
+-- pipeline; the others call by name, planned at each call.
 
--- Reads the bytes of what rows_of_entities() would build of each entity, as they are stored.
+-- Reads the stored bytes of what rows_of_entities() would build.
 create function millrace.sizes_of_entities(p_pipeline_id int, p_ids text[]) returns bigint[]
 as $$
 declare
@@ -366,8 +357,7 @@ begin
 end
 $$;
 
--- Reads what the conditions of given stages read of a pipeline's entities, in the order of their
--- keys.
+-- Reads what the conditions of given stages read of entities, in the order of their keys.
 create function millrace.asked_of_entities(p_pipeline_id int, p_ids text[], p_each bigint)
 returns jsonb[]
 as $$
@@ -382,8 +372,8 @@ begin
 end
 $$;
 
--- Reads what the columns that a definition names hold in a pipeline's entities, in the order of
--- their keys; null where it names none.
+-- Reads what the columns that a definition names hold, in the order of the keys; null where it
+-- names none.
 create function millrace.values_of_entities(
   p_pipeline_id int, p_ids text[], p_new boolean, p_stage text
 ) returns millrace.row_values
@@ -404,8 +394,8 @@ begin
 end
 $$;
 
--- Shows transitions (settle), claims (started) and starts over (queued) of a pipeline, and
--- announces them to the intake triggers by the depth of triggers.
+-- Shows transitions (settle), claims (started) and starts over (queued), and announces them to the
+-- intake triggers by the depth of triggers.
 create function millrace.project_entities(
   p_pipeline_id int, p_how text, p_stage text, p_changes millrace.change[], p_ids text[],
   p_dependents text[]

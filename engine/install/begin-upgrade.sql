@@ -110,47 +110,30 @@ begin
 end
 $edited$;
 
--- Names what depends on these functions and views and is no object of the engine.
-create function pg_temp.dependents(p_functions oid[], p_views oid[]) returns text[]
-language sql
+-- Drops objects of the engine; refuses where somebody else's depends on them.
+create function pg_temp.drop_own(p_objects text) returns void
+language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
-  select array(
-    select distinct pg_describe_object(u.class, u.id, u.part)
-    from (
-      select
-        case when r.oid is null then d.classid else 'pg_class'::regclass::oid end as class,
-        coalesce(r.ev_class, d.objid) as id,
-        case when r.oid is null then d.objsubid else 0 end as part
-      from pg_depend d
-      left join pg_rewrite r on d.classid = 'pg_rewrite'::regclass
-        and r.oid = d.objid
-      where d.deptype in ('n', 'a')
-        and (d.refclassid = 'pg_proc'::regclass and d.refobjid = any (p_functions)
-          or d.refclassid = 'pg_class'::regclass and d.refobjid = any (p_views)
-          or d.refclassid = 'pg_type'::regclass
-            and d.refobjid in (
-              select t.oid
-              from pg_type t
-              where t.typrelid = any (p_views)))
-    ) u
-    left join pg_class c on u.class = 'pg_class'::regclass
-      and c.oid = u.id
-    left join pg_proc f on u.class = 'pg_proc'::regclass
-      and f.oid = u.id
-    where 'millrace'::regnamespace <> all (array[coalesce(c.relnamespace, f.pronamespace, 0)])
-    order by 1)
+declare
+  v_detail text;
+begin
+  execute 'drop ' || p_objects;
+exception when dependent_objects_still_exist then
+  get stacked diagnostics v_detail = pg_exception_detail;
+  raise exception 'the upgrade replaces what others depend on, drop these first: %', v_detail
+    using errcode = 'dependent_objects_still_exist',
+      hint = 'Keep their text (select pg_get_viewdef(…)), and create them again after it. '
+        'Nothing has been changed.';
+end
 $$;
 
--- Drops views of the engine with those of the engine that read them. Refuses where somebody else's
--- object does.
+-- Drops views of the engine, and those of the engine that call these functions or read the views.
 create function pg_temp.drop_views(p_functions oid[], p_views oid[]) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_views oid[];
-  v_others text[];
   v_names text;
 begin
   with recursive gone(id) as (
@@ -170,21 +153,12 @@ begin
       and d.classid = 'pg_rewrite'::regclass
     join pg_rewrite r on r.oid = d.objid
   )
-  select array_agg(g.id), string_agg(g.id::regclass::text, ', ')
-  into v_views, v_names
+  select string_agg(g.id::regclass::text, ', ') into v_names
   from gone g
   join pg_class c on c.oid = g.id
   where c.relnamespace = 'millrace'::regnamespace;
-  v_others := pg_temp.dependents(p_functions, v_views);
-  if cardinality(v_others) > 0 then
-    raise exception 'the upgrade replaces what others depend on, drop these first: %',
-      array_to_string(v_others, ', ')
-      using errcode = 'dependent_objects_still_exist',
-        hint = 'Keep their text (select pg_get_viewdef(…)), and create them again after it. '
-          'Nothing has been changed.';
-  end if;
   if v_names is not null then
-    execute 'drop view ' || v_names;
+    perform pg_temp.drop_own('view ' || v_names);
   end if;
 end
 $$;
@@ -203,7 +177,7 @@ declare
 begin
   perform pg_temp.drop_views(v_ids, '{}');
   foreach v_id in array v_ids loop
-    execute 'drop routine ' || v_id;
+    perform pg_temp.drop_own('routine ' || v_id);
   end loop;
 end
 $$;

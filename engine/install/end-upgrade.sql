@@ -35,4 +35,4 @@ $attach$;
 drop function pg_temp.put_view(text, boolean, text);
 drop function pg_temp.drop_functions(text[]);
 drop function pg_temp.drop_views(oid[], oid[]);
-drop function pg_temp.dependents(oid[], oid[]);
+drop function pg_temp.drop_own(text);

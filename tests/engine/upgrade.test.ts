@@ -107,12 +107,13 @@ describe('an upgrade', () => {
     const before = await snapshot(engine.sql);
     expect(await refusal(engine.sql, next.upgrade)).toEqual({
       code: '2BP01',
-      message: 'the upgrade replaces what others depend on, drop these first: view public.busy',
+      message: expect.stringContaining('drop these first: view public.busy depends on function millrace.live_workers'),
       hint: expect.stringContaining('Keep their text'),
     });
     await engine.sql.query('drop view public.busy');
     expect(await refusal(engine.sql, next.upgrade)).toMatchObject({
-      message: 'the upgrade replaces what others depend on, drop these first: view public.depth',
+      message:
+        'the upgrade replaces what others depend on, drop these first: view public.depth depends on view millrace.paused',
     });
     await engine.sql.query(
       'create view public.busy as select millrace.live_workers(s.id) as live from millrace.stages s',
