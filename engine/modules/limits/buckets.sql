@@ -21,19 +21,27 @@ begin
 end
 $$;
 
--- Says how many whole tokens may be taken of a bucket now, or when there is one.
+-- Says how many whole tokens may be taken of a bucket now, or when there is one; none while a
+-- shared limit, or a key of it, is paused.
 create function millrace.room_in(
-  p_rate jsonb, p_bucket millrace.bucket, p_paused_until timestamptz,
+  p_rate jsonb, p_bucket millrace.bucket, p_limit_id int, p_key text,
   out room float8, out opens_at timestamptz
 )
 as $$
 declare
   v_tokens float8 := millrace.tokens_in(p_rate, p_bucket);
+  v_paused_until timestamptz := (
+    select max(upper(u.during))
+    from millrace.limit_uses u
+    where u.limit_id = p_limit_id
+      and u.key = p_key
+      and u.kind = 'pause'
+      and u.during @> millrace.now());
 begin
   -- The clock's rounding must not cost another round.
-  room := case when p_paused_until is null then floor(v_tokens + 1e-6) else 0 end;
+  room := case when v_paused_until is null then floor(v_tokens + 1e-6) else 0 end;
   if room < 1 then
-    opens_at := greatest(p_paused_until, millrace.now() + make_interval(
+    opens_at := greatest(v_paused_until, millrace.now() + make_interval(
       secs => greatest(1 - v_tokens, 0) * (p_rate ->> 'per_seconds')::float8
         / (p_rate ->> 'count')::float8));
   end if;
@@ -46,20 +54,6 @@ returns millrace.bucket
 as $$
 begin
   return row(millrace.tokens_in(p_rate, p_bucket) - p_taken, millrace.now())::millrace.bucket;
-end
-$$;
-
--- Says until when a limit, or a key of it, is paused.
-create function millrace.paused_until(p_limit_id int, p_key text) returns timestamptz
-as $$
-begin
-  return (
-    select max(upper(u.during))
-    from millrace.limit_uses u
-    where u.limit_id = p_limit_id
-      and u.key = p_key
-      and u.kind = 'pause'
-      and u.during @> millrace.now());
 end
 $$;
 

@@ -141,7 +141,7 @@ begin
       from (select from millrace.in_flight f where f.stage_id = s.id limit v_max) f) f;
   end if;
   if v_in_work and room > 0 and p_limit.limits ? 'spending' then
-    -- Asked first: what ends meanwhile has been spent by the time that is asked.
+    -- Asked first: what ends meanwhile has been spent by then.
     v_busy := exists (select from millrace.in_flight f where f.stage_id = p_stage.id);
     room := least(room, (
       select min(case
@@ -156,10 +156,8 @@ begin
   -- Room that another stage makes wakes nobody.
   wait_ms := case when v_in_work and v_is_shared and room <= 0 then 1000 end;
   if room > 0 and p_limit.limits ? 'rate' then
-    v_tokens := millrace.room_in(p_limit.limits -> 'rate', p_limit.bucket, case
-      when v_is_shared and not p_limit.limits ? 'key_rate'
-        then millrace.paused_until(p_limit.id, '')
-    end);
+    v_tokens := millrace.room_in(p_limit.limits -> 'rate', p_limit.bucket, p_limit.id,
+      case when not p_limit.limits ? 'key_rate' then '' end);
     room := least(room, case
       when v_is_next then ceil(v_tokens.room / v_rivals)
       else floor(v_tokens.room / v_rivals)
@@ -227,8 +225,8 @@ begin
       from millrace.limited_stages m
       join millrace.limits l on l.id = m.limit_id and l.limits ? 'key_rate'
       left join millrace.limit_keys k on k.limit_id = l.id and k.key = substr(g.name, 2)
-      cross join lateral millrace.room_in(l.limits -> 'key_rate', k.bucket,
-        millrace.paused_until(l.id, substr(g.name, 2))) r
+      cross join lateral millrace.room_in(
+        l.limits -> 'key_rate', k.bucket, l.id, substr(g.name, 2)) r
       where v_shares and m.stage_id = p_stage.id) t on v_shares
     left join (
       select o.key, o.room
