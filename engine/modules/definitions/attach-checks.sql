@@ -1,5 +1,3 @@
--- What a table must have before a pipeline can be attached to it
-
 -- Raises MR001 unless triggers see every write of the table, none being straight to a partition or
 -- an inheriting table, and no crash empties it.
 create function millrace.check_table(p_table regclass)
@@ -21,9 +19,9 @@ begin
 end
 $$;
 
--- Raises MR001 where the entity table lacks the key or a stage's column, has one of another type,
--- or shows another pipeline in it. Runs are filed under the key's text, which must not depend on a
--- session's settings and must be the same of equal values: 1.0 equals 1.00, and 'a' may equal 'A'.
+-- Raises MR001 where the entity table lacks the key or a stage's column, or has one of another
+-- type. Runs are filed under the key's text, which must be the same in each session and of equal
+-- values.
 create function millrace.check_columns(p_pipeline millrace.pipelines, p_stages text[])
 as $$
 declare

@@ -53,8 +53,7 @@ end $f$, v_function.read, v_columns, p_pipeline.entity_table, p_pipeline.entity_
 end
 $write$;
 
--- Creates the __deleted and __key functions of a pipeline with their triggers: runs go with their
--- row, and a row's key stays.
+-- Creates the triggers by which runs go with their row, and a row's key stays.
 create function millrace.write_row_triggers(p_pipeline millrace.pipelines)
 as $write$
 begin

@@ -1,15 +1,10 @@
--- Attaching: the functions and triggers that are written for each pipeline, such as `leads`
+-- Attaching: what is written for each pipeline, such as `leads`
 --   leads__lock(ids, wait)                   locks entities, in key order
---   leads__rows(ids, each)                   their rows, without engine columns
---   leads__sizes(ids)                        how large the rows are
---   leads__asked(ids, each)                  what conditions of given stages read
+--   leads__rows(ids, each), __sizes, __asked their rows, how large they are, what conditions read
 --   leads__values(ids, new, stage)           what columns hold that the definition names
---   leads__deleted(), leads__key()           the triggers on delete, and on a changed key
---   leads__intake()                          the trigger on insert and update
---   leads__started(stage, now, ids)          shows a claim
---   leads__apply_outcomes(stage, changes)    shows a transition
+--   leads__started, __apply_outcomes         show a claim, a transition
 --   leads__queued(stage, dependents, ids)    shows starting over
---   leads__since()                           when a status began, where there is a history
+--   leads__intake, __deleted, __key, __since triggers
 
 -- Writes the SQL that finds a pipeline's branch by halving the ids.
 create function millrace.branches_sql(p_ids int[], p_branches text[]) returns text

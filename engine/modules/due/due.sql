@@ -1,8 +1,5 @@
--- Due: the sweep starts runs by a timestamp column of the entity
---
--- A row whose column is past gets a run, unless it has a live one. The run itself, or the user,
--- moves the column on: a time after the run's own start is a new one. While nobody does, the row
--- gets its next run a minute after the last began.
+-- Due: a row whose column is past gets a run, unless it has a live one. While nobody moves the
+-- column on, it gets its next run a minute after the last began.
 
 -- Keeps the column by which runs of a pipeline are due.
 create function millrace.save_due(p_pipeline_id int, p_definition jsonb)
@@ -26,8 +23,7 @@ end
 $$;
 
 -- Starts up to so many due runs of a pipeline; returns how many. It looks at the next few thousand
--- rows that are past due, round and round, so that many that are under way cost little; and holds
--- its progress, so that two sweeps at once never look at the same rows.
+-- rows that are past due, round and round, and holds its progress, so that no other sweep does.
 create function millrace.start_due_runs(p_pipeline_id int, p_limit int) returns int
 as $$
 declare
@@ -80,7 +76,7 @@ begin
 end
 $$;
 
--- Finds the next rows that are past due, in the order of column and key, by the user's own index.
+-- Finds the next rows that are past due, in the order of column and key.
 create function millrace.due_rows(
   p_pipeline millrace.pipelines, p_after timestamptz, p_after_key text, p_limit int
 ) returns table (key text, due timestamptz)
@@ -97,8 +93,7 @@ begin
 end
 $$;
 
--- Says whether a run of a row may start because it is due: it has no live one, and its last began
--- before it was due, or a minute ago or earlier.
+-- Says whether a row has no live run, and its last began before it was due or a minute ago.
 create function millrace.is_rested(p_pipeline_id int, p_key text, p_due timestamptz)
 returns boolean
 volatile
@@ -118,8 +113,7 @@ begin
 end
 $$;
 
--- Locks the rows among these that nobody holds, and returns those of them that are still due, now
--- that nobody can start them beside this.
+-- Locks the rows among these that nobody holds, and returns those that are still due.
 create function millrace.lock_due(p_pipeline millrace.pipelines, p_keys text[])
 returns text[]
 as $$

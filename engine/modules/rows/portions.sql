@@ -1,7 +1,6 @@
--- Does a portion's work, and halves one that raises: a row that a user's own trigger refuses keeps
--- none of the others from theirs. p_work takes the keys $1 and returns how many it has done.
--- refused: the first key of each part that is given up; others: how many stand with it, since the
--- time was over; later: the database said to try again.
+-- Does a portion's work, and halves one that a user's own trigger refuses. p_work takes the keys $1
+-- and returns how many it has done. refused: the first key of each part that is given up; others:
+-- how many stand with it, since the time was over; later: the database said to try again.
 create function millrace.in_halves(
   p_keys text[], p_work text, p_until timestamptz,
   out done int, out refused text[], out others int[], out codes text[], out why text[],

@@ -14,9 +14,9 @@ as $$
       end, p_value, '') as k) v
 $$;
 
--- Creates the __values function of a pipeline, or drops it where no column is declared. It reads
--- the key at p_stage and, where p_new says so, what new runs take. A column that was renamed since
--- must not make a user's own write fail: it counts as empty, and is reported.
+-- Creates the __values function of a pipeline, which reads the key at p_stage and, where p_new says
+-- so, what new runs take; or drops it. A column that was renamed since counts as empty and is
+-- reported, since a user's own write must not fail.
 create function millrace.write_values(p_pipeline millrace.pipelines)
 as $write$
 declare

@@ -11,7 +11,6 @@ declare
     where s.id = p_stage_id);
   v_asked bigint[];
   v_free bigint[];
-  v_items millrace.work[];
   v_done record;
 begin
   v_asked := array(
@@ -32,20 +31,19 @@ begin
   update public.millrace_decisions d
   set decision = v_decision
   where d.attempt_id = any (v_free);
-  if cardinality(v_free) = cardinality(v_asked) then
+  v_asked := array(select a from unnest(v_asked) a where a <> all (v_free));
+  if v_asked = '{}' then
     return;
   end if;
   perform millrace.hold_runs(array(
-    select a.run_id from millrace.attempts a
-    where a.id = any (v_asked) and a.id <> all (v_free)));
-  v_items := array(
+    select a.run_id from millrace.attempts a where a.id = any (v_asked)));
+  v_done := millrace.apply_outcomes(array(
     select millrace.work_on(a, r.entity_id, 'completed',
       jsonb_build_object('decision', v_decision, 'decided_by', null),
       p_ord => (row_number() over (order by a.id))::int)
     from millrace.attempts a
     join millrace.runs r on r.id = a.run_id
-    where a.id = any (v_asked) and a.id <> all (v_free) and a.state = 'waiting');
-  v_done := millrace.apply_outcomes(v_items);
+    where a.id = any (v_asked) and a.state = 'waiting'));
   perform millrace.wake(v_done.ready);
 end
 $$;

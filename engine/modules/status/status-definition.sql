@@ -1,5 +1,5 @@
 -- Raises MR001 where a definition shows a place by another value while rows show the former, or
--- live runs may. Values of failures may part and join: rows that have failed keep theirs.
+-- live runs may. Rows that have failed keep theirs.
 create function millrace.check_values(p_definition jsonb)
 as $$
 declare

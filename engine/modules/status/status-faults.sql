@@ -1,6 +1,6 @@
--- Finds rows whose status is not their run's state. A claim is not shown while somebody holds the
--- row, a due retry is shown by the next sweep, a question's steps are a person's; a failure or
--- backoff may show what it did before a definition gave it a value of its own.
+-- Finds rows whose status is not their run's state. A held row does not show its claim, the next
+-- sweep shows a due retry, a person moves a question; a failure may show an older value of its
+-- code.
 create function millrace.rows_shown_wrong(
   p_pipeline millrace.pipelines, p_after bigint, p_until bigint
 ) returns setof millrace.fault

@@ -1,5 +1,5 @@
--- The projection `status`: what values mean that people write, by the moves of the version that a
--- row's live run has, else of the current one. The caller, an intake trigger, holds the entities.
+-- What values mean that people write, by the moves of the version that a row's live run has, else
+-- of the current one. The caller, an intake trigger, holds the entities.
 
 -- Lists the values that people may write at a value, by where the rows' runs stand; fresh: no run
 -- is known. A question is taken back by the value from which it began.

@@ -1,6 +1,6 @@
--- Starts a stage by a written value, or starts it over. A row without a run that had a value was
--- adopted, or its runs were pruned: it has done the stages before, but none of the layer at whose
--- gate it waits, and none at all where it only entered.
+-- Starts a stage by a written value, or starts it over. A row with a value but no run was adopted,
+-- or its runs were pruned: it has done the stages before, but none of a layer at whose gate it
+-- waits.
 create function millrace.start_at_value(
   p_pipeline_id int, p_stage_id int, p_means text, p_fresh boolean, p_was text, p_value text,
   p_ids text[]

@@ -80,8 +80,7 @@ end
 $write$;
 
 -- Creates the __intake function of a pipeline with one status column. Without nested loops over the
--- rows; without sequential scans, since a session keeps its plan of the history's foreign key too;
--- with memory to sort a bulk write by keys.
+-- rows, or sequential scans by the history's foreign key; with memory to sort a bulk write.
 create function millrace.write_status_intake(p_pipeline millrace.pipelines)
 as $write$
 declare

@@ -1,13 +1,9 @@
--- Unchanged: a stage whose input is as before takes its former result
---
--- A claim keeps a digest of what its worker is given, so that a result and the digest beside it
--- belong together. When the stage begins again for the same row, and the last result was made of
--- the same input, that result completes the new attempt there and then: no apply function is
--- called, since what it wrote at the time stands. "limit 1" leaves a plan no choice but to look
--- each row up.
+-- Unchanged: a stage whose input is as before takes its former result, and no apply function is
+-- called. A claim keeps a digest of what its worker is given, so that a result and its digest
+-- belong together.
 
--- Queues a stage in these runs, and completes it at once with its former result where its input is
--- as before. p_shown: the entities show it as queued already. Returns the stages that got work.
+-- Queues a stage in these runs, and completes it with its former result where its input is as
+-- before. p_shown: the entities show it as queued already. Returns the stages that got work.
 create function millrace.begin_unless_unchanged(
   p_stage_id int, p_run_ids bigint[], p_shown boolean
 ) returns int[]
@@ -28,7 +24,7 @@ begin
   if cardinality(v_formers.run_ids) < cardinality(p_run_ids) then
     v_wake := array[p_stage_id];
   end if;
-  -- A user's trigger on what was shown may have ended one of them there and then.
+  -- A user's trigger may have ended one of them there and then.
   with taken as (
     update millrace.attempts a
     set input_hash = f.hash, parent_id = f.former_id, service = 'unchanged'
@@ -56,9 +52,8 @@ begin
 end
 $$;
 
--- Finds the former results that a stage may take in these runs: the last one that its row has,
--- where that was made of the input of now. No document is built of a row that is larger than a
--- worker takes: its stage works, and its claim refuses it.
+-- Finds the former results that a stage may take in these runs, by "limit 1", which leaves a plan
+-- no choice. A row that is larger than a worker takes has none: its claim refuses it.
 create function millrace.former_results(p_stage_id int, p_run_ids bigint[])
 returns table (run_id bigint, former_id bigint, hash uuid)
 volatile
@@ -137,8 +132,8 @@ begin
 end
 $$;
 
--- Makes the digest of what a stage's path finds in a document, and of the path and the apply
--- function; null where that is nothing: of what is not known nobody can say that it is as before.
+-- Makes the digest of what a stage's path finds, with the path and the apply function; null of
+-- nothing.
 create function millrace.digest_at(
   p_stage_id int, p_document jsonb, p_path jsonpath
 ) returns uuid
