@@ -26,13 +26,16 @@ export function packageFlags(source: PackageSource, importMap: string | undefine
 
 /** What this machine says of registries, proxies, certificates and Deno's cache. */
 const ofMachine =
-  /^(HOME|USERPROFILE|LOCALAPPDATA|XDG_CACHE_HOME|DENO_(DIR|CERT|TLS_CA_STORE|AUTH_TOKENS)|NPM_CONFIG_REGISTRY|JSR_URL|SSL_CERT_(FILE|DIR)|NODE_EXTRA_CA_CERTS|(HTTPS?|NO|ALL)_PROXY)$/i;
+  /^(HOME|USERPROFILE|LOCALAPPDATA|XDG_CACHE_HOME|DENO_(DIR|CERT|TLS_CA_STORE|AUTH_TOKENS|V8_FLAGS)|NPM_CONFIG_REGISTRY|JSR_URL|SSL_CERT_(FILE|DIR)|NODE_EXTRA_CA_CERTS|(HTTPS?|NO|ALL)_PROXY)$/i;
 const thisMachine = '127.0.0.1,localhost';
 
 /** The environment that Deno itself needs, beside that of the function. */
 export function denoEnvironment(source: PackageSource): Record<string, string> {
   const always = { DENO_NO_UPDATE_CHECK: '1', NO_COLOR: '1' };
-  if (source === 'repository') return { ...always, DENO_DIR: path.join(cacheFolder, 'deno') };
+  const { DENO_V8_FLAGS } = process.env;
+  if (source === 'repository') {
+    return { ...always, ...(DENO_V8_FLAGS && { DENO_V8_FLAGS }), DENO_DIR: path.join(cacheFolder, 'deno') };
+  }
   const given = Object.entries(process.env).filter(([name]) => ofMachine.test(name)) as [string, string][];
   const { npm_config_registry: registry, NO_PROXY, no_proxy } = process.env;
   // What npm says in lower case when it runs this, Deno reads in upper case.
