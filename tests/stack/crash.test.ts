@@ -7,6 +7,8 @@ import { type HttpTarget, startHttpTarget } from './http-target.ts';
 
 let stack: Stack;
 let web: HttpTarget;
+/** What pg_cron's stand-in told. */
+const told: string[] = [];
 
 beforeAll(async () => {
   web = await startHttpTarget();
@@ -14,6 +16,7 @@ beforeAll(async () => {
     services: false,
     migrations: path.join(import.meta.dirname, 'migrations'),
     functionsDir: path.join(import.meta.dirname, 'functions'),
+    log: (source, line) => void (source === 'pg_cron' && told.push(line)),
   });
 });
 afterAll(async () => {
@@ -45,7 +48,10 @@ describe('after kill -9 of Postgres and a new start', () => {
     await query('select net.http_get($1)', [`${web.url}/after`]);
     await until(() => web.received.some(({ url }) => url === '/after'));
     await query('delete from public.notes');
-    await until(async () => (await query(`select from public.notes where text = 'beat'`)).rowCount);
+    await until(async () => (await query(`select from public.notes where text = 'beat'`)).rowCount).catch(async () => {
+      const runs = await query('select * from cron.job_run_details order by runid desc limit 5');
+      throw new Error(`the job does not run: ${[...runs.rows.map((row) => JSON.stringify(row)), ...told].join('\n')}`);
+    });
     await until(async () => {
       const headers = { apikey: stack.secretKey };
       return (await fetch(`${stack.apiUrl}/rest/v1/notes?limit=1`, { headers })).status === 200;
