@@ -39,7 +39,8 @@ export class PackedProject {
       encoding: 'utf8',
       // Far more than any takes: one that never ends fails its test.
       timeout: 150_000,
-      env: { PATH: process.env.PATH },
+      // Deno's cache is at home.
+      env: { PATH: process.env.PATH, HOME: process.env.HOME },
     });
     return { status, stdout, stderr };
   };
