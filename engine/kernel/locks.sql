@@ -1,14 +1,9 @@
--- The lock order
+-- The lock order: worker, entities, runs, attempts, claims; rows of one table in id order
 --
--- The same everywhere: worker, entities, runs, attempts, claims; rows of one table in id order.
---   * A transition takes entities and runs with `for no key update skip locked` and answers `busy`
---     where somebody holds one: it never waits for a user. Only a person's calls (cancel, retry,
---     start) wait.
---   * It locks before it reads their state, so siblings that complete at once, or a completion and
---     a cancel, see one another. The run's lock guards its attempts too: only a claim writes
---     without it, queued attempts alone, so only those need a lock of their own.
---   * Claims (leases) are written by their worker and by the sweep alone, since one lease covers a
---     batch: a user who holds one entity of it must not hold up the others.
+-- A transition takes entities and runs with skip locked and answers `busy`; only a person's calls
+-- wait. It locks before it reads their state. The run's lock guards its attempts too: only a claim
+-- writes without it, queued attempts alone, so only those need a lock of their own. Claims are
+-- written by their worker and by the sweep alone.
 
 -- Tells whether transitions of a pipeline may lock its entities.
 create function millrace.writes_entities(p_pipeline_id int) returns boolean

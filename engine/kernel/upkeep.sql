@@ -5,10 +5,8 @@
 --   MR002  a call with a bad argument              MR005  a status by hand that is not allowed
 --   MR003  something named that does not exist     MR006  a worker's call out of sequence
 --
--- A level is one state of the engine: its tables and its functions. A contract is what the engine
--- and the runtime say to each other: the Data API's functions, their arguments and answers, and
--- wake-ups. Its number rises only where an older side would misunderstand a newer one. An engine
--- speaks the contract before too: first the database is upgraded, then the functions are deployed.
+-- A level is one state of the engine, a contract what it and the runtime say to each other. An
+-- engine speaks the contract before too: the database is upgraded before the functions.
 
 -- Writes a line into millrace.log, at most one a minute a code. No upsert: it would wait for
 -- another's row.

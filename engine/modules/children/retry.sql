@@ -87,17 +87,16 @@ begin
     from millrace.fan_outs f
     where f.run_id = any (p_run_ids) and f.stage_id = p_stage_id and f.state = 'open');
   perform millrace.refile_items(f, array['1']) from unnest(v_fan_outs) f;
-  v_children := array(
-    select r.id
-    from millrace.runs r
-    where r.fan_out_id = any (v_fan_outs)
-    order by r.id
-    for no key update);
-  v_with := array(
-    select distinct f.run_id
-    from millrace.runs c
-    join millrace.fan_outs f on f.id = c.fan_out_id
-    where c.id = any (v_children));
+  perform
+  from millrace.runs r
+  where r.fan_out_id = any (v_fan_outs)
+  order by r.id
+  for no key update;
+  select coalesce(array_agg(c.id), '{}'), coalesce(array_agg(f.run_id), '{}')
+  into v_children, v_with
+  from millrace.runs c
+  join millrace.fan_outs f on f.id = c.fan_out_id
+  where f.id = any (v_fan_outs);
   v_without := array(select p from unnest(p_run_ids) p where p <> all (v_with));
   v_waiting := millrace.wait_for_child_runs(p_stage_id, v_with, v_now);
   perform millrace.name_parents(p_stage_id, v_with);

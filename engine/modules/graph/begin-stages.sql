@@ -215,29 +215,30 @@ create function millrace.add_skipped(p_stage_id int, p_run_ids bigint[], p_why j
 as $$
 declare
   v_now timestamptz := millrace.now();
+  v_skipped int[];
 begin
   if cardinality(p_run_ids) = 0 then
     return;
   end if;
-  insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
-  select r.id, p_stage_id,
-    coalesce((
-      select max(a.number)
-      from millrace.attempts a
-      where a.run_id = r.id
-        and a.stage_id = p_stage_id), 0) + 1,
-    'skipped', v_now, v_now,
-    case when vs.otherwise = 'skip_dependents' and p_why ->> 'code' <> 'failed'
-      then p_why || '{"dependents": true}' else p_why end
-  from millrace.runs r
-  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-  where r.id = any (p_run_ids)
-  order by r.id;
-  perform millrace.note_pulses('skipped', array(
-    select p_stage_id
+  with skipped as (
+    insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
+    select r.id, p_stage_id,
+      coalesce((
+        select max(a.number)
+        from millrace.attempts a
+        where a.run_id = r.id
+          and a.stage_id = p_stage_id), 0) + 1,
+      'skipped', v_now, v_now,
+      case when vs.otherwise = 'skip_dependents' and p_why ->> 'code' <> 'failed'
+        then p_why || '{"dependents": true}' else p_why end
     from millrace.runs r
     join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-    where r.id = any (p_run_ids)));
+    where r.id = any (p_run_ids)
+    order by r.id
+    returning stage_id
+  )
+  select array_agg(k.stage_id) into v_skipped from skipped k;
+  perform millrace.note_pulses('skipped', v_skipped);
   if not p_why ? 'on_demand' and p_why ->> 'code' <> 'failed' then
     perform millrace.show_stage(p_stage_id, p_run_ids, 'skipped', v_now);
   end if;
