@@ -1,10 +1,7 @@
--- The outbox: messages about alerts, and their channels
---
--- Once a minute, after the rules, one message a channel is written: alerts raised and resolved.
--- While a channel cannot be reached its oldest message is tried again, and all that happens
--- meanwhile goes into one more. The sweep wakes the function millrace, which takes messages, sends
--- them and reports. Taking one puts it off by a minute at least: should the function die, it is
--- sent again under the same id.
+-- The outbox: once a minute, after the rules, one message a channel is written. While a channel
+-- cannot be reached its oldest message is tried again, and all that happens meanwhile goes into one
+-- more. The function millrace takes messages, sends them and reports; taking one puts it off by a
+-- minute at least, so that it is sent again under the same id should the function die.
 
 -- Shows an alert as operators and messages have it; at: when its facts were looked at.
 create function millrace.alert_json(p_alert millrace.alerts) returns jsonb

@@ -1,7 +1,3 @@
--- Bounds for runs, from their start to their end. Runs that ended in the last hour count by the
--- figures, one under way with its age once that is past the shorter bound, so that a pipeline where
--- nothing ends is not taken for a fast one.
-
 -- Lists the ages (ms) of live runs that are older than this, of the pipeline's first 10,000 live
 -- ones by their keys.
 create function millrace.ages_over(p_pipeline_id int, p_ms float8) returns float8[]
@@ -23,9 +19,8 @@ end
 $$;
 
 -- One row a pipeline that bounds its runs: median and 95th percentile in seconds, from start to
--- end, of those that ended in the last hour and those under way that are overdue (past the shorter
--- bound), which count with their age. broken: the bound that they do not keep to; ok: none. Up to
--- one sweep late.
+-- end, of those that ended in the last hour and, with their age, those under way that are overdue
+-- (past the shorter bound). broken: the bound that they do not keep to. Up to one sweep late.
 create view millrace.run_slas as
 select p.name as pipeline, c.runs, cardinality(l.ages)::bigint as overdue, q.median_seconds,
   q.p95_seconds, b.median_bound, b.p95_bound, o.broken is null as ok, o.broken

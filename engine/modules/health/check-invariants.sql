@@ -1,8 +1,6 @@
--- The invariants
---
 -- Views and functions whose names end in _faults each prove some of what must always hold, and have
--- a row for each breach. check_invariants() reads all of them in one snapshot; the sweep reads
--- those of some hundred runs at a time, and begins a round an hour after it ended one.
+-- a row for each breach. The sweep reads those of some hundred runs at a time, and begins a round
+-- an hour after it ended one.
 
 -- Proves that nothing is stuck or recorded twice: returns no row when all is well. One statement,
 -- hence one snapshot; safe in production. It reads all that there is: check_slice() reads part.
@@ -51,8 +49,8 @@ begin
 end
 $$;
 
--- Checks the next slice and reports its faults; returns how many. Null where it is not time for
--- another round, or another sweep is at it.
+-- Checks the next slice and reports its faults; returns how many. Null where it is not time, or
+-- another sweep is at it.
 create function millrace.go_on_checking(p_limit int) returns int
 as $$
 declare

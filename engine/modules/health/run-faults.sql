@@ -30,51 +30,36 @@ where (r.status = 'failed') <> (r.failed_stage_id is not null)
           and n.stage_id = a.stage_id
           and n.number > a.number)))
 union all
-select 'an attempt has a run, and one that is over has no live attempt', a.run_id, a.id,
-  format('the run is %s, the attempt %s', coalesce(r.status::text, 'gone'), a.state)
-from millrace.attempts a
-left join millrace.runs r on r.id = a.run_id
-where r.id is null
-  or (a.state in ('queued', 'started', 'waiting') and r.status <> 'running')
-union all
-select 'a queued attempt has a due time, a started one a lease, a waiting one a deadline',
-  a.run_id, a.id, a.state::text
-from millrace.attempts a
-left join millrace.claims c on c.token = a.token
-where (a.state = 'queued' and (a.queue_at is null or a.token is not null))
-  or (a.state = 'started'
-    and (c.token is null or a.queue_at is null or not a.id = any (c.attempt_ids)))
-  or (a.state = 'waiting'
-    and (a.deadline_at is null or a.queue_at is not null or a.job_id is null))
-  or (a.state not in ('queued', 'started') and a.queue_at is not null)
-  or (a.state <> 'waiting' and (a.poll_at is not null or a.deadline_at is not null))
-union all
-select 'an attempt that is over cannot be late', a.run_id, a.id, a.state::text
-from millrace.attempts a
-where a.late_at is not null
-  and a.state not in ('queued', 'started', 'waiting')
-union all
-select 'no worker is awaited for a stage that none runs', a.run_id, a.id, 'stage ' || s.name
+select f.rule, a.run_id, a.id,
+  format('stage %s is %s, the run %s', s.name, a.state, coalesce(r.status::text, 'gone'))
 from millrace.attempts a
 join millrace.stages s on s.id = a.stage_id
-where (s.kind in ('manual', 'pipeline') and a.state in ('queued', 'started'))
-  or (s.kind = 'gate' and a.state in ('started', 'waiting'))
-union all
-select 'a superseded attempt is not live', a.run_id, a.id, a.state::text
-from millrace.attempts a
-where a.superseded
-  and a.state in ('queued', 'started', 'waiting')
-union all
-select 'a completed attempt has its result, and no other has one', a.run_id, a.id,
-  'stage ' || a.stage_id
-from millrace.attempts a
-where (a.state = 'completed') <> (a.output is not null)
-union all
-select 'a job is heard to run while its attempt waits', a.run_id, a.id, a.state::text
-from millrace.attempts a
-where a.job_started_at is not null
-  and a.state in ('queued', 'started', 'skipped')
-
+left join millrace.runs r on r.id = a.run_id
+left join millrace.claims c on c.token = a.token
+cross join lateral (select a.state in ('queued', 'started', 'waiting') as live) l
+cross join lateral (
+  values
+    ('an attempt has a run, and one that is over has no live attempt',
+      r.id is null or l.live and r.status <> 'running'),
+    ('a queued attempt has a due time, a started one a lease, a waiting one a deadline',
+      case a.state
+        when 'queued' then a.queue_at is null or a.token is not null
+        when 'started' then c.token is null or a.queue_at is null or a.id <> all (c.attempt_ids)
+        when 'waiting' then a.deadline_at is null or a.queue_at is not null or a.job_id is null
+        else a.queue_at is not null
+      end
+      or a.state <> 'waiting' and (a.poll_at is not null or a.deadline_at is not null)),
+    ('an attempt that is over cannot be late', a.late_at is not null and not l.live),
+    ('no worker is awaited for a stage that none runs',
+      s.kind in ('manual', 'pipeline') and a.state in ('queued', 'started')
+        or s.kind = 'gate' and a.state in ('started', 'waiting')),
+    ('a superseded attempt is not live', a.superseded and l.live),
+    ('a completed attempt has its result, and no other has one',
+      (a.state = 'completed') <> (a.output is not null)),
+    ('a job is heard to run while its attempt waits',
+      a.job_started_at is not null and a.state in ('queued', 'started', 'skipped'))
+) f(rule, broken)
+where f.broken
 -- While a map is under way its collecting decides on thresholds.
 union all
 select 'a stage is completed once, and has one live attempt at most', a.run_id, max(a.id),

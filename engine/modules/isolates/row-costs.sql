@@ -1,6 +1,5 @@
 -- The platform ends an isolate at two seconds of CPU, and never tells how much it has used. So
--- workers reckon what a row of their stage takes, tell it when they leave, and begin by what those
--- before them have told; and an isolate that ended without a word had taken too much.
+-- workers reckon what a row of their stage takes, and tell it when they leave.
 
 -- Keeps what a worker says that a row of its stage takes, and chooses the stage's batch and workers
 -- anew.
