@@ -14,16 +14,17 @@ as $$
       end, p_value, '') as k) v
 $$;
 
--- Creates the __values function of a pipeline, which reads the key at p_stage and, where p_new says
--- so, what new runs take; or drops it. A column that was renamed since counts as empty and is
--- reported, since a user's own write must not fail.
-create function millrace.write_values(p_pipeline millrace.pipelines)
+-- Writes the SQL that reads the columns a pipeline declares; null where it declares none. p_paying:
+-- stages whose key is the tenant, which is read once. A column that was renamed since must not make
+-- a user's own write fail: it counts as empty, and is reported.
+create function millrace.reads_sql(p_pipeline millrace.pipelines, p_paying text[]) returns text
+stable
 as $write$
 declare
   c_key constant text := 'case when octet_length(r.value::text) > 400 '
     'then millrace.group_key(r.value::text, null) else coalesce(r.value::text, '''') end';
-  v_name text := p_pipeline.name || '__values';
-  v_reads text := (
+begin
+  return (
     select string_agg(format($f$
   if %1$s then
     begin
@@ -55,7 +56,8 @@ declare
       ) f(stage, condition, field, read, name, code, why)
       where f.name is not null
       union all
-      select s.name, format('p_stage = %L', s.name), 'keys',
+      select s.name, format('p_stage = %L', s.name) || case
+          when s.name = any (p_paying) then ' and v_values.payers is null' else '' end, 'keys',
         case s.limits #>> '{concurrency,part}'
           when 'host' then 'millrace.group_key(r.value::text, ''host'')'
           else c_key
@@ -63,13 +65,32 @@ declare
         'The keys of stage %s cannot be read, so that its rows wait under one key: '
       from millrace.stages s
       where s.pipeline_id = p_pipeline.id and s.limits ? 'concurrency') c);
+end
+$write$;
+
+-- Creates the __values function of a pipeline, or drops it where no column is declared. It reads
+-- the key at p_stage and, where p_new says so, what new runs take.
+create function millrace.write_values(p_pipeline millrace.pipelines)
+as $write$
+declare
+  v_name text := p_pipeline.name || '__values';
+  v_paying text[] := array(
+    select s.name
+    from millrace.stages s
+    where s.pipeline_id = p_pipeline.id
+      and s.limits #>> '{concurrency,column}' = p_pipeline.quota ->> 'column'
+      and s.limits #>> '{concurrency,part}' is distinct from 'host');
+  v_reads text := millrace.reads_sql(p_pipeline, v_paying);
 begin
   if v_reads is not null then
     perform millrace.write_function(format('%I(p_ids text[], p_new boolean, p_stage text, '
       'out v_values millrace.row_values)', v_name), format($f$
 #variable_conflict use_variable
 begin%s
-end $f$, v_reads));
+  if p_stage = any (%L::text[]) then
+    v_values.keys := coalesce(v_values.payers, v_values.keys);
+  end if;
+end $f$, v_reads, v_paying));
   elsif to_regproc(format('millrace.%I', v_name)) is not null then
     execute format('drop function millrace.%I(text[], boolean, text)', v_name);
   end if;
