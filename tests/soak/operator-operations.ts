@@ -12,12 +12,6 @@ export const operatorPlays = {
   skip: skipStage,
   retry: (campaign: Campaign, _: Choices, step: Step) =>
     verb(campaign, step, `r.status <> 'running'`, 'select millrace.retry($1)'),
-  replay: async ({ chaos }: Campaign, choices: Choices) => {
-    const pipeline = choices.oneOf([...rootNames, 'document_monolith', 'chunks', 'pages', 'toc', 'labels']);
-    await chaos.rows('select millrace.retry(run_id) from millrace.dead_letters where pipeline = $1 and can_retry', [
-      pipeline,
-    ]);
-  },
   'bulk begun': beginBulk,
   'bulk goes on': (campaign: Campaign, choices: Choices) => helpBulk(campaign, choices, 'continue'),
   'bulk aborted': (campaign: Campaign, choices: Choices) => helpBulk(campaign, choices, 'abort'),

@@ -28,7 +28,6 @@ export const operations = {
   reset: 2,
   skip: 1,
   retry: 2,
-  replay: 2,
   'bulk begun': 4,
   'bulk goes on': 5,
   'bulk aborted': 1,

@@ -1,10 +1,9 @@
 -- Operators: who calls, and what they may
 --
--- Who comes through the Data API is named by the sub of a token; millrace.operators says at each
--- call what they may. A secret key, and a session of SQL that belongs to the engine's owner, may
--- everything.
+-- A token's sub names who comes through the Data API; millrace.operators says at each call what
+-- they may. A secret key, and a session of SQL of the engine's owner, may everything.
 
--- Reads the claims of the caller's token; null without one, or where they are no object.
+-- Reads the claims of the caller's token.
 create function millrace.token_claims() returns jsonb
 stable
 as $$

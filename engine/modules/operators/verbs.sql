@@ -7,13 +7,12 @@
 create function millrace.retry(p_run bigint, p_stage text default null)
 set millrace.verb = retry;
 
--- running → cancelled: live attempts are cancelled, their tokens and jobs void. Children are
--- cancelled by the sweep.
+-- Cancels a running run. Its children are cancelled by the sweep.
 create function millrace.cancel(p_run bigint)
 set millrace.verb = cancel;
 
 -- Puts a stage and all that depends on it, or the whole run, back to pending and goes on from
--- there. What they had is kept as history; children of a map that is reset are spawned anew.
+-- there. Children of a map that is reset are spawned anew.
 create function millrace.reset(p_run bigint, p_stage text default null)
 set millrace.verb = reset;
 
@@ -62,8 +61,8 @@ set millrace.verb = pause;
 create function millrace.unpause(p_pipeline text, p_stage text default null) returns text
 set millrace.verb = unpause, now;
 
--- Sets the rate or the places in flight of a stage, over its definition, until a time and for a
--- reason: {"rate": {"count": 10, "per_seconds": 60}, "max_in_flight": 5}, one of them or both.
+-- Sets limits of a stage, over its definition, until a time and for a reason:
+-- {"rate": {"count": 10, "per_seconds": 60}, "max_in_flight": 5}, one of them or both.
 create function millrace.throttle(
   p_pipeline text, p_stage text, p_limits jsonb, p_until timestamptz, p_reason text
 )
@@ -84,8 +83,8 @@ set millrace.verb = throttle;
 create function millrace.unthrottle_limit(p_limit text)
 set millrace.verb = unthrottle;
 
--- Leaves a stage out, for a reason and until a time or end_bypass(): what is queued there is
--- skipped and remembered for take_up(). Returns how many it has skipped at once.
+-- Leaves a stage out until a time or end_bypass(): what is queued there is skipped and remembered
+-- for take_up(). Returns how many it has skipped at once.
 create function millrace.bypass(
   p_pipeline text, p_stage text, p_reason text, p_until timestamptz default null
 ) returns int

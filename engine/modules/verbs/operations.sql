@@ -92,8 +92,7 @@ end
 $$;
 
 -- completed | failed | cancelled → running for a held run. Its failed and cancelled stages but for
--- p_except are retried, or it could never end. Its parent counts it anew. Returns the stages to
--- wake.
+-- p_except are retried, or it could never end. Returns the stages to wake.
 create function millrace.reopen_run(p_run millrace.runs, p_except int[]) returns int[]
 as $$
 declare

@@ -25,8 +25,7 @@ begin
 end
 $$;
 
--- Starts runs of many entities, all or none, and returns {started, under_way}: as millrace.start()
--- of one. What is under way is left as it is, unless p_restart.
+-- Starts runs of many entities, all or none, as of one, and returns {started, under_way}.
 create function millrace.start(
   p_pipeline text, p_entity_ids text[], p_stage text default null, p_restart boolean default false
 ) returns jsonb
