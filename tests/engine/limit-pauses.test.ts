@@ -34,7 +34,29 @@ test('one refusal holds all stages back until its time is over', async ({ engine
   expect(await uno.take(10)).toHaveLength(10);
   await engine.sql.query('select millrace.sweep()');
   expect(await state(engine)).toMatchObject({ paused_until: null });
+  await engine.advance('10 minutes');
+  await engine.sql.query('select millrace.sweep()');
   expect(await engine.rows('select from millrace.limit_uses')).toEqual([]);
+});
+
+test('short pauses, one soon after the other, are one that grows until somebody hears of it', async ({ engine }) => {
+  const [one] = await scrapes(engine);
+  const began = await engine.now();
+  const raised = () =>
+    engine.rows(`select stage from millrace.alerts where kind = 'refused' and resolved_at is null order by 1`);
+  for (let minute = 0; minute < 12; minute += 2) {
+    await one.complete([refused(await one.takeOne(), 90)]);
+    expect(await engine.rows('select since from millrace.limit_pauses')).toEqual([{ since: began }]);
+    await engine.sql.query('select millrace.sweep()');
+    expect(await raised()).toEqual(minute < 10 ? [] : [{ stage: 'one' }, { stage: 'uno' }]);
+    await engine.advance('1 minute 59 seconds');
+    await engine.sql.query('select millrace.sweep()');
+    await engine.advance('1 second');
+  }
+  await engine.advance('20 minutes');
+  await engine.sql.query('select millrace.sweep()');
+  await one.complete([refused(await one.takeOne(), 90)]);
+  expect(await engine.rows('select since from millrace.limit_pauses')).toEqual([{ since: await engine.now() }]);
 });
 
 test('only a refusal that names a time is one', async ({ engine }) => {

@@ -105,7 +105,7 @@ begin
   if p_stage.limits ? 'shared' then
     insert into millrace.limit_uses (limit_id, key, kind, during, used, summed)
     select l.id, k.key, 'pause',
-      tstzrange(millrace.now(), millrace.now() + make_interval(secs => least(
+      tstzrange(least(min(p.since), millrace.now()), millrace.now() + make_interval(secs => least(
         max((i.error ->> 'retry_after_ms')::float8) / 1000, 86400))), 1, true
     from unnest(p_items) i
     left join millrace.attempts a on a.id = i.attempt_id
@@ -115,6 +115,11 @@ begin
     cross join lateral (
       select case when l.limits ? 'key_rate' then coalesce(substr(a.concurrency_group, 2), '')
         else '' end) k(key)
+    -- One that follows soon after another goes on with it, so that alerts hear of both.
+    left join lateral (
+      select min(lower(u.during)) as since
+      from millrace.limit_uses u
+      where u.limit_id = l.id and u.key = k.key and u.kind = 'pause') p on true
     where i.error ->> 'code' = 'rate_limited' and (i.error ->> 'retry_after_ms')::float8 > 0
     group by l.id, k.key;
   end if;
@@ -187,6 +192,7 @@ begin
     select o.id
     from millrace.limit_uses o
     where upper(o.during) <= millrace.now()
+      and (o.kind <> 'pause' or upper(o.during) <= millrace.now() - interval '10 minutes')
     order by upper(o.during)
     limit p_most
     for update skip locked);
