@@ -275,6 +275,26 @@ test('two workers never take more than the quota, and neither waits for the othe
   expect(await engine.value('select sum(used)::int from millrace.limit_uses')).toBe(4);
 });
 
+test('what is put back since another claim charges the tenant no longer says so once it is in work', async ({
+  engine,
+}) => {
+  await bounded(engine, hourly(1));
+  const [, id] = await queueKeys(engine, 'a', 'a');
+  expect(await takeAll(engine)).toHaveLength(1);
+  expect((await engine.item(id)).one_error).toContain('is used up');
+  await engine.advance('1 hour');
+  const charging = await openTransaction(engine);
+  await charging.query(
+    `select pg_advisory_xact_lock(hashtext('millrace.quota'), hashtext(id || ':a')) from millrace.limits where pipeline_id is not null`,
+  );
+  const worker = await Worker.of(engine, 'one');
+  expect(await worker.take()).toEqual([]);
+  await charging.query('rollback');
+  await engine.advance('1 second');
+  expect(await worker.take()).toHaveLength(1);
+  expect(await engine.item(id)).toMatchObject({ one_status: 'started', one_error: null });
+});
+
 test('a user’s write waits for no claim that is charging its tenant, nor the claim for the user', async ({
   engine,
 }) => {

@@ -295,9 +295,9 @@ begin
     started_at = null,
     queue_at = u.due_at,
     late_at = a.late_at + (u.due_at - millrace.now()),
-    held = p_why is not null,
-    error = p_why || jsonb_build_object('message', format('held back until %s UTC: %s',
-      to_char(u.due_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS'), p_why ->> 'message'))
+    held = p_why is not null or a.held,
+    error = coalesce(p_why || jsonb_build_object('message', format('held back until %s UTC: %s',
+      to_char(u.due_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS'), p_why ->> 'message')), a.error)
   from unnest(p_attempt_ids, p_due_at) u(id, due_at)
   where a.id = u.id;
   if p_stage.limits is not null then
@@ -374,6 +374,7 @@ begin
   loop
     perform millrace.put_back(
       v_held.stage, v_held.ids, array_fill(millrace.now(), array[cardinality(v_held.ids)]));
+    update millrace.attempts a set held = false, error = null where a.id = any (v_held.ids);
     perform millrace.show_held(v_held.stage, v_held.ids);
     v_released := v_released + cardinality(v_held.ids);
   end loop;
