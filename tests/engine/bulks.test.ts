@@ -146,6 +146,18 @@ test('rows that somebody holds are waited for by nobody, and come later', async 
   expect(await tries(engine)).toEqual([{ number: 2, runs: 5 }]);
 });
 
+test('a row that went past the triggers is waited for by nobody: its run is passed over', async ({ engine }) => {
+  await engine.pipeline(stages);
+  const ids = await deadLetters(engine, 3);
+  const operator = await signIn(engine, 'ann', {});
+  const { bulk } = await preview(operator, { verb: 'retry' });
+  await operator.act('begin', { bulk });
+  await engine.sql.query('alter table public.items disable trigger user');
+  await engine.sql.query('delete from public.items where id = $1', [ids[1]]);
+  await engine.sql.query('alter table public.items enable trigger user');
+  expect(await operator.act('continue', { bulk })).toMatchObject({ state: 'done', done: 2, held: 0, passed_over: 1 });
+});
+
 const verbs: [Row, Row, Row][] = [
   [{ verb: 'cancel' }, {}, { cancelled: 4 }],
   [{ verb: 'skip', stage: 'one' }, {}, { running: 4 }],

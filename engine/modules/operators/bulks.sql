@@ -177,6 +177,7 @@ declare
   v_wanted bigint[];
   v_entities text[];
   v_free bigint[];
+  v_held bigint[];
   v_still bigint[];
   v_did record;
   v_faulty bigint[];
@@ -244,18 +245,20 @@ begin
         'filter', v_bulk.filter, 'bulk_id', v_bulk.id, 'outcome', jsonb_build_object(
           'faults', cardinality(v_faulty), 'held', cardinality(v_busy))));
   end if;
-  v_busy := v_bulk.held[201:] || v_busy || array(
+  -- Nobody holds a row that is gone, past its triggers: its run is passed over.
+  v_held := array(
     select r.id
     from millrace.runs r
     where r.id = any (v_wanted)
       and r.id <> all (v_free)
-    order by r.id);
+      and (millrace.sizes_of_entities(v_bulk.pipeline_id, array[r.entity_id]))[1] is not null);
+  v_busy := v_bulk.held[201:] || v_busy || v_held;
   v_over := cardinality(v_busy) = 0 and coalesce(v_found.next >= v_bulk.last_run_id, true);
   update millrace.bulks b
   set next_run_id = coalesce(v_found.next, b.last_run_id), held = v_busy,
     worked_at = millrace.now(), slices = b.slices + 1, done = b.done + v_did.done,
     faults = b.faults + cardinality(v_faulty),
-    passed_over = b.passed_over + cardinality(v_free) - cardinality(v_still),
+    passed_over = b.passed_over + cardinality(v_wanted) - cardinality(v_held || v_still),
     state = case when v_over then 'done' else b.state end,
     ended_at = case when v_over then millrace.now() end
   where b.id = p_bulk_id
