@@ -78,6 +78,15 @@ test('ended, it works again; what it left out stays remembered', async ({ engine
   expect(await engine.rows('select * from millrace.bypasses')).toEqual([]);
 });
 
+test('a sweep that looked before the bypass was ended leaves nothing out', async ({ engine }) => {
+  await engine.pipeline(chain(['one', 'two']));
+  const [id] = await engine.queued('one');
+  await runStage(engine, 'one');
+  expect(await engine.value(`select millrace.bypass_queued(s, 100) from millrace.stages s where name = 'two'`)).toBe(0);
+  expect(await engine.statuses(id)).toEqual({ one: 'completed', two: 'queued' });
+  expect(await engine.rows(`select message from millrace.log where code = 'row_passed_over'`)).toEqual([]);
+});
+
 test('it ends by itself when its time is over, and wakes the stage', async ({ engine }) => {
   await engine.configureDoorbell();
   await engine.pipeline(chain(['one']));

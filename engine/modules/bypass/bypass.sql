@@ -194,6 +194,10 @@ declare
       and a.uncounted);
   v_runs bigint[];
 begin
+  -- A person may have ended it since the sweep looked.
+  if v_reason is null then
+    return 0;
+  end if;
   with skipped as (
     update millrace.attempts a
     set state = 'skipped', finished_at = v_now, queue_at = null, late_at = null, held = false,
