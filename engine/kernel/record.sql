@@ -292,7 +292,7 @@ begin
   if to_regprocedure(v_apply || '(jsonb)') is null then
     raise exception 'the stage''s apply function %(jsonb) does not exist', v_apply
       using errcode = 'MR004', hint = 'Create it again, or define the pipeline without it; '
-        'then replay the dead letters.';
+        'then retry the dead letters.';
   end if;
   execute format('select %s($1)', to_regprocedure(v_apply || '(jsonb)')::regproc)
   using (

@@ -92,8 +92,6 @@ async function show(client: pg.Client, given: Given, folder: string, watch: Watc
   if (given.samples) {
     await enterByHand(client, given.samples.busy);
     if (!(await watch(['error', 'extracted', 'dead']))) return outcome(folder, given, stuck);
-    // Limits learn of refusals when they are next asked, or by the sweep.
-    await client.query(sweep);
     await forgetPauses(client, print);
   }
   await retryErrors(client, isSlowed);
