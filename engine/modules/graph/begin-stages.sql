@@ -119,28 +119,6 @@ as $$
   select '{"code": "skipped", "message": "its condition does not hold"}'::jsonb
 $$;
 
--- Begins the stages that may begin in held runs and have not.
-create function millrace.begin_open(p_run_ids bigint[]) returns int[]
-as $$
-declare
-  v_stage record;
-  v_wake int[] := '{}';
-begin
-  for v_stage in
-    select vs.stage_id, array_agg(r.id) as run_ids
-    from millrace.runs r
-    join millrace.version_stages vs on vs.version_id = r.version_id
-    where r.id = any (p_run_ids)
-    group by vs.stage_id, vs.position
-    order by vs.position
-  loop
-    v_wake := v_wake || millrace.begin_stage(v_stage.stage_id,
-      millrace.open_runs(v_stage.stage_id, v_stage.run_ids));
-  end loop;
-  return v_wake;
-end
-$$;
-
 -- Tallies a stage that is done for a parent, and begins its conditional followers.
 create function millrace.advance_others(p_stage_id int, p_run_ids bigint[])
 returns int[]
@@ -159,7 +137,8 @@ begin
 end
 $$;
 
--- Begins the conditional followers of a stage that may begin in these runs and have not.
+-- Begins the conditional followers of a stage that may begin in held runs and have not; without a
+-- stage all that may.
 create function millrace.begin_followers(p_stage_id int, p_run_ids bigint[])
 returns int[]
 as $$
@@ -179,8 +158,8 @@ begin
       from millrace.version_stages f
       join millrace.stages s on s.id = f.stage_id
       where f.version_id in (select distinct r.version_id from run r)
-        and not f.unconditional
-        and (p_stage_id = any (f.needs) or f.after @> v_after_it)
+        and (p_stage_id is null or not f.unconditional
+          and (p_stage_id = any (f.needs) or f.after @> v_after_it))
     )
     select f.stage_id, f.is_limited_gate, array_agg(r.id) as run_ids
     from follower f

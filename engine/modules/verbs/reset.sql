@@ -24,7 +24,7 @@ begin
     v_wake := v_wake || millrace.begin_stage(v_stage.stage_id,
       millrace.open_runs(v_stage.stage_id, array[p_run]), p_anew => true);
   end if;
-  perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
+  perform millrace.wake(v_wake || millrace.begin_followers(null, array[p_run]));
 end
 $$;
 
@@ -93,7 +93,7 @@ begin
   v_wake := millrace.reopen_run(v_held.run, v_stages);
   v_wake := v_wake
     || millrace.retry_stage(v_stage_id, v_kind, millrace.running_of(array[p_run]));
-  perform millrace.wake(v_wake || millrace.begin_open(array[p_run]));
+  perform millrace.wake(v_wake || millrace.begin_followers(null, array[p_run]));
   return v_failed;
 end
 $$;
