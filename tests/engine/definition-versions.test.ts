@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import { chain, test } from '../support/engine.ts';
+import { openTransaction } from '../support/sessions.ts';
 import { completed, failed, runStage, Worker } from '../support/worker.ts';
 
 test('defining the same again changes nothing', async ({ engine }) => {
@@ -147,3 +148,20 @@ test('a pipeline that moves to another table, or gives up its columns, leaves no
   await engine.sql.query(`update public.items set one_status = 'anything'`);
   expect(await engine.value('select count(*)::int from millrace.runs')).toBe(0);
 });
+
+test.for(['repeatable read', 'serializable'])(
+  'attach() is refused in a transaction that is %s: it may not see a pipeline defined since',
+  async (isolation, { engine }) => {
+    await engine.pipeline(chain(['one']));
+    const older = await openTransaction(engine, isolation);
+    await older.query('select from millrace.pipelines');
+    await engine.pipeline(chain(['uno']), { table: 'public.others' }, 'other');
+    expect(await engine.refusal(`select millrace.attach('flow')`, [], older)).toMatchObject({
+      code: 'MR004',
+      message: `a pipeline cannot be attached in a transaction that is ${isolation}`,
+    });
+    await older.query('rollback');
+    await engine.sql.query(`insert into public.others (uno_status) values ('queued')`);
+    expect(await runStage(engine, 'uno', 'other')).toHaveLength(1);
+  },
+);

@@ -29,6 +29,13 @@ as $$
 declare
   v_call record;
 begin
+  -- An older snapshot lacks pipelines that others have defined meanwhile, and would lead their
+  -- batches to another's table.
+  if current_setting('transaction_isolation') in ('repeatable read', 'serializable') then
+    raise exception 'a pipeline cannot be attached in a transaction that is %',
+      current_setting('transaction_isolation')
+      using errcode = 'MR004', hint = 'Begin it with: begin isolation level read committed;';
+  end if;
   perform pg_advisory_xact_lock(hashtext('millrace.calls'));
   for v_call in
     select c.head, array_agg(p.id order by p.id) as ids,
