@@ -12,6 +12,7 @@ declare
     select to_regclass(s)
     from unnest('{{relations}}'::text[]) s
     where to_regclass(s) is not null);
+  v_until constant timestamptz := clock_timestamp() + interval '800 milliseconds';
   v_table record;
   v_live text;
   v_others text[];
@@ -31,9 +32,8 @@ begin
         from millrace.pipelines p
         where f.proname ^@ (p.name || '__'))));
 
-  -- Shorter than Postgres waits before it looks for a deadlock, so that nobody is ended as part of
-  -- one.
-  perform set_config('lock_timeout', '800ms', true);
+  -- Of all tables within less than Postgres waits before it looks for a deadlock, so that nobody is
+  -- ended as part of one.
   begin
     for v_table in
       select c.oid::regclass as name
@@ -42,6 +42,8 @@ begin
         and (c.oid = any (v_relations)
           or c.oid in (select g.tgrelid from pg_trigger g where g.tgfoid = any (v_functions)))
     loop
+      perform set_config('lock_timeout',
+        greatest(1, extract(epoch from v_until - clock_timestamp()) * 1000)::int || 'ms', true);
       execute format('lock table %s in access exclusive mode', v_table.name);
     end loop;
   exception when lock_not_available then

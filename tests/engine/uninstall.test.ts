@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { createBareDatabase } from '../support/database.ts';
 import { chain, Engine } from '../support/engine.ts';
 import { presentInstall, presentUninstall, snapshot } from '../support/releases.ts';
+import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
 
 const columns = async (client: pg.Client) =>
   (await client.query(`select attname from pg_attribute where attrelid = 'public.items'::regclass and attnum > 0`))
@@ -68,5 +69,28 @@ test('install and uninstall leave a project as it was before, but for columns, s
   expect([await columns(owner), await engine.item(id)]).toEqual(kept);
   expect(await engine.value(`select count(*)::int from vault.secrets where name ^@ 'millrace_'`)).toBe(2);
   expect(await engine.refusal(uninstall)).toMatchObject({ code: 'MR003' });
+  await database.drop();
+});
+
+test('a user who waits for an uninstall that waits for others is never ended as part of a deadlock', async () => {
+  const database = await createBareDatabase();
+  const owner = await database.connect();
+  const engine = new Engine(database, owner);
+  await owner.query(await presentInstall());
+  await engine.pipeline(chain(['one']));
+  const [id] = await engine.insert();
+  const [other, user] = [await openTransaction(engine), await openTransaction(engine)];
+  await other.query('lock table millrace.journal in access share mode');
+  await user.query('select from public.items where id = $1 for update', [id]);
+  const remover = await database.connect();
+  const uninstall = begin(remover.query(await presentUninstall()));
+  await untilBlocked(engine, remover);
+  const write = begin(user.query(`update public.items set one_status = 'queued'`));
+  await untilBlocked(engine, user);
+  await engine.sql.query('select pg_sleep(0.4)');
+  await other.query('commit');
+  await expect(uninstall).rejects.toMatchObject({ code: '55P03' });
+  await write;
+  await user.query('commit');
   await database.drop();
 });
