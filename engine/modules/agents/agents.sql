@@ -23,7 +23,8 @@ begin
     from jsonb_array_elements(p_turns) with ordinality t(turn, place)
     cross join lateral (
       select case
-        when (t.turn ->> 'seq')::int <> (p_turns #>> '{0,seq}')::int + t.place - 1
+        -- As text, since 1.0 is an integer of JSON Schema and none of Postgres.
+        when t.turn ->> 'seq' <> ((p_turns #>> '{0,seq}')::numeric::int + t.place - 1)::text
           then format('.seq is %s, which does not follow the turn before', t.turn ->> 'seq')
         when (t.turn ->> 'call_id' is null) = (t.turn ->> 'kind' = 'tool')
           then format('.call_id is %s, but must be given for a tool alone',
