@@ -261,6 +261,8 @@ projectTest.for([
     `'notes', 'status', 'public.code'`,
     /p_value_function is public\.code, which is no function of a row of public\.note/,
   ],
+  [`'notes', 'status', 'public.code_of', false, p_portion => -1`, /p_portion is -1, but must be from 1 to 100000/],
+  [`'notes', 'status', 'public.code_of', false, p_portion => null`, /p_portion is null, but must be from 1 to 100000/],
   [`'leads', 'status', 'public.code_of'`, /pipeline leads has the projection columns, not status/],
 ] as const)('adopt(%s) is refused', async ([call, message], { engine }) => {
   await makeOldNotes(engine);
@@ -272,5 +274,13 @@ test('begin is refused at a value where nothing waits to begin', async ({ engine
   expect(await engine.refusal(`select millrace.begin('notes', '210', 1)`)).toMatchObject({
     message: 'p_value is 210, at which no layer of pipeline notes is entered',
     hint: 'Rows wait at: 100, 200.',
+  });
+});
+
+test.for(['-1', '0', 'null', '100001'])('begin is refused for %s rows', async (limit, { engine }) => {
+  await makeOldNotes(engine);
+  expect(await engine.refusal(`select millrace.begin('notes', '200', ${limit})`)).toMatchObject({
+    code: 'MR002',
+    message: `p_limit is ${limit}, but must be from 1 to 100000`,
   });
 });

@@ -55,6 +55,10 @@ begin
       coalesce(p_value_function, 'null'), v_pipeline.entity_table
       using errcode = 'MR002', hint = format('Create one, schema.name(%s), that returns the new '
         'value of a row, and null where it knows none.', v_pipeline.entity_table);
+  elsif p_portion is null or p_portion not between 1 and 100000 then
+    raise exception 'p_portion is %, but must be from 1 to 100000',
+      coalesce(p_portion::text, 'null')
+      using errcode = 'MR002', hint = 'Some hundred rows take well under a second.';
   elsif p_dry_run is false then
     return query
       select a.old_value, a.rows, a.value, a.lands, a.begins, null::bigint, null::text, a.problem
@@ -221,6 +225,9 @@ begin
       using errcode = 'MR002', hint = coalesce((
         select 'Rows wait at: ' || string_agg(distinct s.shows ->> 'enter', ', ') || '.'
         from millrace.stages_of_version(v_pipeline.current_version_id) s), 'It has no layers.');
+  elsif p_limit is null or p_limit not between 1 and 100000 then
+    raise exception 'p_limit is %, but must be from 1 to 100000', coalesce(p_limit::text, 'null')
+      using errcode = 'MR002', hint = 'It is how many rows begin now.';
   end if;
   execute format($q$
     with taken as materialized (
