@@ -107,6 +107,16 @@ describe('what rules look at', () => {
     expect(await open(engine), 'they are ten minutes old').toEqual([]);
   });
 
+  test('the share of failed runs of a pipeline, with what its stages failed by', async ({ engine }) => {
+    await engine.pipeline([{ name: 'only' }]);
+    await onlyRule(engine, { name: 'errors', kind: 'error_share', pipeline: 'flow', above: 0.1 });
+    await ends(engine, 3, 7);
+    await minutes(engine, 1);
+    expect(await told(engine)).toMatchObject([
+      { message: expect.stringMatching(/^30 % of what ended .*failed, most often as no_content, above 10 %$/) },
+    ]);
+  });
+
   test('an error code that holds lines, controls or another direction of writing is told in one plain line', async ({
     engine,
   }) => {

@@ -41,8 +41,9 @@ as $$
 declare
   v_sum record;
 begin
-  select sum(m.completed + m.ended + m.failed + m.retried) as n,
-    sum(m.failed + m.retried) as failed,
+  select
+    sum(m.completed + m.ended + m.failed + m.retried) filter (where m.stage_id = p_stage_id) as n,
+    sum(m.failed + m.retried) filter (where m.stage_id = p_stage_id) as failed,
     sum(m.failed) filter (where m.stage_id = p_stage_id) as dead, sum(m.cost_usd) as cost_usd,
     millrace.add_buckets(array_agg(m.runs) filter (where p_kind = 'p95')) as runs,
     millrace.add_codes(array_agg(m.codes) filter (where p_kind in ('error_share', 'dead'))) as codes
@@ -52,7 +53,7 @@ begin
     union
     select o.id
     from millrace.stages o
-    where p_kind in ('dead', 'spend')
+    where p_kind in ('error_share', 'dead', 'spend')
       and p_stage_id = 0
       and o.pipeline_id = p_pipeline_id) s(id)
   -- What has just ended counts.
