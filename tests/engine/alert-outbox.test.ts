@@ -134,6 +134,20 @@ describe('a receiver', () => {
     expect(await finding(engine)).toMatchObject({ ok: true });
   });
 
+  test('whose message nobody reports of for a day has that dead-lettered, and hears of the next', async ({
+    engine,
+  }) => {
+    await alarmed(engine);
+    for (let hour = 0; hour < 25; hour++) {
+      expect(await take(engine)).toHaveLength(hour < 24 ? 1 : 0);
+      await engine.advance('1 hour');
+    }
+    expect(await deliveries(engine)).toMatchObject([{ state: 'dead', error: 'nobody said what became of it' }]);
+    await runStage(engine, 'only');
+    await minutes(engine, 1);
+    expect(await deliver(engine)).toEqual(['resolved backlog']);
+  });
+
   test('that refuses a message for good has it dead-lettered at once, and hears of the next', async ({ engine }) => {
     await alarmed(engine);
     const [message] = await take(engine);

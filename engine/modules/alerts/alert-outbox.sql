@@ -100,7 +100,8 @@ begin
 end
 $$;
 
--- Hands messages about alerts to the function that sends them.
+-- Hands messages about alerts to the function that sends them. One of which nobody has said for a
+-- day what became of it is dead, or it would keep all others of its channel.
 create function public.millrace_take_messages(p_limit int) returns jsonb
 as $$
 declare
@@ -112,7 +113,7 @@ begin
       using errcode = 'MR002', hint = 'Send how many messages to take.';
   end if;
   with due as (
-    select m.id
+    select m.id, coalesce(m.first_tried_at + interval '1 day' <= v_now, false) as is_old
     from millrace.alert_messages m
     where m.id = any (millrace.due_messages())
       -- Once more, under the lock: somebody may just have taken it.
@@ -125,7 +126,11 @@ begin
     update millrace.alert_messages m
     set tries = m.tries + 1, tried_at = v_now, first_tried_at = coalesce(m.first_tried_at, v_now),
       -- A minute, then twice as long each time, up to an hour.
-      wait = least(interval '1 minute' * 2 ^ least(m.tries, 10), interval '1 hour')
+      wait = least(interval '1 minute' * 2 ^ least(m.tries, 10), interval '1 hour'),
+      state = case when d.is_old then 'dead' else 'waiting' end,
+      ended_at = case when d.is_old then v_now end,
+      error = case when d.is_old then coalesce(m.error, 'nobody said what became of it')
+        else m.error end
     from due d
     where m.id = d.id
     returning m.*
@@ -147,7 +152,8 @@ begin
     'more', m.more) order by m.id)
   into v_messages
   from taken m
-  join millrace.alert_channels c on c.id = m.channel_id;
+  join millrace.alert_channels c on c.id = m.channel_id
+  where m.state = 'waiting';
   return jsonb_build_object('messages', coalesce(v_messages, '[]'));
 end
 $$;
