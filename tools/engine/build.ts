@@ -92,7 +92,7 @@ export async function installSql(engine: string, target: Target): Promise<string
     template(engine, 'preflight.sql', { schemas }),
     ...structureFiles(engine),
     bodiesLater,
-    ...byFile(await codeFor(engine, target)),
+    ...byFile(await codeFor(engine, target)).map((text) => text.replace(/^create or replace /m, 'create ')),
     'reset check_function_bodies;',
     setUp,
   ]);
