@@ -108,6 +108,16 @@ test('a row left out once more is remembered once, by its newest run', async ({ 
   ).toEqual([{ newest: true, reason: 'once more' }]);
 });
 
+test('a call ends after some seconds, however many it is to start', async ({ engine }) => {
+  await leftOut(engine, 600);
+  await engine.sql.query(`
+    create function public.dawdle() returns trigger language plpgsql as
+      $$ begin perform pg_sleep(0.011); return new; end $$;
+    create trigger dawdle before update on public.items for each row execute function public.dawdle()`);
+  expect(await takeUp(engine, 'two', 10_000)).toBe(500);
+  expect(await remembered(engine)).toHaveLength(100);
+});
+
 test('a row that somebody holds is left for the next call, which nobody waits for', async ({ engine }) => {
   const [held, free] = await leftOut(engine, 2);
   const holder = await openTransaction(engine);

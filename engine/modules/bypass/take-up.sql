@@ -6,8 +6,10 @@ create function millrace.take_up_rows(p_stage millrace.stages, p_limit int)
 returns int
 as $$
 declare
+  v_until timestamptz := clock_timestamp() + interval '5 seconds';
   v_ids text[];
   v_done record;
+  v_started int := 0;
 begin
   if p_limit is null or p_limit not between 1 and 10000 then
     raise exception 'p_count is %, but must be from 1 to 10000', coalesce(p_limit::text, 'null')
@@ -43,14 +45,19 @@ begin
         limit 1) is null
     order by b.at, b.run_id
     limit p_limit);
-  v_done := millrace.in_halves(millrace.lock_entities(p_stage.pipeline_id, v_ids, false),
-    format('select millrace.start_remembered(s, $1) from millrace.stages s where s.id = %s',
-      p_stage.id), clock_timestamp() + interval '5 seconds');
-  perform millrace.report('error', 'not_taken_up', format(
-    'Row %s cannot be taken up at stage %s%s: %s', r.key, p_stage.name,
-    case when r.others > 0 then ', nor can ' || r.others || ' others' end, r.why))
-  from unnest(v_done.refused, v_done.others, v_done.why) r(key, others, why);
-  return v_done.done;
+  for v_first in 1 .. cardinality(v_ids) by 500 loop
+    exit when clock_timestamp() >= v_until;
+    v_done := millrace.in_halves(
+      millrace.lock_entities(p_stage.pipeline_id, v_ids[v_first:v_first + 499], false),
+      format('select millrace.start_remembered(s, $1) from millrace.stages s where s.id = %s',
+        p_stage.id), v_until);
+    v_started := v_started + v_done.done;
+    perform millrace.report('error', 'not_taken_up', format(
+      'Row %s cannot be taken up at stage %s%s: %s', r.key, p_stage.name,
+      case when r.others > 0 then ', nor can ' || r.others || ' others' end, r.why))
+    from unnest(v_done.refused, v_done.others, v_done.why) r(key, others, why);
+  end loop;
+  return v_started;
 end
 $$;
 
