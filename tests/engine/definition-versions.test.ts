@@ -165,3 +165,12 @@ test.for(['repeatable read', 'serializable'])(
     expect(await runStage(engine, 'uno', 'other')).toHaveLength(1);
   },
 );
+
+test('a pipeline that is not known is led to no other one', async ({ engine }) => {
+  await engine.pipeline(chain(['one']));
+  const [id] = await engine.insert();
+  for (const pipeline of [0, 9999, null]) {
+    const statement = 'select millrace.lock_entities($1, $2, false)';
+    expect(await engine.refusal(statement, [pipeline, [id]])).toMatchObject({ code: '2F005' });
+  }
+});

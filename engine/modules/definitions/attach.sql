@@ -6,7 +6,8 @@
 --   leads__queued(stage, dependents, ids)    shows starting over
 --   leads__intake, __deleted, __key, __since triggers
 
--- Writes the SQL that finds a pipeline's branch by halving the ids.
+-- Writes the SQL that finds a pipeline's branch by halving the ids. One that has none comes to the
+-- end of the function, which is an error, and never to another's table.
 create function millrace.branches_sql(p_ids int[], p_branches text[]) returns text
 immutable
 as $$
@@ -14,7 +15,7 @@ declare
   v_half int := cardinality(p_ids) / 2;
 begin
   if v_half = 0 then
-    return p_branches[1];
+    return format(E'if p_pipeline_id = %s then\n%s\nend if;', p_ids[1], p_branches[1]);
   end if;
   return format(E'if p_pipeline_id <= %s then\n%s\nelse\n%s\nend if;', p_ids[v_half],
     millrace.branches_sql(p_ids[:v_half], p_branches[:v_half]),
