@@ -14,14 +14,14 @@ export async function pause(ms: number, signal: AbortSignal): Promise<void> {
 
 /**
  * Runs `work` with a session at `url` until `signal` aborts, and again with a new session after each failure. `work` must
- * return soon after the signal. Passes failures other than a lost session to `report`.
+ * return soon after its own signal, which aborts when the session is lost too. Passes failures other than a lost session to `report`.
  */
 export async function keepSession(
   url: string,
   applicationName: string,
   signal: AbortSignal,
   report: (message: string) => void,
-  work: (client: pg.Client) => Promise<void>,
+  work: (client: pg.Client, over: AbortSignal) => Promise<void>,
 ): Promise<void> {
   while (!signal.aborted) {
     const client = new pg.Client({
@@ -30,21 +30,17 @@ export async function keepSession(
       keepAlive: true,
       connectionTimeoutMillis,
     });
-    let lost = false;
-    client.on('error', () => {
-      lost = true;
-    });
-    client.on('end', () => {
-      lost = true;
-    });
+    const lost = new AbortController();
+    client.on('error', () => lost.abort());
+    client.on('end', () => lost.abort());
     try {
       await client.connect();
-      await work(client);
+      await work(client, AbortSignal.any([signal, lost.signal]));
     } catch (error) {
-      if (!lost && !signal.aborted && !isUnreachable(error)) report(String(error));
+      if (!lost.signal.aborted && !signal.aborted && !isUnreachable(error)) report(String(error));
       await pause(reconnectMs, signal);
     } finally {
-      await client.end().catch(() => {});
+      await Promise.race([client.end().catch(() => {}), delay(connectionTimeoutMillis, undefined, { ref: false })]);
     }
   }
 }

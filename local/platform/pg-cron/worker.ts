@@ -40,7 +40,7 @@ export function startPgCron(urlOf: UrlOf, report: (message: string) => void): Pg
   const tasks = new Map<string, Task>();
   const runs = new Set<Promise<void>>();
   let changed = true;
-  const done = keepSession(urlOf('supabase_admin'), 'pg_cron', stopping.signal, report, async (client) => {
+  const done = keepSession(urlOf('supabase_admin'), 'pg_cron', stopping.signal, report, async (client, over) => {
     await client.query(`set search_path = ''; listen pg_cron_changed`);
     client.on('notification', () => {
       changed = true;
@@ -55,7 +55,7 @@ export function startPgCron(urlOf: UrlOf, report: (message: string) => void): Pg
       `update cron.job_run_details set status = 'failed', return_message = 'server restarted'
         where status in ('starting', 'running')`,
     );
-    while (!stopping.signal.aborted) {
+    while (!over.aborted) {
       if (changed) {
         changed = false;
         await readJobs(client, tasks, report);
@@ -64,10 +64,10 @@ export function startPgCron(urlOf: UrlOf, report: (message: string) => void): Pg
         noticeDue(task, new Date());
         if (task.pending > 0 && !task.running) start(task, client);
       }
-      await pause(tickMs, stopping.signal);
+      await pause(tickMs, over);
     }
     // What they come to is written down in this session.
-    await Promise.all(runs);
+    if (stopping.signal.aborted) await Promise.all(runs);
   });
 
   function start(task: Task, recorder: pg.Client) {

@@ -19,11 +19,11 @@ export function startPgNet(url: string, report: (message: string) => void): PgNe
   // Every request of a batch listens for the end.
   setMaxListeners(0, stopping.signal);
   const sender = createSender(stopping.signal);
-  const done = keepSession(url, 'pg_net 0.20.0', stopping.signal, report, async (client) => {
+  const done = keepSession(url, 'pg_net 0.20.0', stopping.signal, report, async (client, over) => {
     await client.query(`set search_path = ''`);
-    const wakeUp = listen(client, stopping.signal);
+    const wakeUp = listen(client, over);
     await client.query('listen pg_net_wake');
-    while (!stopping.signal.aborted) {
+    while (!over.aborted) {
       wakeUp.reset();
       // An error sends the whole batch again after the pause, as the real worker's restart does.
       const sent = await sendBatch(client, sender.send, stopping.signal).catch(async (error: unknown) => {
@@ -32,7 +32,7 @@ export function startPgNet(url: string, report: (message: string) => void): PgNe
         return -1;
       });
       if (sent === 0) await wakeUp.wait();
-      else await pause(pauseMs, stopping.signal);
+      else await pause(pauseMs, over);
     }
   });
   return {
@@ -85,29 +85,23 @@ async function sendBatch(
 /** Lets the worker sleep until a commit that queued something, and no longer than until the session is lost. */
 function listen(client: pg.Client, signal: AbortSignal) {
   let woken = false;
-  let lost: Error | undefined;
   let release = () => {};
   const wakeUp = () => {
     woken = true;
     release();
   };
   client.on('notification', wakeUp);
-  client.on('end', () => {
-    lost = new Error('Connection terminated');
-    release();
-  });
   signal.addEventListener('abort', wakeUp);
   return {
     reset() {
       woken = false;
     },
     async wait() {
-      if (!woken && !lost && !signal.aborted) {
+      if (!woken && !signal.aborted) {
         await new Promise<void>((resolve) => {
           release = resolve;
         });
       }
-      if (lost) throw lost;
     },
   };
 }
