@@ -82,9 +82,10 @@ end
 $$;
 
 -- Judges each item and fills in its attempt. Called after the locks, to read a snapshot taken under
--- them.
-create function millrace.check_fencing(p_items millrace.work[], p_locked bigint[])
-returns millrace.work[]
+-- them. p_late: the places of ends of jobs that an earlier submission bought.
+create function millrace.check_fencing(
+  p_items millrace.work[], p_locked bigint[], p_late int[] default '{}'
+) returns millrace.work[]
 volatile
 as $$
 declare
@@ -117,7 +118,7 @@ begin
       offset 0) l
     cross join lateral (
       select millrace.verdict_of(p_items, i, a, s.kind, l.elsewhere, i.attempt_id = any (v_twice),
-        a.id = any (p_locked)) as verdict) v
+        a.id = any (p_locked), i.ord = any (p_late), l.too_large is not null) as verdict) v
     order by i.ord
   loop
     v_item := v_judged.item;
@@ -137,6 +138,7 @@ begin
       when v_item.verdict = 'busy' then 'the entity is locked by another transaction'
       when v_item.verdict = 'rejected' then coalesce(v_item.reason, v_judged.why_rejected)
       when v_item.verdict is distinct from 'stale' then coalesce(v_item.reason, v_judged.too_large)
+      when v_item.ord = any (p_late) and v_judged.too_large is not null then v_judged.too_large
       when v_judged.elsewhere then 'the job was submitted for another run'
       else millrace.stale_reason(v_attempt.state, v_attempt.error) end;
     v_items := v_items || v_item;
@@ -146,11 +148,12 @@ end
 $$;
 
 -- Judges one item by its locked attempt; null to go on. A job's end finds its attempt waiting for
--- this job, or with none yet. p_elsewhere: the job was submitted for another run or database.
--- p_twice: of two jobs of one attempt, the second is busy until the first is recorded.
+-- this job, with none yet, or with one bought after it (p_late). p_elsewhere: the job was submitted
+-- for another run or database. p_twice: of two jobs of one attempt, the second is busy until the
+-- first is recorded.
 create function millrace.verdict_of(
   p_items millrace.work[], p_item millrace.work, p_attempt millrace.attempts, p_kind text,
-  p_elsewhere boolean, p_twice boolean, p_locked boolean
+  p_elsewhere boolean, p_twice boolean, p_locked boolean, p_late boolean, p_too_large boolean
 ) returns text
 volatile
 as $$
@@ -186,9 +189,9 @@ begin
       when v_state = p_item.outcome then 'duplicate'
       when p_item.outcome = 'waiting' and v_state = 'completed' then 'duplicate'
       else 'stale' end
-    when p_elsewhere then 'stale'
+    when p_elsewhere or p_late and p_too_large then 'stale'
     when v_state in ('started', 'queued') then null
-    when v_state = 'waiting' and v_same_job then null
+    when v_state = 'waiting' and (p_late or v_same_job) then null
     when v_state = 'completed' and p_item.outcome = 'completed'
       and p_attempt.service is distinct from 'by_hand' then 'duplicate'
     when v_state = p_item.outcome and v_same_job then 'duplicate'

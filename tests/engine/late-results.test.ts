@@ -66,14 +66,33 @@ test('a late result completes the stage while its successor is being submitted, 
   expect(await engine.attempts(id)).toEqual(['only 1 failed', 'only 2 completed', 'next 1 queued']);
 });
 
-test('a late result changes nothing once another job has been bought, whose own result counts', async ({ engine }) => {
+test('a late result completes the attempt that waits for another job, whose own result is a duplicate', async ({
+  engine,
+}) => {
   const { id, worker, first } = await overdue(engine);
   const again = await boughtAgain(engine, worker);
-  expect(await verdicts(engine, jobEnd(first, 'job-1', { result: 'first' }))).toEqual(['stale']);
-  expect(await engine.attempts(id)).toEqual(['only 1 failed', 'only 2 waiting']);
+  expect(await verdicts(engine, jobEnd(first, 'job-1', { result: 'first' }))).toEqual(['accepted']);
+  expect(await engine.attempts(id)).toEqual(['only 1 failed', 'only 2 completed', 'next 1 queued']);
+  expect(await verdicts(engine, jobEnd(again, 'job-2', { result: 'second' }))).toEqual(['duplicate']);
+  expect(await engine.item(id)).toMatchObject({ only_job_id: 'job-1', only_result: 'first' });
+});
+
+test('a result that comes after the later submission has completed the stage is a duplicate', async ({ engine }) => {
+  const { id, worker, first } = await overdue(engine);
+  const again = await boughtAgain(engine, worker);
   expect(await verdicts(engine, jobEnd(again, 'job-2', { result: 'second' }))).toEqual(['accepted']);
-  expect(await verdicts(engine, jobEnd(first, 'job-1', { result: 'first' }))).toEqual(['stale']);
+  expect(await verdicts(engine, jobEnd(first, 'job-1', { result: 'first' }))).toEqual(['duplicate']);
   expect(await engine.item(id)).toMatchObject({ only_job_id: 'job-2', only_result: 'second' });
+});
+
+test('of two submissions whose results come in one call the first completes the stage, the second is asked for again', async ({
+  engine,
+}) => {
+  const { worker, first } = await overdue(engine);
+  const again = await boughtAgain(engine, worker);
+  const ends = [jobEnd(first, 'job-1'), jobEnd(again, 'job-2')];
+  expect(await verdicts(engine, ...ends)).toEqual(['accepted', 'busy']);
+  expect(await verdicts(engine, ...ends.slice(1))).toEqual(['duplicate']);
 });
 
 test('the result of any earlier submission counts, however many deadlines have passed since', async ({ engine }) => {
@@ -114,6 +133,13 @@ test('a late failure changes nothing', async ({ engine }) => {
   await boughtAgain(engine, worker);
   expect(await verdicts(engine, jobEnd(first, 'job-1', failure))).toEqual(['duplicate']);
   expect(await engine.attempts(id)).toEqual(['only 1 failed', 'only 2 waiting']);
+});
+
+test('a late result that is too large for the stage changes nothing', async ({ engine }) => {
+  const { id, first } = await overdue(engine, { result_limit_bytes: 1024 });
+  const { items } = await resume(engine, [jobEnd(first, 'job-1', { result: 'x'.repeat(2000) })]);
+  expect(items).toMatchObject([{ verdict: 'stale', reason: expect.stringContaining('2002 bytes') }]);
+  expect(await engine.attempts(id)).toEqual(['only 1 failed', 'only 2 queued']);
 });
 
 test('a late result counts only for the job, stage and trace that the submission was for', async ({ engine }) => {
@@ -185,7 +211,7 @@ test('a stage that its worker completed itself takes no result of a job', async 
   await engine.advance('10 seconds');
   const again = await worker.takeOne();
   expect(await worker.report(completed(again, 'in the call'))).toEqual(['accepted']);
-  expect(await verdicts(engine, jobEnd(first, 'job-1'))).toEqual(['stale']);
+  expect(await verdicts(engine, jobEnd(first, 'job-1'))).toEqual(['duplicate']);
 });
 
 /** Makes every session that sets test.pause wait before it locks a batch, until the returned session ends its transaction. */
@@ -231,3 +257,12 @@ for (const [what, state, after] of [
     expect(await engine.attempts(id)).toEqual(['only 1 failed', 'only 2 completed']);
   });
 }
+
+test('a late result frees the slot of the attempt that it completes', async ({ engine }) => {
+  const { worker, first } = await overdue(engine, { limits: { max_in_flight: 1 } });
+  await boughtAgain(engine, worker);
+  await engine.queued('only');
+  expect(await worker.take()).toEqual([]);
+  expect(await verdicts(engine, jobEnd(first, 'job-1'))).toEqual(['accepted']);
+  expect(await worker.take()).toHaveLength(1);
+});

@@ -1,42 +1,41 @@
 -- Finds the attempt that the end of a job is about: the newest under its submission. After a lost
--- lease or a deadline it is the newest of the stage, if that was given the same job, or none yet
--- and this one ended well; not if a person has cancelled or ended the stage since.
-create function millrace.attempt_of_end(p_item millrace.work) returns bigint
+-- lease or a deadline it is the newest of the stage (late), if that was given the same job, or if
+-- this one ended well; not if a person has cancelled or ended the stage since.
+create function millrace.attempt_of_end(p_item millrace.work, out id bigint, out late boolean)
 volatile
 as $$
 begin
-  return (
-    select coalesce(n.id, o.id)
-    from millrace.attempts o
-    left join lateral (
-      select a.*
-      from millrace.attempts a
-      where a.run_id = o.run_id
-        and a.stage_id = o.stage_id
-        and a.number > o.number
-      order by a.number desc
-      limit 1) n on o.state = 'failed'
-        and not o.superseded
-        and o.error ->> 'code' in ('deadline', 'lost_lease')
-        and n.state in ('queued', 'started', 'waiting', 'completed')
-        and not n.superseded
-        and ((n.service, n.job_id) = (p_item.service, p_item.job_id)
-          or n.state in ('queued', 'started') and p_item.outcome = 'completed'
-            and coalesce((o.service, o.job_id) = (p_item.service, p_item.job_id), true))
-        and not exists (
-          select
-          from millrace.attempts a
-          where a.run_id = o.run_id
-            and a.stage_id = o.stage_id
-            and a.number > o.number
-            and (a.state = 'cancelled' or a.service = 'by_hand'))
-    -- Offset 0 keeps the planner from walking all attempts backwards for max().
-    where o.id = coalesce((
-        select max(c.id)
-        from (
-          select a.id from millrace.attempts a
-          where a.submission_id = p_item.attempt_id
-          offset 0) c), p_item.attempt_id));
+  select coalesce(n.id, o.id), n.id is not null into id, late
+  from millrace.attempts o
+  left join lateral (
+    select a.*
+    from millrace.attempts a
+    where a.run_id = o.run_id
+      and a.stage_id = o.stage_id
+      and a.number > o.number
+    order by a.number desc
+    limit 1) n on o.state = 'failed'
+      and not o.superseded
+      and o.error ->> 'code' in ('deadline', 'lost_lease')
+      and n.state in ('queued', 'started', 'waiting', 'completed')
+      and not n.superseded
+      and ((n.service, n.job_id) = (p_item.service, p_item.job_id)
+        or p_item.outcome = 'completed'
+          and coalesce((o.service, o.job_id) = (p_item.service, p_item.job_id), true))
+      and not exists (
+        select
+        from millrace.attempts a
+        where a.run_id = o.run_id
+          and a.stage_id = o.stage_id
+          and a.number > o.number
+          and (a.state = 'cancelled' or a.service = 'by_hand'))
+  -- Offset 0 keeps the planner from walking all attempts backwards for max().
+  where o.id = coalesce((
+      select max(c.id)
+      from (
+        select a.id from millrace.attempts a
+        where a.submission_id = p_item.attempt_id
+        offset 0) c), p_item.attempt_id);
 end
 $$;
 
@@ -51,6 +50,8 @@ declare
   v_items millrace.work[];
   v_locked bigint[];
   v_moved bigint[] := '{}';
+  v_to record;
+  v_late int[] := '{}';
   v_verdicts json;
   v_done record;
   v_again int[];
@@ -63,13 +64,17 @@ begin
     array(select i.attempt_id from unnest(v_items) i where i.verdict is null));
   for v_i in 1 .. cardinality(v_items) loop
     if v_items[v_i].verdict is null and v_items[v_i].attempt_id = any (v_locked) then
-      v_items[v_i].attempt_id := millrace.attempt_of_end(v_items[v_i]);
-      v_moved := v_moved || v_items[v_i].attempt_id;
+      v_to := millrace.attempt_of_end(v_items[v_i]);
+      v_items[v_i].attempt_id := v_to.id;
+      v_moved := v_moved || v_to.id;
+      if v_to.late then
+        v_late := v_late || v_items[v_i].ord;
+      end if;
     end if;
   end loop;
   -- Once more, for those that are queued, which a claim might take otherwise.
   v_done := millrace.apply_outcomes_guarded(
-    millrace.check_fencing(v_items, millrace.lock_attempts(v_moved)));
+    millrace.check_fencing(v_items, millrace.lock_attempts(v_moved), v_late));
   v_verdicts := coalesce(millrace.verdicts_of(v_done.items), '[]');
   -- A duplicate may be the repeat of a call whose answer was lost, and its wake-ups with it: rather
   -- a wake-up too many.
