@@ -1153,7 +1153,6 @@ table millrace.workers with (fillfactor=50)
   column last_token uuid
   column leave_tries smallint not null default 0
   column left_at timestamp with time zone
-  column signed_on_at timestamp with time zone not null
   column stage_id integer not null
   column taken integer not null default 0
   column working boolean not null generated as ((left_at IS NULL) OR (held > 0))

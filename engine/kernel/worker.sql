@@ -43,8 +43,8 @@ begin
         format('%s workers are live, which is the stage''s maximum', v_stage.max_workers),
         '[]', '{}', null);
     end if;
-    insert into millrace.workers (id, stage_id, host, last_seq, signed_on_at, heartbeat_at)
-    values (p_worker, v_stage.id, p_host, p_seq - 1, millrace.now(), millrace.now())
+    insert into millrace.workers (id, stage_id, host, last_seq, heartbeat_at)
+    values (p_worker, v_stage.id, p_host, p_seq - 1, millrace.now())
     returning * into v_worker;
   end if;
   if v_worker.stage_id <> v_stage.id then

@@ -7,7 +7,6 @@ create table millrace.workers (
   host uuid not null,
   last_seq int not null default 0,
   last_token uuid,
-  signed_on_at timestamptz not null,
   heartbeat_at timestamptz not null,
   left_at timestamptz,
   leave_tries smallint not null default 0,
