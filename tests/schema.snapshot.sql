@@ -342,7 +342,7 @@ view millrace.counted_figures
   column outcome text
   column pipeline_id integer
   column stage_id integer
-  as  SELECT t.pipeline_id, t.stage_id, o.outcome, o.n FROM millrace.totals t CROSS JOIN LATERAL ( VALUES ('completed'::text,t.completed), ('ended'::text,t.ended), ('failed'::text,t.failed), ('retried'::text,t.retried), ('skipped'::text,t.skipped), ('cancelled'::text,t.cancelled), ('copied'::text,t.copied), ('removed'::text,t.removed), ('dequeued'::text,t.dequeued), ('unstarted'::text,t.unstarted)) o(outcome, n) UNION ALL SELECT p.pipeline_id, p.stage_id, p.outcome, p.n FROM millrace.pulses p;
+  as  SELECT t.pipeline_id, t.stage_id, t.outcome, t.n FROM millrace.sums t WHERE t.unit = 'total'::text UNION ALL SELECT p.pipeline_id, p.stage_id, p.outcome, p.n FROM millrace.pulses p;
 view millrace.dead_letter_counts
   column error_code text
   column newest timestamp with time zone
@@ -476,7 +476,7 @@ view millrace.figure_faults
   column detail text
   column rule text
   column run_id bigint
-  as  WITH figure AS ( SELECT t.stage_id, sum( CASE t.outcome WHEN 'removed'::text THEN - t.n ELSE t.n END) FILTER (WHERE t.outcome <> ALL (ARRAY['dequeued'::text, 'unstarted'::text])) AS finished, sum(t.n) FILTER (WHERE t.outcome = ANY (ARRAY['completed'::text, 'copied'::text])) AS completed, sum(t.n) FILTER (WHERE t.outcome = ANY (ARRAY['failed'::text, 'retried'::text])) AS failed, sum(t.n) FILTER (WHERE t.outcome = ANY (ARRAY['skipped'::text, 'copied'::text])) AS skipped, sum(t.n) FILTER (WHERE t.outcome = 'cancelled'::text) AS cancelled FROM millrace.counted_figures t WHERE t.stage_id <> 0 GROUP BY t.stage_id ), recount AS ( SELECT a.stage_id, count(*) AS finished, count(*) FILTER (WHERE a.state = 'completed'::millrace.attempt_state) AS completed, count(*) FILTER (WHERE a.state = 'failed'::millrace.attempt_state) AS failed, count(*) FILTER (WHERE a.state = 'skipped'::millrace.attempt_state) AS skipped, count(*) FILTER (WHERE a.state = 'cancelled'::millrace.attempt_state) AS cancelled FROM millrace.attempts a WHERE a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'failed'::millrace.attempt_state, 'skipped'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]) GROUP BY a.stage_id ) SELECT 'every attempt that is over is counted once'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s: %s, and the figures say %s'::text, COALESCE(f.stage_id, r.stage_id), COALESCE(r.finished, 0::bigint), COALESCE(f.finished, 0::numeric)) AS detail FROM figure f FULL JOIN recount r ON r.stage_id = f.stage_id WHERE COALESCE(f.finished, 0::numeric) <> COALESCE(r.finished, 0::bigint)::numeric OR r.completed::numeric > COALESCE(f.completed, 0::numeric) OR r.failed::numeric > COALESCE(f.failed, 0::numeric) OR r.skipped::numeric > COALESCE(f.skipped, 0::numeric) OR r.cancelled::numeric > COALESCE(f.cancelled, 0::numeric) UNION ALL SELECT 'every run that is over is counted'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('pipeline %s: %s %s'::text, r.pipeline_id, r.n, r.outcome) AS detail FROM ( SELECT o.pipeline_id, CASE WHEN o.ended_as IS NOT NULL THEN 'ended'::text ELSE o.status::text END AS outcome, count(*) AS n FROM millrace.runs o WHERE o.status <> 'running'::millrace.run_status GROUP BY o.pipeline_id, ( CASE WHEN o.ended_as IS NOT NULL THEN 'ended'::text ELSE o.status::text END)) r WHERE r.n::numeric > (( SELECT COALESCE(sum(t.n), 0::numeric) AS "coalesce" FROM millrace.counted_figures t WHERE t.pipeline_id = r.pipeline_id AND t.stage_id = 0 AND t.outcome = r.outcome)) UNION ALL SELECT 'an hour is the sum of its minutes'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('pipeline %s, stage %s, %s'::text, h.pipeline_id, h.stage_id, h.hour) AS detail FROM ( SELECT k.pipeline_id, k.stage_id, min(k.minute) AS minute FROM millrace.minutes k GROUP BY k.pipeline_id, k.stage_id) o JOIN millrace.hours h ON h.pipeline_id = o.pipeline_id AND h.stage_id = o.stage_id AND h.hour > o.minute WHERE h.hour > (( SELECT millrace.now() - make_interval(hours => s.value::integer) FROM millrace.settings s WHERE s.name = 'minutes_hours'::text)) AND (((h.completed + h.ended)::numeric, (h.failed + h.retried)::numeric, (h.skipped + h.cancelled)::numeric, h.cost_usd) <> ( SELECT COALESCE(sum(m.completed + m.ended), 0::numeric) AS "coalesce", COALESCE(sum(m.failed + m.retried), 0::numeric) AS "coalesce", COALESCE(sum(m.skipped + m.cancelled), 0::numeric) AS "coalesce", COALESCE(sum(m.cost_usd), 0::numeric) AS "coalesce" FROM millrace.minutes m WHERE m.pipeline_id = h.pipeline_id AND m.stage_id = h.stage_id AND m.minute >= h.hour AND m.minute < (h.hour + '01:00:00'::interval)));
+  as  WITH figure AS ( SELECT t.stage_id, sum( CASE t.outcome WHEN 'removed'::text THEN - t.n ELSE t.n END) FILTER (WHERE t.outcome <> ALL (ARRAY['dequeued'::text, 'unstarted'::text])) AS finished, sum(t.n) FILTER (WHERE t.outcome = ANY (ARRAY['completed'::text, 'copied'::text])) AS completed, sum(t.n) FILTER (WHERE t.outcome = ANY (ARRAY['failed'::text, 'retried'::text])) AS failed, sum(t.n) FILTER (WHERE t.outcome = ANY (ARRAY['skipped'::text, 'copied'::text])) AS skipped, sum(t.n) FILTER (WHERE t.outcome = 'cancelled'::text) AS cancelled FROM millrace.counted_figures t WHERE t.stage_id <> 0 GROUP BY t.stage_id ), recount AS ( SELECT a.stage_id, count(*) AS finished, count(*) FILTER (WHERE a.state = 'completed'::millrace.attempt_state) AS completed, count(*) FILTER (WHERE a.state = 'failed'::millrace.attempt_state) AS failed, count(*) FILTER (WHERE a.state = 'skipped'::millrace.attempt_state) AS skipped, count(*) FILTER (WHERE a.state = 'cancelled'::millrace.attempt_state) AS cancelled FROM millrace.attempts a WHERE a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'failed'::millrace.attempt_state, 'skipped'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]) GROUP BY a.stage_id ) SELECT 'every attempt that is over is counted once'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s: %s, and the figures say %s'::text, COALESCE(f.stage_id, r.stage_id), COALESCE(r.finished, 0::bigint), COALESCE(f.finished, 0::numeric)) AS detail FROM figure f FULL JOIN recount r ON r.stage_id = f.stage_id WHERE COALESCE(f.finished, 0::numeric) <> COALESCE(r.finished, 0::bigint)::numeric OR r.completed::numeric > COALESCE(f.completed, 0::numeric) OR r.failed::numeric > COALESCE(f.failed, 0::numeric) OR r.skipped::numeric > COALESCE(f.skipped, 0::numeric) OR r.cancelled::numeric > COALESCE(f.cancelled, 0::numeric) UNION ALL SELECT 'every run that is over is counted'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('pipeline %s: %s %s'::text, r.pipeline_id, r.n, r.outcome) AS detail FROM ( SELECT o.pipeline_id, CASE WHEN o.ended_as IS NOT NULL THEN 'ended'::text ELSE o.status::text END AS outcome, count(*) AS n FROM millrace.runs o WHERE o.status <> 'running'::millrace.run_status GROUP BY o.pipeline_id, ( CASE WHEN o.ended_as IS NOT NULL THEN 'ended'::text ELSE o.status::text END)) r WHERE r.n::numeric > (( SELECT COALESCE(sum(t.n), 0::numeric) AS "coalesce" FROM millrace.counted_figures t WHERE t.pipeline_id = r.pipeline_id AND t.stage_id = 0 AND t.outcome = r.outcome)) UNION ALL SELECT 'an hour is the sum of its minutes'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('pipeline %s, stage %s, %s: %s'::text, h.pipeline_id, h.stage_id, h.at, h.outcome) AS detail FROM ( SELECT k.pipeline_id, k.stage_id, min(k.at) AS at FROM millrace.sums k WHERE k.unit = 'minute'::text GROUP BY k.pipeline_id, k.stage_id) o JOIN millrace.sums h ON h.unit = 'hour'::text AND h.pipeline_id = o.pipeline_id AND h.stage_id = o.stage_id AND h.at > o.at WHERE h.at > (( SELECT millrace.now() - make_interval(hours => s.value::integer) FROM millrace.settings s WHERE s.name = 'minutes_hours'::text)) AND ((h.n::numeric, h.cost_usd) <> ( SELECT COALESCE(sum(m.n), 0::numeric) AS "coalesce", COALESCE(sum(m.cost_usd), 0::numeric) AS "coalesce" FROM millrace.sums m WHERE m.unit = 'minute'::text AND m.pipeline_id = h.pipeline_id AND m.stage_id = h.stage_id AND m.at >= h.at AND m.at < (h.at + '01:00:00'::interval) AND m.outcome = h.outcome));
 type millrace.finding
   column detail text
   column ok boolean
@@ -499,30 +499,6 @@ table millrace.former_runs
   constraint former_runs_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
   constraint former_runs_pkey PRIMARY KEY (pipeline_id, entity_id)
   CREATE UNIQUE INDEX former_runs_pkey ON millrace.former_runs USING btree (pipeline_id, entity_id)
-table millrace.hours with (fillfactor=80)
-  column cancelled bigint not null default 0
-  column codes jsonb
-  column completed bigint not null default 0
-  column copied bigint not null default 0
-  column cost_usd numeric not null default 0
-  column dequeued bigint not null default 0
-  column ended bigint not null default 0
-  column failed bigint not null default 0
-  column hour timestamp with time zone not null
-  column input_tokens numeric not null default 0
-  column output_tokens numeric not null default 0
-  column pipeline_id integer not null
-  column removed bigint not null default 0
-  column retried bigint not null default 0
-  column run_ms double precision not null default 0
-  column runs bigint[] not null default array_fill((0)::bigint, '{16}'::integer[])
-  column skipped bigint not null default 0
-  column stage_id integer not null
-  column unstarted bigint not null default 0
-  column wait_ms double precision not null default 0
-  column waits bigint[] not null default array_fill((0)::bigint, '{16}'::integer[])
-  constraint hours_pkey PRIMARY KEY (pipeline_id, stage_id, hour)
-  CREATE UNIQUE INDEX hours_pkey ON millrace.hours USING btree (pipeline_id, stage_id, hour)
 table millrace.in_flight
   column attempt_id bigint not null
   column key text not null
@@ -660,30 +636,6 @@ view millrace.metadata_faults
   column rule text
   column run_id bigint
   as  SELECT 'a run''s metadata is kept'::text AS rule, r.id AS run_id, NULL::bigint AS attempt_id, 'metadata '::text || r.metadata_id AS detail FROM millrace.runs r WHERE r.metadata_id IS NOT NULL AND NOT (EXISTS ( SELECT FROM millrace.run_metadata m WHERE m.id = r.metadata_id)) UNION ALL SELECT 'metadata has a run, or is to be deleted'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, 'metadata '::text || m.id AS detail FROM millrace.run_metadata m WHERE NOT (EXISTS ( SELECT FROM millrace.runs r WHERE r.metadata_id = m.id)) AND NOT (EXISTS ( SELECT FROM millrace.dropped_metadata d WHERE d.metadata_id = m.id));
-table millrace.minutes with (fillfactor=80)
-  column cancelled bigint not null default 0
-  column codes jsonb
-  column completed bigint not null default 0
-  column copied bigint not null default 0
-  column cost_usd numeric not null default 0
-  column dequeued bigint not null default 0
-  column ended bigint not null default 0
-  column failed bigint not null default 0
-  column input_tokens numeric not null default 0
-  column minute timestamp with time zone not null
-  column output_tokens numeric not null default 0
-  column pipeline_id integer not null
-  column removed bigint not null default 0
-  column retried bigint not null default 0
-  column run_ms double precision not null default 0
-  column runs bigint[] not null default array_fill((0)::bigint, '{16}'::integer[])
-  column skipped bigint not null default 0
-  column stage_id integer not null
-  column unstarted bigint not null default 0
-  column wait_ms double precision not null default 0
-  column waits bigint[] not null default array_fill((0)::bigint, '{16}'::integer[])
-  constraint minutes_pkey PRIMARY KEY (pipeline_id, stage_id, minute)
-  CREATE UNIQUE INDEX minutes_pkey ON millrace.minutes USING btree (pipeline_id, stage_id, minute)
 view millrace.operations
   column attempt_id bigint
   column can_start boolean
@@ -850,7 +802,7 @@ view millrace.run_slas
   column p95_seconds double precision
   column pipeline text
   column runs bigint
-  as  SELECT p.name AS pipeline, c.runs, cardinality(l.ages)::bigint AS overdue, q.median_seconds, q.p95_seconds, b.median_bound, b.p95_bound, o.broken IS NULL AS ok, o.broken FROM millrace.pipelines p CROSS JOIN LATERAL ( SELECT (p.sla ->> 'median_seconds'::text)::double precision AS median_bound, (p.sla ->> 'p95_seconds'::text)::double precision AS p95_bound) b CROSS JOIN LATERAL ( SELECT millrace.ages_over(p.id, LEAST(b.median_bound, b.p95_bound) * 1000::double precision) AS ages) l CROSS JOIN LATERAL ( SELECT array_agg(n.n ORDER BY n.place) AS counts, sum(n.n)::bigint AS runs FROM ( SELECT u.place, u.n + (( SELECT count(*) AS count FROM unnest(l.ages) a(a) WHERE width_bucket(a.a, millrace.bucket_bounds()) = (u.place - 1))) AS n FROM unnest(( SELECT millrace.add_buckets(array_agg(m.runs) || array_fill(0::bigint, '{1,16}'::integer[])) AS add_buckets FROM millrace.figure_rows(p.id, 0, millrace.now() - '01:00:00'::interval, millrace.now() + '00:01:00'::interval, true) m(pipeline_id, stage_id, minute, completed, ended, failed, retried, skipped, cancelled, copied, removed, dequeued, unstarted, cost_usd, input_tokens, output_tokens, run_ms, wait_ms, runs, waits, codes))) WITH ORDINALITY u(n, place)) n) c CROSS JOIN LATERAL ( SELECT millrace.bucket_quantile(c.counts, 0.5::double precision) / 1000::double precision AS median_seconds, millrace.bucket_quantile(c.counts, 0.95::double precision) / 1000::double precision AS p95_seconds) q CROSS JOIN LATERAL ( SELECT min(k.name) AS broken FROM ( VALUES ('p95'::text,q.p95_seconds,b.p95_bound,0.05), ('the median'::text,q.median_seconds,b.median_bound,0.5)) k(name, seconds, bound, share) WHERE k.seconds > k.bound OR (( SELECT count(*) AS count FROM unnest(l.ages) a(a) WHERE a.a > (k.bound * 1000::double precision)))::numeric > (k.share * c.runs::numeric)) o WHERE p.sla IS NOT NULL ORDER BY p.name;
+  as  SELECT p.name AS pipeline, c.runs, cardinality(l.ages)::bigint AS overdue, q.median_seconds, q.p95_seconds, b.median_bound, b.p95_bound, o.broken IS NULL AS ok, o.broken FROM millrace.pipelines p CROSS JOIN LATERAL ( SELECT (p.sla ->> 'median_seconds'::text)::double precision AS median_bound, (p.sla ->> 'p95_seconds'::text)::double precision AS p95_bound) b CROSS JOIN LATERAL ( SELECT millrace.ages_over(p.id, LEAST(b.median_bound, b.p95_bound) * 1000::double precision) AS ages) l CROSS JOIN LATERAL ( SELECT array_agg(n.n ORDER BY n.place) AS counts, sum(n.n)::bigint AS runs FROM ( SELECT u.place, u.n + (( SELECT count(*) AS count FROM unnest(l.ages) a(a) WHERE width_bucket(a.a, millrace.bucket_bounds()) = (u.place - 1))) AS n FROM unnest(( SELECT millrace.add_buckets(array_agg(m.runs) || array_fill(0::bigint, '{1,16}'::integer[])) AS add_buckets FROM millrace.figure_rows(p.id, 0, millrace.now() - '01:00:00'::interval, millrace.now() + '00:01:00'::interval, true) m(unit, pipeline_id, stage_id, at, outcome, n, cost_usd, input_tokens, output_tokens, run_ms, wait_ms, runs, waits, codes))) WITH ORDINALITY u(n, place)) n) c CROSS JOIN LATERAL ( SELECT millrace.bucket_quantile(c.counts, 0.5::double precision) / 1000::double precision AS median_seconds, millrace.bucket_quantile(c.counts, 0.95::double precision) / 1000::double precision AS p95_seconds) q CROSS JOIN LATERAL ( SELECT min(k.name) AS broken FROM ( VALUES ('p95'::text,q.p95_seconds,b.p95_bound,0.05), ('the median'::text,q.median_seconds,b.median_bound,0.5)) k(name, seconds, bound, share) WHERE k.seconds > k.bound OR (( SELECT count(*) AS count FROM unnest(l.ages) a(a) WHERE a.a > (k.bound * 1000::double precision)))::numeric > (k.share * c.runs::numeric)) o WHERE p.sla IS NOT NULL ORDER BY p.name;
 table millrace.runs with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.05)
   column began_from text
   column created_at timestamp with time zone not null
@@ -939,7 +891,7 @@ view millrace.stage_health
   column stage text
   column started bigint
   column waiting bigint
-  as  WITH moment AS MATERIALIZED ( SELECT millrace.now() AS now, millrace.alive_since() AS alive_since ), worker AS MATERIALIZED ( SELECT w_1.stage_id, count(*) AS n FROM millrace.workers w_1 WHERE w_1.left_at IS NULL AND w_1.heartbeat_at > (( SELECT m_1.alive_since FROM moment m_1)) GROUP BY w_1.stage_id ), pulse AS MATERIALIZED ( SELECT p_1.stage_id, sum(p_1.n) FILTER (WHERE p_1.outcome = 'completed'::text) AS completed, sum(p_1.n) FILTER (WHERE p_1.outcome = 'retried'::text) AS retried FROM ( SELECT o.stage_id, o.outcome, o.n FROM millrace.pulses o LIMIT 10000) p_1 GROUP BY p_1.stage_id ) SELECT p.name AS pipeline, s.name AS stage, s.enabled AND p.enabled AS enabled, c.ready, c.in_backoff, c.started, c.waiting, COALESCE(t.completed, 0::bigint) + COALESCE(u.completed, 0::bigint) AS completed, c.failed, COALESCE(t.retried, 0::bigint) + COALESCE(u.retried, 0::bigint) AS retries, CASE WHEN c.oldest_open_at <= m.now THEN m.now - c.oldest_open_at ELSE NULL::interval END AS oldest_age, COALESCE(w.n, 0::bigint) AS live_workers, s.sla, COALESCE(l.late, 0::bigint) AS late, CASE WHEN s.function_name IS NOT NULL THEN COALESCE(s.concurrency, s.batch_size * s.max_workers) ELSE NULL::integer END AS at_once, CASE WHEN s.function_name IS NOT NULL THEN s.batch_size ELSE NULL::integer END AS batch_size, CASE WHEN s.function_name IS NOT NULL THEN s.max_workers ELSE NULL::integer END AS max_workers, round(k.cpu_ms::numeric, 1) AS row_cpu_ms FROM millrace.live_counts() c(stage_id, ready, in_backoff, started, waiting, failed, oldest_due_at, oldest_open_at) JOIN millrace.stages s ON s.id = c.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id CROSS JOIN moment m LEFT JOIN worker w ON w.stage_id = s.id LEFT JOIN millrace.totals t ON t.pipeline_id = s.pipeline_id AND t.stage_id = s.id LEFT JOIN pulse u ON u.stage_id = s.id LEFT JOIN millrace.late_counts() l(pipeline_id, stage_id, late, longest) ON l.stage_id = s.id LEFT JOIN millrace.row_costs k ON k.stage_id = s.id ORDER BY p.name, s.id;
+  as  WITH moment AS MATERIALIZED ( SELECT millrace.now() AS now, millrace.alive_since() AS alive_since ), worker AS MATERIALIZED ( SELECT w_1.stage_id, count(*) AS n FROM millrace.workers w_1 WHERE w_1.left_at IS NULL AND w_1.heartbeat_at > (( SELECT m_1.alive_since FROM moment m_1)) GROUP BY w_1.stage_id ), total AS MATERIALIZED ( SELECT u.stage_id, sum(u.n) FILTER (WHERE u.outcome = 'completed'::text) AS completed, sum(u.n) FILTER (WHERE u.outcome = 'retried'::text) AS retried FROM ( SELECT c_1.stage_id, c_1.outcome, c_1.n FROM millrace.sums c_1 WHERE c_1.unit = 'total'::text UNION ALL ( SELECT o.stage_id, o.outcome, o.n FROM millrace.pulses o LIMIT 10000)) u GROUP BY u.stage_id ) SELECT p.name AS pipeline, s.name AS stage, s.enabled AND p.enabled AS enabled, c.ready, c.in_backoff, c.started, c.waiting, COALESCE(t.completed, 0::numeric)::bigint AS completed, c.failed, COALESCE(t.retried, 0::numeric)::bigint AS retries, CASE WHEN c.oldest_open_at <= m.now THEN m.now - c.oldest_open_at ELSE NULL::interval END AS oldest_age, COALESCE(w.n, 0::bigint) AS live_workers, s.sla, COALESCE(l.late, 0::bigint) AS late, CASE WHEN s.function_name IS NOT NULL THEN COALESCE(s.concurrency, s.batch_size * s.max_workers) ELSE NULL::integer END AS at_once, CASE WHEN s.function_name IS NOT NULL THEN s.batch_size ELSE NULL::integer END AS batch_size, CASE WHEN s.function_name IS NOT NULL THEN s.max_workers ELSE NULL::integer END AS max_workers, round(k.cpu_ms::numeric, 1) AS row_cpu_ms FROM millrace.live_counts() c(stage_id, ready, in_backoff, started, waiting, failed, oldest_due_at, oldest_open_at) JOIN millrace.stages s ON s.id = c.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id CROSS JOIN moment m LEFT JOIN worker w ON w.stage_id = s.id LEFT JOIN total t ON t.stage_id = s.id LEFT JOIN millrace.late_counts() l(pipeline_id, stage_id, late, longest) ON l.stage_id = s.id LEFT JOIN millrace.row_costs k ON k.stage_id = s.id ORDER BY p.name, s.id;
 table millrace.stages
   column agent jsonb
   column apply text
@@ -1018,6 +970,24 @@ view millrace.sum_faults
   column rule text
   column run_id bigint
   as  SELECT 'the sums of a fan-out and its tallies are what its children came to'::text AS rule, f.run_id, f.attempt_id, format('fan-out %s: %s completed, %s failed, but %s and %s were counted'::text, f.id, c.completed, c.failed, f.completed + t.completed, f.failed + t.failed) AS detail, f.spawned AS children FROM millrace.fan_outs f CROSS JOIN LATERAL ( SELECT count(*) FILTER (WHERE r.status = 'completed'::millrace.run_status) AS completed, count(*) FILTER (WHERE r.status = 'failed'::millrace.run_status) AS failed FROM millrace.runs r WHERE r.fan_out_id = f.id) c CROSS JOIN LATERAL ( SELECT COALESCE(sum(t_1.completed), 0::bigint) AS completed, COALESCE(sum(t_1.failed), 0::bigint) AS failed, COALESCE(bool_or(t_1.recount), false) AS recount FROM millrace.child_tallies t_1 WHERE t_1.fan_out_id = f.id) t WHERE f.state = 'open'::text AND NOT t.recount AND (c.completed <> (f.completed + t.completed) OR c.failed <> (f.failed + t.failed));
+table millrace.sums with (fillfactor=70)
+  column at timestamp with time zone not null
+  column codes jsonb
+  column cost_usd numeric not null default 0
+  column input_tokens numeric not null default 0
+  column n bigint not null
+  column outcome text not null
+  column output_tokens numeric not null default 0
+  column pipeline_id integer not null
+  column run_ms double precision not null default 0
+  column runs bigint[] not null default array_fill((0)::bigint, '{16}'::integer[])
+  column stage_id integer not null
+  column unit text not null
+  column wait_ms double precision not null default 0
+  column waits bigint[] not null default array_fill((0)::bigint, '{16}'::integer[])
+  constraint sums_pkey PRIMARY KEY (unit, pipeline_id, stage_id, at, outcome)
+  constraint sums_unit_known CHECK ((unit = ANY (ARRAY['minute'::text, 'hour'::text, 'total'::text])))
+  CREATE UNIQUE INDEX sums_pkey ON millrace.sums USING btree (unit, pipeline_id, stage_id, at, outcome)
 view millrace.throttles
   column began_at timestamp with time zone
   column declared jsonb
@@ -1028,29 +998,6 @@ view millrace.throttles
   column stage_id integer
   column until timestamp with time zone
   as  SELECT stage_id, name, throttle AS limits, NULLIF(declared, '{}'::jsonb) AS declared, until, reason, line, throttled_at AS began_at FROM millrace.limits l WHERE throttle IS NOT NULL;
-table millrace.totals with (fillfactor=50)
-  column cancelled bigint not null default 0
-  column codes jsonb
-  column completed bigint not null default 0
-  column copied bigint not null default 0
-  column cost_usd numeric not null default 0
-  column dequeued bigint not null default 0
-  column ended bigint not null default 0
-  column failed bigint not null default 0
-  column input_tokens numeric not null default 0
-  column output_tokens numeric not null default 0
-  column pipeline_id integer not null
-  column removed bigint not null default 0
-  column retried bigint not null default 0
-  column run_ms double precision not null default 0
-  column runs bigint[] not null default array_fill((0)::bigint, '{16}'::integer[])
-  column skipped bigint not null default 0
-  column stage_id integer not null
-  column unstarted bigint not null default 0
-  column wait_ms double precision not null default 0
-  column waits bigint[] not null default array_fill((0)::bigint, '{16}'::integer[])
-  constraint totals_pkey PRIMARY KEY (pipeline_id, stage_id)
-  CREATE UNIQUE INDEX totals_pkey ON millrace.totals USING btree (pipeline_id, stage_id)
 table millrace.turns
   column attempt_id bigint not null
   column call_id text

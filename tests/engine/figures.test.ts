@@ -42,12 +42,13 @@ test('a batch of completions is one pulse, which the sweep adds to minute, hour 
   ]);
   await sweep(engine);
   expect(await engine.value('select count(*)::int from millrace.pulses')).toBe(0);
-  for (const table of ['minutes', 'hours', 'totals']) {
+  for (const unit of ['minute', 'hour', 'total']) {
     expect(
       await engine.rows(
-        `select completed::int, runs[8]::int as r7, waits[6]::int as w5, cost_usd::float8 from millrace.${table}`,
+        `select outcome, n::int, runs[8]::int as r7, waits[6]::int as w5, cost_usd::float8 from millrace.sums where unit = $1`,
+        [unit],
       ),
-    ).toEqual([{ completed: 8, r7: 8, w5: 8, cost_usd: 2 }]);
+    ).toEqual([{ outcome: 'completed', n: 8, r7: 8, w5: 8, cost_usd: 2 }]);
   }
   expect(await figures(engine, 'first')).toMatchObject({ completed: '8', run_p50_ms: expect.closeTo(17_321, -1) });
 });
@@ -99,9 +100,11 @@ test('a late sweep delays figures: each counts in the minute and hour in which i
   }
   await engine.advance('5 hours');
   await sweep(engine);
-  const by = (table: string) =>
+  const by = (unit: string) =>
     engine.rows(
-      `select to_char(${table} at time zone 'UTC', 'HH24:MI') as at, completed::int from millrace.${table}s where stage_id <> 0 order by 1`,
+      `select to_char(at at time zone 'UTC', 'HH24:MI') as at, n::int as completed from millrace.sums
+       where unit = $1 and outcome = 'completed' and stage_id <> 0 order by 1`,
+      [unit],
     );
   expect(await by('minute')).toEqual([
     { at: '09:59', completed: 1 },
@@ -129,7 +132,7 @@ test('of two that add pulses up at once each pulse is counted once, and neither 
   // It dies before it commits.
   await other.end();
   expect(await engine.value('select millrace.add_pulses()')).toBe(10);
-  expect(await engine.value('select completed::int from millrace.totals where stage_id <> 0')).toBe(5);
+  expect(await engine.value(`select n::int from millrace.sums where unit = 'total' and stage_id <> 0`)).toBe(5);
 });
 
 test('figures stay when runs are pruned or deleted, and are pruned by their own settings', async ({ engine }) => {
@@ -143,14 +146,17 @@ test('figures stay when runs are pruned or deleted, and are pruned by their own 
   await engine.sql.query('select millrace.prune()');
   expect(await engine.value('select count(*)::int from millrace.attempts')).toBe(0);
   await sweep(engine);
-  const kept = async (table: string) =>
-    engine.value<number>(`select coalesce(sum(completed), 0)::int from millrace.${table} where stage_id <> 0`);
-  expect([await kept('minutes'), await kept('hours'), await kept('totals')]).toEqual([0, 4, 4]);
+  const kept = async (unit: string) =>
+    engine.value<number>(
+      `select coalesce(sum(n), 0)::int from millrace.sums where unit = $1 and outcome = 'completed' and stage_id <> 0`,
+      [unit],
+    );
+  expect([await kept('minute'), await kept('hour'), await kept('total')]).toEqual([0, 4, 4]);
   // Minutes are gone: what lies in them is told by the hour.
   expect(await figures(engine, 'only', '-91 days', '-90 days')).toMatchObject({ completed: '4' });
   await engine.advance('400 days');
   await sweep(engine);
-  expect([await kept('hours'), await kept('totals')]).toEqual([0, 4]);
+  expect([await kept('hour'), await kept('total')]).toEqual([0, 4]);
   expect(await engine.refusal(`update millrace.settings set value = '0' where name = 'minutes_hours'`)).toMatchObject({
     code: 'MR002',
   });
@@ -202,8 +208,10 @@ test('a clock that is set back makes no time negative', async ({ engine }) => {
   await worker.complete(items.map((item) => completed(item)));
   await sweep(engine);
   expect(
-    await engine.rows('select completed::int, run_ms, runs[1]::int as r0 from millrace.minutes where stage_id <> 0'),
-  ).toEqual([{ completed: 2, run_ms: 0, r0: 2 }]);
+    await engine.rows(
+      `select outcome, n::int, run_ms, runs[1]::int as r0 from millrace.sums where unit = 'minute' and stage_id <> 0`,
+    ),
+  ).toEqual([{ outcome: 'completed', n: 2, run_ms: 0, r0: 2 }]);
 });
 
 test('a series has a row for each step, empty ones too', async ({ engine }) => {
@@ -290,7 +298,7 @@ test('reading figures and health takes no more rows when there are twenty times 
     await engine.queued('only', count);
     await runStage(engine, 'only');
     await sweep(engine);
-    await engine.sql.query('analyze millrace.attempts, millrace.runs, millrace.totals, millrace.minutes');
+    await engine.sql.query('analyze millrace.attempts, millrace.runs, millrace.sums');
   };
   const rows = async () => [
     await planRows(engine.database.superUrl, 'select * from millrace.stage_health'),
@@ -323,12 +331,12 @@ test.for([
   ['a run that is not counted', `delete from millrace.pulses where stage_id = 0`, 'every run that is over is counted'],
   [
     'a total that falls',
-    `select millrace.add_pulses(); update millrace.totals set completed = 0`,
+    `select millrace.add_pulses(); update millrace.sums set n = 0 where unit = 'total'`,
     'every attempt that is over is counted once',
   ],
   [
     'an hour that is no sum',
-    `select millrace.add_pulses(); update millrace.minutes set minute = minute - interval '1 hour'`,
+    `select millrace.add_pulses(); update millrace.sums set at = at - interval '1 hour' where unit = 'minute'`,
     'an hour is the sum of its minutes',
   ],
 ] as const)('check_invariants() finds %s', async ([, breaking, rule], { engine }) => {

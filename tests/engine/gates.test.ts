@@ -283,7 +283,8 @@ test('health and figures tell of a gate, which waits for the sweep alone', async
   await sweep(engine);
   expect(
     await engine.value(
-      `select completed from millrace.totals t join millrace.stages s on s.id = t.stage_id where s.name = 'gate'`,
+      `select n from millrace.sums t join millrace.stages s on s.id = t.stage_id
+       where t.unit = 'total' and t.outcome = 'completed' and s.name = 'gate'`,
     ),
   ).toBe('12');
 });

@@ -82,7 +82,7 @@ class Bench {
         select (select coalesce(sum((usage ->> 'cost_usd')::float), 0) from millrace.attempts
             where finished_at >= to_timestamp(m * 60)) as spent,
           m::float as minute,
-          (select count(*) = 2 from millrace.totals where cost_usd > 0 and stage_id > 0) as known
+          (select count(distinct stage_id) = 2 from millrace.sums where unit = 'total' and cost_usd > 0 and stage_id > 0) as known
         from floor(extract(epoch from millrace.now()) / 60) m`)
     )[0] as { spent: number; minute: number; known: boolean };
     if (known) this.knownIn ??= minute;

@@ -158,11 +158,15 @@ test('no usage is counted twice, and the figures tell such results as copied', a
   await engine.sql.query('select millrace.sweep()');
   expect(
     await engine.rows(
-      `select t.completed::int, t.copied::int, t.cost_usd::float, t.input_tokens::int from millrace.totals t
+      `select t.outcome, t.n::int, t.cost_usd::float, t.input_tokens::int from millrace.sums t
        join millrace.stages s on s.id = t.stage_id and s.name = 'read'
-       join millrace.pipelines p on p.id = s.pipeline_id and p.name = 'flow'`,
+       join millrace.pipelines p on p.id = s.pipeline_id and p.name = 'flow'
+       where t.unit = 'total' and t.outcome in ('completed', 'copied') order by t.outcome`,
     ),
-  ).toEqual([{ completed: 1, copied: 1, cost_usd: 0.5, input_tokens: 100 }]);
+  ).toEqual([
+    { outcome: 'completed', n: 1, cost_usd: 0.5, input_tokens: 100 },
+    { outcome: 'copied', n: 1, cost_usd: 0, input_tokens: 0 },
+  ]);
 });
 
 test('the apply function is not called again: what it wrote at the time stands', async ({ engine }) => {

@@ -96,13 +96,14 @@ async function countAll(campaign: Campaign): Promise<void> {
 }
 
 /** All that the stages of the parcels have completed since the stack was started; what is copied was completed by another run. */
-const completed = `select coalesce(sum(t.completed), 0)::int from millrace.totals t join millrace.stages s on s.id = t.stage_id
-  join millrace.pipelines p on p.id = s.pipeline_id where p.name in ('parcels', 'labels') and s.name = any ($1)`;
+const completed = `select coalesce(sum(t.n), 0)::int from millrace.sums t join millrace.stages s on s.id = t.stage_id
+  join millrace.pipelines p on p.id = s.pipeline_id where t.unit = 'total' and t.outcome = 'completed'
+  and p.name in ('parcels', 'labels') and s.name = any ($1)`;
 
 /** What the figures count so far, pulses and what is pruned included. */
 export async function figuresOf({ chaos }: Campaign): Promise<Campaign['before']> {
   while ((await chaos.value<number>('select millrace.add_pulses()')) > 0);
-  const removed = 'select coalesce(sum(removed), 0)::int from millrace.totals where stage_id <> 0';
+  const removed = `select coalesce(sum(n), 0)::int from millrace.sums where unit = 'total' and outcome = 'removed' and stage_id <> 0`;
   return { completed: await chaos.value(completed, [bookedStages]), removed: await chaos.value(removed) };
 }
 

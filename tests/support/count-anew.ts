@@ -2,16 +2,10 @@
 import type pg from 'pg';
 
 const counting = `
-insert into millrace.totals
-  (pipeline_id, stage_id, completed, failed, retried, skipped, cancelled)
-select s.pipeline_id, s.id,
-  count(*) filter (where a.state = 'completed'),
-  count(*) filter (where a.state = 'failed' and not a.again),
-  count(*) filter (where a.state = 'failed' and a.again),
-  count(*) filter (where a.state = 'skipped'),
-  count(*) filter (where a.state = 'cancelled')
+insert into millrace.sums (unit, pipeline_id, stage_id, at, outcome, n)
+select 'total', s.pipeline_id, s.id, '-infinity', a.outcome, count(*)
 from (
-  select o.stage_id, o.state, n.retry_count is not null as again
+  select o.stage_id, case when n.retry_count is null then o.state::text else 'retried' end as outcome
   from millrace.attempts o
   left join millrace.attempts n
     on o.state = 'failed'
@@ -22,19 +16,15 @@ from (
   where o.state in ('completed', 'failed', 'skipped', 'cancelled')
 ) a
 join millrace.stages s on s.id = a.stage_id
-group by s.pipeline_id, s.id;
-insert into millrace.totals (pipeline_id, stage_id, completed, ended, failed, cancelled)
-select r.pipeline_id, 0,
-  count(*) filter (where r.status = 'completed' and r.ended_as is null),
-  count(*) filter (where r.status = 'completed' and r.ended_as is not null),
-  count(*) filter (where r.status = 'failed'),
-  count(*) filter (where r.status = 'cancelled')
+group by s.pipeline_id, s.id, a.outcome;
+insert into millrace.sums (unit, pipeline_id, stage_id, at, outcome, n)
+select 'total', r.pipeline_id, 0, '-infinity', case when r.ended_as is null then r.status::text else 'ended' end, count(*)
 from millrace.runs r
 where r.status <> 'running'
-group by r.pipeline_id;`;
+group by 1, 2, 5;`;
 
 /** Counts the attempts and runs that are there, without times, and forgets all else. */
 export async function countAnew(client: pg.Client): Promise<void> {
-  const tables = ['pulses', 'minutes', 'hours', 'totals'].map((name) => `delete from millrace.${name};`);
+  const tables = ['pulses', 'sums'].map((name) => `delete from millrace.${name};`);
   await client.query(['begin;', ...tables, counting, 'commit;'].join('\n'));
 }

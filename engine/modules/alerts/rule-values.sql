@@ -42,9 +42,9 @@ declare
   v_sum record;
 begin
   select
-    sum(m.completed + m.ended + m.failed + m.retried) filter (where m.stage_id = p_stage_id) as n,
-    sum(m.failed + m.retried) filter (where m.stage_id = p_stage_id) as failed,
-    sum(m.failed) filter (where m.stage_id = p_stage_id) as dead, sum(m.cost_usd) as cost_usd,
+    sum(k.ended) filter (where m.stage_id = p_stage_id) as n,
+    sum(k.failed) filter (where m.stage_id = p_stage_id) as failed,
+    sum(k.dead) filter (where m.stage_id = p_stage_id) as dead, sum(m.cost_usd) as cost_usd,
     millrace.add_buckets(array_agg(m.runs) filter (where p_kind = 'p95')) as runs,
     millrace.add_codes(array_agg(m.codes) filter (where p_kind in ('error_share', 'dead'))) as codes
   into v_sum
@@ -58,7 +58,11 @@ begin
       and o.pipeline_id = p_pipeline_id) s(id)
   -- What has just ended counts.
   cross join lateral millrace.figure_rows(
-    p_pipeline_id, s.id, p_since, millrace.now() + interval '1 microsecond', true) m;
+    p_pipeline_id, s.id, p_since, millrace.now() + interval '1 microsecond', true) m
+  cross join lateral (
+    select case when m.outcome in ('completed', 'ended', 'failed', 'retried') then m.n else 0 end,
+      case when m.outcome in ('failed', 'retried') then m.n else 0 end,
+      case when m.outcome = 'failed' then m.n else 0 end) k(ended, failed, dead);
   value := case
     when p_kind = 'dead' then v_sum.dead
     when p_kind = 'spend' then v_sum.cost_usd

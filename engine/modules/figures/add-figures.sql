@@ -1,5 +1,5 @@
--- Adding pulses up: minutes, hours and totals. One statement deletes pulses and adds them to all
--- three tables. A late pulse goes to the minute in which it happened.
+-- Adding pulses up by minute, by hour and in all, in the statement that deletes them. A late pulse
+-- goes to the minute in which it happened.
 
 -- Lists the upper bounds of the first 15 of 16 buckets, in milliseconds; the last has none.
 create function millrace.bucket_bounds() returns float8[]
@@ -7,6 +7,19 @@ language sql immutable
 as $$
   select array[10, 30, 100, 300, 1000, 3000, 10000, 30000, 120000, 360000, 1200000, 3600000,
     7200000, 28800000, 86400000]::float8[]
+$$;
+
+-- Counts times (ms) by bucket.
+create function millrace.count_buckets(p_times real[]) returns bigint[]
+language sql immutable
+as $$
+  select array(
+    select count(u.ms)
+    from generate_series(0, 15) i
+    left join unnest(p_times) u(ms)
+      on width_bucket(u.ms::float8, millrace.bucket_bounds()) = i
+    group by i
+    order by i)
 $$;
 
 -- Adds up counts by bucket, 16 a row.
@@ -38,137 +51,96 @@ as $$
     group by 1) f
 $$;
 
--- Writes as SQL how figures by the minute (delta) are added to minutes, hours or totals. p_time is
--- the column that tells the time, null for totals.
-create function millrace.adding_sql(p_table text, p_time text, p_columns text[]) returns text
-language sql immutable
-as $$
-  select format($q$
-    insert into millrace.%1$I as t (%2$s, %3$s, runs, waits, codes)
-    select d.pipeline_id, d.stage_id, %4$s %5$s,
-      millrace.add_buckets(array_agg(d.runs)), millrace.add_buckets(array_agg(d.waits)),
-      millrace.add_codes(array_agg(d.codes))
-    from delta d
-    group by %6$s
-    order by %6$s
-    on conflict (%2$s) do update
-    set %7$s, runs = millrace.add_buckets(array[t.runs, excluded.runs]),
-      waits = millrace.add_buckets(array[t.waits, excluded.waits]),
-      codes = case when excluded.codes is null then t.codes
-        else millrace.add_codes(array[t.codes, excluded.codes]) end
-    returning 1$q$,
-    p_table, concat_ws(', ', 'pipeline_id', 'stage_id', p_time), string_agg(c, ', '),
-    'date_trunc(' || quote_literal(p_time) || ', d.minute, ''UTC''),',
-    string_agg(format('sum(d.%I)', c), ', '), concat_ws(', ', '1, 2', '3' || left(p_time, 0)),
-    string_agg(format('%1$I = t.%1$I + excluded.%1$I', c), ', '))
-  from unnest(p_columns) c
-$$;
-
--- Adds up to so many pulses to the figures; returns how many. It hashes, however its caller plans:
+-- Adds up to so many pulses to the sums; returns how many. It hashes, however its caller plans:
 -- there may be some thousand groups. While another sweep does so it does nothing.
 create function millrace.add_pulses(p_limit int default 3000) returns int
 set enable_seqscan = on set enable_hashjoin = on set enable_sort = off set enable_memoize = off
 set work_mem = '16MB' set jit = off
 as $$
 declare
-  c_outcomes constant text[] := '{completed,ended,failed,retried,skipped,cancelled,copied,removed,
-    dequeued,unstarted}';
-  c_columns constant text[] := c_outcomes
-    || '{cost_usd,input_tokens,output_tokens,run_ms,wait_ms}'::text[];
   v_taken int;
 begin
   if not pg_try_advisory_xact_lock(hashtext('millrace.add_pulses')) then
     return 0;
   end if;
-  -- Times are counted by bucket first, those of the queue 16 places further on.
-  execute format($q$
-    with taken as materialized (
-      delete from millrace.pulses p
-      where p.ctid = any (array(select o.ctid from millrace.pulses o limit $1))
-      returning p.*, date_trunc('minute', p.at, 'UTC') as minute
-    ), counted as (
-      select t.pipeline_id, t.stage_id, t.minute, %1$s,
-        coalesce(sum(t.cost_usd), 0) as cost_usd,
-        coalesce(sum(t.input_tokens), 0) as input_tokens,
-        coalesce(sum(t.output_tokens), 0) as output_tokens
-      from taken t
-      group by 1, 2, 3
-    ), bucket as (
-      select t.pipeline_id, t.stage_id, t.minute, k.place, count(*) as n,
-        sum(greatest(k.ms, 0)) as ms
-      from taken t
-      cross join lateral (
-        select width_bucket(u::float8, millrace.bucket_bounds()) as place, u::float8 as ms
-        from unnest(t.run_ms) u
-        where u is not null
-        union all
-        select 16 + width_bucket(u::float8, millrace.bucket_bounds()), u::float8
-        from unnest(t.wait_ms) u
-        where u is not null) k
-      group by 1, 2, 3, 4
-    ), measured as (
-      select c.pipeline_id, c.stage_id, c.minute,
-        coalesce(sum(b.ms) filter (where i < 16), 0) as run_ms,
-        coalesce(sum(b.ms) filter (where i > 15), 0) as wait_ms,
-        array_agg(coalesce(b.n, 0) order by i) filter (where i < 16) as runs,
-        array_agg(coalesce(b.n, 0) order by i) filter (where i > 15) as waits
-      from counted c
-      cross join generate_series(0, 31) i
-      left join bucket b on (b.pipeline_id, b.stage_id, b.minute, b.place)
-        = (c.pipeline_id, c.stage_id, c.minute, i)
-      group by 1, 2, 3
-    ), coded as (
-      select k.pipeline_id, k.stage_id, k.minute, jsonb_object_agg(k.code, k.n) as codes
-      from (
-        select t.pipeline_id, t.stage_id, t.minute, u as code, count(*) as n
-        from taken t
-        cross join lateral unnest(t.codes) u
-        group by 1, 2, 3, 4) k
-      group by 1, 2, 3
-    ), delta as materialized (
-      select *
-      from counted
-      join measured using (pipeline_id, stage_id, minute)
-      left join coded using (pipeline_id, stage_id, minute)
-    ), minute_row as (%2$s), hour_row as (%3$s), total_row as (%4$s)
-    select count(*) from taken$q$,
-    (select string_agg(format('coalesce(sum(t.n) filter (where t.outcome = %1$L), 0) as %1$I', c),
-        ', ')
-      from unnest(c_outcomes) c),
-    millrace.adding_sql('minutes', 'minute', c_columns),
-    millrace.adding_sql('hours', 'hour', c_columns), millrace.adding_sql('totals', null, c_columns))
-  into v_taken
-  using p_limit;
+  with taken as materialized (
+    delete from millrace.pulses p
+    where p.ctid = any (array(select o.ctid from millrace.pulses o limit p_limit))
+    returning p.*
+  ), by_minute as materialized (
+    select t.pipeline_id, t.stage_id, t.outcome, date_trunc('minute', t.at, 'UTC') as minute,
+      sum(u.n) as n, coalesce(sum(u.cost_usd), 0) as cost_usd,
+      coalesce(sum(u.input_tokens), 0) as input_tokens,
+      coalesce(sum(u.output_tokens), 0) as output_tokens,
+      sum(greatest(u.run_ms::float8, 0)) as run_ms, sum(greatest(u.wait_ms::float8, 0)) as wait_ms,
+      array_agg(u.run_ms) as runs, array_agg(u.wait_ms) as waits, array_agg(u.code) as codes
+    from taken t
+    -- Side by side: what there is once a pulse stands beside its first time.
+    cross join lateral unnest(array[t.n], array[t.cost_usd], array[t.input_tokens],
+      array[t.output_tokens], t.run_ms, t.wait_ms, t.codes)
+      u(n, cost_usd, input_tokens, output_tokens, run_ms, wait_ms, code)
+    group by 1, 2, 3, 4
+  ), delta as materialized (
+    select m.pipeline_id, m.stage_id, m.outcome, m.minute, m.n, m.cost_usd, m.input_tokens,
+      m.output_tokens, m.run_ms, m.wait_ms, millrace.count_buckets(m.runs) as runs,
+      millrace.count_buckets(m.waits) as waits, (
+        select jsonb_object_agg(k.code, k.n)
+        from (
+          select c as code, count(*) as n
+          from unnest(m.codes) c
+          where c is not null
+          group by c) k) as codes
+    from by_minute m
+  ), added as (
+    insert into millrace.sums as s (unit, pipeline_id, stage_id, at, outcome, n, cost_usd,
+      input_tokens, output_tokens, run_ms, wait_ms, runs, waits, codes)
+    select u.unit, d.pipeline_id, d.stage_id, u.at, d.outcome, sum(d.n), sum(d.cost_usd),
+      sum(d.input_tokens), sum(d.output_tokens), sum(d.run_ms), sum(d.wait_ms),
+      millrace.add_buckets(array_agg(d.runs)), millrace.add_buckets(array_agg(d.waits)),
+      millrace.add_codes(array_agg(d.codes))
+    from delta d
+    cross join lateral (values ('minute', d.minute),
+      ('hour', date_trunc('hour', d.minute, 'UTC')), ('total', '-infinity')) u(unit, at)
+    group by 1, 2, 3, 4, 5
+    order by 1, 2, 3, 4, 5
+    on conflict on constraint sums_pkey do update
+    set n = s.n + excluded.n, cost_usd = s.cost_usd + excluded.cost_usd,
+      input_tokens = s.input_tokens + excluded.input_tokens,
+      output_tokens = s.output_tokens + excluded.output_tokens,
+      run_ms = s.run_ms + excluded.run_ms, wait_ms = s.wait_ms + excluded.wait_ms,
+      runs = millrace.add_buckets(array[s.runs, excluded.runs]),
+      waits = millrace.add_buckets(array[s.waits, excluded.waits]),
+      codes = millrace.add_codes(array[s.codes, excluded.codes])
+  )
+  select count(*) into v_taken from taken;
   return v_taken;
 end
 $$;
 
--- Deletes figures older than the settings say, 20,000 of each unit at most, by the keys of totals.
+-- Deletes sums older than the settings say, 20,000 at most, stage by stage.
 create function millrace.prune_figures()
 as $$
-declare
-  v_kept record;
 begin
-  for v_kept in
-    select o.unit, millrace.now() - s.value::int * o.each as oldest
-    from (values ('minute', interval '1 hour', 'minutes_hours'),
-      ('hour', interval '1 day', 'hours_days')) o(unit, each, setting)
-    join millrace.settings s on s.name = o.setting
-  loop
-    execute format($q$
-      delete from millrace.%1$I m
-      where m.ctid = any (array(
-        select o.ctid
-        from millrace.totals t
-        cross join lateral (
-          select k.ctid
-          from millrace.%1$I k
-          where k.pipeline_id = t.pipeline_id
-            and k.stage_id = t.stage_id
-            and k.%2$I < $1
-          limit 20000) o
-        limit 20000))$q$, v_kept.unit || 's', v_kept.unit)
-    using v_kept.oldest;
-  end loop;
+  delete from millrace.sums f
+  where f.ctid = any (array(
+    select o.ctid
+    from (
+      values ('minute', interval '1 hour', 'minutes_hours'),
+        ('hour', interval '1 day', 'hours_days')
+    ) u(unit, each, setting)
+    join millrace.settings s on s.name = u.setting
+    cross join (
+      select distinct c.pipeline_id, c.stage_id
+      from millrace.sums c
+      where c.unit = 'total') t
+    cross join lateral (
+      select k.ctid
+      from millrace.sums k
+      where k.unit = u.unit
+        and k.pipeline_id = t.pipeline_id
+        and k.stage_id = t.stage_id
+        and k.at < millrace.now() - s.value::int * u.each
+      limit 20000) o
+    limit 20000));
 end
 $$;

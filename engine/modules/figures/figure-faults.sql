@@ -2,13 +2,9 @@
 
 -- What the totals tell, with the pulses that are still to be added up.
 create view millrace.counted_figures as
-select t.pipeline_id, t.stage_id, o.outcome, o.n
-from millrace.totals t
-cross join lateral (
-  values ('completed', t.completed), ('ended', t.ended), ('failed', t.failed),
-    ('retried', t.retried), ('skipped', t.skipped), ('cancelled', t.cancelled),
-    ('copied', t.copied), ('removed', t.removed), ('dequeued', t.dequeued),
-    ('unstarted', t.unstarted)) o(outcome, n)
+select t.pipeline_id, t.stage_id, t.outcome, t.n
+from millrace.sums t
+where t.unit = 'total'
 union all
 select p.pipeline_id, p.stage_id, p.outcome, p.n
 from millrace.pulses p;
@@ -66,23 +62,26 @@ where r.n > (
     and t.outcome = r.outcome)
 union all
 select 'an hour is the sum of its minutes', null, null,
-  format('pipeline %s, stage %s, %s', h.pipeline_id, h.stage_id, h.hour)
+  format('pipeline %s, stage %s, %s: %s', h.pipeline_id, h.stage_id, h.at, h.outcome)
 from (
-  select k.pipeline_id, k.stage_id, min(k.minute) as minute
-  from millrace.minutes k
+  select k.pipeline_id, k.stage_id, min(k.at) as at
+  from millrace.sums k
+  where k.unit = 'minute'
   group by k.pipeline_id, k.stage_id) o
-join millrace.hours h
-  on h.pipeline_id = o.pipeline_id and h.stage_id = o.stage_id and h.hour > o.minute
-where h.hour > (
+join millrace.sums h on h.unit = 'hour'
+  and h.pipeline_id = o.pipeline_id
+  and h.stage_id = o.stage_id
+  and h.at > o.at
+where h.at > (
     select millrace.now() - make_interval(hours => s.value::int)
     from millrace.settings s
     where s.name = 'minutes_hours')
-  and (h.completed + h.ended, h.failed + h.retried, h.skipped + h.cancelled, h.cost_usd)
-    <> (
-      select coalesce(sum(m.completed + m.ended), 0), coalesce(sum(m.failed + m.retried), 0),
-        coalesce(sum(m.skipped + m.cancelled), 0), coalesce(sum(m.cost_usd), 0)
-      from millrace.minutes m
-      where m.pipeline_id = h.pipeline_id
-        and m.stage_id = h.stage_id
-        and m.minute >= h.hour
-        and m.minute < h.hour + interval '1 hour');
+  and (h.n, h.cost_usd) <> (
+    select coalesce(sum(m.n), 0), coalesce(sum(m.cost_usd), 0)
+    from millrace.sums m
+    where m.unit = 'minute'
+      and m.pipeline_id = h.pipeline_id
+      and m.stage_id = h.stage_id
+      and m.at >= h.at
+      and m.at < h.at + interval '1 hour'
+      and m.outcome = h.outcome);

@@ -1,5 +1,5 @@
--- Figures are read from minutes and hours alone, so that an answer takes as long after ten million
--- attempts, up to one sweep late.
+-- Figures are read from sums alone, so that an answer takes as long after ten million attempts, up
+-- to one sweep late.
 
 -- Estimates the time (ms) below which a share of the counted ones lies; null where there are none.
 -- Within a bucket times count as even on a logarithmic scale, in the last as its lower bound.
@@ -31,7 +31,7 @@ $$;
 -- where minutes are no longer kept. p_by_minute: by the minute wherever minutes are kept.
 create function millrace.figure_rows(
   p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz, p_by_minute boolean
-) returns setof millrace.minutes
+) returns setof millrace.sums
 stable
 set enable_seqscan = off set enable_bitmapscan = off set jit = off
 as $$
@@ -48,20 +48,14 @@ declare
     else date_trunc('hour', p_to, 'UTC') end);
 begin
   return query
-    select h.*
-    from millrace.hours h
-    where h.pipeline_id = p_pipeline_id
-      and h.stage_id = p_stage_id
-      and h.hour >= v_first_hour
-      and h.hour < v_last_hour;
-  return query
     select m.*
-    from (values (date_trunc('minute', p_from, 'UTC'), least(v_first_hour, p_to)),
-      (v_last_hour, p_to)) e(first, before)
-    join millrace.minutes m on m.pipeline_id = p_pipeline_id
+    from (values ('minute', date_trunc('minute', p_from, 'UTC'), least(v_first_hour, p_to)),
+      ('hour', v_first_hour, v_last_hour), ('minute', v_last_hour, p_to)) e(unit, first, before)
+    join millrace.sums m on m.unit = e.unit
+      and m.pipeline_id = p_pipeline_id
       and m.stage_id = p_stage_id
-      and m.minute >= e.first
-      and m.minute < e.before;
+      and m.at >= e.first
+      and m.at < e.before;
 end
 $$;
 
@@ -81,13 +75,15 @@ begin
       coalesce(s.codes, '{}')
     from generate_series(p_from, p_to - interval '1 microsecond', p_step) b(at)
     left join (
-      select date_bin(p_step, greatest(m.minute, p_from), p_from) as at,
-        sum(m.completed)::bigint as completed, sum(m.ended)::bigint as ended,
-        sum(m.failed)::bigint as failed, sum(m.retried)::bigint as retried,
-        sum(m.skipped)::bigint as skipped, sum(m.cancelled)::bigint as cancelled,
+      select date_bin(p_step, greatest(m.at, p_from), p_from) as at,
+        sum(m.n) filter (where m.outcome = 'completed')::bigint as completed,
+        sum(m.n) filter (where m.outcome = 'ended')::bigint as ended,
+        sum(m.n) filter (where m.outcome = 'failed')::bigint as failed,
+        sum(m.n) filter (where m.outcome = 'retried')::bigint as retried,
+        sum(m.n) filter (where m.outcome = 'skipped')::bigint as skipped,
+        sum(m.n) filter (where m.outcome = 'cancelled')::bigint as cancelled,
         sum(m.cost_usd) as cost_usd, sum(m.input_tokens) as input_tokens,
-        sum(m.output_tokens) as output_tokens,
-        case when count(m.codes) > 0 then millrace.add_codes(array_agg(m.codes)) end as codes,
+        sum(m.output_tokens) as output_tokens, millrace.add_codes(array_agg(m.codes)) as codes,
         millrace.add_buckets(array_agg(m.runs)) as runs,
         millrace.add_buckets(array_agg(m.waits)) as waits
       from millrace.figure_rows(p_pipeline_id, p_stage_id, p_from, p_to,

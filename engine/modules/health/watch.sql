@@ -1,38 +1,9 @@
 -- Views and functions for Supabase Studio's table editor and SQL editor. Live rows are counted to a
 -- cap, so that a queue of a million is told as fast as one of ten.
 
--- Counts started attempts by the leases, and up to 50,000 waiting ones, with the oldest due time,
--- stage by stage. A function, since a view cannot keep the planner from reading its tables whole.
-create function millrace.held_counts()
-returns table (stage_id int, started bigint, waiting bigint, since timestamptz)
-stable
-set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off set jit = off
-as $$
-begin
-  return query
-    select h.stage_id, count(h.queue_at), count(*) - count(h.queue_at),
-      min(coalesce(h.queue_at, h.started_at))
-    from (
-      select a.stage_id, a.queue_at, a.started_at
-      from millrace.claims c
-      cross join lateral unnest(c.attempt_ids) i(id)
-      -- A lateral look-up, or the planner may walk all attempts.
-      cross join lateral (
-        select o.stage_id, o.queue_at, o.started_at
-        from millrace.attempts o
-        where o.id = i.id and o.token = c.token and o.state = 'started'
-        limit 1) a
-      union all
-      (select a.stage_id, a.queue_at, a.started_at
-       from millrace.attempts a
-       where a.deadline_at is not null
-       limit 50000)) h
-    group by h.stage_id;
-end
-$$;
-
 -- Counts live and dead attempts stage by stage, with the oldest due time: ready, in backoff and
--- dead to p_most a stage.
+-- dead to p_most a stage, 50,000 waiting ones in all. A function, since a view cannot keep the
+-- planner from reading its tables whole.
 create function millrace.live_counts(p_most int default 1000)
 returns table (
   stage_id int, ready bigint, in_backoff bigint, started bigint, waiting bigint, failed bigint,
@@ -48,7 +19,25 @@ begin
     select s.id, greatest(r.n - coalesce(h.started, 0), 0), b.n, coalesce(h.started, 0),
       coalesce(h.waiting, 0), d.n, o.queue_at, least(o.queue_at, h.since)
     from millrace.stages s
-    left join millrace.held_counts() h on h.stage_id = s.id
+    left join (
+      select k.stage_id, count(k.queue_at) as started, count(*) - count(k.queue_at) as waiting,
+        min(coalesce(k.queue_at, k.started_at)) as since
+      from (
+        select a.stage_id, a.queue_at, a.started_at
+        from millrace.claims c
+        cross join lateral unnest(c.attempt_ids) i(id)
+        -- A lateral look-up, or the planner may walk all attempts.
+        cross join lateral (
+          select o.stage_id, o.queue_at, o.started_at
+          from millrace.attempts o
+          where o.id = i.id and o.token = c.token and o.state = 'started'
+          limit 1) a
+        union all
+        (select a.stage_id, a.queue_at, a.started_at
+         from millrace.attempts a
+         where a.deadline_at is not null
+         limit 50000)) k
+      group by k.stage_id) h on h.stage_id = s.id
     cross join lateral (
       select count(*) as n
       from (
@@ -92,19 +81,23 @@ with moment as materialized (
   where w.left_at is null
     and w.heartbeat_at > (select m.alive_since from moment m)
   group by w.stage_id
-), pulse as materialized (
-  select p.stage_id, sum(p.n) filter (where p.outcome = 'completed') as completed,
-    sum(p.n) filter (where p.outcome = 'retried') as retried
+), total as materialized (
+  select u.stage_id, sum(u.n) filter (where u.outcome = 'completed') as completed,
+    sum(u.n) filter (where u.outcome = 'retried') as retried
   from (
-    select o.stage_id, o.outcome, o.n
-    from millrace.pulses o
-    limit 10000) p
-  group by p.stage_id
+    select c.stage_id, c.outcome, c.n
+    from millrace.sums c
+    where c.unit = 'total'
+    union all
+    (select o.stage_id, o.outcome, o.n
+     from millrace.pulses o
+     limit 10000)) u
+  group by u.stage_id
 )
 select p.name as pipeline, s.name as stage, s.enabled and p.enabled as enabled,
   c.ready, c.in_backoff, c.started, c.waiting,
-  (coalesce(t.completed, 0) + coalesce(u.completed, 0))::bigint as completed, c.failed,
-  (coalesce(t.retried, 0) + coalesce(u.retried, 0))::bigint as retries,
+  coalesce(t.completed, 0)::bigint as completed, c.failed,
+  coalesce(t.retried, 0)::bigint as retries,
   case when c.oldest_open_at <= m.now then m.now - c.oldest_open_at end as oldest_age,
   coalesce(w.n, 0) as live_workers, s.sla,
   coalesce(l.late, 0) as late,
@@ -118,8 +111,7 @@ join millrace.stages s on s.id = c.stage_id
 join millrace.pipelines p on p.id = s.pipeline_id
 cross join moment m
 left join worker w on w.stage_id = s.id
-left join millrace.totals t on t.pipeline_id = s.pipeline_id and t.stage_id = s.id
-left join pulse u on u.stage_id = s.id
+left join total t on t.stage_id = s.id
 left join millrace.late_counts() l on l.stage_id = s.id
 left join millrace.row_costs k on k.stage_id = s.id
 order by p.name, s.id;

@@ -25,12 +25,13 @@ create function millrace.average_use(p_stage_id int, p_kind text) returns numeri
 as $$
 begin
   return (
-    select case p_kind when 'usd' then t.cost_usd else t.input_tokens + t.output_tokens end
-      / nullif(t.completed + t.failed + t.retried, 0)
-    from millrace.totals t
-    join millrace.stages s on s.pipeline_id = t.pipeline_id and s.id = t.stage_id
+    select sum(case p_kind when 'usd' then t.cost_usd else t.input_tokens + t.output_tokens end)
+      / nullif(sum(t.n) filter (where t.outcome in ('completed', 'failed', 'retried')), 0)
+    from millrace.stages s
+    join millrace.sums t
+      on t.unit = 'total' and t.pipeline_id = s.pipeline_id and t.stage_id = s.id
     where s.id = p_stage_id
-      and t.cost_usd + t.input_tokens + t.output_tokens > 0);
+    having sum(t.cost_usd + t.input_tokens + t.output_tokens) > 0);
 end
 $$;
 

@@ -18,15 +18,24 @@ begin
       select coalesce(json_agg(json_build_object(
         'pipeline', p.name,
         'stage', s.name,
-        'outcomes', json_build_object('completed', t.completed, 'ended', t.ended,
-          'failed', t.failed, 'retried', t.retried, 'skipped', t.skipped,
-          'cancelled', t.cancelled),
+        'outcomes', '{"completed": 0, "ended": 0, "failed": 0, "retried": 0, "skipped": 0,
+          "cancelled": 0}'::jsonb || t.outcomes,
         'run_seconds', json_build_object('sum', t.run_ms / 1000, 'buckets', t.runs),
         'wait_seconds', json_build_object('sum', t.wait_ms / 1000, 'buckets', t.waits),
         'cost_usd', t.cost_usd,
         'input_tokens', t.input_tokens,
         'output_tokens', t.output_tokens) order by p.name, s.id nulls first), '[]')
-      from millrace.totals t
+      from (
+        select c.pipeline_id, c.stage_id, sum(c.cost_usd) as cost_usd,
+          sum(c.input_tokens) as input_tokens, sum(c.output_tokens) as output_tokens,
+          sum(c.run_ms) as run_ms, sum(c.wait_ms) as wait_ms,
+          millrace.add_buckets(array_agg(c.runs)) as runs,
+          millrace.add_buckets(array_agg(c.waits)) as waits,
+          jsonb_object_agg(c.outcome, c.n)
+            - '{copied,removed,dequeued,unstarted}'::text[] as outcomes
+        from millrace.sums c
+        where c.unit = 'total'
+        group by c.pipeline_id, c.stage_id) t
       join millrace.pipelines p on p.id = t.pipeline_id
       left join millrace.stages s on s.id = t.stage_id
       where t.stage_id = 0 or s.id is not null),

@@ -100,8 +100,8 @@ async function fillQueues(urls: Urls, superuser: pg.Client, size: number): Promi
   );
   // A budget asks what an attempt costs on the average.
   await superuser.query(
-    `insert into millrace.totals (pipeline_id, stage_id, completed, cost_usd)
-     select s.pipeline_id, s.id, 1000, 1 from millrace.stages s`,
+    `insert into millrace.sums (unit, pipeline_id, stage_id, at, outcome, n, cost_usd)
+     select 'total', s.pipeline_id, s.id, '-infinity', 'completed', 1000, 1 from millrace.stages s`,
   );
   await superuser.query(
     `insert into millrace.concurrency_groups (stage_id, concurrency_group, turn)

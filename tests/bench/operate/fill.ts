@@ -47,13 +47,15 @@ export async function fill(owner: pg.Client, size: Size): Promise<void> {
 
 /** A full day of minutes for each stage, and their sum, where the engine keeps such figures. */
 async function fillMinutes(owner: pg.Client): Promise<void> {
-  const { rows } = await owner.query(`select to_regclass('millrace.minutes') is not null as there`);
+  const { rows } = await owner.query(`select to_regclass('millrace.sums') is not null as there`);
   if (!rows[0]?.there) return;
-  await owner.query(`insert into millrace.minutes (pipeline_id, stage_id, minute, completed, failed, run_ms, wait_ms, runs, waits)
-    select s.pipeline_id, s.id, m, 9, 1, 9000, 900, '{0,0,0,0,0,10,0,0,0,0,0,0,0,0,0,0}', '{0,0,0,0,10,0,0,0,0,0,0,0,0,0,0,0}'
-    from millrace.stages s, generate_series(date_trunc('minute', now()) - interval '1 day', now(), interval '1 minute') m`);
-  await owner.query(`insert into millrace.totals (pipeline_id, stage_id, completed, failed)
-    select m.pipeline_id, m.stage_id, sum(m.completed), sum(m.failed) from millrace.minutes m group by 1, 2
+  await owner.query(`insert into millrace.sums (unit, pipeline_id, stage_id, at, outcome, n, run_ms, wait_ms, runs, waits)
+    select 'minute', s.pipeline_id, s.id, m, o.outcome, o.n, 900 * o.n, 90 * o.n, array_fill(0, '{5}') || o.n || array_fill(0, '{10}'),
+      array_fill(0, '{4}') || o.n || array_fill(0, '{11}')
+    from millrace.stages s, generate_series(date_trunc('minute', now()) - interval '1 day', now(), interval '1 minute') m,
+      (values ('completed', 9), ('failed', 1)) o(outcome, n)`);
+  await owner.query(`insert into millrace.sums (unit, pipeline_id, stage_id, at, outcome, n)
+    select 'total', m.pipeline_id, m.stage_id, '-infinity', m.outcome, sum(m.n) from millrace.sums m where m.unit = 'minute' group by 2, 3, 5
     on conflict do nothing`);
 }
 
