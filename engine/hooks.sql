@@ -51,11 +51,6 @@ begin
 end
 $$;
 
--- Lists in which runs a stage is to be left out, and why.
-create function millrace.hook_left_out(
-  p_stage_id int, p_run_ids bigint[], out run_ids bigint[], out why jsonb
-);
-
 -- Begins what may begin beside the stage that new runs start at. Returns the stages with work.
 create function millrace.hook_begin_siblings(
   p_pipeline_id int, p_stage_id int, p_run_ids bigint[]

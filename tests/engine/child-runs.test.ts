@@ -429,7 +429,7 @@ test('a run whose row another pipeline has run the same child on since begins a 
   expect(await engine.item(id)).toMatchObject({
     contents_status: 'failed',
     contents_error: expect.stringContaining(
-      `a live run of pipeline index that is a child of run ${(await runOf(engine, id, 'second')).id}; let it finish`,
+      `a live run of pipeline index that is a child of run ${(await runOf(engine, id, 'second')).id}. Let it finish`,
     ),
   });
   await runStage(engine, 'find', 'index');

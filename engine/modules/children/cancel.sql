@@ -56,28 +56,23 @@ create function millrace.cancel_held(p_run_ids bigint[], p_until timestamptz) re
 as $$
 declare
   v_done record;
-  v_refused record;
+  v_unseen bigint[];
 begin
   v_done := millrace.in_halves(p_run_ids::text[],
     'select millrace.cancel_runs($1::bigint[], true)', p_until);
-  for v_refused in
-    select r.id::bigint as id, r.why, r.later
-    from unnest(v_done.refused, v_done.others, v_done.why, v_done.later) r(id, others, why, later)
-    where r.later or r.others = 0
-  loop
-    if v_refused.later then
-      perform millrace.report_passed_over(p.name, null, r.entity_id, v_refused.why)
-      from millrace.runs r
-      join millrace.pipelines p on p.id = r.pipeline_id
-      where r.id = v_refused.id;
-    else
-      perform millrace.report('error', 'projection_failed',
-        'A cancelled child could not be shown on its row: ' || v_refused.why,
-        jsonb_build_object('run', v_refused.id));
-      v_done.done := v_done.done + millrace.cancel_runs(array[v_refused.id], false);
-    end if;
-  end loop;
-  return v_done.done;
+  perform millrace.report_passed_over(p.name, null, r.entity_id, u.why)
+  from unnest(v_done.refused, v_done.why, v_done.later) u(id, why, later)
+  join millrace.runs r on r.id = u.id::bigint
+  join millrace.pipelines p on p.id = r.pipeline_id
+  where u.later;
+  select array_agg(u.id::bigint order by u.id::bigint) into v_unseen
+  from unnest(v_done.refused, v_done.others, v_done.why, v_done.later) u(id, others, why, later)
+  cross join lateral millrace.report('error', 'projection_failed',
+    'A cancelled child could not be shown on its row: ' || u.why,
+    jsonb_build_object('run', u.id::bigint))
+  where not u.later
+    and u.others = 0;
+  return v_done.done + millrace.cancel_runs(v_unseen, false);
 end
 $$;
 

@@ -91,9 +91,9 @@ begin
 end
 $$;
 
--- Adds up what the children of a fan-out have reported, begins what waited for a threshold, and
--- ends the waiting stage when its rule is met. busy: somebody holds the parent, or the database
--- said to try again.
+-- Adds up what the children of a fan-out have reported, or counts them anew where a tally asks for
+-- it; begins what waited for a threshold, and ends the waiting stage when its rule is met. busy:
+-- somebody holds the parent, or the database said to try again.
 create function millrace.collect_children(
   p_fan_out_id bigint, out wake int[], out busy boolean
 )
@@ -128,7 +128,53 @@ begin
   if busy then
     return;
   end if;
-  perform millrace.consume_child_tallies(p_fan_out_id);
+  -- In one snapshot: a child whose tally is not in it is not counted anew either.
+  with taken as (
+    delete from millrace.child_tallies t where t.fan_out_id = p_fan_out_id
+    returning t.*
+  ), news as (
+    select coalesce(bool_or(t.recount), false) as recount,
+      coalesce(sum(t.completed), 0) as completed, coalesce(sum(t.failed), 0) as failed,
+      coalesce(sum(t.cancelled), 0) as cancelled
+    from taken t
+  ), progress as (
+    insert into millrace.fan_progress as p (fan_out_id, stage_id, done)
+    select f.id, s.id, case when n.recount then (
+        select count(*)
+        from millrace.runs r
+        where r.fan_out_id = f.id
+          and (
+            select d.id
+            from millrace.done_attempts d
+            where d.run_id = r.id
+              and d.stage_id = s.id
+            limit 1) is not null)
+      else (select sum(t.done) from taken t where t.stage_id = s.id) end
+    from news n
+    join millrace.fan_outs f on f.id = p_fan_out_id
+    join millrace.stages s on s.pipeline_id = f.child_pipeline_id and s.counted_by_parent
+    where n.recount
+      or s.id in (select t.stage_id from taken t)
+    on conflict on constraint fan_progress_pkey do update
+    set done = excluded.done + case when (select n.recount from news n) then 0 else p.done end
+  )
+  update millrace.fan_outs f
+  set completed = c.completed + case when n.recount then 0 else f.completed + n.completed end,
+    failed = c.failed + case when n.recount then 0 else f.failed + n.failed end,
+    -- A child whose row was deleted is counted as cancelled.
+    cancelled = case
+      when n.recount then greatest(f.spawned - c.completed - c.failed - c.running, 0)
+      else f.cancelled + n.cancelled
+    end
+  from news n
+  cross join lateral (
+    select count(*) filter (where r.status = 'completed') as completed,
+      count(*) filter (where r.status = 'failed') as failed,
+      count(*) filter (where r.status = 'running') as running
+    from millrace.runs r
+    where n.recount
+      and r.fan_out_id = p_fan_out_id) c
+  where f.id = p_fan_out_id;
   -- Read under the locks: a cancel may have given it up meanwhile.
   select f.* into v_fan_out
   from millrace.fan_outs f
@@ -142,70 +188,6 @@ begin
     -- A tally makes somebody look once more.
     insert into millrace.child_tallies (fan_out_id) select p_fan_out_id where busy;
   end if;
-end
-$$;
-
--- Adds the tallies of a fan-out to its sums, or counts its children anew where one asks for it. It
--- deletes and counts in one snapshot: a child whose tally is not in it is not counted either.
-create function millrace.consume_child_tallies(p_fan_out_id bigint)
-as $$
-begin
-  if exists (
-      select from millrace.child_tallies t where t.fan_out_id = p_fan_out_id and t.recount) then
-    with taken as (
-      delete from millrace.child_tallies t where t.fan_out_id = p_fan_out_id
-    ), progress as (
-      insert into millrace.fan_progress as p (fan_out_id, stage_id, done)
-      select p_fan_out_id, s.id, (
-        select count(*)
-        from millrace.runs r
-        where r.fan_out_id = p_fan_out_id
-          and millrace.is_done(r.id, s.id))
-      from millrace.fan_outs f
-      join millrace.stages s on s.pipeline_id = f.child_pipeline_id and s.counted_by_parent
-      where f.id = p_fan_out_id
-      on conflict on constraint fan_progress_pkey do update set done = excluded.done
-    )
-    update millrace.fan_outs f
-    set completed = c.completed,
-      failed = c.failed,
-      -- A child whose row was deleted is counted as cancelled.
-      cancelled = greatest(f.spawned - c.completed - c.failed - c.running, 0)
-    from (
-      select count(*) filter (where r.status = 'completed') as completed,
-        count(*) filter (where r.status = 'failed') as failed,
-        count(*) filter (where r.status = 'running') as running
-      from millrace.runs r
-      where r.fan_out_id = p_fan_out_id
-    ) c
-    where f.id = p_fan_out_id;
-    return;
-  end if;
-  with taken as (
-    -- A recount that came meanwhile is left to the next call.
-    delete from millrace.child_tallies t
-    where t.fan_out_id = p_fan_out_id
-      and not t.recount
-    returning t.*
-  ), progress as (
-    insert into millrace.fan_progress as p (fan_out_id, stage_id, done)
-    select p_fan_out_id, t.stage_id, sum(t.done)
-    from taken t
-    where t.stage_id is not null
-    group by t.stage_id
-    on conflict on constraint fan_progress_pkey do update set done = p.done + excluded.done
-  )
-  update millrace.fan_outs f
-  set completed = f.completed + c.completed,
-    failed = f.failed + c.failed,
-    cancelled = f.cancelled + c.cancelled
-  from (
-    select coalesce(sum(t.completed), 0) as completed,
-      coalesce(sum(t.failed), 0) as failed,
-      coalesce(sum(t.cancelled), 0) as cancelled
-    from taken t
-  ) c
-  where f.id = p_fan_out_id;
 end
 $$;
 

@@ -97,90 +97,87 @@ declare
   v_stage millrace.stages;
   v_child millrace.pipelines;
   v_rows record;
-  v_held text[];
-  v_whole boolean;
+  v_items record;
   v_lacking record;
+  v_fault jsonb;
+  v_new record;
+  v_made record;
 begin
   select s.* into v_stage from millrace.stages s where s.id = p_attempt.stage_id;
   select p.* into v_child
   from millrace.pipelines p
   where p.name = v_stage.child ->> 'pipeline';
-  update millrace.fan_outs f
-  set attempt_id = p_attempt.id
-  where f.run_id = p_attempt.run_id
-    and f.stage_id = p_attempt.stage_id
-    and f.state = 'open'
+  insert into millrace.fan_outs as f (run_id, stage_id, attempt_id, child_pipeline_id)
+  values (p_attempt.run_id, p_attempt.stage_id, p_attempt.id, v_child.id)
+  on conflict (run_id, stage_id) where state = 'open' do update
+  set attempt_id = excluded.attempt_id
   returning f.* into fan_out;
-  if not found then
-    insert into millrace.fan_outs (run_id, stage_id, attempt_id, child_pipeline_id)
-    values (p_attempt.run_id, p_attempt.stage_id, p_attempt.id, v_child.id)
-    returning * into fan_out;
-  end if;
   if fan_out.child_pipeline_id <> v_child.id then
     raise exception 'the children of stage % are to be runs of pipeline % now, '
         'but this fan-out began with another', v_stage.name, v_child.name
       using errcode = 'MR004', hint = 'Reset the stage: select millrace.reset(run, stage).';
   end if;
-  v_rows := millrace.rows_for_items(v_stage,
-    (select r.entity_id from millrace.runs r where r.id = p_attempt.run_id), p_items);
-  select k as key into v_lacking
-  from unnest(v_rows.item_keys) k
-  where k !~ '^(0|[1-9][0-9]{0,8})$'
-    and exists (
-      select
-      from millrace.runs r
-      join millrace.version_stages vs on vs.version_id = r.version_id
-      where r.id = p_attempt.run_id
-        and vs.after @> jsonb_build_array(jsonb_build_object(
-          'kind', 'consecutive', 'map', p_attempt.stage_id)))
-  limit 1;
-  if found then
-    raise exception 'an item has the key %, but a threshold counts consecutive numbers',
-        v_lacking.key
-      using errcode = 'MR002',
-        hint = 'Use whole numbers up to 999999999, without leading zeros, as keys, '
-          'or a threshold of the kind count.';
-  end if;
-  v_held := millrace.lock_rows_named(v_child, v_rows.entity_ids, false);
-  v_whole := not exists (select unnest(v_rows.entity_ids) except select unnest(v_held));
-  select i.key, i.entity_id, i.entity ->> v_child.entity_key as spelling into v_lacking
-  from unnest(v_rows.item_keys, v_rows.entity_ids,
-    millrace.rows_of_entities(v_child.id, v_rows.entity_ids, null)) i(key, entity_id, entity)
-  where not v_whole
-    and (i.entity ->> v_child.entity_key = i.entity_id) is not true
+  v_rows := millrace.rows_for_items(fan_out, v_stage, p_items);
+  select array_agg(i.key) filter (where h.id is null) as busy,
+    array_agg(i.id) filter (where h.id is null) as busy_ids,
+    array_agg(i.key) filter (where h.id is not null) as keys,
+    array_agg(i.id) filter (where h.id is not null) as ids
+  into v_items
+  from unnest(v_rows.item_keys, v_rows.entity_ids) i(key, id)
+  left join unnest(millrace.lock_rows_named(v_child, v_rows.entity_ids, false)) h(id) using (id);
+  busy := v_items.busy;
+  select i.key, i.id, i.entity ->> v_child.entity_key as spelling into v_lacking
+  from unnest(busy, v_items.busy_ids,
+    millrace.rows_of_entities(v_child.id, v_items.busy_ids, null)) i(key, id, entity)
+  where (i.entity ->> v_child.entity_key = i.id) is not true
   limit 1;
   if found then
     raise exception 'table % has no row % for item %',
-        v_child.entity_table, v_lacking.entity_id, v_lacking.key
+        v_child.entity_table, v_lacking.id, v_lacking.key
       using errcode = 'MR003', hint = coalesce(
         'Spell it as the table does: ' || v_lacking.spelling || '.',
         'Insert the rows first, or name an insert function in the definition.');
-  elsif not v_whole then
-    select array_agg(i.key) filter (where i.entity_id <> all (v_held)),
-      array_agg(i.key) filter (where i.entity_id = any (v_held)),
-      array_agg(i.entity_id) filter (where i.entity_id = any (v_held))
-    into busy, v_rows.item_keys, v_rows.entity_ids
-    from unnest(v_rows.item_keys, v_rows.entity_ids) i(key, entity_id);
-  end if;
-  if fan_out.retry_children then
-    perform millrace.refile_items(fan_out.id, v_rows.item_keys);
+  elsif fan_out.retry_children then
+    perform millrace.refile_items(fan_out.id, v_items.keys);
     perform millrace.retry_runs(array(
       select r.id
       from millrace.runs r
       where r.fan_out_id = fan_out.id
-        and r.item_key = any (v_rows.item_keys)
+        and r.item_key = any (v_items.keys)
         and r.status in ('failed', 'cancelled')
       order by r.id
       for no key update));
   end if;
-  wake := millrace.add_children(fan_out, v_rows.item_keys, v_rows.entity_ids);
-  if p_last and busy is null then
-    update millrace.fan_outs f
-    set total = f.spawned, retry_children = false
-    where f.id = fan_out.id;
-    insert into millrace.child_tallies (fan_out_id) values (fan_out.id);
+  select array_agg(fan_out.id) as fan_outs, array_agg(i.key) as keys, array_agg(i.id) as ids
+  into v_new
+  from unnest(v_items.keys, v_items.ids) i(key, id)
+  -- "offset 0" keeps it a look-up for each item: as a join it would read all children again.
+  where not exists (
+    select from millrace.runs o
+    where o.fan_out_id = fan_out.id and o.item_key = i.key offset 0);
+  v_made := millrace.add_children(v_child, v_new.fan_outs, v_new.keys, v_new.ids);
+  wake := v_made.wake;
+  select f.value into v_fault from jsonb_each(v_made.faults) f limit 1;
+  if found then
+    raise exception '%', v_fault ->> 'message'
+      using errcode = case v_fault ->> 'code' when 'child_running' then 'MR004' else 'MR002' end,
+        hint = v_fault ->> 'remedy';
   end if;
-  select f.* into fan_out from millrace.fan_outs f where f.id = fan_out.id;
+  -- What comes after a predecessor's last chunk opens the total again.
+  update millrace.fan_outs f
+  set spawned = f.spawned + v_made.made,
+    total = case when p_last and busy is null then f.spawned + v_made.made
+      when v_made.made = 0 then f.total end,
+    retry_children = f.retry_children and not (p_last and busy is null),
+    first_number = least(f.first_number, (
+      select min(k::int) from unnest(v_new.keys) k where k ~ '^(0|[1-9][0-9]{0,8})$'))
+  where f.id = fan_out.id
+  returning f.* into fan_out;
+  if fan_out.spawned > 100000 then
+    raise exception 'the fan-out has % children, but one may have at most 100000', fan_out.spawned
+      using errcode = 'MR002', hint = 'Spawn groups, whose runs spawn their members.';
+  end if;
+  insert into millrace.child_tallies (fan_out_id) select fan_out.id where p_last and busy is null;
 end
 $$;
 
@@ -188,131 +185,82 @@ $$;
 -- insert function. Even "on conflict do nothing" waits for the holder of a row, so such a function
 -- leaves out what exists already.
 create function millrace.rows_for_items(
-  p_stage millrace.stages, p_parent text, p_items jsonb,
+  p_fan_out millrace.fan_outs, p_stage millrace.stages, p_items jsonb,
   out item_keys text[], out entity_ids text[]
 )
 as $$
 declare
-  v_insert regprocedure := to_regprocedure((p_stage.child ->> 'insert') || '(text,jsonb)');
-  v_asked text[] := array(
+  v_insert text := p_stage.child ->> 'insert';
+  v_answered int;
+  v_fault text;
+begin
+  item_keys := array(
     select k
     from (select distinct i ->> 'key' as k from jsonb_array_elements(p_items) i) d
     order by length(k), k);
-  v_malformed record;
-begin
-  if p_stage.child ->> 'insert' is null then
-    item_keys := v_asked;
-    entity_ids := v_asked;
-    return;
-  elsif v_insert is null then
-    raise exception 'the stage''s insert function %(text, jsonb) does not exist',
-        p_stage.child ->> 'insert'
+  entity_ids := item_keys;
+  if to_regprocedure(v_insert || '(text,jsonb)') is not null then
+    execute format($query$
+      select coalesce(array_agg(f.entity_id order by a.place), '{}'), count(f.item_key), min(case
+        when a.place is null then coalesce(f.item_key, 'null') || ' was not asked for'
+        when f.item_key is null then a.key || ' is missing'
+        when f.entity_id is null then a.key || ' has no entity_id' end)
+      from unnest($3) with ordinality a(key, place)
+      full join (select distinct on (item_key) item_key, entity_id from %s($1, $2)) f
+        on f.item_key = a.key
+      $query$, to_regprocedure(v_insert || '(text,jsonb)')::regproc)
+    into entity_ids, v_answered, v_fault
+    using (select r.entity_id from millrace.runs r where r.id = p_fan_out.run_id), p_items,
+      item_keys;
+  elsif v_insert is not null then
+    raise exception 'the stage''s insert function %(text, jsonb) does not exist', v_insert
       using errcode = 'MR004', hint = 'Create it again, then retry the run.';
   end if;
-  execute format($query$
-    select coalesce(array_agg(f.item_key order by length(f.item_key), f.item_key), '{}'),
-      coalesce(array_agg(f.entity_id order by length(f.item_key), f.item_key), '{}')
-    from (select distinct on (item_key) item_key, entity_id from %s($1, $2)) f
-    $query$, v_insert::regproc)
-  into item_keys, entity_ids
-  using p_parent, p_items;
-  select key,
-    case
-      when a.place is null then 'was not asked for'
-      when r.place is null then 'is missing'
-      else 'has no entity_id'
-    end as fault
-  into v_malformed
-  from unnest(v_asked) with ordinality a(key, place)
-  full join unnest(item_keys, entity_ids) with ordinality r(key, entity_id, place) using (key)
-  where a.place is null
-    or r.entity_id is null
-  limit 1;
-  if found then
-    raise exception 'the insert function % answered % rows for % items: item % %',
-        v_insert::regproc, cardinality(item_keys), cardinality(v_asked),
-        coalesce(v_malformed.key, 'null'), v_malformed.fault
+  if v_fault is not null then
+    raise exception 'the insert function % answered % rows for % items: item %',
+        v_insert, v_answered, cardinality(item_keys), v_fault
       using errcode = 'MR004',
         hint = 'Return one (item_key, entity_id) for each item, '
           'also for those whose row exists already.';
   end if;
-end
-$$;
-
--- Starts runs for the items that have none in this fan-out; children that no parent waits for make
--- way. Returns the stages with work. Raises MR004 when a row has another live run, or two items.
-create function millrace.add_children(
-  p_fan_out millrace.fan_outs, p_item_keys text[], p_entity_ids text[]
-) returns int[]
-as $$
-declare
-  v_child millrace.pipelines := (
-    select p from millrace.pipelines p where p.id = p_fan_out.child_pipeline_id);
-  v_other record;
-  v_new record;
-  v_made record;
-  v_spawned int;
-begin
-  -- "offset 0" keeps it a look-up for each item: as a join it would read all children again.
-  select i.key, o.key as other, i.entity_id into v_other
+  select format('the items %s and %s have the same row, %s', coalesce(o.item_key, i.first), i.key,
+    i.id)
+  into v_fault
   from (
-    select u.key, u.entity_id, min(u.key) over (partition by u.entity_id) as first
-    from unnest(p_item_keys, p_entity_ids) u(key, entity_id)) i
-  cross join lateral (
-    select i.first as key
-    where i.first <> i.key
-    union all
+    select u.key, u.id, min(u.key) over (partition by u.id) as first
+    from unnest(item_keys, entity_ids) u(key, id)) i
+  left join lateral (
     select r.item_key
     from millrace.runs r
-    where r.entity_id = i.entity_id
-      and r.pipeline_id = v_child.id
+    where r.entity_id = i.id
+      and r.pipeline_id = p_fan_out.child_pipeline_id
       and r.fan_out_id = p_fan_out.id
       and r.item_key <> i.key
-    offset 0) o
+    limit 1) o on true
+  where o.item_key is not null
+    or i.first <> i.key
   limit 1;
   if found then
-    raise exception 'the items % and % have the same row, %',
-        v_other.other, v_other.key, v_other.entity_id
+    raise exception '%', v_fault
       using errcode = 'MR004',
         hint = 'Each item needs a row of its own: let the insert function key them apart.';
   end if;
-  select coalesce(array_agg(i.key), '{}') as keys,
-    coalesce(array_agg(i.entity_id), '{}') as entity_ids
-  into v_new
-  from unnest(p_item_keys, p_entity_ids) i(key, entity_id)
-  where not exists (
-    select from millrace.runs o
-    where o.fan_out_id = p_fan_out.id and o.item_key = i.key offset 0);
-  perform millrace.cancel_given_up(v_child.id, v_new.entity_ids);
-  select r.entity_id, millrace.whose_run(r) as whose into v_other
-  from millrace.runs r
-  where r.pipeline_id = v_child.id
-    and r.entity_id = any (v_new.entity_ids)
-    and r.status = 'running'
+  select k into v_fault
+  from unnest(item_keys) k
+  where k !~ '^(0|[1-9][0-9]{0,8})$'
+    and exists (
+      select
+      from millrace.runs r
+      join millrace.version_stages vs on vs.version_id = r.version_id
+      where r.id = p_fan_out.run_id
+        and vs.after @> jsonb_build_array(jsonb_build_object(
+          'kind', 'consecutive', 'map', p_fan_out.stage_id)))
   limit 1;
   if found then
-    raise exception 'row % has a live run of pipeline % that %',
-        v_other.entity_id, v_child.name, v_other.whose
-      using errcode = 'MR004', hint = 'Let it finish or cancel it, then retry this run.';
+    raise exception 'an item has the key %, but a threshold counts consecutive numbers', v_fault
+      using errcode = 'MR002',
+        hint = 'Use whole numbers up to 999999999, without leading zeros, as keys, '
+          'or a threshold of the kind count.';
   end if;
-  v_made := millrace.new_children(v_child, array(select p_fan_out.id from unnest(v_new.keys)),
-    v_new.keys, v_new.entity_ids);
-  perform millrace.refuse_metadata(v_made.faults);
-  if cardinality(v_made.run_ids) = 0 then
-    return '{}';
-  end if;
-  -- What comes after a predecessor's last chunk opens the total again.
-  update millrace.fan_outs f
-  set total = null,
-    spawned = f.spawned + cardinality(v_made.run_ids),
-    first_number = least(f.first_number, (
-      select min(k::int) from unnest(p_item_keys) k where k ~ '^(0|[1-9][0-9]{0,8})$'))
-  where f.id = p_fan_out.id
-  returning f.spawned into v_spawned;
-  if v_spawned > 100000 then
-    raise exception 'the fan-out has % children, but one may have at most 100000', v_spawned
-      using errcode = 'MR002', hint = 'Spawn groups, whose runs spawn their members.';
-  end if;
-  return millrace.begin_roots(v_child.id, v_made.run_ids);
 end
 $$;

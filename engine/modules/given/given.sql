@@ -9,8 +9,6 @@ volatile
 set enable_seqscan = off
 as $$
 declare
-  v_begun boolean := exists (
-    select from millrace.begun_rows b where b.pipeline_id = p_pipeline.id);
   v_first text[] := array(
     select case when (
         select r.id
@@ -18,38 +16,29 @@ declare
         where r.entity_id = i.id
           and r.pipeline_id = p_pipeline.id
         limit 1) is null
-      and (not v_begun or (
+      and (
         select b.entity_id
         from millrace.begun_rows b
         where b.pipeline_id = p_pipeline.id
           and b.entity_id = i.id
-        limit 1) is null) then i.id end
+        limit 1) is null then i.id end
     from unnest(p_entity_ids) with ordinality i(id, place)
     order by i.place);
-  v_asked jsonb[];
 begin
   if array_remove(v_first, null) = '{}' then
     return null;
   end if;
-  v_asked := millrace.asked_of_entities(p_pipeline.id, v_first, millrace.batch_bytes());
   return array(
-    -- Materialized, or a set-returning function beside it would have each row asked about.
-    with answer as materialized (
-      select a.places, array(
+    select case when u.id is not null then array(
         select vs.stage_id
         from millrace.version_stages vs
         where vs.version_id = p_pipeline.current_version_id
           and vs.given_path is not null
-          and coalesce(jsonb_path_match_tz(a.asked, vs.given_path, '{}', true), false)
-        order by vs.position)::text as given
-      from (
-        select u.asked, array_agg(u.place) as places
-        from unnest(v_asked) with ordinality u(asked, place)
-        group by u.asked) a
-    )
-    select case when v_first[g.place] is not null then g.given end
-    from (select unnest(a.places) as place, a.given from answer a) g
-    order by g.place);
+          and coalesce(jsonb_path_match_tz(u.asked, vs.given_path, '{}', true), false)
+        order by vs.position)::text end
+    from unnest(v_first, millrace.asked_of_entities(
+      p_pipeline.id, v_first, millrace.batch_bytes())) with ordinality u(id, asked, place)
+    order by u.place);
 end
 $$;
 
@@ -74,69 +63,6 @@ begin
         and o.pipeline_id = r.pipeline_id
         and o.id < r.id);
 end
-$$;
-
--- Picks the runs whose rows brought the output of a stage along.
-create function millrace.given_runs(p_stage_id int, p_run_ids bigint[])
-returns bigint[]
-volatile
-as $$
-begin
-  return array(
-    select r.id
-    from millrace.runs r
-    where r.id = any (p_run_ids)
-      and p_stage_id = any (r.given)
-    order by r.id);
-end
-$$;
-
--- Skips, before a stage at which first runs are to begin, what their rows bring along and what has
--- no condition that holds. Returns the runs that are to begin still.
-create function millrace.skip_given_needs(p_run_ids bigint[], p_stage_id int)
-returns bigint[]
-as $$
-declare
-  v_earlier_id int;
-  v_new bigint[];
-  v_open bigint[];
-  v_given bigint[];
-  v_any boolean := false;
-begin
-  -- New runs are all of one version.
-  for v_earlier_id in
-    select vs.stage_id
-    from millrace.runs r
-    join millrace.version_stages vs on vs.version_id = r.version_id
-    where r.id = p_run_ids[1]
-      and p_stage_id = any (vs.dependents)
-      and not vs.on_demand
-    order by vs.position
-  loop
-    v_new := coalesce(v_new, array(
-      select r.id
-      from millrace.runs r
-      where r.id = any (p_run_ids) and r.given is not null
-      order by r.id));
-    v_open := millrace.open_runs(v_earlier_id, v_new);
-    v_given := millrace.given_runs(v_earlier_id, v_open);
-    perform millrace.add_skipped(v_earlier_id, v_given, millrace.why_given());
-    v_open := millrace.unmet_runs(v_earlier_id, millrace.without(v_open, v_given));
-    perform millrace.add_skipped(v_earlier_id, v_open, millrace.why_unmet());
-    v_any := v_any or cardinality(v_given || v_open) > 0;
-  end loop;
-  if v_any then
-    return millrace.runs_to_begin(p_stage_id, p_run_ids);
-  end if;
-  return p_run_ids;
-end
-$$;
-
--- Says why a stage is skipped whose output the row brought along.
-create function millrace.why_given() returns jsonb
-language sql immutable
-as $$
-  select '{"code": "skipped", "message": "the row brought its result along"}'::jsonb
 $$;
 
 -- Forgets what rows brought along of stages that start over.

@@ -23,7 +23,12 @@ begin
     select k.run_ids, k.why from millrace.runs_to_skip(p_stage_id, p_run_ids, p_by_name) k
   loop
     v_wake := v_wake || millrace.skip_stage(p_stage_id, v_skipped.run_ids, v_skipped.why);
-    p_run_ids := millrace.without(p_run_ids, v_skipped.run_ids);
+    -- "not in" looks each up; "<> all" would compare it with all.
+    p_run_ids := array(
+      select i.id
+      from unnest(p_run_ids) with ordinality i(id, place)
+      where i.id not in (select unnest(v_skipped.run_ids))
+      order by i.place);
   end loop;
   if cardinality(p_run_ids) = 0 then
     return v_wake;
@@ -44,40 +49,39 @@ begin
 end
 $$;
 
--- Leaves these ids out of a list. "not in" looks each up; "<> all" would compare it with all.
-create function millrace.without(p_ids bigint[], p_others bigint[]) returns bigint[]
-language sql immutable
-as $$
-  select array(
-    select i.id
-    from unnest(p_ids) with ordinality i(id, place)
-    where i.id not in (select o from unnest(p_others) o)
-    order by i.place)
-$$;
-
--- Picks the runs in which a stage is not to begin, and says why.
+-- Picks the runs in which a stage is not to begin, and says why. Each run is asked by itself,
+-- whatever the statistics say.
 create function millrace.runs_to_skip(
   p_stage_id int, p_run_ids bigint[], p_by_name boolean
 ) returns table (run_ids bigint[], why jsonb)
 volatile
 as $$
+declare
+  v_unmet bigint[] := case
+    when not p_by_name then millrace.unmet_runs(p_stage_id, p_run_ids)
+  end;
 begin
-  for run_ids, why in
-    -- Its runs are read once, and then the attempts of each, whatever the statistics say.
+  return query
     with run as materialized (
-      select r.id, r.version_id
+      select r.id, r.version_id, r.given
       from millrace.runs r
       where r.id = any (p_run_ids)
     )
-    select array_agg(c.run_id), case
-      when c.on_demand then '{"code": "skipped", "message": "nobody asked for it",
-        "dependents": true, "on_demand": true}'::jsonb
-      else '{"code": "skipped", "message": "a stage it depends on was skipped",
-        "dependents": true}'
-    end
+    select array_agg(c.run_id), c.why
     from (
-      select r.id as run_id,
-        coalesce(n.on_demand, false) or (vs.on_demand and not p_by_name) as on_demand
+      select r.id as run_id, case
+          when n.on_demand or vs.on_demand and not p_by_name then
+            '{"code": "skipped", "message": "nobody asked for it", "dependents": true,
+              "on_demand": true}'::jsonb
+          when n.on_demand is not null then
+            '{"code": "skipped", "message": "a stage it depends on was skipped",
+              "dependents": true}'
+          when p_by_name then null
+          when p_stage_id = any (r.given) then
+            '{"code": "skipped", "message": "the row brought its result along"}'
+          when r.id in (select unnest(v_unmet)) then
+            '{"code": "skipped", "message": "its condition does not hold"}'
+        end as why
       from run r
       join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
       cross join lateral (
@@ -88,35 +92,10 @@ begin
           and not a.superseded
           and a.error -> 'dependents' = 'true'
           and (a.stage_id = any (vs.needs)
-            or vs.after @> jsonb_build_array(jsonb_build_object('map', a.stage_id)))) n
-      where n.on_demand is not null
-        or (vs.on_demand and not p_by_name)) c
-    group by c.on_demand
-  loop
-    return next;
-    p_run_ids := millrace.without(p_run_ids, run_ids);
-  end loop;
-  if p_by_name then
-    return;
-  end if;
-  select b.* into run_ids, why from millrace.hook_left_out(p_stage_id, p_run_ids) b;
-  if cardinality(run_ids) > 0 then
-    return next;
-    p_run_ids := millrace.without(p_run_ids, run_ids);
-  end if;
-  run_ids := millrace.unmet_runs(p_stage_id, p_run_ids);
-  if cardinality(run_ids) > 0 then
-    why := millrace.why_unmet();
-    return next;
-  end if;
+            or vs.after @> jsonb_build_array(jsonb_build_object('map', a.stage_id)))) n) c
+    where c.why is not null
+    group by c.why;
 end
-$$;
-
--- Says why a stage is skipped whose condition does not hold.
-create function millrace.why_unmet() returns jsonb
-language sql immutable
-as $$
-  select '{"code": "skipped", "message": "its condition does not hold"}'::jsonb
 $$;
 
 -- Tallies a stage that is done for a parent, and begins its conditional followers.
@@ -124,15 +103,13 @@ create function millrace.advance_others(p_stage_id int, p_run_ids bigint[])
 returns int[]
 as $$
 begin
-  if (select s.counted_by_parent from millrace.stages s
-    where s.id = p_stage_id) then
-    insert into millrace.child_tallies (fan_out_id, stage_id, done)
-    select r.fan_out_id, p_stage_id, count(*)
-    from millrace.runs r
-    where r.id = any (p_run_ids)
-      and r.fan_out_id is not null
-    group by r.fan_out_id;
-  end if;
+  insert into millrace.child_tallies (fan_out_id, stage_id, done)
+  select r.fan_out_id, p_stage_id, count(*)
+  from millrace.runs r
+  where (select s.counted_by_parent from millrace.stages s where s.id = p_stage_id)
+    and r.id = any (p_run_ids)
+    and r.fan_out_id is not null
+  group by r.fan_out_id;
   return millrace.begin_followers(p_stage_id, p_run_ids);
 end
 $$;
@@ -178,49 +155,52 @@ begin
 end
 $$;
 
--- Skips a stage in these runs, says why, and goes on to what follows it.
+-- Skips a stage in these runs, says why, and goes on to what follows it. One that nobody asked for
+-- is not shown.
 create function millrace.skip_stage(p_stage_id int, p_run_ids bigint[], p_why jsonb)
 returns int[]
 as $$
 begin
-  perform millrace.add_skipped(p_stage_id, p_run_ids, p_why);
+  perform millrace.add_skipped(array[p_stage_id], p_run_ids, p_why);
+  if not p_why ? 'on_demand' then
+    perform millrace.show_stage(p_stage_id, p_run_ids, 'skipped', millrace.now());
+  end if;
   return millrace.continue_after_skip(p_stage_id, p_run_ids);
 end
 $$;
 
--- Adds a skipped attempt of a stage to these runs, and shows it, unless nobody asked for the stage
--- or it failed.
-create function millrace.add_skipped(p_stage_id int, p_run_ids bigint[], p_why jsonb)
+-- Adds skipped attempts to these runs, at those of the stages that are not done, and returns these;
+-- the caller shows them.
+create function millrace.add_skipped(p_stage_ids int[], p_run_ids bigint[], p_why jsonb)
+returns int[]
 as $$
 declare
   v_now timestamptz := millrace.now();
   v_skipped int[];
 begin
-  if cardinality(p_run_ids) = 0 then
-    return;
-  end if;
   with skipped as (
     insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
-    select r.id, p_stage_id,
-      coalesce((
-        select max(a.number)
-        from millrace.attempts a
-        where a.run_id = r.id
-          and a.stage_id = p_stage_id), 0) + 1,
-      'skipped', v_now, v_now,
+    select r.id, vs.stage_id, coalesce(h.number, 0) + 1, 'skipped', v_now, v_now,
       case when vs.otherwise = 'skip_dependents' and p_why ->> 'code' <> 'failed'
+          and not p_why ? 'ended'
         then p_why || '{"dependents": true}' else p_why end
     from millrace.runs r
-    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+    join millrace.version_stages vs
+      on vs.version_id = r.version_id and vs.stage_id = any (p_stage_ids)
+    cross join lateral (
+      select max(a.number) as number,
+        bool_or(a.state in ('completed', 'skipped') and not a.superseded) as is_done
+      from millrace.attempts a
+      where a.run_id = r.id
+        and a.stage_id = vs.stage_id) h
     where r.id = any (p_run_ids)
-    order by r.id
+      and h.is_done is not true
+    order by r.id, vs.position
     returning stage_id
   )
   select array_agg(k.stage_id) into v_skipped from skipped k;
   perform millrace.note_pulses('skipped', v_skipped);
-  if not p_why ? 'on_demand' and p_why ->> 'code' <> 'failed' then
-    perform millrace.show_stage(p_stage_id, p_run_ids, 'skipped', v_now);
-  end if;
+  return array(select distinct s from unnest(v_skipped) s order by s);
 end
 $$;
 
@@ -283,48 +263,47 @@ declare
       and millrace.is_last_word(a)
     order by r.id);
 begin
-  perform millrace.add_skipped(p_stage_id, v_runs, jsonb_build_object(
+  perform millrace.add_skipped(array[p_stage_id], v_runs, jsonb_build_object(
     'code', 'failed', 'message', 'the stage failed, and the run goes on without it'));
   perform millrace.name_parents(p_stage_id, v_runs);
   return millrace.continue_after_skip(p_stage_id, v_runs);
 end
 $$;
 
--- Begins the branches beside the stage that new runs start at, or they could never end.
-create function millrace.start_sibling_branches(
+-- Begins the branches of new runs beside the stage at which they start, or they could never end;
+-- without a stage all.
+create function millrace.begin_branches(
   p_pipeline_id int, p_stage_id int, p_run_ids bigint[]
 ) returns int[]
 as $$
 declare
-  v_other record;
+  v_branch record;
   v_open bigint[];
   v_wake int[] := '{}';
 begin
-  for v_other in
+  for v_branch in
     select o.stage_id, o.dependents, o.on_demand
     -- The runs' own version: a definition may have been committed since.
     from millrace.runs r
-    join millrace.version_stages vs
-      on vs.version_id = r.version_id
-        and vs.stage_id = p_stage_id
-    join millrace.version_stages o
-      on o.version_id = vs.version_id
-        and o.stage_id <> p_stage_id
-        and o.stage_id <> all (vs.dependents)
+    join millrace.version_stages o on o.version_id = r.version_id
+    left join millrace.version_stages vs
+      on vs.version_id = r.version_id and vs.stage_id = p_stage_id
     where r.id = p_run_ids[1]
+      and case when p_stage_id is null then o.needs = '{}' and o.after = '[]'
+        else o.stage_id <> all (vs.dependents || p_stage_id) end
     order by o.position
   loop
-    v_open := millrace.open_runs(v_other.stage_id, p_run_ids);
+    v_open := millrace.open_runs(v_branch.stage_id, p_run_ids);
     -- A stage that had begun by a threshold was copied, though its map begins again.
     perform millrace.project_queued(p_pipeline_id,
-      case when not v_other.on_demand then v_other.stage_id end,
-      case when v_other.on_demand then array[v_other.stage_id] else '{}' end || g.pending,
+      case when not v_branch.on_demand then v_branch.stage_id end,
+      case when v_branch.on_demand then array[v_branch.stage_id] else '{}' end || g.pending,
       g.entity_ids)
     from (
       select array_agg(r.entity_id) as entity_ids, array(
         select d
-        from unnest(v_other.dependents) d
-        where not exists (
+        from unnest(v_branch.dependents) d
+        where p_stage_id is null or not exists (
           select
           from millrace.attempts a
           where a.run_id = r.id and a.stage_id = d and not a.superseded)) as pending
@@ -332,7 +311,7 @@ begin
       where r.id = any (v_open)
       group by 2) g;
     v_wake := v_wake || millrace.enqueue_stage(
-      millrace.runs_to_begin(v_other.stage_id, v_open), v_other.stage_id);
+      millrace.runs_to_begin(v_branch.stage_id, v_open), v_branch.stage_id);
   end loop;
   return v_wake;
 end

@@ -37,57 +37,39 @@ create function millrace.thresholds_hold(p_run_id bigint, p_after jsonb)
 returns boolean
 volatile
 as $$
-declare
-  v_after record;
-  v_fan_out millrace.fan_outs;
-  v_progress millrace.fan_progress;
 begin
-  for v_after in
-    select a.*
+  return not exists (
+    select
     from jsonb_to_recordset(p_after) as a(map int, stage int, kind text, n int)
-  loop
-    continue when millrace.is_done(p_run_id, v_after.map);
-    select f.* into v_fan_out
-    from millrace.fan_outs f
-    where f.run_id = p_run_id
-      and f.stage_id = v_after.map
-      and f.state = 'open';
-    if not found then
-      return false;
-    end if;
-    select p.* into v_progress
-    from millrace.fan_progress p
-    where p.fan_out_id = v_fan_out.id
-      and p.stage_id = v_after.stage;
-    continue when v_after.kind = 'count' and v_progress.done >= v_after.n;
-    -- Which number is the smallest is known once all items are. From the last one, which is mostly
-    -- done last.
-    continue when v_after.kind = 'consecutive'
-      and v_fan_out.total is not null
-      and v_progress.done >= v_after.n
-      and not exists (
-        select
-        from generate_series(v_after.n - 1, 0, -1) i
-        where not exists (
+    left join millrace.fan_outs f
+      on f.run_id = p_run_id and f.stage_id = a.map and f.state = 'open'
+    left join millrace.fan_progress p on p.fan_out_id = f.id and p.stage_id = a.stage
+    where not millrace.is_done(p_run_id, a.map)
+      and case
+        when f.id is null then true
+        when a.kind = 'count' and p.done >= a.n then false
+        -- Which number is the smallest is known once all items are. From the last one, which is
+        -- mostly done last.
+        when a.kind = 'consecutive' and f.total is not null and p.done >= a.n and not exists (
           select
-          from millrace.runs r
-          where r.fan_out_id = v_fan_out.id
-            and r.item_key = (v_fan_out.first_number + i)::text
-            and millrace.is_done(r.id, v_after.stage)
-          offset 0));
-    -- The sums rule most cases out; a child that failed after this stage is in both.
-    if v_fan_out.total is null
-       or coalesce(v_progress.done, 0) + v_fan_out.failed + v_fan_out.cancelled < v_fan_out.total
-       or exists (
-         select
-         from millrace.runs r
-         where r.fan_out_id = v_fan_out.id
-           and r.status = 'running'
-           and not millrace.is_done(r.id, v_after.stage)) then
-      return false;
-    end if;
-  end loop;
-  return true;
+          from generate_series(a.n - 1, 0, -1) i
+          where not exists (
+            select
+            from millrace.runs r
+            where r.fan_out_id = f.id
+              and r.item_key = (f.first_number + i)::text
+              and millrace.is_done(r.id, a.stage)
+            offset 0)) then false
+        -- The sums rule most cases out; a child that failed after this stage is in both.
+        else f.total is null
+          or coalesce(p.done, 0) + f.failed + f.cancelled < f.total
+          or exists (
+            select
+            from millrace.runs r
+            where r.fan_out_id = f.id
+              and r.status = 'running'
+              and not millrace.is_done(r.id, a.stage))
+      end);
 end
 $$;
 

@@ -79,12 +79,11 @@ begin
   )
   select array_agg(c.stage_id) into v_asked from closed c;
   perform millrace.note_pulses('skipped', v_asked);
-  perform millrace.add_skipped(d.id, v_runs, v_error)
-  from (
-    select distinct unnest(vs.dependents) as id
+  perform millrace.add_skipped(array(
+    select unnest(vs.dependents)
     from millrace.runs r
     join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-    where r.id = any (v_runs)) d;
+    where r.id = any (v_runs)), v_runs, v_error);
   perform millrace.finish_runs(vs.stage_id, array_agg(r.id))
   from millrace.runs r
   join millrace.version_stages vs on vs.version_id = r.version_id and vs.is_sink
