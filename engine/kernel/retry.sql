@@ -43,16 +43,52 @@ begin
 end
 $$;
 
--- Lets held runs go on that failed or were cancelled; returns how many. All such stages go on
--- together, or the run could never end.
-create function millrace.retry_runs(p_run_ids bigint[]) returns int
+-- failed | cancelled | completed → running for held runs. Their failed and cancelled stages but for
+-- p_except are retried together, or they could never end. Returns the stages to wake.
+create function millrace.reopen_runs(p_run_ids bigint[], p_except int[] default '{}')
+returns int[]
 as $$
 declare
   v_stage record;
-  v_retried bigint[];
   v_wake int[] := '{}';
 begin
-  v_retried := array(
+  with reopened as (
+    update millrace.runs r
+    set status = 'running', finished_at = null, failed_stage_id = null, error_code = null,
+      ended_as = null
+    where r.id = any (p_run_ids)
+    returning r.fan_out_id
+  )
+  insert into millrace.child_tallies (fan_out_id, recount)
+  select distinct r.fan_out_id, true
+  from reopened r
+  where r.fan_out_id is not null;
+  for v_stage in
+    select a.stage_id, s.kind, array_agg(a.run_id order by a.run_id) as run_ids
+    from millrace.attempts a
+    join millrace.stages s on s.id = a.stage_id
+    where a.run_id = any (p_run_ids)
+      and a.state in ('failed', 'cancelled')
+      and millrace.is_last_word(a)
+      and a.stage_id <> all (p_except)
+    group by a.stage_id, s.kind
+    order by a.stage_id
+  loop
+    -- A retry may fail there and then, and its run with it.
+    v_wake := v_wake || millrace.retry_stage(
+      v_stage.stage_id, v_stage.kind, millrace.running_of(v_stage.run_ids));
+  end loop;
+  return v_wake;
+end
+$$;
+
+-- Lets held runs go on that failed or were cancelled; returns how many.
+create function millrace.retry_runs(p_run_ids bigint[]) returns int
+as $$
+declare
+  v_wake int[];
+begin
+  p_run_ids := array(
     select r.id
     from millrace.runs r
     -- Under the locks: an entity may have been queued anew.
@@ -66,29 +102,8 @@ begin
           and a.state in ('failed', 'cancelled')
           and millrace.is_last_word(a))
     order by r.id);
-  update millrace.runs r
-  set status = 'running', finished_at = null, failed_stage_id = null, error_code = null
-  where r.id = any (v_retried);
-  insert into millrace.child_tallies (fan_out_id, recount)
-  select distinct r.fan_out_id, true
-  from millrace.runs r
-  where r.id = any (v_retried)
-    and r.fan_out_id is not null;
-  for v_stage in
-    select a.stage_id, s.kind, array_agg(a.run_id order by a.run_id) as run_ids
-    from millrace.attempts a
-    join millrace.stages s on s.id = a.stage_id
-    where a.run_id = any (v_retried)
-      and a.state in ('failed', 'cancelled')
-      and millrace.is_last_word(a)
-    group by a.stage_id, s.kind
-    order by a.stage_id
-  loop
-    -- A retry may fail there and then, and its run with it.
-    v_wake := v_wake || millrace.retry_stage(
-      v_stage.stage_id, v_stage.kind, millrace.running_of(v_stage.run_ids));
-  end loop;
-  perform millrace.wake(v_wake || millrace.hook_continue(v_retried));
-  return cardinality(v_retried);
+  v_wake := millrace.reopen_runs(p_run_ids);
+  perform millrace.wake(v_wake || millrace.hook_continue(p_run_ids));
+  return cardinality(p_run_ids);
 end
 $$;

@@ -91,44 +91,27 @@ begin
 end
 $$;
 
--- completed | failed | cancelled → running for a held run. Its failed and cancelled stages but for
--- p_except are retried, or it could never end. Returns the stages to wake.
+-- Lets a held run go on, but for these stages, with which its caller deals. Returns the stages to
+-- wake.
 create function millrace.reopen_run(p_run millrace.runs, p_except int[]) returns int[]
 as $$
 declare
-  v_stage record;
-  v_wake int[] := '{}';
+  v_ended int[] := array(
+    select d.stage_id
+    from millrace.done_attempts d
+    where d.run_id = p_run.id
+      and p_run.ended_as is not null
+      and d.error ? 'ended');
+  v_wake int[];
 begin
-  insert into millrace.child_tallies (fan_out_id, recount)
-  select p_run.fan_out_id, true
-  where p_run.fan_out_id is not null;
   if p_run.status = 'running' then
     return '{}';
   end if;
-  if p_run.ended_as is not null then
-    update millrace.runs r set ended_as = null where r.id = p_run.id;
-    -- What was skipped for that is pending again.
-    perform millrace.clear_stages(p_run, array(
-      select d.stage_id
-      from millrace.done_attempts d
-      where d.run_id = p_run.id and d.error ? 'ended'));
+  v_wake := millrace.reopen_runs(array[p_run.id], p_except);
+  if cardinality(v_ended) > 0 then
+    -- What was skipped since the run had ended is pending again.
+    perform millrace.clear_stages(p_run, v_ended);
   end if;
-  update millrace.runs r
-  set status = 'running', finished_at = null, failed_stage_id = null, error_code = null
-  where r.id = p_run.id;
-  for v_stage in
-    select a.stage_id, s.kind
-    from millrace.attempts a
-    join millrace.stages s on s.id = a.stage_id
-    where a.run_id = p_run.id
-      and a.state in ('failed', 'cancelled')
-      and millrace.is_last_word(a)
-      and a.stage_id <> all (p_except)
-    order by a.stage_id
-  loop
-    v_wake := v_wake || millrace.retry_stage(
-      v_stage.stage_id, v_stage.kind, millrace.running_of(array[p_run.id]));
-  end loop;
   return v_wake;
 end
 $$;

@@ -158,10 +158,7 @@ begin
         'select * from millrace.timeline(' || p_run || ').';
   end if;
   perform millrace.assign_groups(s, array[p_run]) from unnest(v_stages) s;
-  perform millrace.show_status(p.id, array[(v_held.run).entity_id])
-  from millrace.pipelines p
-  where p.id = (v_held.run).pipeline_id
-    and p.projection = 'status';
+  perform millrace.show_status((v_held.run).pipeline_id, array[(v_held.run).entity_id]);
   perform millrace.wake(v_stages);
   return cardinality(v_hurried);
 end
