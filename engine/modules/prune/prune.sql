@@ -11,40 +11,13 @@ begin
 end
 $$;
 
--- Deletes locked runs, in halves until the guilty run stands alone, which is left to the next
--- night; returns how many.
-create function millrace.prune_runs(p_run_ids bigint[]) returns int
-set lock_timeout = '200ms'
-as $$
-declare
-  v_half int := cardinality(p_run_ids) / 2;
-  v_context text;
-begin
-  begin
-    perform millrace.hook_before_pruning(p_run_ids);
-    perform millrace.delete_runs(p_run_ids);
-    return cardinality(p_run_ids);
-  exception when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if millrace.error_kind(sqlstate, v_context) = 'fatal' then
-      raise;
-    end if;
-    if v_half = 0 then
-      perform millrace.report('error', 'run_not_pruned',
-        format('Run %s cannot be pruned: %s', p_run_ids[1], sqlerrm));
-      return 0;
-    end if;
-  end;
-  return millrace.prune_runs(p_run_ids[:v_half]) + millrace.prune_runs(p_run_ids[v_half + 1:]);
-end
-$$;
-
--- Deletes what is too old of the next thousand runs of a pipeline's round; returns how many.
+-- Deletes what is too old of the next thousand runs of a pipeline's round; returns how many. A run
+-- that cannot be deleted is left to the next night.
 create function millrace.prune_batch(p_pipeline millrace.pipelines) returns int
 as $$
 declare
   v_batch record;
-  v_removed int;
+  v_done record;
 begin
   with old as materialized (
     select r.id, r.finished_at
@@ -63,36 +36,41 @@ begin
     count(*) < 1000 as is_last
   into v_batch
   from old o;
-  v_removed := millrace.prune_runs(array(
-    select r.id
-    from millrace.runs r
-    where r.id = any (v_batch.ids)
-      and r.status <> 'running'
-      and not exists (
-        select
-        from millrace.fan_outs f
-        where f.id = r.fan_out_id
-          and f.state = 'open')
-      and not exists (
-        select
-        from millrace.fan_outs f
-        join millrace.runs c on c.fan_out_id = f.id and c.status = 'running'
-        where f.run_id = r.id)
-    order by r.id
-    for update of r skip locked));
+  v_done := millrace.in_halves(array(
+      select r.id::text
+      from millrace.runs r
+      where r.id = any (v_batch.ids)
+        and r.status <> 'running'
+        and not exists (
+          select
+          from millrace.fan_outs f
+          where f.id = r.fan_out_id
+            and f.state = 'open')
+        and not exists (
+          select
+          from millrace.fan_outs f
+          join millrace.runs c on c.fan_out_id = f.id and c.status = 'running'
+          where f.run_id = r.id)
+      order by r.id
+      for update of r skip locked),
+    'select cardinality($1), millrace.hook_before_pruning($1::bigint[]), '
+      'millrace.delete_runs($1::bigint[])', 'infinity');
+  perform millrace.report('error', 'run_not_pruned',
+    format('Run %s cannot be pruned: %s', r.id, r.why))
+  from unnest(v_done.refused, v_done.why) r(id, why);
   update millrace.prune_progress g
   set seen_at = coalesce(v_batch.last_at, g.seen_at),
     seen_id = coalesce(v_batch.last_id, g.seen_id),
-    removed = g.removed + v_removed,
+    removed = g.removed + v_done.done,
     ended_at = case when v_batch.is_last then millrace.now() end
   where g.pipeline_id = p_pipeline.id;
-  return v_removed;
+  return v_done.done;
 end
 $$;
 
 -- Deletes finished runs that are older than their pipeline keeps them, old log lines and alerts,
 -- and the engine's own rows of cron.job_run_details, for a second at most; pg_cron goes on until it
--- is done. What is still due: millrace.retention.
+-- is done.
 create function millrace.prune() returns jsonb
 set millrace.plan = by_index
 as $$
@@ -146,25 +124,12 @@ begin
 end
 $$;
 
--- How many days each pipeline keeps its runs. due: how many are older and still to be looked at,
--- counted to 10,000; removed: how many the present round of prune() has deleted, or the last one,
--- if ended_at is not null.
+-- How many days each pipeline keeps its runs. removed: how many the present round of prune() has
+-- deleted, or the last one, if ended_at is not null.
 create view millrace.retention as
-select p.name as pipeline, millrace.retention_days(p) as days, d.due, d.oldest as oldest_due,
-  g.removed, g.began_at, g.ended_at
+select p.name as pipeline, millrace.retention_days(p) as days, g.removed, g.began_at, g.ended_at
 from millrace.pipelines p
 left join millrace.prune_progress g on g.pipeline_id = p.id
-cross join lateral (
-  select count(*) as due, min(o.finished_at) as oldest
-  from (
-    select r.finished_at
-    from millrace.runs r
-    where r.pipeline_id = p.id
-      and r.finished_at >= case
-        when g.ended_at is null then coalesce(g.seen_at, '-infinity') else '-infinity' end
-      and r.finished_at < millrace.now() - make_interval(days => millrace.retention_days(p))
-    order by r.finished_at
-    limit 10000) o) d
 order by p.name;
 
 -- Looks for a round of pruning that falls behind.
@@ -174,8 +139,8 @@ as $$
   select 'pruning keeps up', count(*) = 0,
     coalesce(string_agg(format('the runs of %s: a round began at %s and is not done', p.name,
         to_char(g.began_at, 'YYYY-MM-DD HH24:MI:SS')), ', ' order by p.name)
-      || ': look at cron.job and cron.job_run_details for millrace-prune-more, and at '
-      || 'millrace.retention for what is due', 'no round takes longer than a day')
+      || ': look at cron.job and cron.job_run_details for millrace-prune-more',
+      'no round takes longer than a day')
   from millrace.prune_progress g
   join millrace.pipelines p on p.id = g.pipeline_id
   where g.ended_at is null
