@@ -554,7 +554,7 @@ create view public.document_ways with (security_invoker = true) as
 select p.name as pipeline, count(*) as runs, count(*) filter (where r.status = 'completed') as completed,
   count(*) filter (where r.status = 'failed') as failed,
   percentile_cont(0.5) within group (order by r.finished_at - r.created_at) filter (where r.status = 'completed') as median_time,
-  sum(millrace.cost_of(r.id)) as cost_usd
+  sum((select sum(c.cost_usd) from millrace.attempt_costs(array[r.id]) c)) as cost_usd
 from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id
 where p.name in ('documents', 'document_monolith')
 group by p.name;

@@ -1,8 +1,7 @@
 import { expect } from 'vitest';
 import { type Engine, test } from '../support/engine.ts';
 import { signIn } from '../support/operators.ts';
-import { jobEnd } from '../support/sessions.ts';
-import { failed, resume, Worker, waiting } from '../support/worker.ts';
+import { failed, Worker } from '../support/worker.ts';
 
 /** What doctor() finds amiss, with its remedies. */
 const amiss = (engine: Engine) =>
@@ -267,43 +266,6 @@ test('doctor tells of ready work that nobody takes, and whose logs to read', asy
     },
   ]);
   await (await Worker.of(engine, 'only')).claim(0);
-  expect(await amiss(engine)).toEqual([]);
-});
-
-/** Jobs of an external stage: `ended` of them complete, the others pass their deadline of a minute. */
-async function endedJobs(engine: Engine, ended: number, late: number): Promise<void> {
-  const jobs = { kind: 'external', completion: { callback: true, deadline_seconds: 60 }, retry: { max_attempts: 1 } };
-  await engine.pipeline([{ name: 'only', ...jobs }]);
-  await engine.queued('only', ended + late);
-  const worker = await Worker.of(engine, 'only');
-  const batch = await worker.take(ended + late);
-  await worker.report(...batch.map((item, n) => waiting(item, `job-${n}`)));
-  await worker.leave();
-  await resume(
-    engine,
-    batch.slice(0, ended).map((item, n) => jobEnd(item, `job-${n}`)),
-  );
-  await engine.advance('61 seconds');
-  await engine.sql.query('select millrace.sweep()');
-}
-
-test('doctor names a stage whose deadlines passed more often than its jobs completed, for an hour', async ({
-  engine,
-}) => {
-  await healthy(engine);
-  await endedJobs(engine, 3, 3);
-  expect(await amiss(engine)).toEqual([]);
-  await endedJobs(engine, 0, 1);
-  expect(await amiss(engine)).toEqual([
-    {
-      what: 'external jobs end before their deadlines',
-      detail:
-        'stage only of flow: in the last hour 4 jobs passed their deadline and 3 completed: set limits.maxInFlight (now 100) ' +
-        'to what the service works on at once, or completion.deadlineSeconds to more',
-    },
-  ]);
-  await engine.advance('1 hour');
-  await engine.sql.query('select millrace.sweep()');
   expect(await amiss(engine)).toEqual([]);
 });
 

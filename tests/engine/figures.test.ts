@@ -334,11 +334,6 @@ test.for([
     `select millrace.add_pulses(); update millrace.sums set n = 0 where unit = 'total'`,
     'every attempt that is over is counted once',
   ],
-  [
-    'an hour that is no sum',
-    `select millrace.add_pulses(); update millrace.sums set at = at - interval '1 hour' where unit = 'minute'`,
-    'an hour is the sum of its minutes',
-  ],
 ] as const)('check_invariants() finds %s', async ([, breaking, rule], { engine }) => {
   await engine.pipeline(chain(['only']));
   await engine.queued('only', 2);

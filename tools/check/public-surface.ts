@@ -11,7 +11,6 @@ export const publicSurface = [
   'millrace.check_invariants',
   'millrace.check_slice',
   'millrace.complete_stage',
-  'millrace.cost_of',
   'millrace.define',
   'millrace.define_limit',
   'millrace.doctor',

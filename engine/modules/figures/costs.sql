@@ -1,11 +1,11 @@
 -- A run costs what its attempts, failed ones too, and those of its descendants cost
 -- (usage.cost_usd). Without a price the cost is null.
 
--- Lists every attempt of these runs and of their descendants (paid_by), with its cost, under the
--- run, the stage and the attempt of it that it was for. Without paid_by: what deleted children had
--- cost. Views ask for each run by itself, hence one plan for all.
+-- Lists what attempts of these runs and of their descendants have cost, deleted ones too, under the
+-- run, the stage and the attempt of it that it was for. Views ask for each run by itself, hence one
+-- plan for all.
 create function millrace.attempt_costs(p_runs bigint[])
-returns table (run_id bigint, stage_id int, attempt_id bigint, paid_by bigint, cost_usd numeric)
+returns table (run_id bigint, stage_id int, attempt_id bigint, cost_usd numeric)
 stable
 set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
 set jit = off set plan_cache_mode = force_generic_plan
@@ -25,14 +25,12 @@ begin
       where f.run_id = m.id
     ) n
   )
-  select m.root_id, coalesce(m.stage_id, a.stage_id), coalesce(m.attempt_id, a.id), a.id,
-    case when jsonb_typeof(a.usage -> 'cost_usd') = 'number' then
-      (a.usage ->> 'cost_usd')::numeric
-    end
+  select m.root_id, coalesce(m.stage_id, a.stage_id), coalesce(m.attempt_id, a.id), case
+    when jsonb_typeof(a.usage -> 'cost_usd') = 'number' then (a.usage ->> 'cost_usd')::numeric end
   from family m
   join millrace.attempts a on a.run_id = m.id
   union all
-  select m.root_id, coalesce(m.stage_id, f.stage_id), coalesce(m.attempt_id, f.attempt_id), null,
+  select m.root_id, coalesce(m.stage_id, f.stage_id), coalesce(m.attempt_id, f.attempt_id),
     g.cost_usd
   from family m
   join millrace.fan_outs f on f.run_id = m.id
@@ -118,24 +116,15 @@ begin
 end
 $$;
 
--- What a run has cost so far in US dollars: all of its attempts, failed ones too, and those of its
--- descendants. Null where none named a price.
-create function millrace.cost_of(p_run bigint) returns numeric
-language sql stable
-as $$
-  select sum(c.cost_usd) from millrace.attempt_costs(array[p_run]) c
-$$;
-
--- What each stage of a run has cost so far in US dollars, its children counted to it, and how many
--- attempts of its own it has.
-create function millrace.stage_costs(p_run bigint)
-returns table (stage text, attempts int, cost_usd numeric)
+-- What each stage of a run has cost so far in US dollars: all of its attempts, failed ones too, and
+-- those of its children. Null where none named a price; the sum is what the run has cost.
+create function millrace.stage_costs(p_run bigint) returns table (stage text, cost_usd numeric)
 stable
 set plan_cache_mode = force_generic_plan
 as $$
 begin
   return query
-  select s.name, count(c.attempt_id) filter (where c.paid_by = c.attempt_id)::int, sum(c.cost_usd)
+  select s.name, sum(c.cost_usd)
   from millrace.runs r
   join millrace.version_stages vs on vs.version_id = r.version_id
   join millrace.stages s on s.id = vs.stage_id

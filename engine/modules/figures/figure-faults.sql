@@ -9,8 +9,7 @@ union all
 select p.pipeline_id, p.stage_id, p.outcome, p.n
 from millrace.pulses p;
 
--- Finds stages whose figures are no recount of their attempts, runs that no figure counts, and
--- hours that differ from their minutes.
+-- Finds stages whose figures are no recount of their attempts, and runs that no figure counts.
 create view millrace.figure_faults (rule, run_id, attempt_id, detail) as
 with figure as (
   select t.stage_id,
@@ -59,29 +58,4 @@ where r.n > (
   from millrace.counted_figures t
   where t.pipeline_id = r.pipeline_id
     and t.stage_id = 0
-    and t.outcome = r.outcome)
-union all
-select 'an hour is the sum of its minutes', null, null,
-  format('pipeline %s, stage %s, %s: %s', h.pipeline_id, h.stage_id, h.at, h.outcome)
-from (
-  select k.pipeline_id, k.stage_id, min(k.at) as at
-  from millrace.sums k
-  where k.unit = 'minute'
-  group by k.pipeline_id, k.stage_id) o
-join millrace.sums h on h.unit = 'hour'
-  and h.pipeline_id = o.pipeline_id
-  and h.stage_id = o.stage_id
-  and h.at > o.at
-where h.at > (
-    select millrace.now() - make_interval(hours => s.value::int)
-    from millrace.settings s
-    where s.name = 'minutes_hours')
-  and (h.n, h.cost_usd) <> (
-    select coalesce(sum(m.n), 0), coalesce(sum(m.cost_usd), 0)
-    from millrace.sums m
-    where m.unit = 'minute'
-      and m.pipeline_id = h.pipeline_id
-      and m.stage_id = h.stage_id
-      and m.at >= h.at
-      and m.at < h.at + interval '1 hour'
-      and m.outcome = h.outcome);
+    and t.outcome = r.outcome);

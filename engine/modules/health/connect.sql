@@ -1,30 +1,11 @@
--- Writes a secret into Vault; into the engine's own settings where there is no Vault.
-create function millrace.save_secret(p_name text, p_value text)
-as $$
-declare
-  v_id uuid;
-begin
-  if to_regclass('vault.secrets') is null then
-    insert into millrace.settings (name, value)
-    values (p_name, p_value)
-    on conflict (name) do update
-    set value = excluded.value;
-    return;
-  end if;
-  -- Dynamic, because a plain Postgres has no Vault to plan against.
-  execute 'select id from vault.secrets where name = $1' into v_id using 'millrace_' || p_name;
-  if v_id is null then
-    execute 'select vault.create_secret($1, $2)' using p_value, 'millrace_' || p_name;
-  else
-    execute 'select vault.update_secret($1, $2)' using v_id, p_value;
-  end if;
-end
-$$;
-
 -- Tells the engine where the project's functions are and with which secret to wake them, and wakes
--- the function millrace so. millrace_wake_answer() tells by wake_up what that was answered.
+-- the function millrace so. millrace_wake_answer() tells by wake_up what that was answered. Without
+-- Vault the settings hold both.
 create function public.millrace_connect(p_project_url text, p_wake_secret text) returns jsonb
 as $$
+declare
+  v_secret record;
+  v_id uuid;
 begin
   if coalesce(p_project_url, '') !~ '^https?://[^/]' then
     raise exception 'p_project_url is %, but must be an address with http:// or https://',
@@ -34,8 +15,26 @@ begin
     raise exception 'p_wake_secret has fewer than 16 characters'
       using errcode = 'MR002', hint = 'Set MILLRACE_WAKE_SECRET to a longer one, or remove it.';
   end if;
-  perform millrace.save_secret('project_url', rtrim(p_project_url, '/'));
-  perform millrace.save_secret('wake_secret', p_wake_secret);
+  for v_secret in
+    values ('project_url', rtrim(p_project_url, '/')), ('wake_secret', p_wake_secret)
+  loop
+    if to_regclass('vault.secrets') is null then
+      insert into millrace.settings (name, value)
+      values (v_secret.column1, v_secret.column2)
+      on conflict (name) do update
+      set value = excluded.value;
+      continue;
+    end if;
+    -- Dynamic, because a plain Postgres has no Vault to plan against.
+    execute 'select id from vault.secrets where name = $1'
+      into v_id using 'millrace_' || v_secret.column1;
+    if v_id is null then
+      execute 'select vault.create_secret($1, $2)'
+        using v_secret.column2, 'millrace_' || v_secret.column1;
+    else
+      execute 'select vault.update_secret($1, $2)' using v_id, v_secret.column2;
+    end if;
+  end loop;
   perform millrace.post('millrace/poll', '{}');
   return jsonb_build_object('connected', true, 'wake_up', (
     select max(p.request_id)

@@ -156,17 +156,10 @@ declare
   v_now timestamptz := millrace.now();
   v_noted int;
 begin
-  if (case
-      when jsonb_typeof(p_jobs) = 'array' then jsonb_array_length(p_jobs) > 1000 or exists (
-        select
-        from jsonb_array_elements(p_jobs) j
-        where (jsonb_typeof(j -> 'attempt') = 'number'
-          and j ->> 'attempt' ~ '^[0-9]{1,18}$'
-          and jsonb_typeof(j -> 'service') = 'string'
-          and jsonb_typeof(j -> 'job_id') = 'string'
-          and j ->> 'state' in ('queued', 'running')) is not true)
-      else true
-    end) then
+  if (jsonb_typeof(p_jobs) = 'array' and not p_jobs @? '$[1000]' and not p_jobs @? '$[*] ? (!(
+      @.attempt.type() == "number" && @.attempt == @.attempt.floor() && @.attempt < 1e18
+        && @.service.type() == "string" && @.job_id.type() == "string"
+        && (@.state == "queued" || @.state == "running")))') is not true then
     raise exception 'p_jobs must be a list of at most 1000 jobs, this is %',
       coalesce(left(p_jobs::text, 200), 'null')
       using errcode = 'MR002',
