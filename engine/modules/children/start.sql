@@ -58,7 +58,7 @@ begin
     from unnest(v_free.entity_ids, v_copied.faults) c(entity_id, fault)
     where c.fault is not null), '{}');
   made := cardinality(v_runs);
-  wake := millrace.begin_branches(p_child.id, null, v_runs);
+  wake := millrace.begin_branches(p_child.id, v_runs);
 end
 $$;
 

@@ -23,7 +23,13 @@ begin
     raise exception 'attempt % can no longer be decided: %', old.attempt_id, old.closed_why
       using errcode = 'MR004', hint = 'Look for an open decision: closed_at is null.';
   end if;
-  v_fault := millrace.schema_fault(old.schema, new.decision, 'decision');
+  v_fault := coalesce(millrace.schema_fault(old.schema, new.decision, 'decision'), (
+    select format('decision has %s bytes, but the limit of stage %s is %s',
+      octet_length(new.decision::text), s.name, s.result_limit_bytes)
+    from millrace.attempts a
+    join millrace.stages s on s.id = a.stage_id
+    where a.id = old.attempt_id
+      and octet_length(new.decision::text) > s.result_limit_bytes));
   if v_fault is not null then
     raise exception '%', v_fault
       using errcode = 'MR002',
@@ -45,50 +51,6 @@ create trigger millrace_decisions_check
   before update of decision on public.millrace_decisions
   for each row execute function millrace.check_answer();
 
--- Builds the outcomes of answers. Refuses one whose attempt no longer waits, or that is too large.
-create function millrace.outcomes_of_answers(p_attempt_ids bigint[])
-returns millrace.work[]
-as $$
-declare
-  v_found record;
-  v_items millrace.work[];
-begin
-  select d.attempt_id, millrace.why_undecided(a.state, a.error) as why into v_found
-  from public.millrace_decisions d
-  left join millrace.attempts a on a.id = d.attempt_id
-  where d.attempt_id = any (p_attempt_ids)
-    and a.state is distinct from 'waiting'
-  order by d.attempt_id
-  limit 1;
-  if found then
-    raise exception 'attempt % can no longer be decided: %', v_found.attempt_id, v_found.why
-      using errcode = 'MR004',
-        hint = 'Its row will be closed by the sweep. '
-          'Look for another open decision of the same entity.';
-  end if;
-  v_items := array(
-    select millrace.work_on(a, r.entity_id, 'completed',
-      jsonb_build_object('decision', d.decision, 'decided_by', d.decided_by),
-      p_ord => (row_number() over (order by a.id))::int)
-    from public.millrace_decisions d
-    join millrace.attempts a on a.id = d.attempt_id
-    join millrace.runs r on r.id = a.run_id
-    where d.attempt_id = any (p_attempt_ids));
-  select i.attempt_id, octet_length(i.result::text) as size, s.name, s.result_limit_bytes
-  into v_found
-  from unnest(v_items) i
-  join millrace.stages s on s.id = i.stage_id
-  where octet_length(i.result::text) > s.result_limit_bytes
-  limit 1;
-  if found then
-    raise exception 'the decision on attempt % has % bytes, but the limit of stage % is %',
-        v_found.attempt_id, v_found.size, v_found.name, v_found.result_limit_bytes
-      using errcode = 'MR002', hint = 'Make it shorter, or raise the stage''s result_limit_bytes.';
-  end if;
-  return v_items;
-end
-$$;
-
 -- Completes the attempts of a statement's answers, with the result {decision, decided_by}.
 create function millrace.take_answers() returns trigger
 security definer
@@ -108,8 +70,28 @@ begin
   perform millrace.hold_runs(array(
     select d.run_id from public.millrace_decisions d
       where d.attempt_id = any (v_decided)));
+  select d.attempt_id, millrace.why_undecided(a) as reason into v_refused
+  from public.millrace_decisions d
+  left join millrace.attempts a on a.id = d.attempt_id
+  where d.attempt_id = any (v_decided)
+    and a.state is distinct from 'waiting'
+  limit 1;
+  if found then
+    raise exception 'attempt % can no longer be decided: %',
+        v_refused.attempt_id, v_refused.reason
+      using errcode = 'MR004',
+        hint = 'Its row will be closed by the sweep. '
+          'Look for another open decision of the same entity.';
+  end if;
   -- Not guarded: a fault, as of the stage's apply function, is the person's answer.
-  v_done := millrace.apply_outcomes(millrace.outcomes_of_answers(v_decided));
+  v_done := millrace.apply_outcomes(array(
+    select millrace.work_on(a, r.entity_id, 'completed',
+      jsonb_build_object('decision', d.decision, 'decided_by', d.decided_by),
+      p_ord => (row_number() over (order by a.id))::int)
+    from public.millrace_decisions d
+    join millrace.attempts a on a.id = d.attempt_id
+    join millrace.runs r on r.id = a.run_id
+    where d.attempt_id = any (v_decided)));
   select i.attempt_id, i.reason into v_refused
   from unnest(v_done.items) i
   where i.verdict is not null

@@ -57,16 +57,12 @@ end
 $$;
 
 -- Says why a manual stage's attempt can no longer be decided.
-create function millrace.why_undecided(p_state millrace.attempt_state, p_error jsonb)
-returns text
-immutable
+create function millrace.why_undecided(p_attempt millrace.attempts) returns text
+language sql immutable
 as $$
-begin
-  return case p_state
-    when 'failed' then coalesce(p_error ->> 'message', 'it failed')
-    else millrace.stale_reason(p_state, p_error)
-  end;
-end
+  select coalesce(
+    case p_attempt.state when 'failed' then p_attempt.error ->> 'message' end,
+    millrace.stale_reason(p_attempt.state, p_attempt.error))
 $$;
 
 -- Closes open decisions whose attempt ended otherwise, and removes those whose attempt is gone;
@@ -90,7 +86,7 @@ begin
     with closed as (
       update public.millrace_decisions d
       set closed_at = coalesce(a.finished_at, millrace.now()),
-        closed_why = millrace.why_undecided(a.state, a.error)
+        closed_why = millrace.why_undecided(a)
       from millrace.attempts a
       where d.attempt_id = any ($1::bigint[])
         and a.id = d.attempt_id

@@ -115,7 +115,7 @@ end
 $$;
 
 -- Begins the conditional followers of a stage that may begin in held runs and have not; without a
--- stage all that may.
+-- stage all that may, and a person may be writing: gates with limits are left to the sweep.
 create function millrace.begin_followers(p_stage_id int, p_run_ids bigint[])
 returns int[]
 as $$
@@ -146,7 +146,7 @@ begin
   loop
     v_wake := v_wake || millrace.begin_stage(v_follower.stage_id,
       millrace.open_runs(v_follower.stage_id, v_follower.run_ids));
-    if v_follower.is_limited_gate then
+    if v_follower.is_limited_gate and p_stage_id is not null then
       v_wake := v_wake
         || millrace.pass_at_once(v_follower.stage_id, v_follower.run_ids, true);
     end if;
@@ -270,50 +270,27 @@ begin
 end
 $$;
 
--- Begins the branches of new runs beside the stage at which they start, or they could never end;
--- without a stage all.
-create function millrace.begin_branches(
-  p_pipeline_id int, p_stage_id int, p_run_ids bigint[]
-) returns int[]
+-- Begins all stages that may begin in new runs, or those beside the stage at which they start, and
+-- clears on the rows what has not begun. A stage begun by a threshold was copied, though its map
+-- begins again.
+create function millrace.begin_branches(p_pipeline_id int, p_run_ids bigint[]) returns int[]
 as $$
-declare
-  v_branch record;
-  v_open bigint[];
-  v_wake int[] := '{}';
 begin
-  for v_branch in
-    select o.stage_id, o.dependents, o.on_demand
-    -- The runs' own version: a definition may have been committed since.
-    from millrace.runs r
-    join millrace.version_stages o on o.version_id = r.version_id
-    left join millrace.version_stages vs
-      on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-    where r.id = p_run_ids[1]
-      and case when p_stage_id is null then o.needs = '{}' and o.after = '[]'
-        else o.stage_id <> all (vs.dependents || p_stage_id) end
-    order by o.position
-  loop
-    v_open := millrace.open_runs(v_branch.stage_id, p_run_ids);
-    -- A stage that had begun by a threshold was copied, though its map begins again.
-    perform millrace.project_queued(p_pipeline_id,
-      case when not v_branch.on_demand then v_branch.stage_id end,
-      case when v_branch.on_demand then array[v_branch.stage_id] else '{}' end || g.pending,
-      g.entity_ids)
-    from (
-      select array_agg(r.entity_id) as entity_ids, array(
-        select d
-        from unnest(v_branch.dependents) d
-        where p_stage_id is null or not exists (
+  perform millrace.project_queued(p_pipeline_id, null, g.pending, g.entity_ids)
+  from (
+    select array_agg(r.entity_id) as entity_ids, array(
+      select vs.stage_id
+      from millrace.version_stages vs
+      where vs.version_id = r.version_id
+        and not exists (
           select
           from millrace.attempts a
-          where a.run_id = r.id and a.stage_id = d and not a.superseded)) as pending
-      from millrace.runs r
-      where r.id = any (v_open)
-      group by 2) g;
-    v_wake := v_wake || millrace.enqueue_stage(
-      millrace.runs_to_begin(v_branch.stage_id, v_open), v_branch.stage_id);
-  end loop;
-  return v_wake;
+          where a.run_id = r.id and a.stage_id = vs.stage_id and not a.superseded)) as pending
+    from millrace.runs r
+    where r.id = any (p_run_ids)
+      and (select p.projection <> 'none' from millrace.pipelines p where p.id = p_pipeline_id)
+    group by 2) g;
+  return millrace.begin_followers(null, p_run_ids);
 end
 $$;
 

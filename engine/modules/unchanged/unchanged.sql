@@ -3,32 +3,70 @@
 -- belong together.
 
 -- Queues a stage in these runs, and completes it with its former result where its input is as
--- before. p_shown: the entities show it as queued already. Returns the stages that got work.
+-- before, but not where a row is larger than a worker takes: its claim refuses that. p_shown: the
+-- entities show it as queued already. Returns the stages that got work.
 create function millrace.begin_unless_unchanged(
   p_stage_id int, p_run_ids bigint[], p_shown boolean
 ) returns int[]
 as $$
 declare
+  v_asked record;
   v_formers record;
   v_items millrace.work[];
-  v_wake int[] := '{}';
 begin
-  select coalesce(array_agg(f.run_id), '{}') as run_ids, array_agg(f.former_id) as ids,
-    array_agg(f.hash) as hashes
+  select array_agg(r.id order by r.id) as runs, array_agg(r.entity_id order by r.id) as entities,
+    min(r.pipeline_id) as pipeline_id
+  into v_asked
+  from millrace.runs r
+  where r.id = any (p_run_ids);
+  -- "limit 1" leaves a plan no choice.
+  select array_agg(u.id) as run_ids, array_agg(u.entity_id) as entity_ids,
+    array_agg(f.id) as ids, array_agg(i.hash) as hashes
   into v_formers
-  from millrace.former_results(p_stage_id, p_run_ids) f;
+  from unnest(v_asked.runs, v_asked.entities, millrace.rows_of_entities(
+    v_asked.pipeline_id, v_asked.entities, millrace.batch_bytes())) u(id, entity_id, entity)
+  cross join lateral (select o.version_id from millrace.runs o where o.id = u.id limit 1) r
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+  cross join lateral (
+    select jsonb_object_agg(
+      (select s.name from millrace.stages s where s.id = d.stage_id), d.output) as needs
+    from unnest(vs.needs) i(stage_id)
+    cross join lateral (
+      select o.stage_id, o.output
+      from millrace.done_attempts o
+      where o.run_id = u.id
+        and o.stage_id = i.stage_id
+      limit 1) d) n
+  cross join lateral (
+    select millrace.digest_at(p_stage_id, jsonb_build_object(
+      'entity', u.entity::jsonb, 'needs', coalesce(n.needs, '{}')), vs.unchanged_path) as hash
+    offset 0) i
+  cross join lateral (
+    select a.id, a.input_hash
+    from millrace.runs o
+    cross join lateral (
+      select w.id, w.input_hash
+      from millrace.attempts w
+      where w.run_id = o.id
+        and w.stage_id = p_stage_id
+        and w.state = 'completed'
+      order by w.number desc
+      limit 1) a
+    where o.entity_id = any (array[u.entity_id])
+      and o.pipeline_id = v_asked.pipeline_id
+    order by o.entity_id desc, o.id desc
+    limit 1) f
+  where u.entity is not null and f.input_hash = i.hash;
   perform millrace.queue_attempts(p_stage_id, p_run_ids);
   if not p_shown then
     perform millrace.show_stage(p_stage_id, p_run_ids, 'queued');
-  end if;
-  if cardinality(v_formers.run_ids) < cardinality(p_run_ids) then
-    v_wake := array[p_stage_id];
   end if;
   -- A user's trigger may have ended one of them there and then.
   with taken as (
     update millrace.attempts a
     set input_hash = f.hash, parent_id = f.former_id, service = 'unchanged'
-    from unnest(v_formers.run_ids, v_formers.ids, v_formers.hashes) f(run_id, former_id, hash)
+    from unnest(v_formers.run_ids, v_formers.entity_ids, v_formers.ids, v_formers.hashes)
+      f(run_id, entity_id, former_id, hash)
     cross join lateral (
       select o.ctid as place
       from millrace.attempts o
@@ -37,73 +75,14 @@ begin
         and o.state = 'queued'
       limit 1) q
     where a.ctid = q.place
-    returning a as attempt
+    returning a.id, millrace.work_on(a, f.entity_id, 'completed',
+      (select o.output from millrace.attempts o where o.id = f.former_id)) as item
   )
-  select array_agg(millrace.work_on(t.attempt,
-    (select r.entity_id from millrace.runs r where r.id = (t.attempt).run_id), 'completed',
-    (select o.output from millrace.attempts o where o.id = (t.attempt).parent_id))
-    order by (t.attempt).id)
-  into v_items
-  from taken t;
-  if v_items is null then
-    return v_wake;
-  end if;
-  return v_wake || millrace.complete_or_end(p_stage_id, v_items);
-end
-$$;
-
--- Finds the former results that a stage may take in these runs, by "limit 1", which leaves a plan
--- no choice. A row that is larger than a worker takes has none: its claim refuses it.
-create function millrace.former_results(p_stage_id int, p_run_ids bigint[])
-returns table (run_id bigint, former_id bigint, hash uuid)
-volatile
-as $$
-#variable_conflict use_column
-declare
-  v_asked record;
-begin
-  select array_agg(r.id order by r.id) as runs, array_agg(r.entity_id order by r.id) as entities,
-    min(r.pipeline_id) as pipeline_id
-  into v_asked
-  from millrace.runs r
-  where r.id = any (p_run_ids);
-  return query
-    select u.id, f.id, i.hash
-    from unnest(v_asked.runs, v_asked.entities, millrace.rows_of_entities(
-      v_asked.pipeline_id, v_asked.entities, millrace.batch_bytes())) u(id, entity_id, entity)
-    cross join lateral (select o.version_id from millrace.runs o where o.id = u.id limit 1) r
-    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-    cross join lateral (
-      select jsonb_object_agg(
-        (select s.name from millrace.stages s where s.id = d.stage_id), d.output) as needs
-      from unnest(vs.needs) i(stage_id)
-      cross join lateral (
-        select o.stage_id, o.output
-        from millrace.done_attempts o
-        where o.run_id = u.id
-          and o.stage_id = i.stage_id
-        limit 1) d) n
-    cross join lateral (
-      select millrace.digest_at(p_stage_id, jsonb_build_object(
-        'entity', u.entity::jsonb, 'needs', coalesce(n.needs, '{}')), vs.unchanged_path) as hash
-      offset 0) i
-    cross join lateral (
-      select a.id, a.input_hash
-      from millrace.runs o
-      cross join lateral (
-        select w.id, w.input_hash
-        from millrace.attempts w
-        where w.run_id = o.id
-          and w.stage_id = p_stage_id
-          and w.state = 'completed'
-        order by w.number desc
-        limit 1) a
-      where o.entity_id = any (array[u.entity_id])
-        and o.pipeline_id = v_asked.pipeline_id
-      order by o.entity_id desc, o.id desc
-      limit 1) f
-    where u.entity is not null and f.input_hash = i.hash
-    order by u.id;
+  select array_agg(t.item order by t.id) into v_items from taken t;
+  return case
+      when cardinality(v_items) = cardinality(p_run_ids) then '{}' else array[p_stage_id] end
+    || case when v_items is null then '{}'
+      else millrace.complete_or_end(p_stage_id, v_items) end;
 end
 $$;
 
