@@ -116,13 +116,6 @@ table millrace.alerts
   CREATE UNIQUE INDEX alerts_one_open ON millrace.alerts USING btree (rule_id, pipeline_id, stage_id) WHERE (resolved_at IS NULL)
   CREATE UNIQUE INDEX alerts_pkey ON millrace.alerts USING btree (id)
 sequence millrace.alerts_id_seq
-table millrace.arrivals
-  column concurrency_group text not null
-  column id bigint not null generated always as identity
-  column stage_id integer not null
-  constraint arrivals_pkey PRIMARY KEY (stage_id, concurrency_group, id)
-  CREATE UNIQUE INDEX arrivals_pkey ON millrace.arrivals USING btree (stage_id, concurrency_group, id)
-sequence millrace.arrivals_id_seq
 table millrace.attempts with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.05)
   column concurrency_group text
   column created_at timestamp with time zone not null
@@ -320,23 +313,14 @@ table millrace.claims with (fillfactor=50)
   column expires_at timestamp with time zone not null
   column host uuid not null
   column isolated boolean not null
+  column stage_id integer not null
   column token uuid not null
   column worker_id uuid not null
   constraint claims_pkey PRIMARY KEY (token)
   CREATE INDEX claims_by_host ON millrace.claims USING btree (host)
+  CREATE INDEX claims_by_stage ON millrace.claims USING btree (stage_id)
   CREATE INDEX claims_by_worker ON millrace.claims USING btree (worker_id)
   CREATE UNIQUE INDEX claims_pkey ON millrace.claims USING btree (token)
-table millrace.concurrency_groups with (fillfactor=50)
-  column concurrency_group text not null
-  column due_at timestamp with time zone
-  column stage_id integer not null
-  column turn bigint
-  constraint concurrency_groups_pkey PRIMARY KEY (stage_id, concurrency_group)
-  constraint concurrency_groups_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
-  constraint concurrency_groups_turn_or_due CHECK (((turn IS NULL) <> (due_at IS NULL)))
-  CREATE INDEX groups_asleep ON millrace.concurrency_groups USING btree (stage_id, due_at) WHERE (due_at IS NOT NULL)
-  CREATE INDEX groups_in_turn ON millrace.concurrency_groups USING btree (stage_id, turn) WHERE (turn IS NOT NULL)
-  CREATE UNIQUE INDEX concurrency_groups_pkey ON millrace.concurrency_groups USING btree (stage_id, concurrency_group)
 view millrace.counted_figures
   column n bigint
   column outcome text
@@ -499,17 +483,11 @@ table millrace.former_runs
   constraint former_runs_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
   constraint former_runs_pkey PRIMARY KEY (pipeline_id, entity_id)
   CREATE UNIQUE INDEX former_runs_pkey ON millrace.former_runs USING btree (pipeline_id, entity_id)
-table millrace.in_flight
-  column attempt_id bigint not null
-  column key text not null
-  column stage_id integer not null
-  column token uuid not null
-  column worker_id uuid
-  constraint in_flight_pkey PRIMARY KEY (attempt_id, token)
-  CREATE INDEX in_flight_by_attempt ON millrace.in_flight USING btree (stage_id, attempt_id)
-  CREATE INDEX in_flight_by_key ON millrace.in_flight USING btree (stage_id, key)
-  CREATE INDEX in_flight_by_worker ON millrace.in_flight USING btree (worker_id)
-  CREATE UNIQUE INDEX in_flight_pkey ON millrace.in_flight USING btree (attempt_id, token)
+view millrace.in_flight
+  column attempt_id bigint
+  column key text
+  column stage_id integer
+  as  SELECT s.id AS stage_id, f.attempt_id, f.key FROM millrace.stages s CROSS JOIN LATERAL millrace.in_flight_at(s.id) f(attempt_id, key);
 table millrace.journal
   column at timestamp with time zone not null
   column bulk_id bigint
@@ -549,7 +527,7 @@ view millrace.limit_faults
   column detail text
   column rule text
   column run_id bigint
-  as  SELECT 'a queued attempt''s concurrency group has a turn to come, or its key something in flight'::text AS rule, a.run_id, a.id AS attempt_id, a.concurrency_group AS detail FROM millrace.attempts a WHERE a.queue_at IS NOT NULL AND a.state = 'queued'::millrace.attempt_state AND a.concurrency_group IS NOT NULL AND ( SELECT s.has_groups AND s.kind <> 'gate'::text FROM millrace.stages s WHERE s.id = a.stage_id) AND NOT (EXISTS ( SELECT FROM millrace.concurrency_groups g WHERE g.stage_id = a.stage_id AND g.concurrency_group = a.concurrency_group)) AND NOT (EXISTS ( SELECT FROM millrace.arrivals n WHERE n.stage_id = a.stage_id AND (n.concurrency_group = ANY (ARRAY[a.concurrency_group, '0'::text || substr(a.concurrency_group, 2)])))) AND NOT (EXISTS ( SELECT FROM millrace.stages s JOIN millrace.in_flight f ON f.stage_id = s.id AND f.key = substr(a.concurrency_group, 2) WHERE s.id = a.stage_id AND s.limits ? 'concurrency'::text)) UNION ALL SELECT 'a shared limit holds for the stages that name it'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s of %s'::text, s.name, p.name) AS detail FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id WHERE (ARRAY( SELECT l.name FROM millrace.limited_stages m JOIN millrace.limits l ON l.id = m.limit_id WHERE m.stage_id = s.id AND l.name IS NOT NULL ORDER BY l.name)) <> (ARRAY( SELECT n.value AS n FROM jsonb_array_elements_text(s.limits -> 'shared'::text) n(value) ORDER BY n.value)) UNION ALL SELECT 'a stage''s limits are those of its own limit'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s of %s'::text, s.name, p.name) AS detail FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id LEFT JOIN millrace.limits l ON l.stage_id = s.id WHERE s.limits IS DISTINCT FROM NULLIF(l.limits, '{}'::jsonb) OR l.id IS NOT NULL AND NOT (EXISTS ( SELECT FROM millrace.limited_stages m WHERE m.limit_id = l.id AND m.stage_id = s.id)) UNION ALL SELECT 'what is at work under a shared limit is counted in flight'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || a.stage_id AS detail FROM millrace.attempts a WHERE a.queue_at IS NOT NULL AND a.state = 'started'::millrace.attempt_state AND ( SELECT a.started_at > (min(m.since) + '00:01:00'::interval) FROM millrace.limited_stages m JOIN millrace.limits l ON l.id = m.limit_id AND l.name IS NOT NULL WHERE m.stage_id = a.stage_id) AND NOT (EXISTS ( SELECT FROM millrace.in_flight f WHERE f.attempt_id = a.id AND f.token = a.token));
+  as  SELECT 'a shared limit holds for the stages that name it'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s of %s'::text, s.name, p.name) AS detail FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id WHERE (ARRAY( SELECT l.name FROM millrace.limited_stages m JOIN millrace.limits l ON l.id = m.limit_id WHERE m.stage_id = s.id AND l.name IS NOT NULL ORDER BY l.name)) <> (ARRAY( SELECT n.value AS n FROM jsonb_array_elements_text(s.limits -> 'shared'::text) n(value) ORDER BY n.value)) UNION ALL SELECT 'a stage''s limits are those of its own limit'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s of %s'::text, s.name, p.name) AS detail FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id LEFT JOIN millrace.limits l ON l.stage_id = s.id WHERE s.limits IS DISTINCT FROM NULLIF(l.limits, '{}'::jsonb) OR l.id IS NOT NULL AND NOT (EXISTS ( SELECT FROM millrace.limited_stages m WHERE m.limit_id = l.id AND m.stage_id = s.id));
 table millrace.limit_keys with (fillfactor=50)
   column bucket millrace.bucket not null
   column key text not null
@@ -581,7 +559,6 @@ sequence millrace.limit_uses_id_seq
 table millrace.limited_stages with (fillfactor=50)
   column limit_id integer not null
   column short_at timestamp with time zone
-  column since timestamp with time zone not null default millrace.now()
   column stage_id integer not null
   column taken_at timestamp with time zone
   constraint limited_stages_limit_fkey FOREIGN KEY (limit_id) REFERENCES millrace.limits(id) ON DELETE CASCADE
@@ -590,10 +567,10 @@ table millrace.limited_stages with (fillfactor=50)
   CREATE INDEX limited_stages_by_stage ON millrace.limited_stages USING btree (stage_id, limit_id)
   CREATE UNIQUE INDEX limited_stages_pkey ON millrace.limited_stages USING btree (limit_id, stage_id)
 table millrace.limits with (fillfactor=50)
-  column arrivals_to text not null default ''::text
   column bucket millrace.bucket not null default ROW('Infinity'::double precision, '1970-01-01 00:00:00+00'::timestamp with time zone)
   column declared jsonb not null
   column id integer not null generated always as identity
+  column last_group text not null default ''::text
   column limits jsonb not null generated as (declared || COALESCE(throttle, '{}'::jsonb))
   column line bigint
   column name text
@@ -857,7 +834,7 @@ view millrace.shared_limit_state
   column throttled_until timestamp with time zone
   column today jsonb
   column window_ends_at timestamp with time zone
-  as  SELECT l.name, n.stages, l.declared, l.limits AS today, l.reason AS throttled_for, l.until AS throttled_until, ( SELECT p.until FROM millrace.limit_pauses p WHERE p.name = l.name AND p.key IS NULL) AS paused_until, ( SELECT count(*) AS count FROM millrace.limited_stages m JOIN millrace.in_flight f ON f.stage_id = m.stage_id WHERE m.limit_id = l.id) AS in_flight, u.usd AS spent_usd, u.tokens AS spent_tokens, u.window_ends_at, n.spent_for FROM millrace.limits l CROSS JOIN LATERAL ( SELECT max(b.spent) FILTER (WHERE b.kind = 'usd'::text) AS usd, max(b.spent) FILTER (WHERE b.kind = 'tokens'::text) AS tokens, upper(millrace.window_of(l.limits -> 'spending'::text)) AS window_ends_at FROM millrace.budgets_of(l.*, NULL::integer) b(kind, spent, bound, unspent, average) WHERE l.limits ? 'spending'::text) u CROSS JOIN LATERAL ( SELECT COALESCE(array_agg(s.name ORDER BY s.id), '{}'::text[]) AS stages, COALESCE(array_agg(s.name ORDER BY s.id) FILTER (WHERE s.spent), '{}'::text[]) AS spent_for FROM ( SELECT t.id, (p.name || '.'::text) || t.name AS name, u.window_ends_at IS NOT NULL AND millrace.is_spent_under(l.*, t.id) AS spent FROM millrace.limited_stages m JOIN millrace.stages t ON t.id = m.stage_id JOIN millrace.pipelines p ON p.id = t.pipeline_id WHERE m.limit_id = l.id) s) n WHERE l.name IS NOT NULL ORDER BY l.name;
+  as  SELECT l.name, n.stages, l.declared, l.limits AS today, l.reason AS throttled_for, l.until AS throttled_until, ( SELECT p.until FROM millrace.limit_pauses p WHERE p.name = l.name AND p.key IS NULL) AS paused_until, ( SELECT count(*) AS count FROM millrace.limited_stages m CROSS JOIN LATERAL millrace.in_flight_at(m.stage_id) in_flight_at(attempt_id, key) WHERE m.limit_id = l.id) AS in_flight, u.usd AS spent_usd, u.tokens AS spent_tokens, u.window_ends_at, n.spent_for FROM millrace.limits l CROSS JOIN LATERAL ( SELECT max(b.spent) FILTER (WHERE b.kind = 'usd'::text) AS usd, max(b.spent) FILTER (WHERE b.kind = 'tokens'::text) AS tokens, upper(millrace.window_of(l.limits -> 'spending'::text)) AS window_ends_at FROM millrace.budgets_of(l.*, NULL::integer) b(kind, spent, bound, unspent, average) WHERE l.limits ? 'spending'::text) u CROSS JOIN LATERAL ( SELECT COALESCE(array_agg(s.name ORDER BY s.id), '{}'::text[]) AS stages, COALESCE(array_agg(s.name ORDER BY s.id) FILTER (WHERE s.spent), '{}'::text[]) AS spent_for FROM ( SELECT t.id, (p.name || '.'::text) || t.name AS name, u.window_ends_at IS NOT NULL AND millrace.is_spent_under(l.*, t.id) AS spent FROM millrace.limited_stages m JOIN millrace.stages t ON t.id = m.stage_id JOIN millrace.pipelines p ON p.id = t.pipeline_id WHERE m.limit_id = l.id) s) n WHERE l.name IS NOT NULL ORDER BY l.name;
 table millrace.silences
   column id bigint not null generated always as identity
   column kind text

@@ -148,8 +148,9 @@ begin
       returning a.id, a.run_id, a.retry_count, a.number, a.queue_at,
         coalesce(a.submission_id, a.id) as submission
     ), leased as (
-      insert into millrace.claims (token, worker_id, host, expires_at, isolated, attempt_ids)
-      select v_token, p_worker.id, p_worker.host, v_now + p_stage.lease, false,
+      insert into millrace.claims (
+        token, worker_id, stage_id, host, expires_at, isolated, attempt_ids)
+      select v_token, p_worker.id, p_stage.id, p_worker.host, v_now + p_stage.lease, false,
         array_agg(t.id order by t.queue_at, t.id)
       from taken t
       having count(*) > 0
@@ -171,12 +172,14 @@ begin
     update millrace.attempts a
     set state = 'started', token = v_token, started_at = v_now
     where a.id = v_alone;
-    insert into millrace.claims (token, worker_id, host, expires_at, isolated, attempt_ids)
-    values (v_token, p_worker.id, p_worker.host, v_now + p_stage.lease, true, attempt_ids);
+    insert into millrace.claims (
+      token, worker_id, stage_id, host, expires_at, isolated, attempt_ids)
+    values (v_token, p_worker.id, p_stage.id, p_worker.host, v_now + p_stage.lease, true,
+      attempt_ids);
     items := millrace.held_items(v_token, attempt_ids);
     entity_ids := array[items[1].entity_id];
   end if;
-  -- Turns have taken their places already.
+  -- Turns have taken their tokens already.
   if p_stage.limits is not null and items is not null then
     perform millrace.hook_claimed(p_stage, attempt_ids, token, p_worker.id);
   end if;

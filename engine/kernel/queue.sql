@@ -19,11 +19,6 @@ begin
   select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
   if v_stage.has_groups then
     v_groups := millrace.hook_groups(v_stage, p_run_ids, p_keys);
-    insert into millrace.arrivals (stage_id, concurrency_group)
-    select distinct p_stage_id, g
-    from unnest(v_groups) g
-    where v_stage.kind <> 'gate'
-    order by g;
   end if;
   insert into millrace.attempts
     (run_id, stage_id, number, queue_at, created_at, late_at, uncounted, concurrency_group)

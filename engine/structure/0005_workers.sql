@@ -23,12 +23,14 @@ create index workers_working on millrace.workers (stage_id) where working;
 create table millrace.claims (
   token uuid constraint claims_pkey primary key,
   worker_id uuid not null,
+  stage_id int not null,
   host uuid not null,
   expires_at timestamptz not null,
   isolated boolean not null,
   attempt_ids bigint[] not null
 ) with (fillfactor = 50);
 create index claims_by_worker on millrace.claims (worker_id);
+create index claims_by_stage on millrace.claims (stage_id);
 create index claims_by_host on millrace.claims (host);
 
 -- What one row of a stage takes of its isolate, as workers have reckoned.

@@ -1,4 +1,4 @@
--- Limits: which stages they hold for, what is in flight and was used under them
+-- Limits: which stages they hold for, and what was used under them
 
 -- What is left of a rate.
 create type millrace.bucket as (tokens float8, refilled_at timestamptz);
@@ -26,7 +26,7 @@ create table millrace.limits (
   throttled_at timestamptz,
   bucket millrace.bucket not null default row('infinity', 'epoch'),
   -- The group behind which the next claim or pass of a gate goes on.
-  arrivals_to text not null default '',
+  last_group text not null default '',
   constraint limits_of_one check (num_nonnulls(name, stage_id, pipeline_id) = 1),
   constraint limits_throttle_whole check (
     num_nulls(throttle, until, reason, line, throttled_at) in (0, 5))
@@ -39,7 +39,6 @@ create table millrace.limited_stages (
     constraint limited_stages_limit_fkey references millrace.limits on delete cascade,
   stage_id int not null
     constraint limited_stages_stage_fkey references millrace.stages on delete cascade,
-  since timestamptz not null default millrace.now(),
   -- When its last claim would have taken more than it was allowed; null if it got all.
   short_at timestamptz,
   -- When it last took something while another was short.
@@ -74,42 +73,3 @@ create table millrace.limit_keys (
   bucket millrace.bucket not null,
   constraint limit_keys_pkey primary key (limit_id, key)
 ) with (fillfactor = 50);
-
--- Attempts that count against max_in_flight or concurrency. Once its attempt is no longer in work
--- under this token, anybody may delete a row.
-create table millrace.in_flight (
-  attempt_id bigint not null,
-  token uuid not null,
-  stage_id int not null,
-  key text not null,
-  -- Null where its claim was over when the limit was defined.
-  worker_id uuid,
-  constraint in_flight_pkey primary key (attempt_id, token)
-);
-create index in_flight_by_key on millrace.in_flight (stage_id, key);
-create index in_flight_by_attempt on millrace.in_flight (stage_id, attempt_id);
-create index in_flight_by_worker on millrace.in_flight (worker_id);
-
--- The groups of a stage that have something queued and may get it, written by its claims alone. The
--- name is 0, then the key. turn: its place; due_at: asleep until then.
-create table millrace.concurrency_groups (
-  stage_id int not null
-    constraint concurrency_groups_stage_fkey references millrace.stages on delete cascade,
-  concurrency_group text not null,
-  turn bigint,
-  due_at timestamptz,
-  constraint concurrency_groups_pkey primary key (stage_id, concurrency_group),
-  constraint concurrency_groups_turn_or_due check ((turn is null) <> (due_at is null))
-) with (fillfactor = 50);
-create index groups_in_turn on millrace.concurrency_groups (stage_id, turn) where turn is not null;
-create index groups_asleep on millrace.concurrency_groups (stage_id, due_at)
-  where due_at is not null;
-
--- A group got work, or its key a free slot: the next claim reads and deletes it, and looks at the
--- key.
-create table millrace.arrivals (
-  id bigint generated always as identity,
-  stage_id int not null,
-  concurrency_group text not null,
-  constraint arrivals_pkey primary key (stage_id, concurrency_group, id)
-);

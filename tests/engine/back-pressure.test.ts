@@ -278,13 +278,6 @@ test('a threshold that is taken away holds nothing back', async ({ engine }) => 
   expect(await engine.value(held)).toBe(0);
 });
 
-test('a stage without back pressure keeps no account of what is in work', async ({ engine }) => {
-  await engine.pipeline(gated(5));
-  await engine.queued('first', 2);
-  await (await Worker.of(engine, 'first')).take();
-  expect(await engine.value('select count(*)::int from millrace.in_flight')).toBe(0);
-});
-
 test('how much room there is costs the same, however much is queued at other stages', async ({ engine }) => {
   await engine.pipeline([
     { name: 'first', ...worked, ...heldBy('last', 20) },

@@ -23,8 +23,6 @@ async function queueKeys(engine: Engine, ...keys: (string | null)[]): Promise<st
 const repeat = (key: string, count: number): string[] => Array.from({ length: count }, () => key);
 const keysOf = (batch: Claimed[]) => batch.map((item) => item.entity.key as string).sort();
 const count = (batch: Claimed[], key: string) => keysOf(batch).filter((k) => k === key).length;
-const groups = (engine: Engine) =>
-  engine.rows('select concurrency_group, due_at from millrace.concurrency_groups order by concurrency_group');
 
 test('no more of a key are in work than its limit, across workers, and others go on', async ({ engine }) => {
   await has_groups(engine, perKey(2));
@@ -79,22 +77,7 @@ test('a cancelled run, a lost lease and an ended job free their key', async ({ e
   expect(await (await Worker.of(engine, 'only')).take()).toHaveLength(1);
 });
 
-test('a key at its limit keeps no group, and its freed slot keeps no news once nothing is queued', async ({
-  engine,
-}) => {
-  await has_groups(engine, perKey(1));
-  await queueKeys(engine, 'a', 'a');
-  const worker = await Worker.of(engine, 'only');
-  await worker.takeOne();
-  expect(await groups(engine)).toEqual([]);
-  await engine.sql.query('select millrace.cancel(id) from millrace.runs');
-  await engine.sweepAll();
-  expect(await engine.value('select count(*)::int from millrace.arrivals')).toBe(0);
-  await queueKeys(engine, 'a');
-  expect(await worker.take()).toHaveLength(1);
-});
-
-test('the sweep keeps the news of a freed key while a claim still finds it full', async ({ engine }) => {
+test('a key that is freed while a claim still finds it full goes on with the next', async ({ engine }) => {
   await has_groups(engine, perKey(1));
   await queueKeys(engine, 'a', 'a');
   const taken = await (await Worker.of(engine, 'only')).takeOne();
@@ -123,34 +106,6 @@ test('keys take turns: a small one waits for no more than a round, however long 
   }
 });
 
-test('a key that arrives behind thousands of single arrivals of another is served in the next claim', async ({
-  engine,
-}) => {
-  await has_groups(engine, perKey(1000));
-  await queueKeys(engine, ...repeat('big', 100));
-  await engine.sql.query(
-    `insert into millrace.arrivals (stage_id, concurrency_group) select a.stage_id, a.concurrency_group from millrace.arrivals a, generate_series(1, 5000)`,
-  );
-  await queueKeys(engine, 'small');
-  const batch = await (await Worker.of(engine, 'only')).take(4);
-  expect(keysOf(batch)).toEqual(['big', 'big', 'big', 'small']);
-  // And it reads more of them than it takes attempts, or they would pile up.
-  expect(await engine.value('select count(*)::int from millrace.arrivals')).toBeLessThan(4800);
-});
-
-test('a claim goes on reading behind the key that the last one read, or the first keys would keep it busy', async ({
-  engine,
-}) => {
-  await has_groups(engine, perKey(1000));
-  await queueKeys(engine, ...Array.from({ length: 150 }, (_, number) => `key-${1000 + number}`), 'last');
-  await engine.sql.query(
-    `insert into millrace.arrivals (stage_id, concurrency_group) select a.stage_id, a.concurrency_group from millrace.arrivals a, generate_series(1, 50)`,
-  );
-  const worker = await Worker.of(engine, 'only');
-  for (let claim = 0; claim < 2; claim++) await worker.take(1);
-  expect(await groups(engine)).toContainEqual({ concurrency_group: '0last', due_at: null });
-});
-
 test('with more keys than a batch holds, each is served once before any is served twice', async ({ engine }) => {
   await has_groups(engine, perKey(1000));
   const keys = Array.from({ length: 25 }, (_, number) => `key-${number}`);
@@ -162,7 +117,30 @@ test('with more keys than a batch holds, each is served once before any is serve
     expect(new Set(served).size).toBe(25);
   }
   expect(await worker.claim()).toMatchObject({ status: 'empty', wait_ms: null });
-  expect(await groups(engine)).toEqual([]);
+});
+
+test('a key behind thousands that cannot go on is served, and its stage is woken until then', async ({ engine }) => {
+  await has_groups(engine, perKey(1000));
+  await queueKeys(engine, ...Array.from({ length: 6000 }, (_, number) => `key-${number}`), 'last');
+  await engine.sql.query(
+    `update millrace.attempts set queue_at = queue_at + interval '1 hour' where concurrency_group <> '0last'`,
+  );
+  const ready = () => engine.value(`select millrace.has_ready_work(id) from millrace.stages where name = 'only'`);
+  expect(await ready()).toBe(true);
+  expect(keysOf(await (await Worker.of(engine, 'only')).take(5))).toEqual(['last']);
+  expect(await ready()).toBe(false);
+});
+
+test('rows of a key that somebody holds keep none behind them from a claim', async ({ engine }) => {
+  await has_groups(engine, perKey(1));
+  const ids = await queueKeys(engine, ...repeat('a', 60));
+  const person = await openTransaction(engine);
+  await person.query(
+    `select from millrace.attempts a join millrace.runs r on r.id = a.run_id
+     where r.entity_id = any ($1) for update of a`,
+    [ids.slice(0, 59)],
+  );
+  expect(await (await Worker.of(engine, 'only')).take(5)).toMatchObject([{ entity_id: ids[59] }]);
 });
 
 test('what a round leaves over goes to another key each time', async ({ engine }) => {
@@ -274,7 +252,6 @@ test('what was queued by somebody who did not know of the groups yet is found by
   await has_groups(engine, perKey(1));
   await queueKeys(engine, 'a');
   await engine.sql.query('update millrace.attempts set concurrency_group = null');
-  await engine.sql.query('delete from millrace.arrivals');
   expect(await (await Worker.of(engine, 'only')).take()).toEqual([]);
   await engine.sql.query('select millrace.sweep()');
   expect(await (await Worker.of(engine, 'only')).take()).toHaveLength(1);
@@ -291,7 +268,7 @@ test('a limit that is raised applies to the next claim', async ({ engine }) => {
   expect(await worker.take()).toHaveLength(2);
 });
 
-test('limits that are taken away leave nothing behind, and may come back', async ({ engine }) => {
+test('limits that are taken away hold nothing back, and may come back', async ({ engine }) => {
   const definition = await has_groups(engine, perKey(1));
   await queueKeys(engine, ...repeat('a', 4));
   const worker = await Worker.of(engine, 'only');
@@ -299,9 +276,6 @@ test('limits that are taken away leave nothing behind, and may come back', async
   await worker.take();
   definition.stages = [{ name: 'only' }];
   await engine.define(definition);
-  for (const table of ['concurrency_groups', 'arrivals', 'in_flight']) {
-    expect(await engine.value(`select count(*)::int from millrace.${table}`)).toBe(0);
-  }
   expect(await worker.take(2)).toHaveLength(2);
   await queueKeys(engine, 'b');
   definition.stages = [{ name: 'only', limits: perKey(1) }];
@@ -345,30 +319,6 @@ test('a stage that goes on without its keys, or by another column, sorts its que
     { key: '1', count: 1 },
   ]);
   expect(await worker.take()).toHaveLength(1);
-});
-
-test('an attempt that no claim would come to is found, unless its key has something in flight', async ({ engine }) => {
-  await has_groups(engine, perKey(1));
-  await queueKeys(engine, 'a', 'a', 'b');
-  expect(keysOf(await (await Worker.of(engine, 'only')).take(1))).toEqual(['a']);
-  await engine.expectSound();
-  const session = await openTransaction(engine);
-  await session.query('delete from millrace.concurrency_groups');
-  expect((await session.query('select rule, detail from millrace.limit_faults')).rows).toEqual([
-    { rule: "a queued attempt's concurrency group has a turn to come, or its key something in flight", detail: '0b' },
-  ]);
-  await session.query('rollback');
-});
-
-test('a group of a former sorting that still has a turn goes with it', async ({ engine }) => {
-  const definition = await has_groups(engine, perKey(1));
-  const ids = await queueKeys(engine, 'a', 'b', 'c');
-  await (await Worker.of(engine, 'only')).take(1);
-  expect(await groups(engine)).toHaveLength(2);
-  for (const id of ids) await engine.sql.query('select millrace.cancel($1)', [(await engine.run(id)).id]);
-  definition.stages = [{ name: 'only' }];
-  await engine.define(definition);
-  expect(await groups(engine)).toEqual([]);
 });
 
 test('a column that changes later does not move what is queued', async ({ engine }) => {

@@ -109,7 +109,6 @@ test('what is committed while a claim finds its group empty is found by the next
   expect(await worker.take()).toHaveLength(1);
   await user.query('commit');
   await worker.client.query('commit');
-  expect(await engine.value('select count(*)::int from millrace.concurrency_groups')).toBe(0);
   expect(await worker.take()).toHaveLength(1);
 });
 
@@ -141,21 +140,6 @@ test('a slot that a report frees before anything is queued behind it is found, t
   await reporting.client.query('commit');
   await engine.expectSound();
   expect(await claiming.take()).toHaveLength(1);
-});
-
-test('nor is the news of a slot lost that the sweep frees', async ({ engine }) => {
-  await keyed(engine, perKey(1));
-  const [worker] = await signedOn(engine);
-  await engine.sql.query(insert, [['a']]);
-  const { run } = await worker.takeOne();
-  await engine.sql.query('select millrace.cancel($1)', [run]);
-  const sweeping = await openTransaction(engine);
-  await sweeping.query('select millrace.sweep_places(id) from millrace.pipelines');
-  await engine.sql.query(insert, [['a']]);
-  expect(await worker.take()).toEqual([]);
-  await sweeping.query('commit');
-  await engine.expectSound();
-  expect(await worker.take()).toHaveLength(1);
 });
 
 test('the end of a job wakes for one who enqueues meanwhile and found the stage full', async ({ engine }) => {
@@ -206,9 +190,9 @@ test.for(backlogs)('a claim does not cost more the more is queued: %s', async ([
     await engine.sql.query(insert, [keysOf(size)]);
     const worker = await Worker.of(engine, 'only');
     const batches: Claimed[][] = [];
-    // Until the groups are read in, and all keys full where they are to be.
+    // Until all keys are full where they are to be.
     for (let claim = 0; claim < 3; claim++) batches.push(await worker.take(full ? 150 : 5));
-    await engine.sql.query('vacuum analyze millrace.attempts, millrace.arrivals, millrace.concurrency_groups');
+    await engine.sql.query('vacuum analyze millrace.attempts');
     pages.push(await pagesOfClaim(engine));
   }
   expect(pages[1]).toBeLessThan((pages[0] as number) * 1.5);
@@ -229,5 +213,4 @@ test('a definition that takes a limit away waits for a claim under way, which ca
   await claim.query(`update public.items set label = 'shown'`);
   await claim.query('commit');
   await defining;
-  expect(await engine.value('select count(*)::int from millrace.in_flight')).toBe(0);
 });

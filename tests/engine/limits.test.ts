@@ -131,15 +131,6 @@ test('a limit that is added counts what is in work and what waits already', asyn
   expect(answer.batch).toHaveLength(2);
 });
 
-test('the sweep counts what was claimed by somebody who did not know of the limit yet', async ({ engine }) => {
-  await only(engine, { max_in_flight: 1 });
-  await engine.queued('only', 2);
-  await (await Worker.of(engine, 'only')).takeOne();
-  await engine.sql.query('delete from millrace.in_flight');
-  await engine.sql.query('select millrace.sweep()');
-  expect(await (await Worker.of(engine, 'only')).take()).toEqual([]);
-});
-
 test('a rate hands out its burst, then as many as fit into the time, and says how long to wait', async ({ engine }) => {
   await only(engine, { rate: { count: 10, per_seconds: 5, burst: 4 } });
   await engine.queued('only', 20);
@@ -269,7 +260,7 @@ test('a stage without limits has no gate and answers no wait', async ({ engine }
   const worker = await Worker.of(engine, 'only');
   expect(await worker.claim(1)).toMatchObject({ status: 'working', wait_ms: null });
   const [{ id } = {}] = await engine.rows<{ id: number }>(`select id from millrace.stages where name = 'only'`);
-  for (const table of ['limits', 'limited_stages', 'in_flight', 'concurrency_groups', 'arrivals']) {
+  for (const table of ['limits', 'limited_stages']) {
     expect(await engine.rows(`select from millrace.${table} where stage_id = $1`, [id])).toEqual([]);
   }
 });

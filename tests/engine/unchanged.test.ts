@@ -300,27 +300,3 @@ test('what another path found is another input, as is what another apply functio
   await finish(engine, 'read', { title: 'third' });
   expect(await fetchedUnder(applied, { other: 'a' })).toBe('completed');
 });
-
-test('a stage with groups keeps no news of what took its former result', async ({ engine }) => {
-  await engine.pipeline(stages({ limits: { concurrency: { column: 'label', limit: 1 } } }));
-  const ids = await engine.insert(3);
-  const fetch = async (prints: string[]) => {
-    await engine.queue('fetch', ids);
-    const worker = await Worker.of(engine, 'fetch');
-    const batch = await worker.take();
-    await worker.complete(batch.map((item, at) => completed(item, { print: prints[at] })));
-    await worker.leave();
-  };
-  const news = () => engine.value('select count(*)::int from millrace.arrivals');
-  await fetch(['a', 'a', 'a']);
-  await runStage(engine, 'read');
-  await runStage(engine, 'send');
-  await fetch(['a', 'a', 'a']);
-  expect(await news()).toBeGreaterThan(0);
-  await engine.sql.query('select millrace.sweep()');
-  expect(await news()).toBe(0);
-  await runStage(engine, 'send');
-  await fetch(['a', 'b', 'a']);
-  await engine.sql.query('select millrace.sweep()');
-  expect(await runStage(engine, 'read')).toHaveLength(1);
-});

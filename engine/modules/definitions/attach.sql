@@ -137,7 +137,7 @@ end $f$, format('select e.%1$I::text from %2$s e where e.%1$I = any (p_ids::%3$s
     perform millrace.write_status_since(v_pipeline);
     perform millrace.write_status_intake(v_pipeline);
   end if;
-  perform millrace.attach_groups(v_pipeline);
+  perform millrace.sort_ungrouped(v_pipeline.id, null);
   v_functions := (
     select string_agg(p.oid::regprocedure::text, ', ')
     from pg_proc p

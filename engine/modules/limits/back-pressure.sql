@@ -83,10 +83,7 @@ begin
         union all
         (select
          from millrace.back_pressures o
-         join millrace.in_flight f on f.stage_id = o.stage_id and f.key = coalesce(k.name, f.key)
-         join millrace.attempts a on a.id = f.attempt_id
-           and a.token = f.token
-           and a.state in ('started', 'waiting')
+         join lateral millrace.in_flight_at(o.stage_id) f on f.key = coalesce(k.name, f.key)
          where o.later_id = b.later_id
          limit b.backlog)) u), 0))::int
     from millrace.back_pressures b
@@ -119,10 +116,7 @@ begin
        order by a.queue_at, a.id
        limit p_most)
       union all
-      select a.id
-      from millrace.in_flight f
-      join millrace.attempts a on a.id = f.attempt_id and a.token = f.token
-      where f.stage_id = p_stage_id and f.key = p_key and a.state in ('started', 'waiting');
+      select f.attempt_id from millrace.in_flight_at(p_stage_id) f where f.key = p_key;
     return;
   end if;
   v_refused := array(

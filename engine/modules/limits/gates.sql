@@ -32,16 +32,19 @@ begin
 end
 $$;
 
--- Lists attempts that a gate may pass next, but for p_held: the oldest, or a share of each group.
+-- Finds the attempts that a gate may pass next, but for p_held: the oldest, or a share of each
+-- group. ids and behind are as in next_by_turns().
 create function millrace.next_at_gate(
-  p_stage millrace.stages, p_groups text[], p_limit int, p_held bigint[]
-) returns bigint[]
+  p_stage millrace.stages, p_limit int, p_held bigint[], p_until timestamptz,
+  inout behind text, out ids bigint[]
+)
 as $$
 declare
   v_now timestamptz := millrace.now();
+  v_next record;
 begin
   if not p_stage.has_groups then
-    return array(
+    ids := array(
       select a.id
       from millrace.attempts a
       where a.stage_id = p_stage.id
@@ -50,29 +53,26 @@ begin
         and a.id <> all (p_held)
       order by a.queue_at, a.id
       limit p_limit);
+    return;
   end if;
-  return array(
-    with free as materialized (
-      select g.name, g.place,
-        least(r.room, greatest(p_limit / count(*) over (), 1)) as share
-      from unnest(p_groups) with ordinality g(name, place)
-      join millrace.room_of_keys(p_stage, p_groups) r on r.concurrency_group = g.name
-      where r.room >= 1
-    )
-    select q.id
-    from free f
-    cross join lateral (
-      select a.id, a.queue_at
-      from millrace.attempts a
-      where a.stage_id = p_stage.id
-        and a.concurrency_group = f.name
-        and a.queue_at <= v_now
-        and a.state = 'queued'
-        and a.id <> all (p_held)
-      order by a.queue_at, a.id
-      limit f.share) q
-    order by f.place, q.queue_at, q.id
-    limit p_limit);
+  v_next := millrace.next_by_turns(p_stage, p_limit, p_held, behind, p_until);
+  behind := v_next.behind;
+  if v_next.names is not null then
+    ids := array(
+      select q.id
+      from unnest(v_next.names, v_next.shares) with ordinality n(name, share, place)
+      cross join lateral (
+        select a.id, a.queue_at
+        from millrace.attempts a
+        where a.stage_id = p_stage.id
+          and a.concurrency_group = n.name
+          and a.queue_at <= v_now
+          and a.state = 'queued'
+          and a.id <> all (p_held)
+        order by a.queue_at, a.id
+        limit n.share) q
+      order by n.place, q.queue_at, q.id);
+  end if;
 end
 $$;
 
@@ -83,13 +83,10 @@ create function millrace.pass_gate(
 )
 as $$
 declare
-  c_set constant int := 500;
   v_stage millrace.stages;
   v_entered record;
+  v_next record;
   v_behind text := '';
-  v_groups text[] := '{}';
-  v_first text;
-  v_ids bigint[];
   v_held bigint[] := '{}';
   v_set record;
 begin
@@ -102,31 +99,25 @@ begin
       return;
     end if;
     v_stage := v_entered.stage;
-    v_behind := v_entered.limits[1].arrivals_to;
+    v_behind := v_entered.limits[1].last_group;
     p_limit := (millrace.room_at(v_stage, v_entered.limits, p_limit)).room;
   end if;
   for v_round in 1 .. 20 loop
     exit when passed >= p_limit or millrace.now() > p_until;
-    if v_stage.has_groups then
-      v_groups := millrace.groups_behind(v_stage, v_behind, c_set);
-    end if;
-    v_ids := millrace.next_at_gate(v_stage, v_groups, least(p_limit - passed, c_set), v_held);
-    exit when v_ids = '{}' and (cardinality(v_groups) < c_set or v_first = any (v_groups));
-    -- Where nothing passes, a round that has come to this group again is the last.
-    v_first := case when v_ids = '{}' then coalesce(v_first, v_groups[1]) end;
-    v_behind := coalesce(
-      (select a.concurrency_group from millrace.attempts a
-       where a.id = v_ids[cardinality(v_ids)]),
-      v_groups[c_set], '');
-    v_set := millrace.pass(v_stage, v_ids);
+    v_next := millrace.next_at_gate(
+      v_stage, least(p_limit - passed, 500), v_held, p_until, v_behind);
+    v_behind := v_next.behind;
+    exit when v_next.ids = '{}';
+    continue when v_next.ids is null;
+    v_set := millrace.pass(v_stage, v_next.ids);
     passed := passed + cardinality(v_set.passed);
     ready := ready || v_set.ready;
-    v_held := v_held || v_ids;
+    v_held := v_held || v_next.ids;
   end loop;
   if v_stage.limits is not null then
     update millrace.limits l
-    set arrivals_to = v_behind
-    where l.stage_id = p_stage_id and l.arrivals_to <> v_behind;
+    set last_group = v_behind
+    where l.stage_id = p_stage_id and l.last_group <> v_behind;
     perform millrace.take_tokens(p_stage_id, passed);
     if v_stage.limits ? 'shared' then
       perform millrace.note_share(p_stage_id, null, null, passed);
@@ -172,9 +163,7 @@ begin
     select i.attempt_id
     from unnest(v_done.items) i
     where i.verdict is null and i.outcome = 'completed');
-  if p_stage.limits ? 'shared' and p_stage.has_groups then
-    perform millrace.take_of_keys(p_stage.id, passed, 1);
-  end if;
+  perform millrace.take_of_keys(p_stage, passed, 1);
   if cardinality(v_uncounted) > 0 then
     perform millrace.note_starts(v_uncounted, v_began_at);
   end if;

@@ -4,8 +4,8 @@
 -- share. limited_stages says which hold for a stage.
 --
 --   says            so much of           by                  measured in
---   max_in_flight   places in work       the limit           in_flight (in-flight.sql)
---   concurrency     places in work       key of the stage    in_flight
+--   max_in_flight   places in work       the limit           attempts (in-flight.sql)
+--   concurrency     places in work       key of the stage    attempts
 --   back_pressure   places, and queue    a later stage       its attempts (back-pressure.sql)
 --   rate            starts               the limit           a bucket (buckets.sql)
 --   key_rate        starts               key of the stage    a bucket of the key
@@ -13,7 +13,7 @@
 --   a quota         starts, dollars      tenant              uses in a window (quotas.sql)
 --
 -- A claim locks the stage's limits, its own first and the shared ones by their ids, so that what it
--- counts stays true until it commits; asks room_under() each and room_of_keys(); takes places and
+-- counts stays true until it commits; asks room_under() each and room_of_keys(); takes attempts and
 -- tokens; and gives back what its batch or a tenant has no room for. The end of an attempt only
 -- inserts uses, and waits for nobody. No step reads the whole queue.
 
@@ -49,38 +49,32 @@ create function millrace.enter_limits(
   p_stage_id int, p_may_wait boolean, out stage millrace.stages, out limits millrace.limits[]
 )
 as $$
-declare
-  v_limit_id int;
-  v_later_id int;
 begin
   if not millrace.lock_limit(p_stage_id, null, p_may_wait) then
     return;
   end if;
   select s.* into stage from millrace.stages s where s.id = p_stage_id;
-  if stage.limits ? 'shared' then
-    for v_limit_id in
-      select m.limit_id
-      from millrace.limited_stages m
-      join millrace.limits l on l.id = m.limit_id and l.name is not null
-      where m.stage_id = p_stage_id
-      order by m.limit_id
-    loop
-      if not millrace.lock_limit(null, v_limit_id, p_may_wait) then
-        return;
-      end if;
-    end loop;
-  end if;
-  if stage.limits ? 'back_pressure' then
-    for v_later_id in
-      select b.later_id
-      from millrace.back_pressures b
-      where b.stage_id = p_stage_id
-      order by b.later_id
-    loop
-      if not pg_try_advisory_xact_lock(hashtext('millrace.back_pressure'), v_later_id) then
-        return;
-      end if;
-    end loop;
+  -- "offset 0" keeps each lock behind the order.
+  if stage.limits ? 'shared' and exists (
+      select
+      from (
+        select l.id
+        from millrace.limited_stages m
+        join millrace.limits l on l.id = m.limit_id and l.name is not null
+        where m.stage_id = p_stage_id
+        order by l.id
+        offset 0) o
+      where not millrace.lock_limit(null, o.id, p_may_wait))
+    or stage.limits ? 'back_pressure' and exists (
+      select
+      from (
+        select b.later_id
+        from millrace.back_pressures b
+        where b.stage_id = p_stage_id
+        order by b.later_id
+        offset 0) o
+      where not pg_try_advisory_xact_lock(hashtext('millrace.back_pressure'), o.later_id)) then
+    return;
   end if;
   limits := millrace.limits_at(p_stage_id);
 end
@@ -137,12 +131,11 @@ begin
     into room
     from unnest(v_stages) s(id)
     cross join lateral (
-      select count(*) as many
-      from (select from millrace.in_flight f where f.stage_id = s.id limit v_max) f) f;
+      select count(*) as many from millrace.in_flight_at(s.id)) f;
   end if;
   if v_in_work and room > 0 and p_limit.limits ? 'spending' then
     -- Asked first: what ends meanwhile has been spent by then.
-    v_busy := exists (select from millrace.in_flight f where f.stage_id = p_stage.id);
+    v_busy := exists (select from millrace.in_flight_at(p_stage.id));
     room := least(room, (
       select min(case
         when b.unspent <= b.bound then 0
@@ -205,21 +198,18 @@ create function millrace.room_of_keys(p_stage millrace.stages, p_groups text[])
 returns table (concurrency_group text, room float8, is_full boolean, opens_at timestamptz)
 as $$
 declare
-  v_most int := (p_stage.limits #>> '{concurrency,limit}')::int;
+  v_most float8 := (p_stage.limits #>> '{concurrency,limit}')::float8;
   v_shares boolean := p_stage.limits ? 'shared';
 begin
   return query
-    select g.name, least(p.places, t.room, b.room, 'infinity'),
-      coalesce(p.places <= 0, false), t.opens_at
+    select g.name, least(v_most - coalesce(f.many, 0), t.room, b.room, 'infinity'),
+      coalesce(v_most <= f.many, false), t.opens_at
     from unnest(p_groups) g(name)
-    cross join lateral (
-      select case when v_most is not null then v_most - (
-        select count(*)
-        from (
-          select
-          from millrace.in_flight f
-          where f.stage_id = p_stage.id and f.key = substr(g.name, 2)
-          limit v_most) f) end::float8 as places) p
+    left join (
+      select '0' || i.key as name, count(*) as many
+      from millrace.in_flight_at(p_stage.id) i
+      where v_most is not null
+      group by i.key) f on f.name = g.name
     left join lateral (
       select min(r.room) as room, max(r.opens_at) as opens_at
       from millrace.limited_stages m
@@ -229,41 +219,22 @@ begin
         l.limits -> 'key_rate', k.bucket, l.id, substr(g.name, 2)) r
       where v_shares and m.stage_id = p_stage.id) t on v_shares
     left join (
-      select o.key, o.room
+      select '0' || o.key as name, o.room
       from millrace.room_before_later(p_stage.id, array(
         select substr(n, 2) from unnest(p_groups) n)) o
-      where p_stage.kind = 'gate') b on b.key = substr(g.name, 2);
-end
-$$;
-
--- Takes places, and tokens of keys, for attempts that a claim has just taken.
-create function millrace.take_room(
-  p_stage millrace.stages, p_attempt_ids bigint[], p_token uuid, p_worker_id uuid
-)
-as $$
-begin
-  if p_stage.has_groups and millrace.counts_in_flight(p_stage.limits) then
-    insert into millrace.in_flight (attempt_id, token, stage_id, key, worker_id)
-    select a.id, p_token, p_stage.id, coalesce(substr(a.concurrency_group, 2), ''), p_worker_id
-    from millrace.attempts a
-    where a.id = any (p_attempt_ids);
-  elsif millrace.counts_in_flight(p_stage.limits) then
-    insert into millrace.in_flight (attempt_id, token, stage_id, key, worker_id)
-    select i, p_token, p_stage.id, '', p_worker_id
-    from unnest(p_attempt_ids) i;
-  end if;
-  if p_stage.limits ? 'shared' and p_stage.has_groups then
-    perform millrace.take_of_keys(p_stage.id, p_attempt_ids, 1);
-  end if;
+      where p_stage.kind = 'gate') b on b.name = g.name;
 end
 $$;
 
 -- Takes p_each tokens of each attempt's key, where a shared limit of the stage has a key_rate.
 create function millrace.take_of_keys(
-  p_stage_id int, p_attempt_ids bigint[], p_each int
+  p_stage millrace.stages, p_attempt_ids bigint[], p_each int
 )
-language sql
 as $$
+begin
+  if not (p_stage.has_groups and p_stage.limits ? 'shared') then
+    return;
+  end if;
   insert into millrace.limit_keys as o (limit_id, key, bucket)
   select l.id, g.key, millrace.bucket_after(
     l.limits -> 'key_rate', k.bucket, (p_each * g.n)::int)
@@ -275,10 +246,11 @@ as $$
     where a.id = any (p_attempt_ids)
     group by 1) g
   left join millrace.limit_keys k on k.limit_id = l.id and k.key = g.key
-  where m.stage_id = p_stage_id
+  where m.stage_id = p_stage.id
   order by l.id, g.key
   on conflict on constraint limit_keys_pkey do update
-  set bucket = excluded.bucket
+  set bucket = excluded.bucket;
+end
 $$;
 
 -- Takes tokens of the rates of a stage's limits; a negative number gives them back.
@@ -295,42 +267,31 @@ $$;
 create function millrace.give_back_room(p_stage millrace.stages, p_back bigint[])
 as $$
 begin
-  perform millrace.free_slots(p_back);
   perform millrace.take_tokens(p_stage.id, -cardinality(p_back));
-  if p_stage.limits ? 'shared' and p_stage.has_groups then
-    perform millrace.take_of_keys(p_stage.id, p_back, -1);
-  end if;
+  perform millrace.take_of_keys(p_stage, p_back, -1);
 end
 $$;
 
--- Says whether a stage's limits would let a claim take something now, if it is queued.
+-- Says whether a stage's limits would let a claim take something now, if it is queued; true where
+-- there are more groups than one look takes.
 create function millrace.may_claim(p_stage millrace.stages) returns boolean
 as $$
+declare
+  v_limits millrace.limits[] := millrace.limits_at(p_stage.id);
 begin
-  if (millrace.room_at(p_stage, millrace.limits_at(p_stage.id), 1)).room <= 0 then
-    return false;
-  end if;
-  return not p_stage.has_groups
-    or p_stage.kind = 'gate' and exists (
-      select
-      from millrace.room_of_keys(p_stage, millrace.groups_behind(p_stage, '', 100)) r
-      where r.room >= 1)
-    or exists (
-      select from millrace.concurrency_groups g
-      where g.stage_id = p_stage.id and g.turn is not null)
-    or exists (
-      select from millrace.concurrency_groups g
-      where g.stage_id = p_stage.id and g.due_at <= millrace.now())
-    or exists (select from millrace.arrivals a where a.stage_id = p_stage.id)
-    or exists (
-      select from millrace.attempts a
-      where a.stage_id = p_stage.id
-        and a.isolated
-        and a.queue_at <= millrace.now()
-        and a.state = 'queued'
-        and (
-          select r.room > 0
-          from millrace.room_of_keys(p_stage, array[a.concurrency_group]) r));
+  return (millrace.room_at(p_stage, v_limits, 1)).room > 0
+    and (not p_stage.has_groups
+      or coalesce((
+        millrace.next_by_turns(p_stage, 1, '{}', v_limits[1].last_group)).names <> '{}', true)
+      or exists (
+        select
+        from millrace.attempts a
+        cross join lateral millrace.room_of_keys(p_stage, array[a.concurrency_group]) r
+        where a.stage_id = p_stage.id
+          and a.isolated
+          and a.queue_at <= millrace.now()
+          and a.state = 'queued'
+          and r.room > 0));
 end
 $$;
 
@@ -345,11 +306,8 @@ as $$
 declare
   v_entered record;
   v_room record;
-  v_claim record;
 begin
   if p_limit < 1 then
-    perform millrace.free_slots(array(
-      select f.attempt_id from millrace.in_flight f where f.worker_id = p_worker.id));
     return;
   end if;
   -- In the order in which claim() takes it.
@@ -360,73 +318,18 @@ begin
     return;
   end if;
   p_stage := v_entered.stage;
-  -- What the worker has ended is free by now, and the oldest that have ended otherwise.
-  perform millrace.free_slots(array(
-    select f.attempt_id from millrace.in_flight f where f.worker_id = p_worker.id) || array(
-    select f.attempt_id
-    from millrace.in_flight f
-    where f.stage_id = p_stage.id
-    order by f.attempt_id
-    limit 200));
   v_room := millrace.room_at(p_stage, v_entered.limits, p_limit);
-  wait_ms := v_room.wait_ms;
   if v_room.room > 0 then
-    v_claim := millrace.claim(p_stage, p_worker, v_room.room);
-    token := v_claim.token;
-    attempt_ids := v_claim.attempt_ids;
-    entity_ids := v_claim.entity_ids;
-    items := v_claim.items;
-    wait_ms := v_claim.wait_ms;
+    select c.* into token, attempt_ids, entity_ids, items, wait_ms
+    from millrace.claim(p_stage, p_worker, v_room.room) c;
+  else
+    wait_ms := v_room.wait_ms;
   end if;
   perform millrace.take_tokens(p_stage.id, coalesce(cardinality(attempt_ids), 0));
   if p_stage.limits ? 'shared' then
     perform millrace.note_share(
       p_stage.id, v_room.room, v_room.short_of, coalesce(cardinality(attempt_ids), 0));
   end if;
-end
-$$;
-
--- Frees the slots of what was cancelled or lost, sorts and counts attempts from before the limits,
--- and deletes arrivals that no claim reads.
-create function millrace.sweep_places(p_pipeline_id int)
-as $$
-declare
-  v_stage millrace.stages;
-begin
-  for v_stage in
-    select s.*
-    from millrace.stages s
-    where s.pipeline_id = p_pipeline_id and s.limits is not null
-    order by s.id
-  loop
-    perform millrace.free_slots(array(
-      select f.attempt_id
-      from millrace.in_flight f
-      where f.stage_id = v_stage.id
-      order by f.attempt_id
-      limit 5000));
-    if v_stage.has_groups then
-      perform millrace.sort_ungrouped(v_stage, millrace.portion());
-    end if;
-    if exists (select from millrace.arrivals n where n.stage_id = v_stage.id)
-      and millrace.lock_limit(v_stage.id, null, false) then
-      -- Under the lock, since a claim that finds a key full must find the news of it later; in one
-      -- snapshot, since who queues something commits it together with its news.
-      delete from millrace.arrivals n
-      where (n.stage_id, n.concurrency_group, n.id) in (
-        select o.stage_id, o.concurrency_group, o.id
-        from millrace.arrivals o
-        where o.stage_id = v_stage.id
-          and not exists (
-            select
-            from millrace.attempts a
-            where a.stage_id = v_stage.id and a.queue_at is not null and a.state = 'queued')
-        order by o.concurrency_group, o.id
-        limit 10000
-        for update skip locked);
-    end if;
-    perform millrace.count_attempts(v_stage, 1000);
-  end loop;
 end
 $$;
 

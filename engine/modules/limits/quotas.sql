@@ -300,13 +300,6 @@ begin
       to_char(u.due_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS'), p_why ->> 'message')), a.error)
   from unnest(p_attempt_ids, p_due_at) u(id, due_at)
   where a.id = u.id;
-  if p_stage.limits is not null then
-    perform millrace.free_slots(p_attempt_ids);
-  end if;
-  if p_stage.has_groups then
-    perform millrace.assign_groups(p_stage.id, array(
-      select a.run_id from millrace.attempts a where a.id = any (p_attempt_ids)));
-  end if;
 end
 $$;
 

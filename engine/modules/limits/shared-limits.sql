@@ -1,7 +1,6 @@
 -- Shared limits: one limit over stages of any pipelines
 --
--- It is defined before the pipelines whose stages name it. Its stages count what is in flight in
--- any case, so that a limit that changes finds its places counted.
+-- It is defined before the pipelines whose stages name it.
 
 -- Tells what a shared limit may say; the build writes it.
 create function millrace.shared_limit_schema() returns jsonb
@@ -67,40 +66,23 @@ end
 $$;
 
 -- Follows a locked limit that has changed since the caller read p_former: writes it on its stage,
--- keeps tokens as far as there is room, counts what is in flight or no more, and wakes the stages.
+-- keeps tokens as far as there is room, and wakes the stages.
 create function millrace.follow_limit(p_former millrace.limits)
 as $$
-declare
-  v_limit millrace.limits;
-  v_stage millrace.stages;
 begin
   update millrace.limits l
   set bucket = millrace.bucket_after(p_former.limits -> 'rate', p_former.bucket, 0)
-  where l.id = p_former.id
-  returning l.* into v_limit;
-  delete from millrace.limit_keys k where k.limit_id = v_limit.id;
-  if v_limit.stage_id is null then
-    insert into millrace.arrivals (stage_id, concurrency_group)
-    select g.stage_id, g.concurrency_group
-    from millrace.limited_stages m
-    join millrace.concurrency_groups g on g.stage_id = m.stage_id
-    where m.limit_id = v_limit.id and g.due_at is not null;
-  else
-    update millrace.stages s
-    set limits = nullif(v_limit.limits, '{}')
-    where s.id = v_limit.stage_id
-    returning s.* into v_stage;
-    if millrace.counts_in_flight(v_limit.limits) then
-      perform millrace.count_attempts(v_stage, 5000);
-    else
-      perform millrace.forget_in_flight(v_stage.id);
-    end if;
-  end if;
+  where l.id = p_former.id;
+  delete from millrace.limit_keys k where k.limit_id = p_former.id;
+  update millrace.stages s
+  set limits = nullif(l.limits, '{}')
+  from millrace.limits l
+  where l.id = p_former.id and s.id = l.stage_id;
   perform millrace.wake(array(
     select m.stage_id
     from millrace.limited_stages m
     join millrace.stages s on s.id = m.stage_id
-    where m.limit_id = v_limit.id
+    where m.limit_id = p_former.id
       and s.enabled
       and millrace.has_ready_work(m.stage_id)
     order by m.stage_id));

@@ -12,7 +12,7 @@ select l.name, n.stages, l.declared, l.limits as today,
   (
     select count(*)
     from millrace.limited_stages m
-    join millrace.in_flight f on f.stage_id = m.stage_id
+    cross join lateral millrace.in_flight_at(m.stage_id)
     where m.limit_id = l.id) as in_flight,
   u.usd as spent_usd,
   u.tokens as spent_tokens,

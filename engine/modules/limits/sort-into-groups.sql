@@ -1,8 +1,7 @@
 -- Concurrency groups: how the queue of a stage is sorted
 --
--- A stage with the limit concurrency has a group for each key. Whoever queues an attempt writes its
--- group and inserts an arrival, which the next claim reads (group-turns.sql). A gate reads the
--- groups of its queue itself.
+-- Whoever queues an attempt at a stage with the limit concurrency writes its group: 0, then the
+-- key.
 
 -- Lists the groups of runs at a stage, by the keys of their rows, read here where p_keys is null.
 create function millrace.groups_of_runs(
@@ -22,34 +21,6 @@ begin
 end
 $$;
 
--- Gives live attempts the group of their entity as it is now, and announces those queued.
-create function millrace.place_attempts(p_stage millrace.stages, p_attempt_ids bigint[])
-as $$
-declare
-  v_run_ids bigint[] := array(
-    select a.run_id
-    from unnest(p_attempt_ids) with ordinality i(id, place)
-    left join millrace.attempts a on a.id = i.id
-    order by i.place);
-begin
-  if cardinality(p_attempt_ids) = 0 then
-    return;
-  end if;
-  with placed as (
-    update millrace.attempts a
-    set concurrency_group = u.concurrency_group
-    from unnest(p_attempt_ids, millrace.groups_of_runs(p_stage, v_run_ids))
-      u(id, concurrency_group)
-    where a.id = u.id and a.state in ('queued', 'started', 'waiting')
-    returning a.concurrency_group, a.state
-  )
-  insert into millrace.arrivals (stage_id, concurrency_group)
-  select distinct p_stage.id, p.concurrency_group
-  from placed p
-  where p.state = 'queued' and p_stage.kind <> 'gate';
-end
-$$;
-
 -- Sorts attempts that were just queued at a stage, until they are queued again.
 create function millrace.assign_groups(p_stage_id int, p_run_ids bigint[])
 as $$
@@ -57,89 +28,74 @@ declare
   v_stage millrace.stages;
 begin
   select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
-  if v_stage.has_groups then
-    perform millrace.place_attempts(v_stage, array(
-      select a.id
-      from unnest(p_run_ids) r
-      join millrace.attempts a on a.run_id = r and a.stage_id = p_stage_id and a.state = 'queued'));
+  if v_stage.has_groups and cardinality(p_run_ids) > 0 then
+    update millrace.attempts a
+    set concurrency_group = u.concurrency_group
+    from unnest(p_run_ids, millrace.groups_of_runs(v_stage, p_run_ids)) u(id, concurrency_group)
+    where a.run_id = u.id and a.stage_id = p_stage_id and a.state = 'queued';
   end if;
 end
 $$;
 
--- Sorts attempts that were queued before the stage had groups.
-create function millrace.sort_ungrouped(p_stage millrace.stages, p_limit int)
+-- Lists so many attempts that are queued or in work at a stage, and so many that wait; null: all.
+create function millrace.live_attempts(p_stage_id int, p_limit int) returns bigint[]
 as $$
 begin
-  perform millrace.place_attempts(p_stage, array(
-    select a.id
-    from unnest(millrace.live_attempts(p_stage.id, p_limit)) i
-    join millrace.attempts a on a.id = i
-    where a.concurrency_group is null
-    for update of a skip locked));
+  return array(
+    (select a.id
+     from millrace.attempts a
+     where a.stage_id = p_stage_id and a.queue_at is not null
+     order by a.queue_at, a.id
+     limit p_limit)
+    union all
+    (select a.id
+     from millrace.attempts a
+     where a.stage_id = p_stage_id and a.deadline_at is not null
+     limit p_limit));
 end
 $$;
 
--- Deletes the groups of stages that a new definition sorts by something else, and the slots of
--- those that it no longer counts.
+-- Sorts attempts that were queued before the stages of a pipeline had groups.
+create function millrace.sort_ungrouped(p_pipeline_id int, p_limit int)
+as $$
+begin
+  update millrace.attempts a
+  set concurrency_group = u.concurrency_group
+  from (
+    select s, array_agg(l.id) as ids, array_agg(l.run_id) as run_ids
+    from millrace.stages s
+    cross join lateral (
+      select o.id, o.run_id
+      from unnest(millrace.live_attempts(s.id, p_limit)) i
+      join millrace.attempts o on o.id = i
+      where o.concurrency_group is null
+      for update of o skip locked) l
+    where s.pipeline_id = p_pipeline_id and s.has_groups
+    group by s.id) n
+  cross join lateral unnest(n.ids, millrace.groups_of_runs(n.s, n.run_ids))
+    u(id, concurrency_group)
+  where a.id = u.id and a.state in ('queued', 'started', 'waiting');
+end
+$$;
+
+-- Takes the groups from the attempts of stages that a new definition sorts by something else.
 create function millrace.forget_groups(p_pipeline_id int, p_definition jsonb)
 as $$
-declare
-  v_stage record;
 begin
-  for v_stage in
-    select t.id,
-      millrace.key_in(t.limits) is distinct from millrace.key_in(s -> 'limits')
-        or (t.kind = 'gate') <> (s ->> 'kind' = 'gate') as sorted_anew,
-      millrace.counts_in_flight(s -> 'limits') as counted
+  update millrace.attempts a
+  set concurrency_group = null
+  from (
+    select o.id
     from millrace.stages t
     join jsonb_array_elements(p_definition -> 'stages') s on s ->> 'name' = t.name
-    where t.pipeline_id = p_pipeline_id and t.limits is not null
-    order by t.id
-  loop
-    if v_stage.sorted_anew or not v_stage.counted then
-      perform millrace.forget_in_flight(v_stage.id);
-    end if;
-    continue when not v_stage.sorted_anew;
-    delete from millrace.concurrency_groups g where g.stage_id = v_stage.id;
-    delete from millrace.arrivals a where a.stage_id = v_stage.id;
-    update millrace.attempts a
-    set concurrency_group = null
-    from (
-      select o.id
-      from unnest(millrace.live_attempts(v_stage.id, null)) i
-      join millrace.attempts o on o.id = i
-      where o.concurrency_group is not null
-      for update of o skip locked) t
-    where a.id = t.id;
-  end loop;
-end
-$$;
-
--- Sorts the queues of a pipeline's stages, counts what is in work, and announces every group, since
--- a limit may have been raised.
-create function millrace.attach_groups(p_pipeline millrace.pipelines)
-as $$
-declare
-  v_stage millrace.stages;
-begin
-  for v_stage in
-    select s.*
-    from millrace.stages s
-    where s.pipeline_id = p_pipeline.id
-    order by s.id
-  loop
-    if v_stage.has_groups then
-      perform millrace.sort_ungrouped(v_stage, null);
-      insert into millrace.arrivals (stage_id, concurrency_group)
-      select distinct a.stage_id, a.concurrency_group
-      from millrace.attempts a
-      where v_stage.kind <> 'gate'
-        and a.stage_id = v_stage.id
-        and a.concurrency_group is not null
-        and a.queue_at is not null
-        and a.state = 'queued';
-    end if;
-    perform millrace.count_attempts(v_stage, null);
-  end loop;
+    cross join lateral unnest(millrace.live_attempts(t.id, null)) i
+    join millrace.attempts o on o.id = i
+    where t.pipeline_id = p_pipeline_id
+      and t.has_groups
+      and millrace.key_in(t.limits) is distinct from millrace.key_in(s -> 'limits')
+      and o.concurrency_group is not null
+    order by o.id
+    for update of o skip locked) t
+  where a.id = t.id;
 end
 $$;

@@ -59,7 +59,7 @@ begin
       from (
         select m.stage_id, count(*) as many
         from millrace.limited_stages m
-        join millrace.in_flight i on i.stage_id = m.stage_id
+        cross join lateral millrace.in_flight_at(m.stage_id)
         where m.limit_id = p_limit.id
         group by m.stage_id) n) f
     where p_stage_id is null or p_limit.limits -> 'spending' ? k.kind;

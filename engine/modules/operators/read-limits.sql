@@ -68,7 +68,7 @@ begin
       select jsonb_build_object(
         'pipeline', p.name, 'stage', s.name, 'limits', s.limits - 'shared',
         'shared', coalesce(s.limits -> 'shared', '[]'),
-        'in_flight', (select count(*) from millrace.in_flight f where f.stage_id = s.id),
+        'in_flight', (select count(*) from millrace.in_flight_at(s.id)),
         'starts', case when o.limits ? 'rate' then floor(millrace.tokens_in(
           o.limits -> 'rate', o.bucket)::numeric) end,
         'ready', h.ready, 'oldest_age', extract(epoch from h.oldest_age),

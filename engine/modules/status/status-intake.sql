@@ -173,7 +173,6 @@ begin
     returning a.stage_id
   )
   select array_agg(distinct m.stage_id) into v_stages from moved m;
-  perform millrace.assign_groups(s, v_runs) from unnest(v_stages) s;
   perform millrace.show_status(p_pipeline_id, p_ids);
   perform millrace.wake(v_stages);
 end

@@ -157,7 +157,6 @@ begin
       using errcode = 'MR004', hint = 'Only a retry in backoff can be hurried: '
         'select * from millrace.timeline(' || p_run || ').';
   end if;
-  perform millrace.assign_groups(s, array[p_run]) from unnest(v_stages) s;
   perform millrace.show_status((v_held.run).pipeline_id, array[(v_held.run).entity_id]);
   perform millrace.wake(v_stages);
   return cardinality(v_hurried);

@@ -77,9 +77,7 @@ export async function bulkUpdate(database: BenchDatabase, progress: (message: st
   for (let number = 1; number <= rounds; number += 1) {
     for (const [place, { engine, variant, table, fill, write }] of bulks.entries()) {
       // The engine's tables first: emptying the others would otherwise delete their runs one by one.
-      await owner.query(
-        'truncate millrace.runs, millrace.attempts, millrace.claims, millrace.wake_ups, millrace.arrivals',
-      );
+      await owner.query('truncate millrace.runs, millrace.attempts, millrace.claims, millrace.wake_ups');
       await owner.query(`truncate ${table}`);
       if (fill) await owner.query(fill);
       await owner.query(`vacuum analyze ${table}`);
@@ -91,7 +89,7 @@ export async function bulkUpdate(database: BenchDatabase, progress: (message: st
       progress(`intake ${number}/${rounds}: ${count} ${variant}, ${engine}: ${round(took)} ms`);
     }
   }
-  await owner.query('truncate millrace.runs, millrace.attempts, millrace.claims, millrace.wake_ups, millrace.arrivals');
+  await owner.query('truncate millrace.runs, millrace.attempts, millrace.claims, millrace.wake_ups');
   await owner.query(
     'drop table public.bare_leads, public.bare_columns, public.bare_none; truncate public.bench_columns, public.bench_none',
   );

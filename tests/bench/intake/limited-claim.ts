@@ -103,12 +103,7 @@ async function fillQueues(urls: Urls, superuser: pg.Client, size: number): Promi
     `insert into millrace.sums (unit, pipeline_id, stage_id, at, outcome, n, cost_usd)
      select 'total', s.pipeline_id, s.id, '-infinity', 'completed', 1000, 1 from millrace.stages s`,
   );
-  await superuser.query(
-    `insert into millrace.concurrency_groups (stage_id, concurrency_group, turn)
-     select s.id, '0key ' || i, i from millrace.stages s, generate_series(0, $1 - 1) i where s.has_groups`,
-    [keys],
-  );
-  for (const name of ['bench_limited', 'runs', 'attempts', 'concurrency_groups']) {
+  for (const name of ['bench_limited', 'runs', 'attempts']) {
     await superuser.query(`vacuum analyze ${name.startsWith('bench') ? 'public' : 'millrace'}.${name}`);
   }
   await superuser.query('checkpoint');
