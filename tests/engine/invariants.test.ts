@@ -162,10 +162,13 @@ const told = (row: Row) => JSON.stringify([row.rule, row.run_id, row.attempt_id,
 
 /** What the slices of one run each find, and the last, which has no end. */
 async function bySlices(engine: Engine): Promise<string[]> {
-  const starts = await engine.rows<{ id: string }>('select 0 as id union all select id from millrace.runs order by id');
+  const slices = await engine.rows(
+    `select id as after, coalesce(lead(id) over (order by id), 9223372036854775807) as until
+     from (select 0 as id union all select id from millrace.runs) s`,
+  );
   const found: string[] = [];
-  for (const { id } of starts) {
-    const slice = await engine.rows('select * from millrace.check_slice($1, 1)', [id]);
+  for (const { after, until } of slices) {
+    const slice = await engine.rows('select * from millrace.check_slice($1, $2)', [after, until]);
     found.push(...slice.map(told));
   }
   return [...new Set(found)].sort();

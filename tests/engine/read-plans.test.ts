@@ -61,7 +61,7 @@ const reads = {
   limits: `select public.millrace_limits('{}')`,
   settings: `select public.millrace_settings('{}')`,
   doctor: 'select * from millrace.doctor()',
-  'a slice of the invariants': 'select * from millrace.check_slice(3000, 500)',
+  'a slice of the invariants': 'select * from millrace.check_slice(3000, 3500)',
   'what is kept': 'select * from millrace.retention',
   'search by label': `select public.millrace_search('{"text": "item 7"}')`,
   'search by key': `select public.millrace_search('{"text": "77"}')`,

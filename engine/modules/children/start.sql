@@ -144,7 +144,7 @@ begin
   v_failed := array(
     select millrace.work_on(a, r.entity_id, 'failed',
       p_ord => (row_number() over (order by a.id))::int,
-      p_error => jsonb_build_object('code', e.value ->> 'code', 'permanent', true,
+      p_error => jsonb_build_object('permanent', true, 'code', e.value ->> 'code',
         'message', format('%s. %s', e.value ->> 'message', e.value ->> 'remedy')))
     from millrace.runs r
     join millrace.attempts a

@@ -1,6 +1,3 @@
--- Adding pulses up by minute, by hour and in all, in the statement that deletes them. A late pulse
--- goes to the minute in which it happened.
-
 -- Lists the upper bounds of the first 15 of 16 buckets, in milliseconds; the last has none.
 create function millrace.bucket_bounds() returns float8[]
 language sql immutable
@@ -51,8 +48,8 @@ as $$
     group by 1) f
 $$;
 
--- Adds up to so many pulses to the sums; returns how many. It hashes, however its caller plans:
--- there may be some thousand groups. While another sweep does so it does nothing.
+-- Adds up to so many pulses to the sums, in the statement that deletes them; returns how many. It
+-- hashes, however its caller plans: there may be some thousand groups.
 create function millrace.add_pulses(p_limit int default 3000) returns int
 set enable_seqscan = on set enable_hashjoin = on set enable_sort = off set enable_memoize = off
 set work_mem = '16MB' set jit = off

@@ -135,9 +135,6 @@ begin
 end
 $$;
 
--- Runs with its owner's rights, since the engine's schema stays closed: a view calls it for those
--- rows alone that row-level security shows to the caller.
-
 -- What all runs of these rows through a pipeline have cost in US dollars, their descendants and
 -- those that were pruned included. Null where nobody named a price.
 create function millrace_evidence.entity_costs(p_pipeline text, p_entity_ids text[])

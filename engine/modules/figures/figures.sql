@@ -1,6 +1,3 @@
--- Figures are read from sums alone, so that an answer takes as long after ten million attempts, up
--- to one sweep late.
-
 -- Estimates the time (ms) below which a share of the counted ones lies; null where there are none.
 -- Within a bucket times count as even on a logarithmic scale, in the last as its lower bound.
 create function millrace.bucket_quantile(p_counts bigint[], p_share float8) returns float8

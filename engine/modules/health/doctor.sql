@@ -1,8 +1,5 @@
--- The doctor: each function looks at one part of the engine, and says of each point whether all is
--- well, and if not what helps.
-
--- Looks at the settings, where a Vault that cannot be read is a finding, and at what keeps the
--- engine going: the sweep, pg_net, and what functions answered last of the last hundred wake-ups.
+-- Looks at the settings and at what keeps the engine going: the sweep, pg_net, and what functions
+-- answered last of the last hundred wake-ups.
 create function millrace.engine_findings() returns setof millrace.finding
 stable
 as $$
@@ -10,16 +7,10 @@ declare
   v_url text;
   v_headers jsonb;
   v_fault text := 'missing';
-  v_create text :=
-    ': select vault.create_secret(''https://REF.supabase.co'', ''millrace_project_url'')';
   v_swept timestamptz := (
     select nullif(s.value, '-infinity')::timestamptz
     from millrace.settings s
     where s.name = 'last_sweep_at');
-  -- An engine that has just been installed may not have swept yet.
-  v_sweeps boolean := coalesce(
-    coalesce(v_swept, (select min(r.installed_at) from millrace.releases r))
-      > millrace.now() - interval '1 minute', false);
 begin
   begin
     v_url := millrace.setting('project_url');
@@ -28,26 +19,33 @@ begin
     v_fault := 'Vault cannot be read: ' || sqlerrm;
   end;
   return query
-    select 'project_url is set', coalesce(v_url ~ '^https?://[^/ ]+$', false),
+    select 'project_url is set', coalesce(u.is_one, false),
       case
-        when v_url ~ '^https?://[^/ ]+$' then v_url
-        when v_url is null then v_fault || v_create
+        when u.is_one then v_url
+        when v_url is null then v_fault || ': select vault.create_secret('
+          || '''https://REF.supabase.co'', ''millrace_project_url'')'
         else format('%s is none; write it as https://REF.supabase.co, by the id in vault.secrets: '
           || 'select vault.update_secret(''…'', ''https://REF.supabase.co'')', v_url)
-      end;
-  return query
-    select 'wake_secret is set', coalesce(v_headers ? 'x-millrace-wake-secret', false),
+      end
+    from (select v_url ~ '^https?://[^/ ]+$') u(is_one)
+    union all
+    select 'wake_secret is set', coalesce(h.has_secret, false),
       case
-        when v_headers ? 'x-millrace-wake-secret' then 'present'
+        when h.has_secret then 'present'
         when v_headers is null then v_fault || ': ' || millrace.wake_secret_remedy()
         else 'the doorbell shows secret_key instead, which every SQL role can read in '
-          || 'net.http_request_queue: ' || millrace.wake_secret_remedy() end;
-  return query
-    select 'the sweep has run in the last minute', v_sweeps,
+          || 'net.http_request_queue: ' || millrace.wake_secret_remedy() end
+    from (select v_headers ? 'x-millrace-wake-secret') h(has_secret)
+    union all
+    select 'the sweep has run in the last minute', s.runs,
       coalesce('last at ' || v_swept::text, 'never; it is due every ten seconds') || case
-        when not v_sweeps then ': cron.job_run_details says what became of millrace-sweep, '
-          || 'select millrace.sweep() what it says itself' else '' end;
-  return query
+        when not s.runs then ': cron.job_run_details says what became of millrace-sweep, '
+          || 'select millrace.sweep() what it says itself' else '' end
+    from (
+      -- An engine that has just been installed may not have swept yet.
+      select coalesce(coalesce(v_swept, (select min(r.installed_at) from millrace.releases r))
+        > millrace.now() - interval '1 minute', false)) s(runs)
+    union all
     select 'the functions answered the last wake-ups', count(a.remedy) = 0,
       coalesce(
         string_agg(distinct f.name || ' answered ' || rtrim(a.said, '.') || '; ' || a.remedy, '. '),
@@ -63,8 +61,8 @@ begin
       select coalesce(f.status_code || coalesce(
             ': ' || substring(f.content from '"message":"((?:[^"\\]|\\.)*)"'), ''),
           f.error_msg, 'nothing') as said,
-        millrace.answer_remedy(f.name, f.status_code) as remedy) a;
-  return query
+        millrace.answer_remedy(f.name, f.status_code) as remedy) a
+    union all
     select 'pg_net''s worker runs', count(*) > 0,
       coalesce('process ' || min(a.pid),
         'it is not in pg_stat_activity: select net.worker_restart()')
@@ -104,59 +102,49 @@ exception when others then
 end
 $$;
 
--- Looks at pipelines: for work of functions that nobody takes, but for what waits for its limits;
--- for roles of the Data API that could write the engine's columns of a table, or the history and
--- the lookup of a status column; for pauses, and for tables that were changed.
+-- Looks at pipelines: for work that nobody takes, for roles of the Data API that could write what
+-- the engine writes, for pauses, and for tables that were changed.
 create function millrace.pipeline_findings() returns setof millrace.finding
 stable
 as $$
 begin
   return query
-    with waiting as materialized (
-      select s, p.name as pipeline, w.since
-      from millrace.stages s
-      join millrace.pipelines p on p.id = s.pipeline_id
-      cross join lateral (
-        select min(a.queue_at) as since
-        from millrace.attempts a
-        where a.stage_id = s.id
-          and a.queue_at <= millrace.now() - interval '1 minute'
-          and a.state = 'queued') w
-      where s.function_name is not null
-        and s.enabled
-        and not s.bypassed
-        and p.enabled
-        and w.since is not null
-    )
     select 'ready work is taken within a minute', count(*) = 0,
       coalesce(string_agg(format(
-        'stage %s of %s waits since %s: look at the logs of function %s', (w.s).name, w.pipeline,
-        to_char(w.since, 'YYYY-MM-DD HH24:MI:SS'), (w.s).function_name),
-        ', ' order by w.pipeline, (w.s).id), 'nothing waits')
-    from waiting w
-    where millrace.live_workers((w.s).id) = 0
-      and ((w.s).limits is null or millrace.hook_has_room(w.s));
+        'stage %s of %s waits since %s: look at the logs of function %s', s.name, p.name,
+        to_char(w.since, 'YYYY-MM-DD HH24:MI:SS'), s.function_name), ', ' order by p.name, s.id),
+        'nothing waits')
+    from millrace.stages s
+    join millrace.pipelines p on p.id = s.pipeline_id and p.enabled
+    cross join lateral (
+      select min(a.queue_at) as since
+      from millrace.attempts a
+      where a.stage_id = s.id
+        and a.queue_at <= millrace.now() - interval '1 minute'
+        and a.state = 'queued') w
+    where s.function_name is not null
+      and s.enabled
+      and not s.bypassed
+      and case when w.since is not null then millrace.live_workers(s.id) = 0
+        and (s.limits is null or millrace.hook_has_room(s)) end;
   return query
     with kept as (
-      select p.entity_table::oid as table_id, n.name
+      select n.table_id, n.name
       from millrace.pipelines p
       cross join lateral (
-        select c
+        select p.entity_table::oid, c
         from millrace.stages s
         cross join lateral unnest(millrace.stage_columns(s.name)) c
         where p.projection = 'columns'
           and s.pipeline_id = p.id
           and c not like '%\_status'
         union all
-        select p.status ->> f
+        select p.entity_table::oid, p.status ->> f
         from unnest('{attempts,retry_at,error}'::text[]) f
-        where p.projection = 'status') n(name)
-      union all
-      select to_regclass(t.name), '*'
-      from millrace.pipelines p
-      cross join lateral (
-        values (p.status #>> '{history,table}'), (p.status ->> 'lookup')) t(name)
-      where p.projection = 'status'
+        union all
+        select to_regclass(t), '*'
+        from unnest(array[p.status #>> '{history,table}', p.status ->> 'lookup']) t
+      ) n(table_id, name)
     ), forged as (
       select c.oid::regclass as entity_table, r.rolname as role,
         string_agg(distinct v.name, ', ') as verbs
@@ -202,16 +190,37 @@ end
 $$;
 
 -- Checks the engine's configuration and health, one line each with the remedy. It answers as fast
--- in a large database as in a small one; with p_deep it also checks the invariants of all runs,
--- which the sweep otherwise does in slices.
-create function millrace.doctor(p_deep boolean default false) returns setof millrace.finding
+-- in a large database as in a small one: of the invariants it checks those of the newest runs and
+-- of those where the sweep has found something.
+create function millrace.doctor() returns setof millrace.finding
 stable
 as $$
+declare
+  v_newest bigint := coalesce((
+    select r.id
+    from millrace.runs r
+    order by r.id desc
+    offset 100
+    limit 1), 0);
 begin
   return query select * from millrace.engine_findings();
   return query select * from millrace.pipeline_findings();
   return query select * from millrace.label_findings();
-  return query select * from millrace.invariant_findings(p_deep);
+  return query
+    select 'no invariant is violated', count(*) = 0, coalesce(
+      string_agg(distinct f.rule, '; ')
+        || ': select * from millrace.check_invariants() names the runs and what is wrong with them',
+      'none; the sweep has ' || coalesce((
+        select 'looked at all runs, last at ' || to_char(c.ended_at, 'YYYY-MM-DD HH24:MI:SS')
+        from millrace.check_progress c), 'yet to look at all runs'))
+    from (
+      select v_newest, 9223372036854775807
+      union all
+      select i - 1, i
+      from millrace.check_progress c
+      cross join lateral unnest(c.faulty) i
+      where i <= v_newest) s(after, until)
+    cross join lateral millrace.check_slice(s.after, s.until) f;
   return query
     select 'no stage is later than its bound', count(*) = 0,
       coalesce(string_agg(format('%s of %s: %s', s.name, p.name, l.late), ', '

@@ -1,5 +1,5 @@
--- A stage may have a bound (stages.sla) on the time from ready to done, waits and retries included.
--- Attempts carry the time at which it is over (late_at); a retry takes it from the attempt before.
+-- A stage may have a bound (stages.sla) on the time from ready to done. Attempts carry the time at
+-- which it is over (late_at); a retry takes it from the attempt before.
 
 -- Runs that are longer at a stage than its bound now. late_at: when it was over.
 create view millrace.late_runs as

@@ -1,9 +1,6 @@
--- Views and functions for Supabase Studio's table editor and SQL editor. Live rows are counted to a
--- cap, so that a queue of a million is told as fast as one of ten.
-
 -- Counts live and dead attempts stage by stage, with the oldest due time: ready, in backoff and
--- dead to p_most a stage, 50,000 waiting ones in all. A function, since a view cannot keep the
--- planner from reading its tables whole.
+-- dead to p_most a stage, 50,000 waiting ones in all, so that a queue of a million is told as fast
+-- as one of ten. A view could not keep the planner from reading its tables whole.
 create function millrace.live_counts(p_most int default 1000)
 returns table (
   stage_id int, ready bigint, in_backoff bigint, started bigint, waiting bigint, failed bigint,

@@ -1,8 +1,5 @@
--- The platform ends an isolate at two seconds of CPU, and never tells how much it has used. So
--- workers reckon what a row of their stage takes, and tell it when they leave.
-
--- Keeps what a worker says that a row of its stage takes, and chooses the stage's batch and workers
--- anew.
+-- Keeps what a worker has reckoned that a row of its stage takes, which the platform never tells,
+-- and chooses the stage's batch and workers anew.
 create function millrace.learn_row_cost(
   p_stage_id int, p_cpu_ms real, p_bytes bigint
 )

@@ -1,9 +1,6 @@
--- The completion poller is scheduled only while a job waits to be polled, since pg_cron opens a
--- session each time. Whoever begins to wait schedules it; the sweep takes it off, and makes good
--- where the two crossed.
-
 -- Schedules the completion poller at the shortest poll interval of any stage while a job waits,
--- else not at all. Who is too late for the row of cron.job leaves it to the next sweep.
+-- else not at all, since pg_cron opens a session each time. Who begins to wait calls it, and the
+-- sweep, which makes good where two crossed.
 create function millrace.schedule_polls()
 set enable_seqscan = off
 as $$
@@ -36,8 +33,7 @@ exception
 end
 $$;
 
--- Wakes the completion poller if a waiting job is due to be asked for; else it costs one index
--- probe.
+-- Wakes the completion poller if a waiting job is due to be asked for.
 create function millrace.wake_job_poll() returns boolean
 set millrace.plan = by_index
 as $$

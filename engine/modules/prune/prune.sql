@@ -1,6 +1,5 @@
--- Pruning: pg_cron calls prune() every night, and every five seconds until that round is done. A
--- round goes through the runs of each pipeline by their ends, and comes back to nothing that it
--- passed over.
+-- A round of pruning goes through the runs of each pipeline by their ends, and comes back to
+-- nothing that it passed over.
 
 -- Reads how many days the runs of a pipeline are kept.
 create function millrace.retention_days(p_pipeline millrace.pipelines) returns int
