@@ -7,6 +7,12 @@ returns int
 as $$
 declare
   v_until timestamptz := clock_timestamp() + interval '5 seconds';
+  v_by_name boolean := (
+    select vs.on_demand
+    from millrace.pipelines p
+    join millrace.version_stages vs
+      on vs.version_id = p.current_version_id and vs.stage_id = p_stage.id
+    where p.id = p_stage.pipeline_id);
   v_ids text[];
   v_done record;
   v_started int := 0;
@@ -18,12 +24,7 @@ begin
     raise exception 'stage % is bypassed: what is taken up would be left out again', p_stage.name
       using errcode = 'MR004',
         hint = 'End that first: select millrace.end_bypass(pipeline, stage).';
-  elsif not exists (
-      select
-      from millrace.pipelines p
-      join millrace.version_stages vs
-        on vs.version_id = p.current_version_id and vs.stage_id = p_stage.id
-      where p.id = p_stage.pipeline_id) then
+  elsif v_by_name is null then
     raise exception 'stage % is not part of the pipeline''s current version', p_stage.name
       using errcode = 'MR004', hint = 'It was dropped from the definition: start the rows at '
         'another stage with millrace.start().';
@@ -49,8 +50,8 @@ begin
     exit when clock_timestamp() >= v_until;
     v_done := millrace.in_halves(
       millrace.lock_entities(p_stage.pipeline_id, v_ids[v_first:v_first + 499], false),
-      format('select millrace.start_remembered(s, $1) from millrace.stages s where s.id = %s',
-        p_stage.id), v_until);
+      format('select millrace.start_remembered(s, $1, %L) from millrace.stages s where s.id = %s',
+        v_by_name, p_stage.id), v_until);
     v_started := v_started + v_done.done;
     perform millrace.report('error', 'not_taken_up', format(
       'Row %s cannot be taken up at stage %s%s: %s', r.key, p_stage.name,
@@ -63,16 +64,11 @@ $$;
 
 -- Forgets held rows and starts those whose latest run is over and has left the stage out; where no
 -- run of them is known any more, at the first stage.
-create function millrace.start_remembered(p_stage millrace.stages, p_ids text[]) returns int
+create function millrace.start_remembered(
+  p_stage millrace.stages, p_ids text[], p_by_name boolean
+) returns int
 as $$
 declare
-  v_by_name boolean := exists (
-    select
-    from millrace.pipelines p
-    join millrace.version_stages vs
-      on vs.version_id = p.current_version_id and vs.stage_id = p_stage.id
-    where p.id = p_stage.pipeline_id
-      and vs.on_demand);
   v_ready text[];
   v_pruned text[];
 begin
@@ -110,7 +106,7 @@ begin
   join latest l on l.id = f.entity_id;
   if cardinality(v_ready) > 0 then
     perform millrace.queue_stage(p_stage.pipeline_id, p_stage.id, v_ready, v_ready,
-      p_by_name => v_by_name);
+      p_by_name);
   end if;
   if cardinality(v_pruned) > 0 then
     perform millrace.queue_stage(p_stage.pipeline_id, millrace.first_stage(p_stage.pipeline_id),

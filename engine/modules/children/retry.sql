@@ -5,23 +5,21 @@
 create function millrace.reopen_fan_outs(p_stage_id int, p_run_ids bigint[])
 as $$
 begin
-  update millrace.fan_outs f
-  set state = 'open', total = null, retry_children = true,
-    -- Rows that were deleted meanwhile are no children any more.
-    spawned = (select count(*) from millrace.runs r where r.fan_out_id = f.id)
-  where f.id in (
-      select max(o.id)
-      from millrace.fan_outs o
-      where o.run_id = any (p_run_ids)
-        and o.stage_id = p_stage_id
-      group by o.run_id)
-    and f.state in ('abandoned', 'closed', 'finished');
-  insert into millrace.child_tallies (fan_out_id, recount)
-  select f.id, true
-  from millrace.fan_outs f
-  where f.run_id = any (p_run_ids)
-    and f.stage_id = p_stage_id
-    and f.state = 'open';
+  with reopened as (
+    update millrace.fan_outs f
+    set state = 'open', total = null, retry_children = true,
+      -- Rows that were deleted meanwhile are no children any more.
+      spawned = (select count(*) from millrace.runs r where r.fan_out_id = f.id)
+    where f.id in (
+        select max(o.id)
+        from millrace.fan_outs o
+        where o.run_id = any (p_run_ids)
+          and o.stage_id = p_stage_id
+        group by o.run_id)
+      and f.state <> 'open'
+    returning f.id
+  )
+  insert into millrace.child_tallies (fan_out_id, recount) select o.id, true from reopened o;
 end
 $$;
 

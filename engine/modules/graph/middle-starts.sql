@@ -8,17 +8,8 @@ create function millrace.copy_earlier_results(
 set millrace.plan = by_key
 as $$
 declare
-  v_keep int[] := array(
-    select vs.stage_id
-    from millrace.version_stages vs
-    where vs.version_id = p_stage.version_id
-      and vs.stage_id <> p_stage.stage_id
-      and vs.stage_id <> all (p_stage.dependents));
   v_copied int[];
 begin
-  if cardinality(v_keep) = 0 or cardinality(p_run_ids) = 0 then
-    return;
-  end if;
   with copied as (
     insert into millrace.attempts (run_id, stage_id, number, parent_id, state, error, retry_count,
       created_at, started_at, finished_at, output, input_hash)
@@ -35,7 +26,11 @@ begin
       limit 1) o
     join millrace.done_attempts d
       on d.run_id = o.id
-      and d.stage_id = any (v_keep)
+      and d.stage_id = any (array(
+        select vs.stage_id
+        from millrace.version_stages vs
+        where vs.version_id = p_stage.version_id
+          and vs.stage_id <> all (p_stage.dependents || p_stage.stage_id)))
       and (d.error ?| array['on_demand', 'ended']) is not true
     where r.id = any (p_run_ids)
     order by r.id, d.id
@@ -80,22 +75,23 @@ begin
 end
 $$;
 
--- Raises MR005 where one of these runs lacks the result of a need of a stage, and names the stage
--- to queue instead. Of a row that shows one status nothing before may lack.
+-- Raises MR005 where one of these runs lacks the result of a need of a stage, or nobody asked for
+-- it, and names the stage to queue instead. Of a row that shows one status nothing before may lack.
 create function millrace.refuse_missing_needs(p_run_ids bigint[], p_stage_id int)
 as $$
 declare
   v_lacking record;
 begin
-  select count(distinct r.id) as runs, min(r.id) as run_id, min(r.entity_id) as entity_id,
-    (array_agg(s.name order by n.position desc))[1] as need
+  select count(distinct r.id) as runs, min(r.entity_id) as entity_id,
+    (array_agg(s.name order by n.position desc)
+      filter (where n.stage_id = any (vs.needs) or p.projection = 'status'))[1] as need,
+    (array_agg(s.name order by n.position))[1] as first
   into v_lacking
   from millrace.runs r
   join millrace.pipelines p on p.id = r.pipeline_id
   join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-  join millrace.version_stages n on n.version_id = r.version_id
-    and (n.stage_id = any (vs.needs)
-      or p.projection = 'status' and p_stage_id = any (n.dependents))
+  join millrace.version_stages n
+    on n.version_id = r.version_id and p_stage_id = any (n.dependents)
   join millrace.stages s on s.id = n.stage_id
   where r.id = any (p_run_ids)
     and (
@@ -103,37 +99,22 @@ begin
       from millrace.done_attempts d
       where d.run_id = r.id
         and d.stage_id = n.stage_id
+        and (d.error ? 'on_demand') is not true
       limit 1) is null;
-  if v_lacking.runs = 0 then
-    return;
+  if v_lacking.need is not null then
+    raise exception 'stage % cannot start for % entities (%, …): its need % has no result',
+      (select s.name from millrace.stages s where s.id = p_stage_id),
+      v_lacking.runs, v_lacking.entity_id, v_lacking.need
+      using errcode = 'MR005', hint = format(
+        'Queue %s instead; the stages after it follow by themselves.', v_lacking.first);
   end if;
-  raise exception 'stage % cannot start for % entities (%, …): its need % has no result',
-    (select s.name from millrace.stages s where s.id = p_stage_id),
-    v_lacking.runs, v_lacking.entity_id, v_lacking.need
-    using errcode = 'MR005',
-      hint = format('Queue %s instead; the stages after it follow by themselves.', (
-        select s.name
-        from millrace.runs r
-        join millrace.version_stages vs
-          on vs.version_id = r.version_id and p_stage_id = any (vs.dependents)
-        join millrace.stages s on s.id = vs.stage_id
-        where r.id = v_lacking.run_id
-          and not exists (
-            select
-            from millrace.done_attempts d
-            where d.run_id = r.id
-              and d.stage_id = vs.stage_id)
-        order by vs.position
-        limit 1));
 end
 $$;
 
--- Raises MR005 where a run's version lacks a stage that is to start over, or nobody asked for a
--- stage before it: it would be skipped once more.
+-- Raises MR005 where a run's version lacks a stage that is to start over.
 create function millrace.refuse_restart(p_run_ids bigint[], p_stage_id int)
 as $$
 declare
-  v_stage text := (select s.name from millrace.stages s where s.id = p_stage_id);
   v_other record;
 begin
   select count(*) as runs, min(r.entity_id) as entity_id into v_other
@@ -147,29 +128,10 @@ begin
   if v_other.runs > 0 then
     raise exception
       'stage % is not part of the version that % live runs began with (entity %, …)',
-      v_stage, v_other.runs, v_other.entity_id
+      (select s.name from millrace.stages s where s.id = p_stage_id),
+      v_other.runs, v_other.entity_id
       using errcode = 'MR005',
         hint = 'Let the runs finish, or cancel them first: select millrace.cancel(run).';
-  end if;
-  select count(distinct r.id) as runs, min(r.entity_id) as entity_id,
-    (array_agg(s.name order by vs.position))[1] as first
-  into v_other
-  from millrace.runs r
-  join millrace.version_stages vs
-    on vs.version_id = r.version_id and p_stage_id = any (vs.dependents)
-  join millrace.stages s on s.id = vs.stage_id
-  join millrace.attempts a on a.run_id = r.id and a.stage_id = vs.stage_id
-  where r.id = any (p_run_ids)
-    and vs.on_demand
-    and a.state = 'skipped'
-    and not a.superseded
-    and a.error ? 'on_demand';
-  if v_other.runs > 0 then
-    raise exception 'stage % cannot start for % entities (%, …): nobody has asked for %',
-      v_stage, v_other.runs, v_other.entity_id, v_other.first
-      using errcode = 'MR005',
-        hint = format('Queue %s instead; the stages after it follow by themselves.',
-          v_other.first);
   end if;
 end
 $$;
