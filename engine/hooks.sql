@@ -309,9 +309,6 @@ stable;
 create function millrace.hook_findings() returns setof millrace.finding
 stable;
 
--- Checks a stage of a definition; raises MR001.
-create function millrace.hook_check_stage(p_stage jsonb);
-
 -- Follows what has changed in the stages of a pipeline.
 create function millrace.hook_stages_saved(p_pipeline_id int);
 

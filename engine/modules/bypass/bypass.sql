@@ -248,23 +248,6 @@ begin
 end
 $$;
 
--- Raises MR001 where a stage is to be left out while its budget is spent, and has no budget.
-create function millrace.check_when_spent(p_stage jsonb)
-stable
-as $$
-begin
-  if p_stage ->> 'when_spent' = 'bypass' and not exists (
-      select
-      from millrace.limits l
-      where l.declared ? 'spending' and p_stage #> '{limits,shared}' ? l.name) then
-    perform millrace.refuse_value(p_stage, '{when_spent}',
-      'wait where limits.shared names no limit with spending',
-      'Name one in limits.shared, or leave when_spent out. Those there are: select name, declared '
-        'from millrace.limits.');
-  end if;
-end
-$$;
-
 -- Finds stages whose switch is not what their bypass says.
 create view millrace.bypass_faults (rule, run_id, attempt_id, detail) as
 select 'a stage is switched as its bypass says', null::bigint, null::bigint,

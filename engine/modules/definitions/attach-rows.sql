@@ -1,42 +1,64 @@
--- Creates the __rows, __sizes and __asked functions of a pipeline. The last builds what conditions
--- of given stages read: of a column that is only compared with null, that much, or a bulk insert
--- would unpack all that its rows hold.
-create function millrace.write_rows(
-  p_pipeline millrace.pipelines, p_key_type text, p_columns name[]
-)
+-- Creates the __rows, __sizes and __asked functions of a pipeline, which read all columns but the
+-- engine's. What conditions of given stages read is as much of a column that is only compared with
+-- null, or a bulk insert would unpack all that its rows hold.
+create function millrace.write_rows(p_pipeline millrace.pipelines, p_key_type text)
 as $write$
 declare
-  v_asked text := (
-    select string_agg(format(
-      case
-        when c.only_null then 'case when x.%1$I is not null then true end as %1$I'
-        else 'x.%1$I'
-      end, c.name), ', ' order by c.name)
-    from (
-      select u.name, bool_and(not g.whole and strpos(replace(replace(
-        g.path, k.read || ' != null', ''), k.read || ' == null', ''), k.read) = 0) as only_null
-      from unnest(p_columns) u(name)
-      cross join lateral (select '.' || to_json(u.name::text) as read) k
-      join (
-        select vs.given_path::text as path, regexp_count(vs.given_path::text, '\$')
-          <> regexp_count(vs.given_path::text, '\$\."entity"\."') as whole
-        from millrace.version_stages vs
-        join millrace.versions v on v.id = vs.version_id and v.pipeline_id = p_pipeline.id
-        where vs.given_path is not null) g on g.whole or strpos(g.path, k.read) > 0
-      group by u.name) c);
-  v_columns text := (
-    select string_agg(format('e.%I', c.name), ', ' order by c.place)
-    from unnest(p_columns) with ordinality c(name, place));
-  v_fits text := format('(p_each < %s) is not true',
-    millrace.size_expression(p_pipeline.entity_table, p_columns, p_at_most => true));
+  v_columns text;
+  v_asked text;
+  v_stored text;
+  v_fits text;
   v_function record;
 begin
+  -- Packing saves no more than 99 of 100 bytes, and the text of an unpacked jsonb value hardly has
+  -- eight times its bytes. A row may have several columns of a gigabyte.
+  select string_agg('e.' || c.name, ', ' order by a.attnum),
+    string_agg(case when u.only_null then format('case when x.%1$s is not null then true end '
+      'as %1$s', c.name) else 'x.' || c.name end, ', ' order by a.attname) filter (where u.asked),
+    '0::bigint + ' || string_agg(z.size, ' + ' order by a.attnum),
+    format('(p_each < 0::bigint + %s) is not true', string_agg(case
+      when z.size ~ '^coalesce.pg_column' then format('coalesce(pg_column_size(x.%1$s)::bigint '
+        '* case when pg_column_compression(x.%1$s) is null then 8 else 100 end, 0)', c.name)
+      else z.size
+    end, ' + ' order by a.attnum))
+  into v_columns, v_asked, v_stored, v_fits
+  from pg_attribute a
+  join pg_type t on t.oid = a.atttypid
+  cross join lateral (
+    select quote_ident(a.attname) as name, '.' || to_json(a.attname::text) as read) c
+  cross join lateral (
+    select case
+        when t.typlen > 0 then '64'
+        when coalesce(nullif(t.typbasetype, 0), t.oid)
+            in ('text'::regtype, 'varchar'::regtype, 'bpchar'::regtype)
+          then format('coalesce(octet_length(x.%s), 0)', c.name)
+        else format('coalesce(pg_column_size(x.%s), 0)', c.name)
+      end as size) z
+  cross join lateral (
+    select count(*) > 0 as asked, bool_and(not g.whole and strpos(replace(replace(
+      g.path, c.read || ' != null', ''), c.read || ' == null', ''), c.read) = 0) as only_null
+    from millrace.versions v
+    join millrace.version_stages vs on vs.version_id = v.id
+    cross join lateral (
+      select vs.given_path::text as path, regexp_count(vs.given_path::text, '\$')
+        <> regexp_count(vs.given_path::text, '\$\."entity"\."') as whole) g
+    where v.pipeline_id = p_pipeline.id
+      and (g.whole or strpos(g.path, c.read) > 0)) u
+  where a.attrelid = p_pipeline.entity_table
+    and a.attnum > 0
+    and not a.attisdropped
+    and a.attname <> all (millrace.status_columns(p_pipeline.status))
+    and not exists (
+      select
+      from millrace.stages s
+      where s.pipeline_id = p_pipeline.id
+        and p_pipeline.projection = 'columns'
+        and a.attname = any (millrace.stage_columns(s.name)));
   for v_function in
     select f.*
     from (values
       ('rows', ', p_each bigint', 'json[]', format('case when %s then to_json(x.*) end', v_fits)),
-      ('sizes', '', 'bigint[]',
-        millrace.size_expression(p_pipeline.entity_table, p_columns, p_at_most => false)),
+      ('sizes', '', 'bigint[]', v_stored),
       ('asked', ', p_each bigint', 'jsonb[]', format('case when %s then jsonb_build_object('
         '''entity'', (select to_jsonb(y.*) from (select %s) y)) end', v_fits, v_asked))
     ) f(name, also, returns, read)
@@ -53,44 +75,79 @@ end $f$, v_function.read, v_columns, p_pipeline.entity_table, p_pipeline.entity_
 end
 $write$;
 
--- Creates the triggers by which runs go with their row, and a row's key stays.
-create function millrace.write_row_triggers(p_pipeline millrace.pipelines)
-as $write$
-begin
-  perform millrace.write_function(
-    format('%I() returns trigger security definer', p_pipeline.name || '__deleted'), format($f$
-#variable_conflict use_variable
+-- Deletes the runs of deleted rows. Triggers give the pipeline's id and the column of the key.
+create function millrace.on_rows_deleted() returns trigger
+security definer
+as $$
+declare
+  v_ids text[];
 begin
   if tg_op = 'TRUNCATE' then
     perform millrace.delete_runs(array(
-      select r.id from millrace.runs r
-      where r.pipeline_id = %1$s order by r.id for update));
-    perform millrace.hook_forgotten(%1$s, null);
+      select r.id
+      from millrace.runs r
+      where r.pipeline_id = tg_argv[0]::int
+      order by r.id
+      for update));
+    perform millrace.hook_forgotten(tg_argv[0]::int, null);
   else
-    perform millrace.forget(%1$s, array(select d.%2$I::text from deleted d));
+    execute format('select array(select d.%I::text from deleted d)', tg_argv[1]) into v_ids;
+    perform millrace.forget(tg_argv[0]::int, v_ids);
   end if;
   return null;
-end $f$, p_pipeline.id, p_pipeline.entity_key));
-  execute format($f$
-create or replace trigger %2$I after delete on %3$s referencing old table as deleted
-  for each statement execute function millrace.%1$I();
-create or replace trigger %4$I after truncate on %3$s
-  for each statement execute function millrace.%1$I()$f$,
-    p_pipeline.name || '__deleted', 'millrace_' || p_pipeline.name || '_deleted',
-    p_pipeline.entity_table, 'millrace_' || p_pipeline.name || '_truncated');
-  perform millrace.write_function(
-    format('%I() returns trigger security definer', p_pipeline.name || '__key'), format($f$
-#variable_conflict use_variable
+end
+$$;
+
+-- Raises MR005 where the key of a row changes.
+create function millrace.on_key_changed() returns trigger
+security definer
+as $$
 begin
   raise exception
-    'the key of a row of %% cannot change from %% to %%: its runs are filed under it',
-    tg_relid::regclass, old.%1$s, new.%1$s
+    'the key of a row of % cannot change from % to %: its runs are filed under it',
+    tg_relid::regclass, to_jsonb(old) ->> tg_argv[0], to_jsonb(new) ->> tg_argv[0]
     using errcode = 'MR005', hint = 'Insert a new row and delete the old one.';
-end $f$, millrace.quote_field(p_pipeline.entity_key)));
+end
+$$;
+
+-- Creates the triggers of a pipeline: runs go with their row, whose key stays; what people write to
+-- the engine's columns is taken in.
+create function millrace.write_triggers(p_pipeline millrace.pipelines)
+as $write$
+declare
+  -- Any session can announce what it writes as the engine's, so it counts from the schema's owner
+  -- alone.
+  c_theirs constant text := $f$(current_setting('millrace.projecting', true)
+    is distinct from pg_trigger_depth()::text or not has_schema_privilege('millrace', 'create'))$f$;
+begin
   execute format($f$
-create or replace trigger %4$I before update of %3$I on %2$s for each row
-  when (old.%3$I is distinct from new.%3$I) execute function millrace.%1$I()$f$,
-    p_pipeline.name || '__key', p_pipeline.entity_table, p_pipeline.entity_key,
-    'millrace_' || p_pipeline.name || '_key');
+create or replace trigger millrace_%1$s_deleted after delete on %2$s
+  referencing old table as deleted
+  for each statement execute function millrace.on_rows_deleted(%3$L, %4$L);
+create or replace trigger millrace_%1$s_truncated after truncate on %2$s
+  for each statement execute function millrace.on_rows_deleted(%3$L);
+create or replace trigger millrace_%1$s_key before update of %4$I on %2$s for each row
+  when (old.%4$I is distinct from new.%4$I) execute function millrace.on_key_changed(%4$L)$f$,
+    p_pipeline.name, p_pipeline.entity_table, p_pipeline.id, p_pipeline.entity_key);
+  if p_pipeline.projection <> 'none' then
+    execute format($f$
+create or replace trigger millrace_%1$s_inserted after insert on %2$s
+  referencing new table as new_rows
+  for each statement execute function millrace.%1$s__intake();
+create or replace trigger millrace_%1$s_updated after update on %2$s
+  referencing old table as old_rows new table as new_rows
+  for each statement when %3$s execute function millrace.%1$s__intake()$f$,
+      p_pipeline.name, p_pipeline.entity_table, c_theirs);
+  end if;
+  if p_pipeline.status #> '{history,since}' is not null then
+    execute format($f$
+create or replace trigger millrace_%1$s_begun before insert on %2$s
+  for each row when (new.%4$I is not null) execute function millrace.%1$s__since();
+create or replace trigger millrace_%1$s_since before update on %2$s
+  for each row when ((old.%4$I, old.%5$I) is distinct from (new.%4$I, new.%5$I) and %3$s)
+  execute function millrace.%1$s__since()$f$,
+      p_pipeline.name, p_pipeline.entity_table, c_theirs, p_pipeline.status ->> 'column',
+      p_pipeline.status #>> '{history,since}');
+  end if;
 end
 $write$;

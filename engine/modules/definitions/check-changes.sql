@@ -1,37 +1,38 @@
 -- Raises MR001 where a definition changes a pipeline's table or key, or stages that live runs have
 -- ahead of them or parents count. define() holds the table, so that no run begins beside it.
-create function millrace.check_changes(p_pipeline_id int, p_definition jsonb)
+create function millrace.check_changes(p_definition jsonb)
 as $$
-declare
-  c_waiting constant text[] := array['manual', 'pipeline', 'map', 'gate'];
-  v_table regclass := to_regclass(p_definition #>> '{entity,table}');
-  v_key text := p_definition #>> '{entity,key}';
-  v_cancel text := format('cancel them: select millrace.cancel(id) from millrace.runs '
-    'where status = ''running'' and pipeline_id = %s.', p_pipeline_id);
-  v_wrong record;
 begin
-  with stage as materialized (
-    select t.*, s.kind as new_kind, s.child #>> '{pipeline}' as new_child, s.name is null as dropped
-    from millrace.stages t
-    left join jsonb_to_recordset(p_definition -> 'stages') s(name text, kind text, child jsonb)
-      on s.name = t.name
-    where t.pipeline_id = p_pipeline_id
-  ), moved as materialized (
-    select p.*
-    from millrace.pipelines p
-    where p.id = p_pipeline_id and (p.entity_table <> v_table or p.entity_key <> v_key)
-  )
-  select f.* into v_wrong
+  perform millrace.refuse_definition(f.what, f.remedy)
   from (
+    with pipeline as materialized (
+      select p.*, to_regclass(e."table") as new_table, e.key as new_key, format('cancel them: '
+        'select millrace.cancel(id) from millrace.runs where status = ''running'' and '
+        'pipeline_id = %s.', p.id) as cancel
+      from millrace.pipelines p
+      cross join jsonb_to_record(p_definition -> 'entity') e("table" text, key text)
+      where p.name = p_definition ->> 'pipeline'
+    ), stage as materialized (
+      select t.*, p.cancel, s.kind as new_kind, s.child ->> 'pipeline' as new_child,
+        s.name is null as dropped
+      from pipeline p
+      join millrace.stages t on t.pipeline_id = p.id
+      left join jsonb_to_recordset(p_definition -> 'stages') s(name text, kind text, child jsonb)
+        on s.name = t.name
+    ), moved as materialized (
+      select p.*
+      from pipeline p
+      where (p.entity_table, p.entity_key) <> (p.new_table, p.new_key)
+    )
     select 1 as place, format('pipeline %s cannot move from %s.%s to %s.%s: %s live runs are filed '
-      'under the former', p.name, p.entity_table, p.entity_key, v_table, v_key, count(*)) as what,
-      'Let them finish, or ' || v_cancel as remedy
+      'under the former', p.name, p.entity_table, p.entity_key, p.new_table, p.new_key,
+      count(*)) as what, 'Let them finish, or ' || p.cancel as remedy
     from moved p
     join millrace.runs r on r.pipeline_id = p.id and r.status = 'running'
-    group by p.name, p.entity_table, p.entity_key
+    group by p.name, p.entity_table, p.entity_key, p.new_table, p.new_key, p.cancel
     union all
     select 2, format('pipeline %s cannot move to %s.%s: stage %s of pipeline %s starts runs of it '
-      'by the keys of the former', p.name, v_table, v_key, s.name, o.name),
+      'by the keys of the former', p.name, p.new_table, p.new_key, s.name, o.name),
       'Define that pipeline without the stage first, or give this one another name.'
     from moved p
     join millrace.version_stages vs on vs.child_pipeline_id = p.id
@@ -39,7 +40,7 @@ begin
     join millrace.stages s on s.id = vs.stage_id and s.child ->> 'insert' is null
     union all
     select 3, format('stage %s %s, but %s live runs still need it', s.name, w.what, count(*)),
-      format('Let them finish, or keep the stage %s, or %s', s.name, v_cancel)
+      format('Let them finish, or keep the stage %s, or %s', s.name, s.cancel)
     from stage s
     cross join lateral (values
       (s.dropped, 'is dropped'),
@@ -48,7 +49,7 @@ begin
     join millrace.version_stages vs on vs.stage_id = s.id
     join millrace.runs r on r.version_id = vs.version_id and r.status = 'running'
     where w.wrong and not millrace.is_done(r.id, s.id)
-    group by s.name, w.what
+    group by s.name, w.what, s.cancel
     union all
     select 4, format('stage %s is dropped, but stage %s of pipeline %s waits until children have '
       'done it', c.name, s.name, p.name), format('Keep stage %s until pipeline %s is defined '
@@ -65,12 +66,103 @@ begin
       'Let them finish, or cancel their runs; or give the new stage another name.'
     from stage s
     join millrace.attempts a on a.stage_id = s.id and a.state in ('queued', 'started', 'waiting')
-    where s.kind <> s.new_kind and c_waiting && array[s.kind, s.new_kind]
-    group by s.name, s.kind, s.new_kind) f
-  order by f.place, f.what
-  limit 1;
-  if found then
-    raise exception '%', v_wrong.what using errcode = 'MR001', hint = v_wrong.remedy;
-  end if;
+    where s.kind <> s.new_kind and '{manual,pipeline,map,gate}' && array[s.kind, s.new_kind]
+    group by s.name, s.kind, s.new_kind
+    order by place, what
+    limit 1) f;
+end
+$$;
+
+-- Raises MR001 where a table lacks a unique key or a stage's column, or has one of another type.
+-- Runs are filed under the key's text, which must be the same for each session and equal values.
+create function millrace.check_columns(p_pipeline millrace.pipelines, p_stages text[])
+stable
+as $$
+declare
+  c_types constant text[] := array['text', 'text', 'jsonb', 'text', 'integer',
+    'timestamp with time zone', 'timestamp with time zone'];
+begin
+  perform millrace.refuse_definition(f.what, f.remedy)
+  from (
+    with recursive step as (
+      select a.atttypid as type, a.atttypmod as modifier, a.attcollation as collation,
+        format_type(a.atttypid, a.atttypmod) as name
+      from pg_attribute a
+      where a.attrelid = p_pipeline.entity_table
+        and a.attname = p_pipeline.entity_key
+        and not a.attisdropped
+      union all
+      -- A domain reads as the type that it is over.
+      select t.typbasetype, t.typtypmod, s.collation, s.name
+      from step s
+      join pg_type t on t.oid = s.type and t.typtype = 'd'
+    ), key as materialized (
+      select s.*, t.typtype = 'e' as is_enum, s.type = 'numeric'::regtype as is_numeric, (
+        select not c.collisdeterministic
+        from pg_collation c
+        where c.oid = s.collation) as takes_for_equal
+      from step s
+      join pg_type t on t.oid = s.type and t.typtype <> 'd'
+    )
+    select w.place, 'entity.key is ' || p_pipeline.entity_key || w.what as what, w.remedy
+    from (select) one
+    left join key k on true
+    cross join lateral (values
+      (1, k.name is null, format(', but table %s has no such column', p_pipeline.entity_table),
+        'Name the primary key''s column.'),
+      (2, not exists (
+          select
+          from pg_index i
+          join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
+          where i.indrelid = p_pipeline.entity_table
+            and i.indisunique
+            and i.indisvalid
+            and i.indpred is null
+            and i.indnkeyatts = 1
+            and a.attname = p_pipeline.entity_key),
+        format(', which is not unique in table %s', p_pipeline.entity_table),
+        'Make it the primary key.'),
+      (3, not (k.is_enum or k.is_numeric and k.modifier >= 0 or k.type = any (
+          array['uuid', 'text', 'varchar', 'bpchar', 'int2', 'int4', 'int8']::regtype[])),
+        format(', of type %s, whose text depends on a session''s settings', k.name),
+        case when k.is_numeric
+          then 'Declare a scale, such as numeric(20, 0), or use bigint.'
+          else 'Use a key of type uuid, text, varchar, char, smallint, integer, bigint, numeric '
+            'with a scale, or an enum; keep this column as a unique one of its own.' end),
+      (4, k.takes_for_equal, ', whose collation takes different texts for equal',
+        format('Give the column a deterministic collation: alter table %s alter %I type %s '
+          'collate "default";', p_pipeline.entity_table, p_pipeline.entity_key, k.name))
+      ) w(place, wrong, what, remedy)
+    where w.wrong
+    union all
+    select 5, format('stage %s of pipeline %s would share its columns with pipeline %s, which has '
+      'a stage of that name on the same table %s', s.name, p_pipeline.name, p.name,
+      p.entity_table), 'Give the stage another name, or use the projection none.'
+    from millrace.pipelines p
+    join millrace.version_stages vs on vs.version_id = p.current_version_id
+    join millrace.stages s on s.id = vs.stage_id and s.name = any (p_stages)
+    where p.entity_table = p_pipeline.entity_table
+      and p.id <> p_pipeline.id
+      and 'columns' = all (array[p.projection, p_pipeline.projection])
+    union all
+    select 10 * o.position + c.place, case
+        when a.attname is null then format('table %s has no column %s for stage %s',
+          p_pipeline.entity_table, c.name, o.stage)
+        else format('column %s of table %s is of type %s, but must be of type %s', c.name,
+          p_pipeline.entity_table, format_type(a.atttypid, null), c.wanted)
+      end, format('%sselect millrace.add_columns(%L, %L);',
+        case when a.attname is not null then 'Drop or rename the column, then: ' end,
+        p_pipeline.entity_table::text, o.stage)
+    from unnest(p_stages) with ordinality o(stage, position)
+    cross join unnest(millrace.stage_columns(o.stage), c_types)
+      with ordinality c(name, wanted, place)
+    left join pg_attribute a on a.attrelid = p_pipeline.entity_table and a.attname = c.name
+      and not a.attisdropped
+    where p_pipeline.projection = 'columns'
+      and format_type(a.atttypid, null) is distinct from c.wanted
+      and (c.wanted, format_type(a.atttypid, null))
+        is distinct from ('text', 'character varying')
+    order by 1
+    limit 1) f;
 end
 $$;

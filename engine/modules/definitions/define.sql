@@ -31,19 +31,6 @@ begin
 end
 $$;
 
--- Lists the ids of the stages with these names.
-create function millrace.stage_ids(p_pipeline_id int, p_names text[]) returns int[]
-stable
-as $$
-begin
-  return array(
-    select s.id
-    from millrace.stages s
-    where s.pipeline_id = p_pipeline_id and s.name = any (p_names)
-    order by s.id);
-end
-$$;
-
 -- Finds the version with this graph: the current one when it is the same, else a new one.
 create function millrace.save_version(p_pipeline_id int, p_definition jsonb) returns int
 as $$
@@ -65,12 +52,20 @@ begin
   from millrace.versions v
   where v.pipeline_id = p_pipeline_id
   returning id into v_id;
-  -- A mark of a stage or a pipeline is never taken back: former versions may need it.
   insert into millrace.version_stages (
     version_id, stage_id, position, needs, dependents, is_sink, unconditional, when_path, otherwise,
     given_path, unchanged_path, on_demand, ends, after, child_pipeline_id)
   select v_id, t.id, s.position,
-    millrace.stage_ids(p_pipeline_id, s.needs), millrace.stage_ids(p_pipeline_id, s.dependents),
+    array(
+      select o.id
+      from millrace.stages o
+      where o.pipeline_id = p_pipeline_id and o.name = any (s.needs)
+      order by o.id),
+    array(
+      select o.id
+      from millrace.stages o
+      where o.pipeline_id = p_pipeline_id and o.name = any (s.dependents)
+      order by o.id),
     s.is_sink, s.unconditional, s.when_path, s.otherwise, s.given_path, s.unchanged_path,
     s.on_demand, s.ends,
     coalesce((
@@ -86,12 +81,7 @@ begin
     unconditional boolean, when_path jsonpath, otherwise text, given_path jsonpath,
     unchanged_path jsonpath, on_demand boolean, ends jsonb, after jsonb, child jsonb)
   join millrace.stages t on t.pipeline_id = p_pipeline_id and t.name = s.name;
-  update millrace.stages t
-  set has_ends = t.has_ends or vs.ends is not null,
-    has_unchanged = t.has_unchanged or vs.unchanged_path is not null
-  from millrace.version_stages vs
-  where vs.version_id = v_id
-    and t.id = vs.stage_id;
+  -- A mark of a stage or a pipeline is never taken back: former versions may need it.
   update millrace.stages t
   set counted_by_parent = true
   from millrace.version_stages vs, jsonb_array_elements(vs.after) a
@@ -142,15 +132,12 @@ declare
 begin
   perform millrace.check_definition(p_definition);
   v_table := to_regclass(p_definition #>> '{entity,table}');
-  perform millrace.check_table(v_table);
   perform millrace.lock_limits(v_name);
   -- Without a projection, who begins a run has only locked its row.
   execute format('lock table %s in %s mode', v_table, case p_definition #>> '{entity,projection}'
     when 'none' then 'exclusive' else 'share row exclusive' end);
   perform millrace.check_values(p_definition);
-  perform millrace.check_changes(p.id, p_definition)
-  from millrace.pipelines p
-  where p.name = v_name;
+  perform millrace.check_changes(p_definition);
   insert into millrace.pipelines as p (name, entity_table, entity_key, projection, metadata_column,
     label_column, trace_column, digest, retention_days, enabled)
   select v_name, v_table, e.key, e.projection, e.metadata, e.label, e.trace,
@@ -180,13 +167,18 @@ begin
     and vs.stage_id = t.id
     and vs.unconditional;
   update millrace.stages t
-  set has_conditional_followers = true
-  from millrace.versions v
-  join millrace.version_stages f on f.version_id = v.id and not f.unconditional
-  where v.pipeline_id = v_pipeline_id
-    and t.pipeline_id = v_pipeline_id
-    and not t.has_conditional_followers
-    and (t.id = any (f.needs) or f.after @> jsonb_build_array(jsonb_build_object('map', t.id)));
+  set (has_ends, has_unchanged, has_conditional_followers) = (
+    select coalesce(bool_or(vs.ends is not null), false),
+      coalesce(bool_or(vs.unchanged_path is not null), false), exists (
+        select
+        from millrace.versions v
+        join millrace.version_stages f on f.version_id = v.id and not f.unconditional
+        where v.pipeline_id = v_pipeline_id
+          and (t.id = any (f.needs)
+            or f.after @> jsonb_build_array(jsonb_build_object('map', t.id))))
+    from millrace.version_stages vs
+    where vs.stage_id = t.id)
+  where t.pipeline_id = v_pipeline_id;
   perform millrace.save_quota(v_pipeline_id, p_definition);
   perform millrace.hook_defined(v_pipeline_id, p_definition);
   perform millrace.attach(v_name);

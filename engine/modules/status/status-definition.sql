@@ -29,10 +29,10 @@ begin
   into v_rows
   using v_changed;
   if v_live + v_rows > 0 then
-    raise exception 'entity.status shows another value in place of %, but % rows show that and % '
-      'runs are live', array_to_string(v_changed, ', '), v_rows, v_live
-      using errcode = 'MR001', hint = 'Keep the value; its name and description may change. Or let '
-        'the runs finish, and change it while no row shows it.';
+    perform millrace.refuse_definition(format('entity.status shows another value in place of %s, '
+        'but %s rows show that and %s runs are live', array_to_string(v_changed, ', '), v_rows,
+        v_live), 'Keep the value; its name and description may change. Or let the runs finish, and '
+      'change it while no row shows it.');
   end if;
 end
 $$;

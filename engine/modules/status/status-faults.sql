@@ -26,7 +26,8 @@ begin
           and r.id <= $4) end) s
     join %1$s e on e.%2$I = s.id::%4$s
     left join millrace.stages t on t.id = s.stage_id
-    where e.%3$I::text is distinct from s.value
+    where s.value is not null
+      and e.%3$I::text is distinct from s.value
       and not (s.phase in ('queued', 'started', 'asked')
         and coalesce(e.%3$I::text = any (millrace.live_values(t.shows)), false)
         and (s.phase <> 'queued' or e.%3$I::text = t.shows ->> 'backoff'))

@@ -45,17 +45,19 @@ begin
   return query
     with standing as materialized (
       select v.version_id,
-        case when d.run_status = 'running' or d.state = 'skipped' then d.stage_id end as live_id,
+        case when d.run_status = 'running' or d.phase = 'bypassed' then d.at_id end as live_id,
         case
-          when d.run_status = 'completed' and d.ended_as is null then 1000000
+          when d.run_status = 'completed' and d.phase <> 'ended' then 1000000
           else (
             select c.position
             from millrace.version_stages c
-            where c.version_id = v.version_id and c.stage_id = d.stage_id)
+            where c.version_id = v.version_id and c.stage_id = d.at_id)
         end as until, d.run_id is null as fresh, d.was, d.now,
-        array_agg(d.id order by d.place) as ids
+        array_agg(d.id order by d.ordinality) as ids
       from millrace.pipelines p
-      cross join lateral millrace.deciding_attempts(p.id, p_ids, p_was, p_now) d
+      cross join lateral rows from (
+        unnest(p_was), unnest(p_now), millrace.status_states(p.id, p_ids)
+      ) with ordinality d(was, now)
       cross join lateral (
         select case d.run_status when 'running' then d.version_id
           else p.current_version_id end as version_id) v
@@ -128,10 +130,15 @@ declare
       and r.status = 'running'
     order by r.id + 0
     for no key update);
-  v_stages int[];
+  v_held bigint[] := array(
+    select a.run_id
+    from millrace.attempts a
+    where a.run_id = any (v_runs) and a.state = 'queued' and a.held);
   v_fault record;
+  v_stages int[];
 begin
-  select p.status, f.what, f.remedy, array_agg(i.id order by i.id) as ids
+  select format(f.what, p.status ->> 'retry_at', millrace.rows_named(array_agg(i.id order by i.id)))
+    as what, f.remedy
   into v_fault
   from millrace.pipelines p
   cross join unnest(p_ids, p_was, p_at) i(id, was, at)
@@ -141,11 +148,7 @@ begin
     (2, (i.at <= v_now + interval '1 year' and isfinite(i.at)) is not true,
       '%s of %s was set to no time within a year', 'Write when it is to be tried again, such as '
       'now(). To stop a run: select millrace.cancel(run)'),
-    (3, exists (
-      select
-      from millrace.runs r
-      join millrace.attempts a on a.run_id = r.id and a.state = 'queued' and a.held
-      where r.id = any (v_runs) and r.entity_id = i.id),
+    (3, exists (select from millrace.runs r where r.id = any (v_held) and r.entity_id = i.id),
       '%s was written to %s, whose quota holds them back',
       'They go on when its window is over, or once it is raised')) f(place, wrong, what, remedy)
   where p.id = p_pipeline_id and f.wrong
@@ -153,23 +156,21 @@ begin
   order by f.place
   limit 1;
   if found then
-    raise exception '%',
-      format(v_fault.what, v_fault.status ->> 'retry_at', millrace.rows_named(v_fault.ids))
-      using errcode = 'MR005', hint = v_fault.remedy || '.';
+    raise exception '%', v_fault.what using errcode = 'MR005', hint = v_fault.remedy || '.';
   end if;
-  perform
-  from millrace.attempts a
-  where a.run_id = any (v_runs) and a.state = 'queued'
-  order by a.id
-  for update;
-  with moved as (
+  with taken as materialized (
+    select a.id
+    from millrace.attempts a
+    where a.run_id = any (v_runs) and a.state = 'queued'
+    order by a.id
+    for update
+  ), moved as (
     update millrace.attempts a
     set queue_at = greatest(i.at, v_now)
-    from millrace.runs r
-    join unnest(p_ids, p_at) i(id, at) on i.id = r.entity_id
-    where a.run_id = any (v_runs)
-      and a.state = 'queued'
+    from taken t, millrace.runs r, unnest(p_ids, p_at) i(id, at)
+    where a.id = t.id
       and r.id = a.run_id
+      and i.id = r.entity_id
     returning a.stage_id
   )
   select array_agg(distinct m.stage_id) into v_stages from moved m;

@@ -25,58 +25,73 @@ begin
 end
 $$;
 
--- Finds the attempt that decides what an entity's latest run shows, and its phase. done_id: the
--- stage completed right before it; via: what a person's shows; dropped: over without having been in
--- work.
-create function millrace.deciding_attempts(
-  p_pipeline_id int, p_ids text[], p_was text[] default null, p_now text[] default null
-) returns table (
-  id text, was text, now text, place bigint, run_id bigint, version_id int, ended_as text,
-  began_from text, run_status millrace.run_status, attempt_id bigint, stage_id int,
-  stage_place int, shows jsonb, phase text, code text, output jsonb, done_id int, via text,
-  retry_count smallint, state millrace.attempt_state, parent_id bigint, held boolean,
-  queue_at timestamptz, error jsonb
+-- Lists what the latest runs of entities show, in the order of these; value is null without a run.
+-- at_id: the stage whose attempt decides; done_id: the one completed right before it; via: what a
+-- person's shows; dropped: over without having been in work. A run in which no stage was done shows
+-- its last undemanded stage as completed, one whose last stage was bypassed what it had before.
+create function millrace.status_states(p_pipeline_id int, p_ids text[])
+returns table (
+  id text, value text, phase text, stage_id int, done_id int, via text, attempts int,
+  retry_at timestamptz, error text, run_id bigint, run_status millrace.run_status, version_id int,
+  at_id int
 )
 stable
 as $$
 #variable_conflict use_column
-declare v_now timestamptz := millrace.now();
+declare
+  v_now timestamptz := millrace.now();
 begin
   return query
-    select i.id, i.was, i.now, i.place, r.id, r.version_id, r.ended_as, r.began_from, r.status,
-      w.id, w.stage_id, w.position, w.shows,
+    select i.id,
       case
-        when r.ended_as is not null then 'ended' when e.discarded then 'discarded'
-        when r.status = 'completed' and w.state = 'skipped' then 'bypassed'
-        when r.status = 'completed' then 'completed'
-        when r.status = 'failed' and w.started_at is not null then 'failed'
-        when r.status <> 'running' then 'dropped'
-        when w.kind = 'manual' then 'asked'
-        when w.state <> 'queued' then 'started'
-        when w.shows ? 'backoff' and w.retry_count > 0 and w.queue_at > v_now then 'backoff'
-        else 'queued'
+        when f.phase = 'ended' then p.status -> 'ends' ->> r.ended_as
+        when f.phase = 'discarded' then r.began_from
+        when f.phase = 'completed' then coalesce(
+          millrace.done_value(w.shows, w.output), w.shows ->> 'asked', (
+          select coalesce(s.shows ->> 'completed', s.ready)
+          from millrace.stages_of_version(r.version_id) s
+          order by s.demanded, s.place desc
+          limit 1))
+        when f.phase = 'bypassed'
+          then coalesce(d.via, d.shows ->> 'completed', w.shows ->> 'queued')
+        when r.status <> 'running' then coalesce(
+          w.shows -> 'failed' ->> case r.status when 'failed' then w.error ->> 'code' end,
+          p.status ->> 'failed')
+        else w.shows ->> f.phase
+      end, f.phase,
+      case when f.phase not in ('ended', 'discarded', 'bypassed') then w.stage_id end,
+      case f.phase when 'ended' then w.stage_id when 'bypassed' then null else d.stage_id end,
+      case
+        when f.phase = 'ended' and w.shows ? 'asked' then millrace.done_value(w.shows, w.output)
+        when f.phase <> 'bypassed' then d.via
       end,
-      case r.status when 'failed' then w.error ->> 'code' end,
-      case when r.status = 'completed' and w.kind = 'manual' then w.output end,
-      d.done_id, d.via, w.retry_count, w.state, w.parent_id, w.held, w.queue_at, w.error
-    from unnest(p_ids, p_was, p_now) with ordinality i(id, was, now, place)
+      case
+        when r.status = 'completed' then 0
+        else coalesce(w.retry_count, 0) + coalesce(w.state = 'failed', false)::int
+      end,
+      case when f.phase in ('queued', 'backoff') and (w.retry_count > 0 or w.held)
+        then w.queue_at end,
+      case
+        when r.status = 'completed' then null
+        when w.error is not null then millrace.owner_message(w.error, w.id)
+        when w.retry_count > 0 then (
+          select millrace.owner_message(o.error, o.id)
+          from millrace.attempts o
+          where o.id = w.parent_id)
+      end, r.id, r.status, r.version_id, w.stage_id
+    from millrace.pipelines p
+    cross join unnest(p_ids) with ordinality i(id, place)
     left join lateral (
       select o.* from millrace.runs o
       where o.entity_id = any (array[i.id]) and o.pipeline_id = p_pipeline_id
       order by o.entity_id desc, o.id desc limit 1) r on true
-    cross join lateral (
-      select r.status = 'completed' and r.began_from is not null and exists (
-        select from millrace.attempts a
-        where a.run_id = r.id and not a.superseded
-          and a.state = 'skipped' and a.error ->> 'code' = 'discarded') as discarded offset 0) e
     left join lateral (
       select a.*, s.kind, s.shows, vs.position, vs.needs
       from millrace.attempts a
       join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
       join millrace.stages s on s.id = a.stage_id
       where a.run_id = r.id
-        and not a.superseded
-        and case r.status
+        and not a.superseded and case r.status
           when 'running' then a.state in ('queued', 'started', 'waiting')
           when 'completed' then a.state = 'completed'
             or a.state = 'skipped' and a.error ->> 'code' = 'bypassed'
@@ -85,76 +100,33 @@ begin
       order by vs.position desc, a.number desc
       limit 1) w on true
     left join lateral (
-      select a.stage_id as done_id,
+      select a.stage_id, s.shows,
         case when s.kind = 'manual' then millrace.done_value(s.shows, a.output) end as via
       from millrace.attempts a
       join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
       join millrace.stages s on s.id = a.stage_id
       where (r.status = 'running' or w.state = 'skipped')
-        and w.needs <> '{}'
-        and a.run_id = r.id
-        and not a.superseded
-        and a.state = 'completed'
-        and vs.position < w.position
-      order by vs.position desc
-      limit 1) d on true;
-end
-$$;
-
--- Lists what the latest runs of entities show. A run in which no stage was done shows its last
--- undemanded stage as completed; one whose last stage was bypassed shows what it had before.
-create function millrace.status_states(p_pipeline_id int, p_ids text[])
-returns table (
-  id text, value text, phase text, stage_id int, done_id int, via text, attempts int,
-  retry_at timestamptz, error text
-)
-stable
-as $$
-#variable_conflict use_column
-begin
-  return query
-    select d.id,
-      case d.phase
-        when 'ended' then p.status -> 'ends' ->> d.ended_as
-        when 'discarded' then d.began_from
-        when 'completed' then coalesce(
-          millrace.done_value(d.shows, d.output), d.shows ->> 'asked', (
-          select coalesce(s.shows ->> 'completed', s.ready)
-          from millrace.stages_of_version(d.version_id) s
-          order by s.demanded, s.place desc
-          limit 1))
-        when 'bypassed' then coalesce(d.via, (
-          select s.shows ->> 'completed' from millrace.stages s where s.id = d.done_id),
-          d.shows ->> 'queued')
-        when 'failed' then coalesce(d.shows -> 'failed' ->> d.code, p.status ->> 'failed')
-        when 'dropped' then coalesce(d.shows -> 'failed' ->> d.code, p.status ->> 'failed')
-        else d.shows ->> d.phase
-      end,
-      d.phase,
-      case when d.phase not in ('ended', 'discarded', 'bypassed') then d.stage_id end,
-      case d.phase when 'ended' then d.stage_id when 'bypassed' then null else d.done_id end,
-      case
-        when d.phase = 'ended' and d.shows ? 'asked' then millrace.done_value(d.shows, d.output)
-        when d.phase <> 'bypassed' then d.via
-      end,
-      case
-        when d.run_status = 'completed' then 0
-        else coalesce(d.retry_count, 0) + coalesce(d.state = 'failed', false)::int
-      end,
-      case
-        when d.phase in ('queued', 'backoff') and (d.retry_count > 0 or d.held) then d.queue_at
-      end,
-      case
-        when d.run_status = 'completed' then null
-        when d.error is not null then millrace.owner_message(d.error, d.attempt_id)
-        when d.retry_count > 0 then (
-          select millrace.owner_message(o.error, o.id)
-          from millrace.attempts o
-          where o.id = d.parent_id)
-      end
-    from millrace.pipelines p
-    cross join lateral millrace.deciding_attempts(p.id, p_ids) d
-    where p.id = p_pipeline_id and (d.run_status <> 'running' or d.attempt_id is not null);
+        and w.needs <> '{}' and vs.position < w.position
+        and a.run_id = r.id and not a.superseded and a.state = 'completed'
+      order by vs.position desc limit 1) d on true
+    cross join lateral (
+      select case
+          when r.ended_as is not null then 'ended'
+          when r.status = 'completed' and r.began_from is not null and exists (
+            select from millrace.attempts a
+            where a.run_id = r.id and not a.superseded
+              and a.state = 'skipped' and a.error ->> 'code' = 'discarded') then 'discarded'
+          when r.status = 'completed' and w.state = 'skipped' then 'bypassed'
+          when r.status = 'completed' then 'completed'
+          when r.status = 'failed' and w.started_at is not null then 'failed'
+          when r.status <> 'running' then 'dropped'
+          when w.kind = 'manual' then 'asked'
+          when w.state <> 'queued' then 'started'
+          when w.shows ? 'backoff' and w.retry_count > 0 and w.queue_at > v_now then 'backoff'
+          else 'queued'
+        end as phase offset 0) f
+    where p.id = p_pipeline_id
+    order by i.place;
 end
 $$;
 
@@ -166,56 +138,46 @@ create function millrace.status_path(
 )
 stable
 as $$
-declare
-  v_at record;
-  v_done record;
-  v_within boolean;
-  v_after boolean;
-  v_crosses boolean;
-  v_waited boolean;
-  v_values text[];
-  v_actors text[];
-  v_last text := p_was;
 begin
-  select s.id, s.shows, 'agent:' || s.name as agent, s.kind = 'manual' as asks into v_at
-  from millrace.stages s where s.id = p_stage_id;
-  select s.id, s.shows, 'agent:' || s.name as agent, s.kind = 'manual' as asks into v_done
-  from millrace.stages s where s.id = p_done_id;
-  v_within := coalesce(p_was = any (millrace.live_values(v_at.shows)), false);
-  v_after := coalesce(not v_within and v_done.id is distinct from v_at.id
-    and p_was = any (millrace.live_values(v_done.shows)), false);
-  v_crosses := v_at.id is not null
-    and v_at.shows -> 'layer' is distinct from v_done.shows -> 'layer';
-  v_waited := coalesce(p_was in (v_at.shows ->> 'backoff', v_at.shows ->> 'queued'), false);
-  -- What is left of the done stage, layers, what comes first of the other, and the value.
-  v_values := array[
-    case when v_after and p_was = v_done.shows ->> 'backoff' then v_done.shows ->> 'queued' end,
-    case when v_after and p_was in (v_done.shows ->> 'backoff', v_done.shows ->> 'queued')
-      then v_done.shows ->> 'started' end,
-    case when v_after then coalesce(p_via, v_done.shows ->> 'completed') end,
-    case when v_after and v_crosses then v_done.shows ->> 'leave' end,
-    case when v_crosses and p_phase <> 'dropped' and (v_after or p_was is null)
-      then v_at.shows ->> 'enter' end,
-    case when p_phase in ('started', 'completed', 'failed', 'backoff')
-      and (not v_within or p_was = v_at.shows ->> 'backoff')
-      then coalesce(v_at.shows ->> 'queued', v_at.shows ->> 'asked') end,
-    case when p_phase in ('completed', 'failed', 'backoff') and (not v_within or v_waited)
-      then v_at.shows ->> 'started' end,
-    p_value];
-  v_actors := array['system:auto', v_done.agent, case when not v_done.asks then v_done.agent end,
-    'system:auto', 'system:auto', 'system:auto', v_at.agent,
-    case
-      when p_phase = 'completed' and v_at.asks or p_phase = 'discarded' then null
-      when p_phase in ('started', 'completed') then v_at.agent
-      else 'system:auto'
-    end];
-  steps := '{}'; actors := '{}';
-  for v_place in 1 .. 8 loop
-    if v_values[v_place] <> v_last or v_last is null and v_values[v_place] is not null then
-      v_last := v_values[v_place];
-      steps := steps || v_last;
-      actors := actors || v_actors[v_place];
-    end if;
-  end loop;
+  with told as (
+    select a.shows as at, d.shows as done, 'agent:' || a.name as agent,
+      'agent:' || d.name as before, a.kind = 'manual' as asks, d.kind = 'manual' as asked, w.within,
+      a.id is not null and a.shows -> 'layer' is distinct from d.shows -> 'layer' as crosses,
+      not w.within and d.id is distinct from a.id
+        and coalesce(p_was = any (millrace.live_values(d.shows)), false) as after,
+      coalesce(p_was in (a.shows ->> 'backoff', a.shows ->> 'queued'), false) as waited
+    from (select) one
+    left join millrace.stages a on a.id = p_stage_id
+    left join millrace.stages d on d.id = p_done_id
+    cross join lateral (
+      select coalesce(p_was = any (millrace.live_values(a.shows)), false) as within) w
+  )
+  select array_agg(s.value order by s.place), array_agg(s.actor order by s.place)
+  into steps, actors
+  from (
+    select v.*, lag(v.value, 1, p_was) over (order by v.place) as last
+    from told t
+    cross join lateral (values
+      -- What is left of the done stage, layers, what comes first of the other, and the value.
+      (1, t.after and p_was = t.done ->> 'backoff', t.done ->> 'queued', 'system:auto'),
+      (2, t.after and p_was in (t.done ->> 'backoff', t.done ->> 'queued'),
+        t.done ->> 'started', t.before),
+      (3, t.after, coalesce(p_via, t.done ->> 'completed'),
+        case when not t.asked then t.before end),
+      (4, t.after and t.crosses, t.done ->> 'leave', 'system:auto'),
+      (5, t.crosses and p_phase <> 'dropped' and (t.after or p_was is null), t.at ->> 'enter',
+        'system:auto'),
+      (6, p_phase in ('started', 'completed', 'failed', 'backoff')
+        and (not t.within or p_was = t.at ->> 'backoff'),
+        coalesce(t.at ->> 'queued', t.at ->> 'asked'), 'system:auto'),
+      (7, p_phase in ('completed', 'failed', 'backoff') and (not t.within or t.waited),
+        t.at ->> 'started', t.agent),
+      (8, true, p_value, case
+        when p_phase = 'completed' and t.asks or p_phase = 'discarded' then null
+        when p_phase in ('started', 'completed') then t.agent
+        else 'system:auto'
+      end)) v(place, passes, value, actor)
+    where v.passes and v.value is not null) s
+  where s.value is distinct from s.last;
 end
 $$;

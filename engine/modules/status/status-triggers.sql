@@ -1,41 +1,3 @@
--- Creates the __since function of a pipeline with its triggers, which keeps when a value began;
--- drops them without a history.
-create function millrace.write_status_since(p_pipeline millrace.pipelines)
-as $write$
-declare
-  v_status text := p_pipeline.status ->> 'column';
-  v_since text := p_pipeline.status #>> '{history,since}';
-  v_name text := p_pipeline.name || '__since';
-begin
-  if v_since is null then
-    -- With its triggers: to look for a trigger locks out whoever reads the table.
-    execute format('drop function if exists millrace.%I() cascade', v_name);
-    return;
-  end if;
-  perform millrace.write_function(
-    format('%I() returns trigger security definer', v_name), format($f$
-begin
-  if tg_op = 'UPDATE' and old.%1$s is not distinct from new.%1$s then
-    new.%2$s := old.%2$s;
-  else
-    new.%2$s := millrace.now();
-  end if;
-  return new;
-end $f$, millrace.quote_field(v_status), millrace.quote_field(v_since)));
-  execute format($f$
-create or replace trigger %4$I before insert on %6$s
-  for each row when (new.%2$I is not null) execute function millrace.%1$I();
-create or replace trigger %5$I before update on %6$s
-  for each row
-  when ((old.%2$I is distinct from new.%2$I or old.%3$I is distinct from new.%3$I)
-    and (current_setting('millrace.projecting', true) is distinct from pg_trigger_depth()::text
-      or not has_schema_privilege('millrace', 'create')))
-  execute function millrace.%1$I()$f$,
-    v_name, v_status, v_since, 'millrace_' || p_pipeline.name || '_begun',
-    'millrace_' || p_pipeline.name || '_since', p_pipeline.entity_table);
-end
-$write$;
-
 -- Writes the pass over a statement's rows that finds what was written to their status, with its
 -- lines of the history, which come before what follows from it.
 create function millrace.pass_over_written(
@@ -61,7 +23,7 @@ begin
       format(', n.%I as since, %s as began, %s as changes', v_history ->> 'since', p_began,
         coalesce('n.' || quote_ident(v_history ->> 'changes'), 'null::jsonb')) end,
     p_from, p_moved,
-    case when v_history is null then '' else format($f$,
+    case when v_history is not null then format($f$,
     noted as (
       insert into %s (%I, from_status, to_status, changed_at, changed_by, changes, duration_ms)
       select m.id, m.was, m.now, m.since, (select millrace.actor(tg_relid)), m.changes,
@@ -79,13 +41,14 @@ begin
 end
 $write$;
 
--- Creates the __intake function of a pipeline with one status column. Without nested loops over the
--- rows, or sequential scans by the history's foreign key; with memory to sort a bulk write.
+-- Creates the __intake function of a pipeline with one status column, and __since, which keeps when
+-- a value began. Without nested loops over the rows, or sequential scans by the history's foreign
+-- key; with memory to sort a bulk write.
 create function millrace.write_status_intake(p_pipeline millrace.pipelines)
 as $write$
 declare
   v_column text := quote_ident(p_pipeline.status ->> 'column');
-  v_since text := quote_ident(p_pipeline.status #>> '{history,since}');
+  v_since text := p_pipeline.status #>> '{history,since}';
   v_both text := format('new_rows n join old_rows o on o.%1$I = n.%1$I', p_pipeline.entity_key);
 begin
   perform millrace.write_function(format(
@@ -107,7 +70,8 @@ begin
   return null;
 end $f$,
     millrace.pass_over_written(p_pipeline, v_both,
-      format('n.%1$s is distinct from o.%1$s', v_column), 'o.' || v_column, 'o.' || v_since),
+      format('n.%1$s is distinct from o.%1$s', v_column), 'o.' || v_column,
+      'o.' || quote_ident(v_since)),
     -- Due times were moved at rows whose status stayed.
     case when p_pipeline.status ? 'retry_at' then format($f$
     select array_agg(n.%1$I::text order by n.%1$I) as ids,
@@ -119,14 +83,14 @@ end $f$,
     if v_moved.ids is not null then
       perform millrace.on_retries_moved(%5$s, v_moved.ids, v_moved.was, v_moved.at);
     end if;$f$, p_pipeline.entity_key, p_pipeline.status ->> 'retry_at', v_column, v_both,
-      p_pipeline.id) else '' end,
+      p_pipeline.id) end,
     case when p_pipeline.status ? 'attempts' then format($f$
     select array_agg(n.%1$I::text order by n.%1$I), array_agg(n.%2$I::bigint order by n.%1$I)
     into v_tried, v_tries
     from %4$s
     where n.%3$s is distinct from o.%3$s
       and n.%2$I > o.%2$I;$f$, p_pipeline.entity_key, p_pipeline.status ->> 'attempts', v_column,
-      v_both) else '' end,
+      v_both) end,
     millrace.pass_over_written(p_pipeline, 'new_rows n', format('n.%s is not null', v_column),
       'null::' || millrace.status_type(p_pipeline), 'null::timestamptz'),
     -- Changed fields that were named for the history leave the row.
@@ -137,12 +101,24 @@ end $f$,
     where e.%3$I = any (v_written.told);
     v_said := set_config('millrace.projecting', v_outer, true);
   end if;$f$, p_pipeline.entity_table, p_pipeline.status #>> '{history,changes}',
-      p_pipeline.entity_key) else '' end,
+      p_pipeline.entity_key) end,
     p_pipeline.id,
     case when p_pipeline.status ? 'attempts' then format($f$
     if v_tried is not null then
       perform millrace.count_tries(%s, v_tried, v_tries);
-    end if;$f$, p_pipeline.id) else '' end));
-  perform millrace.write_intake_triggers(p_pipeline);
+    end if;$f$, p_pipeline.id) end));
+  if v_since is not null then
+    -- Quoted always: PL/pgSQL takes no field with one of its words for a name, such as loop.
+    perform millrace.write_function(
+      format('%I() returns trigger security definer', p_pipeline.name || '__since'), format($f$
+begin
+  if tg_op = 'UPDATE' and old."%1$s" is not distinct from new."%1$s" then
+    new."%2$s" := old."%2$s";
+  else
+    new."%2$s" := millrace.now();
+  end if;
+  return new;
+end $f$, replace(p_pipeline.status ->> 'column', '"', '""'), replace(v_since, '"', '""')));
+  end if;
 end
 $write$;

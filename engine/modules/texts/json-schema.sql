@@ -143,19 +143,12 @@ begin
 end
 $$;
 
--- Raises MR001 about one value of a stage's definition.
-create function millrace.refuse_value(
-  p_stage jsonb,
-  p_path text[],
-  p_wanted text,
-  p_hint text)
+-- Raises MR001 about a definition.
+create function millrace.refuse_definition(p_what text, p_remedy text)
 immutable
 as $$
 begin
-  raise exception 'stage %: % is %, but must be %',
-    p_stage ->> 'name', array_to_string(p_path, '.'),
-    coalesce((p_stage #> p_path)::text, 'missing'), p_wanted
-    using errcode = 'MR001', hint = p_hint;
+  raise exception '%', p_what using errcode = 'MR001', hint = p_remedy;
 end
 $$;
 
