@@ -101,6 +101,7 @@ as $$
 declare
   v_fan_out millrace.fan_outs;
   v_was_open boolean;
+  v_passed record;
   v_joined record;
 begin
   wake := '{}';
@@ -180,10 +181,10 @@ begin
   join millrace.runs r on r.id = f.run_id and r.status = 'running'
   where f.id = p_fan_out_id and f.state = 'open';
   if found then
-    busy := millrace.pass_thresholds(v_fan_out);
+    v_passed := millrace.pass_thresholds(v_fan_out);
     v_joined := millrace.join_children(v_fan_out);
-    wake := v_joined.ready;
-    busy := busy or v_joined.busy;
+    wake := v_passed.wake || v_joined.ready;
+    busy := v_passed.busy or v_joined.busy;
     -- A tally makes somebody look once more.
     insert into millrace.child_tallies (fan_out_id) select p_fan_out_id where busy;
   end if;
@@ -191,26 +192,36 @@ end
 $$;
 
 -- Begins the stages of a parent whose thresholds hold now, unseen where a user's trigger refuses to
--- show it. What cannot begin even so is left to the end of the map, which fails with the reason;
--- true where the database said to try again.
-create function millrace.pass_thresholds(p_fan_out millrace.fan_outs) returns boolean
+-- show it. What cannot begin even so is left to the end of the map, which fails with the reason.
+create function millrace.pass_thresholds(
+  p_fan_out millrace.fan_outs, out wake int[], out busy boolean
+)
+set lock_timeout = '200ms'
 as $$
 declare
-  v_tried record;
+  v_context text;
 begin
+  busy := false;
   for v_try in 1 .. 2 loop
-    perform set_config('millrace.projection_off', case v_try when 2 then 'on' else '' end, true);
-    v_tried := millrace.in_halves(array[p_fan_out.run_id]::text[], format(
-      'select millrace.wake(millrace.begin_followers(%s, $1::bigint[]))', p_fan_out.stage_id),
-      'infinity');
-    exit when v_tried.refused = '{}';
-    perform millrace.report('error', 'threshold_failed',
-      'A stage that awaited a threshold could not begin: ' || v_tried.why[1],
-      jsonb_build_object('run', p_fan_out.run_id, 'without_projection', v_try = 2));
-    exit when v_tried.later[1];
+    begin
+      perform set_config(
+        'millrace.projection_off', case v_try when 2 then 'on' else '' end, true);
+      wake := millrace.begin_followers(p_fan_out.stage_id, array[p_fan_out.run_id]);
+      perform set_config('millrace.projection_off', '', true);
+      return;
+    exception when query_canceled or assert_failure or others then
+      get stacked diagnostics v_context = pg_exception_context;
+      if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+        raise;
+      end if;
+      busy := millrace.error_kind(sqlstate, v_context) = 'transient';
+      perform millrace.report('error', 'threshold_failed',
+        'A stage that awaited a threshold could not begin: ' || sqlerrm,
+        jsonb_build_object('run', p_fan_out.run_id, 'without_projection', v_try = 2));
+    end;
+    exit when busy;
   end loop;
-  perform set_config('millrace.projection_off', '', true);
-  return coalesce(v_tried.later[1], false);
+  wake := '{}';
 end
 $$;
 
