@@ -1,20 +1,8 @@
--- Runs and attempts
---
---   run:      running → completed | failed | cancelled
---             failed, cancelled → running    (retried)
---
---   attempt:  queued → started → completed | failed | cancelled
---                      started → waiting     (an external job or children are under way)
---                                waiting → completed | failed | cancelled
---                      started → queued      (released by its worker, costs no attempt; isolated
---                                            from then on after a limit)
---             skipped                        (a condition did not hold, somebody skipped it, or
---                                            the run goes on without a failed stage; then the
---                                            stages that need it go on)
+-- Runs and attempts; ARCHITECTURE.md draws their states
 --
 -- The attempts table is the queue. queue_at is set while an attempt is queued or started, and no
--- other changing column is indexed: so a claim is a HOT update while its page has room. There are
--- no foreign keys: the transitions alone write, and check_invariants() looks for orphans.
+-- other column that a claim changes is indexed: it is a HOT update while its page has room. There
+-- are no foreign keys: the transitions alone write, and check_invariants() looks for orphans.
 
 create type millrace.run_status as enum ('running', 'completed', 'failed', 'cancelled');
 

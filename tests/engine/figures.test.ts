@@ -323,11 +323,6 @@ test.for([
     `insert into millrace.pulses table millrace.pulses`,
     'every attempt that is over is counted once',
   ],
-  [
-    'an outcome that is another',
-    `update millrace.pulses set outcome = 'cancelled'`,
-    'every attempt that is over is counted once',
-  ],
   ['a run that is not counted', `delete from millrace.pulses where stage_id = 0`, 'every run that is over is counted'],
   [
     'a total that falls',

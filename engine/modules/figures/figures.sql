@@ -56,12 +56,16 @@ begin
 end
 $$;
 
--- Adds the figures of a stage up (0: of the runs), a row for each step from p_from to before p_to.
+-- Adds the figures of a stage, or of the runs, up, a row for each step from p_from to before p_to.
 create function millrace.summed_figures(
-  p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz, p_step interval
+  p_pipeline text, p_stage text, p_from timestamptz, p_to timestamptz, p_step interval
 ) returns setof millrace.figure
 stable
 as $$
+declare
+  v_pipeline_id int := (millrace.pipeline_named(p_pipeline)).id;
+  v_stage_id int := case when p_stage is null then 0
+    else (millrace.stage_named(p_pipeline, p_stage)).id end;
 begin
   return query
     select b.at, coalesce(s.completed, 0), coalesce(s.ended, 0), coalesce(s.failed, 0),
@@ -83,7 +87,7 @@ begin
         sum(m.output_tokens) as output_tokens, millrace.add_codes(array_agg(m.codes)) as codes,
         millrace.add_buckets(array_agg(m.runs)) as runs,
         millrace.add_buckets(array_agg(m.waits)) as waits
-      from millrace.figure_rows(p_pipeline_id, p_stage_id, p_from, p_to,
+      from millrace.figure_rows(v_pipeline_id, v_stage_id, p_from, p_to,
         p_step < least(p_to - p_from, interval '1 hour')) m
       group by 1) s on s.at = b.at
     order by b.at;
@@ -101,7 +105,6 @@ create function millrace.figures(
 stable
 as $$
 declare
-  v_pipeline millrace.pipelines := millrace.pipeline_named(p_pipeline);
   -- To the end of the present minute, so that what has just happened is in it.
   v_to timestamptz := coalesce(p_to,
     date_trunc('minute', millrace.now(), 'UTC') + interval '1 minute');
@@ -112,9 +115,7 @@ begin
       using errcode = 'MR002', hint = 'Leave both out for the last hour.';
   end if;
   return query
-    select *
-    from millrace.summed_figures(v_pipeline.id, case when p_stage is null then 0
-      else (millrace.stage_named(p_pipeline, p_stage)).id end, v_from, v_to, v_to - v_from);
+    select * from millrace.summed_figures(p_pipeline, p_stage, v_from, v_to, v_to - v_from);
 end
 $$;
 
@@ -126,7 +127,6 @@ create function millrace.series(
 stable
 as $$
 declare
-  v_pipeline millrace.pipelines := millrace.pipeline_named(p_pipeline);
   v_seconds numeric := extract(epoch from p_step);
 begin
   if p_from is null or p_to is null or p_from >= p_to
@@ -144,12 +144,9 @@ begin
   end if;
   return query
     select *
-    from millrace.summed_figures(v_pipeline.id, case when p_stage is null then 0
-        else (millrace.stage_named(p_pipeline, p_stage)).id end,
-      date_trunc(case
+    from millrace.summed_figures(p_pipeline, p_stage, date_trunc(case
         when v_seconds % 86400 = 0 then 'day'
         when v_seconds % 3600 = 0 then 'hour'
-        else 'minute' end, p_from, 'UTC'),
-      p_to, make_interval(secs => v_seconds::float8));
+        else 'minute' end, p_from, 'UTC'), p_to, make_interval(secs => v_seconds::float8));
 end
 $$;

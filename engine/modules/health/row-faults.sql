@@ -11,12 +11,12 @@ begin
   for v_pipeline in
     select p.id, p.entity_key, c.oid::regclass as entity_table,
       format_type(a.atttypid, a.atttypmod) as key_type,
-      (
+      coalesce((
         select string_agg('e.' || quote_ident(s.name || '_status'), ', ')
         from millrace.stages s
         where s.pipeline_id = p.id
           and p.projection = 'columns'
-          and millrace.has_columns(p, s.name)) as statuses
+          and millrace.has_columns(p, s.name)), 'null') as statuses
     from millrace.pipelines p
     join pg_class c on c.oid = p.entity_table
     join pg_attribute a
@@ -31,11 +31,8 @@ begin
         and r.status = 'running'
         and r.id > $2
         and r.id <= $3
-        and not exists (select from %1$s e where e.%2$I = r.entity_id::%3$s)$q$,
-      v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.key_type)
-    using v_pipeline.id, p_after, p_until;
-    continue when v_pipeline.statuses is null;
-    return query execute format($q$
+        and not exists (select from %1$s e where e.%2$I = r.entity_id::%4$s)
+      union all
       select 'a row that shows queued or started has a live run', l.id, null::bigint,
         format('row %%s of %%s, whose last run is %%s', e.%2$I, %1$L, l.status)
       from millrace.runs l

@@ -52,7 +52,6 @@ declare
   v_moved bigint[] := '{}';
   v_to record;
   v_late int[] := '{}';
-  v_verdicts json;
   v_done record;
   v_again int[];
   v_accepted bigint[];
@@ -75,23 +74,22 @@ begin
   -- Once more, for those that are queued, which a claim might take otherwise.
   v_done := millrace.apply_outcomes_guarded(
     millrace.check_fencing(v_items, millrace.lock_attempts(v_moved), v_late));
-  v_verdicts := coalesce(millrace.verdicts_of(v_done.items), '[]');
   -- A duplicate may be the repeat of a call whose answer was lost, and its wake-ups with it: rather
   -- a wake-up too many.
   v_again := array(
     select f
     from (
-      select distinct a.stage_id
-      from json_to_recordset(v_verdicts) as d(attempt bigint, verdict text)
-      join millrace.attempts a on a.id = d.attempt
-      where d.verdict = 'duplicate') s,
+      select distinct i.stage_id
+      from unnest(v_done.items) i
+      where i.verdict = 'duplicate') s,
     unnest(millrace.followers_with_work(s.stage_id)) f);
   v_accepted := array(
-    select d.attempt
-    from json_to_recordset(v_verdicts) as d(attempt bigint, verdict text)
-    where d.verdict = 'accepted');
+    select i.attempt_id
+    from unnest(v_done.items) i
+    where i.verdict is null
+      and i.reason is null);
   return jsonb_build_object(
-    'items', v_verdicts,
+    'items', coalesce(millrace.verdicts_of(v_done.items), '[]'),
     'wake', millrace.wake_list(
       millrace.stages_to_wake(v_done.ready) || v_again || millrace.wakes_for_freed(v_accepted)),
     'sweep_due', millrace.sweep_due(),

@@ -8,8 +8,6 @@ set millrace.plan = by_key
 as $$
 declare
   v_job_id text := p_job ->> 'job_id';
-  v_found millrace.attempts[];
-  v_attempt millrace.attempts;
 begin
   if p_job ? 'stage' then
     -- Whether the attempt still waits is judged when the job is recorded.
@@ -27,34 +25,27 @@ begin
       using errcode = 'MR002',
         hint = 'Send {pipeline, stage, submission, trace_id, entity_id} or {job_id}.';
   end if;
-  v_found := array(
-    select a
-    from (
-      select a.*
-      from millrace.attempts a
-      where hashtextextended(a.job_id, 0) = hashtextextended(v_job_id, 0)
-        and a.job_id is not null
-        and a.service not in ('children', 'decision', 'by_hand')
-        and a.job_id = v_job_id
-      order by a.id desc
-      limit 100
-    ) a
-    order by a.state = 'waiting' desc, a.id desc
-    limit 2);
-  if v_found[1].state = 'waiting' and v_found[2].state = 'waiting' then
-    return null;
-  end if;
-  v_attempt := v_found[1];
   return (
-    select jsonb_build_object('function', s.function_name, 'service', v_attempt.service,
-      'pipeline', p.name, 'stage', s.name,
-      'submission', coalesce(v_attempt.submission_id, v_attempt.id),
-      'trace_id', r.trace_id, 'entity_id', r.entity_id,
-      'ended', r.status <> 'running' or v_attempt.state not in ('waiting', 'failed'))
-    from millrace.runs r
-    join millrace.stages s on s.id = v_attempt.stage_id
-    join millrace.pipelines p on p.id = s.pipeline_id
-    where r.id = v_attempt.run_id);
+    select (array_agg(j.owner order by j.waits desc, j.id desc))[1]
+    from (
+      select a.id, a.state = 'waiting' as waits, jsonb_build_object('function', s.function_name,
+        'service', a.service, 'pipeline', p.name, 'stage', s.name,
+        'submission', coalesce(a.submission_id, a.id), 'trace_id', r.trace_id,
+        'entity_id', r.entity_id,
+        'ended', r.status <> 'running' or a.state not in ('waiting', 'failed')) as owner
+      from (
+        select o.*
+        from millrace.attempts o
+        where hashtextextended(o.job_id, 0) = hashtextextended(v_job_id, 0)
+          and o.job_id is not null
+          and o.service not in ('children', 'decision', 'by_hand')
+          and o.job_id = v_job_id
+        order by o.id desc
+        limit 100) a
+      join millrace.runs r on r.id = a.run_id
+      join millrace.stages s on s.id = a.stage_id
+      join millrace.pipelines p on p.id = s.pipeline_id) j
+    having count(*) filter (where j.waits) < 2);
 end
 $$;
 

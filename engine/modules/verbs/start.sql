@@ -55,8 +55,10 @@ declare
   v_stage_id int := case when p_stage is null then millrace.first_stage(p_pipeline.id)
     else (millrace.stage_named(p_pipeline.name, p_stage)).id end;
   v_keys text[];
-  v_fault text;
+  v_fault text := case when p_keys is null or array_position(p_keys, null) is not null
+    then 'is null' end;
   v_new text[];
+  v_missing text[];
 begin
   begin
     execute format('select array(select distinct k::%s::text from unnest($1) k)',
@@ -66,9 +68,6 @@ begin
   exception when data_exception then
     v_fault := 'cannot be read as one: ' || sqlerrm;
   end;
-  if p_keys is null or array_position(p_keys, null) is not null then
-    v_fault := 'is null';
-  end if;
   if v_fault is not null then
     raise exception 'a key of table % %', p_pipeline.entity_table, v_fault
       using errcode = 'MR002',
@@ -76,15 +75,10 @@ begin
   end if;
   held := millrace.lock_rows_named(p_pipeline, v_keys, true);
   if cardinality(held) < cardinality(v_keys) then
-    raise exception 'table % has no row with % %', p_pipeline.entity_table, p_pipeline.entity_key, (
-      select string_agg(millrace.cut_text(m, 100), ', ')
-      from (
-        select unnest(v_keys)
-        except
-        select unnest(held)
-        order by 1
-        limit 5) m(m)) || case when cardinality(v_keys) - cardinality(held) > 5
-          then format(', and %s others', cardinality(v_keys) - cardinality(held) - 5) else '' end
+    v_missing := array(select unnest(v_keys) except select unnest(held) order by 1);
+    raise exception 'table % has no row with % %', p_pipeline.entity_table, p_pipeline.entity_key,
+      (select string_agg(millrace.cut_text(m, 100), ', ') from unnest(v_missing[:5]) m)
+        || coalesce(', and ' || nullif(cardinality(v_missing[6:]), 0) || ' others', '')
       using errcode = 'MR003', hint = 'Leave them out, or insert the rows first; none was started.';
   end if;
   -- Locked, so that a worker that ends one this moment goes first.
