@@ -81,7 +81,7 @@ table millrace.alert_rules
   column source text not null default 'sql'::text
   column span interval not null default '00:10:00'::interval
   column stage text
-  constraint alert_rules_kind_known CHECK ((kind = ANY (ARRAY['run_sla'::text, 'p95'::text, 'error_share'::text, 'backlog'::text, 'oldest_ready'::text, 'dead'::text, 'spend'::text, 'late'::text, 'refused'::text, 'engine'::text])))
+  constraint alert_rules_kind_known CHECK ((kind = ANY (ARRAY['run_sla'::text, 'error_share'::text, 'backlog'::text, 'dead'::text, 'spend'::text, 'late'::text, 'refused'::text, 'engine'::text])))
   constraint alert_rules_name_form CHECK ((name ~ '^[a-z][a-z0-9_]{0,40}$'::text))
   constraint alert_rules_pkey PRIMARY KEY (id)
   constraint alert_rules_source_known CHECK ((source = ANY (ARRAY['default'::text, 'definition'::text, 'sql'::text])))
@@ -91,8 +91,6 @@ table millrace.alert_rules
 sequence millrace.alert_rules_id_seq
 table millrace.alerts
   column above numeric not null
-  column acknowledged_at timestamp with time zone
-  column acknowledged_by text
   column detail text
   column id bigint not null generated always as identity
   column kind text not null
@@ -637,7 +635,7 @@ table millrace.operators
   column role text not null
   column subject text not null
   constraint operators_pkey PRIMARY KEY (subject)
-  constraint operators_role_known CHECK ((role = ANY (ARRAY['viewer'::text, 'operator'::text, 'admin'::text])))
+  constraint operators_role_known CHECK ((role = ANY (ARRAY['viewer'::text, 'operator'::text])))
   constraint operators_subject_length CHECK (((length(subject) >= 1) AND (length(subject) <= 500)))
   CREATE UNIQUE INDEX operators_pkey ON millrace.operators USING btree (subject)
   CREATE TRIGGER operators_are_noted BEFORE INSERT OR DELETE OR UPDATE ON millrace.operators FOR EACH ROW EXECUTE FUNCTION millrace.note_operator()

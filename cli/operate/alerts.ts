@@ -15,7 +15,6 @@ const columns: Column[] = [
   { head: 'until', goes: 1 },
   { head: 'pipeline', least: 8, goes: 3 },
   { head: 'stage', least: 8, goes: 2 },
-  { head: 'seen to by', least: 6, goes: 4 },
   { head: 'what', least: 40, wraps: true },
 ];
 
@@ -45,7 +44,6 @@ async function listAlerts(asked: Asked): Promise<0> {
       of.resolved_at ? moment(of.resolved_at) : '',
       words(of.pipeline),
       words(of.stage),
-      words(of.acknowledged_by),
       words(of.message),
     ]);
     const tone = (text: string, row: number) => (answer.alerts[row]?.resolved_at ? pc.dim(text) : text);
@@ -55,10 +53,10 @@ async function listAlerts(asked: Asked): Promise<0> {
   return 0;
 }
 
-/** What an operator does about an alert: looks at what failed, and says that somebody sees to it. */
+/** What an operator does about an alert: looks at what failed, and silences what is known. */
 const nextSteps = ({ id, pipeline }: Alert) => [
   pc.dim(`Look: npx millrace dead${pipeline ? ` ${shellWord(pipeline)}` : ''}`),
-  pc.dim(`See to it: npx millrace acknowledge ${id}`),
+  pc.dim(`It is known: npx millrace silence ${id} --minutes 60 --reason …`),
 ];
 
 export const silence = defineOperate({
@@ -106,21 +104,5 @@ async function actOnSilence(asked: Asked): Promise<0> {
       `Silence ${done.silence} holds until ${moment(done.until)}; npx millrace silence ${done.silence} --end ends it.`,
     ),
   ]);
-  return 0;
-}
-
-export const acknowledge = defineOperate({
-  usage: `npx millrace acknowledge ALERT [--reason TEXT] [--remote[=REF]]
-  Says that you see to it.`,
-  words: 1,
-  takes: ['reason'],
-  run: seeToAlert,
-});
-
-async function seeToAlert(asked: Asked): Promise<0> {
-  const [word] = asked.words;
-  if (word === undefined) throw new CommandError('Name the alert.', 2);
-  const request = { verb: 'acknowledge', alert: numberIn(word, 'ALERT'), reason: textOf(asked, 'reason') };
-  say(asked, await asked.door.act(defined(request)), () => [`You see to alert ${word}.`]);
   return 0;
 }

@@ -33,7 +33,6 @@ export const operateEntries: Record<string, Entry> = {
     load: async () => (await import('./bypass.ts')).bypass,
   },
   alerts: { summary: 'what somebody should look at', load: async () => (await import('./alerts.ts')).alerts },
-  acknowledge: { summary: 'you see to an alert', load: async () => (await import('./alerts.ts')).acknowledge },
   silence: { summary: 'nobody hears of alerts for a while', load: async () => (await import('./alerts.ts')).silence },
   journal: { summary: 'who did what, when and why', load: async () => (await import('./journal.ts')).journal },
   open: {

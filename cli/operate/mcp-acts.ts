@@ -48,11 +48,12 @@ export function actTools(door: Door, whose: () => string): Tool[] {
         .optional()
         .describe('for throttle'),
     }),
-    acts('act_on_alert', 'Acknowledges an alert, or silences its like for so many minutes.', {
-      verb: z.enum(['acknowledge', 'silence']),
-      alert: id,
-      minutes: minutes.describe('for silence'),
-    }),
+    acts(
+      'silence_alert',
+      'Nobody is told of alerts like this one for so many minutes.',
+      { alert: id, minutes },
+      'silence',
+    ),
     ...bulkTools(door, act, acts),
   ];
 }

@@ -19,14 +19,12 @@ create table millrace.alert_rules (
   name text not null constraint alert_rules_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
   kind text not null
     constraint alert_rules_kind_known check (kind in (
-      'run_sla', 'p95', 'error_share', 'backlog', 'oldest_ready', 'dead', 'spend', 'late',
-      'refused', 'engine')),
+      'run_sla', 'error_share', 'backlog', 'dead', 'spend', 'late', 'refused', 'engine')),
   pipeline text,
   -- * for each of them; null for the pipeline from end to end.
   stage text,
-  -- Raised above this: seconds for p95, oldest_ready and refused, a share from 0 to 1 for
-  -- error_share, runs for backlog and dead, US dollars for spend; null where a kind knows its own
-  -- bound.
+  -- Raised above this: a share from 0 to 1 for error_share, runs for backlog and dead, US dollars
+  -- for spend, seconds for refused; null where a kind knows its own bound.
   above numeric,
   -- How far back it looks.
   span interval not null default '10 minutes',
@@ -34,7 +32,7 @@ create table millrace.alert_rules (
   hold interval not null default '0',
   -- For how long no longer, before it is resolved.
   recover interval not null default '5 minutes',
-  -- How many ends p95 and error_share need at least.
+  -- How many ends error_share needs at least.
   least int not null default 1,
   -- The channels that hear of it; null for all.
   channels text[],
@@ -83,10 +81,7 @@ create table millrace.alerts (
   -- When it was first written into a message.
   told_at timestamptz,
   -- Resolved, and all told.
-  settled boolean not null default false,
-  acknowledged_at timestamptz,
-  -- Who looks after it.
-  acknowledged_by text
+  settled boolean not null default false
 );
 create unique index alerts_one_open on millrace.alerts (rule_id, pipeline_id, stage_id)
   where resolved_at is null;

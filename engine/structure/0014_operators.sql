@@ -1,13 +1,12 @@
 -- Operators, the journal of what they do, and what they do in bulk
 
--- Who may use the operators' functions with a user's token. A viewer reads, an operator acts too,
--- an admin says who is an operator.
+-- Who may use the operators' functions with a user's token. A viewer reads, an operator acts too.
 create table millrace.operators (
   -- The sub of their token.
   subject text constraint operators_pkey primary key
     constraint operators_subject_length check (length(subject) between 1 and 500),
   role text not null
-    constraint operators_role_known check (role in ('viewer', 'operator', 'admin')),
+    constraint operators_role_known check (role in ('viewer', 'operator')),
   -- Null for all.
   pipelines text[],
   -- Whether they see results, metadata and the details of errors.

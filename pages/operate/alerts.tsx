@@ -1,4 +1,4 @@
-// What somebody should look at, who does, and the way to its cause.
+// What somebody should look at, and the way to its cause.
 
 import { playbookOf, sayAlert } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 import { Ago, Moment } from '../base/format.tsx';
@@ -80,18 +80,9 @@ function Where({ alert: { pipeline, stage } }: { alert: Alert }) {
   );
 }
 
-function Deeds({ alert: { id, resolved_at, acknowledged_by } }: { alert: Alert }) {
-  const over = resolved_at ? 'It is over.' : undefined;
+function Deeds({ alert: { id, resolved_at } }: { alert: Alert }) {
   return (
     <div class="actions">
-      <DeedButton
-        deed={{
-          label: 'Acknowledge',
-          what: 'You see to it.',
-          request: { verb: 'acknowledge', alert: id },
-          refused: over ?? (acknowledged_by ? `${acknowledged_by} sees to it.` : undefined),
-        }}
-      />
       <DeedButton
         deed={{
           label: 'Silence',
@@ -101,7 +92,7 @@ function Deeds({ alert: { id, resolved_at, acknowledged_by } }: { alert: Alert }
           ],
           request: ({ minutes }) => ({ verb: 'silence', alert: id, minutes: Number(minutes) }),
           needsReason: true,
-          refused: over,
+          refused: resolved_at ? 'It is over.' : undefined,
         }}
       />
     </div>

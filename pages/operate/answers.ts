@@ -119,7 +119,6 @@ export interface StatusValue {
   layer: string | null;
   rows: number;
   oldest: string | null;
-  median: string | null;
 }
 
 export interface Status {
@@ -166,9 +165,8 @@ export interface DefinedPipeline {
 }
 
 export interface Settings {
+  /** All of them, for one who acts on all pipelines; oneself alone for others. */
   operators: Operator[];
-  /** Whether these are all operators, not oneself alone. */
-  all_operators: boolean;
   channels: Channel[];
   settings: { name: string; value: string; comment: string }[];
   pipelines: DefinedPipeline[];
@@ -180,12 +178,6 @@ export interface Settings {
 export interface Finding {
   what: string;
   detail: string;
-}
-
-export interface Version {
-  version: number;
-  since: string;
-  graph: unknown;
 }
 
 export interface Bulk {
@@ -352,8 +344,6 @@ export interface Pipeline {
   enabled: boolean;
   paused: Pause | null;
   table: string;
-  key: string;
-  projection: unknown;
   version: number;
   health: StageHealth[];
   stages: StageDefinition[];
@@ -391,6 +381,4 @@ export interface Alert extends AlertFacts {
   playbook: string | null;
   raised_at: string;
   resolved_at: string | null;
-  acknowledged_at: string | null;
-  acknowledged_by: string | null;
 }

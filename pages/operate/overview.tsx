@@ -89,8 +89,6 @@ function OpenAlerts({ alerts }: { alerts: Alert[] }) {
             </a>{' '}
             <span class="hint">
               since <Moment at={alert.raised_at} />
-              {alert.acknowledged_by && ', seen to by '}
-              <Words text={alert.acknowledged_by} most={40} />
             </span>{' '}
             <CausesAndPlace of={alert} />
           </li>

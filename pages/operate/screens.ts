@@ -29,7 +29,7 @@ export const screens: Record<string, Screen> = {
   limits: { title: 'Limits', key: 'l', draw: Limits },
   alerts: { title: 'Alerts', key: 'a', draw: Alerts },
   journal: { title: 'Journal', key: 'j', draw: Journal },
-  settings: { title: 'Settings', titleOf: 'Versions of', key: 'e', draw: Settings },
+  settings: { title: 'Settings', key: 'e', draw: Settings },
   pipeline: { title: 'Pipeline', draw: Pipeline },
   run: { title: 'Run', draw: Run },
   bulk: { title: 'Bulk', draw: Bulk },

@@ -3,28 +3,23 @@ import { Ago, Moment } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
 import { many } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
-import { type Route, to } from '../base/route.ts';
+import { to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
 import type { Settings as Answer, Channel, DefinedPipeline, Finding, Operator } from './answers.ts';
 import { DeedButton } from './deeds.tsx';
-import { read, you } from './door.ts';
+import { read } from './door.ts';
 import { State } from './states.tsx';
-import { Versions } from './versions.tsx';
 
-export function Settings({ of, query }: Route) {
-  return of ? <Versions pipeline={of} query={query} /> : <All />;
-}
-
-function All() {
+export function Settings() {
   const settings = usePoll('settings', () => read<Answer>('settings'), 15_000);
   return (
     <Fresh of={settings.value}>
-      {({ operators, all_operators, channels, settings: set, pipelines, findings }) => (
+      {({ operators, channels, settings: set, pipelines, findings }) => (
         <>
           {findings && <Findings findings={findings} />}
           <h3>Operators</h3>
-          <Operators operators={operators} isAll={all_operators} />
+          <Operators operators={operators} />
           <h3>Channels of alerts</h3>
           <Channels channels={channels} />
           <h3>Definitions</h3>
@@ -66,11 +61,12 @@ function Findings({ findings }: { findings: Finding[] }) {
   );
 }
 
-function Operators({ operators, isAll }: { operators: Operator[]; isAll: boolean }) {
-  const refused = isAll ? undefined : 'Only an admin of all pipelines says who is an operator.';
+function Operators({ operators }: { operators: Operator[] }) {
   return (
     <>
-      {!isAll && <p class="hint">The others are shown to admins of all pipelines.</p>}
+      <p class="hint">
+        Changed by SQL, in millrace.operators. Whoever does not act on all pipelines sees themselves alone here.
+      </p>
       <Table
         label="Operators"
         rows={operators}
@@ -83,42 +79,7 @@ function Operators({ operators, isAll }: { operators: Operator[]; isAll: boolean
           { name: 'Results', cell: (o) => (o.payloads ? 'sees them' : 'hidden') },
           { name: 'Since', cell: (o) => <Moment at={o.added_at} /> },
           { name: 'Note', cell: (o) => <Words text={o.note} most={120} /> },
-          {
-            name: 'Deeds',
-            cell: ({ subject }) => (
-              <DeedButton
-                deed={{
-                  label: 'Remove',
-                  title: `Remove ${subject}`,
-                  what: 'They may neither read nor act any more, from this moment on; a bulk of theirs stops.',
-                  request: { verb: 'revoke', subject },
-                  refused: refused ?? (subject === you.value?.subject ? 'That is you.' : undefined),
-                  harms: true,
-                }}
-              />
-            ),
-          },
         ]}
-      />
-      <DeedButton
-        deed={{
-          label: 'Add or change an operator',
-          what: 'It holds from their next call on. Somebody who is an operator already gets these rights in place of theirs.',
-          fields: [
-            { name: 'subject', label: 'Who', hint: 'The sub of their token, such as auth.users.id.', isNeeded: true },
-            { name: 'role', label: 'Role', choices: ['viewer', 'operator', 'admin'] },
-            { name: 'pipelines', label: 'Pipelines', hint: 'Names, with commas between them; all where it is empty.' },
-            { name: 'payloads', label: 'Sees results, metadata and details of errors', choices: ['no', 'yes'] },
-          ],
-          request: ({ subject, role, pipelines, payloads }) => ({
-            verb: 'grant',
-            subject,
-            role,
-            payloads: payloads === 'yes',
-            ...(pipelines && { pipelines: pipelines.split(',').map((name) => name.trim()) }),
-          }),
-          refused,
-        }}
       />
     </>
   );
@@ -194,9 +155,9 @@ function Definitions({ pipelines }: { pipelines: DefinedPipeline[] }) {
         {
           name: 'Version',
           cell: (p) => (
-            <a href={to('settings', p.pipeline)}>
+            <>
               {p.version} since <Moment at={p.since} />
-            </a>
+            </>
           ),
         },
         { name: 'Keeps finished runs', isNumber: true, cell: (p) => many(p.retention_days, 'day') },

@@ -96,7 +96,6 @@ function ValuesTable({ pipeline, values, chosen }: ValuesProps) {
         },
         { name: 'Means', cell: (v) => <Words text={v.description} most={120} /> },
         { name: 'Rows', isNumber: true, cell: (v) => (v.rows === 0 ? '' : <b>{count(v.rows)}</b>) },
-        { name: 'Half of them since', cell: (v) => (v.rows === 0 ? '' : <Ago at={v.median} />) },
         { name: 'Oldest since', cell: (v) => (v.rows === 0 ? '' : <Ago at={v.oldest} />) },
       ]}
     />

@@ -27,14 +27,12 @@ test('channels are set up, tried, told, and told again once they are corrected',
     { channel: 'chat', state: 'dead', tries: 1, status: 404, first_event: 'test' },
   ]);
   expect(await page.run(engine, 'select what, ok, detail')).toMatchObject([{ ok: false }]);
-  await page.run(engine, 'select millrace.resend');
+  await page.run(engine, 'update millrace.alert_messages');
   await engine.advance('1 minute');
   expect(await deliver(engine)).toEqual(['test']);
 });
 
-test('a rule of a definition takes the place of the default, and people acknowledge and silence', async ({
-  engine,
-}) => {
+test('a rule of a definition takes the place of the default, and people silence', async ({ engine }) => {
   const page = await open(engine);
   const claims = page.exported<PipelineDefinition>('claims');
   await page.run(engine, 'update millrace.alert_rules');
@@ -43,7 +41,7 @@ test('a rule of a definition takes the place of the default, and people acknowle
   ).toEqual([
     { name: 'backlog', source: 'definition', above: '20000' },
     { name: 'budget', source: 'definition', above: '50' },
-    { name: 'waits', source: 'definition', above: '600' },
+    { name: 'waits', source: 'definition', above: '0' },
   ]);
   const [silenced] = await page.run(engine, `select public.millrace_act('{"verb": "silence"`);
   const silence = silenced?.millrace_act as { silence: number };
@@ -54,18 +52,19 @@ test('a rule of a definition takes the place of the default, and people acknowle
     rule: 'waits',
     pipeline: 'claims',
     stage: 'assess',
-    above: '600',
+    above: '0',
   });
   expect(await page.run(engine, 'select id, pipeline, stage, kind, until')).toMatchObject([
     { pipeline: 'claims', reason: 'the importer runs' },
   ]);
-  await page.run(engine, `select public.millrace_act('{"verb": "acknowledge"`, { 7: alert?.id as string });
   await page.run(engine, `select public.millrace_act('{"verb": "unsilence"`, { 3: String(silence.silence) });
   await finish(engine, claims, 'assess');
   await minutes(engine, 7);
   page.expectPromised(
     await messageOf(() =>
-      engine.rows('select public.millrace_act($1)', [{ verb: 'acknowledge', alert: Number(alert?.id) }]),
+      engine.rows('select public.millrace_act($1)', [
+        { verb: 'silence', alert: 99, minutes: 5, reason: 'it is known' },
+      ]),
     ),
   );
 });
@@ -77,9 +76,9 @@ test('what goes wrong is said as the page says it', async ({ engine }) => {
   const wrong = { ...claims, alerts: { waits: { ...claims.alerts.waits, stage: 'asses' } } };
   page.expectPromised(await messageOf(() => engine.define(wrong)));
   await refused(
-    `insert into millrace.alert_rules (name, kind, pipeline, above) values ('waits', 'oldest_ready', 'claim', 1)`,
+    `insert into millrace.alert_rules (name, kind, pipeline, above) values ('waits', 'backlog', 'claim', 1)`,
   );
-  await refused(`insert into millrace.alert_rules (name, kind) values ('waits', 'oldest_ready')`);
+  await refused(`insert into millrace.alert_rules (name, kind) values ('waits', 'backlog')`);
   await refused(`select public.millrace_act('{"verb": "test_channel", "channel": "chatt"}')`);
   await refused(`select public.millrace_act('{"verb": "silence", "minutes": 60, "reason": " "}')`);
 });

@@ -97,7 +97,7 @@ test('the verbs of the playbooks do what they say', async ({ engine }) => {
 });
 
 test('each kind of rule has its page, and the index names the folder', async () => {
-  const kinds = ['run_sla', 'p95', 'error_share', 'backlog', 'oldest_ready', 'dead', 'spend', 'late', 'engine'];
+  const kinds = ['run_sla', 'error_share', 'backlog', 'dead', 'spend', 'late', 'refused', 'engine'];
   const pages = kinds.map((kind) => playbookOf({ kind }));
   expect(pages.filter((page) => !names.includes(path.basename(page, '.md')))).toEqual([]);
   const readme = await readFile(path.join(docsFolder, 'README.md'), 'utf8');

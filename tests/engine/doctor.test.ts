@@ -1,7 +1,6 @@
 import { expect } from 'vitest';
 import { type Engine, test } from '../support/engine.ts';
-import { signIn } from '../support/operators.ts';
-import { failed, Worker } from '../support/worker.ts';
+import { Worker } from '../support/worker.ts';
 
 /** What doctor() finds amiss, with its remedies. */
 const amiss = (engine: Engine) =>
@@ -299,24 +298,4 @@ test('doctor tells of a violated invariant', async ({ engine }) => {
     },
   ]);
   await engine.sql.query('rollback');
-});
-
-test('doctor tells of a bulk that nobody works on', async ({ engine }) => {
-  await healthy(engine);
-  await engine.queued('only');
-  const worker = await Worker.of(engine, 'only');
-  await worker.report(failed(await worker.takeOne(), { code: 'gone', permanent: true }));
-  const ann = await signIn(engine, 'ann', {});
-  const filter = { pipeline: 'flow', status: 'failed' };
-  const { bulk } = await ann.act<{ bulk: number }>('preview', { do: { verb: 'retry' }, filter });
-  await ann.act('begin', { bulk });
-  const told = () =>
-    engine.value<string | undefined>(
-      `select detail from millrace.doctor() where what = 'bulks go on until they are done' and not ok`,
-    );
-  expect(await told()).toBeUndefined();
-  await engine.advance('6 minutes');
-  expect(await told()).toMatch(/^bulk \d+ \(retry of flow\) has come no further since .*"continue", "bulk": \d+\}\)$/);
-  await engine.sql.query(`update millrace.bulks set state = 'aborted'`);
-  expect(await told()).toBeUndefined();
 });

@@ -42,12 +42,14 @@ test('a status pipeline tells how many rows show each value, since when, and wha
   expect(await at('nothing')).toMatchObject({ rows: [] });
 });
 
-test('without a column for it, since when a row shows its value is told by the newest attempt', async ({ engine }) => {
+test('without a column for it, nobody knows since when a row shows its value', async ({ engine }) => {
   await makeLinks(engine);
   await engine.sql.query(`insert into public.link (label, status) values ('tea', 'new')`);
   const operator = await signIn(engine, 'ann', { role: 'viewer' });
   const { values } = await operator.ask<{ values: Row[] }>('status', { pipeline: 'page_links' });
-  expect(values).toEqual(some({ value: 'new', rows: 1, oldest: expect.stringMatching(/T09:00:00/) }));
+  expect(values).toEqual(some({ value: 'new', rows: 1, oldest: null }));
+  const at = { pipeline: 'page_links', value: 'new' };
+  expect(await operator.ask('status', at)).toMatchObject({ rows: [{ since: null, run: { status: 'running' } }] });
 });
 
 test('a pipeline without a status column says so, and one that is not seen is not there', async ({ engine }) => {
@@ -93,7 +95,7 @@ test('limits tell what is in work, how many may begin, and what waits; others’
   expect(await mine.ask('limits')).toMatchObject({ limits: [], stages: [{ stage: 'also' }], quotas: [] });
 });
 
-test('what is set up is told by role: others’ rights to admins, the addresses of channels to nobody', async ({
+test('what is set up is told by role: others’ rights to who acts on all pipelines, the addresses of channels to nobody', async ({
   engine,
 }) => {
   await engine.pipeline(chain(['one']));
@@ -102,10 +104,9 @@ test('what is set up is told by role: others’ rights to admins, the addresses 
   await engine.sql.query(`insert into millrace.settings (name, value, comment)
     values ('channel_chat_address', 'https://hooks.example/secret', '')`);
   const viewer = await signIn(engine, 'vera', { role: 'viewer' });
-  const admin = await signIn(engine, 'adam', { role: 'admin' });
+  const admin = await signIn(engine, 'adam', {});
   const told = await viewer.ask<{ operators: Row[] }>('settings');
   expect(told).toMatchObject({
-    all_operators: false,
     operators: [{ subject: 'vera', role: 'viewer' }],
     channels: [{ channel: 'chat', kind: 'slack', last: null }],
     pipelines: expect.arrayContaining([expect.objectContaining({ pipeline: 'flow', version: 2, retention_days: 90 })]),
@@ -115,13 +116,9 @@ test('what is set up is told by role: others’ rights to admins, the addresses 
     'adam',
     'vera',
   ]);
-  const { versions } = await viewer.ask<{ versions: Row[] }>('settings', { pipeline: 'flow' });
-  expect(versions.map(({ version }) => version)).toEqual([2, 1]);
-  expect(versions[0]?.graph).not.toEqual(versions[1]?.graph);
-
   expect(await viewer.refused('test_channel', { channel: 'chat' })).toMatchObject({ code: '42501' });
-  const { message } = await admin.act('test_channel', { channel: 'chat', reason: 'is anybody there' });
-  expect(await viewer.ask('settings')).toMatchObject({ channels: [{ last: { message, state: 'waiting' } }] });
+  await admin.act('test_channel', { channel: 'chat', reason: 'is anybody there' });
+  expect(await viewer.ask('settings')).toMatchObject({ channels: [{ last: { state: 'waiting' } }] });
   expect(await admin.ask('journal', { verb: 'test_channel' })).toMatchObject({
     lines: [{ by: 'adam', reason: 'is anybody there', outcome: { channel: 'chat' } }],
   });

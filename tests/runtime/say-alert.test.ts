@@ -16,9 +16,8 @@ test('a sentence says what, where and for how long, and what is counted to a cap
   expect(sayAlert(facts)).toBe('10,000+ runs are ready at only of flow, above 1,000');
   const times = { since: '2026-11-02T09:00:00+00:00', at: '2026-11-02T11:05:59Z' };
   expect(sayAlert({ ...facts, ...times })).toMatch(/, above 1,000, for 2 hours 5 minutes$/);
-  expect(sayAlert({ kind: 'p95', pipeline: 'flow', stage: null, value: 700, above: 600 })).toBe(
-    'p95 of flow end to end is about 11 minutes 40 seconds, above 10 minutes',
-  );
+  const sla = { kind: 'run_sla', pipeline: 'flow', stage: null, value: 700, above: 600, detail: 'p95' };
+  expect(sayAlert(sla)).toBe('p95 of flow end to end is about 11 minutes 40 seconds, above its bound of 10 minutes');
 });
 
 test('a kind that only another release knows is named, and has a playbook all the same', () => {

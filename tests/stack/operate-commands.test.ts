@@ -232,7 +232,7 @@ test('each verb on one run does it and is in the journal, by whom and why', asyn
   expect(await orders.value('select status from millrace.runs where id = $1', [failed])).toBe('cancelled');
 });
 
-test('a stage is paused, throttled and let go, and an alert seen to and silenced', async () => {
+test('a stage is paused, throttled and let go, and an alert silenced', async () => {
   const steps: [string[], Partial<Line>][] = [
     [['pause', 'orders', 'price', '--reason', 'the model is slow'], { verb: 'pause', stage: 'price' }],
     [['unpause', 'orders', 'price'], { verb: 'unpause' }],
@@ -251,7 +251,6 @@ test('a stage is paused, throttled and let go, and an alert seen to and silenced
       ['throttle', '--shared', 'printer', '--in-flight', '5', '--minutes', '5', '--reason', 'paper'],
       { verb: 'throttle' },
     ],
-    [['acknowledge', '1'], { verb: 'acknowledge' }],
     [['silence', '1', '--minutes', '60', '--reason', 'seen'], { verb: 'silence', reason: 'seen' }],
     [['silence', '1', '--end'], { verb: 'unsilence' }],
   ];

@@ -100,7 +100,7 @@ export class OperateStack extends OrdersStack {
   }
 
   /** Makes a user with a password, and an operator of them where a role is named; resolves to their id. */
-  async person(name: string, role?: 'viewer' | 'operator' | 'admin'): Promise<string> {
+  async person(name: string, role?: 'viewer' | 'operator'): Promise<string> {
     const id = await this.account(`${name}@example.com`, `${name}'s password`);
     if (role) await this.rows('insert into millrace.operators (subject, role) values ($1, $2)', [id, role]);
     return id;

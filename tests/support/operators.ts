@@ -3,7 +3,7 @@ import type pg from 'pg';
 import type { Engine, Refusal, Row } from './engine.ts';
 
 export interface Rights {
-  role?: 'viewer' | 'operator' | 'admin';
+  role?: 'viewer' | 'operator';
   pipelines?: string[] | null;
   payloads?: boolean;
 }

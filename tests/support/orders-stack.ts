@@ -41,6 +41,7 @@ const parcels = {
       kind: 'function',
       function: 'parcels-pack',
       retry: { max_attempts: 3, backoff: { kind: 'list', seconds: [3600] } },
+      sla_seconds: 600,
     },
     { name: 'send', kind: 'function', function: 'parcels-send', needs: ['pack'] },
   ],
@@ -133,7 +134,7 @@ export class OrdersStack extends ProjectStack {
       [hostile],
     );
     await this.rows(`insert into millrace.operators (subject, role, payloads)
-      values ('vera', 'viewer', false), ('otto', 'operator', true), ('adam', 'admin', true)`);
+      values ('vera', 'viewer', false), ('otto', 'operator', true), ('adam', 'operator', true)`);
     await this.sweep();
   }
 
@@ -163,9 +164,10 @@ export class OrdersStack extends ProjectStack {
     await this.rows(`insert into millrace.alert_rules (pipeline, name, kind, stage, above, span) values
       ('parcels', 'dead', 'dead', null, 1, '1 hour'),
       ('parcels', 'many', 'backlog', 'pack', 1, '10 minutes'),
-      ('parcels', 'old', 'oldest_ready', 'pack', 0, '10 minutes'),
       ('parcels', 'errors', 'error_share', 'pack', 0.1, '10 minutes'),
       ('parcels', 'dear', 'spend', null, 0.01, '1 hour')`);
+    await this.rows(`update millrace.attempts a set late_at = millrace.now() from millrace.stages s
+      where s.id = a.stage_id and s.name = 'pack' and a.late_at is not null`);
     await this.rows(`update millrace.alert_rules set hold = '0' where kind = 'engine'`);
     await this.rows(`select millrace.report('error', 'rule_failed', 'a word of the engine')`);
     // Rules are judged once a minute.

@@ -53,7 +53,7 @@ export const playbookWalks: PlaybookWalk[] = [
   {
     playbook: 'stuck',
     before: `select millrace.pause('parcels', 'pack')`,
-    alert: /work at pack/,
+    alert: /late at pack/,
     async way(walk, alert) {
       await walk.press('runs there', cause(alert, 'runs there'));
       await walk.page.getByRole('region', { name: 'Runs' }).getByRole('link').first().waitFor();
@@ -105,16 +105,15 @@ export const playbookWalks: PlaybookWalk[] = [
   },
   {
     playbook: 'engine',
-    before: 'update millrace.alerts set acknowledged_at = null, acknowledged_by = null',
     alert: /the engine is not well/,
     async way(walk, alert) {
       await walk.page.locator('.engine').getByText('not well').waitFor();
       await walk.press('what is amiss', cause(alert, 'what is amiss'));
       await walk.see('Settings', walk.page.getByRole('heading', { name: 'What is amiss' }));
       await walk.screen('Alerts', 'a');
-      await walk.does('Acknowledge', walk.page.getByRole('row', { name: /the engine is not well/ }));
+      await walk.does('Silence', walk.page.getByRole('row', { name: /the engine is not well/ }));
     },
-    verb: 'acknowledge',
+    verb: 'silence',
   },
   {
     playbook: 'retention',

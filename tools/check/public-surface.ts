@@ -24,7 +24,6 @@ export const publicSurface = [
   'millrace.now',
   'millrace.pause',
   'millrace.prune',
-  'millrace.resend',
   'millrace.reset',
   'millrace.reset_children',
   'millrace.retry',

@@ -13,67 +13,72 @@ as $$
 $$;
 
 -- Writes down what is to be told now, and notes on each alert that it was. A message lists fifty
--- events and counts the rest.
+-- events and counts the rest. What came and went while nobody was to hear of it is settled.
 create function millrace.write_messages(p_now timestamptz)
 as $$
-declare
-  v_channel record;
 begin
-  for v_channel in
-    select t.channel_id as id, count(*) as n, array_agg((t.alert).id) as alert_ids,
-      jsonb_agg(millrace.alert_json(t.alert) - 'id'
-          || jsonb_build_object('event', t.event, 'alert', (t.alert).id) order by t.place)
-        filter (where t.place <= 50) as events
-    from (
-      select c.id as channel_id, a as alert, e.event,
-        row_number() over (partition by c.id order by e.event, a.id) as place
-      from millrace.alerts a
-      left join millrace.alert_rules r on r.id = a.rule_id
-      join millrace.alert_channels c
-        on c.enabled and (r.channels is null or c.name = any (r.channels))
-      cross join lateral (
-        select case when a.resolved_at is null then 'raised' else 'resolved' end) e(event)
-      where not a.settled
-        and (a.told_at is null) = (a.resolved_at is null)
-        and not millrace.is_silenced(a.pipeline, a.stage, a.kind)) t
-    group by t.channel_id
-    order by t.channel_id
-  loop
+  with event as materialized (
+    select c.id as channel_id, a.id as alert_id,
+      millrace.alert_json(a) - 'id' || jsonb_build_object('event', e.event, 'alert', a.id) as event,
+      row_number() over (partition by c.id order by e.event, a.id) as place
+    from millrace.alerts a
+    left join millrace.alert_rules r on r.id = a.rule_id
+    join millrace.alert_channels c
+      on c.enabled and (r.channels is null or c.name = any (r.channels))
+    cross join lateral (
+      select case when a.resolved_at is null then 'raised' else 'resolved' end) e(event)
+    where not a.settled
+      and (a.told_at is null) = (a.resolved_at is null)
+      and not exists (
+        select
+        from millrace.silences s
+        where s.until > p_now
+          and (s.pipeline is null or s.pipeline = a.pipeline)
+          and (s.stage is null or s.stage = a.stage)
+          and (s.kind is null or s.kind = a.kind))
+  ), told as materialized (
+    select e.channel_id, count(*) as n,
+      jsonb_agg(e.event order by e.place) filter (where e.place <= 50) as events
+    from event e
+    group by e.channel_id
+  ), added as (
     update millrace.alert_messages m
-    set events = jsonb_path_query_array(m.events || v_channel.events, '$[0 to 49]'),
-      more = m.more + greatest(jsonb_array_length(m.events) + v_channel.n - 50, 0)
-    where m.id = (
+    set events = jsonb_path_query_array(m.events || t.events, '$[0 to 49]'),
+      more = m.more + greatest(jsonb_array_length(m.events) + t.n - 50, 0)
+    from told t
+    cross join lateral (
       -- One that is being taken this moment is passed over.
       select o.id
       from millrace.alert_messages o
-      where o.channel_id = v_channel.id
+      where o.channel_id = t.channel_id
         and o.state = 'waiting'
         and o.tries = 0
         and o.events #>> '{0,event}' <> 'test'
       order by o.id
       limit 1
-      for update skip locked);
-    if not found then
-      insert into millrace.alert_messages (channel_id, events, more, created_at)
-      values (v_channel.id, v_channel.events, greatest(v_channel.n - 50, 0), p_now);
-    end if;
-    update millrace.alerts a
-    set told_at = coalesce(a.told_at, p_now)
-    where a.id = any (v_channel.alert_ids);
-  end loop;
-  -- One that came and went while nobody was to hear of it is settled without a word.
+      for update skip locked) w
+    where m.id = w.id
+    returning m.channel_id
+  ), written as (
+    insert into millrace.alert_messages (channel_id, events, more, created_at)
+    select t.channel_id, t.events, greatest(t.n - 50, 0), p_now
+    from told t
+    where t.channel_id not in (select d.channel_id from added d)
+    order by t.channel_id
+  )
   update millrace.alerts a
-  set settled = true
+  set told_at = case when a.resolved_at is null then p_now else a.told_at end,
+    settled = a.resolved_at is not null
   where not a.settled
-    and a.resolved_at is not null;
+    and (a.resolved_at is not null or a.id in (select e.alert_id from event e));
 end
 $$;
 
 -- Finds the message of each channel whose turn it is: its oldest, once it may be tried.
 create function millrace.due_messages() returns bigint[]
+language sql
 as $$
-begin
-  return array(
+  select array(
     select m.id
     from millrace.alert_channels c
     cross join lateral (
@@ -82,12 +87,10 @@ begin
       where o.channel_id = c.id
         and o.state = 'waiting'
       order by o.id
-      limit 1
-    ) m
+      limit 1) m
     where c.enabled
       and coalesce(m.next_at <= millrace.now(), true)
-    order by m.id);
-end
+    order by m.id)
 $$;
 
 -- Wakes the function that sends, if a message is due; else it costs an index probe a channel.
@@ -174,9 +177,11 @@ begin
   end if;
   for v_said in
     with said as materialized (
-      select o.id, f.status, f.error, w.wait, c.name as channel,
+      select o.id, d.status, c.name as channel, w.wait,
+        case when d.ok is not true then
+          millrace.plain_text(coalesce(d.error, 'no reason given'), 500) end as error,
         case
-          when f.error is null then 'delivered'
+          when d.ok then 'delivered'
           when d.permanent or o.first_tried_at + interval '1 day' <= v_now + w.wait then 'dead'
           else 'waiting'
         end as state
@@ -186,13 +191,10 @@ begin
       join millrace.alert_messages o on o.id = d.message
       join millrace.alert_channels c on c.id = o.channel_id
       cross join lateral (
-        select d.status, case when d.ok is not true then
-          millrace.plain_text(coalesce(d.error, 'no reason given'), 500) end as error) f
-      cross join lateral (
         select greatest(o.wait, make_interval(
           secs => least(coalesce(d.retry_after_ms, 0) / 1000, 21600))) as wait) w
       where o.state <> 'delivered'
-        and (f.error is null or o.state = 'waiting' and o.tries = d.try)
+        and (d.ok or o.state = 'waiting' and o.tries = d.try)
       order by o.id
       for update of o
     ), noted as (
@@ -229,19 +231,3 @@ select m.id as message, c.name as channel, c.kind, m.state, m.tries, m.status, m
 from millrace.alert_messages m
 join millrace.alert_channels c on c.id = m.channel_id
 order by m.id desc;
-
--- Tells whether somebody has silenced a rule's pipeline, stage or kind.
-create function millrace.is_silenced(p_pipeline text, p_stage text, p_kind text)
-returns boolean
-stable
-as $$
-begin
-  return exists (
-    select
-    from millrace.silences s
-    where s.until > millrace.now()
-      and (s.pipeline is null or s.pipeline = p_pipeline)
-      and (s.stage is null or s.stage = p_stage)
-      and (s.kind is null or s.kind = p_kind));
-end
-$$;

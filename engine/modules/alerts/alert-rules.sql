@@ -5,7 +5,7 @@
 --
 -- A rule without a pipeline counts for each pipeline that has no rule of the same name.
 
--- Refuses a rule that could never be evaluated, with MR002, and one for a missing pipeline, with
+-- Refuses a rule that could never be judged, with MR002, and one for a missing pipeline, with
 -- MR003.
 create function millrace.check_rule() returns trigger
 security definer
@@ -24,6 +24,8 @@ declare
     when new.kind = 'engine' and new.pipeline is not null
         or new.kind in ('engine', 'run_sla') and new.stage is not null then
       'kind engine looks at all there is, run_sla at a pipeline end to end: leave out what is less'
+    when new.stage <> '*' and new.pipeline is null then
+      format('stage is %s, but no pipeline is named: name it, or use *', new.stage)
     when new.span not between interval '1 minute' and interval '7 days' then
       format('span is %s, but must be from 1 minute to 7 days', new.span)
     when greatest(new.hold, new.recover) > interval '1 day'
@@ -35,10 +37,7 @@ begin
   if v_fault is not null then
     raise exception 'rule %: %', new.name, v_fault
       using errcode = 'MR002', hint = 'See docs/alerting.md. The rules stay as they were.';
-  elsif new.pipeline is null and new.stage is not null and new.stage <> '*' then
-    raise exception 'rule %: stage is %, but no pipeline is named', new.name, new.stage
-      using errcode = 'MR002', hint = 'Name the pipeline that has the stage, or use ''*''.';
-  elsif new.pipeline is not null and new.stage is not null and new.stage <> '*' then
+  elsif new.stage <> '*' then
     perform millrace.stage_named(new.pipeline, new.stage);
   elsif new.pipeline is not null and not exists (
       select from millrace.pipelines p where p.name = new.pipeline) then
@@ -82,49 +81,17 @@ begin
 end
 $$;
 
--- Lists where rules look, and since when: the engine (pipeline_id 0), each pipeline as a whole
--- (stage_id 0), or its stages.
-create function millrace.rule_targets(
-  p_rules millrace.alert_rules[], p_now timestamptz
-) returns table (
-  rule_id int, kind text, above numeric, fewest int, since timestamptz,
-  pipeline_id int, pipeline text, stage_id int
-)
-stable
-as $$
-begin
-  return query
-    select r.id, r.kind, r.above, r.least, date_trunc('minute', p_now - r.span, 'UTC'),
-      coalesce(p.id, 0), p.name, coalesce(s.id, 0)
-    from unnest(p_rules) r
-    left join millrace.pipelines p on r.kind <> 'engine' and p.name = coalesce(r.pipeline, p.name)
-    left join millrace.stages s on s.pipeline_id = p.id
-      and r.stage is not null
-      and (r.stage = '*' or r.stage = s.name)
-    where (r.kind = 'engine' or p.id is not null)
-      and (r.stage is null or s.id is not null)
-      and (r.pipeline is not null or not exists (
-        select
-        from millrace.alert_rules o
-        where o.pipeline = p.name
-          and o.name = r.name));
-end
-$$;
-
--- Notes where rules are above their bounds, and raises alerts where they have been for long enough.
--- What has not been so for long enough is forgotten.
-create function millrace.raise_alerts(p_rules millrace.alert_rules[], p_now timestamptz)
+-- Judges a rule: notes where it is above its bound, and raises an alert where it has been for long
+-- enough. What has not been so for long enough is forgotten.
+create function millrace.evaluate_rule(p_rule millrace.alert_rules, p_now timestamptz)
 as $$
 begin
   with over as materialized (
-    select v.rule_id, v.pipeline_id, v.stage_id, v.value, v.above, v.detail
-    from (select array_agg(r) as rules from unnest(p_rules) r group by r.kind) k
-    cross join lateral millrace.rule_values(k.rules, p_now) v
-    where v.value > v.above
+    select v.* from millrace.rule_values(p_rule, p_now) v where v.value > v.above
   ), kept as (
     insert into millrace.rule_states as t (
       rule_id, pipeline_id, stage_id, over_since, value, above, detail)
-    select o.rule_id, o.pipeline_id, o.stage_id, p_now, o.value, o.above, o.detail
+    select p_rule.id, o.pipeline_id, o.stage_id, p_now, o.value, o.above, o.detail
     from over o
     on conflict on constraint rule_states_pkey do update
     set under_since = null, value = excluded.value, above = excluded.above,
@@ -132,35 +99,27 @@ begin
   )
   update millrace.rule_states t
   set under_since = coalesce(t.under_since, p_now)
-  where t.rule_id in (select r.id from unnest(p_rules) r)
-    and not exists (
-      select
-      from over o
-      where o.rule_id = t.rule_id
-        and o.pipeline_id = t.pipeline_id
-        and o.stage_id = t.stage_id);
+  where t.rule_id = p_rule.id
+    and (t.pipeline_id, t.stage_id) not in (select o.pipeline_id, o.stage_id from over o);
   insert into millrace.alerts (rule_id, pipeline_id, stage_id, rule, kind, pipeline, stage,
     value, above, detail, span, playbook, since, raised_at)
-  select r.id, t.pipeline_id, t.stage_id, r.name, r.kind, p.name, s.name, t.value, t.above,
-    t.detail, r.span, r.playbook, t.over_since, p_now
-  from unnest(p_rules) r
-  join millrace.rule_states t on t.rule_id = r.id
+  select p_rule.id, t.pipeline_id, t.stage_id, p_rule.name, p_rule.kind, p.name, s.name, t.value,
+    t.above, t.detail, p_rule.span, p_rule.playbook, t.over_since, p_now
+  from millrace.rule_states t
   left join millrace.pipelines p on p.id = t.pipeline_id
   left join millrace.stages s on s.id = t.stage_id
-  where t.under_since is null
-    and t.over_since + r.hold <= p_now
-  order by r.id, p.name, s.id
+  where t.rule_id = p_rule.id
+    and t.under_since is null
+    and t.over_since + p_rule.hold <= p_now
+  order by p.name, s.id
   on conflict do nothing;
   delete from millrace.rule_states t
-  using unnest(p_rules) r
-  where t.rule_id = r.id
+  where t.rule_id = p_rule.id
     and t.under_since is not null
-    and (t.under_since + r.recover <= p_now or not exists (
+    and (t.under_since + p_rule.recover <= p_now or not exists (
       select
       from millrace.alerts a
-      where a.rule_id = t.rule_id
-        and a.pipeline_id = t.pipeline_id
-        and a.stage_id = t.stage_id
+      where (a.rule_id, a.pipeline_id, a.stage_id) = (t.rule_id, t.pipeline_id, t.stage_id)
         and a.resolved_at is null));
 end
 $$;
@@ -172,7 +131,8 @@ as $$
 declare
   v_now timestamptz := millrace.now();
   v_minute text := to_char(v_now at time zone 'utc', 'YYYY-MM-DD HH24:MI');
-  v_done record;
+  v_rule millrace.alert_rules;
+  v_context text;
 begin
   -- Whatever the minute was, so that a clock which was set back stops nothing.
   update millrace.settings s
@@ -186,31 +146,31 @@ begin
   if not found then
     return;
   end if;
-  v_done := millrace.in_halves(array(
-      select r.id::text from millrace.alert_rules r where r.enabled order by r.kind, r.id),
-    format($q$
-      select 1
-      from millrace.raise_alerts(array(
-        select r from millrace.alert_rules r where r.id = any ($1::int[])), %L)$q$, v_now),
-    null);
-  perform millrace.report('error', 'rule_failed', format('Rule %s of %s cannot be judged: %s',
-    r.name, coalesce(r.pipeline, 'all pipelines'), f.why))
-  from unnest(v_done.refused, v_done.why) f(id, why)
-  join millrace.alert_rules r on r.id = f.id::int;
+  for v_rule in
+    select r.* from millrace.alert_rules r where r.enabled order by r.id
+  loop
+    begin
+      perform millrace.evaluate_rule(v_rule, v_now);
+    exception when others then
+      get stacked diagnostics v_context = pg_exception_context;
+      if not millrace.report_caught(sqlstate, v_context, 'rule_failed', format(
+          'Rule %s of %s cannot be judged: %s', v_rule.name,
+          coalesce(v_rule.pipeline, 'all pipelines'), sqlerrm)) then
+        raise;
+      end if;
+    end;
+  end loop;
   delete from millrace.rule_states t
-  where (t.rule_id, t.pipeline_id, t.stage_id) not in (
-    select w.rule_id, w.pipeline_id, w.stage_id
-    from millrace.rule_targets(array(
-      select r from millrace.alert_rules r where r.enabled), v_now) w);
+  using millrace.alert_rules r
+  where r.id = t.rule_id
+    and not r.enabled;
   update millrace.alerts a
   set resolved_at = v_now
   where a.resolved_at is null
     and not exists (
       select
       from millrace.rule_states t
-      where t.rule_id = a.rule_id
-        and t.pipeline_id = a.pipeline_id
-        and t.stage_id = a.stage_id);
+      where (t.rule_id, t.pipeline_id, t.stage_id) = (a.rule_id, a.pipeline_id, a.stage_id));
   perform millrace.write_messages(v_now);
 end
 $$;

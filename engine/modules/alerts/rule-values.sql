@@ -16,7 +16,7 @@ begin
       from millrace.doctor() w
       where not w.ok
         and w.what <> all ('{the sweep has run in the last minute,nothing is paused,
-          no stage is later than its bound,runs keep to their bounds,alerts reach somebody,
+          no stage is later than its bound,alerts reach somebody,
           no errors in the last hour}')
       union all
       select distinct l.message
@@ -27,11 +27,11 @@ begin
 end
 $$;
 
--- Measures a target by figures: the share of failures among ended tries, failures for good,
--- spending, or p95 in seconds; of failures it names the most frequent code. Of a pipeline as a
--- whole it reads the runs, but what all stages spent and why they failed.
+-- Measures a rule by figures: the share of failures among ended tries, failures for good, or
+-- spending; of failures it names the most frequent code. Of a pipeline as a whole it reads the
+-- runs, but what all stages spent and why they failed.
 create function millrace.figure_value(
-  p_kind text, p_pipeline_id int, p_stage_id int, p_since timestamptz, p_least int,
+  p_rule millrace.alert_rules, p_now timestamptz, p_pipeline_id int, p_stage_id int,
   out value numeric, out detail text
 )
 stable
@@ -42,33 +42,29 @@ declare
   v_sum record;
 begin
   select
-    sum(k.ended) filter (where m.stage_id = p_stage_id) as n,
-    sum(k.failed) filter (where m.stage_id = p_stage_id) as failed,
-    sum(k.dead) filter (where m.stage_id = p_stage_id) as dead, sum(m.cost_usd) as cost_usd,
-    millrace.add_buckets(array_agg(m.runs) filter (where p_kind = 'p95')) as runs,
-    millrace.add_codes(array_agg(m.codes) filter (where p_kind in ('error_share', 'dead'))) as codes
+    sum(m.n) filter (where m.stage_id = p_stage_id
+      and m.outcome in ('completed', 'ended', 'failed', 'retried')) as n,
+    sum(m.n) filter (where m.stage_id = p_stage_id
+      and m.outcome in ('failed', 'retried')) as failed,
+    sum(m.n) filter (where m.stage_id = p_stage_id and m.outcome = 'failed') as dead,
+    sum(m.cost_usd) as cost_usd,
+    millrace.add_codes(array_agg(m.codes) filter (where p_rule.kind <> 'spend')) as codes
   into v_sum
   from (
     select p_stage_id
     union
     select o.id
     from millrace.stages o
-    where p_kind in ('error_share', 'dead', 'spend')
-      and p_stage_id = 0
+    where p_stage_id = 0
       and o.pipeline_id = p_pipeline_id) s(id)
   -- What has just ended counts.
-  cross join lateral millrace.figure_rows(
-    p_pipeline_id, s.id, p_since, millrace.now() + interval '1 microsecond', true) m
-  cross join lateral (
-    select case when m.outcome in ('completed', 'ended', 'failed', 'retried') then m.n else 0 end,
-      case when m.outcome in ('failed', 'retried') then m.n else 0 end,
-      case when m.outcome = 'failed' then m.n else 0 end) k(ended, failed, dead);
+  cross join lateral millrace.figure_rows(p_pipeline_id, s.id,
+    date_trunc('minute', p_now - p_rule.span, 'UTC'),
+    millrace.now() + interval '1 microsecond', true) m;
   value := case
-    when p_kind = 'dead' then v_sum.dead
-    when p_kind = 'spend' then v_sum.cost_usd
-    when v_sum.n < p_least then null
-    when p_kind = 'error_share' then v_sum.failed / nullif(v_sum.n, 0)
-    else millrace.bucket_quantile(v_sum.runs, 0.95) / 1000
+    when p_rule.kind = 'dead' then v_sum.dead
+    when p_rule.kind = 'spend' then v_sum.cost_usd
+    when v_sum.n >= p_rule.least then v_sum.failed / nullif(v_sum.n, 0)
   end;
   detail := (
     select millrace.plain_text(c.key, 60)
@@ -79,24 +75,32 @@ begin
 end
 $$;
 
--- Measures rules of one kind everywhere where they look.
-create function millrace.rule_values(
-  p_rules millrace.alert_rules[], p_now timestamptz
-) returns table (
-  rule_id int, pipeline_id int, stage_id int, value numeric, above numeric, detail text
+-- Measures a rule wherever it looks: at the engine (pipeline_id 0), each pipeline as a whole
+-- (stage_id 0), or its stages.
+create function millrace.rule_values(p_rule millrace.alert_rules, p_now timestamptz)
+returns table (
+  pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
 stable
 as $$
-declare
-  v_kind text := (p_rules[1]).kind;
 begin
   return query
-    select t.rule_id, t.pipeline_id, t.stage_id, v.value, coalesce(v.above, t.above), v.detail
-    from millrace.rule_targets(p_rules, p_now) t
+    select t.pipeline_id, t.stage_id, v.value, coalesce(v.above, p_rule.above), v.detail
+    from (
+      select coalesce(p.id, 0), p.name, coalesce(s.id, 0)
+      from (select) one
+      left join millrace.pipelines p
+        on p_rule.kind <> 'engine' and p.name = coalesce(p_rule.pipeline, p.name)
+      left join millrace.stages s on s.pipeline_id = p.id and p_rule.stage in ('*', s.name)
+      where (p_rule.kind = 'engine' or p.id is not null)
+        and (p_rule.stage is null or s.id is not null)
+        and (p_rule.pipeline is not null or not exists (
+          select from millrace.alert_rules o where o.pipeline = p.name and o.name = p_rule.name))
+    ) t(pipeline_id, pipeline, stage_id)
     cross join lateral (
       select e.value, 0::numeric, e.detail
       from millrace.engine_values() e
-      where v_kind = 'engine'
+      where p_rule.kind = 'engine'
       union all
       -- The estimate may be below a bound that the exact ages of live runs break.
       select greatest(b.seconds, b.bound + 0.001)::numeric, b.bound::numeric, s.broken
@@ -104,13 +108,13 @@ begin
       cross join lateral (
         values ('p95', s.p95_seconds, s.p95_bound), ('the median', s.median_seconds, s.median_bound)
       ) b(name, seconds, bound)
-      where v_kind = 'run_sla'
+      where p_rule.kind = 'run_sla'
         and s.pipeline = t.pipeline
         and b.name = s.broken
       union all
       select sum(l.late), 0, min(l.longest)::text
       from millrace.late_counts() l
-      where v_kind = 'late'
+      where p_rule.kind = 'late'
         and l.pipeline_id = t.pipeline_id
         and t.stage_id in (0, l.stage_id)
       union all
@@ -120,32 +124,29 @@ begin
       join millrace.limited_stages m on m.stage_id = s.id
       join millrace.limits l on l.id = m.limit_id
       join millrace.limit_pauses k on k.name = l.name
-      where v_kind = 'refused'
+      where p_rule.kind = 'refused'
         and s.pipeline_id = t.pipeline_id
         and t.stage_id in (0, s.id)
       union all
-      select case v_kind when 'backlog' then sum(q.ready)
-        else extract(epoch from p_now - min(q.oldest)) end, null, null
+      select sum(q.ready), null, null
       from millrace.stages s
       cross join lateral (
-        select count(*) as ready, min(a.queue_at) as oldest
+        select count(*) as ready
         from (
-          select o.queue_at
-          from millrace.attempts o
-          where o.stage_id = s.id
-            and o.queue_at <= p_now
-            and o.state = 'queued'
-          order by o.queue_at
-          limit case v_kind when 'backlog' then greatest(10001, t.above::bigint + 1) else 1 end
-        ) a
-      ) q
-      where v_kind in ('backlog', 'oldest_ready')
+          select
+          from millrace.attempts a
+          where a.stage_id = s.id
+            and a.queue_at <= p_now
+            and a.state = 'queued'
+          order by a.queue_at
+          limit greatest(10001, p_rule.above::bigint + 1)) a) q
+      where p_rule.kind = 'backlog'
         and s.pipeline_id = t.pipeline_id
         and t.stage_id in (0, s.id)
       union all
       select f.value, null, f.detail
-      from millrace.figure_value(v_kind, t.pipeline_id, t.stage_id, t.since, t.fewest) f
-      where v_kind in ('error_share', 'dead', 'spend', 'p95')
+      from millrace.figure_value(p_rule, p_now, t.pipeline_id, t.stage_id) f
+      where p_rule.kind in ('error_share', 'dead', 'spend')
     ) v(value, above, detail);
 end
 $$;

@@ -57,18 +57,3 @@ cross join lateral (
 ) o
 where p.sla is not null
 order by p.name;
-
--- Looks at pipelines whose runs take longer than their bounds.
-create function millrace.run_sla_findings() returns setof millrace.finding
-language sql stable
-as $$
-  select 'runs keep to their bounds', count(*) = 0,
-    coalesce(string_agg(format(
-      'of %s half take over %s s (bound: %s), one in twenty over %s s (bound: %s), '
-        '%s are overdue: select * from millrace.stage_health where pipeline = %L',
-      s.pipeline, round(s.median_seconds), coalesce(s.median_bound::text, 'none'),
-      round(s.p95_seconds), coalesce(s.p95_bound::text, 'none'), s.overdue, s.pipeline), '; '
-      order by s.pipeline), 'all do')
-  from millrace.run_slas s
-  where not s.ok
-$$;

@@ -19,23 +19,12 @@ begin
 end
 $$;
 
--- Raises MR002 where a verb over runs lacks one of the fields that it needs.
-create function millrace.check_verb(p_do jsonb)
-language sql immutable
-as $$
-  select millrace.need_fields(p_do, variadic case
-    when p_do ->> 'verb' in ('skip', 'fail', 'start_stage', 'complete', 'reset_children')
-      then '{stage}'
-    else '{verb}'
-  end::text[])
-$$;
-
 -- Reads until when something is to hold; null where the request says nothing of it.
 create function millrace.request_end(p_request jsonb) returns timestamptz
 stable
 as $$
 declare
-  v_until timestamptz := coalesce(millrace.request_time(p_request, 'until'),
+  v_until timestamptz := coalesce((p_request ->> 'until')::timestamptz,
     millrace.now() + make_interval(mins => (p_request ->> 'minutes')::int));
 begin
   if v_until <= millrace.now() or v_until > millrace.now() + interval '400 days' then
@@ -46,43 +35,70 @@ begin
 end
 $$;
 
--- Does a verb to one run; returns what it came to.
-create function millrace.do_to_run(p_run bigint, p_do jsonb) returns jsonb
+-- Does a verb to runs, one after the other where the engine has no way to do it to all at once;
+-- returns what it came to with the last.
+create function millrace.do_to_runs(p_runs bigint[], p_do jsonb) returns jsonb
 as $$
 declare
+  v_verb text := p_do ->> 'verb';
   v_stage text := p_do ->> 'stage';
-  v_run millrace.runs;
+  v_run bigint;
+  v_status text;
+  v_did jsonb := '{}';
 begin
-  case p_do ->> 'verb'
-    when 'retry' then
-      perform millrace.retry_one(p_run, v_stage);
-    when 'cancel' then
-      v_run := millrace.hold_run(p_run);
-      if v_run.status <> 'running' then
-        raise exception 'run % cannot be cancelled: it is %', p_run, v_run.status
-          using errcode = 'MR004', hint = 'Only a running run can be cancelled: '
-            'select * from millrace.runs where status = ''running''.';
-      end if;
-      perform millrace.end_runs(array[p_run], 'cancelled');
-      perform millrace.project_cancelled(millrace.cancel_attempts(array[p_run], null));
-    when 'reset' then
-      perform millrace.reset_one(p_run, v_stage);
-    when 'reset_children' then
-      return jsonb_build_object('children', millrace.reset_failed_children(p_run, v_stage));
-    when 'start_stage' then
-      perform millrace.start_one(p_run, v_stage);
-    when 'complete' then
-      perform millrace.end_stage(p_run, v_stage, 'completed', p_do -> 'result', null);
-    when 'skip' then
-      perform millrace.skip_one(p_run, v_stage);
-    when 'fail' then
-      perform millrace.fail_one(p_run, v_stage, p_do ->> 'message',
-        (p_do ->> 'permanent')::boolean);
-    when 'hurry' then
-      return jsonb_build_object('attempts', millrace.hurry_one(p_run, v_stage));
-  end case;
-  return '{}';
+  if v_verb = 'cancel' then
+    perform millrace.hold_runs(p_runs);
+    select r.id, r.status
+    into v_run, v_status
+    from millrace.runs r
+    where r.id = any (p_runs)
+      and r.status <> 'running'
+    limit 1;
+    if found then
+      raise exception 'run % cannot be cancelled: it is %', v_run, v_status
+        using errcode = 'MR004', hint = 'Only a running run can be cancelled: '
+          'select * from millrace.runs where status = ''running''.';
+    end if;
+    perform millrace.end_runs(p_runs, 'cancelled');
+    perform millrace.project_cancelled(millrace.cancel_attempts(p_runs, null));
+    return v_did;
+  elsif v_verb = 'retry' and v_stage is null and cardinality(p_runs) > 1 then
+    if millrace.retry_runs(p_runs) < cardinality(p_runs) then
+      raise exception 'some of these runs have nothing to retry' using errcode = 'MR004';
+    end if;
+    return v_did;
+  end if;
+  foreach v_run in array p_runs loop
+    case v_verb
+      when 'retry' then
+        perform millrace.retry_one(v_run, v_stage);
+      when 'reset' then
+        perform millrace.reset_one(v_run, v_stage);
+      when 'reset_children' then
+        v_did := jsonb_build_object('children', millrace.reset_failed_children(v_run, v_stage));
+      when 'start_stage' then
+        perform millrace.start_one(v_run, v_stage);
+      when 'complete' then
+        perform millrace.end_stage(v_run, v_stage, 'completed', p_do -> 'result', null);
+      when 'skip' then
+        perform millrace.skip_one(v_run, v_stage);
+      when 'fail' then
+        perform millrace.fail_one(v_run, v_stage, p_do ->> 'message',
+          (p_do ->> 'permanent')::boolean);
+      when 'hurry' then
+        v_did := jsonb_build_object('attempts', millrace.hurry_one(v_run, v_stage));
+    end case;
+  end loop;
+  return v_did;
 end
+$$;
+
+-- Raises MR002 where a verb over runs lacks the stage that it needs.
+create function millrace.need_stage(p_do jsonb)
+language sql immutable
+as $$
+  select millrace.need_fields(p_do, 'stage')
+  where p_do ->> 'verb' in ('skip', 'fail', 'start_stage', 'complete', 'reset_children')
 $$;
 
 -- Does a verb to the run that a request names, or to the newest of its row.
@@ -90,29 +106,28 @@ create function millrace.act_on_run(p_caller millrace.caller, p_request jsonb)
 returns jsonb
 as $$
 declare
-  v_run millrace.runs;
+  v_run bigint := (p_request ->> 'run')::bigint;
   v_pipeline text;
   v_did jsonb;
 begin
-  if p_request ? 'run' then
-    v_run := millrace.run_seen(p_caller, (p_request ->> 'run')::bigint);
-  else
+  if not p_request ? 'run' then
     perform millrace.need_fields(p_request, 'pipeline', 'entity');
-    v_run := millrace.run_seen(p_caller, millrace.run_of(
-      (millrace.pipeline_seen(p_caller, p_request ->> 'pipeline')).name,
-      p_request ->> 'entity'));
+    v_run := millrace.run_of((millrace.pipeline_seen(p_caller, p_request ->> 'pipeline')).name,
+      p_request ->> 'entity');
   end if;
-  select p.name into v_pipeline from millrace.pipelines p where p.id = v_run.pipeline_id;
+  select p.name into v_pipeline
+  from millrace.pipelines p
+  where p.id = (millrace.run_seen(p_caller, v_run)).pipeline_id;
   if p_request ->> 'stage' is not null then
     perform millrace.stage_named(v_pipeline, p_request ->> 'stage');
   end if;
-  perform millrace.check_verb(p_request);
-  v_did := millrace.do_to_run(v_run.id, p_request);
+  perform millrace.need_stage(p_request);
+  v_did := millrace.do_to_runs(array[v_run], p_request);
   return jsonb_build_object(
-    'pipeline', v_pipeline, 'stage', p_request -> 'stage', 'run_ids', array[v_run.id],
+    'pipeline', v_pipeline, 'stage', p_request -> 'stage', 'run_ids', array[v_run],
     'outcome', v_did || jsonb_strip_nulls(jsonb_build_object(
-      'run', v_run.id,
-      'status', (select r.status from millrace.runs r where r.id = v_run.id),
+      'run', v_run,
+      'status', (select r.status from millrace.runs r where r.id = v_run),
       'message', left(p_request ->> 'message', 2000),
       'permanent', p_request -> 'permanent')));
 end
@@ -167,40 +182,6 @@ begin
 end
 $$;
 
--- Adds, changes or removes an operator; only an admin of all pipelines may.
-create function millrace.act_on_operator(p_caller millrace.caller, p_request jsonb)
-returns jsonb
-as $$
-begin
-  perform millrace.need_fields(p_request, 'subject');
-  if p_caller.role <> 'admin' or p_caller.pipelines is not null then
-    raise exception 'only an admin of all pipelines says who is an operator'
-      using errcode = '42501', hint = 'Ask one of them.';
-  end if;
-  -- This verb writes the line, not the trigger.
-  perform set_config('millrace.granting', 'on', true);
-  if p_request ->> 'verb' = 'grant' then
-    perform millrace.need_fields(p_request, 'role');
-    insert into millrace.operators as o (subject, role, pipelines, payloads)
-    values (p_request ->> 'subject', p_request ->> 'role',
-      case when jsonb_typeof(p_request -> 'pipelines') = 'array' then array(
-        select (millrace.pipeline_seen(p_caller, n)).name
-        from jsonb_array_elements_text(p_request -> 'pipelines') n) end,
-      coalesce((p_request ->> 'payloads')::boolean, false))
-    on conflict on constraint operators_pkey do update set
-      role = excluded.role, pipelines = excluded.pipelines, payloads = excluded.payloads;
-  else
-    delete from millrace.operators o where o.subject = p_request ->> 'subject';
-    if not found then
-      raise exception 'there is no operator %', millrace.short_json(p_request -> 'subject')
-        using errcode = 'MR003', hint = 'Those there are: select * from millrace.operators.';
-    end if;
-  end if;
-  perform set_config('millrace.granting', 'off', true);
-  return jsonb_build_object('outcome', p_request - array['verb', 'reason', 'operator']);
-end
-$$;
-
 -- Does a request in the name of a caller (null: of this session), and writes the line of the
 -- journal that the act_ functions return.
 create function millrace.act(
@@ -220,7 +201,7 @@ begin
   elsif v_verb in ('pause', 'unpause', 'throttle', 'unthrottle', 'bypass', 'end_bypass',
       'take_up') then
     v_said := millrace.act_on_stage(v_caller, p_request, v_line);
-  elsif v_verb in ('acknowledge', 'silence', 'unsilence') then
+  elsif v_verb in ('silence', 'unsilence') then
     v_said := millrace.act_on_alert(v_caller, p_request, v_line);
   elsif v_verb in ('preview', 'begin', 'continue', 'abort') then
     v_said := millrace.act_in_bulk(v_caller, p_request);
@@ -228,8 +209,6 @@ begin
     perform millrace.need_fields(p_request, 'channel');
     v_said := jsonb_build_object('outcome', jsonb_build_object('channel', p_request -> 'channel',
       'message', millrace.write_test(p_request ->> 'channel')));
-  elsif v_verb in ('grant', 'revoke') then
-    v_said := millrace.act_on_operator(v_caller, p_request);
   else
     v_said := millrace.act_on_run(v_caller, p_request);
   end if;
@@ -256,16 +235,12 @@ begin
   perform millrace.check_request(p_request, '{
     "verb": ["retry", "cancel", "reset", "skip", "fail", "hurry",
       "pause", "unpause", "throttle", "unthrottle", "bypass", "end_bypass", "take_up",
-      "acknowledge", "silence", "unsilence",
-      "test_channel", "preview", "begin", "continue", "abort", "grant", "revoke"],
-    "stage": "name", "message": "reason", "permanent": "boolean",
-    "channel": "name",
-    "reason": "reason", "operator": "text", "pipeline": "name",
-    "run": "id", "entity": "key", "limits": "object", "limit": "name",
-    "until": "time", "minutes": "minutes", "count": "count", "alert": "id", "silence": "id",
-    "kind": "name", "bulk": "id", "do": "object", "filter": "object", "subject": "text",
-    "role": ["viewer", "operator", "admin"], "pipelines": "names", "payloads": "boolean"}',
-    'p_request');
+      "silence", "unsilence", "test_channel", "preview", "begin", "continue", "abort"],
+    "stage": "name", "message": "reason", "permanent": "boolean", "channel": "name",
+    "reason": "reason", "operator": "text", "pipeline": "name", "run": "id", "entity": "key",
+    "limits": "object", "limit": "name", "until": "time", "minutes": "minutes", "count": "count",
+    "alert": "id", "silence": "id", "kind": "name", "bulk": "id", "do": "object",
+    "filter": "object"}', 'p_request');
   perform millrace.need_fields(p_request, 'verb');
   return millrace.act(p_request, v_caller);
 end

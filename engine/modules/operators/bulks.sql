@@ -15,10 +15,9 @@ as $$
     'done', p_bulk.done, 'passed_over', p_bulk.passed_over, 'faults', p_bulk.faults,
     'held', cardinality(p_bulk.held),
     'faults_by_run', (
-      select jsonb_agg(jsonb_build_object(
-        'run', f.run_id, 'code', f.code, 'message', f.message) order by f.run_id)
+      select jsonb_agg(to_jsonb(f))
       from (
-        select o.*
+        select o.run_id as run, o.code, o.message
         from millrace.bulk_faults o
         where o.bulk_id = p_bulk.id
         order by o.run_id
@@ -41,14 +40,14 @@ declare
   v_filter jsonb;
   v_conditions jsonb;
   v_runs bigint[] := '{}';
-  v_next bigint := 0;
+  v_next text := '0';
   v_found record;
   v_bulk millrace.bulks;
 begin
   perform millrace.check_request(p_do, '{"verb": ["retry", "cancel", "reset", "skip", "fail",
     "hurry"], "stage": "name", "message": "reason", "permanent": "boolean"}', 'do');
   perform millrace.need_fields(p_do, 'verb');
-  perform millrace.check_verb(p_do);
+  perform millrace.need_stage(p_do);
   perform millrace.check_request(p_filter, millrace.filter_fields(), 'filter');
   if not p_filter ? 'pipeline' then
     raise exception 'filter.pipeline is missing, but a bulk is about one pipeline'
@@ -61,7 +60,7 @@ begin
   v_filter := jsonb_build_object(
       'status', case when v_verb = 'retry' then 'failed' else 'running' end)
     || p_filter || jsonb_build_object('before', least(
-      millrace.request_time(p_filter, 'before'), v_now + interval '1 microsecond'));
+      (p_filter ->> 'before')::timestamptz, v_now + interval '1 microsecond'));
   v_conditions := millrace.read_filter(p_caller, v_filter)
     || jsonb_build_object('last_run_id', v_last);
   if p_do ? 'stage' then
@@ -113,7 +112,7 @@ begin
     for no key update of b;
   end if;
   if v_bulk.id is null then
-    raise exception 'there is no bulk % that you see', coalesce(p_request ->> 'bulk', 'null')
+    raise exception 'there is no bulk % that you see', p_request ->> 'bulk'
       using errcode = 'MR003', hint = 'Those that run are in millrace_overview().';
   elsif v_verb = 'begin' and v_bulk.state <> 'previewed'
     or v_verb = 'abort' and v_bulk.state in ('done', 'aborted') then
@@ -143,28 +142,6 @@ begin
 end
 $$;
 
--- Does the verb of a bulk to runs that the caller holds; returns how many.
-create function millrace.do_in_bulk(p_bulk_id bigint, p_run_ids bigint[]) returns int
-as $$
-declare
-  v_do jsonb := (select b.args from millrace.bulks b where b.id = p_bulk_id);
-begin
-  if v_do ->> 'verb' = 'cancel' then
-    perform millrace.end_runs(p_run_ids, 'cancelled');
-    perform millrace.project_cancelled(millrace.cancel_attempts(p_run_ids, null));
-  elsif v_do ->> 'verb' = 'retry' and not v_do ? 'stage' and cardinality(p_run_ids) > 1 then
-    if millrace.retry_runs(p_run_ids) < cardinality(p_run_ids) then
-      raise exception 'some of these runs have nothing to retry' using errcode = 'MR004';
-    end if;
-  else
-    perform millrace.do_to_run(i.id, v_do)
-    from unnest(p_run_ids) with ordinality i(id, place)
-    order by i.place;
-  end if;
-  return cardinality(p_run_ids);
-end
-$$;
-
 -- Works off the next slice of a bulk, unless somebody else is doing so. It waits for nobody: what
 -- is held comes with a later slice. Under the locks it asks the filter again, since runs change
 -- meanwhile; what matches no more, or cannot go on, is passed over.
@@ -177,11 +154,9 @@ declare
   v_wanted bigint[];
   v_entities text[];
   v_free bigint[];
-  v_held bigint[];
   v_still bigint[];
   v_did record;
-  v_faulty bigint[];
-  v_busy bigint[];
+  v_met record;
   v_over boolean;
 begin
   select b.* into v_bulk
@@ -195,17 +170,16 @@ begin
       from millrace.operators o
       join millrace.pipelines p on p.id = v_bulk.pipeline_id
       where o.subject = v_bulk.subject
-        and o.role in ('operator', 'admin')
+        and o.role = 'operator'
         and (o.pipelines is null or p.name = any (o.pipelines))) then
     update millrace.bulks b
-    set state = 'aborted', ended_at = millrace.now(),
-      why = format('%s may no longer act here', b.subject)
+    set state = 'aborted', ended_at = millrace.now(), why = b.subject || ' may no longer act here'
     where b.id = p_bulk_id
     returning b.* into v_bulk;
     return v_bulk;
   end if;
   -- A verb that goes run by run takes longer than the Data API gives 500 of them.
-  v_found := millrace.find_runs(v_bulk.conditions, v_bulk.next_run_id,
+  v_found := millrace.find_runs(v_bulk.conditions, v_bulk.next_run_id::text,
     case when v_bulk.verb in ('retry', 'cancel') then 500 else 100 end, p_up => true);
   v_wanted := v_bulk.held[:200] || v_found.run_ids;
   v_entities := millrace.lock_entities(v_bulk.pipeline_id, array(
@@ -213,8 +187,7 @@ begin
   v_free := array(
     select r.id
     from millrace.runs r
-    where r.id = any (v_wanted)
-      and r.entity_id = any (v_entities)
+    where r.id = any (v_wanted) and r.entity_id = any (v_entities)
     order by r.id
     for no key update skip locked);
   v_still := array(
@@ -223,62 +196,51 @@ begin
       null, cardinality(v_free) + 1, p_up => true)).run_ids) s(id)
     join millrace.runs r on r.id = s.id
     left join millrace.fan_outs f on f.id = r.fan_out_id and f.state in ('abandoned', 'closed')
-    where v_bulk.verb = 'cancel'
-      or f.id is null and millrace.is_latest_run(r.id)
+    where v_bulk.verb = 'cancel' or f.id is null and millrace.is_latest_run(r.id)
     order by r.id);
-  v_did := millrace.in_halves(v_still::text[],
-    format('select millrace.do_in_bulk(%s, $1::bigint[])', p_bulk_id), 'infinity');
-  with faulty as (
-    insert into millrace.bulk_faults as f (bulk_id, run_id, code, message)
-    select p_bulk_id, u.id::bigint, u.code, millrace.cut_text(u.why, 1000)
-    from unnest(v_did.refused, v_did.codes, v_did.why, v_did.later) u(id, code, why, later)
-    where not u.later
-    returning f.run_id
+  v_did := millrace.in_halves(v_still::text[], format(
+    'select cardinality($1::bigint[]) from millrace.do_to_runs($1::bigint[], %L)', v_bulk.args),
+    'infinity');
+  with met as (
+    select w.id, u.code, u.why, case
+        when u.later then 'held'
+        when u.id is not null then 'fault'
+        when w.id = any (v_still) then 'done'
+        -- Nobody holds a row that is gone, past its triggers: its run is passed over.
+        when w.id <> all (v_free) and (millrace.sizes_of_entities(v_bulk.pipeline_id, array(
+          select r.entity_id from millrace.runs r where r.id = w.id)))[1] is not null then 'held'
+        else 'passed over'
+      end as what
+    from unnest(v_wanted) w(id)
+    left join unnest(v_did.refused::bigint[], v_did.codes, v_did.why, v_did.later)
+      u(id, code, why, later) on u.id = w.id
+  ), faulty as (
+    insert into millrace.bulk_faults (bulk_id, run_id, code, message)
+    select p_bulk_id, m.id, m.code, millrace.cut_text(m.why, 1000) from met m where m.what = 'fault'
   )
-  select coalesce(array_agg(f.run_id), '{}') into v_faulty from faulty f;
-  v_busy := array(
-    select u.id::bigint from unnest(v_did.refused, v_did.later) u(id, later) where u.later);
+  select array(select m.id from met m where m.what = 'done' order by m.id) as done,
+    v_bulk.held[201:] || array(select m.id from met m where m.what = 'held') as held,
+    count(*) filter (where m.what = 'fault') as faults,
+    count(*) filter (where m.what = 'passed over') as passed_over
+  into v_met
+  from met m;
   if cardinality(v_still) > 0 then
     perform millrace.note(v_bulk.verb, v_bulk.filter ->> 'pipeline', v_bulk.args ->> 'stage',
-      array(select i from unnest(v_still) i where i <> all (v_faulty || v_busy)),
-      jsonb_build_object('subject', v_bulk.subject, 'key', v_bulk.key, 'reason', v_bulk.reason,
-        'filter', v_bulk.filter, 'bulk_id', v_bulk.id, 'outcome', jsonb_build_object(
-          'faults', cardinality(v_faulty), 'held', cardinality(v_busy))));
+      v_met.done, jsonb_build_object('subject', v_bulk.subject, 'key', v_bulk.key,
+        'reason', v_bulk.reason, 'filter', v_bulk.filter, 'bulk_id', v_bulk.id,
+        'outcome', jsonb_build_object(
+          'faults', v_met.faults, 'held', cardinality(v_met.held))));
   end if;
-  -- Nobody holds a row that is gone, past its triggers: its run is passed over.
-  v_held := array(
-    select r.id
-    from millrace.runs r
-    where r.id = any (v_wanted)
-      and r.id <> all (v_free)
-      and (millrace.sizes_of_entities(v_bulk.pipeline_id, array[r.entity_id]))[1] is not null);
-  v_busy := v_bulk.held[201:] || v_busy || v_held;
-  v_over := cardinality(v_busy) = 0 and coalesce(v_found.next >= v_bulk.last_run_id, true);
+  v_over := cardinality(v_met.held) = 0
+    and coalesce(v_found.next::bigint >= v_bulk.last_run_id, true);
   update millrace.bulks b
-  set next_run_id = coalesce(v_found.next, b.last_run_id), held = v_busy,
-    worked_at = millrace.now(), slices = b.slices + 1, done = b.done + v_did.done,
-    faults = b.faults + cardinality(v_faulty),
-    passed_over = b.passed_over + cardinality(v_wanted) - cardinality(v_held || v_still),
+  set next_run_id = coalesce(v_found.next::bigint, b.last_run_id), held = v_met.held,
+    worked_at = millrace.now(), slices = b.slices + 1, done = b.done + cardinality(v_met.done),
+    faults = b.faults + v_met.faults, passed_over = b.passed_over + v_met.passed_over,
     state = case when v_over then 'done' else b.state end,
     ended_at = case when v_over then millrace.now() end
   where b.id = p_bulk_id
   returning b.* into v_bulk;
   return v_bulk;
 end
-$$;
-
--- Lists bulks that nobody works on.
-create function millrace.bulk_findings() returns setof millrace.finding
-language sql stable
-as $$
-  select 'bulks go on until they are done', count(*) = 0,
-    coalesce(string_agg(format(
-      'bulk %s (%s of %s) has come no further since %s: look at millrace.log, or do '
-        || 'millrace_act({"verb": "continue", "bulk": %1$s})', b.id, b.verb, p.name,
-      to_char(greatest(b.worked_at, b.began_at), 'YYYY-MM-DD HH24:MI:SS')),
-      '; ' order by b.id), 'all do')
-  from millrace.bulks b
-  join millrace.pipelines p on p.id = b.pipeline_id
-  where b.state = 'running'
-    and greatest(b.worked_at, b.began_at) <= millrace.now() - interval '5 minutes'
 $$;

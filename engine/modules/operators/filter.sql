@@ -14,70 +14,47 @@ $$;
 
 -- Raises MR002 unless a request has these fields alone, each in its form or one of a list of words.
 create function millrace.check_request(p_asked jsonb, p_fields jsonb, p_name text)
-immutable
+stable
 as $$
 declare
-  v_forms jsonb := (
-    select f.forms || jsonb_build_object(
-      'ids', jsonb_build_object('type', 'array', 'maxItems', 1000, 'items', f.forms -> 'id'))
-    from (
-      select $json${
-        "name": {"type": "string", "maxLength": 100, "wanted": "a name"},
-        "names": {"type": ["array", "null"], "maxItems": 1000,
-          "items": {"type": "string", "maxLength": 100}},
-        "text": {"type": "string", "minLength": 1, "maxLength": 500},
-        "reason": {"type": "string", "maxLength": 2000},
-        "key": {"type": "string", "minLength": 1, "maxLength": 2000,
-          "wanted": "the key of a row as text, of 1 to 2000 characters"},
-        "id": {"type": "integer", "minimum": 1, "maximum": 9007199254740991},
-        "time": {"type": "string", "maxLength": 40, "wanted": "a time such as 2026-11-21T08:00:00Z",
-          "pattern":
+  v_forms constant jsonb := $json${
+    "name": {"type": "string", "maxLength": 100, "wanted": "a name"},
+    "text": {"type": "string", "minLength": 1, "maxLength": 500},
+    "reason": {"type": "string", "maxLength": 2000},
+    "key": {"type": "string", "minLength": 1, "maxLength": 2000,
+      "wanted": "the key of a row as text, of 1 to 2000 characters"},
+    "id": {"type": "integer", "minimum": 1, "maximum": 9007199254740991},
+    "ids": {"type": "array", "maxItems": 1000,
+      "items": {"type": "integer", "minimum": 1, "maximum": 9007199254740991}},
+    "time": {"type": "string", "maxLength": 40, "wanted": "a time such as 2026-11-21T08:00:00Z",
+      "pattern":
         "^\\d{4}-\\d\\d-\\d\\d([T ]\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?(Z|[+-]\\d\\d(:?\\d\\d)?)?)?$"},
-        "boolean": {"type": "boolean"},
-        "object": {"type": "object"},
-        "cursor": {"type": "string", "wanted": "what the last answer to this question had as next",
-          "pattern": "^\\d{1,18}([.]\\d{1,18})?$"},
-        "size": {"type": "integer", "minimum": 1, "maximum": 200},
-        "seconds": {"type": "integer", "minimum": 60, "maximum": 86400},
-        "minutes": {"type": "integer", "minimum": 1, "maximum": 576000},
-        "count": {"type": "integer", "minimum": 1, "maximum": 10000}}$json$::jsonb as forms) f);
-  v_fault text;
+    "boolean": {"type": "boolean"},
+    "object": {"type": "object"},
+    "cursor": {"type": "string", "wanted": "what the last answer to this question had as next",
+      "pattern": "^\\d{1,18}([.]\\d{1,18})?$"},
+    "size": {"type": "integer", "minimum": 1, "maximum": 200},
+    "seconds": {"type": "integer", "minimum": 60, "maximum": 86400},
+    "minutes": {"type": "integer", "minimum": 1, "maximum": 576000},
+    "count": {"type": "integer", "minimum": 1, "maximum": 10000}}$json$;
+  v_fault text := coalesce(
+    millrace.schema_fault(jsonb_build_object(
+      'type', 'object', 'additionalProperties', false, 'properties', (
+        select coalesce(jsonb_object_agg(f.key, case jsonb_typeof(f.value)
+          when 'array' then jsonb_build_object('enum', f.value)
+          else v_forms -> (f.value #>> '{}') end), '{}')
+        from jsonb_each(p_fields) f)), coalesce(p_asked, 'null'), p_name),
+    (select format('%s.%s is %s, but must be a time such as 2026-11-21T08:00:00Z',
+       p_name, f.key, p_asked -> f.key)
+     from jsonb_each(p_fields) f
+     where f.value = '"time"'
+       and not pg_input_is_valid(p_asked ->> f.key, 'timestamptz')
+     limit 1));
 begin
-  if octet_length(p_asked::text) > 200000 then
-    v_fault := format('%s has %s bytes, but may have 200000 at most',
-      p_name, octet_length(p_asked::text));
-  else
-    v_fault := coalesce(
-      millrace.schema_fault(jsonb_build_object(
-        'type', 'object', 'additionalProperties', false, 'properties', (
-          select coalesce(jsonb_object_agg(f.key, case jsonb_typeof(f.value)
-            when 'array' then jsonb_build_object('enum', f.value)
-            else v_forms -> (f.value #>> '{}') end), '{}')
-          from jsonb_each(p_fields) f)), coalesce(p_asked, 'null'), p_name),
-      (select format('%s.%s is %s, but must be written without a decimal point', p_name, e.key, n)
-       from jsonb_each(p_asked) e
-       cross join jsonb_path_query(e.value, 'lax $[*] ? (@.type() == "number")') n
-       where n::text ~ '[.]'
-       limit 1));
-  end if;
   if v_fault is not null then
     raise exception '%', v_fault
       using errcode = 'MR002', hint = 'Correct that field, or leave it out; nothing was done.';
   end if;
-end
-$$;
-
--- Reads a time that somebody wrote; null where they wrote none.
-create function millrace.request_time(p_asked jsonb, p_field text) returns timestamptz
-stable
-as $$
-begin
-  return (p_asked ->> p_field)::timestamptz;
-exception
-  when data_exception then
-    raise exception '% is %, but must be a time such as 2026-11-21T08:00:00Z',
-      p_field, millrace.short_json(p_asked -> p_field)
-      using errcode = 'MR002', hint = 'Correct that field, or leave it out; nothing was done.';
 end
 $$;
 
@@ -92,8 +69,8 @@ begin
       using errcode = 'MR002', hint = 'Set pipeline to its name.';
   end if;
   return jsonb_strip_nulls(p_asked - '{cursor,limit,pipeline,stage}'::text[] || jsonb_build_object(
-    'since', millrace.request_time(p_asked, 'since'),
-    'before', millrace.request_time(p_asked, 'before'),
+    'since', (p_asked ->> 'since')::timestamptz,
+    'before', (p_asked ->> 'before')::timestamptz,
     'pipeline_ids', case
       when p_asked ? 'pipeline' then
         array[(millrace.pipeline_seen(p_caller, p_asked ->> 'pipeline')).id]
@@ -164,88 +141,74 @@ begin
 end
 $$;
 
--- Finds runs by a filter in the order of their ids, the newest first, or the oldest (p_up). Running
--- and failed runs are read by their index where it leads to 20,000 at most.
+-- Finds runs by a filter, the newest end first where their status is over, else by their ids, the
+-- newest first, or by their ids, the oldest first (p_up). What the filter names, and up to 20,000
+-- running or failed runs, are read by their index. next: where to go on; null at the end.
 create function millrace.find_runs(
-  p_filter jsonb,
-  p_after bigint,
-  p_limit int,
-  p_up boolean default false,
-  out run_ids bigint[],
-  out next bigint)
-stable
-as $$
-declare
-  v_pipelines text := format('r.pipeline_id = any (%L)', array(
-    select i::int from jsonb_array_elements_text(p_filter -> 'pipeline_ids') i));
-  v_source text := concat_ws(' and ', 'true',
-    case when p_up then 'r.id > ' else 'r.id < ' end || p_after,
-    case when p_filter ? 'runs' then format('r.id = any (%L)', array(
-      select i::bigint from jsonb_array_elements_text(p_filter -> 'runs') i)) end,
-    case when p_filter ? 'entity' then
-      format('%s and r.entity_id = %L', v_pipelines, p_filter ->> 'entity') end,
-    case when p_filter ? 'parent' then format('r.fan_out_id = any (%L)', array(
-      select f.id
-      from millrace.fan_outs f
-      where f.run_id = (p_filter ->> 'parent')::bigint)) end);
-  v_by_status text := case
-    when p_filter ->> 'status' in ('running', 'failed')
-      and not p_filter ?| array['runs', 'entity', 'parent'] then
-      concat_ws(' and ', v_source, format('r.status = %L', p_filter ->> 'status'), v_pipelines,
-        case when p_filter ->> 'status' = 'failed' then concat_ws(' and ', 'true',
-          'r.failed_stage_id = ' || quote_literal(p_filter ->> 'stage_id'),
-          'r.error_code = ' || quote_literal(left(p_filter ->> 'error_code', 200))) end)
-  end;
-  v_found int;
-begin
-  if v_by_status is not null then
-    execute format('select count(*) from (select from millrace.runs r where %s limit 20001) r',
-      v_by_status)
-    into v_found;
-  end if;
-  select f.ids, f.next
-  into run_ids, next
-  from millrace.find_among(
-    'select r.* from millrace.runs r where '
-      || case when v_found <= 20000 then v_by_status else v_source end,
-    case when p_up then 'r.id' else 'r.id desc' end,
-    millrace.filter_conditions(p_filter), p_limit) f;
-end
-$$;
-
--- Finds runs that are over by a filter, the newest end first. next: the microsecond of the last
--- end, and its run.
-create function millrace.find_ended(
   p_filter jsonb,
   p_cursor text,
   p_limit int,
+  p_up boolean default false,
   out run_ids bigint[],
   out next text)
 stable
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
 as $$
 declare
-  c_order constant text := 'r.finished_at desc, r.id desc';
+  v_status text := p_filter ->> 'status';
+  v_pipelines int[] := array(
+    select i::int from jsonb_array_elements_text(p_filter -> 'pipeline_ids') i);
+  v_named text := nullif(concat_ws(' and ',
+    case when p_filter ? 'runs' then format('r.id = any (%L)', array(
+      select i::bigint from jsonb_array_elements_text(p_filter -> 'runs') i)) end,
+    case when p_filter ? 'entity' then
+      format('r.pipeline_id = any (%L) and r.entity_id = %L', v_pipelines, p_filter ->> 'entity')
+    end,
+    case when p_filter ? 'parent' then format('r.fan_out_id = any (%L)', array(
+      select f.id
+      from millrace.fan_outs f
+      where f.run_id = (p_filter ->> 'parent')::bigint)) end), '');
+  v_by_end boolean := v_named is null and not p_up and v_status <> 'running';
+  v_order text := case
+    when v_by_end then 'r.finished_at desc, r.id desc'
+    when p_up then 'r.id'
+    else 'r.id desc'
+  end;
+  v_few boolean := true;
+  v_rows text;
   v_last bigint;
 begin
+  if v_named is null and not v_by_end and v_status in ('running', 'failed') then
+    v_named := format('r.pipeline_id = any (%L) and r.status = %L', v_pipelines, v_status);
+    execute format('select count(*) <= 20000 from (select from millrace.runs r where %s '
+      'limit 20001) r', v_named)
+    into v_few;
+  end if;
+  v_rows := case when v_by_end then (
+      select coalesce(string_agg(format(
+        '(select r.* from millrace.runs r where %s order by %s limit 20000)',
+        concat_ws(' and ', 'r.pipeline_id = ' || i,
+          'r.finished_at is not null',
+          case when v_status = 'failed' then 'r.status = ''failed''' end,
+          'r.finished_at >= ' || quote_literal(p_filter ->> 'since'),
+          'r.finished_at < ' || quote_literal(p_filter ->> 'before'),
+          '(r.finished_at, r.id) < (timestamptz ''epoch'' + interval ''1 microsecond'' * '
+            || split_part(p_cursor, '.', 1) || ', 0' || split_part(p_cursor, '.', 2) || ')'),
+        v_order), ' union all '), 'select r.* from millrace.runs r where false')
+      from unnest(v_pipelines) i)
+    else 'select r.* from millrace.runs r where ' || concat_ws(' and ', 'true',
+      'r.id ' || case when p_up then '> ' else '< ' end || split_part(p_cursor, '.', 1),
+      case when v_few then v_named || ' offset 0' end)
+  end;
   select f.ids, f.next
   into run_ids, v_last
-  from millrace.find_among((
-    select coalesce(string_agg(format(
-      '(select r.* from millrace.runs r where %s order by %s limit 20000)',
-      concat_ws(' and ', 'r.pipeline_id = ' || i,
-        'r.finished_at is not null',
-        case when p_filter ->> 'status' = 'failed' then 'r.status = ''failed''' end,
-        'r.finished_at >= ' || quote_literal(p_filter ->> 'since'),
-        'r.finished_at < ' || quote_literal(p_filter ->> 'before'),
-        '(r.finished_at, r.id) < (timestamptz ''epoch'' + interval ''1 microsecond'' * '
-          || split_part(p_cursor, '.', 1) || ', 0' || split_part(p_cursor, '.', 2) || ')'),
-      c_order), ' union all '), 'select r.* from millrace.runs r where false')
-    from jsonb_array_elements_text(p_filter -> 'pipeline_ids') i),
-    c_order, millrace.filter_conditions(p_filter), p_limit) f;
-  next := (
-    select (extract(epoch from r.finished_at) * 1000000)::bigint || '.' || r.id
-    from millrace.runs r
-    where r.id = v_last);
+  from millrace.find_among(v_rows, v_order, millrace.filter_conditions(p_filter), p_limit) f;
+  next := case
+    when v_by_end then (
+      select (extract(epoch from r.finished_at) * 1000000)::bigint || '.' || r.id
+      from millrace.runs r
+      where r.id = v_last)
+    else v_last::text
+  end;
 end
 $$;

@@ -5,16 +5,9 @@
 
 -- Reads the claims of the caller's token.
 create function millrace.token_claims() returns jsonb
-stable
+language sql stable
 as $$
-declare
-  v_claims jsonb := nullif(current_setting('request.jwt.claims', true), '')::jsonb;
-begin
-  return case when jsonb_typeof(v_claims) = 'object' then v_claims end;
-exception
-  when data_exception then
-    return null;
-end
+  select nullif(current_setting('request.jwt.claims', true), '')::jsonb
 $$;
 
 -- Reads the caller. In a function with its owner's rights the role's setting alone tells.
@@ -41,7 +34,7 @@ begin
       select
       from pg_namespace n
       where n.nspname = 'millrace' and pg_has_role(v_role, n.nspowner, 'member')) then
-    v_caller.role := 'admin';
+    v_caller.role := 'operator';
     v_caller.payloads := true;
   end if;
   return v_caller;
@@ -149,13 +142,12 @@ begin
 end
 $$;
 
--- Writes a change of operators into the journal, unless a verb does.
+-- Writes a change of operators into the journal.
 create function millrace.note_operator() returns trigger
 security definer
 as $$
 begin
-  if current_setting('millrace.granting', true) is distinct from 'on'
-    and to_jsonb(old) is distinct from to_jsonb(new) then
+  if to_jsonb(old) is distinct from to_jsonb(new) then
     perform millrace.note(case tg_op when 'DELETE' then 'revoke' else 'grant' end, null, null, '{}',
       jsonb_build_object('outcome', coalesce(to_jsonb(new), to_jsonb(old))));
   end if;

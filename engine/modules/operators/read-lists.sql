@@ -15,10 +15,9 @@ $$;
 create function millrace.pause_json(p_line bigint) returns jsonb
 language sql stable
 as $$
-  select jsonb_build_object('at', j.at, 'by', coalesce(j.subject,
-      case when j.key <> 'engine' then j.session ->> 'user' end),
-    'reason', j.reason, 'line', j.id)
-  from (values (1)) one
+  select jsonb_build_object('at', j.at, 'reason', j.reason, 'by', coalesce(j.subject,
+    case when j.key <> 'engine' then j.session ->> 'user' end))
+  from (select) one
   left join millrace.journal j on j.id = p_line and j.verb in ('pause', 'bypass')
 $$;
 
@@ -50,14 +49,8 @@ set millrace.plan = for_lists
 as $$
 declare
   v_caller millrace.caller := millrace.enter();
-  v_pipelines text[];
 begin
   perform millrace.check_request(p_query, '{}', 'p_query');
-  v_pipelines := array(
-    select p.name
-    from millrace.pipelines p
-    where millrace.sees(v_caller, p.name)
-    order by p.name);
   return jsonb_build_object(
     'now', millrace.now(),
     'you', jsonb_build_object('subject', v_caller.subject, 'role', v_caller.role,
@@ -68,25 +61,24 @@ begin
       select jsonb_build_object(
         'pipeline', p.name, 'enabled', p.enabled,
         'paused', case when not p.enabled then millrace.pause_json(p.switched_line) end,
-        'open_alerts', millrace.capped(coalesce(l.n, 0), 10000))
+        'open_alerts', (
+          select millrace.capped(count(*), 10000)
+          from (
+            select
+            from millrace.alerts a
+            where a.pipeline_id = p.id and a.resolved_at is null
+            limit 10000) o))
       from millrace.pipelines p
-      left join (
-        select o.pipeline, count(*) as n
-        from (
-          select a.pipeline
-          from millrace.alerts a
-          where a.resolved_at is null
-          limit 10000) o
-        group by o.pipeline) l on l.pipeline = p.name
-      where p.name = any (v_pipelines)
+      where millrace.sees(v_caller, p.name)
       order by p.name),
-    'stages', millrace.stages_json(v_pipelines),
+    'stages', millrace.stages_json(array(
+      select p.name from millrace.pipelines p where millrace.sees(v_caller, p.name))),
     'bulks', array(
       select millrace.bulk_json(b)
       from millrace.bulks b
       join millrace.pipelines p on p.id = b.pipeline_id
       where b.state = 'running'
-        and p.name = any (v_pipelines)
+        and millrace.sees(v_caller, p.name)
       order by b.id));
 end
 $$;
@@ -107,17 +99,15 @@ begin
     'paused', case
       when not v_pipeline.enabled then millrace.pause_json(v_pipeline.switched_line)
     end,
-    'table', v_pipeline.entity_table::text, 'key', v_pipeline.entity_key,
-    'projection', v_pipeline.projection,
+    'table', v_pipeline.entity_table::text,
     'version', (
       select v.number from millrace.versions v where v.id = v_pipeline.current_version_id),
     'health', millrace.stages_json(array[v_pipeline.name]),
     'stages', array(
       select jsonb_strip_nulls(jsonb_build_object(
         'stage', s.name, 'kind', s.kind, 'function', s.function_name,
-        'needs', array(select n.name
-          from millrace.stages n where n.id = any (vs.needs)
-          order by n.id),
+        'needs', array(
+          select n.name from millrace.stages n where n.id = any (vs.needs) order by n.id),
         'child', s.child ->> 'pipeline', 'limits', s.limits, 'retry', s.retry,
         'enabled', s.enabled,
         'left_out', (
@@ -148,8 +138,8 @@ begin
   if p_query ? 'stage' then
     perform millrace.stage_named(v_pipeline.name, p_query ->> 'stage');
   end if;
-  v_to := coalesce(millrace.request_time(p_query, 'to'), millrace.now());
-  v_from := coalesce(millrace.request_time(p_query, 'from'), v_to - interval '1 hour');
+  v_to := coalesce((p_query ->> 'to')::timestamptz, millrace.now());
+  v_from := coalesce((p_query ->> 'from')::timestamptz, v_to - interval '1 hour');
   return jsonb_build_object(
     'pipeline', v_pipeline.name, 'stage', p_query -> 'stage', 'from', v_from, 'to', v_to,
     'points', array(
@@ -178,8 +168,7 @@ begin
     perform millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
   end if;
   return jsonb_build_object('groups', array(
-    select to_jsonb(c) || jsonb_build_object(
-      'runs', millrace.capped(c.runs, 10000))
+    select to_jsonb(c) || jsonb_build_object('runs', millrace.capped(c.runs, 10000))
     from millrace.dead_letter_counts c
     where c.pipeline = coalesce(p_query ->> 'pipeline', c.pipeline)
       and millrace.sees(v_caller, c.pipeline)
@@ -229,13 +218,11 @@ begin
     "cursor": "cursor", "limit": "size"}', 'p_query');
   v_found := millrace.find_lines(v_caller, 'millrace.alerts',
     case when p_query -> 'open' = 'true' then 'r.resolved_at is null' end, p_query);
-  return jsonb_build_object(
-    'alerts', array(
-      select millrace.alert_json(l)
-      from millrace.alerts l
-      where l.id = any (v_found.ids)
-      order by l.id desc),
-    'next', v_found.next);
+  return jsonb_build_object('next', v_found.next, 'alerts', array(
+    select millrace.alert_json(l)
+    from millrace.alerts l
+    where l.id = any (v_found.ids)
+    order by l.id desc));
 end
 $$;
 
@@ -256,14 +243,12 @@ begin
     'r.bulk_id = ' || (p_query ->> 'bulk')::bigint,
     'r.verb = ' || quote_literal(p_query ->> 'verb'),
     'coalesce(r.subject, r.session ->> ''user'') = ' || quote_literal(p_query ->> 'by'),
-    'r.at >= ' || quote_literal(millrace.request_time(p_query, 'since')),
-    'r.at < ' || quote_literal(millrace.request_time(p_query, 'before'))), p_query);
-  return jsonb_build_object(
-    'lines', array(
-      select millrace.line_json(j)
-      from millrace.journal j
-      where j.id = any (v_found.ids)
-      order by j.id desc),
-    'next', v_found.next);
+    'r.at >= ' || quote_literal(p_query ->> 'since'),
+    'r.at < ' || quote_literal(p_query ->> 'before')), p_query);
+  return jsonb_build_object('next', v_found.next, 'lines', array(
+    select millrace.line_json(j)
+    from millrace.journal j
+    where j.id = any (v_found.ids)
+    order by j.id desc));
 end
 $$;

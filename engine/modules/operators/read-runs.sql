@@ -81,30 +81,14 @@ set millrace.plan = for_runs
 as $$
 declare
   v_caller millrace.caller := millrace.enter();
-  v_filter jsonb;
-  v_by_end boolean;
-  v_limit int;
-  v_runs bigint[];
-  v_next text;
+  v_found record;
 begin
   perform millrace.check_request(p_query,
     millrace.filter_fields() || '{"cursor": "cursor", "limit": "size"}', 'p_query');
-  v_filter := millrace.read_filter(v_caller, p_query);
-  v_limit := coalesce((p_query ->> 'limit')::int, 50);
-  v_by_end := coalesce(v_filter ->> 'status' <> 'running', false)
-    and not v_filter ?| array['runs', 'entity', 'parent'];
-  if v_by_end then
-    select f.run_ids, f.next
-    into v_runs, v_next
-    from millrace.find_ended(v_filter, p_query ->> 'cursor', v_limit) f;
-  else
-    select f.run_ids, f.next
-    into v_runs, v_next
-    from millrace.find_runs(
-      v_filter, split_part(p_query ->> 'cursor', '.', 1)::bigint, v_limit) f;
-  end if;
+  v_found := millrace.find_runs(millrace.read_filter(v_caller, p_query), p_query ->> 'cursor',
+    coalesce((p_query ->> 'limit')::int, 50));
   return jsonb_build_object(
-    'runs', millrace.runs_json(v_runs, v_caller.payloads), 'next', v_next);
+    'runs', millrace.runs_json(v_found.run_ids, v_caller.payloads), 'next', v_found.next);
 end
 $$;
 

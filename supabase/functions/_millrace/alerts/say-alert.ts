@@ -44,18 +44,14 @@ type Said = Required<{ [Name in 'value' | 'above']: number }> & { place: string;
 
 const mostOften = (code: string) => (code ? `, most often as ${code}` : '');
 
-const sentences: Record<string, (said: Said, isWhole: boolean) => string> = {
+const sentences: Record<string, (said: Said) => string> = {
   run_sla: ({ value, above, place, detail }) =>
     `${detail} of ${place} end to end is about ${secondsInWords(value)}, above its bound of ${secondsInWords(above)}`,
-  p95: ({ value, above, place }, isWhole) =>
-    `p95 of ${place}${isWhole ? ' end to end' : ''} is about ${secondsInWords(value)}, above ${secondsInWords(above)}`,
   error_share: ({ value, above, place, span, detail }) =>
     `${Math.round(value * 100)} % of what ended at ${place} in the last ${span} failed${mostOften(detail)}, ` +
     `above ${grouped.format(above * 100)} %`,
   backlog: ({ value, above, place }) =>
     `${runs(value)} ${value === 1 ? 'is' : 'are'} ready at ${place}, above ${grouped.format(above)}`,
-  oldest_ready: ({ value, above, place }) =>
-    `work at ${place} waits for ${secondsInWords(value)}, above ${secondsInWords(above)}`,
   dead: ({ value, above, place, span, detail }) =>
     `${runs(value)} of ${place} failed in the last ${span}${mostOften(detail)}, above ${grouped.format(above)}`,
   spend: ({ value, above, place, span }) =>
@@ -89,14 +85,12 @@ export function sayAlert(facts: AlertFacts): string {
     span: secondsInWords(span_seconds ?? 0).replace(/^1 (?=\w+$)/, ''),
   };
   const held = since && at ? (Date.parse(at) - Date.parse(since)) / 1000 : 0;
-  return `${say(said, !stage)}${held >= 60 ? `, for ${secondsInWords(held)}` : ''}`;
+  return `${say(said)}${held >= 60 ? `, for ${secondsInWords(held)}` : ''}`;
 }
 
 const playbooks: Record<string, string> = {
   run_sla: 'stuck',
-  p95: 'stuck',
   late: 'stuck',
-  oldest_ready: 'stuck',
   backlog: 'throttle',
   refused: 'throttle',
   error_share: 'reprocess',

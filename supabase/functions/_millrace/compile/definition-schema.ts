@@ -532,7 +532,7 @@ export type SharedLimitsInput = z.input<typeof sharedLimitsSchema>;
 const alertRule = z
   .strictObject({
     kind: oneOf(
-      ['run_sla', 'p95', 'error_share', 'backlog', 'oldest_ready', 'dead', 'spend', 'late', 'refused'],
+      ['run_sla', 'error_share', 'backlog', 'dead', 'spend', 'late', 'refused'],
       'run_sla and late know their own bounds, the others need above.',
     ),
     /** A stage, or * for each of them; left out, the pipeline as a whole, end to end. */
@@ -541,7 +541,7 @@ const alertRule = z
       'the name of a stage, or *',
       'Leave it out for the pipeline.',
     ).optional(),
-    /** Seconds for p95, oldest_ready and refused, a share for error_share, runs for backlog and dead, US dollars for spend. */
+    /** A share for error_share, runs for backlog and dead, US dollars for spend, seconds for refused. */
     above: number(0, 1_000_000_000).optional(),
     /** How far back it looks: ten minutes unless it says otherwise, an hour for dead and spend. */
     spanSeconds: whole(60, week).optional(),
@@ -549,7 +549,7 @@ const alertRule = z
     forSeconds: whole(0, 86_400).optional(),
     /** How long it must be no longer above before the alert is resolved. */
     recoverSeconds: whole(0, 86_400).optional(),
-    /** How many must have ended at least for p95 and error_share to say anything. */
+    /** How many must have ended at least for error_share to say anything. */
     least: whole(1, 1_000_000).optional(),
     /** The names of the channels that hear of it; left out, all do. */
     channels: z.array(name).min(1).meta(says('a list of names of channels')).optional(),
