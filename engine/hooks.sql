@@ -25,9 +25,6 @@ create function millrace.hook_runs_at(
 -- Raises MR005 where a stage cannot begin.
 create function millrace.hook_before_begin(p_run_ids bigint[], p_stage_id int);
 
--- Raises MR005 where a stage cannot start over.
-create function millrace.hook_before_restart(p_run_ids bigint[], p_stage_id int);
-
 -- Begins a stage whose needs are done, where more than these decides. Returns the stages with work.
 -- p_shown: the rows show it as queued already.
 create function millrace.hook_begin(
@@ -47,17 +44,6 @@ create function millrace.hook_begin_kind(
 as $$
 begin
   -- the modules' begin_kind
-  return '{}';
-end
-$$;
-
--- Begins what may begin beside the stage that new runs start at. Returns the stages with work.
-create function millrace.hook_begin_siblings(
-  p_pipeline_id int, p_stage_id int, p_run_ids bigint[]
-) returns int[]
-as $$
-begin
-  -- the modules' begin_siblings
   return '{}';
 end
 $$;
@@ -214,7 +200,7 @@ begin
 end
 $$;
 
--- Begins what may begin in runs that go on. Returns the stages with work.
+-- Begins what may begin in new runs, or in those that go on. Returns the stages with work.
 create function millrace.hook_continue(p_run_ids bigint[]) returns int[]
 as $$
 begin

@@ -96,11 +96,27 @@ create function millrace.start_over(
 ) returns int[]
 as $$
 declare
+  v_lacking record;
   v_version record;
   v_closure int[];
   v_wake int[] := '{}';
 begin
-  perform millrace.hook_before_restart(p_run_ids, p_stage_id);
+  select count(*) as runs, min(r.entity_id) as entity_id into v_lacking
+  from millrace.runs r
+  where r.id = any (p_run_ids)
+    and not exists (
+      select
+      from millrace.version_stages vs
+      where vs.version_id = r.version_id
+        and vs.stage_id = p_stage_id);
+  if v_lacking.runs > 0 then
+    raise exception
+      'stage % is not part of the version that % live runs began with (entity %, …)',
+      (select s.name from millrace.stages s where s.id = p_stage_id),
+      v_lacking.runs, v_lacking.entity_id
+      using errcode = 'MR005',
+        hint = 'Let the runs finish, or cancel them first: select millrace.cancel(run).';
+  end if;
   for v_version in
     select r.pipeline_id, vs.dependents, array_agg(r.id order by r.id) as runs,
       array_agg(r.entity_id) as entity_ids
@@ -208,7 +224,7 @@ begin
       p_stage_id, v_new, p_by_name, cardinality(p_dirty_ids) = 0);
   end if;
   if not v_on.alone and cardinality(v_new) > 0 then
-    v_wake := v_wake || millrace.hook_begin_siblings(p_pipeline_id, p_stage_id, v_new);
+    v_wake := v_wake || millrace.hook_continue(v_new);
   end if;
   if v_on.counted then
     perform millrace.hook_started(

@@ -1,11 +1,7 @@
 -- Agents: the turns of a conversation with a model
 --
--- The worker of an agent stage records each turn as soon as it is over, so that a crash costs one:
--- the next attempt reads the conversation and goes on behind its last turn.
---
--- An execution is the chain of an attempt and its automatic retries, which share one conversation
--- and its limits; a reset or a person's retry begins another. The number of its first attempt,
--- number - retry_count of each, names it.
+-- An execution is an attempt and its automatic retries, which share one conversation; a reset or a
+-- person's retry begins another. The number of its first attempt, number - retry_count, names it.
 
 -- Raises MR002 unless these are turns that can be recorded.
 create function millrace.check_turns(p_turns jsonb)
@@ -45,8 +41,7 @@ end
 $$;
 
 -- Records turns {seq, kind, call_id, content, usage} of an agent's started attempt under its
--- token, and renews its worker's leases. The status is accepted, duplicate (these numbers are
--- taken, the first ones stay), stale, or busy: who holds the attempt may be ending it.
+-- token, and renews its worker's leases. The status is accepted, duplicate, stale or busy.
 create function public.millrace_checkpoint(
   p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb
 ) returns jsonb
@@ -108,8 +103,8 @@ begin
 end
 $$;
 
--- Reads what an agent's attempt goes on from: the turns of its execution, the stage's limits of
--- today, and the milliseconds since the execution began. The status is current or stale.
+-- Reads what an agent's attempt goes on from: the turns of its execution, the stage's limits, and
+-- the milliseconds since it began. The status is current or stale.
 create function public.millrace_turns(p_worker uuid, p_attempt bigint, p_token uuid)
 returns json
 set millrace.plan = by_key

@@ -3,8 +3,8 @@
 -- What is queued at the stage is skipped, by the call and then by the sweep, and the runs go on.
 -- millrace.bypassed remembers each row until take_up() starts it there.
 
--- Bypasses a stage, or writes another reason and end into its bypass, and skips the first of what
--- is queued there; returns how many those were.
+-- Bypasses a stage, or changes its bypass, and skips the first of what is queued there; returns how
+-- many those were.
 create function millrace.begin_bypass(
   p_stage millrace.stages, p_reason text, p_until timestamptz, p_spent boolean, p_line bigint
 ) returns int
@@ -30,8 +30,7 @@ begin
 end
 $$;
 
--- Lets a bypassed stage work again and wakes it. p_why: why the engine does so; a person may not
--- where the budget is spent.
+-- Lets a bypassed stage work again and wakes it. p_why: why the engine does so.
 create function millrace.finish_bypass(p_stage millrace.stages, p_why text default null)
 as $$
 declare
@@ -75,8 +74,7 @@ begin
 end
 $$;
 
--- Begins and ends bypasses that are due, and skips up to so much of what has been queued since. A
--- stage that a person is changing this moment is left to the next sweep.
+-- Begins and ends bypasses that are due, and skips up to so much of what has been queued since.
 create function millrace.sweep_bypasses(p_pipeline_id int, p_limit int) returns int
 as $$
 declare
@@ -130,8 +128,8 @@ begin
 end
 $$;
 
--- Skips what is queued at a bypassed stage, due or not, for up to two seconds and about so many,
--- behind what somebody holds or a user's trigger refuses to show.
+-- Skips about so many of what is queued at a bypassed stage, due or not, for up to two seconds,
+-- past what somebody holds or a user's trigger refuses to show.
 create function millrace.bypass_queued(p_stage millrace.stages, p_limit int)
 returns int
 as $$

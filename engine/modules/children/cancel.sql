@@ -12,8 +12,7 @@ begin
 end
 $$;
 
--- Cancels children that no parent waits for on these rows, which the caller holds, unseen: the row
--- shows what starts there next.
+-- Cancels children that no parent waits for on held rows, unseen: the row shows what starts next.
 create function millrace.cancel_given_up(p_pipeline_id int, p_entity_ids text[])
 as $$
 declare
@@ -33,7 +32,7 @@ begin
 end
 $$;
 
--- Cancels those of held runs that run, and shows it on their rows if it is to; returns how many.
+-- Cancels those of held runs that run, and shows it on their rows; returns how many.
 create function millrace.cancel_runs(p_run_ids bigint[], p_shown boolean) returns int
 as $$
 declare
@@ -50,8 +49,8 @@ begin
 end
 $$;
 
--- Cancels held runs and shows it. One whose own trigger refuses to show it is cancelled unseen, or
--- left to the next call where the database says to try again.
+-- Cancels held runs; one whose trigger refuses to show it is cancelled unseen, or put off where the
+-- database says to try again.
 create function millrace.cancel_held(p_run_ids bigint[], p_until timestamptz) returns int
 as $$
 declare
@@ -76,8 +75,7 @@ begin
 end
 $$;
 
--- Cancels up to so many children of abandoned fan-outs on rows that nobody holds. Closed fan-outs
--- of deleted parents are forgotten.
+-- Cancels children of abandoned fan-outs on free rows, and forgets the fan-outs of deleted parents.
 create function millrace.cancel_children(p_limit int) returns int
 as $$
 declare

@@ -1,11 +1,9 @@
 -- Collecting children: sums, thresholds and joins
 --
--- The worker whose call left tallies asks for it after its commit; the sweep collects what is left.
--- It takes the fan-out's advisory lock, then with skip locked the parent and the fan-out; where
--- somebody holds one of them it answers busy.
+-- The worker whose call left tallies asks for it after its commit, the sweep collects the rest.
 
--- Collects the children of fan-outs that have reported. busy: those whose parent somebody holds;
--- collect: others, further up, whose children have reported now.
+-- Collects the children of fan-outs. busy: those whose parent somebody holds; collect: others,
+-- further up, whose children have reported now.
 create function public.millrace_collect_children(p_fan_outs bigint[]) returns jsonb
 set millrace.plan = by_key
 as $$
@@ -52,8 +50,7 @@ begin
 end
 $$;
 
--- Collects the children that have reported, of so many fan-outs at most. What goes wrong at one is
--- reported.
+-- Collects the children of so many fan-outs at most.
 create function millrace.collect_reported(p_limit int) returns int
 as $$
 declare
@@ -91,9 +88,8 @@ begin
 end
 $$;
 
--- Adds up what the children of a fan-out have reported, or counts them anew where a tally asks for
--- it; begins what waited for a threshold, and ends the waiting stage when its rule is met. busy:
--- somebody holds the parent, or the database said to try again.
+-- Adds up what the children of a fan-out have reported, begins what waited for a threshold, and
+-- ends the waiting stage when its rule is met. busy: to be tried again.
 create function millrace.collect_children(
   p_fan_out_id bigint, out wake int[], out busy boolean
 )
@@ -225,8 +221,7 @@ begin
 end
 $$;
 
--- Completes or fails the waiting attempt of a fan-out as its rule says. A map's result is how many
--- children came to what, a pipeline stage's the results of the child's last stages.
+-- Completes or fails the waiting attempt of a fan-out as its rule says.
 create function millrace.join_children(
   p_fan_out millrace.fan_outs, out ready int[], out busy boolean
 )
@@ -285,8 +280,7 @@ begin
 end
 $$;
 
--- Closes the fan-outs of attempts that were completed; one that the stage's apply function refused
--- keeps its fan-out open for the next.
+-- Closes the fan-outs of completed attempts; an apply function may have refused one.
 create function millrace.leave_children(p_attempt_ids bigint[])
 as $$
 begin

@@ -31,8 +31,7 @@ where f.state = 'open'
       and s.state in ('queued', 'started')
       and not s.superseded);
 
--- Finds sums that are not what the children came to. It counts them one by one: a slice leaves out
--- those who have many.
+-- Finds sums that are not what the children came to, which it counts one by one.
 create view millrace.sum_faults (rule, run_id, attempt_id, detail, children) as
 select 'the sums of a fan-out and its tallies are what its children came to',
   f.run_id, f.attempt_id,

@@ -1,7 +1,6 @@
 -- Retrying children: a person retries a parent, and its children go on
 
--- Opens the latest fan-outs of a stage again; a map spawns once more, which retries its failed
--- children.
+-- Opens the latest fan-outs of a stage again; a map that spawns retries its failed children.
 create function millrace.reopen_fan_outs(p_stage_id int, p_run_ids bigint[])
 as $$
 begin
@@ -23,9 +22,8 @@ begin
 end
 $$;
 
--- Takes failed children under these items out of the fan-out whose rows have had a later run. One
--- that was started by itself becomes the child; else the item gets a new one. The parent has paid
--- for the former all the same.
+-- Takes failed children whose rows have had a later run out of the fan-out. One that was started by
+-- itself becomes the child; else the item gets a new one.
 create function millrace.refile_items(p_fan_out_id bigint, p_item_keys text[])
 as $$
 declare

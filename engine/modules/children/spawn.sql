@@ -1,10 +1,7 @@
--- Spawning: the worker of a map stage hands over its items
---
--- In chunks that fit the Data API's time limit. An item is known by its key: a worker that dies
--- half-way is followed by one that sends everything again.
+-- Spawning: the worker of a map stage hands over its items, in chunks
 
--- Starts the runs of children for a chunk of items {key, …} of a map attempt; p_last closes the
--- total. Idempotent by key. busy: rows that somebody holds, to be sent again.
+-- Starts the runs of children for a chunk of items {key, …}; p_last closes the total. Idempotent by
+-- key, since a worker's successor sends all again. busy: items whose row somebody holds.
 create function public.millrace_spawn(
   p_worker uuid, p_attempt bigint, p_token uuid, p_items jsonb, p_last boolean
 ) returns jsonb
@@ -64,8 +61,7 @@ begin
 end
 $$;
 
--- Locks a run and its entity, to which children may refer; false when somebody keeps them for
--- longer than 200 ms: collectors hold a parent again and again for a moment.
+-- Locks a run and its entity; false when somebody keeps them for longer than collectors do.
 create function millrace.hold_parent(p_run_id bigint) returns boolean
 set lock_timeout = '200ms'
 as $$
@@ -78,7 +74,7 @@ exception
 end
 $$;
 
--- Says why a worker that shows this token may not speak for the attempt; null when it may.
+-- Says why this token may not speak for the attempt; null when it may.
 create function millrace.void_reason(p_attempt millrace.attempts, p_token uuid) returns text
 language sql immutable
 as $$
@@ -86,8 +82,7 @@ as $$
   where (p_attempt.state = 'started' and p_attempt.token = p_token) is not true
 $$;
 
--- Starts the runs of a chunk of items whose rows could be had, in the open fan-out of a map
--- attempt. Failed children are retried where a person retried the parent.
+-- Starts the runs of the items whose rows can be had, in the open fan-out of a map attempt.
 create function millrace.spawn_chunk(
   p_attempt millrace.attempts, p_items jsonb, p_last boolean,
   out fan_out millrace.fan_outs, out wake int[], out busy text[]
@@ -181,9 +176,8 @@ begin
 end
 $$;
 
--- Names the rows of the items of a chunk: those under their keys, or the answer of the definition's
--- insert function. Even "on conflict do nothing" waits for the holder of a row, so such a function
--- leaves out what exists already.
+-- Names the rows of the items of a chunk: those under their keys, or what the insert function
+-- answers.
 create function millrace.rows_for_items(
   p_fan_out millrace.fan_outs, p_stage millrace.stages, p_items jsonb,
   out item_keys text[], out entity_ids text[]

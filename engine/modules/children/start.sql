@@ -4,9 +4,8 @@
 -- Who holds a child never takes its parent; from a parent's side children are taken in batches and
 -- with skip locked only.
 
--- Makes runs of a child pipeline for held rows, each for a fan-out under a key, and begins them;
--- children that no parent waits for make way. faults: by row, {code, message, remedy} of what keeps
--- it from a run.
+-- Makes runs of a child pipeline for held rows, each for a fan-out under a key, and begins them.
+-- faults: by row, {code, message, remedy} of what keeps it from a run.
 create function millrace.add_children(
   p_child millrace.pipelines, p_fan_outs bigint[], p_keys text[], p_entity_ids text[],
   out made int, out wake int[], out faults jsonb
@@ -58,13 +57,12 @@ begin
     from unnest(v_free.entity_ids, v_copied.faults) c(entity_id, fault)
     where c.fault is not null), '{}');
   made := cardinality(v_runs);
-  wake := millrace.begin_branches(p_child.id, v_runs);
+  wake := millrace.begin_branches(v_runs);
 end
 $$;
 
--- Begins a pipeline stage in these runs, whose rows the caller holds: an attempt waits for a child
--- run over the same row. That of an open fan-out goes on where it failed; where there is none one
--- begins, or the stage fails.
+-- Begins a pipeline stage in held runs: an attempt waits for a child run over the same row. That of
+-- an open fan-out goes on where it failed; where there is none one begins, or the stage fails.
 create function millrace.start_child_runs(p_stage_id int, p_run_ids bigint[])
 returns int[]
 as $$

@@ -1,8 +1,7 @@
--- Answers: what a person decides
+-- Answers: what a person decides, by millrace_decide() or by writing the column `decision`
 --
--- By public.millrace_decide(), or by writing the column `decision`. One trigger checks the answer,
--- the other completes the attempt in the same transaction; a parent's sums are left to the sweep,
--- since nobody is to hold a parent for as long as a person's transaction lasts.
+-- A parent's sums are left to the sweep, since nobody is to hold a parent for as long as a person's
+-- transaction lasts.
 
 -- Refuses an answer that does not fit the schema or comes too late, and notes who gave it.
 create function millrace.check_answer() returns trigger

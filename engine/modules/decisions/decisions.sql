@@ -1,12 +1,8 @@
 -- Decisions: what a person is asked
 --
 -- A manual stage's attempt waits with the service `decision`; a row of public.millrace_decisions
--- asks the question. Its policies say who may read and answer it; the functions of theirs name
--- tables with the schema, since millrace_decide() sets its search_path.
---
--- A person holds the decision's row first, then waits for entity and run: so nothing that holds a
--- run waits for a decision's row. What ended otherwise is refused by the attempt's state, and its
--- row closed by the sweep.
+-- asks the question. A person holds that row first, then waits for entity and run: so nothing that
+-- holds a run waits for a decision's row.
 
 -- Asks for the decision of a manual stage in held runs: attempts that wait, and their questions.
 create function millrace.open_decisions(p_stage_id int, p_run_ids bigint[])
@@ -65,9 +61,8 @@ as $$
     millrace.stale_reason(p_attempt.state, p_attempt.error))
 $$;
 
--- Closes open decisions whose attempt ended otherwise, and removes those whose attempt is gone;
--- returns how many it closed. The table is public: where a user's trigger refuses a row, that row
--- alone stays as it is.
+-- Closes open decisions whose attempt ended otherwise, and removes those whose attempt is gone, but
+-- for rows that a user's trigger refuses; returns how many it closed.
 create function millrace.close_decisions(p_limit int) returns int
 as $$
 declare

@@ -3,9 +3,8 @@
 -- The callers hold the entities and the runs. The functions show on the entities what they do, and
 -- return the stages that have work for a worker now.
 
--- Begins a stage whose needs are done. p_by_name: somebody named it, which overrules its
--- conditions. p_shown: the entities show it as queued already. p_anew: it works even on its former
--- input.
+-- Begins a stage whose needs are done. p_by_name overrules its conditions; p_shown: the entities
+-- show it as queued already; p_anew: it works even on its former input.
 create function millrace.begin_stage(
   p_stage_id int, p_run_ids bigint[], p_by_name boolean default false,
   p_shown boolean default false, p_anew boolean default false
@@ -49,8 +48,7 @@ begin
 end
 $$;
 
--- Picks the runs in which a stage is not to begin, and says why. Each run is asked by itself,
--- whatever the statistics say.
+-- Picks the runs in which a stage is not to begin, and says why.
 create function millrace.runs_to_skip(
   p_stage_id int, p_run_ids bigint[], p_by_name boolean
 ) returns table (run_ids bigint[], why jsonb)
@@ -204,8 +202,8 @@ begin
 end
 $$;
 
--- Readies what follows a skipped stage and finishes runs, where no user's trigger on the skip has
--- ended the run or started the stage over.
+-- Readies what follows a skipped stage and finishes runs, where no user's trigger has ended the run
+-- or started the stage over.
 create function millrace.continue_after_skip(p_stage_id int, p_run_ids bigint[])
 returns int[]
 as $$
@@ -270,15 +268,14 @@ begin
 end
 $$;
 
--- Begins all stages that may begin in new runs, or those beside the stage at which they start, and
--- clears on the rows what has not begun. A stage begun by a threshold was copied, though its map
--- begins again.
-create function millrace.begin_branches(p_pipeline_id int, p_run_ids bigint[]) returns int[]
+-- Begins all that may begin in new runs, or in those that go on, and clears on the rows what has
+-- not begun.
+create function millrace.begin_branches(p_run_ids bigint[]) returns int[]
 as $$
 begin
-  perform millrace.project_queued(p_pipeline_id, null, g.pending, g.entity_ids)
+  perform millrace.project_queued(g.pipeline_id, null, g.pending, g.entity_ids)
   from (
-    select array_agg(r.entity_id) as entity_ids, array(
+    select r.pipeline_id, array_agg(r.entity_id) as entity_ids, array(
       select vs.stage_id
       from millrace.version_stages vs
       where vs.version_id = r.version_id
@@ -287,9 +284,9 @@ begin
           from millrace.attempts a
           where a.run_id = r.id and a.stage_id = vs.stage_id and not a.superseded)) as pending
     from millrace.runs r
+    join millrace.pipelines p on p.id = r.pipeline_id and p.projection <> 'none'
     where r.id = any (p_run_ids)
-      and (select p.projection <> 'none' from millrace.pipelines p where p.id = p_pipeline_id)
-    group by 2) g;
+    group by 1, 3) g;
   return millrace.begin_followers(null, p_run_ids);
 end
 $$;

@@ -48,8 +48,7 @@ begin
       and case
         when f.id is null then true
         when a.kind = 'count' and p.done >= a.n then false
-        -- Which number is the smallest is known once all items are. From the last one, which is
-        -- mostly done last.
+        -- From the last one, which is mostly done last.
         when a.kind = 'consecutive' and f.total is not null and p.done >= a.n and not exists (
           select
           from generate_series(a.n - 1, 0, -1) i
@@ -73,8 +72,8 @@ begin
 end
 $$;
 
--- Reads the rows that conditions are asked of: empty ones where these name neither the row nor "all
--- there is", null where one is larger than a worker takes.
+-- Reads the rows that conditions are asked of: empty ones where these do not name the row, null
+-- where one is larger than a worker takes.
 create function millrace.rows_asked(p_pipeline_id int, p_entity_ids text[], p_conditions text)
 returns json[]
 volatile

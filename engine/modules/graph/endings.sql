@@ -1,10 +1,7 @@
 -- Endings: a stage's result, or the row as it is by then, ends the run under a name
---
--- The run is completed, with no dead letter and no alert. A stage is asked in the completing
--- transaction, after its apply function.
 
 -- Completes attempts of one stage: those whose runs it ends, and the others. The first condition
--- that holds names the ending; none of a row that is larger than a worker takes.
+-- that holds names the ending.
 create function millrace.complete_or_end(p_stage_id int, p_items millrace.work[])
 returns int[]
 as $$

@@ -1,7 +1,7 @@
 -- Starts in the middle: what a stage needs of the stages before it
 
--- Copies the results of all stages but one and its dependents from the previous run of each entity,
--- but for what was skipped since nobody asked for it or the run ended.
+-- Copies the results of all stages but one and its dependents from each entity's previous run, but
+-- for what was skipped since nobody asked for it or the run ended.
 create function millrace.copy_earlier_results(
   p_stage millrace.version_stages, p_run_ids bigint[]
 )
@@ -107,31 +107,6 @@ begin
       v_lacking.runs, v_lacking.entity_id, v_lacking.need
       using errcode = 'MR005', hint = format(
         'Queue %s instead; the stages after it follow by themselves.', v_lacking.first);
-  end if;
-end
-$$;
-
--- Raises MR005 where a run's version lacks a stage that is to start over.
-create function millrace.refuse_restart(p_run_ids bigint[], p_stage_id int)
-as $$
-declare
-  v_other record;
-begin
-  select count(*) as runs, min(r.entity_id) as entity_id into v_other
-  from millrace.runs r
-  where r.id = any (p_run_ids)
-    and not exists (
-      select
-      from millrace.version_stages vs
-      where vs.version_id = r.version_id
-        and vs.stage_id = p_stage_id);
-  if v_other.runs > 0 then
-    raise exception
-      'stage % is not part of the version that % live runs began with (entity %, …)',
-      (select s.name from millrace.stages s where s.id = p_stage_id),
-      v_other.runs, v_other.entity_id
-      using errcode = 'MR005',
-        hint = 'Let the runs finish, or cancel them first: select millrace.cancel(run).';
   end if;
 end
 $$;

@@ -1,10 +1,7 @@
--- Unchanged: a stage whose input is as before takes its former result, and no apply function is
--- called. A claim keeps a digest of what its worker is given, so that a result and its digest
--- belong together.
+-- Unchanged: a stage whose input is as before takes its former result, without its apply function
 
 -- Queues a stage in these runs, and completes it with its former result where its input is as
--- before, but not where a row is larger than a worker takes: its claim refuses that. p_shown: the
--- entities show it as queued already. Returns the stages that got work.
+-- before. p_shown: the entities show it as queued already. Returns the stages that got work.
 create function millrace.begin_unless_unchanged(
   p_stage_id int, p_run_ids bigint[], p_shown boolean
 ) returns int[]
