@@ -39,12 +39,7 @@ comment on column millrace.dead_letters.can_retry is
 -- It counts to 10,000 each, and shows 1,000 causes at most.
 create view millrace.dead_letter_counts as
 with recursive cause as (
-  (
-    select r.pipeline_id, r.failed_stage_id, r.error_code
-    from millrace.runs r
-    where r.status = 'failed'
-    order by r.pipeline_id, r.failed_stage_id, r.error_code
-    limit 1)
+  select 0 as pipeline_id, 0 as failed_stage_id, '' as error_code
   union all
   select n.pipeline_id, n.failed_stage_id, n.error_code
   from cause c
@@ -58,7 +53,7 @@ with recursive cause as (
     limit 1) n
 )
 select p.name as pipeline, s.name as stage, c.error_code, n.runs, o.oldest, o.newest
-from (select * from cause limit 1000) c
+from (select * from cause limit 1001) c
 join millrace.pipelines p on p.id = c.pipeline_id
 join millrace.stages s on s.id = c.failed_stage_id
 cross join lateral (

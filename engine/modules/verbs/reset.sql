@@ -34,11 +34,10 @@ as $$
 declare
   v_held record := millrace.hold_stage(p_run, p_stage);
   v_stage_id int := (v_held.version_stage).stage_id;
-  v_kind text := (select s.kind from millrace.stages s where s.id = v_stage_id);
   v_fan_out millrace.fan_outs;
-  v_stages int[];
-  v_failed int;
+  v_failed record;
   v_entities text[];
+  v_stages int[];
   v_wake int[];
 begin
   select f.*
@@ -51,31 +50,27 @@ begin
     perform millrace.refuse_operation(p_run, p_stage, 'reset by its children', 'without any',
       'Only a map or pipeline stage that has spawned has children; '
       'use millrace.reset(run, stage).');
-  elsif v_fan_out.state = 'open' then
-    -- The stage still waits: its children go on, but for those whose row somebody holds.
-    v_entities := millrace.lock_entities(v_fan_out.child_pipeline_id, array(
-      select r.entity_id
-      from millrace.runs r
-      where r.fan_out_id = v_fan_out.id
-        and r.status in ('failed', 'cancelled')), false);
-    return millrace.retry_runs(array(
-      select r.id
-      from millrace.runs r
-      where r.fan_out_id = v_fan_out.id
-        and r.entity_id = any (v_entities)
-        and r.status in ('failed', 'cancelled')
-      order by r.id
-      for no key update skip locked));
   elsif millrace.state_of(p_run, v_stage_id) = 'pending' then
     perform millrace.refuse_operation(p_run, p_stage, 'reset by its children', 'pending',
       'Its needs run again; it spawns anew when they are done.');
   end if;
-  v_failed := (
-    select count(*)
-    from millrace.runs r
-    where r.fan_out_id = v_fan_out.id and r.status in ('failed', 'cancelled'));
-  if v_failed = 0 then
+  select array_agg(r.id) as ids, array_agg(r.entity_id) as entities, count(*) as n
+  into v_failed
+  from millrace.runs r
+  where r.fan_out_id = v_fan_out.id and r.status in ('failed', 'cancelled');
+  if v_failed.n = 0 then
     return 0;
+  elsif v_fan_out.state = 'open' then
+    -- The stage still waits: its children go on, but for those whose row somebody holds.
+    v_entities := millrace.lock_entities(
+      v_fan_out.child_pipeline_id, v_failed.entities, false);
+    return millrace.retry_runs(array(
+      select r.id
+      from millrace.runs r
+      where r.id = any (v_failed.ids)
+        and r.entity_id = any (v_entities)
+      order by r.id
+      for no key update skip locked));
   end if;
   -- Not those that a threshold of this one has begun: it still holds.
   v_stages := array(
@@ -86,9 +81,10 @@ begin
       and v_stage_id = any (vs.needs)) || v_stage_id;
   perform millrace.clear_stages(v_held.run, v_stages);
   v_wake := millrace.reopen_run(v_held.run, v_stages);
-  v_wake := v_wake
-    || millrace.retry_stage(v_stage_id, v_kind, millrace.running_of(array[p_run]));
+  v_wake := v_wake || millrace.retry_stage(v_stage_id, (
+    select s.kind from millrace.stages s where s.id = v_stage_id),
+    millrace.running_of(array[p_run]));
   perform millrace.wake(v_wake || millrace.begin_followers(null, array[p_run]));
-  return v_failed;
+  return v_failed.n;
 end
 $$;

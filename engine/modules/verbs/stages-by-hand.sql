@@ -128,10 +128,7 @@ as $$
 declare
   v_held record := millrace.hold_stage(p_run, p_stage);
   v_now timestamptz := millrace.now();
-  v_hurried int[];
-  v_stages int[];
-begin
-  with due as (
+  v_hurried bigint[] := array(
     select a.id
     from millrace.attempts a
     where a.run_id = p_run
@@ -140,23 +137,19 @@ begin
       and not a.held
       and (p_stage is null or a.stage_id = (v_held.version_stage).stage_id)
     order by a.id
-    for update
-  ), hurried as (
-    update millrace.attempts a
-    set queue_at = v_now
-    from due d
-    where a.id = d.id
-    returning a.stage_id
-  )
-  select array_agg(h.stage_id), array_agg(distinct h.stage_id)
-  into v_hurried, v_stages
-  from hurried h;
-  if v_stages is null then
+    for update);
+  v_stages int[] := array(
+    select distinct a.stage_id
+    from millrace.attempts a
+    where a.id = any (v_hurried));
+begin
+  if cardinality(v_hurried) = 0 then
     raise exception 'run % has nothing that waits to be tried again%',
       p_run, coalesce(' at stage ' || p_stage, '')
       using errcode = 'MR004', hint = 'Only a retry in backoff can be hurried: '
         'select * from millrace.timeline(' || p_run || ').';
   end if;
+  update millrace.attempts a set queue_at = v_now where a.id = any (v_hurried);
   perform millrace.show_status((v_held.run).pipeline_id, array[(v_held.run).entity_id]);
   perform millrace.wake(v_stages);
   return cardinality(v_hurried);
