@@ -310,7 +310,7 @@ begin
   if cut and v_stage.limits is not null then
     perform millrace.hook_given_back(v_stage, v_ids, v_back);
   end if;
-  perform millrace.project_started(v_stage, p_entity_ids[:kept]);
+  perform millrace.project_guarded(v_stage, 'started', null, p_entity_ids[:kept]);
   -- A user's trigger may have ended one of them.
   if kept > (
       select count(*) from millrace.attempts a where a.id = any (v_ids) and a.state = 'started')
@@ -322,17 +322,18 @@ begin
 end
 $$;
 
--- Shows a claim on the free ones of its entities; the others catch up when the stage completes. A
--- trigger that refuses a row must not stop the stage.
-create function millrace.project_started(p_stage millrace.stages, p_entity_ids text[])
-returns boolean
+-- Shows a claim, or what is put back, on the free ones of its entities; the others catch up when
+-- the stage completes. A trigger that refuses a row must not stop the stage.
+create function millrace.project_guarded(
+  p_stage millrace.stages, p_how text, p_changes millrace.change[], p_entity_ids text[]
+) returns boolean
 set lock_timeout = '200ms'
 as $$
 declare
   v_context text;
 begin
   return millrace.project_entities(
-    p_stage.pipeline_id, 'started', p_stage.name, null, p_entity_ids, null);
+    p_stage.pipeline_id, p_how, p_stage.name, p_changes, p_entity_ids, null);
 exception
   when query_canceled or assert_failure or others then
     get stacked diagnostics v_context = pg_exception_context;

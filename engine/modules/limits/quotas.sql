@@ -113,59 +113,6 @@ begin
 end
 $$;
 
--- Puts back attempts of a claim whose tenants have no room. Returns the others.
-create function millrace.keep_to_quotas(
-  p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[]
-) returns millrace.claimed[]
-as $$
-declare
-  v_tenant record;
-  v_kept millrace.claimed[];
-  v_back bigint[];
-  v_released bigint[];
-begin
-  for v_tenant in
-    select l as quota, r.quota_key as key, array_agg(a.id order by a.queue_at, a.id) as attempt_ids
-    from unnest(p_attempt_ids) i
-    join millrace.attempts a on a.id = i
-    join millrace.runs r on r.id = a.run_id
-    join millrace.limits l on l.pipeline_id = r.quota_of
-    group by l, r.quota_key
-    order by l, r.quota_key
-  loop
-    if millrace.room_of_tenant(v_tenant.quota, v_tenant.key, 'spending') <= 0 then
-      perform millrace.hold_back(
-        p_stage, v_tenant.quota, v_tenant.key, 'spending', v_tenant.attempt_ids);
-    elsif (v_tenant.quota).limits ? 'starts' then
-      perform millrace.charge_starts(
-        p_stage, v_tenant.quota, v_tenant.key, v_tenant.attempt_ids);
-    end if;
-  end loop;
-  v_kept := millrace.held_items(p_token, p_attempt_ids);
-  v_back := array(
-    select i from unnest(p_attempt_ids) i
-    except
-    select k.attempt_id from unnest(v_kept) k);
-  with released as (
-    update millrace.attempts a
-    set held = false, error = null
-    where a.id = any (p_attempt_ids) and a.id <> all (v_back) and a.held
-    returning a.id
-  )
-  select array_agg(r.id) into v_released from released r;
-  if v_released is not null then
-    perform millrace.show_held(p_stage, v_released);
-  end if;
-  if p_stage.limits is not null and cardinality(v_back) > 0 then
-    perform millrace.give_back_room(p_stage, v_back);
-  end if;
-  if cardinality(v_kept) = 0 then
-    delete from millrace.claims c where c.token = p_token;
-  end if;
-  return v_kept;
-end
-$$;
-
 -- Counts what a tenant has left of an amount in the present window; null without a bound.
 create function millrace.room_of_tenant(p_quota millrace.limits, p_key text, p_kind text)
 returns numeric
@@ -183,137 +130,185 @@ begin
 end
 $$;
 
--- Charges a tenant with the starts among attempts, and puts back those without room, or all while
--- another claim charges it.
+-- Charges the tenants of a claim with its starts, one charge for all stages of a start. Returns
+-- what has no room and why: spending, starts, or another claim that charges the tenant (busy).
 create function millrace.charge_starts(
-  p_stage millrace.stages, p_quota millrace.limits, p_key text, p_attempt_ids bigint[]
+  p_attempt_ids bigint[], out attempt_ids bigint[], out whys text[]
 )
 as $$
 declare
-  v_ids bigint[] := array(
-    select a.id
-    from unnest(p_attempt_ids) with ordinality i(id, place)
-    join millrace.attempts a on a.id = i.id
-    where a.uncounted
-    order by i.place);
-  v_runs bigint[];
+  v_busy text[] := array(
+    select t.name
+    from (
+      select distinct l.id || ':' || r.quota_key as name
+      from millrace.attempts a
+      join millrace.runs r on r.id = a.run_id
+      join millrace.limits l on l.pipeline_id = r.quota_of and l.limits ? 'starts'
+      where a.id = any (p_attempt_ids) and a.uncounted
+      order by 1
+      offset 0) t
+    where not pg_try_advisory_xact_lock(hashtext('millrace.quota'), hashtext(t.name)));
 begin
-  if cardinality(v_ids) = 0 then
-    return;
-  elsif not pg_try_advisory_xact_lock(
-      hashtext('millrace.quota'), hashtext(p_quota.id || ':' || p_key)) then
-    perform millrace.put_back(
-      p_stage, v_ids, array_fill(millrace.now() + interval '1 second', array[cardinality(v_ids)]));
-    return;
-  end if;
-  v_runs := array(
-    select a.run_id
-    from unnest(v_ids) with ordinality i(id, place)
-    join millrace.attempts a on a.id = i.id
-    group by a.run_id
-    order by min(i.place)
-    limit greatest(millrace.room_of_tenant(p_quota, p_key, 'starts'), 0)::int);
-  if cardinality(v_runs) > 0 then
+  with item as materialized (
+    select a.id, a.run_id, a.uncounted, r.quota_of, r.quota_key,
+      row_number() over (order by a.queue_at, a.id) as place
+    from unnest(p_attempt_ids) i
+    join millrace.attempts a on a.id = i
+    join millrace.runs r on r.id = a.run_id
+    where r.quota_of is not null
+  ), tenant as materialized (
+    select l.id, l.limits, t.quota_of, t.quota_key,
+      l.id || ':' || t.quota_key = any (v_busy) as is_busy,
+      millrace.room_of_tenant(l, t.quota_key, 'spending') as money,
+      millrace.room_of_tenant(l, t.quota_key, 'starts') as starts
+    from (select distinct i.quota_of, i.quota_key from item i) t
+    join millrace.limits l on l.pipeline_id = t.quota_of
+  ), judged as materialized (
+    select i.id, i.run_id, i.place, t.id as limit_id, t.limits, t.quota_key,
+      case
+        when t.money <= 0 then 'spending'
+        when not i.uncounted or t.starts is null then 'free'
+        when t.is_busy then 'busy'
+        when dense_rank() over (
+          partition by t.id, t.quota_key, i.uncounted order by i.first) > t.starts then 'starts'
+        else 'charged'
+      end as why
+    from (
+      select o.*, min(o.place) over (partition by o.run_id, o.uncounted) as first from item o) i
+    join tenant t using (quota_of, quota_key)
+  ), charged as (
     insert into millrace.limit_uses (limit_id, key, kind, during, used)
-    values (p_quota.id, p_key, 'starts', millrace.window_of(p_quota.limits -> 'starts'),
-      cardinality(v_runs));
-    -- One charge for all stages of a start; what another claim is taking is its own to charge.
+    select j.limit_id, j.quota_key, 'starts', millrace.window_of(j.limits -> 'starts'),
+      count(distinct j.run_id)
+    from judged j
+    where j.why = 'charged'
+    group by j.limit_id, j.quota_key, j.limits
+  ), paid as (
     update millrace.attempts a
     set uncounted = false
-    where a.id in (
+    from (
       select o.id
       from millrace.attempts o
-      where o.run_id = any (v_runs) and o.uncounted
-      for update skip locked);
-  end if;
-  v_ids := array(
-    select a.id
-    from unnest(v_ids) with ordinality i(id, place)
-    join millrace.attempts a on a.id = i.id
-    where a.uncounted
-    order by i.place);
-  if cardinality(v_ids) > 0 then
-    perform millrace.hold_back(p_stage, p_quota, p_key, 'starts', v_ids);
-  end if;
+      where o.uncounted
+        and o.run_id = any (array(select j.run_id from judged j where j.why = 'charged'))
+      -- What another claim is taking is its own to charge.
+      for update skip locked) o
+    where a.id = o.id
+  )
+  select array_agg(j.id order by j.place), array_agg(j.why order by j.place)
+  into attempt_ids, whys
+  from judged j
+  where j.why in ('spending', 'starts', 'busy');
 end
 $$;
 
--- Puts attempts back until their tenant has room, with its others among the next 500, so that a few
--- claims put back thousands. Starts are spread over the windows to come.
+-- started → queued for attempts of a claim whose tenants have no room, until they have; with their
+-- tenants' others among the next 500, so that a few claims put back thousands. Starts are spread
+-- over the windows to come, and the bound of a stage moves along.
 create function millrace.hold_back(
-  p_stage millrace.stages, p_quota millrace.limits, p_key text, p_kind text, p_attempt_ids bigint[]
+  p_stage millrace.stages, p_attempt_ids bigint[], p_whys text[]
 )
 as $$
 declare
-  v_amount jsonb := p_quota.limits -> p_kind;
-  v_seconds int := (v_amount ->> 'per_seconds')::numeric;
   v_now timestamptz := millrace.now();
-  v_ids bigint[];
+  v_held bigint[];
 begin
-  v_ids := p_attempt_ids || array(
-    select a.id
-    from millrace.attempts a
-    where a.id in (
-        select q.id
-        from (
-          select o.id, o.run_id, o.uncounted
-          from millrace.attempts o
-          where o.stage_id = p_stage.id and o.queue_at <= v_now and o.state = 'queued'
-          order by o.queue_at, o.id
-          limit 500) q
-        join millrace.runs r on r.id = q.run_id
-        where r.quota_of = p_quota.pipeline_id
-          and r.quota_key = p_key
-          and (q.uncounted or p_kind = 'spending'))
-      and a.state = 'queued'
-      and a.queue_at <= v_now
-    order by a.queue_at, a.id
-    for update skip locked);
-  perform millrace.put_back(p_stage, v_ids, array(
-      select upper(millrace.window_of(v_amount)) + make_interval(secs => v_seconds
-        * case p_kind when 'starts' then (u.place - 1) / (v_amount ->> 'count')::int else 0 end)
-      from unnest(v_ids) with ordinality u(id, place)
-      order by u.place),
-    jsonb_build_object('code', 'quota_' || p_kind, 'quota', p_quota.limits, 'message', format(
-      'the quota of %s in %s is used up',
-      coalesce((v_amount ->> 'count') || ' starts', (v_amount ->> 'usd') || ' US dollars'),
-      justify_hours(make_interval(secs => v_seconds)))));
-  perform millrace.show_held(p_stage, v_ids);
+  with claimed as materialized (
+    select i.id, i.why, i.place, r.quota_of, r.quota_key
+    from unnest(p_attempt_ids, p_whys) with ordinality i(id, why, place)
+    join millrace.attempts a on a.id = i.id
+    join millrace.runs r on r.id = a.run_id
+  ), other as materialized (
+    select a.id, t.why, 500 + row_number() over () as place, t.quota_of, t.quota_key
+    from (
+      select o.id, o.run_id, o.uncounted
+      from millrace.attempts o
+      where o.stage_id = p_stage.id and o.queue_at <= v_now and o.state = 'queued'
+      order by o.queue_at, o.id
+      limit 500) q
+    join millrace.runs r on r.id = q.run_id
+    join (
+      select distinct c.why, c.quota_of, c.quota_key
+      from claimed c
+      where c.why <> 'busy') t on t.quota_of = r.quota_of
+      and t.quota_key = r.quota_key
+      and (q.uncounted or t.why = 'spending')
+    cross join lateral (
+      select o.id
+      from millrace.attempts o
+      where o.id = q.id and o.queue_at <= v_now and o.state = 'queued'
+      for update skip locked) a
+  ), due as (
+    select u.id, u.why, l.limits, x.amount,
+      coalesce(upper(millrace.window_of(x.amount)) + make_interval(secs =>
+        (x.amount ->> 'per_seconds')::float8
+          * coalesce((u.turn - 1) / (x.amount ->> 'count')::int, 0)), v_now + interval '1 second')
+        as at
+    from (
+      select o.*,
+        row_number() over (partition by o.quota_of, o.quota_key, o.why order by o.place) as turn
+      from (select * from claimed union all select * from other) o) u
+    join millrace.limits l on l.pipeline_id = u.quota_of
+    cross join lateral (select l.limits -> u.why as amount) x
+  ), put as (
+    update millrace.attempts a
+    set state = 'queued',
+      token = null,
+      started_at = null,
+      queue_at = d.at,
+      late_at = a.late_at + (d.at - v_now),
+      held = a.held or d.why <> 'busy',
+      error = case when d.why = 'busy' then a.error else jsonb_build_object(
+        'code', 'quota_' || d.why, 'quota', d.limits, 'message', format(
+          'held back until %s UTC: the quota of %s in %s is used up',
+          to_char(d.at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS'),
+          coalesce((d.amount ->> 'count') || ' starts', (d.amount ->> 'usd') || ' US dollars'),
+          justify_hours(make_interval(secs => (d.amount ->> 'per_seconds')::float8)))) end
+    from due d
+    where a.id = d.id
+    returning a.id
+  )
+  select array_agg(p.id) into v_held from put p;
+  perform millrace.show_held(p_stage, v_held);
 end
 $$;
 
--- started | queued → queued for held attempts, each due at its time, by which its bound moves.
-create function millrace.put_back(
-  p_stage millrace.stages, p_attempt_ids bigint[], p_due_at timestamptz[],
-  p_why jsonb default null
-)
+-- Puts back attempts of a claim whose tenants have no room. Returns the others.
+create function millrace.keep_to_quotas(
+  p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[]
+) returns millrace.claimed[]
 as $$
+declare
+  v_back record := millrace.charge_starts(p_attempt_ids);
+  v_released bigint[];
 begin
-  update millrace.attempts a
-  set state = 'queued',
-    token = null,
-    started_at = null,
-    queue_at = u.due_at,
-    late_at = a.late_at + (u.due_at - millrace.now()),
-    held = p_why is not null or a.held,
-    error = coalesce(p_why || jsonb_build_object('message', format('held back until %s UTC: %s',
-      to_char(u.due_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS'), p_why ->> 'message')), a.error)
-  from unnest(p_attempt_ids, p_due_at) u(id, due_at)
-  where a.id = u.id;
+  if v_back.attempt_ids is not null then
+    perform millrace.hold_back(p_stage, v_back.attempt_ids, v_back.whys);
+    if p_stage.limits is not null then
+      perform millrace.give_back_room(p_stage, v_back.attempt_ids);
+    end if;
+    delete from millrace.claims c
+    where c.token = p_token and c.attempt_ids <@ v_back.attempt_ids;
+  end if;
+  with released as (
+    update millrace.attempts a
+    set held = false, error = null
+    where a.id = any (p_attempt_ids) and a.token = p_token and a.held
+    returning a.id
+  )
+  select array_agg(r.id) into v_released from released r;
+  perform millrace.show_held(p_stage, v_released);
+  return millrace.held_items(p_token, p_attempt_ids);
 end
 $$;
 
 -- Shows attempts as queued, with their error, on the entities that nobody holds.
 create function millrace.show_held(p_stage millrace.stages, p_attempt_ids bigint[])
-set lock_timeout = '200ms'
 as $$
 declare
   v_free text[];
-  v_context text;
 begin
-  if exists (
-      select from millrace.pipelines p
-      where p.id = p_stage.pipeline_id and p.projection = 'none') then
+  if p_attempt_ids is null then
     return;
   end if;
   v_free := millrace.lock_entities(p_stage.pipeline_id, array(
@@ -321,7 +316,7 @@ begin
     from millrace.attempts a
     join millrace.runs r on r.id = a.run_id
     where a.id = any (p_attempt_ids)), false);
-  perform millrace.project(p_stage.id, array(
+  perform millrace.project_guarded(p_stage, 'settle', array(
     select jsonb_populate_record(null::millrace.change, jsonb_build_object(
       'entity_id', r.entity_id,
       'status', 'queued',
@@ -329,15 +324,7 @@ begin
       'retry_count', a.retry_count))
     from millrace.attempts a
     join millrace.runs r on r.id = a.run_id
-    where a.id = any (p_attempt_ids) and r.entity_id = any (v_free)));
-exception
-  when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if not millrace.report_caught(sqlstate, v_context, 'projection_failed',
-        'What is held back could not be shown on its entities: ' || sqlerrm,
-        jsonb_build_object('stage', p_stage.name)) then
-      raise;
-    end if;
+    where a.id = any (p_attempt_ids) and r.entity_id = any (v_free)), null);
 end
 $$;
 
@@ -346,30 +333,35 @@ $$;
 create function millrace.sweep_quotas(p_limit int) returns int
 as $$
 declare
-  v_held record;
+  v_freed record;
   v_released int := 0;
 begin
-  for v_held in
-    select s as stage, array_agg(h.id) as ids
-    from (
-      select a.id, a.stage_id
-      from millrace.stages n
-      join millrace.attempts a
-        on a.stage_id = n.id and a.held and a.queue_at is not null and a.state = 'queued'
-      join millrace.runs r on r.id = a.run_id
-      join millrace.pipelines p on p.id = r.quota_of and p.quota_changed_at is not null
-      where n.counted and a.error -> 'quota' is distinct from p.quota
-      order by a.queue_at, a.id
-      limit p_limit
-      for update of a skip locked) h
-    join millrace.stages s on s.id = h.stage_id
-    group by s
+  for v_freed in
+    with freed as (
+      update millrace.attempts a
+      set queue_at = millrace.now(), held = false, error = null
+      from (
+        select h.id
+        from millrace.stages n
+        join millrace.attempts h
+          on h.stage_id = n.id and h.held and h.queue_at is not null and h.state = 'queued'
+        join millrace.runs r on r.id = h.run_id
+        join millrace.pipelines p on p.id = r.quota_of and p.quota_changed_at is not null
+        where n.counted and h.error -> 'quota' is distinct from p.quota
+        order by h.queue_at, h.id
+        limit p_limit
+        for update of h skip locked) h
+      where a.id = h.id
+      returning a.id, a.stage_id
+    )
+    select s as stage, array_agg(f.id) as ids
+    from freed f
+    join millrace.stages s on s.id = f.stage_id
+    group by s.id
+    order by s.id
   loop
-    perform millrace.put_back(
-      v_held.stage, v_held.ids, array_fill(millrace.now(), array[cardinality(v_held.ids)]));
-    update millrace.attempts a set held = false, error = null where a.id = any (v_held.ids);
-    perform millrace.show_held(v_held.stage, v_held.ids);
-    v_released := v_released + cardinality(v_held.ids);
+    perform millrace.show_held(v_freed.stage, v_freed.ids);
+    v_released := v_released + cardinality(v_freed.ids);
   end loop;
   if v_released = 0 then
     update millrace.pipelines p
