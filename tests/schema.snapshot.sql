@@ -176,9 +176,14 @@ table millrace.begun_rows
   column pipeline_id integer not null
   constraint begun_rows_pkey PRIMARY KEY (pipeline_id, entity_id)
   CREATE UNIQUE INDEX begun_rows_pkey ON millrace.begun_rows USING btree (pipeline_id, entity_id)
-type millrace.bucket
-  column refilled_at timestamp with time zone
-  column tokens double precision
+table millrace.buckets with (fillfactor=50)
+  column key text not null
+  column limit_id integer not null
+  column refilled_at timestamp with time zone not null
+  column tokens double precision not null
+  constraint buckets_limit_fkey FOREIGN KEY (limit_id) REFERENCES millrace.limits(id) ON DELETE CASCADE
+  constraint buckets_pkey PRIMARY KEY (limit_id, key)
+  CREATE UNIQUE INDEX buckets_pkey ON millrace.buckets USING btree (limit_id, key)
 type millrace.built
   column entity json
   column failure json
@@ -526,13 +531,6 @@ view millrace.limit_faults
   column rule text
   column run_id bigint
   as  SELECT 'a shared limit holds for the stages that name it'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s of %s'::text, s.name, p.name) AS detail FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id WHERE (ARRAY( SELECT l.name FROM millrace.limited_stages m JOIN millrace.limits l ON l.id = m.limit_id WHERE m.stage_id = s.id AND l.name IS NOT NULL ORDER BY l.name)) <> (ARRAY( SELECT n.value AS n FROM jsonb_array_elements_text(s.limits -> 'shared'::text) n(value) ORDER BY n.value)) UNION ALL SELECT 'a stage''s limits are those of its own limit'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s of %s'::text, s.name, p.name) AS detail FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id LEFT JOIN millrace.limits l ON l.stage_id = s.id WHERE s.limits IS DISTINCT FROM NULLIF(l.limits, '{}'::jsonb) OR l.id IS NOT NULL AND NOT (EXISTS ( SELECT FROM millrace.limited_stages m WHERE m.limit_id = l.id AND m.stage_id = s.id));
-table millrace.limit_keys with (fillfactor=50)
-  column bucket millrace.bucket not null
-  column key text not null
-  column limit_id integer not null
-  constraint limit_keys_limit_fkey FOREIGN KEY (limit_id) REFERENCES millrace.limits(id) ON DELETE CASCADE
-  constraint limit_keys_pkey PRIMARY KEY (limit_id, key)
-  CREATE UNIQUE INDEX limit_keys_pkey ON millrace.limit_keys USING btree (limit_id, key)
 view millrace.limit_pauses
   column key text
   column name text
@@ -565,7 +563,6 @@ table millrace.limited_stages with (fillfactor=50)
   CREATE INDEX limited_stages_by_stage ON millrace.limited_stages USING btree (stage_id, limit_id)
   CREATE UNIQUE INDEX limited_stages_pkey ON millrace.limited_stages USING btree (limit_id, stage_id)
 table millrace.limits with (fillfactor=50)
-  column bucket millrace.bucket not null default ROW('Infinity'::double precision, '1970-01-01 00:00:00+00'::timestamp with time zone)
   column declared jsonb not null
   column id integer not null generated always as identity
   column last_group text not null default ''::text
@@ -660,7 +657,6 @@ table millrace.pipelines
   column name text not null
   column projection text not null
   column quota jsonb
-  column quota_changed_at timestamp with time zone
   column retention_days integer
   column sla jsonb
   column status jsonb
@@ -832,7 +828,7 @@ view millrace.shared_limit_state
   column throttled_until timestamp with time zone
   column today jsonb
   column window_ends_at timestamp with time zone
-  as  SELECT l.name, n.stages, l.declared, l.limits AS today, l.reason AS throttled_for, l.until AS throttled_until, ( SELECT p.until FROM millrace.limit_pauses p WHERE p.name = l.name AND p.key IS NULL) AS paused_until, ( SELECT count(*) AS count FROM millrace.limited_stages m CROSS JOIN LATERAL millrace.in_flight_at(m.stage_id) in_flight_at(attempt_id, key) WHERE m.limit_id = l.id) AS in_flight, u.usd AS spent_usd, u.tokens AS spent_tokens, u.window_ends_at, n.spent_for FROM millrace.limits l CROSS JOIN LATERAL ( SELECT max(b.spent) FILTER (WHERE b.kind = 'usd'::text) AS usd, max(b.spent) FILTER (WHERE b.kind = 'tokens'::text) AS tokens, upper(millrace.window_of(l.limits -> 'spending'::text)) AS window_ends_at FROM millrace.budgets_of(l.*, NULL::integer) b(kind, spent, bound, unspent, average) WHERE l.limits ? 'spending'::text) u CROSS JOIN LATERAL ( SELECT COALESCE(array_agg(s.name ORDER BY s.id), '{}'::text[]) AS stages, COALESCE(array_agg(s.name ORDER BY s.id) FILTER (WHERE s.spent), '{}'::text[]) AS spent_for FROM ( SELECT t.id, (p.name || '.'::text) || t.name AS name, u.window_ends_at IS NOT NULL AND millrace.is_spent_under(l.*, t.id) AS spent FROM millrace.limited_stages m JOIN millrace.stages t ON t.id = m.stage_id JOIN millrace.pipelines p ON p.id = t.pipeline_id WHERE m.limit_id = l.id) s) n WHERE l.name IS NOT NULL ORDER BY l.name;
+  as  SELECT l.name, n.stages, l.declared, l.limits AS today, l.reason AS throttled_for, l.until AS throttled_until, ( SELECT p.until FROM millrace.limit_pauses p WHERE p.name = l.name AND p.key IS NULL) AS paused_until, ( SELECT count(*) AS count FROM millrace.limited_stages m CROSS JOIN LATERAL millrace.in_flight_at(m.stage_id) in_flight_at(attempt_id, key) WHERE m.limit_id = l.id) AS in_flight, u.usd AS spent_usd, u.tokens AS spent_tokens, u.window_ends_at, n.spent_for FROM millrace.limits l CROSS JOIN LATERAL ( SELECT max(b.spent) FILTER (WHERE b.kind = 'usd'::text) AS usd, max(b.spent) FILTER (WHERE b.kind = 'tokens'::text) AS tokens, upper(millrace.window_of(l.limits -> 'spending'::text)) AS window_ends_at FROM millrace.budgets_of(l.*, NULL::integer) b(kind, spent, bound, unspent, average, is_spent) WHERE l.limits ? 'spending'::text) u CROSS JOIN LATERAL ( SELECT COALESCE(array_agg(s.name ORDER BY s.id), '{}'::text[]) AS stages, COALESCE(array_agg(s.name ORDER BY s.id) FILTER (WHERE s.spent), '{}'::text[]) AS spent_for FROM ( SELECT t.id, (p.name || '.'::text) || t.name AS name, u.window_ends_at IS NOT NULL AND (EXISTS ( SELECT FROM millrace.budgets_of(l.*, t.id) b(kind, spent, bound, unspent, average, is_spent) WHERE b.is_spent)) AS spent FROM millrace.limited_stages m JOIN millrace.stages t ON t.id = m.stage_id JOIN millrace.pipelines p ON p.id = t.pipeline_id WHERE m.limit_id = l.id) s) n WHERE l.name IS NOT NULL ORDER BY l.name;
 table millrace.silences
   column id bigint not null generated always as identity
   column kind text

@@ -16,8 +16,6 @@ create table millrace.pipelines (
   metadata_column text,
   -- What one tenant may start and spend; null for no bound.
   quota jsonb,
-  -- Set when a definition changes quota, until the sweep has let go what was held back.
-  quota_changed_at timestamptz,
   current_version_id int,
   created_at timestamptz not null default millrace.now(),
   -- What the definition says of the status column.

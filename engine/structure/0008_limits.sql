@@ -1,10 +1,5 @@
 -- Limits: which stages they hold for, and what was used under them
 
--- What is left of a rate.
-create type millrace.bucket as (tokens float8, refilled_at timestamptz);
-comment on column millrace.bucket.tokens is
-  'What the token bucket held at refilled_at; never more than the burst.';
-
 -- One row a limit: a stage's own, without a name; one that stages share; or the quota of a
 -- pipeline. The claims under a stage's change it one at a time. Read them through
 -- millrace.shared_limit_state, millrace.throttles and millrace.quotas.
@@ -24,7 +19,6 @@ create table millrace.limits (
   reason text,
   line bigint,
   throttled_at timestamptz,
-  bucket millrace.bucket not null default row('infinity', 'epoch'),
   -- The group behind which the next claim or pass of a gate goes on.
   last_group text not null default '',
   constraint limits_of_one check (num_nonnulls(name, stage_id, pipeline_id) = 1),
@@ -65,11 +59,14 @@ create index limit_uses_by_key on millrace.limit_uses (limit_id, key, kind, duri
 create index limit_uses_to_sum on millrace.limit_uses (id) where not summed;
 create index limit_uses_by_end on millrace.limit_uses (upper(during));
 
--- One row a key that has less than its whole rate.
-create table millrace.limit_keys (
+-- What is left of the rate of a limit (key: ''), or of a key's (0, then the key), where it is less
+-- than the whole.
+create table millrace.buckets (
   limit_id int not null
-    constraint limit_keys_limit_fkey references millrace.limits on delete cascade,
+    constraint buckets_limit_fkey references millrace.limits on delete cascade,
   key text not null,
-  bucket millrace.bucket not null,
-  constraint limit_keys_pkey primary key (limit_id, key)
+  -- What the token bucket held at refilled_at; never more than the burst.
+  tokens float8 not null,
+  refilled_at timestamptz not null,
+  constraint buckets_pkey primary key (limit_id, key)
 ) with (fillfactor = 50);

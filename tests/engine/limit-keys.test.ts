@@ -104,10 +104,10 @@ test('a key with its whole rate has no row', async ({ engine }) => {
   const jobs = await scrapes(engine, { 'a.test': 50 });
   await jobs.take(6);
   await engine.sql.query('select millrace.sweep()');
-  expect(await engine.rows('select key from millrace.limit_keys')).toEqual([{ key: 'a.test' }]);
+  expect(await engine.rows('select key from millrace.buckets order by key')).toEqual([{ key: '' }, { key: '0a.test' }]);
   await engine.advance('1 minute');
   await engine.sql.query('select millrace.sweep()');
-  expect(await engine.rows('select from millrace.limit_keys')).toEqual([]);
+  expect(await engine.rows('select from millrace.buckets')).toEqual([]);
   expect(await jobs.take(50)).toHaveLength(6);
 });
 
@@ -161,7 +161,7 @@ test('a key rate at a stage without keys is refused, whichever is defined first'
   const without = chain(['one'], { limits: { shared: ['scrapes'] } });
   await expect(engine.pipeline(without)).rejects.toMatchObject({
     code: 'MR001',
-    message: 'stage one: limits.shared names scrapes, which has a rate for each key, but limits.concurrency is missing',
+    message: 'shared limit scrapes: limits.key_rate needs a key, but flow.one has no limits.concurrency',
   });
   await define(engine, { rate: { count: 1, per_seconds: 1 } });
   await engine.pipeline(without);

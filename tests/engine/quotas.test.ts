@@ -340,15 +340,11 @@ for (const [stage, free] of [
   });
 }
 
-test('a limit that is raised lets go what was held back within a sweep, one that is dropped everything', async ({
-  engine,
-}) => {
+test('a limit that is raised lets go what was held back, one that is dropped everything', async ({ engine }) => {
   const definition = await bounded(engine, hourly(1));
   const ids = await queueKeys(engine, ...repeat('a', 6));
   expect(await takeAll(engine)).toHaveLength(1);
   await engine.define({ ...definition, quota: hourly(3) });
-  await engine.sql.query('select millrace.sweep()');
-  expect(await engine.item(ids[5])).toMatchObject({ one_status: 'queued', one_error: null });
   expect(await takeAll(engine)).toHaveLength(2);
   expect((await engine.item(ids[5])).one_error).toMatch(/quota of 3 starts/);
   await engine.define({ ...definition, quota: hourly(3) });
@@ -357,9 +353,6 @@ test('a limit that is raised lets go what was held back within a sweep, one that
   await engine.define({ ...definition, quota: undefined });
   await engine.sql.query('select millrace.sweep()');
   expect(await takeAll(engine)).toHaveLength(3);
-  await engine.advance('2 minutes');
-  await engine.sql.query('select millrace.sweep()');
-  expect(await engine.value('select quota_changed_at from millrace.pipelines where name = $1', ['flow'])).toBe(null);
   await engine.define({ ...definition, quota: daily(1) });
   await queueKeys(engine, 'a');
   expect(await takeAll(engine)).toHaveLength(1);
@@ -490,7 +483,7 @@ test('what is held back of one tenant takes nothing of a stage’s rate from the
   await queueKeys(engine, ...repeat('a', 40), ...repeat('b', 2), ...repeat('c', 2), ...repeat('d', 2));
   const taken = await takeAll(engine, 'one', 'flow', 10);
   expect(['a', 'b', 'c', 'd'].map((key) => count(taken, key))).toEqual([2, 2, 2, 2]);
-  const own = `select (l.bucket).tokens::int from millrace.limits l join millrace.stages s on s.id = l.stage_id
+  const own = `select (millrace.room_in(l, '')).room from millrace.limits l join millrace.stages s on s.id = l.stage_id
     join millrace.pipelines p on p.id = s.pipeline_id where p.name = 'flow'`;
   expect(await engine.value(own)).toBe(2);
 });

@@ -44,8 +44,7 @@ async function written(engine: Engine, statement: string): Promise<{ records: nu
 /** What the examples of this project ask for at each sweep, such as rows that are due, goes. */
 async function withoutExamples(engine: Engine): Promise<void> {
   await engine.sql.query(
-    `update millrace.pipelines set due_column = null; update millrace.stages set when_spent = 'wait';
-     update millrace.limits set bucket.refilled_at = millrace.now()`,
+    `update millrace.pipelines set due_column = null; update millrace.stages set when_spent = 'wait'`,
   );
 }
 

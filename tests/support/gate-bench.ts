@@ -309,7 +309,7 @@ export class GateBench {
   /** How many more the gate's rate lets pass now. */
   tokens(): Promise<number> {
     return this.engine.value(
-      `select coalesce(min((millrace.room_in(l.limits -> 'rate', l.bucket, null, null)).room), 1e9)::float from millrace.limits l
+      `select coalesce(min((millrace.room_in(l, '')).room), 1e9)::float from millrace.limits l
        join millrace.stages s on s.id = l.stage_id where s.name = 'gate' and l.limits ? 'rate'`,
     );
   }

@@ -1,3 +1,24 @@
+-- Tells whether a pipeline is the one named, or starts runs of it, however deep.
+create function millrace.contains_pipeline(p_pipeline_id int, p_name text)
+returns boolean
+language sql stable
+as $$
+  with recursive inside as (
+    select p_pipeline_id as id
+    union
+    select vs.child_pipeline_id
+    from inside i
+    join millrace.pipelines p on p.id = i.id
+    join millrace.version_stages vs on vs.version_id = p.current_version_id
+    where vs.child_pipeline_id is not null
+  )
+  select exists (
+    select
+    from inside i
+    join millrace.pipelines p on p.id = i.id
+    where p.name = p_name)
+$$;
+
 -- Lists what a definition names that this database has not, or has otherwise.
 create function millrace.definition_faults(p_definition jsonb)
 returns table (place int, what text, remedy text)

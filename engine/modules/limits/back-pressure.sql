@@ -13,48 +13,28 @@ begin
   delete from millrace.back_pressures b
   using millrace.stages s
   where s.id = b.stage_id and s.pipeline_id = p_pipeline_id;
-  insert into millrace.back_pressures (stage_id, later_id, backlog)
-  select s.id, l.id, (b ->> 'backlog')::int
-  from millrace.stages s
-  cross join lateral jsonb_path_query(s.limits, '$.back_pressure[*]') b
-  join millrace.stages l on l.pipeline_id = s.pipeline_id and l.name = b ->> 'stage'
-  where s.pipeline_id = p_pipeline_id;
-  update millrace.back_pressures b
-  set on_the_way = array(
+  with held as (
+    select s.id, l.id as later_id, (b ->> 'backlog')::int as backlog
+    from millrace.stages s
+    cross join lateral jsonb_path_query(s.limits, '$.back_pressure[*]') b
+    join millrace.stages l on l.pipeline_id = s.pipeline_id and l.name = b ->> 'stage'
+    where s.pipeline_id = p_pipeline_id
+  )
+  insert into millrace.back_pressures (stage_id, later_id, backlog, on_the_way)
+  select h.id, h.later_id, h.backlog, array(
     select m.stage_id
-    from millrace.version_stages m
-    where m.version_id = f.version_id
-      and m.stage_id = any (f.dependents)
-      and b.later_id = any (m.dependents)
+    from millrace.pipelines p
+    join millrace.version_stages f on f.version_id = p.current_version_id and f.stage_id = h.id
+    join millrace.version_stages m
+      on m.version_id = f.version_id and m.stage_id = any (f.dependents)
+    where p.id = p_pipeline_id
+      and h.later_id = any (m.dependents)
       and not exists (
         select
-        from millrace.back_pressures h
-        where h.later_id = b.later_id
-          and (h.stage_id = m.stage_id or h.stage_id = any (m.dependents)))
+        from held o
+        where o.later_id = h.later_id and (o.id = m.stage_id or o.id = any (m.dependents)))
     order by m.stage_id)
-  from millrace.pipelines p
-  join millrace.version_stages f on f.version_id = p.current_version_id
-  where p.id = p_pipeline_id and b.stage_id = f.stage_id;
-end
-$$;
-
--- Tells whether a stage holds a gate back key by key: it, what is on the way to it, and stages with
--- work that it holds back too, have the gate's key.
-create function millrace.counts_by_key(p_stage_id int, p_later_id int) returns boolean
-as $$
-begin
-  return (
-    select bool_and((g.kind = 'gate'
-      and millrace.key_in(s.limits) = millrace.key_in(g.limits)) is true)
-    from (
-      select millrace.stages_to(p_later_id)
-      union
-      select o.stage_id
-      from millrace.back_pressures o
-      join millrace.stages h on h.id = o.stage_id and h.kind <> 'gate'
-      where o.later_id = p_later_id) w(id)
-    join millrace.stages s on s.id = w.id
-    join millrace.stages g on g.id = p_stage_id);
+  from held h;
 end
 $$;
 
@@ -66,8 +46,9 @@ as $$
 $$;
 
 -- Counts how many more attempts a stage, or each of these keys of it, may take before one that
--- holds it back is full; no row where none does. One snapshot: what moves on meanwhile is seen
--- once.
+-- holds it back is full; no row where none does. A gate is held back key by key where that stage,
+-- what is on the way to it, and stages with work that it holds back too, have the gate's key. One
+-- snapshot: what moves on meanwhile is seen once.
 create function millrace.room_before_later(p_stage_id int, p_keys text[] default array[null])
 returns table (key text, room int)
 as $$
@@ -89,7 +70,18 @@ begin
     from millrace.back_pressures b
     cross join unnest(p_keys) k(name)
     where b.stage_id = p_stage_id
-      and millrace.counts_by_key(b.stage_id, b.later_id) = (p_keys[1] is not null)
+      and (p_keys[1] is not null) = (
+        select bool_and((g.kind = 'gate'
+          and millrace.key_in(s.limits) = millrace.key_in(g.limits)) is true)
+        from (
+          select millrace.stages_to(b.later_id)
+          union
+          select o.stage_id
+          from millrace.back_pressures o
+          join millrace.stages h on h.id = o.stage_id and h.kind <> 'gate'
+          where o.later_id = b.later_id) w(id)
+        join millrace.stages s on s.id = w.id
+        join millrace.stages g on g.id = p_stage_id)
     group by k.name;
 end
 $$;
@@ -105,18 +97,20 @@ declare
   v_now timestamptz := millrace.now();
   v_refused text[];
 begin
+  return query
+    select f.attempt_id
+    from millrace.in_flight_at(p_stage_id) f
+    where f.key = coalesce(p_key, f.key);
   if p_key is not null then
     return query
-      (select a.id
-       from millrace.attempts a
-       where a.stage_id = p_stage_id
-         and a.concurrency_group = '0' || p_key
-         and a.queue_at <= v_now
-         and a.state = 'queued'
-       order by a.queue_at, a.id
-       limit p_most)
-      union all
-      select f.attempt_id from millrace.in_flight_at(p_stage_id) f where f.key = p_key;
+      select a.id
+      from millrace.attempts a
+      where a.stage_id = p_stage_id
+        and a.concurrency_group = '0' || p_key
+        and a.queue_at <= v_now
+        and a.state = 'queued'
+      order by a.queue_at, a.id
+      limit p_most;
     return;
   end if;
   v_refused := array(
@@ -125,18 +119,13 @@ begin
     join millrace.limit_uses u on u.limit_id = m.limit_id
     where m.stage_id = p_stage_id and u.kind = 'pause' and u.during @> v_now);
   return query
-    (select a.id
-     from millrace.attempts a
-     where a.stage_id = p_stage_id
-       and a.queue_at <= v_now
-       and a.state in ('queued', 'started')
-       and (a.state = 'started' or substr(a.concurrency_group, 2) = any (v_refused) is not true)
-     limit p_most)
-    union all
-    (select a.id
-     from millrace.attempts a
-     where a.stage_id = p_stage_id and a.deadline_at is not null
-     limit p_most);
+    select a.id
+    from millrace.attempts a
+    where a.stage_id = p_stage_id
+      and a.queue_at <= v_now
+      and a.state = 'queued'
+      and substr(a.concurrency_group, 2) = any (v_refused) is not true
+    limit p_most;
 end
 $$;
 
@@ -150,25 +139,4 @@ as $$
   from millrace.back_pressures o
   cross join lateral unnest(o.on_the_way) w
   where o.later_id = p_later_id
-$$;
-
--- Tells whether a pipeline is the one named, or starts runs of it, however deep.
-create function millrace.contains_pipeline(p_pipeline_id int, p_name text)
-returns boolean
-language sql stable
-as $$
-  with recursive inside as (
-    select p_pipeline_id as id
-    union
-    select vs.child_pipeline_id
-    from inside i
-    join millrace.pipelines p on p.id = i.id
-    join millrace.version_stages vs on vs.version_id = p.current_version_id
-    where vs.child_pipeline_id is not null
-  )
-  select exists (
-    select
-    from inside i
-    join millrace.pipelines p on p.id = i.id
-    where p.name = p_name)
 $$;

@@ -1,59 +1,68 @@
 -- Buckets: how fast work begins, as a whole or for each key
 --
--- A bucket is what is left of a rate, of a limit or of a key, which has a row while it has less
--- than its whole rate. A service that answers rate_limited and names a time pauses the shared rates
--- of the stage, or that of the refused key: a use of the limit in a window (uses.sql).
+-- A bucket is what is left of a rate. A service that answers rate_limited and names a time pauses
+-- the shared rates of the stage, or that of the refused key: a use of the limit in a window
+-- (uses.sql).
 
--- Counts the tokens of a bucket now: infinity without a rate, all of them without a bucket, or
--- where the clock was set back.
-create function millrace.tokens_in(p_rate jsonb, p_bucket millrace.bucket)
-returns float8
-as $$
-declare
-  v_count float8 := (p_rate ->> 'count')::float8;
-begin
-  return case
-    when v_count is null then 'infinity'
-    else least(coalesce((p_rate ->> 'burst')::float8, v_count), coalesce(p_bucket.tokens
-      + abs(extract(epoch from millrace.now() - p_bucket.refilled_at)) * v_count
-        / (p_rate ->> 'per_seconds')::float8, 'infinity'))
-  end;
-end
-$$;
-
--- Says how many whole tokens may be taken of a bucket now, or when there is one; none while a
--- shared limit, or a key of it, is paused.
+-- Counts the tokens that the rate of a limit, or of a key (p_key: 0, then the key), has now;
+-- infinity without a rate. room: how many may be taken, none in a pause; opens_at: when one may.
 create function millrace.room_in(
-  p_rate jsonb, p_bucket millrace.bucket, p_limit_id int, p_key text,
-  out room float8, out opens_at timestamptz
+  p_limit millrace.limits, p_key text,
+  out tokens float8, out is_whole boolean, out room float8, out opens_at timestamptz
 )
 as $$
 declare
-  v_tokens float8 := millrace.tokens_in(p_rate, p_bucket);
+  v_now timestamptz := millrace.now();
+  v_rate jsonb := p_limit.limits -> case p_key when '' then 'rate' else 'key_rate' end;
+  v_count float8 := (v_rate ->> 'count')::float8;
+  v_seconds float8 := (v_rate ->> 'per_seconds')::float8;
+  v_burst float8 := coalesce((v_rate ->> 'burst')::float8, v_count, 'infinity');
   v_paused_until timestamptz := (
     select max(upper(u.during))
     from millrace.limit_uses u
-    where u.limit_id = p_limit_id
-      and u.key = p_key
+    where u.limit_id = p_limit.id
+      and u.key = substr(p_key, 2)
       and u.kind = 'pause'
-      and u.during @> millrace.now());
+      and u.during @> v_now
+      and (p_key <> '' or not p_limit.limits ? 'key_rate'));
 begin
+  -- "abs": the clock may have been set back.
+  tokens := least(v_burst, (
+    select b.tokens + abs(extract(epoch from v_now - b.refilled_at)) * v_count / v_seconds
+    from millrace.buckets b
+    where b.limit_id = p_limit.id and b.key = p_key));
+  is_whole := tokens >= v_burst;
   -- The clock's rounding must not cost another round.
-  room := case when v_paused_until is null then floor(v_tokens + 1e-6) else 0 end;
+  room := case when v_paused_until is null then floor(tokens + 1e-6) else 0 end;
   if room < 1 then
-    opens_at := greatest(v_paused_until, millrace.now() + make_interval(
-      secs => greatest(1 - v_tokens, 0) * (p_rate ->> 'per_seconds')::float8
-        / (p_rate ->> 'count')::float8));
+    opens_at := greatest(v_paused_until, v_now + make_interval(
+      secs => greatest(1 - tokens, 0) * v_seconds / v_count));
   end if;
 end
 $$;
 
--- Takes tokens of a bucket; a negative number gives them back.
-create function millrace.bucket_after(p_rate jsonb, p_bucket millrace.bucket, p_taken int)
-returns millrace.bucket
+-- Takes p_each tokens for each attempt of the rates of a stage's limits and of its key; a negative
+-- number gives them back.
+create function millrace.take_tokens(p_stage_id int, p_attempt_ids bigint[], p_each int)
 as $$
 begin
-  return row(millrace.tokens_in(p_rate, p_bucket) - p_taken, millrace.now())::millrace.bucket;
+  insert into millrace.buckets (limit_id, key, tokens, refilled_at)
+  select l.id, t.key, r.tokens - p_each * t.many, millrace.now()
+  from millrace.limited_stages m
+  join millrace.limits l on l.id = m.limit_id and l.limits ?| array['rate', 'key_rate']
+  cross join lateral (
+    select '' as key, cardinality(p_attempt_ids) as many
+    where l.limits ? 'rate'
+    union all
+    select coalesce(a.concurrency_group, '0'), count(*)
+    from millrace.attempts a
+    where l.limits ? 'key_rate' and a.id = any (p_attempt_ids)
+    group by 1) t
+  cross join lateral millrace.room_in(l, t.key) r
+  where m.stage_id = p_stage_id and t.many > 0
+  order by l.id, t.key
+  on conflict on constraint buckets_pkey do update
+  set tokens = excluded.tokens, refilled_at = excluded.refilled_at;
 end
 $$;
 

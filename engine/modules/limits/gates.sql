@@ -84,9 +84,8 @@ create function millrace.pass_gate(
 as $$
 declare
   v_stage millrace.stages;
-  v_entered record;
   v_next record;
-  v_behind text := '';
+  v_behind text;
   v_held bigint[] := '{}';
   v_set record;
 begin
@@ -94,13 +93,11 @@ begin
   ready := '{}';
   select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
   if v_stage.limits is not null then
-    v_entered := millrace.enter_limits(p_stage_id, false);
-    if v_entered.limits is null then
+    v_stage := millrace.enter_limits(p_stage_id, false);
+    if v_stage.id is null then
       return;
     end if;
-    v_stage := v_entered.stage;
-    v_behind := v_entered.limits[1].last_group;
-    p_limit := (millrace.room_at(v_stage, v_entered.limits, p_limit)).room;
+    p_limit := (millrace.room_at(v_stage, p_limit)).room;
   end if;
   for v_round in 1 .. 20 loop
     exit when passed >= p_limit or millrace.now() > p_until;
@@ -118,7 +115,6 @@ begin
     update millrace.limits l
     set last_group = v_behind
     where l.stage_id = p_stage_id and l.last_group <> v_behind;
-    perform millrace.take_tokens(p_stage_id, passed);
     if v_stage.limits ? 'shared' then
       perform millrace.note_share(p_stage_id, null, null, passed);
     end if;
@@ -163,7 +159,9 @@ begin
     select i.attempt_id
     from unnest(v_done.items) i
     where i.verdict is null and i.outcome = 'completed');
-  perform millrace.take_of_keys(p_stage, passed, 1);
+  if p_stage.limits is not null then
+    perform millrace.take_tokens(p_stage.id, passed, 1);
+  end if;
   if cardinality(v_uncounted) > 0 then
     perform millrace.note_starts(v_uncounted, v_began_at);
   end if;

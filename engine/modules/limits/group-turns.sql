@@ -34,7 +34,7 @@ $$;
 
 -- Finds up to p_limit groups behind one that have something due but p_held and room for it, and how
 -- much each may take. names: empty after a whole round, null where more groups or p_until end it
--- sooner; behind: where the next call begins.
+-- sooner; behind: where the next call begins, at first behind the last that was served.
 create function millrace.next_by_turns(
   p_stage millrace.stages, p_limit int, p_held bigint[], inout behind text, out names text[],
   out shares int[], p_until timestamptz default 'infinity'
@@ -46,6 +46,8 @@ declare
   v_groups text[];
   v_first text;
 begin
+  behind := coalesce(behind, (
+    select l.last_group from millrace.limits l where l.stage_id = p_stage.id));
   for v_look in 1 .. 5 loop
     v_groups := millrace.groups_behind(p_stage.id, behind, v_most);
     select coalesce(array_agg(d.name order by d.place), '{}'),
@@ -92,8 +94,7 @@ as $$
 declare
   v_now timestamptz := millrace.now();
   v_token uuid := gen_random_uuid();
-  v_behind text := (
-    select l.last_group from millrace.limits l where l.stage_id = p_stage.id);
+  v_behind text;
   v_next record;
   v_ids bigint[];
 begin
@@ -134,7 +135,7 @@ begin
     values (v_token, p_worker.id, p_stage.id, p_worker.host, v_now + p_stage.lease, false, v_ids)
     on conflict on constraint claims_pkey do update
     set attempt_ids = claims.attempt_ids || excluded.attempt_ids;
-    perform millrace.take_of_keys(p_stage, v_ids, 1);
+    perform millrace.take_tokens(p_stage.id, v_ids, 1);
     exit when cardinality(attempt_ids) >= p_room;
   end loop;
   update millrace.limits l

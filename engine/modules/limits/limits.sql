@@ -22,40 +22,36 @@
 create function millrace.lock_limit(
   p_stage_id int, p_limit_id int, p_may_wait boolean
 ) returns boolean
+set lock_timeout = '800ms'
 as $$
 declare
   v_key int := coalesce(-p_stage_id, p_limit_id);
-  v_timeout text := current_setting('lock_timeout');
 begin
   if pg_try_advisory_xact_lock(hashtext('millrace.limit'), v_key) then
     return true;
-  elsif not p_may_wait then
-    return false;
-  end if;
-  begin
-    perform set_config('lock_timeout', '800ms', true);
+  elsif p_may_wait then
     perform pg_advisory_xact_lock(hashtext('millrace.limit'), v_key);
-    perform set_config('lock_timeout', v_timeout, true);
-    return true;
-  exception
-    when lock_not_available then
-      return false;
-  end;
+  end if;
+  return p_may_wait;
+exception
+  when lock_not_available then
+    return false;
 end
 $$;
 
--- Locks a stage's limits and lists them, with the stage as it is then; null where somebody has one.
-create function millrace.enter_limits(
-  p_stage_id int, p_may_wait boolean, out stage millrace.stages, out limits millrace.limits[]
-)
+-- Locks a stage's limits and reads the stage as it is then; null where somebody has one.
+create function millrace.enter_limits(p_stage_id int, p_may_wait boolean)
+returns millrace.stages
 as $$
+declare
+  v_stage millrace.stages;
 begin
   if not millrace.lock_limit(p_stage_id, null, p_may_wait) then
-    return;
+    return null;
   end if;
-  select s.* into stage from millrace.stages s where s.id = p_stage_id;
+  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
   -- "offset 0" keeps each lock behind the order.
-  if stage.limits ? 'shared' and exists (
+  if v_stage.limits ? 'shared' and exists (
       select
       from (
         select l.id
@@ -65,7 +61,7 @@ begin
         order by l.id
         offset 0) o
       where not millrace.lock_limit(null, o.id, p_may_wait))
-    or stage.limits ? 'back_pressure' and exists (
+    or v_stage.limits ? 'back_pressure' and exists (
       select
       from (
         select b.later_id
@@ -74,22 +70,9 @@ begin
         order by b.later_id
         offset 0) o
       where not pg_try_advisory_xact_lock(hashtext('millrace.back_pressure'), o.later_id)) then
-    return;
+    return null;
   end if;
-  limits := millrace.limits_at(p_stage_id);
-end
-$$;
-
--- Lists the limits of a stage: its own first, then those that it shares.
-create function millrace.limits_at(p_stage_id int) returns millrace.limits[]
-as $$
-begin
-  return array(
-    select l
-    from millrace.limited_stages m
-    join millrace.limits l on l.id = m.limit_id
-    where m.stage_id = p_stage_id
-    order by l.stage_id is null, l.id);
+  return v_stage;
 end
 $$;
 
@@ -149,8 +132,7 @@ begin
   -- Room that another stage makes wakes nobody.
   wait_ms := case when v_in_work and v_is_shared and room <= 0 then 1000 end;
   if room > 0 and p_limit.limits ? 'rate' then
-    v_tokens := millrace.room_in(p_limit.limits -> 'rate', p_limit.bucket, p_limit.id,
-      case when not p_limit.limits ? 'key_rate' then '' end);
+    v_tokens := millrace.room_in(p_limit, '');
     room := least(room, case
       when v_is_next then ceil(v_tokens.room / v_rivals)
       else floor(v_tokens.room / v_rivals)
@@ -169,10 +151,10 @@ begin
 end
 $$;
 
--- Counts that by all limits of a stage. short_of: the shared limit that allows the least.
+-- Counts that by all limits of a stage, its own first. short_of: the shared limit that allows the
+-- least.
 create function millrace.room_at(
-  p_stage millrace.stages, p_limits millrace.limits[], p_wanted int,
-  out room int, out wait_ms int, out short_of int
+  p_stage millrace.stages, p_wanted int, out room int, out wait_ms int, out short_of int
 )
 as $$
 declare
@@ -180,7 +162,13 @@ declare
   v_one record;
 begin
   room := p_wanted;
-  foreach v_limit in array p_limits loop
+  for v_limit in
+    select l.*
+    from millrace.limited_stages m
+    join millrace.limits l on l.id = m.limit_id
+    where m.stage_id = p_stage.id
+    order by l.stage_id is null, l.id
+  loop
     v_one := millrace.room_under(v_limit, p_stage, room);
     if v_one.room < room and v_limit.stage_id is null then
       short_of := v_limit.id;
@@ -214,9 +202,7 @@ begin
       select min(r.room) as room, max(r.opens_at) as opens_at
       from millrace.limited_stages m
       join millrace.limits l on l.id = m.limit_id and l.limits ? 'key_rate'
-      left join millrace.limit_keys k on k.limit_id = l.id and k.key = substr(g.name, 2)
-      cross join lateral millrace.room_in(
-        l.limits -> 'key_rate', k.bucket, l.id, substr(g.name, 2)) r
+      cross join lateral millrace.room_in(l, g.name) r
       where v_shares and m.stage_id = p_stage.id) t on v_shares
     left join (
       select '0' || o.key as name, o.room
@@ -226,63 +212,14 @@ begin
 end
 $$;
 
--- Takes p_each tokens of each attempt's key, where a shared limit of the stage has a key_rate.
-create function millrace.take_of_keys(
-  p_stage millrace.stages, p_attempt_ids bigint[], p_each int
-)
-as $$
-begin
-  if not (p_stage.has_groups and p_stage.limits ? 'shared') then
-    return;
-  end if;
-  insert into millrace.limit_keys as o (limit_id, key, bucket)
-  select l.id, g.key, millrace.bucket_after(
-    l.limits -> 'key_rate', k.bucket, (p_each * g.n)::int)
-  from millrace.limited_stages m
-  join millrace.limits l on l.id = m.limit_id and l.limits ? 'key_rate'
-  cross join (
-    select coalesce(substr(a.concurrency_group, 2), '') as key, count(*) as n
-    from millrace.attempts a
-    where a.id = any (p_attempt_ids)
-    group by 1) g
-  left join millrace.limit_keys k on k.limit_id = l.id and k.key = g.key
-  where m.stage_id = p_stage.id
-  order by l.id, g.key
-  on conflict on constraint limit_keys_pkey do update
-  set bucket = excluded.bucket;
-end
-$$;
-
--- Takes tokens of the rates of a stage's limits; a negative number gives them back.
-create function millrace.take_tokens(p_stage_id int, p_taken int)
-language sql
-as $$
-  update millrace.limits l
-  set bucket = millrace.bucket_after(l.limits -> 'rate', l.bucket, p_taken)
-  from millrace.limited_stages m
-  where m.stage_id = p_stage_id and l.id = m.limit_id and l.limits ? 'rate' and p_taken <> 0
-$$;
-
--- Gives back what a claim of this transaction took for attempts that it does not keep.
-create function millrace.give_back_room(p_stage millrace.stages, p_back bigint[])
-as $$
-begin
-  perform millrace.take_tokens(p_stage.id, -cardinality(p_back));
-  perform millrace.take_of_keys(p_stage, p_back, -1);
-end
-$$;
-
 -- Says whether a stage's limits would let a claim take something now, if it is queued; true where
 -- there are more groups than one look takes.
 create function millrace.may_claim(p_stage millrace.stages) returns boolean
 as $$
-declare
-  v_limits millrace.limits[] := millrace.limits_at(p_stage.id);
 begin
-  return (millrace.room_at(p_stage, v_limits, 1)).room > 0
+  return (millrace.room_at(p_stage, 1)).room > 0
     and (not p_stage.has_groups
-      or coalesce((
-        millrace.next_by_turns(p_stage, 1, '{}', v_limits[1].last_group)).names <> '{}', true)
+      or coalesce((millrace.next_by_turns(p_stage, 1, '{}', null)).names <> '{}', true)
       or exists (
         select
         from millrace.attempts a
@@ -304,7 +241,6 @@ create function millrace.claim_limited(
 )
 as $$
 declare
-  v_entered record;
   v_room record;
 begin
   if p_limit < 1 then
@@ -312,20 +248,18 @@ begin
   end if;
   -- In the order in which claim() takes it.
   perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_worker.host::text));
-  v_entered := millrace.enter_limits(p_stage.id, p_may_wait);
-  if v_entered.limits is null then
+  p_stage := millrace.enter_limits(p_stage.id, p_may_wait);
+  if p_stage.id is null then
     wait_ms := 50;
     return;
   end if;
-  p_stage := v_entered.stage;
-  v_room := millrace.room_at(p_stage, v_entered.limits, p_limit);
+  v_room := millrace.room_at(p_stage, p_limit);
   if v_room.room > 0 then
     select c.* into token, attempt_ids, entity_ids, items, wait_ms
     from millrace.claim(p_stage, p_worker, v_room.room) c;
   else
     wait_ms := v_room.wait_ms;
   end if;
-  perform millrace.take_tokens(p_stage.id, coalesce(cardinality(attempt_ids), 0));
   if p_stage.limits ? 'shared' then
     perform millrace.note_share(
       p_stage.id, v_room.room, v_room.short_of, coalesce(cardinality(attempt_ids), 0));
@@ -333,21 +267,19 @@ begin
 end
 $$;
 
--- Forgets keys with their whole rate, and ends throttles whose time is over.
+-- Forgets buckets that are whole, and ends throttles whose time is over.
 create function millrace.sweep_limits()
 as $$
 declare
   v_limit millrace.limits;
 begin
-  delete from millrace.limit_keys d
+  delete from millrace.buckets d
   using (
-    select k.limit_id, k.key
-    from millrace.limit_keys k
-    join millrace.limits l on l.id = k.limit_id
-    where not l.limits ? 'key_rate'
-      or millrace.tokens_in(l.limits -> 'key_rate', k.bucket) >= coalesce(
-        l.limits #>> '{key_rate,burst}', l.limits #>> '{key_rate,count}')::float8
-    for update of k skip locked) o
+    select b.limit_id, b.key
+    from millrace.buckets b
+    join millrace.limits l on l.id = b.limit_id
+    where (millrace.room_in(l, b.key)).is_whole
+    for update of b skip locked) o
   where d.limit_id = o.limit_id and d.key = o.key;
   for v_limit in
     select l.*
@@ -357,8 +289,7 @@ begin
   loop
     continue when not millrace.lock_limit(v_limit.stage_id, v_limit.id, false);
     select l.* into v_limit from millrace.limits l where l.id = v_limit.id;
-    if v_limit.until <= millrace.now() then
-      perform millrace.take_throttle(v_limit);
+    if v_limit.until <= millrace.now() and millrace.end_throttle(v_limit, false) then
       perform millrace.note('unthrottle', p.name, s.name, '{}',
         jsonb_build_object('key', 'engine', 'reason', 'its time was over', 'outcome',
           jsonb_strip_nulls(jsonb_build_object('limit', v_limit.name))))

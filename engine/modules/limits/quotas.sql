@@ -8,15 +8,29 @@
 -- is claimed. Spending is noted when attempts end (uses.sql); once it is used up, nothing of the
 -- tenant is claimed.
 
--- Keeps the quota of a definition, and marks the stages that look at quotas from now on.
+-- Keeps the quota of a definition, makes due what another held back, and marks the stages that look
+-- at quotas from now on. A claim that is under way may hold back by the former one for a window.
 create function millrace.save_quota(p_pipeline_id int, p_definition jsonb)
 as $$
 begin
   update millrace.pipelines p
-  set quota = nullif(p_definition -> 'quota', 'null'),
-    quota_changed_at = case when p.quota is not null then millrace.now() end
+  set quota = nullif(p_definition -> 'quota', 'null')
   where p.id = p_pipeline_id
     and p.quota is distinct from nullif(p_definition -> 'quota', 'null');
+  if found then
+    update millrace.attempts a
+    set queue_at = millrace.now()
+    from (
+      select h.id
+      from millrace.stages n
+      join millrace.attempts h
+        on h.stage_id = n.id and h.held and h.queue_at is not null and h.state = 'queued'
+      join millrace.runs r on r.id = h.run_id and r.quota_of = p_pipeline_id
+      where n.counted
+      order by h.id
+      for update of h skip locked) h
+    where a.id = h.id;
+  end if;
   insert into millrace.limits (pipeline_id, declared)
   select p.id, coalesce(p.quota, '{}')
   from millrace.pipelines p
@@ -285,7 +299,7 @@ begin
   if v_back.attempt_ids is not null then
     perform millrace.hold_back(p_stage, v_back.attempt_ids, v_back.whys);
     if p_stage.limits is not null then
-      perform millrace.give_back_room(p_stage, v_back.attempt_ids);
+      perform millrace.take_tokens(p_stage.id, v_back.attempt_ids, -1);
     end if;
     delete from millrace.claims c
     where c.token = p_token and c.attempt_ids <@ v_back.attempt_ids;
@@ -325,54 +339,6 @@ begin
     from millrace.attempts a
     join millrace.runs r on r.id = a.run_id
     where a.id = any (p_attempt_ids) and r.entity_id = any (v_free)), null);
-end
-$$;
-
--- Makes attempts due that changed quotas hold back, and returns how many. It looks for a minute,
--- since a claim that was under way may go by the former numbers.
-create function millrace.sweep_quotas(p_limit int) returns int
-as $$
-declare
-  v_freed record;
-  v_released int := 0;
-begin
-  for v_freed in
-    with freed as (
-      update millrace.attempts a
-      set queue_at = millrace.now(), held = false, error = null
-      from (
-        select h.id
-        from millrace.stages n
-        join millrace.attempts h
-          on h.stage_id = n.id and h.held and h.queue_at is not null and h.state = 'queued'
-        join millrace.runs r on r.id = h.run_id
-        join millrace.pipelines p on p.id = r.quota_of and p.quota_changed_at is not null
-        where n.counted and h.error -> 'quota' is distinct from p.quota
-        order by h.queue_at, h.id
-        limit p_limit
-        for update of h skip locked) h
-      where a.id = h.id
-      returning a.id, a.stage_id
-    )
-    select s as stage, array_agg(f.id) as ids
-    from freed f
-    join millrace.stages s on s.id = f.stage_id
-    group by s.id
-    order by s.id
-  loop
-    perform millrace.show_held(v_freed.stage, v_freed.ids);
-    v_released := v_released + cardinality(v_freed.ids);
-  end loop;
-  if v_released = 0 then
-    update millrace.pipelines p
-    set quota_changed_at = null
-    where p.id in (
-      select o.id
-      from millrace.pipelines o
-      where o.quota_changed_at <= millrace.now() - interval '1 minute'
-      for update skip locked);
-  end if;
-  return v_released;
 end
 $$;
 

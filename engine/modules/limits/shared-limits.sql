@@ -16,7 +16,6 @@ as $$
 declare
   v_fault jsonb := millrace.find_fault(
     millrace.shared_limit_schema(), coalesce(p_limits, 'null'), 'limits', true);
-  v_without text;
 begin
   if v_fault is not null then
     raise exception 'shared limit %: %', p_name, v_fault ->> 'sentence'
@@ -26,18 +25,28 @@ begin
           v_fault ->> 'remedy'), ''),
           'Correct it, or leave it out. To let nothing through, pause the stages.');
   end if;
-  v_without := (
-    select string_agg(p.name || '.' || s.name, ', ' order by s.id)
-    from millrace.limits l
-    join millrace.limited_stages m on m.limit_id = l.id
-    join millrace.stages s on s.id = m.stage_id
-    join millrace.pipelines p on p.id = s.pipeline_id
-    where l.name = p_name
-      and p_limits ? 'key_rate'
-      and not s.limits ? 'concurrency');
-  if v_without is not null then
+end
+$$;
+
+-- Raises MR001 where a shared limit has a rate for each key, and a stage of it no key.
+create function millrace.check_key_rates()
+stable
+as $$
+declare
+  v_without record;
+begin
+  select l.name, string_agg(p.name || '.' || s.name, ', ' order by s.id) as stages
+  into v_without
+  from millrace.limits l
+  join millrace.limited_stages m on m.limit_id = l.id
+  join millrace.stages s on s.id = m.stage_id
+  join millrace.pipelines p on p.id = s.pipeline_id
+  where l.limits ? 'key_rate' and not s.limits ? 'concurrency'
+  group by l.id
+  limit 1;
+  if found then
     raise exception 'shared limit %: limits.key_rate needs a key, but % has no limits.concurrency',
-      p_name, v_without
+      v_without.name, v_without.stages
       using errcode = 'MR001', hint = 'Set limits.concurrency at each of these stages: its column '
         || 'is the key.';
   end if;
@@ -65,24 +74,22 @@ begin
 end
 $$;
 
--- Follows a locked limit that has changed since the caller read p_former: writes it on its stage,
--- keeps tokens as far as there is room, and wakes the stages.
-create function millrace.follow_limit(p_former millrace.limits)
+-- Follows a locked limit that has changed: writes it on its stage, gives each key its whole rate,
+-- and wakes the stages.
+create function millrace.follow_limit(p_limit_id int)
 as $$
 begin
-  update millrace.limits l
-  set bucket = millrace.bucket_after(p_former.limits -> 'rate', p_former.bucket, 0)
-  where l.id = p_former.id;
-  delete from millrace.limit_keys k where k.limit_id = p_former.id;
+  perform millrace.check_key_rates();
+  delete from millrace.buckets b where b.limit_id = p_limit_id and b.key <> '';
   update millrace.stages s
   set limits = nullif(l.limits, '{}')
   from millrace.limits l
-  where l.id = p_former.id and s.id = l.stage_id;
+  where l.id = p_limit_id and s.id = l.stage_id;
   perform millrace.wake(array(
     select m.stage_id
     from millrace.limited_stages m
     join millrace.stages s on s.id = m.stage_id
-    where m.limit_id = p_former.id
+    where m.limit_id = p_limit_id
       and s.enabled
       and millrace.has_ready_work(m.stage_id)
     order by m.stage_id));
@@ -110,7 +117,7 @@ begin
   if not found then
     v_limit := millrace.shared_limit_named(p_name);
     update millrace.limits l set declared = p_limits where l.id = v_limit.id;
-    perform millrace.follow_limit(v_limit);
+    perform millrace.follow_limit(v_limit.id);
   end if;
 end
 $$;
@@ -164,17 +171,6 @@ begin
         else 'Known: ' || array_to_string(v_known, ', ') || '.'
       end;
   end if;
-  v_name := (
-    select min(l.name)
-    from millrace.limits l
-    where l.name = any (v_names)
-      and l.limits ? 'key_rate'
-      and p_stage #> '{limits,concurrency}' is null);
-  if v_name is not null then
-    raise exception 'stage %: limits.shared names %, which has a rate for each key, but '
-      'limits.concurrency is missing', p_stage ->> 'name', v_name
-      using errcode = 'MR001', hint = 'Set limits.concurrency: its column is the key.';
-  end if;
 end
 $$;
 
@@ -220,5 +216,6 @@ begin
   join millrace.limits l on l.stage_id = s.id or s.limits -> 'shared' ? l.name
   where s.pipeline_id = p_pipeline_id
   on conflict on constraint limited_stages_pkey do nothing;
+  perform millrace.check_key_rates();
 end
 $$;

@@ -30,7 +30,8 @@ cross join lateral (
     coalesce(array_agg(s.name order by s.id) filter (where s.spent), '{}') as spent_for
   from (
     select t.id, p.name || '.' || t.name as name,
-      u.window_ends_at is not null and millrace.is_spent_under(l, t.id) as spent
+      u.window_ends_at is not null and exists (
+        select from millrace.budgets_of(l, t.id) b where b.is_spent) as spent
     from millrace.limited_stages m
     join millrace.stages t on t.id = m.stage_id
     join millrace.pipelines p on p.id = t.pipeline_id

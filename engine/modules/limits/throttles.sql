@@ -22,17 +22,19 @@ begin
 end
 $$;
 
--- Takes the throttle of a locked limit away; false where it has none.
-create function millrace.take_throttle(p_limit millrace.limits) returns boolean
+-- Ends the throttle of a locked limit, and its pauses (p_pauses); false where there is none.
+create function millrace.end_throttle(p_limit millrace.limits, p_pauses boolean) returns boolean
 as $$
 begin
-  if p_limit.throttle is null then
+  delete from millrace.limit_uses u
+  where p_pauses and u.limit_id = p_limit.id and u.kind = 'pause';
+  if not found and p_limit.throttle is null then
     return false;
   end if;
   update millrace.limits l
   set throttle = null, until = null, reason = null, line = null, throttled_at = null
   where l.id = p_limit.id;
-  perform millrace.follow_limit(p_limit);
+  perform millrace.follow_limit(p_limit.id);
   return true;
 end
 $$;
@@ -83,25 +85,7 @@ begin
   set throttle = p_limits, until = p_until, reason = p_reason, line = p_line,
     throttled_at = millrace.now()
   where l.id = v_limit.id;
-  perform millrace.follow_limit(v_limit);
-end
-$$;
-
--- Ends the throttle of a shared limit and its pauses, or raises MR004.
-create function millrace.release_limit(p_name text)
-as $$
-declare
-  v_limit millrace.limits := millrace.shared_limit_named(p_name);
-  v_throttled boolean := millrace.take_throttle(v_limit);
-begin
-  delete from millrace.limit_uses u where u.limit_id = v_limit.id and u.kind = 'pause';
-  if found then
-    select l.* into v_limit from millrace.limits l where l.id = v_limit.id;
-    perform millrace.follow_limit(v_limit);
-  elsif not v_throttled then
-    raise exception 'shared limit % has no throttle, and no service has paused it', p_name
-      using errcode = 'MR004', hint = 'Look at them: select * from millrace.shared_limit_state.';
-  end if;
+  perform millrace.follow_limit(v_limit.id);
 end
 $$;
 

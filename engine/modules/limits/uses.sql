@@ -39,15 +39,15 @@ $$;
 -- window, bound by what is in flight, unspent, and used by an attempt of the stage. One snapshot:
 -- the end of an attempt inserts the one and deletes the other.
 create function millrace.budgets_of(p_limit millrace.limits, p_stage_id int)
-returns table (kind text, spent numeric, bound numeric, unspent numeric, average numeric)
+returns table (
+  kind text, spent numeric, bound numeric, unspent numeric, average numeric, is_spent boolean)
 as $$
 declare
   v_window tstzrange := millrace.window_of(p_limit.limits -> 'spending');
 begin
   return query
-    select k.kind, s.spent, f.bound,
-      (p_limit.limits #>> array['spending', k.kind])::numeric - s.spent,
-      millrace.average_use(p_stage_id, k.kind)
+    select k.kind, s.spent, f.bound, u.unspent, u.average,
+      u.unspent <= 0 or u.unspent + 1e-9 < coalesce(u.average, 0)
     from unnest(array['usd', 'tokens']) k(kind)
     cross join lateral (
       select coalesce(sum(u.used), 0) as spent
@@ -62,18 +62,10 @@ begin
         cross join lateral millrace.in_flight_at(m.stage_id)
         where m.limit_id = p_limit.id
         group by m.stage_id) n) f
+    cross join lateral (
+      select (p_limit.limits #>> array['spending', k.kind])::numeric - s.spent as unspent,
+        millrace.average_use(p_stage_id, k.kind) as average) u
     where p_stage_id is null or p_limit.limits -> 'spending' ? k.kind;
-end
-$$;
-
--- Tells whether what was spent leaves no more attempt of a stage, whatever is in flight.
-create function millrace.is_spent_under(p_limit millrace.limits, p_stage_id int)
-returns boolean
-as $$
-begin
-  return (
-    select coalesce(bool_or(b.unspent <= 0 or b.unspent + 1e-9 < b.average), false)
-    from millrace.budgets_of(p_limit, p_stage_id) b);
 end
 $$;
 
@@ -81,14 +73,12 @@ $$;
 create function millrace.is_spent(p_stage millrace.stages) returns boolean
 as $$
 begin
-  return coalesce(p_stage.limits ? 'shared', false)
-    and exists (
-      select
-      from millrace.limited_stages m
-      join millrace.limits l on l.id = m.limit_id
-      where m.stage_id = p_stage.id
-        and l.limits ? 'spending'
-        and millrace.is_spent_under(l, p_stage.id));
+  return exists (
+    select
+    from millrace.limited_stages m
+    join millrace.limits l on l.id = m.limit_id and l.limits ? 'spending'
+    cross join lateral millrace.budgets_of(l, p_stage.id) b
+    where m.stage_id = p_stage.id and b.is_spent);
 end
 $$;
 
@@ -162,25 +152,20 @@ $$;
 create function millrace.sum_uses(p_most int)
 as $$
 begin
-  with fresh as materialized (
-    select distinct u.limit_id, u.key, u.kind, u.during
-    from (
-      select o.*
-      from millrace.limit_uses o
-      where not o.summed
-      order by o.id
-      limit p_most) u
-  ), found as materialized (
-    select u.id
-    from fresh f
-    join millrace.limit_uses u on u.limit_id = f.limit_id
-      and u.key = f.key
-      and u.kind = f.kind
-      and u.during = f.during
-    for update of u skip locked
-  ), gone as (
+  with gone as (
     delete from millrace.limit_uses u
-    using found f
+    using (
+      select o.id
+      from (
+        select distinct i.limit_id, i.key, i.kind, i.during
+        from (
+          select n.*
+          from millrace.limit_uses n
+          where not n.summed
+          order by n.id
+          limit p_most) i) f
+      join millrace.limit_uses o using (limit_id, key, kind, during)
+      for update of o skip locked) f
     where u.id = f.id
     returning u.*
   )

@@ -164,7 +164,7 @@ begin
         v_stage, null, p_request -> 'limits', v_until, p_request ->> 'reason', p_line);
       v_outcome := jsonb_build_object('limits', p_request -> 'limits', 'until', v_until);
     when 'unthrottle' then
-      if not millrace.take_throttle(millrace.own_limit(v_stage.id)) then
+      if not millrace.end_throttle(millrace.own_limit(v_stage.id), false) then
         raise exception 'stage % of pipeline % has no throttle', v_stage.name, v_pipeline.name
           using errcode = 'MR004', hint = 'Those there are: select * from millrace.throttles.';
       end if;

@@ -45,8 +45,9 @@ begin
       millrace.request_end(p_request), p_request ->> 'reason', p_line);
     v_outcome := v_outcome || jsonb_build_object('limits', p_request -> 'limits',
       'until', millrace.request_end(p_request));
-  else
-    perform millrace.release_limit(v_name);
+  elsif not millrace.end_throttle(millrace.shared_limit_named(v_name), true) then
+    raise exception 'shared limit % has no throttle, and no service has paused it', v_name
+      using errcode = 'MR004', hint = 'Look at them: select * from millrace.shared_limit_state.';
   end if;
   return jsonb_build_object('outcome', v_outcome);
 end
@@ -69,8 +70,7 @@ begin
         'pipeline', p.name, 'stage', s.name, 'limits', s.limits - 'shared',
         'shared', coalesce(s.limits -> 'shared', '[]'),
         'in_flight', (select count(*) from millrace.in_flight_at(s.id)),
-        'starts', case when o.limits ? 'rate' then floor(millrace.tokens_in(
-          o.limits -> 'rate', o.bucket)::numeric) end,
+        'starts', case when o.limits ? 'rate' then (millrace.room_in(o, '')).room end,
         'ready', h.ready, 'oldest_age', extract(epoch from h.oldest_age),
         'throttle', millrace.throttle_json(o) - 'line')
       from millrace.stages s
