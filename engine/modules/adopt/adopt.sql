@@ -1,8 +1,9 @@
 -- Adopting rows that were there before the pipeline, in portions, each a call of its own. Nobody
 -- holds what was in work, so that it waits where its layer is entered until it is begun.
 
--- Looks up a pipeline whose rows may be adopted.
-create function millrace.adopting_pipeline(p_pipeline text) returns millrace.pipelines
+-- Looks up a pipeline whose rows may be adopted, so many at once.
+create function millrace.adopting_pipeline(p_pipeline text, p_name text, p_most int)
+returns millrace.pipelines
 stable
 as $$
 declare
@@ -13,6 +14,9 @@ begin
       v_pipeline.projection
       using errcode = 'MR002',
         hint = 'Only rows that show their status in one column can be adopted.';
+  elsif (p_most between 1 and 100000) is not true then
+    raise exception '% is %, but must be from 1 to 100000', p_name, coalesce(p_most::text, 'null')
+      using errcode = 'MR002', hint = 'Some hundred rows take well under a second.';
   end if;
   return v_pipeline;
 end
@@ -36,13 +40,11 @@ create function millrace.adopt(
 as $$
 #variable_conflict use_column
 declare
-  v_pipeline millrace.pipelines := millrace.adopting_pipeline(p_pipeline);
+  v_pipeline millrace.pipelines := millrace.adopting_pipeline(p_pipeline, 'p_portion', p_portion);
   v_function regprocedure := to_regprocedure(
     format('%s(%s)', p_value_function, v_pipeline.entity_table));
-  v_keys text[];
-  v_old text[];
-  v_values text[];
-  v_rows bigint[];
+  v_dry boolean := p_dry_run is distinct from false;
+  v_taken record;
   v_given text[];
 begin
   if p_old_column = v_pipeline.status ->> 'column'
@@ -55,48 +57,43 @@ begin
       coalesce(p_value_function, 'null'), v_pipeline.entity_table
       using errcode = 'MR002', hint = format('Create one, schema.name(%s), that returns the new '
         'value of a row, and null where it knows none.', v_pipeline.entity_table);
-  elsif p_portion is null or p_portion not between 1 and 100000 then
-    raise exception 'p_portion is %, but must be from 1 to 100000',
-      coalesce(p_portion::text, 'null')
-      using errcode = 'MR002', hint = 'Some hundred rows take well under a second.';
-  elsif p_dry_run is false then
-    return query
-      select a.old_value, a.rows, a.value, a.lands, a.begins, null::bigint, null::text, a.problem
-      from millrace.adopt_portion(
-        v_pipeline, p_old_column, v_function::regproc, p_else, p_portion) a;
-    return;
-  end if;
-  execute format(
-    'select array_agg(t.key), array_agg(t.old), array_agg(t.value), array_agg(t.rows) '
-    'from (select %s as key, e.%I::text as old, coalesce(%s(e.*)::text, $1) as value, '
-    'count(*) as rows from %s e where e.%I is null group by 1, 2, 3) t',
-    case when v_pipeline.has_given then format('e.%I::text', v_pipeline.entity_key)
-      else 'null::text' end,
-    p_old_column, v_function::regproc, v_pipeline.entity_table, v_pipeline.status ->> 'column')
-  into v_keys, v_old, v_values, v_rows
-  using p_else;
-  if v_pipeline.has_given then
-    v_given := millrace.given_at_first(v_pipeline, v_keys);
+  elsif v_dry then
+    execute format('select array_agg(t.key) as keys, array_agg(t.old) as old, '
+      'array_agg(t.value) as codes, array_agg(t.rows) as rows from (select %s as key, '
+      'e.%I::text as old, coalesce(%s(e.*)::text, $1) as value, count(*) as rows '
+      'from %s e where e.%I is null group by 1, 2, 3) t',
+      case when v_pipeline.has_given then format('e.%I::text', v_pipeline.entity_key)
+        else 'null::text' end, p_old_column, v_function::regproc, v_pipeline.entity_table,
+      v_pipeline.status ->> 'column')
+    into v_taken
+    using p_else;
+    if v_pipeline.has_given then
+      v_given := millrace.given_at_first(v_pipeline, v_taken.keys);
+    end if;
+  else
+    v_taken := millrace.adopt_portion(
+      v_pipeline, p_old_column, v_function::regproc, p_else, p_portion);
   end if;
   return query
     with alike as (
-      select r.old, r.value, r.given, sum(r.rows) as rows
-      from unnest(v_old, v_values, v_rows, v_given) r(old, value, rows, given)
+      select r.old, r.value, r.given, sum(coalesce(r.rows, 1)) as rows
+      from unnest(v_taken.old, v_taken.codes, v_taken.rows, v_given) r(old, value, rows, given)
       group by 1, 2, 3
     ), told as (
       select a.*, v.lands, v.begins, (
         select string_agg(s.name, ', ' order by b.place)
         from unnest(v.before) with ordinality b(name, place)
         join millrace.stages s on s.pipeline_id = v_pipeline.id and s.name = b.name
-        where s.id <> all (a.given::int[])) as lacks
+        where s.id <> all (a.given::int[]) and v_dry) as lacks
       from alike a
       left join millrace.status_values v
         on v.pipeline_id = v_pipeline.id and v.value = a.value and not v.retired
     )
     select t.old, sum(t.rows)::bigint, t.value, t.lands, t.begins,
-      coalesce(sum(t.rows) filter (where t.lacks is not null), 0)::bigint,
+      case when v_dry then coalesce(sum(t.rows) filter (where t.lacks is not null), 0)::bigint end,
       string_agg(distinct t.lacks, '; '),
       case
+        when v_taken.keys is null then 'somebody holds them: call again'
         when t.value is null then 'it has no value: let the function say one, or name it in p_else'
         when t.lands is null then format('%s is no value of pipeline %s', t.value, p_pipeline)
       end
@@ -107,22 +104,22 @@ end
 $$;
 
 -- Adopts up to so many free rows, in the order of their keys. One that has a run shows that
--- instead.
+-- instead. keys is null where all are held, whose number is in rows.
 create function millrace.adopt_portion(
-  p_pipeline millrace.pipelines, p_old_column text, p_function regproc, p_else text, p_limit int
-) returns table (
-  old_value text, rows bigint, value text, lands text, begins text, problem text
+  p_pipeline millrace.pipelines, p_old_column text, p_function regproc, p_else text, p_limit int,
+  out keys text[], out old text[], out codes text[], out rows bigint[]
 )
 set enable_seqscan = off
 as $$
-#variable_conflict use_column
 declare
   v_outer text := coalesce(current_setting('millrace.projecting', true), '');
   v_history jsonb := p_pipeline.status -> 'history';
   v_names text[] := array[p_pipeline.entity_table::text, quote_ident(p_pipeline.entity_key),
     quote_ident(p_pipeline.status ->> 'column'), millrace.status_type(p_pipeline),
     quote_ident(p_old_column), p_function::text];
-  v_taken record;
+  v_begins text[];
+  v_runs boolean[];
+  v_lost text;
   v_stage record;
 begin
   perform set_config('millrace.projecting', pg_trigger_depth()::text, true);
@@ -147,9 +144,10 @@ begin
       from adopted a
       where e.%2$s = a.key and not a.runs
     )%8$s
-    select array_agg(a.key::text order by a.key) as keys, array_agg(a.old order by a.key) as old,
-      array_agg(a.value order by a.key) as codes, array_agg(a.lands order by a.key) as lands,
-      array_agg(a.begins order by a.key) as begins, array_agg(a.runs order by a.key) as runs
+    select array_agg(a.key::text order by a.key), array_agg(a.old order by a.key),
+      array_agg(a.value order by a.key), array_agg(a.begins order by a.key),
+      array_agg(a.runs order by a.key),
+      (array_agg(a.key::text order by a.key) filter (where a.lands is null))[1]
     from adopted a$q$, variadic v_names || array[
       case when v_history is not null then format(', %I = $4', v_history ->> 'since') end,
       case when v_history is not null then format($h$, noted as (
@@ -160,31 +158,26 @@ begin
       where not a.runs and a.lands is not null
       order by a.key
     )$h$, to_regclass(v_history ->> 'table'), v_history ->> 'key', v_names[4]) end])
-  into v_taken
+  into keys, old, codes, v_begins, v_runs, v_lost
   using p_else, p_limit, p_pipeline.id, millrace.now(),
     millrace.actor(p_pipeline.entity_table), p_old_column;
   perform set_config('millrace.projecting', v_outer, true);
-  if array_position(v_taken.lands, null) is not null then
-    raise exception 'row % of pipeline % has no value',
-      v_taken.keys[array_position(v_taken.lands, null)], p_pipeline.name
+  if v_lost is not null then
+    raise exception 'row % of pipeline % has no value', v_lost, p_pipeline.name
       using errcode = 'MR005',
         hint = 'Let the function say one, or name it in p_else. The dry run lists such rows.';
-  elsif v_taken.keys is null then
-    return query execute format($q$
-      select null::text, count(*), null::text, null::text, null::text,
-        'somebody holds them: call again'
-      from %s e
-      where e.%s is null
-      having count(*) > 0$q$, v_names[1], v_names[3]);
+  elsif keys is null then
+    execute format('select array[count(*)], array[null::text] from %s e where e.%s is null '
+      'having count(*) > 0', v_names[1], v_names[3])
+    into rows, old;
     return;
   end if;
   perform millrace.show_status(p_pipeline.id, array(
-    select t.key from unnest(v_taken.keys, v_taken.runs) t(key, runs) where t.runs));
+    select t.key from unnest(keys, v_runs) t(key, runs) where t.runs));
   -- All that comes before is taken as done.
   for v_stage in
     select s.id, array_agg(t.key order by t.place) as keys
-    from unnest(v_taken.keys, v_taken.begins, v_taken.runs)
-      with ordinality t(key, begins, runs, place)
+    from unnest(keys, v_begins, v_runs) with ordinality t(key, begins, runs, place)
     join millrace.stages s on s.pipeline_id = p_pipeline.id and s.name = t.begins
     where not t.runs
     group by s.id
@@ -194,12 +187,6 @@ begin
       p_by_name => true, p_done_before => v_stage.id);
     perform millrace.show_status(p_pipeline.id, v_stage.keys);
   end loop;
-  return query
-    select t.old, count(*), t.value, t.lands, t.begins, null::text
-    from unnest(v_taken.old, v_taken.codes, v_taken.lands, v_taken.begins)
-      t(old, value, lands, begins)
-    group by 1, 3, 4, 5
-    order by 2 desc, 1;
 end
 $$;
 
@@ -210,24 +197,20 @@ returns bigint
 set enable_seqscan = off
 as $$
 declare
-  v_pipeline millrace.pipelines := millrace.adopting_pipeline(p_pipeline);
-  v_stage_id int := (
-    select s.id
-    from millrace.stages_of_version(v_pipeline.current_version_id) s
-    where s.shows ->> 'enter' = p_value
-    order by s.place
-    limit 1);
+  v_pipeline millrace.pipelines := millrace.adopting_pipeline(p_pipeline, 'p_limit', p_limit);
+  v_stage_id int;
+  v_gates text;
   v_keys text[];
 begin
+  select (array_agg(s.id order by s.place) filter (where s.shows ->> 'enter' = p_value))[1],
+    string_agg(distinct s.shows ->> 'enter', ', ')
+  into v_stage_id, v_gates
+  from millrace.stages_of_version(v_pipeline.current_version_id) s;
   if v_stage_id is null then
     raise exception 'p_value is %, at which no layer of pipeline % is entered',
       coalesce(p_value, 'null'), p_pipeline
-      using errcode = 'MR002', hint = coalesce((
-        select 'Rows wait at: ' || string_agg(distinct s.shows ->> 'enter', ', ') || '.'
-        from millrace.stages_of_version(v_pipeline.current_version_id) s), 'It has no layers.');
-  elsif p_limit is null or p_limit not between 1 and 100000 then
-    raise exception 'p_limit is %, but must be from 1 to 100000', coalesce(p_limit::text, 'null')
-      using errcode = 'MR002', hint = 'It is how many rows begin now.';
+      using errcode = 'MR002',
+        hint = coalesce('Rows wait at: ' || v_gates || '.', 'It has no layers.');
   end if;
   execute format($q$
     with taken as materialized (
