@@ -14,17 +14,23 @@ as $$
       end, p_value, '') as k) v
 $$;
 
--- Writes the SQL that reads the columns a pipeline declares; null where it declares none. p_paying:
--- stages whose key is the tenant, which is read once. A column that was renamed since must not make
--- a user's own write fail: it counts as empty, and is reported.
-create function millrace.reads_sql(p_pipeline millrace.pipelines, p_paying text[]) returns text
-stable
+-- Creates the __values function of a pipeline, or drops it where no column is declared. It reads
+-- the key at p_stage, which may be the tenant, and, where p_new says so, what new runs take. A
+-- column that was renamed since must not make a user's own write fail: it counts as empty, and is
+-- reported.
+create function millrace.write_values(p_pipeline millrace.pipelines)
 as $write$
 declare
   c_key constant text := 'case when octet_length(r.value::text) > 400 '
     'then millrace.group_key(r.value::text, null) else coalesce(r.value::text, '''') end';
-begin
-  return (
+  v_name text := p_pipeline.name || '__values';
+  v_paying text[] := array(
+    select s.name
+    from millrace.stages s
+    where s.pipeline_id = p_pipeline.id
+      and s.limits #>> '{concurrency,column}' = p_pipeline.quota ->> 'column'
+      and s.limits #>> '{concurrency,part}' is distinct from 'host');
+  v_reads text := (
     select string_agg(format($f$
   if %1$s then
     begin
@@ -41,46 +47,29 @@ begin
       perform millrace.report('error', %8$L, %9$L || sqlerrm, jsonb_build_object('column', %4$L));
     end;
   end if;$f$, c.condition, c.field, c.read, c.name, p_pipeline.entity_table, p_pipeline.entity_key,
-      millrace.key_type(p_pipeline), c.code, format(c.why, coalesce(c.stage, p_pipeline.name))), ''
+      millrace.key_type(p_pipeline), c.code, format('The %s of %s cannot be read, so that its %s: ',
+        c.what, coalesce('stage ' || c.stage, 'pipeline ' || p_pipeline.name), c.so)), ''
       order by c.stage nulls first, c.field)
     from (
-      select f.*
-      from (values
+      values
         (null, 'p_new', 'metadata', 'r.value::jsonb', p_pipeline.metadata_column,
-          'metadata_unreadable',
-          'The metadata of pipeline %s cannot be read, so that its runs start without: '),
-        (null, 'p_new', 'traces', 'r.value::uuid', p_pipeline.trace_column, 'trace_unreadable',
-          'The traces of pipeline %s cannot be read, so that each run starts with its own: '),
-        (null, 'p_new', 'payers', c_key, p_pipeline.quota ->> 'column', 'quota_key_failed',
-          'The tenants of pipeline %s cannot be read, so that its runs share one quota: ')
-      ) f(stage, condition, field, read, name, code, why)
-      where f.name is not null
+          'metadata_unreadable', 'metadata', 'runs start without'),
+        (null, 'p_new', 'traces', 'r.value::uuid', p_pipeline.trace_column,
+          'trace_unreadable', 'traces', 'runs start each with its own'),
+        (null, 'p_new', 'payers', c_key, p_pipeline.quota ->> 'column',
+          'quota_key_failed', 'tenants', 'runs share one quota')
       union all
       select s.name, format('p_stage = %L', s.name) || case
-          when s.name = any (p_paying) then ' and v_values.payers is null' else '' end, 'keys',
+          when s.name = any (v_paying) then ' and v_values.payers is null' else '' end, 'keys',
         case s.limits #>> '{concurrency,part}'
           when 'host' then 'millrace.group_key(r.value::text, ''host'')'
           else c_key
-        end, s.limits #>> '{concurrency,column}', 'group_key_failed',
-        'The keys of stage %s cannot be read, so that its rows wait under one key: '
+        end, s.limits #>> '{concurrency,column}', 'group_key_failed', 'keys',
+        'rows wait under one key'
       from millrace.stages s
-      where s.pipeline_id = p_pipeline.id and s.limits ? 'concurrency') c);
-end
-$write$;
-
--- Creates the __values function of a pipeline, or drops it where no column is declared. It reads
--- the key at p_stage and, where p_new says so, what new runs take.
-create function millrace.write_values(p_pipeline millrace.pipelines)
-as $write$
-declare
-  v_name text := p_pipeline.name || '__values';
-  v_paying text[] := array(
-    select s.name
-    from millrace.stages s
-    where s.pipeline_id = p_pipeline.id
-      and s.limits #>> '{concurrency,column}' = p_pipeline.quota ->> 'column'
-      and s.limits #>> '{concurrency,part}' is distinct from 'host');
-  v_reads text := millrace.reads_sql(p_pipeline, v_paying);
+      where s.pipeline_id = p_pipeline.id and s.limits ? 'concurrency'
+    ) c(stage, condition, field, read, name, code, what, so)
+    where c.name is not null);
 begin
   if v_reads is not null then
     perform millrace.write_function(format('%I(p_ids text[], p_new boolean, p_stage text, '

@@ -1,51 +1,7 @@
--- Finds rows whose status is not their run's state. A held row does not show its claim, the next
--- sweep shows a due retry, a person moves a question; a failure may show an older value of its
--- code.
-create function millrace.rows_shown_wrong(
-  p_pipeline millrace.pipelines, p_after bigint, p_until bigint
-) returns setof millrace.fault
-stable
-set jit = off
-set plan_cache_mode = force_generic_plan
-as $$
-begin
-  return query execute format($q$
-    select 'a row shows where its run stands', (
-      select max(r.id)
-      from millrace.runs r
-      where r.pipeline_id = $1 and r.entity_id = s.id), null::bigint,
-      format('row %%s of %%s shows %%s, but its run is at %%s', s.id, %1$L,
-        coalesce(e.%3$I::text, 'nothing'), s.value)
-    from millrace.status_states($1, case
-      when $3 is null then array(select o.%2$I::text from %1$s o)
-      else array(
-        select distinct r.entity_id
-        from millrace.runs r
-        where r.pipeline_id = $1
-          and r.id > $3
-          and r.id <= $4) end) s
-    join %1$s e on e.%2$I = s.id::%4$s
-    left join millrace.stages t on t.id = s.stage_id
-    where s.value is not null
-      and e.%3$I::text is distinct from s.value
-      and not (s.phase in ('queued', 'started', 'asked')
-        and coalesce(e.%3$I::text = any (millrace.live_values(t.shows)), false)
-        and (s.phase <> 'queued' or e.%3$I::text = t.shows ->> 'backoff'))
-      and not (s.phase = 'backoff' and coalesce(e.%3$I::text = t.shows ->> 'queued', false))
-      and not (s.phase in ('failed', 'dropped') and e.%3$I::text in (
-        select $2 ->> 'failed'
-        union all
-        select f.value
-        from millrace.stages o
-        cross join jsonb_each_text(o.shows -> 'failed') f
-        where o.pipeline_id = $1))$q$,
-    p_pipeline.entity_table, p_pipeline.entity_key, p_pipeline.status ->> 'column',
-    millrace.key_type(p_pipeline))
-  using p_pipeline.id, p_pipeline.status, p_after, p_until;
-end
-$$;
-
--- Finds rows that do not show their run's state, and broken histories: all, or of runs between ids.
+-- Finds rows that do not show their run's state, and histories that are no chain of legal moves, by
+-- any version, to the value of their row: all, or of runs between ids. A held row does not show its
+-- claim, the next sweep shows a due retry, a person moves a question; a failure may show an older
+-- value of its code.
 create function millrace.status_faults(
   p_after bigint default null, p_until bigint default null
 ) returns setof millrace.fault
@@ -63,60 +19,85 @@ begin
     where p.projection = 'status'
     order by p.id
   loop
-    return query select f.* from millrace.rows_shown_wrong(v_pipeline, p_after, p_until) f;
-    if p_after is null and v_pipeline.status ? 'history' then
-      return query select f.* from millrace.history_faults(v_pipeline) f;
-    end if;
+    return query execute format($q$
+      select 'a row shows where its run stands', s.run_id, null::bigint,
+        format('row %%s of %%s shows %%s, but its run is at %%s', s.id, %1$L,
+          coalesce(e.%3$I::text, 'nothing'), s.value)
+      from millrace.status_states($1, case
+        when $3 is null then array(select o.%2$I::text from %1$s o)
+        else array(
+          select distinct r.entity_id
+          from millrace.runs r
+          where r.pipeline_id = $1
+            and r.id > $3
+            and r.id <= $4) end) s
+      join %1$s e on e.%2$I = s.id::%4$s
+      left join millrace.stages t on t.id = s.stage_id
+      where s.value is not null
+        and e.%3$I::text is distinct from s.value
+        and case s.phase
+          when 'queued' then e.%3$I::text = t.shows ->> 'backoff'
+          when 'backoff' then e.%3$I::text = t.shows ->> 'queued'
+          when 'started' then e.%3$I::text = any (millrace.live_values(t.shows))
+          when 'asked' then e.%3$I::text = any (millrace.live_values(t.shows))
+          else s.phase in ('failed', 'dropped') and e.%3$I::text in (
+            select $2 ->> 'failed'
+            union all
+            select f.value
+            from millrace.stages o
+            cross join jsonb_each_text(o.shows -> 'failed') f
+            where o.pipeline_id = $1)
+        end is not true$q$,
+      v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.status ->> 'column',
+      millrace.key_type(v_pipeline))
+    using v_pipeline.id, v_pipeline.status, p_after, p_until;
   end loop;
-end
-$$;
-
--- Finds histories that are no chain of legal moves, by any version, to the value of their row.
-create function millrace.history_faults(p_pipeline millrace.pipelines) returns setof millrace.fault
-stable
-set jit = off
-set plan_cache_mode = force_generic_plan
-as $$
-begin
-  return query execute format($q$
-    with step as (
-      select h.%3$I as key, h.id, h.from_status::text as was, h.to_status::text as now,
-        lag(h.to_status::text) over w as before, lag(h.id) over w is null as first,
-        lead(h.id) over w is null as last
-      from %2$s h
-      window w as (partition by h.%3$I order by h.id)
-    ), pair as materialized (
-      select distinct s.was, s.now
+  for v_pipeline in
+    select p.*
+    from millrace.pipelines p
+    join pg_class c on c.oid = p.entity_table
+    where p_after is null and p.status ? 'history'
+    order by p.id
+  loop
+    return query execute format($q$
+      with step as materialized (
+        select h.%3$I as key, h.id, h.from_status::text as was, h.to_status::text as now,
+          lag(h.to_status::text) over w as before, lag(h.id) over w is null as first,
+          lead(h.id) over w is null as last
+        from %2$s h
+        window w as (partition by h.%3$I order by h.id)
+      ), illegal as materialized (
+        select s.was, s.now
+        from step s
+        where not s.first or s.was is not null
+        group by 1, 2
+        having not exists (
+            select
+            from millrace.version_moves m
+            join millrace.versions v on v.id = m.version_id
+            where v.pipeline_id = $1
+              and m.from_value is not distinct from s.was
+              and m.to_value = s.now)
+      )
+      select 'a history is a chain of legal moves', null::bigint, null::bigint,
+        format('row %%s of %%s went from %%s to %%s, but %%s', s.key, %1$L,
+          coalesce(s.was, 'nothing'), s.now,
+          case when s.was is distinct from s.before and not s.first
+            then 'was at ' || coalesce(s.before, 'nothing') else 'no such move is legal' end)
       from step s
-    ), illegal as materialized (
-      select p.was, p.now
-      from pair p
-      where not exists (
-          select
-          from millrace.version_moves m
-          join millrace.versions v on v.id = m.version_id
-          where v.pipeline_id = $1
-            and m.from_value is not distinct from p.was
-            and m.to_value = p.now)
-    )
-    select 'a history is a chain of legal moves', null::bigint, null::bigint,
-      format('row %%s of %%s went from %%s to %%s, but %%s', s.key, %1$L,
-        coalesce(s.was, 'nothing'), s.now,
-        case when s.was is distinct from s.before and not s.first
-          then 'was at ' || coalesce(s.before, 'nothing') else 'no such move is legal' end)
-    from step s
-    left join illegal i on i.was is not distinct from s.was and i.now = s.now
-    where not s.first and s.was is distinct from s.before
-      or i.now is not null and not (s.first and s.was is null)
-    union all
-    select 'a history ends at the value of its row', null, null,
-      format('row %%s of %%s shows %%s, but its history ends at %%s', e.%4$I, %1$L,
-        coalesce(e.%5$I::text, 'nothing'), s.now)
-    from step s
-    join %1$s e on e.%4$I = s.key
-    where s.last and e.%5$I::text is distinct from s.now$q$,
-    p_pipeline.entity_table, to_regclass(p_pipeline.status #>> '{history,table}'),
-    p_pipeline.status #>> '{history,key}', p_pipeline.entity_key, p_pipeline.status ->> 'column')
-  using p_pipeline.id;
+      left join illegal i on i.was is not distinct from s.was and i.now = s.now
+      where not s.first and s.was is distinct from s.before
+        or i.now is not null and not (s.first and s.was is null)
+      union all
+      select 'a history ends at the value of its row', null, null,
+        format('row %%s of %%s shows %%s, but its history ends at %%s', e.%4$I, %1$L,
+          coalesce(e.%5$I::text, 'nothing'), s.now)
+      from step s
+      join %1$s e on e.%4$I = s.key
+      where s.last and e.%5$I::text is distinct from s.now$q$,
+      v_pipeline.entity_table, to_regclass(v_pipeline.status #>> '{history,table}'),
+      v_pipeline.status #>> '{history,key}', v_pipeline.entity_key, v_pipeline.status ->> 'column')
+    using v_pipeline.id;
+  end loop;
 end
 $$;

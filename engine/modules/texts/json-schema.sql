@@ -63,15 +63,17 @@ as $$
 declare
   v_type text := jsonb_typeof(p_value);
   v_text text := case v_type when 'string' then p_value #>> '{}' end;
-  v_number numeric := case v_type when 'number' then p_value::numeric end;
-  v_items int := case v_type when 'array' then jsonb_array_length(p_value) end;
-  v_fields int := case v_type
-    when 'object' then (select count(*) from jsonb_object_keys(p_value)) end;
+  v_size numeric := case v_type
+    when 'string' then length(v_text)
+    when 'number' then p_value::numeric
+    when 'array' then jsonb_array_length(p_value)
+    when 'object' then (select count(*) from jsonb_object_keys(p_value))
+  end;
   v_fault jsonb := millrace.part_fault(p_schema, p_value, p_path);
   v_broken text := case
     when p_value is null then 'must be given'
     when not p_schema -> 'type' ? v_type
-      and not (p_schema -> 'type' ? 'integer' and coalesce(v_number = trunc(v_number), false))
+      and not (p_schema -> 'type' ? 'integer' and v_type = 'number' and v_size = trunc(v_size))
       then 'must be of type ' || array_to_string(array(
         select t #>> '{}' from jsonb_path_query(p_schema, '$.type[*]') t), ' or ')
     when p_schema ? 'enum'
@@ -85,18 +87,18 @@ declare
     else (
       select format(k.says, p_schema ->> k.keyword)
       from (values
-        ('minLength', length(v_text), '{-1}'::int[], 'must have at least %s characters'),
-        ('maxLength', length(v_text), '{1}', 'must have at most %s characters'),
-        ('minItems', v_items, '{-1}', 'must have at least %s'),
-        ('maxItems', v_items, '{1}', 'must have at most %s'),
-        ('minProperties', v_fields, '{-1}', 'must have another number of fields'),
-        ('maxProperties', v_fields, '{1}', 'must have another number of fields'),
-        ('minimum', v_number, '{-1}', 'must be at least %s'),
-        ('maximum', v_number, '{1}', 'must be at most %s'),
-        ('exclusiveMinimum', v_number, '{-1, 0}', 'must be above %s'),
-        ('exclusiveMaximum', v_number, '{0, 1}', 'must be below %s')
-      ) k(keyword, value, faulty, says)
-      where sign(k.value - (p_schema ->> k.keyword)::numeric) = any (k.faulty)
+        ('minLength', 'string', '{-1}'::int[], 'must have at least %s characters'),
+        ('maxLength', 'string', '{1}', 'must have at most %s characters'),
+        ('minItems', 'array', '{-1}', 'must have at least %s'),
+        ('maxItems', 'array', '{1}', 'must have at most %s'),
+        ('minProperties', 'object', '{-1}', 'must have another number of fields'),
+        ('maxProperties', 'object', '{1}', 'must have another number of fields'),
+        ('minimum', 'number', '{-1}', 'must be at least %s'),
+        ('maximum', 'number', '{1}', 'must be at most %s'),
+        ('exclusiveMinimum', 'number', '{-1, 0}', 'must be above %s'),
+        ('exclusiveMaximum', 'number', '{0, 1}', 'must be below %s')) k(keyword, type, faulty, says)
+      where k.type = v_type
+        and sign(v_size - (p_schema ->> k.keyword)::numeric) = any (k.faulty)
       limit 1)
   end;
   v_wanted text := coalesce(p_schema ->> 'wanted', (
@@ -110,7 +112,7 @@ begin
     v_fault := jsonb_build_object(
       'sentence', p_path || case
         when p_value is null then ' is missing'
-        when v_items is not null and v_broken ~ '^must have' then format(' has %s items', v_items)
+        when v_type = 'array' and v_broken ~ '^must have' then format(' has %s items', v_size)
         else ' is ' || millrace.short_json(p_value)
       end || ', but ' || coalesce('must be ' || v_wanted, v_broken),
       'hint', 'Set it to ' || coalesce(v_wanted, 'such a value')
