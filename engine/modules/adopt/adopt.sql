@@ -67,12 +67,12 @@ begin
       v_pipeline.status ->> 'column')
     into v_taken
     using p_else;
-    if v_pipeline.has_given then
-      v_given := millrace.given_at_first(v_pipeline, v_taken.keys);
-    end if;
   else
     v_taken := millrace.adopt_portion(
       v_pipeline, p_old_column, v_function::regproc, p_else, p_portion);
+  end if;
+  if v_dry and v_pipeline.has_given then
+    v_given := millrace.given_at_first(v_pipeline, v_taken.keys);
   end if;
   return query
     with alike as (

@@ -25,8 +25,7 @@ declare
     'then millrace.group_key(r.value::text, null) else coalesce(r.value::text, '''') end';
   v_name text := p_pipeline.name || '__values';
   v_paying text[] := array(
-    select s.name
-    from millrace.stages s
+    select s.name from millrace.stages s
     where s.pipeline_id = p_pipeline.id
       and s.limits #>> '{concurrency,column}' = p_pipeline.quota ->> 'column'
       and s.limits #>> '{concurrency,part}' is distinct from 'host');
@@ -41,34 +40,29 @@ declare
           select e.%4$I as value from %5$s e where e.%6$I = i.id::%7$s limit 1) r on true
         order by i.place);
     exception when others then
-      if millrace.error_kind(sqlstate) <> 'lasting' then
-        raise;
-      end if;
+      if millrace.error_kind(sqlstate) <> 'lasting' then raise; end if;
       perform millrace.report('error', %8$L, %9$L || sqlerrm, jsonb_build_object('column', %4$L));
     end;
   end if;$f$, c.condition, c.field, c.read, c.name, p_pipeline.entity_table, p_pipeline.entity_key,
       millrace.key_type(p_pipeline), c.code, format('The %s of %s cannot be read, so that its %s: ',
-        c.what, coalesce('stage ' || c.stage, 'pipeline ' || p_pipeline.name), c.so)), ''
+        c.field, coalesce('stage ' || c.stage, 'pipeline ' || p_pipeline.name), c.so)), ''
       order by c.stage nulls first, c.field)
     from (
-      values
-        (null, 'p_new', 'metadata', 'r.value::jsonb', p_pipeline.metadata_column,
-          'metadata_unreadable', 'metadata', 'runs start without'),
+      values (null, 'p_new', 'metadata', 'r.value::jsonb', p_pipeline.metadata_column,
+          'metadata_unreadable', 'runs start without'),
         (null, 'p_new', 'traces', 'r.value::uuid', p_pipeline.trace_column,
-          'trace_unreadable', 'traces', 'runs start each with its own'),
+          'trace_unreadable', 'runs start each with its own'),
         (null, 'p_new', 'payers', c_key, p_pipeline.quota ->> 'column',
-          'quota_key_failed', 'tenants', 'runs share one quota')
+          'quota_key_failed', 'runs share one quota')
       union all
-      select s.name, format('p_stage = %L', s.name) || case
-          when s.name = any (v_paying) then ' and v_values.payers is null' else '' end, 'keys',
-        case s.limits #>> '{concurrency,part}'
-          when 'host' then 'millrace.group_key(r.value::text, ''host'')'
-          else c_key
-        end, s.limits #>> '{concurrency,column}', 'group_key_failed', 'keys',
-        'rows wait under one key'
+      select s.name, format('p_stage = %L%s', s.name,
+          case when s.name = any (v_paying) then ' and v_values.payers is null' end), 'keys',
+        case when s.limits #>> '{concurrency,part}' = 'host'
+          then 'millrace.group_key(r.value::text, ''host'')' else c_key end,
+        s.limits #>> '{concurrency,column}', 'group_key_failed', 'rows wait under one key'
       from millrace.stages s
       where s.pipeline_id = p_pipeline.id and s.limits ? 'concurrency'
-    ) c(stage, condition, field, read, name, code, what, so)
+    ) c(stage, condition, field, read, name, code, so)
     where c.name is not null);
 begin
   if v_reads is not null then
