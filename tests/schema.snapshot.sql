@@ -355,20 +355,6 @@ view millrace.default_settings
   column name text
   column value text
   as  SELECT name, value, comment FROM ( VALUES ('worker_seconds'::text,'60'::text,'Seconds that a worker may run; no stage may have a longer timeout. Change WORKER_SECONDS of the functions with it.'::text), ('batch_bytes'::text,'12582912'::text,'Bytes of rows and results that a claim hands out at most; a row that alone has more fails as row_too_large. Read from here alone, at each claim.'::text), ('retention_days'::text,'90'::text,'Days after which millrace.prune() deletes finished runs.'::text), ('last_sweep_at'::text,'-infinity'::text,'Written by millrace.sweep(); millrace.doctor() reads it.'::text), ('upgrade_patience'::text,'15 seconds'::text,'How long an upgrade tries to get its locks before it gives up; then nothing has been changed.'::text), ('rules_judged_at'::text,''::text,'Written by millrace.evaluate_rules(): the minute in which it did so last.'::text), ('minutes_hours'::text,'48'::text,'Hours after which the sweep deletes figures by the minute.'::text), ('hours_days'::text,'400'::text,'Days after which the sweep deletes figures by the hour.'::text), ('operators_need_aal2'::text,'false'::text,'true: whoever acts with a user''s token has shown a second factor (aal2).'::text), ('journal_days'::text,'400'::text,'Days after which the sweep deletes lines of the journal.'::text)) s(name, value, comment);
-view millrace.deliveries
-  column channel text
-  column created_at timestamp with time zone
-  column ended_at timestamp with time zone
-  column error text
-  column events integer
-  column first_event text
-  column kind text
-  column message bigint
-  column next_try_at timestamp with time zone
-  column state text
-  column status integer
-  column tries integer
-  as  SELECT m.id AS message, c.name AS channel, c.kind, m.state, m.tries, m.status, m.error, CASE WHEN m.state = 'waiting'::text THEN COALESCE(m.tried_at + m.wait, m.created_at) ELSE NULL::timestamp with time zone END AS next_try_at, jsonb_array_length(m.events) + m.more AS events, concat_ws(' '::text, m.events #>> '{0,event}'::text[], m.events #>> '{0,rule}'::text[], m.events #>> '{0,stage}'::text[], m.events #>> '{0,pipeline}'::text[]) AS first_event, m.created_at, m.ended_at FROM millrace.alert_messages m JOIN millrace.alert_channels c ON c.id = m.channel_id ORDER BY m.id DESC;
 view millrace.done_attempts
   column created_at timestamp with time zone
   column error jsonb

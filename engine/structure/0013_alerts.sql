@@ -104,7 +104,7 @@ create table millrace.alert_channels (
   constraint alert_channels_sender_given check (kind <> 'email' or sender is not null)
 );
 
--- Messages that are or were to be sent. Read them through millrace.deliveries.
+-- Messages that are or were to be sent.
 create table millrace.alert_messages (
   id bigint generated always as identity constraint alert_messages_pkey primary key,
   webhook_id text not null default 'msg_' || replace(gen_random_uuid()::text, '-', ''),

@@ -111,33 +111,6 @@ export interface Limits {
   quotas: Quota[];
 }
 
-export interface StatusValue {
-  /** Null for rows that have no value yet. */
-  value: string | null;
-  name: string | null;
-  description: string | null;
-  layer: string | null;
-  rows: number;
-  oldest: string | null;
-}
-
-export interface Status {
-  pipeline: string;
-  table: string;
-  column: string;
-  values: StatusValue[];
-  looked: number;
-  /** Whether these are all rows of the table. */
-  whole: boolean;
-  moves: { from: string | null; to: string; by: 'engine' | 'person' | 'call'; means: string }[];
-}
-
-export interface StatusRow {
-  entity: string;
-  since: string | null;
-  run: ListedRun | null;
-}
-
 export interface Operator {
   subject: string;
   role: string;

@@ -11,12 +11,9 @@ import { Pipeline } from './pipeline.tsx';
 import { Run } from './run.tsx';
 import { Runs } from './runs.tsx';
 import { Settings } from './settings.tsx';
-import { Status } from './status.tsx';
 
 interface Screen {
   title: string;
-  /** What stands before the name of the one thing that the screen is about, where that is not the title. */
-  titleOf?: string;
   key?: string;
   draw: ComponentType<Route>;
 }
@@ -25,7 +22,6 @@ export const screens: Record<string, Screen> = {
   overview: { title: 'Overview', key: 'o', draw: Overview },
   runs: { title: 'Runs', key: 'r', draw: Runs },
   dead: { title: 'Dead letters', key: 'd', draw: DeadLetters },
-  status: { title: 'Status', titleOf: 'Status of', key: 's', draw: Status },
   limits: { title: 'Limits', key: 'l', draw: Limits },
   alerts: { title: 'Alerts', key: 'a', draw: Alerts },
   journal: { title: 'Journal', key: 'j', draw: Journal },

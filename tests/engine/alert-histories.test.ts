@@ -119,7 +119,7 @@ async function play(engine: Engine, steps: Step[]): Promise<void> {
     real += 120;
     await tell(await take(engine), 'delivers');
   }
-  expect(await engine.rows(`select state, error from millrace.deliveries where state <> 'delivered'`)).toEqual([]);
+  expect(await engine.rows(`select state, error from millrace.alert_messages where state <> 'delivered'`)).toEqual([]);
   const told = await engine.rows<{ alert: string; events: string[] }>(
     `select e ->> 'alert' as alert, array_agg(e ->> 'event' order by m.id, e.place) as events
      from millrace.alert_messages m

@@ -5,7 +5,8 @@ import { runStage } from '../support/worker.ts';
 
 const backlog = { name: 'backlog', kind: 'backlog', stage: '*', above: 2, recover: '0' };
 const deliveries = (engine: Engine) =>
-  engine.rows('select channel, state, tries, status, error from millrace.deliveries order by message');
+  engine.rows(`select c.name as channel, m.state, m.tries, m.status, m.error
+     from millrace.alert_messages m join millrace.alert_channels c on c.id = m.channel_id order by m.id`);
 const finding = async (engine: Engine) =>
   (await engine.rows<{ ok: boolean; detail: string }>(`select ok, detail from millrace.alert_findings()`))[0];
 

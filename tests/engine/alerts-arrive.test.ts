@@ -106,7 +106,7 @@ describe('a receiver', () => {
     await wake(engine);
     expect(read()).toHaveLength(2);
     expect(new Set(read().map(({ id }) => id)).size).toBe(1);
-    expect(await engine.rows('select state, tries from millrace.deliveries')).toEqual([
+    expect(await engine.rows('select state, tries from millrace.alert_messages')).toEqual([
       { state: 'delivered', tries: 2 },
     ]);
   });
@@ -118,7 +118,11 @@ describe('a receiver', () => {
     await minutes(engine, 1);
     await wake(engine, 300);
     expect([slow.received.length, fast.received.length]).toEqual([1, 1]);
-    expect(await engine.rows('select channel, state, error from millrace.deliveries order by channel')).toEqual([
+    expect(
+      await engine.rows(
+        'select c.name as channel, m.state, m.error from millrace.alert_messages m join millrace.alert_channels c on c.id = m.channel_id order by 1',
+      ),
+    ).toEqual([
       { channel: 'fast', state: 'delivered', error: null },
       { channel: 'slow', state: 'waiting', error: 'The request timed out.' },
     ]);
@@ -147,7 +151,9 @@ describe('a receiver', () => {
     await wake(engine);
     expect(read()).toHaveLength(2);
     expect(new Set(read().map(({ id }) => id)).size).toBe(1);
-    expect(await engine.rows('select state, tries from millrace.deliveries')).toMatchObject([{ state: 'delivered' }]);
+    expect(await engine.rows('select state, tries from millrace.alert_messages')).toMatchObject([
+      { state: 'delivered' },
+    ]);
   });
 
   test('of a thousand late runs hears one message', async ({ engine }) => {

@@ -20,7 +20,7 @@ begin
           order by c.name)
         from millrace.alert_channels c), 'none') || '.';
   end if;
-  perform millrace.wake_alerts_send();
+  perform millrace.post('millrace/alerts', '{}');
   return v_id;
 end
 $$;

@@ -93,16 +93,6 @@ as $$
     order by m.id)
 $$;
 
--- Wakes the function that sends, if a message is due; else it costs an index probe a channel.
-create function millrace.wake_alerts_send()
-as $$
-begin
-  if cardinality(millrace.due_messages()) > 0 then
-    perform millrace.post('millrace/alerts', '{}');
-  end if;
-end
-$$;
-
 -- Hands messages about alerts to the function that sends them. One of which nobody has said for a
 -- day what became of it is dead, or it would keep all others of its channel.
 create function public.millrace_take_messages(p_limit int) returns jsonb
@@ -219,15 +209,3 @@ begin
   return jsonb_build_object('noted', v_noted, 'more', cardinality(millrace.due_messages()) > 0);
 end
 $$;
-
--- Messages about alerts, the newest first: by which channel, how often they were tried, and what
--- came of it.
-create view millrace.deliveries as
-select m.id as message, c.name as channel, c.kind, m.state, m.tries, m.status, m.error,
-  case when m.state = 'waiting' then coalesce(m.tried_at + m.wait, m.created_at) end as next_try_at,
-  jsonb_array_length(m.events) + m.more as events,
-  concat_ws(' ', m.events #>> '{0,event}', m.events #>> '{0,rule}', m.events #>> '{0,stage}',
-    m.events #>> '{0,pipeline}') as first_event, m.created_at, m.ended_at
-from millrace.alert_messages m
-join millrace.alert_channels c on c.id = m.channel_id
-order by m.id desc;

@@ -180,30 +180,25 @@ $$;
 create function millrace.prune_alerts(p_before timestamptz) returns boolean
 as $$
 declare
-  v_more boolean;
+  v_alerts int;
+  v_messages int;
 begin
-  with alert as (
-    delete from millrace.alerts a
-    where a.id = any (array(
-      select o.id
-      from millrace.alerts o
-      where o.resolved_at < p_before
-        and o.settled
-      limit 10000
-      for update skip locked))
-    returning 1
-  ), message as (
-    delete from millrace.alert_messages m
-    where m.id = any (array(
-      select o.id
-      from millrace.alert_messages o
-      where o.ended_at < p_before
-      limit 10000
-      for update skip locked))
-    returning 1
-  )
-  select 10000 in ((select count(*) from alert), (select count(*) from message))
-  into v_more;
-  return v_more;
+  delete from millrace.alerts a
+  where a.id = any (array(
+    select o.id
+    from millrace.alerts o
+    where o.resolved_at < p_before and o.settled
+    limit 10000
+    for update skip locked));
+  get diagnostics v_alerts = row_count;
+  delete from millrace.alert_messages m
+  where m.id = any (array(
+    select o.id
+    from millrace.alert_messages o
+    where o.ended_at < p_before
+    limit 10000
+    for update skip locked));
+  get diagnostics v_messages = row_count;
+  return greatest(v_alerts, v_messages) = 10000;
 end
 $$;

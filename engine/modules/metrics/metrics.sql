@@ -14,8 +14,8 @@ begin
     'level', (millrace.engine()).level,
     -- In seconds: what `le` names.
     'bounds', array(select b / 1000 from unnest(millrace.bucket_bounds()) b),
-    'counters', (
-      select coalesce(json_agg(json_build_object(
+    'counters', array(
+      select json_build_object(
         'pipeline', p.name,
         'stage', s.name,
         'outcomes', '{"completed": 0, "ended": 0, "failed": 0, "retried": 0, "skipped": 0,
@@ -24,7 +24,7 @@ begin
         'wait_seconds', json_build_object('sum', t.wait_ms / 1000, 'buckets', t.waits),
         'cost_usd', t.cost_usd,
         'input_tokens', t.input_tokens,
-        'output_tokens', t.output_tokens) order by p.name, s.id nulls first), '[]')
+        'output_tokens', t.output_tokens)
       from (
         select c.pipeline_id, c.stage_id, sum(c.cost_usd) as cost_usd,
           sum(c.input_tokens) as input_tokens, sum(c.output_tokens) as output_tokens,
@@ -38,9 +38,10 @@ begin
         group by c.pipeline_id, c.stage_id) t
       join millrace.pipelines p on p.id = t.pipeline_id
       left join millrace.stages s on s.id = t.stage_id
-      where t.stage_id = 0 or s.id is not null),
-    'stages', (
-      select coalesce(json_agg(json_build_object(
+      where t.stage_id = 0 or s.id is not null
+      order by p.name, s.id nulls first),
+    'stages', array(
+      select json_build_object(
         'pipeline', p.name,
         'stage', s.name,
         'enabled', s.enabled and p.enabled,
@@ -48,7 +49,7 @@ begin
         'in_backoff', c.in_backoff,
         'started', c.started,
         'oldest_ready_seconds', greatest(extract(epoch from millrace.now() - c.oldest_due_at), 0),
-        'live_workers', coalesce(w.n, 0)) order by p.name, s.id), '[]')
+        'live_workers', coalesce(w.n, 0))
       from millrace.live_counts(10001) c
       join millrace.stages s on s.id = c.stage_id
       join millrace.pipelines p on p.id = s.pipeline_id
@@ -57,27 +58,26 @@ begin
         from millrace.workers o
         where o.left_at is null
           and o.heartbeat_at > v_alive
-        group by o.stage_id) w on w.stage_id = s.id),
+        group by o.stage_id) w on w.stage_id = s.id
+      order by p.name, s.id),
     'sweep_age_seconds', case when isfinite(v_swept)
       then greatest(extract(epoch from millrace.now() - v_swept), 0) end,
-    'alerts', (
-      select coalesce(json_agg(json_build_object('rule', a.rule, 'pipeline', a.pipeline,
-        'open', a.n) order by a.rule, a.pipeline), '[]')
-      from (
-        select o.rule, o.pipeline, count(*) as n
-        from millrace.alerts o
-        where o.resolved_at is null
-        group by o.rule, o.pipeline) a),
-    'messages', (
-      select coalesce(json_agg(json_build_object('channel', c.name, 'waiting', m.waiting,
-        'dead', m.dead) order by c.name), '[]')
+    'alerts', array(
+      select json_build_object('rule', a.rule, 'pipeline', a.pipeline, 'open', count(*))
+      from millrace.alerts a
+      where a.resolved_at is null
+      group by a.rule, a.pipeline
+      order by a.rule, a.pipeline),
+    'messages', array(
+      select json_build_object('channel', c.name, 'waiting', m.waiting, 'dead', m.dead)
       from millrace.alert_channels c
       cross join lateral (
         select count(*) filter (where o.state = 'waiting') as waiting,
           count(*) filter (where o.state = 'dead') as dead
         from millrace.alert_messages o
         where o.channel_id = c.id
-          and o.state in ('waiting', 'dead')) m));
+          and o.state in ('waiting', 'dead')) m
+      order by c.name));
 end
 $$;
 
@@ -87,17 +87,13 @@ create function public.millrace_health() returns jsonb
 stable
 as $$
 declare
-  v_findings jsonb;
+  v_findings jsonb[] := array(
+    select jsonb_build_object('what', d.what, 'detail', d.detail)
+    from millrace.doctor() d
+    where not d.ok);
 begin
-  select coalesce(jsonb_agg(jsonb_build_object('what', d.what, 'detail', d.detail)), '[]')
-  into v_findings
-  from millrace.doctor() d
-  where not d.ok;
-  return (
-    select jsonb_build_object('ok', v_findings = '[]', 'findings', v_findings,
-      'release', e.release, 'level', e.level, 'definitions', (
-        select coalesce(jsonb_object_agg(p.name, p.digest), '{}')
-        from millrace.pipelines p))
-    from millrace.engine() e);
+  return to_jsonb(millrace.engine()) - 'contracts' || jsonb_build_object(
+    'ok', v_findings = '{}', 'findings', v_findings, 'definitions', (
+      select coalesce(jsonb_object_agg(p.name, p.digest), '{}') from millrace.pipelines p));
 end
 $$;

@@ -93,14 +93,6 @@ begin
 end
 $$;
 
--- Raises MR002 where a verb over runs lacks the stage that it needs.
-create function millrace.need_stage(p_do jsonb)
-language sql immutable
-as $$
-  select millrace.need_fields(p_do, 'stage')
-  where p_do ->> 'verb' in ('skip', 'fail', 'start_stage', 'complete', 'reset_children')
-$$;
-
 -- Does a verb to the run that a request names, or to the newest of its row.
 create function millrace.act_on_run(p_caller millrace.caller, p_request jsonb)
 returns jsonb
@@ -121,7 +113,9 @@ begin
   if p_request ->> 'stage' is not null then
     perform millrace.stage_named(v_pipeline, p_request ->> 'stage');
   end if;
-  perform millrace.need_stage(p_request);
+  perform millrace.need_fields(p_request, 'stage')
+  where p_request ->> 'verb'
+    in ('skip', 'fail', 'start_stage', 'complete', 'reset_children');
   v_did := millrace.do_to_runs(array[v_run], p_request);
   return jsonb_build_object(
     'pipeline', v_pipeline, 'stage', p_request -> 'stage', 'run_ids', array[v_run],

@@ -47,7 +47,7 @@ begin
   perform millrace.check_request(p_do, '{"verb": ["retry", "cancel", "reset", "skip", "fail",
     "hurry"], "stage": "name", "message": "reason", "permanent": "boolean"}', 'do');
   perform millrace.need_fields(p_do, 'verb');
-  perform millrace.need_stage(p_do);
+  perform millrace.need_fields(p_do, 'stage') where v_verb in ('skip', 'fail');
   perform millrace.check_request(p_filter, millrace.filter_fields(), 'filter');
   if not p_filter ? 'pipeline' then
     raise exception 'filter.pipeline is missing, but a bulk is about one pipeline'

@@ -103,14 +103,10 @@ as $$
       from millrace.attempts a
       left join millrace.attempts o on o.id = a.parent_id
       where a.run_id = r.id
-        and not a.superseded
         and a.state <> all ('{completed,skipped}'::millrace.attempt_state[])
         and (a.state <> 'failed' or r.status <> 'running')
         %s
-        and not exists (
-          select
-          from millrace.attempts n
-          where n.run_id = a.run_id and n.stage_id = a.stage_id and n.number > a.number)
+        and millrace.is_last_word(a)
       limit 1)$sql$,
       concat_ws(E'\n        ',
         'and a.stage_id = ' || quote_literal(p_filter ->> 'stage_id'),

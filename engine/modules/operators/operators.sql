@@ -3,13 +3,6 @@
 -- A token's sub names who comes through the Data API; millrace.operators says at each call what
 -- they may. A secret key, and a session of SQL of the engine's owner, may everything.
 
--- Reads the claims of the caller's token.
-create function millrace.token_claims() returns jsonb
-language sql stable
-as $$
-  select nullif(current_setting('request.jwt.claims', true), '')::jsonb
-$$;
-
 -- Reads the caller. In a function with its owner's rights the role's setting alone tells.
 create function millrace.caller() returns millrace.caller
 as $$
@@ -19,7 +12,8 @@ declare
 begin
   if v_role in ('anon', 'authenticated') then
     v_caller.key := 'user';
-    v_caller.subject := nullif(millrace.token_claims() ->> 'sub', '');
+    v_caller.subject := nullif(
+      nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'sub', '');
     if v_role = 'authenticated' then
       select o.role, o.pipelines, o.payloads
       into v_caller.role, v_caller.pipelines, v_caller.payloads
@@ -41,8 +35,10 @@ begin
 end
 $$;
 
--- Lets an operator in to read; raises 42501 for everybody else.
-create function millrace.enter() returns millrace.caller
+-- Lets an operator in to read; raises 42501 for everybody else, MR002 for a query with other fields
+-- than these, and MR003 for a pipeline that they do not see.
+create function millrace.enter(p_query jsonb default null, p_fields jsonb default null)
+returns millrace.caller
 as $$
 declare
   v_caller millrace.caller := millrace.caller();
@@ -50,6 +46,9 @@ begin
   if v_caller.role is null then
     raise exception 'you are no operator here'
       using errcode = '42501', hint = 'Ask whoever runs this project to make you one.';
+  elsif p_fields is not null then
+    perform millrace.check_request(p_query, p_fields, 'p_query');
+    perform millrace.pipeline_seen(v_caller, p_query ->> 'pipeline') where p_query ? 'pipeline';
   end if;
   return v_caller;
 end
@@ -73,7 +72,8 @@ begin
     raise exception 'you may read here, but not act'
       using errcode = '42501', hint = 'Ask whoever runs this project for the role operator.';
   elsif v_caller.key = 'user' and millrace.setting('operators_need_aal2') = 'true'
-    and millrace.token_claims() ->> 'aal' is distinct from 'aal2' then
+    and nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'aal'
+      is distinct from 'aal2' then
     raise exception 'you have not shown a second factor, which this project asks of whoever acts'
       using errcode = '42501', hint = 'Sign in with your second factor, and try again.';
   elsif v_caller.key = 'secret' then

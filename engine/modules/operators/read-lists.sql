@@ -48,9 +48,8 @@ stable
 set millrace.plan = for_lists
 as $$
 declare
-  v_caller millrace.caller := millrace.enter();
+  v_caller millrace.caller := millrace.enter(p_query, '{}');
 begin
-  perform millrace.check_request(p_query, '{}', 'p_query');
   return jsonb_build_object(
     'now', millrace.now(),
     'you', jsonb_build_object('subject', v_caller.subject, 'role', v_caller.role,
@@ -89,11 +88,9 @@ stable
 set millrace.plan = for_lists
 as $$
 declare
-  v_caller millrace.caller := millrace.enter();
-  v_pipeline millrace.pipelines;
+  v_caller millrace.caller := millrace.enter(p_query, '{"pipeline": "name"}');
+  v_pipeline millrace.pipelines := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
 begin
-  perform millrace.check_request(p_query, '{"pipeline": "name"}', 'p_query');
-  v_pipeline := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
   return jsonb_build_object(
     'pipeline', v_pipeline.name, 'enabled', v_pipeline.enabled,
     'paused', case
@@ -127,19 +124,15 @@ stable
 set millrace.plan = for_lists
 as $$
 declare
-  v_caller millrace.caller := millrace.enter();
-  v_pipeline millrace.pipelines;
-  v_to timestamptz;
-  v_from timestamptz;
+  v_caller millrace.caller := millrace.enter(p_query, '{"pipeline": "name", "stage": "name",
+    "from": "time", "to": "time", "step_seconds": "seconds", "by_stage": "boolean"}');
+  v_pipeline millrace.pipelines := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
+  v_to timestamptz := coalesce((p_query ->> 'to')::timestamptz, millrace.now());
+  v_from timestamptz := coalesce((p_query ->> 'from')::timestamptz, v_to - interval '1 hour');
 begin
-  perform millrace.check_request(p_query, '{"pipeline": "name", "stage": "name", "from": "time",
-    "to": "time", "step_seconds": "seconds", "by_stage": "boolean"}', 'p_query');
-  v_pipeline := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
   if p_query ? 'stage' then
     perform millrace.stage_named(v_pipeline.name, p_query ->> 'stage');
   end if;
-  v_to := coalesce((p_query ->> 'to')::timestamptz, millrace.now());
-  v_from := coalesce((p_query ->> 'from')::timestamptz, v_to - interval '1 hour');
   return jsonb_build_object(
     'pipeline', v_pipeline.name, 'stage', p_query -> 'stage', 'from', v_from, 'to', v_to,
     'points', array(
@@ -161,12 +154,8 @@ stable
 set millrace.plan = for_lists
 as $$
 declare
-  v_caller millrace.caller := millrace.enter();
+  v_caller millrace.caller := millrace.enter(p_query, '{"pipeline": "name"}');
 begin
-  perform millrace.check_request(p_query, '{"pipeline": "name"}', 'p_query');
-  if p_query ? 'pipeline' then
-    perform millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
-  end if;
   return jsonb_build_object('groups', array(
     select to_jsonb(c) || jsonb_build_object('runs', millrace.capped(c.runs, 10000))
     from millrace.dead_letter_counts c
@@ -179,20 +168,12 @@ $$;
 -- Finds lines of a table that a caller sees, the newest first. next: where to go on; null at the
 -- end. A line of no pipeline is for callers who see all.
 create function millrace.find_lines(
-  p_caller millrace.caller,
-  p_table text,
-  p_condition text,
-  p_asked jsonb,
-  out ids bigint[],
-  out next text)
-stable
+  p_caller millrace.caller, p_table text, p_condition text, p_asked jsonb,
+  out ids bigint[], out next text
+)
+language sql stable
 as $$
-begin
-  if p_asked ? 'pipeline' then
-    perform millrace.pipeline_seen(p_caller, p_asked ->> 'pipeline');
-  end if;
-  select f.ids, f.next
-  into ids, next
+  select f.ids, f.next::text
   from millrace.find_among(
     format('select r.* from %s r where %s', p_table,
       coalesce('r.id < ' || split_part(p_asked ->> 'cursor', '.', 1), 'true')),
@@ -200,8 +181,7 @@ begin
     concat_ws(' and ', 'true', p_condition,
       'r.pipeline = ' || quote_literal(p_asked ->> 'pipeline'),
       'r.pipeline = any (' || quote_literal(p_caller.pipelines) || ')'),
-    coalesce((p_asked ->> 'limit')::int, 50)) f;
-end
+    coalesce((p_asked ->> 'limit')::int, 50)) f
 $$;
 
 -- Alerts, the newest first, {"open": true} for those that are not over; more from {"cursor": next}
@@ -211,11 +191,10 @@ stable
 set millrace.plan = for_lists
 as $$
 declare
-  v_caller millrace.caller := millrace.enter();
+  v_caller millrace.caller := millrace.enter(p_query,
+    '{"pipeline": "name", "open": "boolean", "cursor": "cursor", "limit": "size"}');
   v_found record;
 begin
-  perform millrace.check_request(p_query, '{"pipeline": "name", "open": "boolean",
-    "cursor": "cursor", "limit": "size"}', 'p_query');
   v_found := millrace.find_lines(v_caller, 'millrace.alerts',
     case when p_query -> 'open' = 'true' then 'r.resolved_at is null' end, p_query);
   return jsonb_build_object('next', v_found.next, 'alerts', array(
@@ -232,12 +211,11 @@ stable
 set millrace.plan = for_lists
 as $$
 declare
-  v_caller millrace.caller := millrace.enter();
+  v_caller millrace.caller := millrace.enter(p_query, '{"pipeline": "name", "run": "id",
+    "bulk": "id", "verb": "name", "by": "key", "since": "time", "before": "time",
+    "cursor": "cursor", "limit": "size"}');
   v_found record;
 begin
-  perform millrace.check_request(p_query, '{"pipeline": "name", "run": "id", "bulk": "id",
-    "verb": "name", "by": "key", "since": "time", "before": "time", "cursor": "cursor",
-    "limit": "size"}', 'p_query');
   v_found := millrace.find_lines(v_caller, 'millrace.journal', concat_ws(' and ', 'true',
     'r.run_ids @> array[' || (p_query ->> 'run')::bigint || ']::bigint[]',
     'r.bulk_id = ' || (p_query ->> 'bulk')::bigint,

@@ -5,16 +5,13 @@
 
 -- Shows a payload, or the beginning of its text where it has more than 100 kB.
 create function millrace.payload_json(p_value jsonb) returns jsonb
-immutable
+language sql immutable
 as $$
-declare
-  v_text text := p_value::text;
-begin
-  if octet_length(v_text) > 100000 then
-    return jsonb_build_object('cut', left(v_text, 20000), 'bytes', octet_length(v_text));
-  end if;
-  return jsonb_build_object('value', p_value);
-end
+  select case
+    when octet_length(p_value::text) > 100000 then jsonb_build_object(
+      'cut', left(p_value::text, 20000), 'bytes', octet_length(p_value::text))
+    when p_value is not null then jsonb_build_object('value', p_value)
+  end
 $$;
 
 -- Shows an error; its detail and stack to who sees payloads.
@@ -52,14 +49,8 @@ as $$
         select t.*
         from millrace.attempts t
         where t.run_id = r.id
-          and not t.superseded
           and t.state in ('queued', 'started', 'waiting', 'failed', 'cancelled')
-          and not exists (
-            select
-            from millrace.attempts n
-            where n.run_id = t.run_id
-              and n.stage_id = t.stage_id
-              and n.number > t.number)
+          and millrace.is_last_word(t)
         order by t.stage_id
         limit 5) a
       join millrace.stages s on s.id = a.stage_id
@@ -80,11 +71,10 @@ stable
 set millrace.plan = for_runs
 as $$
 declare
-  v_caller millrace.caller := millrace.enter();
+  v_caller millrace.caller := millrace.enter(p_query,
+    millrace.filter_fields() || '{"cursor": "cursor", "limit": "size"}');
   v_found record;
 begin
-  perform millrace.check_request(p_query,
-    millrace.filter_fields() || '{"cursor": "cursor", "limit": "size"}', 'p_query');
   v_found := millrace.find_runs(millrace.read_filter(v_caller, p_query), p_query ->> 'cursor',
     coalesce((p_query ->> 'limit')::int, 50));
   return jsonb_build_object(
@@ -117,10 +107,9 @@ stable
 set millrace.plan = for_runs
 as $$
 declare
-  v_caller millrace.caller := millrace.enter();
+  v_caller millrace.caller := millrace.enter(p_query, '{"run": "id"}');
   v_run millrace.runs;
 begin
-  perform millrace.check_request(p_query, '{"run": "id"}', 'p_query');
   v_run := millrace.run_seen(v_caller, (p_query ->> 'run')::bigint);
   return (millrace.runs_json(array[v_run.id], v_caller.payloads) -> 0) || jsonb_build_object(
     'version', (
@@ -128,35 +117,33 @@ begin
     'stages', (
       select jsonb_agg(jsonb_build_object(
         'stage', s.name, 'kind', s.kind, 'state', millrace.state_of(v_run.id, s.id),
-        'needs', array(select n.name
-          from millrace.stages n where n.id = any (vs.needs)
-          order by n.id)) order by vs.position)
+        'needs', array(
+          select n.name from millrace.stages n where n.id = any (vs.needs) order by n.id))
+        order by vs.position)
       from millrace.version_stages vs
       join millrace.stages s on s.id = vs.stage_id
       where vs.version_id = v_run.version_id),
     'children', array(
-      select jsonb_build_object(
-        'stage', s.name, 'pipeline', p.name, 'state', f.state, 'spawned', f.spawned,
-        'total', f.total, 'completed', f.completed, 'failed', f.failed, 'cancelled', f.cancelled)
+      select to_jsonb(c) - 'id'
       from (
-        select o.*
-        from millrace.fan_outs o
-        where o.run_id = v_run.id
-        order by o.id desc
-        limit 50) f
-      join millrace.stages s on s.id = f.stage_id
-      join millrace.pipelines p on p.id = f.child_pipeline_id
-      order by f.id),
+        select f.id, s.name as stage, p.name as pipeline, f.state, f.spawned, f.total, f.completed,
+          f.failed, f.cancelled
+        from millrace.fan_outs f
+        join millrace.stages s on s.id = f.stage_id
+        join millrace.pipelines p on p.id = f.child_pipeline_id
+        where f.run_id = v_run.id
+        order by f.id desc
+        limit 50) c
+      order by c.id),
     'attempts', array(
-      select millrace.attempt_json(a, v_caller.payloads)
-      from millrace.attempts a
-      where a.id in (
-        select o.id
-        from millrace.attempts o
-        where o.run_id = v_run.id
-        order by o.id desc
-        limit 500)
-      order by a.id),
+      select millrace.attempt_json(l.a, v_caller.payloads)
+      from (
+        select a
+        from millrace.attempts a
+        where a.run_id = v_run.id
+        order by a.id desc
+        limit 500) l
+      order by (l.a).id),
     'cost_usd', (
       select sum((a.usage ->> 'cost_usd')::numeric)
       from millrace.attempts a
@@ -172,34 +159,30 @@ begin
       from millrace.pipelines p
       where p.id = v_run.pipeline_id),
     'turns', array(
-      select jsonb_strip_nulls(jsonb_build_object(
-        'stage', l.stage, 'execution', l.execution, 'turn', l.seq, 'kind', l.kind,
-        'what', millrace.cut_text(l.what, 200), 'tool', millrace.cut_text(l.tool, 200),
-        'tokens', l.tokens, 'cost_usd', l.cost_usd, 'at', l.at,
-        'asked', case when v_caller.payloads then millrace.cut_text(l.asked, 2000) end,
-        'arguments', case when v_caller.payloads then millrace.cut_text(l.arguments, 2000) end,
-        'output', case when v_caller.payloads then millrace.cut_text(l.output, 2000) end))
+      select jsonb_strip_nulls(to_jsonb(l) - case when v_caller.payloads then '{}'
+        else '{asked,arguments,output}' end::text[])
       from (
-        select g.*
+        select g.stage, g.execution, g.seq as turn, g.kind, millrace.cut_text(g.what, 200) as what,
+          millrace.cut_text(g.tool, 200) as tool, g.tokens, g.cost_usd, g.at,
+          millrace.cut_text(g.asked) as asked, millrace.cut_text(g.arguments) as arguments,
+          millrace.cut_text(g.output) as output
         from millrace.agent_log g
         where g.run_id = v_run.id
         order by g.at desc, g.seq desc
         limit 100) l
-      order by l.at, l.stage, l.seq),
+      order by l.at, l.stage, l.turn),
     'decisions', array(
-      select jsonb_strip_nulls(jsonb_build_object(
-        'attempt', d.attempt_id, 'stage', d.stage, 'asked_at', d.opened_at,
-        'deadline_at', d.deadline_at, 'decided_at', d.decided_at, 'decided_by', d.decided_by,
-        'closed_why', millrace.cut_text(d.closed_why, 500), 'closed_at', d.closed_at,
-        'schema', d.schema,
-        'decision', case when v_caller.payloads then millrace.payload_json(d.decision) end))
+      select jsonb_strip_nulls(to_jsonb(d))
       from (
-        select o.*
+        select o.attempt_id as attempt, o.stage, o.opened_at as asked_at, o.deadline_at,
+          o.decided_at, o.decided_by, millrace.cut_text(o.closed_why, 500) as closed_why,
+          o.closed_at, o.schema,
+          case when v_caller.payloads then millrace.payload_json(o.decision) end as decision
         from public.millrace_decisions o
         where o.run_id = v_run.id
         order by o.attempt_id desc
         limit 20) d
-      order by d.attempt_id desc),
+      order by d.attempt desc),
     'journal', array(
       select millrace.line_json(j)
       from (
@@ -218,10 +201,9 @@ stable
 set millrace.plan = for_runs
 as $$
 declare
-  v_caller millrace.caller := millrace.enter();
+  v_caller millrace.caller := millrace.enter(p_query, '{"attempt": "id"}');
   v_attempt millrace.attempts;
 begin
-  perform millrace.check_request(p_query, '{"attempt": "id"}', 'p_query');
   select a.* into v_attempt
   from millrace.attempts a
   join millrace.runs r on r.id = a.run_id
@@ -233,9 +215,7 @@ begin
       using errcode = 'MR003', hint = 'Those of a run are in millrace_run({"run": …}).';
   end if;
   return millrace.attempt_json(v_attempt, v_caller.payloads) || jsonb_build_object(
-    'run', millrace.runs_json(array[v_attempt.run_id]) -> 0,
     'payloads', v_caller.payloads,
-    'output', case when v_caller.payloads and v_attempt.output is not null
-      then millrace.payload_json(v_attempt.output) end);
+    'output', case when v_caller.payloads then millrace.payload_json(v_attempt.output) end);
 end
 $$;

@@ -7,9 +7,8 @@ stable
 set millrace.plan = for_lists
 as $$
 declare
-  v_caller millrace.caller := millrace.enter();
+  v_caller millrace.caller := millrace.enter(p_query, '{}');
 begin
-  perform millrace.check_request(p_query, '{}', 'p_query');
   return jsonb_build_object(
     'operators', array(
       select to_jsonb(o)

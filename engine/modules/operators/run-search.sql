@@ -1,31 +1,23 @@
 -- Searching runs by what people have in their hands
 
--- Finds rows of a pipeline by their label, so far as an index leads to them.
+-- Finds rows of a pipeline by how their label begins, or by all of it, as an index leads to it.
 create function millrace.rows_labelled(
   p_pipeline millrace.pipelines, p_text text, p_limit int
 )
 returns table (entity_id text)
 stable
 set enable_seqscan = off
--- What nearly all labels contain would be a long list.
-set gin_fuzzy_search_limit = 10000
 as $$
 declare
-  v_how text := millrace.label_search(p_pipeline);
-  v_pattern text := regexp_replace(p_text, '([\\%_])', '\\\1', 'g') || '%';
-  v_test text;
-begin
-  -- Fewer than three letters make no trigram.
-  if v_how is null or (v_how = 'contains' and length(p_text) < 3) then
-    return;
-  end if;
-  v_test := case v_how
-    when 'contains' then format('ilike %L', '%' || v_pattern)
-    when 'prefix' then format('like %L', v_pattern)
-    else format('= %L', p_text)
+  v_test text := case millrace.label_search(p_pipeline)
+    when 'prefix' then format('like %L', regexp_replace(p_text, '([\\%_])', '\\\1', 'g') || '%')
+    when 'exact' then format('= %L', p_text)
   end;
-  return query execute format('select e.%I::text from %s e where e.%I %s limit %s',
-    p_pipeline.entity_key, p_pipeline.entity_table, p_pipeline.label_column, v_test, p_limit);
+begin
+  if v_test is not null then
+    return query execute format('select e.%I::text from %s e where e.%I %s limit %s',
+      p_pipeline.entity_key, p_pipeline.entity_table, p_pipeline.label_column, v_test, p_limit);
+  end if;
 end
 $$;
 
@@ -59,13 +51,12 @@ stable
 set millrace.plan = for_runs
 as $$
 declare
-  v_caller millrace.caller := millrace.enter();
+  v_caller millrace.caller := millrace.enter(p_query, '{"pipeline": "name", "text": "key"}');
   v_text text := nullif(trim(p_query ->> 'text'), '');
   v_number bigint;
   v_trace uuid;
   v_pipelines int[];
 begin
-  perform millrace.check_request(p_query, '{"pipeline": "name", "text": "key"}', 'p_query');
   v_number := substring(v_text from '^[0-9]{1,18}$');
   v_trace := case when pg_input_is_valid(v_text, 'uuid') then v_text end;
   v_pipelines := array(

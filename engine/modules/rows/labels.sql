@@ -1,28 +1,23 @@
--- Says how labels can be searched by the user's own indexes: what they contain by trigrams, how
--- they begin by patterns (text_pattern_ops), else exactly; null where there is none.
+-- Says how labels can be searched by the user's own indexes: by how they begin where one is by
+-- patterns (text_pattern_ops), else exactly; null where there is none.
 create function millrace.label_search(p_pipeline millrace.pipelines) returns text
 language sql stable
 as $$
-  select s.how
-  from (
-    select case
-        when o.opcname in ('gin_trgm_ops', 'gist_trgm_ops') then 'contains'
-        when o.opcname in ('text_pattern_ops', 'varchar_pattern_ops') or l.collcollate = 'C'
-          then 'prefix'
-        else 'exact' end as how
-    from pg_index i
-    join pg_class c on c.oid = i.indexrelid
-    join pg_am m on m.oid = c.relam
-    join pg_opclass o on o.oid = i.indclass[0]
-    left join pg_collation l on l.oid = i.indcollation[0]
-    join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
-    where i.indrelid = p_pipeline.entity_table
-      and a.attname = p_pipeline.label_column
-      and i.indpred is null
-      and i.indisvalid
-      and (m.amname = 'btree' or o.opcname in ('gin_trgm_ops', 'gist_trgm_ops'))) s
-  order by array_position(array['contains', 'prefix', 'exact'], s.how)
-  limit 1
+  select max(case
+      when o.opcname in ('text_pattern_ops', 'varchar_pattern_ops') or l.collcollate = 'C'
+        then 'prefix'
+      else 'exact' end)
+  from pg_index i
+  join pg_class c on c.oid = i.indexrelid
+  join pg_am m on m.oid = c.relam
+  join pg_opclass o on o.oid = i.indclass[0]
+  left join pg_collation l on l.oid = i.indcollation[0]
+  join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
+  where i.indrelid = p_pipeline.entity_table
+    and a.attname = p_pipeline.label_column
+    and i.indpred is null
+    and i.indisvalid
+    and m.amname = 'btree'
 $$;
 
 -- Looks for labels that no index leads to.
