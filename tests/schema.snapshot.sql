@@ -247,7 +247,6 @@ table millrace.bypasses
   column began_at timestamp with time zone not null
   column line bigint not null
   column reason text not null
-  column spent boolean not null default false
   column stage_id integer not null
   column until timestamp with time zone
   constraint bypasses_pkey PRIMARY KEY (stage_id)

@@ -1,14 +1,13 @@
 -- Bypasses: a stage is left out for a while, with memory
 
--- The stages that are bypassed now, by a person or since their budget is spent.
+-- The stages that a person has bypassed.
 create table millrace.bypasses (
   stage_id int
     constraint bypasses_pkey primary key
     constraint bypasses_stage_fkey references millrace.stages on delete cascade,
   reason text not null,
-  -- Null until a person ends it, or the budget pays again.
+  -- Null until a person ends it.
   until timestamptz,
-  spent boolean not null default false,
   line bigint not null,
   began_at timestamptz not null
 );

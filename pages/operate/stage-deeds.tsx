@@ -64,7 +64,7 @@ function StageTitle({ stage }: { stage: StageHealth }) {
   );
 }
 
-/** Who holds the stage back, until when and why; of a bypass that a spent budget began it is the budget. */
+/** Who holds the stage back, until when and why. */
 function Held({ of: { paused, throttle, bypass } }: { of: StageHealth }) {
   const all = { paused, throttled: throttle, bypassed: bypass };
   return (

@@ -98,10 +98,7 @@ test('it ends by itself when its time is over, and wakes the stage', async ({ en
   expect(await engine.statuses(id)).toEqual({ one: 'queued' });
   expect(await engine.wakes()).toHaveLength(1);
   expect(await runStage(engine, 'one')).toHaveLength(1);
-  expect(await journal(engine)).toMatchObject([
-    { verb: 'bypass' },
-    { verb: 'end_bypass', key: 'engine', reason: 'its time was over' },
-  ]);
+  expect(await engine.rows('select * from millrace.bypasses')).toEqual([]);
 });
 
 test('a second bypass takes the place of the first', async ({ engine }) => {
@@ -437,7 +434,6 @@ test('a stage that becomes one of which no worker takes anything is bypassed no 
   await engine.sql.query(`select millrace.bypass('flow', 'two', 'no money')`);
   await engine.define({ ...definition, stages: [{ name: 'one' }, { name: 'two', needs: ['one'], kind: 'manual' }] });
   expect(await engine.rows('select * from millrace.bypasses')).toEqual([]);
-  expect((await journal(engine)).at(-1)).toMatchObject({ verb: 'end_bypass', stage: 'two', key: 'engine' });
   expect(await engine.value(`select millrace.take_up('flow', 'two')`)).toBe(2);
   expect(await engine.value(`select count(*)::int from millrace.attempts where state = 'waiting'`)).toBe(2);
 });

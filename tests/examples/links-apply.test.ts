@@ -297,7 +297,7 @@ test('while the model’s budget is spent links stay staged, and one call takes 
   expect(await worker.take(1)).toEqual([]);
   await engine.sql.query('select millrace.sweep()');
   expect(await links.row(id)).toMatchObject({ status: 'staged', last_error: null });
-  expect(await engine.rows('select reason from millrace.bypasses')).toEqual([{ reason: 'its budget is spent' }]);
+  expect(await engine.rows('select reason from millrace.bypassed')).toEqual([{ reason: 'its budget is spent' }]);
   expect(await engine.value(`select count(*)::int from millrace.attempts where state = 'queued'`)).toBe(0);
   await engine.advance('1 day');
   await engine.sql.query('select millrace.sweep()');

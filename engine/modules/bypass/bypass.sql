@@ -6,7 +6,7 @@
 -- Bypasses a stage, or changes its bypass, and skips the first of what is queued there; returns how
 -- many those were.
 create function millrace.begin_bypass(
-  p_stage millrace.stages, p_reason text, p_until timestamptz, p_spent boolean, p_line bigint
+  p_stage millrace.stages, p_reason text, p_until timestamptz, p_line bigint
 ) returns int
 as $$
 begin
@@ -19,112 +19,73 @@ begin
     raise exception 'reason is missing, but a bypass has one'
       using errcode = 'MR002', hint = 'Say in a few words why.';
   end if;
-  perform millrace.lock_before_stages(p_stage.pipeline_id);
+  -- The table of the rows before the stage, in the order of define().
+  execute format('lock table %s in row exclusive mode', (
+    select p.entity_table from millrace.pipelines p where p.id = p_stage.pipeline_id));
   update millrace.stages s set bypassed = true where s.id = p_stage.id;
-  insert into millrace.bypasses as b (stage_id, reason, until, spent, line, began_at)
-  values (p_stage.id, p_reason, p_until, p_spent, p_line, millrace.now())
+  insert into millrace.bypasses as b (stage_id, reason, until, line, began_at)
+  values (p_stage.id, p_reason, p_until, p_line, millrace.now())
   on conflict on constraint bypasses_pkey do update set
-    reason = excluded.reason, until = excluded.until, spent = excluded.spent,
-    line = excluded.line;
+    reason = excluded.reason, until = excluded.until, line = excluded.line;
   return millrace.bypass_queued(p_stage, 500);
 end
 $$;
 
--- Lets a bypassed stage work again and wakes it. p_why: why the engine does so.
-create function millrace.finish_bypass(p_stage millrace.stages, p_why text default null)
+-- Lets a bypassed stage work again and wakes it.
+create function millrace.finish_bypass(p_stage millrace.stages)
 as $$
-declare
-  v_spent boolean;
 begin
   update millrace.stages s set bypassed = false where s.id = p_stage.id and s.bypassed;
-  delete from millrace.bypasses b
-  where b.stage_id = p_stage.id
-  returning b.spent into v_spent;
-  if p_why is not null and v_spent is not null then
-    perform millrace.note_of_engine('end_bypass', p_stage.id, p_why);
-  elsif v_spent is null and p_why is null then
+  if not found then
     raise exception 'stage % is not bypassed', p_stage.name
       using errcode = 'MR004', hint = 'Those that are: select * from millrace.bypasses.';
-  elsif v_spent then
-    raise exception 'stage % is bypassed since its budget is spent', p_stage.name
-      using errcode = 'MR004', hint = 'It works again when the budget pays for it: raise the '
-        'budget, or define the stage without when_spent.';
   end if;
+  delete from millrace.bypasses b where b.stage_id = p_stage.id;
   perform millrace.wake(case when millrace.has_ready_work(p_stage.id) then array[p_stage.id] end);
 end
 $$;
 
--- Writes into the journal what the engine does to a stage's bypass by itself.
-create function millrace.note_of_engine(p_verb text, p_stage_id int, p_why text) returns bigint
-language sql
-as $$
-  select millrace.note(p_verb, p.name, s.name, '{}',
-    jsonb_build_object('key', 'engine', 'reason', p_why))
-  from millrace.stages s
-  join millrace.pipelines p on p.id = s.pipeline_id
-  where s.id = p_stage_id
-$$;
-
--- Locks the table of a pipeline's rows before its stages, in the order of define().
-create function millrace.lock_before_stages(p_pipeline_id int)
-as $$
-begin
-  execute format('lock table %s in row exclusive mode', (
-    select p.entity_table from millrace.pipelines p where p.id = p_pipeline_id));
-end
-$$;
-
--- Begins and ends bypasses that are due, and skips up to so much of what has been queued since.
+-- Skips up to so much of what is queued at stages that are bypassed or whose budget is spent, and
+-- ends bypasses whose time is over. A stage that a person is changing is left to the next sweep.
 create function millrace.sweep_bypasses(p_pipeline_id int, p_limit int) returns int
 as $$
 declare
   v_stage millrace.stages;
-  v_why text;
   v_skipped int := 0;
 begin
   for v_stage in
     select s.*
     from millrace.stages s
+    left join millrace.bypasses b on b.stage_id = s.id
     where s.pipeline_id = p_pipeline_id
       and (s.bypassed or s.when_spent = 'bypass')
       and s.function_name is not null
+      and (b.until <= millrace.now()) is not true
     order by s.id
   loop
-    v_why := millrace.bypass_due(v_stage.id);
-    if v_why is not null then
-      perform millrace.lock_before_stages(p_pipeline_id);
-      perform from millrace.stages s where s.id = v_stage.id for no key update skip locked;
-      v_why := case when found then millrace.bypass_due(v_stage.id) end;
-    end if;
-    if v_why = 'its budget is spent' then
-      v_skipped := v_skipped + millrace.begin_bypass(v_stage, v_why, null, true,
-        millrace.note_of_engine('bypass', v_stage.id, v_why));
-    elsif v_why is not null then
-      perform millrace.finish_bypass(v_stage, v_why);
-    elsif v_stage.bypassed and v_skipped < p_limit then
+    if v_skipped < p_limit and (v_stage.bypassed or millrace.is_spent(v_stage)) then
       v_skipped := v_skipped + millrace.bypass_queued(v_stage, p_limit - v_skipped);
     end if;
   end loop;
-  return v_skipped;
-end
-$$;
-
--- Says why the sweep is to begin the bypass of a stage, or to end it; null where it is neither.
-create function millrace.bypass_due(p_stage_id int) returns text
-volatile
-as $$
-begin
-  return (
-    select case
-        when b.until <= millrace.now() then 'its time was over'
-        when b.spent and not z.spent then 'its budget pays for it again'
-        when b.stage_id is null and z.spent then 'its budget is spent'
-      end
+  -- Last, since define() locks the table of the rows before its stages.
+  for v_stage in
+    select s.*
     from millrace.stages s
-    left join millrace.bypasses b on b.stage_id = s.id
-    cross join lateral (
-      select s.when_spent = 'bypass' and millrace.is_spent(s) as spent offset 0) z
-    where s.id = p_stage_id);
+    join millrace.bypasses b on b.stage_id = s.id
+    where s.pipeline_id = p_pipeline_id
+      and b.until <= millrace.now()
+    order by s.id
+    for no key update of s skip locked
+  loop
+    if exists (
+        select
+        from millrace.bypasses b
+        where b.stage_id = v_stage.id
+          and b.until <= millrace.now()) then
+      perform millrace.finish_bypass(v_stage);
+    end if;
+  end loop;
+  return v_skipped;
 end
 $$;
 
@@ -181,8 +142,10 @@ create function millrace.bypass_held(p_stage millrace.stages, p_attempt_ids bigi
 as $$
 declare
   v_now timestamptz := millrace.now();
-  v_reason text := (
-    select b.reason from millrace.bypasses b where b.stage_id = p_stage.id);
+  v_reason text := coalesce(
+    (select b.reason from millrace.bypasses b where b.stage_id = p_stage.id),
+    case when p_stage.when_spent = 'bypass' and millrace.is_spent(p_stage)
+      then 'its budget is spent' end);
   v_uncounted bigint[] := array(
     select a.run_id
     from millrace.attempts a

@@ -164,7 +164,7 @@ begin
       end if;
     when 'bypass' then
       v_outcome := jsonb_build_object('until', v_until, 'skipped',
-        millrace.begin_bypass(v_stage, p_request ->> 'reason', v_until, false, p_line));
+        millrace.begin_bypass(v_stage, p_request ->> 'reason', v_until, p_line));
     when 'end_bypass' then
       perform millrace.finish_bypass(v_stage);
     when 'take_up' then

@@ -15,8 +15,8 @@ $$;
 create function millrace.pause_json(p_line bigint) returns jsonb
 language sql stable
 as $$
-  select jsonb_build_object('at', j.at, 'reason', j.reason, 'by', coalesce(j.subject,
-    case when j.key <> 'engine' then j.session ->> 'user' end))
+  select jsonb_build_object('at', j.at, 'reason', j.reason,
+    'by', coalesce(j.subject, j.session ->> 'user'))
   from (select) one
   left join millrace.journal j on j.id = p_line and j.verb in ('pause', 'bypass')
 $$;
