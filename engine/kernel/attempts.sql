@@ -62,6 +62,7 @@ declare
 begin
   v_work.ord := p_ord;
   v_work.attempt_id := p_attempt.id;
+  v_work.token := p_attempt.token;
   v_work.outcome := p_outcome;
   v_work.result := p_result;
   v_work.error := p_error;

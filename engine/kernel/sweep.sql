@@ -81,8 +81,8 @@ declare
 begin
   done := 0;
   case p_part
-    when 'leases' then done := millrace.sweep_leases(p_id::int, v_most);
-    when 'deadlines' then done := millrace.sweep_deadlines(p_id::int, v_most);
+    when 'leases', 'deadlines' then
+      done := millrace.sweep_overdue(p_part, p_id::int, v_most);
     when 'woken' then
       more := false;
       done := millrace.wake(array(
@@ -110,84 +110,10 @@ exception
 end
 $$;
 
--- Fails a pipeline's started attempts whose lease expired. Page after page, so that rows which are
--- held or refused keep it from no others; claims are read again under their locks, since a worker
--- may be renewing.
-create function millrace.sweep_leases(p_pipeline_id int, p_limit int) returns int
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_stages int[] := array(
-    select s.id from millrace.stages s where s.pipeline_id = p_pipeline_id);
-  v_ids bigint[];
-  v_locked bigint[];
-  v_tokens uuid[];
-  v_done record;
-  v_failed int := 0;
-begin
-  loop
-    v_ids := array(
-      select a.id
-      from millrace.claims c
-      cross join lateral (
-        select t.id, t.stage_id
-        from millrace.attempts t
-        where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started'
-        offset 0) a
-      where c.expires_at <= v_now
-        and a.stage_id = any (v_stages)
-        and a.id > coalesce(v_ids[cardinality(v_ids)], 0)
-      order by a.id
-      limit p_limit);
-    exit when cardinality(v_ids) = 0;
-    v_locked := millrace.lock_attempts(v_ids);
-    v_tokens := array(
-      select c.token
-      from millrace.claims c
-      where c.expires_at <= millrace.now()
-      for update skip locked);
-    v_done := millrace.apply_outcomes_guarded(array(
-      select jsonb_populate_record(null::millrace.work, jsonb_build_object(
-        'ord', row_number() over (order by a.id), 'attempt_id', a.id, 'token', a.token,
-        'run_id', a.run_id, 'stage_id', a.stage_id, 'entity_id', r.entity_id, 'was', a.state,
-        'outcome', 'failed', 'error', case
-          -- An isolate that worked on nothing else tells whose doing it was.
-          when a.lost_alone and (
-              1 >= (select sum(w.taken) from millrace.workers w where w.host = c.host)
-              or millrace.retry_due(a.stage_id, '{"code": "lost_lease"}', a.retry_count) is null)
-            then jsonb_build_object('code', 'resource_limit',
-            'message', 'its function ended without a word while it ran this row alone, a second '
-              'time: the row takes more CPU or memory than the platform allows')
-          else jsonb_build_object('code', 'lost_lease',
-            'message', 'the worker ended without a word and its lease expired') end))
-      from millrace.attempts a
-      join millrace.claims c on c.token = a.token
-      join millrace.runs r on r.id = a.run_id
-      where a.id = any (v_locked)
-        and a.state = 'started'
-        and c.token = any (v_tokens)));
-    perform millrace.hook_lost(l.stage_id, l.hosts)
-    from (
-      select i.stage_id, array_agg(distinct c.host) as hosts
-      from unnest(v_done.items) i
-      join millrace.claims c on c.token = i.token and not c.isolated
-      where i.verdict is distinct from 'busy'
-      group by i.stage_id
-      order by i.stage_id) l;
-    perform millrace.wake(v_done.ready);
-    v_failed := v_failed + (
-      select count(*)
-      from unnest(v_done.items) i
-      where i.verdict is distinct from 'busy');
-    exit when cardinality(v_ids) < p_limit or v_failed >= p_limit;
-  end loop;
-  return v_failed;
-end
-$$;
-
--- Fails a pipeline's waiting attempts whose deadline has passed and whose rows are free. One that
--- the database refuses for now comes again in a minute.
-create function millrace.sweep_deadlines(p_pipeline_id int, p_limit int) returns int
+-- Fails a pipeline's started attempts whose lease expired (leases), or its waiting ones whose
+-- deadline has passed. Page after page, so that rows which are held or refused keep it from no
+-- others.
+create function millrace.sweep_overdue(p_part text, p_pipeline_id int, p_limit int) returns int
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -197,41 +123,82 @@ declare
   v_last_at timestamptz := '-infinity';
   v_last_id bigint := 0;
   v_locked bigint[];
+  v_tokens uuid[];
   v_done record;
   v_refused bigint[];
   v_failed int := 0;
 begin
   loop
-    select array_agg(d.id) as ids, max(d.deadline_at) as last_at into v_page
+    select array_agg(d.id order by d.at, d.id) as ids, max(d.at) as last_at into v_page
     from (
-      select a.id, a.deadline_at
-      from millrace.attempts a
-      where a.deadline_at <= v_now
-        and (a.deadline_at, a.id) > (v_last_at, v_last_id)
-        and a.stage_id = any (v_stages)
-      order by a.deadline_at, a.id
-      limit p_limit) d;
+      (select a.id, v_last_at as at
+       from millrace.claims c
+       cross join lateral (
+         select t.id, t.stage_id
+         from millrace.attempts t
+         where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started'
+         offset 0) a
+       where p_part = 'leases'
+         and c.expires_at <= v_now
+         and a.stage_id = any (v_stages)
+         and a.id > v_last_id
+       order by a.id
+       limit p_limit)
+      union all
+      (select a.id, a.deadline_at
+       from millrace.attempts a
+       where p_part = 'deadlines'
+         and a.deadline_at <= v_now
+         and (a.deadline_at, a.id) > (v_last_at, v_last_id)
+         and a.stage_id = any (v_stages)
+       order by a.deadline_at, a.id
+       limit p_limit)) d;
     exit when v_page.ids is null;
     v_last_at := v_page.last_at;
     v_last_id := v_page.ids[cardinality(v_page.ids)];
     v_locked := millrace.lock_attempts(v_page.ids);
+    -- Read again under their locks, since a worker may be renewing.
+    v_tokens := array(
+      select c.token
+      from millrace.claims c
+      where p_part = 'leases' and c.expires_at <= millrace.now()
+      for update skip locked);
     v_done := millrace.apply_outcomes_guarded(array(
-      select millrace.work_on(a, r.entity_id, 'failed', p_error => jsonb_build_object(
-        'code', 'deadline',
-        'permanent', a.service in ('children', 'decision'),
-        'message', case a.service
-          when 'children' then 'the children did not end before the deadline'
-          when 'decision' then 'nobody decided before the deadline'
-          else 'the external job did not end before its deadline' end),
+      select millrace.work_on(a, r.entity_id, 'failed', p_error => case
+          when p_part = 'deadlines' then jsonb_build_object('code', 'deadline',
+            'permanent', a.service in ('children', 'decision'), 'message', case a.service
+              when 'children' then 'the children did not end before the deadline'
+              when 'decision' then 'nobody decided before the deadline'
+              else 'the external job did not end before its deadline' end)
+          -- An isolate that worked on nothing else tells whose doing it was.
+          when a.lost_alone and (
+              1 >= (select sum(w.taken) from millrace.workers w where w.host = c.host)
+              or millrace.retry_due(a.stage_id, '{"code": "lost_lease"}', a.retry_count) is null)
+            then jsonb_build_object('code', 'resource_limit',
+            'message', 'its function ended without a word while it ran this row alone, a second '
+              'time: the row takes more CPU or memory than the platform allows')
+          else jsonb_build_object('code', 'lost_lease',
+            'message', 'the worker ended without a word and its lease expired') end,
         p_ord => (row_number() over (order by a.id))::int)
       from millrace.attempts a
       join millrace.runs r on r.id = a.run_id
+      left join millrace.claims c on c.token = a.token
       where a.id = any (v_locked)
-        and a.state = 'waiting'
-        and a.deadline_at <= v_now));
+        and case p_part
+          when 'leases' then a.state = 'started' and c.token = any (v_tokens)
+          else a.state = 'waiting' and a.deadline_at <= v_now end));
+    perform millrace.hook_lost(l.stage_id, l.hosts)
+    from (
+      select i.stage_id, array_agg(distinct c.host) as hosts
+      from unnest(v_done.items) i
+      join millrace.claims c on c.token = i.token and c.token = any (v_tokens) and not c.isolated
+      where i.verdict is distinct from 'busy'
+      group by i.stage_id
+      order by i.stage_id) l;
     perform millrace.wake(v_done.ready);
     v_refused := array(
       select i.attempt_id from unnest(v_done.items) i where i.verdict = 'busy');
+    -- What the database refuses for now comes again in a minute.
     update millrace.attempts a
     set deadline_at = v_now + interval '1 minute'
     where a.id in (

@@ -113,7 +113,7 @@ test('a decision waits for the deadline being recorded, and is refused', async (
   const attempt = await asked(engine, id);
   await engine.advance('2 hours');
   const sweeper = await openTransaction(engine);
-  await sweeper.query(`select millrace.sweep_deadlines(id, 10) from millrace.pipelines where name = 'flow'`);
+  await sweeper.query(`select millrace.sweep_overdue('deadlines', id, 10) from millrace.pipelines where name = 'flow'`);
   const person = await engine.database.connect();
   const decision = begin(decide(person, attempt));
   await untilBlocked(engine, person);

@@ -113,7 +113,9 @@ test('deadlines that are passed over go behind the others, also where one look t
   await held.query('select from public.items where id = $1 for update', [ids[4]]);
   await engine.advance('301 seconds');
   const look = () =>
-    engine.value<number>(`select millrace.sweep_deadlines((select id from millrace.pipelines where name = 'flow'), 2)`);
+    engine.value<number>(
+      `select millrace.sweep_overdue('deadlines', (select id from millrace.pipelines where name = 'flow'), 2)`,
+    );
   expect(await look()).toBe(1);
   expect(await engine.attempts(ids[5])).toContain('only 1 failed');
   await user.query('commit');
@@ -133,7 +135,7 @@ test('leases of rows that somebody holds keep none behind them waiting, however 
   await engine.advance('61 seconds');
   const user = await openTransaction(engine);
   await user.query('select from public.items where id = any ($1) for update', [ids.slice(0, 4)]);
-  const look = `select millrace.sweep_leases((select id from millrace.pipelines where name = 'flow'), 2)`;
+  const look = `select millrace.sweep_overdue('leases', (select id from millrace.pipelines where name = 'flow'), 2)`;
   expect(await engine.value(look)).toBe(1);
   await user.query('commit');
 });

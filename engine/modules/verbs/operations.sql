@@ -1,24 +1,7 @@
 -- Operations: what a person does to one stage of one run
 
--- Locks a run and its entity, waiting for both; raises MR003 where there is no such run.
-create function millrace.hold_run(p_run bigint) returns millrace.runs
-as $$
-declare
-  v_run millrace.runs;
-begin
-  perform millrace.hold_runs(array[p_run]);
-  select r.* into v_run from millrace.runs r where r.id = p_run;
-  if not found then
-    raise exception 'there is no run %', coalesce(p_run::text, 'null')
-      using errcode = 'MR003',
-        hint = 'Look it up: select * from millrace.operations where entity_id = ''…''.';
-  end if;
-  return v_run;
-end
-$$;
-
--- Locks a run that may go on, and finds the stage in its version. Raises MR004 for one that is not
--- the latest of its row, or whose parent has given its children up.
+-- Locks a run that may go on, waiting for it, and finds the stage in its version. Raises MR004 for
+-- one that is not the latest of its row, or whose parent has given its children up.
 create function millrace.hold_stage(
   p_run bigint,
   p_stage text,
@@ -29,7 +12,13 @@ declare
   v_pipeline text;
   v_parent millrace.runs;
 begin
-  run := millrace.hold_run(p_run);
+  perform millrace.hold_runs(array[p_run]);
+  select r.* into run from millrace.runs r where r.id = p_run;
+  if not found then
+    raise exception 'there is no run %', coalesce(p_run::text, 'null')
+      using errcode = 'MR003',
+        hint = 'Look it up: select * from millrace.operations where entity_id = ''…''.';
+  end if;
   select p.name into v_pipeline from millrace.pipelines p where p.id = run.pipeline_id;
   if not millrace.is_latest_run(p_run) then
     raise exception 'run % is not the latest of its entity %', p_run, run.entity_id
