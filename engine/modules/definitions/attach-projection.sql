@@ -6,14 +6,12 @@ immutable
 as $$
 begin
   return (
-    select string_agg(format(
-      case
-        when c = p_stage || '_retry_count' then '%I.%I <> 0'
-        when c = p_stage || '_status' then '%I.%I <> ''pending'''
-        else '%I.%I is not null'
-      end, p_row, c), ' or ' order by place)
-    from unnest(millrace.stage_columns(p_stage)) with ordinality u(c, place)
-    where p_with_status or c <> p_stage || '_status');
+    select format('num_nonnulls(%s) > 0 or %s.%I <> 0',
+      string_agg(format('%s.%I', p_row, c), ', ') filter (where c !~ '_(status|retry_count)$'),
+      p_row, p_stage || '_retry_count')
+    from unnest(millrace.stage_columns(p_stage)) c)
+    || case when p_with_status
+      then format(' or %s.%I <> ''pending''', p_row, p_stage || '_status') else '' end;
 end
 $$;
 

@@ -138,18 +138,18 @@ begin
     when 'none' then 'exclusive' else 'share row exclusive' end);
   perform millrace.check_values(p_definition);
   perform millrace.check_changes(p_definition);
-  insert into millrace.pipelines as p (name, entity_table, entity_key, projection, metadata_column,
-    label_column, trace_column, digest, retention_days, enabled)
-  select v_name, v_table, e.key, e.projection, e.metadata, e.label, e.trace,
+  insert into millrace.pipelines (name, entity_table, entity_key, projection)
+  select v_name, v_table, e.key, e.projection
+  from jsonb_to_record(p_definition -> 'entity') e(key text, projection text)
+  on conflict on constraint pipelines_name_key do nothing;
+  update millrace.pipelines p
+  set (entity_table, entity_key, projection, metadata_column, label_column, trace_column, digest,
+    retention_days, enabled) = (v_table, e.key, e.projection, e.metadata, e.label, e.trace,
     p_definition ->> 'digest', (p_definition #>> '{retention,days}')::int,
-    coalesce((p_definition ->> 'enabled')::boolean, true)
+    coalesce((p_definition ->> 'enabled')::boolean, p.enabled))
   from jsonb_to_record(p_definition -> 'entity')
     e(key text, projection text, metadata text, label text, trace text)
-  on conflict on constraint pipelines_name_key do update
-  set (entity_table, entity_key, projection, metadata_column, label_column, trace_column, digest,
-    retention_days, enabled) = (excluded.entity_table, excluded.entity_key, excluded.projection,
-    excluded.metadata_column, excluded.label_column, excluded.trace_column, excluded.digest,
-    excluded.retention_days, coalesce((p_definition ->> 'enabled')::boolean, p.enabled))
+  where p.name = v_name
   returning p.id into v_pipeline_id;
   perform millrace.forget_groups(v_pipeline_id, p_definition);
   perform millrace.save_stages(v_pipeline_id, p_definition);

@@ -21,8 +21,7 @@ begin
     raise exception 'shared limit %: %', p_name, v_fault ->> 'sentence'
       using errcode = case when p_is_throttle then 'MR002' else 'MR001' end,
         hint = coalesce(nullif(concat_ws(' ',
-          v_fault ->> 'hint', 'Known here: ' || (v_fault ->> 'known') || '.',
-          v_fault ->> 'remedy'), ''),
+          v_fault ->> 'hint', v_fault ->> 'remedy'), ''),
           'Correct it, or leave it out. To let nothing through, pause the stages.');
   end if;
 end

@@ -1,5 +1,6 @@
--- Copies the metadata of entities for runs that start now. faults: where one is too large, why. The
--- limit keeps one tenant's rows from filling the engine's tables.
+-- Copies the metadata of entities for runs that start now, given or read. faults: where one is too
+-- large, why; of given ones it raises the first as MR002. The limit keeps one tenant's rows from
+-- filling the engine's tables.
 create function millrace.copy_metadata(
   p_pipeline_id int, p_entity_ids text[], p_values jsonb[] default null,
   out ids bigint[], out faults text[]
@@ -7,6 +8,7 @@ create function millrace.copy_metadata(
 as $$
 declare
   v_limit constant int := 65536;
+  v_given boolean := p_values is not null;
 begin
   p_values := coalesce(p_values,
     (millrace.values_of_entities(p_pipeline_id, p_entity_ids, true, null)).metadata);
@@ -33,17 +35,8 @@ begin
   from given g
   cross join millrace.pipelines p
   where p.id = p_pipeline_id;
-end
-$$;
-
--- Raises the first fault of copy_metadata(), as MR002.
-create function millrace.refuse_metadata(p_faults text[])
-as $$
-declare
-  v_fault text := (select f from unnest(p_faults) f where f is not null limit 1);
-begin
-  if v_fault is not null then
-    raise exception '%', v_fault
+  if v_given and array_remove(faults, null) <> '{}' then
+    raise exception '%', (array_remove(faults, null))[1]
       using errcode = 'MR002',
         hint = 'Keep what is large in another column or in Storage, and its name in the metadata.';
   end if;

@@ -56,16 +56,15 @@ begin
   update millrace.status_values v
   set retired = true
   where v.pipeline_id = p_pipeline_id;
-  insert into millrace.status_values as t
+  delete from millrace.status_values v
+  using jsonb_array_elements(p_definition -> 'values') n
+  where v.pipeline_id = p_pipeline_id and v.value = n ->> 'value';
+  insert into millrace.status_values
     (pipeline_id, value, name, description, category, is_terminal, sort_order, lands, begins,
     before)
   select p_pipeline_id, v.value, v.name, v.description, v.category, v.is_terminal, v.sort_order,
     coalesce(v.lands, v.value), v.begins, coalesce(v.before, '{}')
-  from jsonb_populate_recordset(null::millrace.status_values, (p_definition -> 'values')) v
-  on conflict on constraint status_values_pkey do update
-  set (name, description, category, is_terminal, sort_order, lands, begins, before, retired) = (
-    excluded.name, excluded.description, excluded.category, excluded.is_terminal,
-    excluded.sort_order, excluded.lands, excluded.begins, excluded.before, false);
+  from jsonb_populate_recordset(null::millrace.status_values, (p_definition -> 'values')) v;
   if v_status ? 'lookup' then
     -- A name may be unique: one that another value has from now on makes way.
     execute format($q$
@@ -85,10 +84,7 @@ begin
       order by v.sort_order
       on conflict (code) do update
       set (name, description, category, is_terminal, sort_order) = (excluded.name,
-        excluded.description, excluded.category, excluded.is_terminal, excluded.sort_order)
-      where (t.name, t.description, t.category, t.is_terminal, t.sort_order)
-        is distinct from (excluded.name, excluded.description, excluded.category,
-          excluded.is_terminal, excluded.sort_order)$q$,
+        excluded.description, excluded.category, excluded.is_terminal, excluded.sort_order)$q$,
       to_regclass(v_status ->> 'lookup'),
       millrace.column_type(to_regclass(v_status ->> 'lookup'), 'code'))
     using p_pipeline_id;

@@ -40,9 +40,10 @@ begin
       else format('[%s]', to_json(v_part.name))
     end;
     if v_part.schema = 'false' then
-      return jsonb_build_object('sentence', v_part.name || ' is not known', 'known', coalesce((
-        select string_agg(k, ', ' order by k)
-        from jsonb_object_keys(p_schema -> 'properties') k), 'nothing'));
+      return jsonb_build_object('sentence', v_part.name || ' is not known; known here: '
+        || coalesce((
+          select string_agg(k, ', ' order by k)
+          from jsonb_object_keys(p_schema -> 'properties') k), 'nothing'));
     elsif v_part.value is null or jsonb_typeof(v_part.schema) = 'object' then
       v_fault := millrace.find_fault(v_part.schema, v_part.value, v_part.name, v_part.required);
     end if;
@@ -53,8 +54,7 @@ end
 $$;
 
 -- Finds the first fault of a value against a schema: a sentence with the path, a hint and the
--- innermost remedy, or the fields known instead of one that is not. A value that is missing is null
--- of SQL, and 1.0 is an integer.
+-- innermost remedy. A value that is missing is null of SQL, and 1.0 is an integer.
 create function millrace.find_fault(
   p_schema jsonb, p_value jsonb, p_path text, p_required boolean
 ) returns jsonb
@@ -126,23 +126,16 @@ begin
       jsonb_build_object('sentence', format('%s fits none of what is allowed: %s', p_path,
         array_to_string(v_faults, '; or '))) end;
   end if;
-  return v_fault || case
-    when v_fault ->> 'remedy' is null then jsonb_build_object('remedy', p_schema -> 'remedy')
-    else '{}'
-  end;
+  return jsonb_build_object('remedy', p_schema -> 'remedy') || jsonb_strip_nulls(v_fault);
 end
 $$;
 
 -- Says the first fault of a value against a schema as one sentence; null when it fits.
 create function millrace.schema_fault(p_schema jsonb, p_value jsonb, p_path text)
 returns text
-immutable
+language sql immutable
 as $$
-declare
-  v_fault jsonb := millrace.find_fault(p_schema, p_value, p_path, true);
-begin
-  return (v_fault ->> 'sentence') || coalesce('; known here: ' || (v_fault ->> 'known'), '');
-end
+  select millrace.find_fault(p_schema, p_value, p_path, true) ->> 'sentence'
 $$;
 
 -- Raises MR001 about a definition.
