@@ -318,8 +318,8 @@ $$;
 
 -- What attach() has written for a pipeline
 --
--- lock_entities(), rows_of_entities() and show_entities(), which every batch calls, branch for each
--- pipeline; the others call by name, planned at each call.
+-- lock_entities(), rows_of_entities() and project_entities(), which every batch calls, branch for
+-- each pipeline; the others call by name, planned at each call.
 
 -- Reads the stored bytes of what rows_of_entities() would build.
 create function millrace.sizes_of_entities(p_pipeline_id int, p_ids text[]) returns bigint[]
@@ -369,29 +369,5 @@ begin
     using p_ids, p_new, p_stage;
   end if;
   return v_values;
-end
-$$;
-
--- Shows transitions (settle), claims (started) and starts over (queued), and announces them to the
--- intake triggers by the depth of triggers.
-create function millrace.project_entities(
-  p_pipeline_id int, p_how text, p_stage text, p_changes millrace.change[], p_ids text[],
-  p_dependents text[]
-) returns boolean
-as $$
-declare
-  v_outer text := coalesce(current_setting('millrace.projecting', true), '');
-  v_said text;
-  v_written boolean;
-begin
-  if p_how = 'settle' and (p_changes is null
-    or current_setting('millrace.projection_off', true) is not distinct from 'on') then
-    return false;
-  end if;
-  v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
-  v_written := millrace.show_entities(
-    p_pipeline_id, p_how, p_stage, p_changes, p_ids, p_dependents);
-  v_said := set_config('millrace.projecting', v_outer, true);
-  return v_written;
 end
 $$;

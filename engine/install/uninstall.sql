@@ -27,7 +27,7 @@ begin
     select f.oid
     from pg_proc f
     where f.pronamespace = 'millrace'::regnamespace
-      and (f.proname = any ('{lock_entities,rows_of_entities,show_entities}') or exists (
+      and (f.proname = any ('{lock_entities,rows_of_entities,project_entities}') or exists (
         select
         from millrace.pipelines p
         where f.proname ^@ (p.name || '__'))));

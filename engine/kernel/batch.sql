@@ -10,30 +10,29 @@ create function millrace.batch_of(
 as $$
 declare
   v_rows json[];
-  v_newest record;
+  v_version record;
   v_within boolean;
   v_batch json;
 begin
   if p_built is null then
     v_rows := millrace.rows_of_entities(p_stage.pipeline_id, p_entity_ids, p_each);
   end if;
+  -- Mostly all are of the version of the first.
   select v.id, v.number, vs.needs, array(
     select s.name
     from unnest(vs.needs) with ordinality n(id, place)
     join millrace.stages s on s.id = n.id
     order by n.place) as names
-  into v_newest
+  into v_version
   from millrace.version_stages vs
   join millrace.versions v on v.id = vs.version_id
-  where vs.stage_id = p_stage.id
-  order by v.id desc
-  limit 1;
+  where vs.version_id = p_items[1].version_id and vs.stage_id = p_stage.id;
   -- Whole rows: naming each field in json_build_object costs half as much again.
   select json_agg(b), bool_and(b.entity is not null and b.needs is not null)
   into v_batch, v_within
   from (
     select i.attempt_id as attempt, p_token as token, i.run_id as run, i.trace_id, i.entity_id,
-      case when i.version_id = v_newest.id then v_newest.number
+      case when i.version_id = v_version.id then v_version.number
         else (select v.number from millrace.versions v
           where v.id = i.version_id) end as version,
       coalesce(i.entity, i.built_entity) as entity, i.retry_count, i.submission, i.isolated,
@@ -45,19 +44,19 @@ begin
       end as execution,
       case
         when p_built is not null then i.built_needs
-        when i.version_id <> v_newest.id
+        when i.version_id is distinct from v_version.id
           then millrace.needs_of(i.run_id, i.version_id, p_stage.id, p_each)
         else (
           select case when bool_or(z.most > p_each) is not true then coalesce(
             json_object_agg(
-              v_newest.names[array_position(v_newest.needs, n.stage_id)], n.output)
+              v_version.names[array_position(v_version.needs, n.stage_id)], n.output)
               filter (where (z.most > p_each) is not true), '{}') end
           from millrace.attempts n
           -- The most bytes of its text, as in size_expression() of attach-rows.sql.
           cross join lateral (values (pg_column_size(n.output)::bigint
             * case when pg_column_compression(n.output) is null then 8 else 100 end)) z(most)
           where n.run_id = i.run_id
-            and n.stage_id = any (v_newest.needs)
+            and n.stage_id = any (v_version.needs)
             and n.state in ('completed', 'skipped')
             and not n.superseded)
       end as needs,

@@ -43,21 +43,20 @@ begin
 end
 $$;
 
--- Tells whether one more worker of this stage would find work and be let in.
+-- Tells whether one more worker of this stage would find work and be let in. Asked last, since the
+-- look for work passes all that is started.
 create function millrace.may_scale_out(p_stage millrace.stages) returns boolean
 volatile
 as $$
 declare
   v_now timestamptz := millrace.now();
-  v_since timestamptz := millrace.alive_since();
 begin
-  return p_stage.max_workers > (
-      select count(*)
-      from millrace.workers w
-      where w.stage_id = p_stage.id
-        and w.working
-        and w.left_at is null
-        and w.heartbeat_at > v_since)
+  if exists (
+      select from millrace.wake_ups r
+      where r.stage_id = p_stage.id and r.woken_at > v_now - interval '2 seconds') then
+    return false;
+  end if;
+  return p_stage.max_workers > millrace.live_workers(p_stage.id)
     and exists (
       select from millrace.attempts a
       where a.stage_id = p_stage.id and a.queue_at <= v_now and a.state = 'queued')
@@ -145,42 +144,41 @@ begin
       update millrace.attempts a
       set state = 'started', token = v_token, started_at = v_now
       from picked c where a.ctid = c.ctid
-      returning a.id, a.run_id, a.retry_count, a.number, a.queue_at,
+      returning a.id, a.run_id, a.retry_count, a.number,
         coalesce(a.submission_id, a.id) as submission
-    ), leased as (
-      insert into millrace.claims (
-        token, worker_id, stage_id, host, expires_at, isolated, attempt_ids)
-      select v_token, p_worker.id, p_stage.id, p_worker.host, v_now + p_stage.lease, false,
-        array_agg(t.id order by t.queue_at, t.id)
-      from taken t
-      having count(*) > 0
     )
-    select case when count(*) > 0 then v_token end, array_agg(t.id order by t.queue_at, t.id),
-      array_agg(r.entity_id order by t.queue_at, t.id),
+    -- One after the other as they were picked, so each looks its run up: offset 0.
+    select array_agg(t.id), array_agg(r.entity_id),
       array_agg(row(t.id, t.run_id, r.entity_id, r.trace_id, r.version_id, t.retry_count,
-        t.submission, t.number, false)::millrace.claimed order by t.queue_at, t.id)
-    into token, attempt_ids, entity_ids, items
+        t.submission, t.number, false)::millrace.claimed)
+    into attempt_ids, entity_ids, items
     from taken t
-    join millrace.runs r on r.id = t.run_id;
+    cross join lateral (
+      select o.entity_id, o.trace_id, o.version_id
+      from millrace.runs o where o.id = t.run_id offset 0) r;
   end if;
-  if v_alone is null and token is null and not v_host.busy and not v_retired then
+  if v_alone is null and token is null and items is null and not v_host.busy
+    and not v_retired then
     v_alone := millrace.next_alone(p_stage, false, false);
   end if;
   if v_alone is not null then
-    token := v_token;
-    attempt_ids := array[v_alone];
     update millrace.attempts a
     set state = 'started', token = v_token, started_at = v_now
     where a.id = v_alone;
-    insert into millrace.claims (
-      token, worker_id, stage_id, host, expires_at, isolated, attempt_ids)
-    values (v_token, p_worker.id, p_stage.id, p_worker.host, v_now + p_stage.lease, true,
-      attempt_ids);
+    attempt_ids := array[v_alone];
     items := millrace.held_items(v_token, attempt_ids);
     entity_ids := array[items[1].entity_id];
   end if;
-  -- Turns have taken their tokens already.
-  if p_stage.limits is not null and items is not null then
+  -- Turns have written their lease and taken their places already.
+  if items is null then
+    return;
+  end if;
+  token := v_token;
+  insert into millrace.claims (
+    token, worker_id, stage_id, host, expires_at, isolated, attempt_ids)
+  values (v_token, p_worker.id, p_stage.id, p_worker.host, v_now + p_stage.lease,
+    v_alone is not null, attempt_ids);
+  if p_stage.limits is not null then
     perform millrace.hook_claimed(p_stage, attempt_ids, token, p_worker.id);
   end if;
 end

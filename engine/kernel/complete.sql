@@ -1,10 +1,11 @@
 -- Completing: results, next stages, runs and projection of a batch, in the caller's transaction
 
--- started | waiting | queued → completed. Returns the stages that got work. p_uniform_limit, of
--- lock_uniform_batch(): raises MR000 where the batch is not as that saw it, for
--- apply_outcomes_guarded() to take all back.
+-- started | waiting | queued → completed. Returns the stages that got work. p_uniform_limit and
+-- p_run_ids, of lock_uniform_batch(): raises MR000 where the batch is not as that saw it, for
+-- record_items() to take all back.
 create function millrace.complete(
-  p_stage_id int, p_items millrace.work[], p_uniform_limit int default null
+  p_stage_id int, p_items millrace.work[], p_uniform_limit int default null,
+  p_run_ids bigint[] default null
 ) returns int[]
 as $$
 declare
@@ -17,16 +18,20 @@ declare
 begin
   select s.pipeline_id, s.name, s.apply is not null or s.has_ends as is_uneven,
     s.result_limit_bytes, s.counted or s.limits ? 'shared' as is_paid,
-    s.counted_by_parent or s.has_conditional_followers as followed,
-    array(select i.run_id from unnest(p_items) i) as run_ids
+    s.counted_by_parent or s.has_conditional_followers as followed
   into v_on
   from millrace.stages s
   where s.id = p_stage_id;
-  v_next := millrace.advance(p_stage_id, v_on.run_ids, false);
-  v_stages := case when v_next.all_ready then v_next.followers
-    else array(select distinct r.stage_id from unnest(v_next.ready) r) end;
+  if p_run_ids is null then
+    p_run_ids := array(select i.run_id from unnest(p_items) i);
+  end if;
+  v_next := millrace.advance(p_stage_id, p_run_ids, false);
+  v_stages := v_next.followers;
+  if not v_next.all_ready then
+    v_stages := array(select distinct r.stage_id from unnest(v_next.ready) r);
+  end if;
   if v_next.has_groups then
-    perform millrace.hook_queued(s, case when v_next.all_ready then v_on.run_ids
+    perform millrace.hook_queued(s, case when v_next.all_ready then p_run_ids
       else array(
         select r.run_id from unnest(v_next.ready) r where r.stage_id = s) end)
     from unnest(v_stages) s;
@@ -41,7 +46,7 @@ begin
   end if;
   -- A run that went on is not over.
   if cardinality(v_stages) = 0 or not v_next.all_ready then
-    perform millrace.finish_runs(p_stage_id, v_on.run_ids);
+    perform millrace.finish_runs(p_stage_id, p_run_ids);
   end if;
   v_shown := millrace.project_entities(
     v_on.pipeline_id, 'settle', v_on.name, v_changes, null, null);
@@ -49,7 +54,7 @@ begin
     perform millrace.hook_spent(s, p_items) from millrace.stages s where s.id = p_stage_id;
   end if;
   if v_on.followed then
-    return v_stages || millrace.hook_followed(p_stage_id, v_on.run_ids);
+    return v_stages || millrace.hook_followed(p_stage_id, p_run_ids);
   end if;
   return v_stages;
 end
@@ -147,8 +152,7 @@ begin
     select r.id, s.id, 1, v_now, v_now, v_now + s.sla
     from millrace.stages s
     cross join unnest(p_run_ids) r(id)
-    where s.id = any (followers)
-    order by r.id;
+    where s.id = any (followers);
     ready := case when p_list then array(
       select row(r.id, f.id)::millrace.ready
       from unnest(p_run_ids) r(id)

@@ -114,7 +114,7 @@ begin
   end if;
   return array(
     select row(
-      f.ordinality, k.id, a.token, f.token, f.outcome,
+      f.ordinality, f.id, a.token, f.token, f.outcome,
       case when f.outcome = 'completed' then coalesce(f.result, 'null') end,
       case when jsonb_typeof(f.usage) = 'object' then f.usage end,
       case f.outcome
@@ -126,28 +126,34 @@ begin
             'isolated; give the row less to do, or the stage less to do in one call',
             case f."limit" when 'cpu' then 'CPU time' else f."limit" end)) end
       end,
-      f.service, f.job_id, a.run_id, a.stage_id, r.entity_id, a.state,
-      case when v.reason is not null then 'rejected' end, coalesce(v.reason, f.refused),
+      f.service, f.job_id, a.run_id, a.stage_id,
+      (select r.entity_id from millrace.runs r where r.id = a.run_id), a.state,
+      case when f.reason is not null then 'rejected' end, coalesce(f.reason, f.refused),
       f.stage, f.trace_id)::millrace.work
-    from rows from (jsonb_to_recordset(v_items) as (
-        attempt text, submission text, token text, outcome text, result jsonb, usage jsonb,
-        error jsonb, "limit" text, service text, job_id text, stage text, trace_id text,
-        refused text))
-      with ordinality f(attempt, submission, token, outcome, result, usage,
-        error, "limit", service, job_id, stage, trace_id, refused, ordinality)
-    cross join lateral (
-      select case p_key when 'attempt' then f.attempt else f.submission end as id) n
-    cross join lateral (
-      select case when ltrim(n.id, '0123456789') = '' and length(n.id) between 1 and 18
-        then n.id::bigint end as id) k
-    left join millrace.attempts a on a.id = k.id and p_key = 'attempt'
-    left join millrace.runs r on r.id = a.run_id
-    cross join lateral (
-      select case
-        when k.id is null or f.token is null or f.outcome is distinct from 'completed'
-          or f.result is null or p_key = 'submission'
-        then millrace.item_fault(v_items -> (f.ordinality - 1)::int, p_key, k.id) end as reason
-    ) v
-    order by f.ordinality);
+    from (
+      select n.*, case
+        when n.id is null or n.token is null or n.outcome is distinct from 'completed'
+          or n.result is null or p_key = 'submission'
+        then millrace.item_fault(v_items -> (n.ordinality - 1)::int, p_key, n.id) end as reason
+      from (
+        select j.*, case when ltrim(j.key, '0123456789') = '' and length(j.key) between 1 and 18
+          then j.key::bigint end as id
+        from (
+          select e.*, case p_key when 'attempt' then e.attempt else e.submission end as key
+          from rows from (jsonb_to_recordset(v_items) as (
+              attempt text, submission text, token text, outcome text, result jsonb, usage jsonb,
+              error jsonb, "limit" text, service text, job_id text, stage text, trace_id text,
+              refused text))
+            with ordinality e(attempt, submission, token, outcome, result, usage,
+              error, "limit", service, job_id, stage, trace_id, refused, ordinality)) j
+        -- offset 0, or each use of id and reason works it out anew, and an old plan reads all
+        -- attempts.
+        offset 0) n
+      offset 0) f
+    left join lateral (
+      select t.token, t.run_id, t.stage_id, t.state
+      from millrace.attempts t
+      where t.id = f.id and p_key = 'attempt'
+      offset 0) a on true);
 end
 $$;

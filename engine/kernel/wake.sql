@@ -16,6 +16,7 @@ volatile
 as $$
 declare
   v_now timestamptz := millrace.now();
+  v_since timestamptz := millrace.alive_since();
   -- Above read committed there is no fresh snapshot, so it always wakes.
   v_look boolean := current_setting('transaction_isolation') = 'read committed';
   v_wakes int[];
@@ -32,7 +33,13 @@ begin
       and p.enabled
       and s.kind <> 'gate'
       and (not v_look or (
-        (s.id is not distinct from p_scaling_out or millrace.live_workers(s.id) = 0)
+        (s.id is not distinct from p_scaling_out or not exists (
+          select
+          from millrace.workers w
+          where w.stage_id = s.id
+            and w.working
+            and w.left_at is null
+            and w.heartbeat_at > v_since))
         and not exists (
           select
           from millrace.wake_ups r

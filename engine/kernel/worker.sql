@@ -293,6 +293,7 @@ declare
   v_ids bigint[] := p_attempt_ids;
   v_back bigint[];
   v_filled record;
+  v_shown boolean;
 begin
   v_filled := millrace.fill_batch(v_stage, p_token, p_items, p_entity_ids, v_bytes);
   kept := v_filled.kept;
@@ -310,9 +311,9 @@ begin
   if cut and v_stage.limits is not null then
     perform millrace.hook_given_back(v_stage, v_ids, v_back);
   end if;
-  perform millrace.project_guarded(v_stage, 'started', null, p_entity_ids[:kept]);
+  v_shown := millrace.project_guarded(v_stage, 'started', null, p_entity_ids[:kept]);
   -- A user's trigger may have ended one of them.
-  if kept > (
+  if v_shown and kept > (
       select count(*) from millrace.attempts a where a.id = any (v_ids) and a.state = 'started')
   then
     v_filled := millrace.held_batch(v_stage, p_token, v_ids, v_bytes);

@@ -81,8 +81,9 @@ test('a uniform batch comes to the same as one that is judged item by item', asy
   const property = fc.asyncProperty(cases, async (one) => {
     const [fast, general] = await Promise.all([createEngine(), createEngine()]);
     await general.sql.query(`
-      create or replace function millrace.lock_uniform_batch(p_items millrace.work[]) returns int
-      language plpgsql as $$ begin return null; end $$`);
+      create or replace function millrace.lock_uniform_batch(
+        p_items millrace.work[], out result_limit_bytes int, out attempt_ids bigint[], out run_ids bigint[]
+      ) language plpgsql as $$ begin end $$`);
     const [got, expected] = [await play(fast, one), await play(general, one)];
     expect(got).toEqual(expected);
     await Promise.all([fast.database.drop(), general.database.drop()]);

@@ -69,7 +69,7 @@ begin
 begin
   return array(
     select (select %s from (select %s from %s e where e.%I = i.id::%s) x)
-    from unnest(p_ids) with ordinality i(id, place) order by i.place);
+    from unnest(p_ids) i(id));
 end $f$, v_function.read, v_columns, p_pipeline.entity_table, p_pipeline.entity_key, p_key_type));
   end loop;
 end

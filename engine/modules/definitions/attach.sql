@@ -8,7 +8,7 @@
 
 -- Writes the functions that lead from every batch to what is written for its pipeline. Calls by
 -- name would be planned at each call: one row's way through a stage costs 6 % more by them. A
--- pipeline without a branch comes to the end of the function, which is an error.
+-- pipeline without a branch is an error.
 create function millrace.write_calls()
 as $$
 begin
@@ -20,24 +20,42 @@ begin
       using errcode = 'MR004', hint = 'Begin it with: begin isolation level read committed;';
   end if;
   perform pg_advisory_xact_lock(hashtext('millrace.calls'));
-  perform millrace.write_function(c.head, format(
-    E'begin\n  case p_pipeline_id\n%s    else null;\n  end case;\nend',
-    string_agg(format(E'    when %s then return %s;\n', p.id, case
-        when c.branch ~ '__started' and p.projection = 'none' then 'false'
+  perform millrace.write_function(c.head, format(c.body,
+    string_agg(format(E'    when %s then %s %s;\n', p.id, c.gives, case
+        when c.gives <> 'return' and p.projection = 'none' then 'false'
         else format(c.branch, p.name)
       end), '' order by p.id)))
   from (values
-    ('lock_entities(p_pipeline_id int, p_ids text[], p_wait boolean) returns text[]',
-      'millrace.%s__lock(p_ids, p_wait)'),
-    ('rows_of_entities(p_pipeline_id int, p_ids text[], p_each bigint) returns json[]',
-      'millrace.%s__rows(p_ids, p_each)'),
-    ('show_entities(p_pipeline_id int, p_how text, p_stage text, p_changes millrace.change[], '
-      'p_ids text[], p_dependents text[]) returns boolean',
+    ('lock_entities(p_pipeline_id int, p_ids text[], p_wait boolean) returns text[]', 'return',
+      'millrace.%s__lock(p_ids, p_wait)',
+      E'begin\n  case p_pipeline_id\n%s    else null;\n  end case;\nend'),
+    ('rows_of_entities(p_pipeline_id int, p_ids text[], p_each bigint) returns json[]', 'return',
+      'millrace.%s__rows(p_ids, p_each)',
+      E'begin\n  case p_pipeline_id\n%s    else null;\n  end case;\nend'),
+    -- Shows transitions (settle), claims (started) and starts over (queued), and announces them to
+    -- the intake triggers by the depth of triggers.
+    ('project_entities(p_pipeline_id int, p_how text, p_stage text, p_changes millrace.change[], '
+      'p_ids text[], p_dependents text[]) returns boolean', 'v_written :=',
       'case p_how when ''settle'' then millrace.%1$s__apply_outcomes(p_stage, p_changes) '
       'when ''started'' then millrace.%1$s__started(p_stage, millrace.now(), p_ids) '
-      'else millrace.%1$s__queued(p_stage, p_dependents, p_ids) end')) c(head, branch)
+      'else millrace.%1$s__queued(p_stage, p_dependents, p_ids) end', $f$
+declare
+  v_outer text := coalesce(current_setting('millrace.projecting', true), '');
+  v_said text;
+  v_written boolean;
+begin
+  if p_how = 'settle' and (p_changes is null
+    or current_setting('millrace.projection_off', true) is not distinct from 'on') then
+    return false;
+  end if;
+  v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
+  case p_pipeline_id
+%s  end case;
+  v_said := set_config('millrace.projecting', v_outer, true);
+  return v_written;
+end $f$)) c(head, gives, branch, body)
   cross join millrace.pipelines p
-  group by c.head;
+  group by c.head, c.body;
 end
 $$;
 
@@ -99,7 +117,7 @@ end $f$, format('select e.%1$I::text from %2$s e where e.%1$I = any (p_ids::%3$s
       -- All that begin with its name and two underscores, as a range of the index.
       and (p.proname >= (v_pipeline.name || '__')::name
           and p.proname < (v_pipeline.name || '_`')::name
-        or p.proname in ('lock_entities', 'rows_of_entities', 'show_entities'))
+        or p.proname in ('lock_entities', 'rows_of_entities', 'project_entities'))
       and has_function_privilege('public', p.oid, 'execute')
     having count(*) > 0);
   if v_statement is not null then
