@@ -3,7 +3,7 @@
 import { expect } from 'vitest';
 import { compiled } from '../support/definitions.ts';
 import { type Engine, type Row, test } from '../support/engine.ts';
-import { begin, jobEnd, openTransaction, rungStages, untilBlocked } from '../support/sessions.ts';
+import { begin, jobEnd, openTransaction, untilBlocked } from '../support/sessions.ts';
 import { type Claimed, completed, resume, Worker, waiting } from '../support/worker.ts';
 
 async function keyed(engine: Engine, limits: Row, options: Row = {}): Promise<void> {
@@ -140,23 +140,6 @@ test('a slot that a report frees before anything is queued behind it is found, t
   await reporting.client.query('commit');
   await engine.expectSound();
   expect(await claiming.take()).toHaveLength(1);
-});
-
-test('the end of a job wakes for one who enqueues meanwhile and found the stage full', async ({ engine }) => {
-  await engine.configureDoorbell();
-  await keyed(engine, { max_in_flight: 1 }, external);
-  await engine.sql.query(insert, [['a']]);
-  const worker = await Worker.of(engine, 'only');
-  const job = await worker.takeOne();
-  await worker.report(waiting(job, 'job-1'));
-  await worker.leave();
-  const woken = (await rungStages(engine)).length;
-  const user = await openTransaction(engine);
-  await user.query(insert, [['b']]);
-  const end = await resume(engine, [jobEnd(job, 'job-1')]);
-  await user.query('commit');
-  expect(await rungStages(engine)).toHaveLength(woken);
-  expect(end.wake).toMatchObject([{ stage: 'only' }]);
 });
 
 /** Pages that a claim of ten touches, in a transaction that is rolled back. */

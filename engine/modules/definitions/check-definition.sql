@@ -214,9 +214,6 @@ begin
         'Correct or simplify it; Postgres reads most of JavaScript''s syntax.');
     end;
   end loop;
-  perform millrace.check_shared_names(s)
-  from jsonb_array_elements(p_definition -> 'stages') s
-  where s #> '{limits,shared}' is not null;
   perform millrace.refuse_definition(f.what, f.remedy)
   from (
     select * from millrace.definition_faults(p_definition)

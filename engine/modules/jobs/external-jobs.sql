@@ -91,7 +91,7 @@ begin
   return jsonb_build_object(
     'items', coalesce(millrace.verdicts_of(v_done.items), '[]'),
     'wake', millrace.wake_list(
-      millrace.stages_to_wake(v_done.ready) || v_again || millrace.wakes_for_freed(v_accepted)),
+      millrace.stages_to_wake(v_done.ready || millrace.stages_freed(v_accepted)) || v_again),
     'sweep_due', millrace.sweep_due(),
     'collect', millrace.parents_to_collect('{}'));
 end

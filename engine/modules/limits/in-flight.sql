@@ -30,37 +30,25 @@ select s.id as stage_id, f.attempt_id, f.key
 from millrace.stages s
 cross join lateral millrace.in_flight_at(s.id) f;
 
--- Wakes stages that can go on without a live worker, since attempts have ended: theirs, and those
--- short of a limit shared with them. One whose lock somebody has, who may be queueing, is woken in
--- any case.
-create function millrace.wakes_for_freed(p_attempt_ids bigint[]) returns int[]
+-- Lists stages that can go on since attempts have ended: theirs, and those short of a limit shared
+-- with them.
+create function millrace.stages_freed(p_attempt_ids bigint[]) returns int[]
 as $$
-declare
-  v_wakes int[] := '{}';
-  v_stage_id int;
 begin
-  for v_stage_id in
-    with own as (
-      select distinct s.id
+  return array(
+    select o.id
+    from (
+      select s.id
       from millrace.attempts a
       join millrace.stages s on s.id = a.stage_id
         and s.limits ?| array['max_in_flight', 'concurrency', 'back_pressure', 'shared']
       where a.id = any (p_attempt_ids)
-    )
-    select w.id from own w
-    union
-    select o.stage_id
-    from own w
-    join millrace.limited_stages m on m.stage_id = w.id
-    join millrace.limited_stages o on o.limit_id = m.limit_id and o.short_at is not null
-    order by 1
-  loop
-    if not pg_try_advisory_xact_lock(hashtext('millrace.stage'), v_stage_id)
-      or (millrace.live_workers(v_stage_id) = 0 and millrace.has_ready_work(v_stage_id)) then
-      insert into millrace.wake_ups (stage_id, woken_at) values (v_stage_id, millrace.now());
-      v_wakes := v_wakes || v_stage_id;
-    end if;
-  end loop;
-  return v_wakes;
+      union
+      select n.stage_id
+      from millrace.attempts a
+      join millrace.limited_stages m on m.stage_id = a.stage_id
+      join millrace.limited_stages n on n.limit_id = m.limit_id and n.short_at is not null
+      where a.id = any (p_attempt_ids)) o
+    where millrace.has_ready_work(o.id));
 end
 $$;

@@ -9,24 +9,6 @@ as $$
   select 'the schema of shared limits'::jsonb
 $$;
 
--- Raises MR001 or MR002 unless a shared limit, or a throttle of one, may be so.
-create function millrace.check_shared_limit(p_name text, p_limits jsonb, p_is_throttle boolean)
-stable
-as $$
-declare
-  v_fault jsonb := millrace.find_fault(
-    millrace.shared_limit_schema(), coalesce(p_limits, 'null'), 'limits', true);
-begin
-  if v_fault is not null then
-    raise exception 'shared limit %: %', p_name, v_fault ->> 'sentence'
-      using errcode = case when p_is_throttle then 'MR002' else 'MR001' end,
-        hint = coalesce(nullif(concat_ws(' ',
-          v_fault ->> 'hint', v_fault ->> 'remedy'), ''),
-          'Correct it, or leave it out. To let nothing through, pause the stages.');
-  end if;
-end
-$$;
-
 -- Raises MR001 where a shared limit has a rate for each key, and a stage of it no key.
 create function millrace.check_key_rates()
 stable
@@ -52,6 +34,15 @@ begin
 end
 $$;
 
+-- Names the shared limits, for the hint of an error.
+create function millrace.known_limits() returns text
+language sql stable
+as $$
+  select 'Known: ' || coalesce(string_agg(l.name, ', ' order by l.name),
+    'none, define it with millrace.define_limit() before the pipeline') || '.'
+  from millrace.limits l
+$$;
+
 -- Finds and locks the shared limit of this name, or raises MR003.
 create function millrace.shared_limit_named(p_name text) returns millrace.limits
 as $$
@@ -65,9 +56,7 @@ begin
   select l.* into v_limit from millrace.limits l where l.name = p_name;
   if not found then
     raise exception 'there is no shared limit %', coalesce(p_name, 'null')
-      using errcode = 'MR003', hint = 'Known: ' || coalesce(
-        (select string_agg(l.name, ', ' order by l.name) from millrace.limits l),
-        'none, define it with millrace.define_limit()') || '.';
+      using errcode = 'MR003', hint = millrace.known_limits();
   end if;
   return v_limit;
 end
@@ -101,6 +90,8 @@ $$;
 create function millrace.define_limit(p_name text, p_limits jsonb)
 as $$
 declare
+  v_fault text := millrace.schema_fault(
+    millrace.shared_limit_schema(), coalesce(p_limits, 'null'), 'limits');
   v_limit millrace.limits;
 begin
   if coalesce(p_name !~ '^[a-z][a-z0-9_]{0,40}$', true) then
@@ -108,8 +99,11 @@ begin
       'digits and _', coalesce(quote_literal(p_name), 'null')
       using errcode = 'MR001',
         hint = 'Use letters, digits and underscores, beginning with a letter, at most 41.';
+  elsif v_fault is not null then
+    raise exception 'shared limit %: %', p_name, v_fault
+      using errcode = 'MR001',
+        hint = 'Correct it, or leave it out. To let nothing through, pause the stages.';
   end if;
-  perform millrace.check_shared_limit(p_name, p_limits, false);
   insert into millrace.limits (name, declared)
   values (p_name, p_limits)
   on conflict on constraint limits_name_key do nothing;
@@ -145,34 +139,6 @@ begin
 end
 $$;
 
--- Raises MR001 unless the shared limits that a stage names are defined; locks them.
-create function millrace.check_shared_names(p_stage jsonb)
-as $$
-declare
-  v_names text[] := array(select jsonb_array_elements_text(p_stage #> '{limits,shared}'));
-  v_known text[];
-  v_name text;
-begin
-  perform
-  from millrace.limits l
-  where l.name = any (v_names)
-  order by l.id
-  for key share;
-  v_known := array(
-    select l.name from millrace.limits l where l.name is not null order by l.name);
-  v_name := (select min(n) from unnest(v_names) n where n <> all (v_known));
-  if v_name is not null then
-    raise exception 'stage %: limits.shared names %, which is no shared limit',
-      p_stage ->> 'name', v_name
-      using errcode = 'MR001', hint = case
-        when cardinality(v_known) = 0
-          then 'There is none: define it with millrace.define_limit() before the pipeline.'
-        else 'Known: ' || array_to_string(v_known, ', ') || '.'
-      end;
-  end if;
-end
-$$;
-
 -- Keeps claims out of a pipeline's stages with limits, before define() locks the table for which
 -- one may wait.
 create function millrace.lock_limits(p_pipeline text)
@@ -191,6 +157,8 @@ $$;
 -- Writes the limits of a pipeline's stages as defined, and which limits hold for which stage.
 create function millrace.save_limits(p_pipeline_id int)
 as $$
+declare
+  v_unknown record;
 begin
   insert into millrace.limits (stage_id, declared)
   select s.id, coalesce(s.limits, '{}')
@@ -215,6 +183,19 @@ begin
   join millrace.limits l on l.stage_id = s.id or s.limits -> 'shared' ? l.name
   where s.pipeline_id = p_pipeline_id
   on conflict on constraint limited_stages_pkey do nothing;
+  select s.name, n as shared
+  into v_unknown
+  from millrace.stages s
+  cross join lateral jsonb_array_elements_text(s.limits -> 'shared') n
+  where s.pipeline_id = p_pipeline_id
+    and not exists (select from millrace.limits l where l.name = n)
+  order by s.id, n
+  limit 1;
+  if found then
+    raise exception 'stage %: limits.shared names %, which is no shared limit',
+      v_unknown.name, v_unknown.shared
+      using errcode = 'MR001', hint = millrace.known_limits();
+  end if;
   perform millrace.check_key_rates();
 end
 $$;

@@ -46,17 +46,18 @@ create function millrace.put_throttle(
 )
 as $$
 declare
-  v_fault text := millrace.schema_fault(jsonb_build_object(
-    'type', 'object', 'minProperties', 1, 'additionalProperties', false,
-    'wanted', 'an object of rate, max_in_flight or both',
-    'properties', (millrace.shared_limit_schema() -> 'properties')
-      - '{key_rate,spending}'::text[]), coalesce(p_limits, 'null'), 'limits');
+  v_schema jsonb := millrace.shared_limit_schema();
+  v_fault text;
   v_limit millrace.limits;
 begin
-  if p_name is not null then
-    perform millrace.check_shared_limit(p_name, p_limits, true);
-  elsif v_fault is not null then
-    raise exception '%', v_fault
+  if p_name is null then
+    v_schema := v_schema || jsonb_build_object(
+      'wanted', 'an object of rate, max_in_flight or both',
+      'properties', (v_schema -> 'properties') - '{key_rate,spending}'::text[]);
+  end if;
+  v_fault := millrace.schema_fault(v_schema, coalesce(p_limits, 'null'), 'limits');
+  if v_fault is not null then
+    raise exception '%', coalesce('shared limit ' || p_name || ': ', '') || v_fault
       using errcode = 'MR002', hint = 'To let nothing through, pause the stage instead: '
         'a throttle lets at least one through. Nothing was changed.';
   elsif p_stage.kind = 'gate' and p_limits ? 'max_in_flight' then
