@@ -44,23 +44,17 @@ create function millrace.keep_costs(p_run_ids bigint[])
 set enable_seqscan = off set enable_hashjoin = on
 set jit = off set plan_cache_mode = force_custom_plan
 as $$
-declare
-  v_children bigint[];
 begin
-  -- Of parents that stay.
-  v_children := array(
-    select r.id
-    from millrace.runs r
-    join millrace.fan_outs f on f.id = r.fan_out_id
-    join millrace.runs p on p.id = f.run_id
-    where r.id = any (p_run_ids)
-      and p.id <> all (p_run_ids));
-  if cardinality(v_children) = 0 then
-    return;
-  end if;
   insert into millrace.former_costs (fan_out_id, cost_usd)
   select r.fan_out_id, sum(t.cost_usd)
-  from millrace.attempt_costs(v_children) t
+  from millrace.attempt_costs(array(
+    -- Of parents that stay.
+    select c.id
+    from millrace.runs c
+    join millrace.fan_outs f on f.id = c.fan_out_id
+    join millrace.runs p on p.id = f.run_id
+    where c.id = any (p_run_ids)
+      and p.id <> all (p_run_ids))) t
   join millrace.runs r on r.id = t.run_id
   where t.cost_usd is not null
   group by r.fan_out_id;

@@ -79,11 +79,11 @@ begin
       when 'start_stage' then
         perform millrace.start_one(v_run, v_stage);
       when 'complete' then
-        perform millrace.end_stage(v_run, v_stage, 'completed', p_do -> 'result', null);
+        perform millrace.end_stage(v_run, v_stage, p_do -> 'result');
       when 'skip' then
         perform millrace.skip_one(v_run, v_stage);
       when 'fail' then
-        perform millrace.fail_one(v_run, v_stage, p_do ->> 'message',
+        perform millrace.end_stage(v_run, v_stage, null, p_do ->> 'message',
           (p_do ->> 'permanent')::boolean);
       when 'hurry' then
         v_did := jsonb_build_object('attempts', millrace.hurry_one(v_run, v_stage));

@@ -42,7 +42,7 @@ begin
       and r.status = 'running'
     order by r.id, a.id
   loop
-    perform millrace.fail_one(v_live.run_id, v_live.stage,
+    perform millrace.end_stage(v_live.run_id, v_live.stage, null,
       coalesce(v_causes ->> v_live.entity_id, 'given up by hand'), true);
   end loop;
 end

@@ -35,17 +35,19 @@ begin
 end
 $$;
 
--- Ends the live attempt of a stage by hand. Its token, job or children are void.
+-- Completes the live attempt of a stage by hand with a result, or fails it without one. Its token,
+-- job or children are void.
 create function millrace.end_stage(
   p_run bigint,
   p_stage text,
-  p_outcome text,
   p_result jsonb,
-  p_error jsonb)
+  p_message text default null,
+  p_permanent boolean default null)
 as $$
 declare
   v_held record := millrace.hold_stage(p_run, p_stage);
   v_stage_id int := (v_held.version_stage).stage_id;
+  v_outcome text := case when p_result is null then 'failed' else 'completed' end;
   v_attempt millrace.attempts;
   v_item millrace.work;
   v_done record;
@@ -59,7 +61,7 @@ begin
   for update;
   if not found then
     perform millrace.refuse_operation(
-      p_run, p_stage, p_outcome, millrace.state_of(p_run, v_stage_id),
+      p_run, p_stage, v_outcome, millrace.state_of(p_run, v_stage_id),
       'Only a stage that is queued, started or waiting can be ended by hand.');
   end if;
   perform millrace.abandon_fan_outs(array[p_run], array[v_stage_id]);
@@ -68,32 +70,21 @@ begin
   where a.id = v_attempt.id
   returning a.* into v_attempt;
   v_done := millrace.apply_outcomes_guarded(array[millrace.work_on(
-    v_attempt, (v_held.run).entity_id, p_outcome, p_result, p_error)]);
+    v_attempt, (v_held.run).entity_id, v_outcome, p_result, case v_outcome
+      when 'failed' then jsonb_build_object('code', 'failed_by_hand',
+        'message', coalesce(p_message, 'failed by hand'),
+        'permanent', coalesce(p_permanent, false)) end)]);
   v_item := v_done.items[1];
   if v_item.verdict = 'busy' then
     raise exception 'stage % of run % cannot be ended now: %', p_stage, p_run, v_item.reason
       using errcode = 'MR004', hint = 'Nothing was changed; try again shortly.';
-  elsif p_outcome = 'completed' and v_item.outcome = 'failed' then
+  elsif v_outcome = 'completed' and v_item.outcome = 'failed' then
     raise exception 'stage % of run % cannot be completed: %', p_stage, p_run, v_item.reason
       using errcode = 'MR004',
         hint = 'Correct what its apply function or a trigger of yours refuses.';
   end if;
   perform millrace.wake(v_done.ready);
 end
-$$;
-
--- Fails a stage of one run.
-create function millrace.fail_one(
-  p_run bigint,
-  p_stage text,
-  p_message text,
-  p_permanent boolean)
-language sql
-as $$
-  select millrace.end_stage(p_run, p_stage, 'failed', null, jsonb_build_object(
-    'code', 'failed_by_hand',
-    'message', coalesce(p_message, 'failed by hand'),
-    'permanent', coalesce(p_permanent, false)))
 $$;
 
 -- Skips a stage of one run.
