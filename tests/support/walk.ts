@@ -4,11 +4,22 @@ import type { Locator, Page } from 'playwright-core';
 /** No control may be further away than so many Tabs. */
 const mostTabs = 30;
 
+const focusOf = (element: Node) => {
+  if (element === document.activeElement) return 'here';
+  return element.isConnected ? 'elsewhere' : 'gone';
+};
+
 /** Presses Tab until this has the focus, as somebody without a mouse does. */
 export async function tabTo(page: Page, wanted: Locator): Promise<void> {
-  await wanted.waitFor();
+  // Looked up once, which costs more than all else here, and again where the page has drawn another in its place.
+  let found = await wanted.elementHandle();
   for (let n = 0; n <= mostTabs; n += 1) {
-    if (await wanted.evaluate((element) => element === document.activeElement)) return;
+    let focus = await found?.evaluate(focusOf);
+    if (focus === 'gone') {
+      found = await wanted.elementHandle();
+      focus = await found?.evaluate(focusOf);
+    }
+    if (focus === 'here') return;
     await page.keyboard.press('Tab');
   }
   throw new Error(`${mostTabs} Tabs do not lead to ${wanted}`);
@@ -81,9 +92,13 @@ export class Walk {
     await this.press(deed, within.getByRole('button', { name: deed, exact: true }));
     const dialog = this.page.getByRole('dialog');
     const reason = dialog.getByLabel('Reason');
-    if (this.#hand === 'mouse') await reason.click();
-    else await tabTo(this.page, reason);
-    await this.page.keyboard.type('as the playbook says');
+    const said = 'as the playbook says';
+    if (this.#hand === 'mouse') {
+      await reason.fill(said);
+    } else {
+      await tabTo(this.page, reason);
+      await this.page.keyboard.type(said);
+    }
     await this.go(dialog.getByRole('button', { name: deed, exact: true }));
     await dialog.waitFor({ state: 'hidden' });
     const focused = await this.page.evaluate(() => document.activeElement?.textContent);
