@@ -3,7 +3,6 @@ import os from 'node:os';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { checkLayers } from '../../tools/check/layers.ts';
-import { projectFolder } from '../../tools/check/run-program.ts';
 
 /** What the check says of a project with this one file. */
 async function checked(file: string, text: string): Promise<string> {
@@ -15,10 +14,6 @@ async function checked(file: string, text: string): Promise<string> {
 }
 
 const runtime = 'supabase/functions/_millrace/worker/drain.ts';
-
-test('the project keeps to its layers', async () => {
-  expect(await checkLayers(projectFolder)).toBe('');
-});
 
 test.each([
   ['the runtime imports a client of a service', runtime, "import { ocr } from '../../_services/ocr.ts';"],

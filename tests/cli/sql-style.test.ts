@@ -2,7 +2,6 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { projectFolder } from '../../tools/check/run-program.ts';
 import { checkSqlStyle } from '../../tools/check/sql-style.ts';
 
 /** What the check says of a project with these files. */
@@ -29,10 +28,6 @@ function functionOf({
 } = {}): string {
   return `${comment}create function ${name}(${parameters})\nlanguage sql${path}\nas $$\n${body}\n$$;\n`;
 }
-
-test('the engine and the examples keep to the style', async () => {
-  expect(await checkSqlStyle(projectFolder)).toBe('');
-});
 
 test('what keeps to the style passes', async () => {
   const allowed = [
