@@ -1,10 +1,10 @@
 // A project from init to its end: rows on their way through an upgrade, what doctor and connect say of faults, and out again.
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type pg from 'pg';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { type Dev, linkTools, startDev } from '../support/dev-command.ts';
 import { releaseFormer, releaseNext } from '../support/next-release.ts';
 import { PackedProject } from '../support/packed-project.ts';
@@ -26,12 +26,14 @@ test('from init to a completed row, through an upgrade, and out again', async ()
   fs.mkdirSync(migrations);
   fs.writeFileSync(path.join(migrations, '20260101000000_tables.sql'), table('tickets') + table('calls'));
   linkTools(packed.place);
-  const bare = await start();
-  const schema = await snapshot(bare.client);
-  await bare.stop();
+  const dev = await start();
+  onTestFinished(() => void dev.child.kill());
+  const schema = await snapshot(dev.client);
   const next = await makeNextLevel();
   releaseFormer(packed.place, next);
-  const before = filesOf();
+  // What tells that it runs goes with it.
+  const { 'supabase/.temp/millrace-stack.json': told, ...before } = filesOf();
+  expect(told).toContain(dev.apiUrl);
   expect(millrace('init')).toMatchObject({ status: 0, stdout: expect.stringContaining('Next: npx millrace add') });
   expect(millrace('init').stdout).toBe('Nothing to do: all of it is there.\n');
   expect(millrace('add', 'tickets', 'triage', 'reply').status).toBe(0);
@@ -71,7 +73,7 @@ test('from init to a completed row, through an upgrade, and out again', async ()
   expect(millrace('upgrade', '--force').status).toBe(0);
   expect(fs.readFileSync(runtime, 'utf8')).toBe(shipped);
 
-  await expectUpgraded(next, schema);
+  await expectUpgraded(dev, next, schema);
   fs.appendFileSync(runtime, '// mine\n');
   const left = millrace('uninstall', '--columns', '--cancel');
   expect(left.stdout).toContain(
@@ -94,7 +96,7 @@ test('from init to a completed row, through an upgrade, and out again', async ()
     if (file !== 'supabase/config.toml') expect(after[file]).toBe(text);
   }
   expect(after['supabase/config.toml']).toContain(before['supabase/config.toml']?.trimEnd());
-}, 120_000);
+}, 500_000);
 
 /** Runs `millrace dev` in the project until the stack is up. */
 function start(): Promise<Dev> {
@@ -108,13 +110,13 @@ function start(): Promise<Dev> {
   });
 }
 
-/** Runs the project, has it deployed, and upgrades it to the next level while a ticket is on its way; then what it adds goes. */
-async function expectUpgraded(next: NextLevel, schema: string[]): Promise<void> {
+/** Has the project deployed, and upgrades it to the next level while a ticket is on its way; then what it adds goes. */
+async function expectUpgraded(dev: Dev, next: NextLevel, schema: string[]): Promise<void> {
   const supabase = path.join(packed.place, 'supabase');
   const migrations = path.join(supabase, 'migrations');
-  const dev = await start();
   const { client } = dev;
   try {
+    execFileSync('sh', ['-c', pushTo(dev)], { cwd: packed.place, stdio: 'ignore' });
     // Whether its sweep has run by now or not.
     expect(await ask(dev, 'status')).toContain('✓ The engine is ');
     const uploads = await deployFunctions(packed.place, process.env);
@@ -231,6 +233,7 @@ async function expectAhead(dev: Dev, asked: (line: string) => Promise<string>): 
   const definition = path.join(packed.place, 'supabase', 'functions', '_pipelines', 'tickets.ts');
   const text = fs.readFileSync(definition, 'utf8');
   fs.writeFileSync(definition, text.replace("kind: 'function'", "kind: 'function', concurrency: 3"));
+  const told = dev.told().length;
   expect(await asked('doctor')).toBe(
     'No migration defines the present state of: tickets. Run `npx millrace sync` and commit what it writes.\n',
   );
@@ -242,7 +245,7 @@ async function expectAhead(dev: Dev, asked: (line: string) => Promise<string>): 
     `The database defines pipeline tickets otherwise than the migrations of this folder: run \`${pushTo(dev)}\`.\n`,
   );
   await expect
-    .poll(dev.told, { timeout: 5_000 })
+    .poll(() => dev.told().slice(told), { timeout: 5_000 })
     .toMatch(/This database does not have \d+_pipeline_tickets\.sql yet: npx supabase db push /);
   fs.writeFileSync(definition, text);
   const migrations = path.join(packed.place, 'supabase', 'migrations');

@@ -134,12 +134,15 @@ afterAll(() => {
   fs.rmSync(folder, { recursive: true, force: true });
 });
 
-/** Runs a line of a shell in the project. Returns what it wrote; throws unless it ends well. */
+/**
+ * Runs a line of a shell in the project, which finds its programs as scripts of package.json do. Returns what it wrote; throws unless
+ * it ends well.
+ */
 function run(line: string, more: Record<string, string> = {}): string {
   const { status, stdout, stderr } = spawnSync('sh', ['-c', line], {
     cwd: project,
     encoding: 'utf8',
-    env: { ...env, ...more },
+    env: { ...env, PATH: `${path.join(top, 'node_modules', '.bin')}:${process.env.PATH}`, ...more },
   });
   if (status !== 0) throw new Error(`${line} ended with ${status}:\n${stdout}${stderr}`);
   return stdout;
@@ -188,7 +191,7 @@ async function shownPage(): Promise<string> {
 }
 
 /** Has the supabase CLI push the migrations that a database lacks. Returns what it told. */
-const push = ({ dbUrl }: Dev) => run(`npx supabase db push --yes --remote='${dbUrl}?sslmode=disable' 2>&1`);
+const push = ({ dbUrl }: Dev) => run(`supabase db push --yes --remote='${dbUrl}?sslmode=disable' 2>&1`);
 
 /** Has the supabase CLI deploy the folder, as it is: its migrations to a database that has them, its functions to a recorder. */
 async function expectDeployable(dev: Dev): Promise<void> {
@@ -220,7 +223,7 @@ async function expectUpgraded(dev: Dev): Promise<void> {
   await client.query(add);
 
   releaseNext(top, next);
-  run('npx millrace upgrade');
+  run('millrace upgrade');
   expect(push(dev)).toContain(`_millrace_level_${next.level}.sql`);
   expect(await tickets()).toEqual([ended, between, waiting]);
   for (const stage of ['triage', 'reply']) await client.query(`select millrace.unpause('tickets', '${stage}')`);
@@ -281,16 +284,16 @@ test('a project is run, installed over, gets a ticket through both stages, and i
   // From npm i to a ticket's end, tests of the stages and all, however busy the machine and cold its caches.
   expect(installMs + Date.now() - began).toBeLessThan(60_000);
   expect((await dev.client.query('select what, detail from millrace.doctor() where not ok')).rows).toEqual([]);
-  const connected = run('npx millrace connect', { SUPABASE_URL: dev.apiUrl, SUPABASE_SECRET_KEY: dev.secretKey });
+  const connected = run('millrace connect', { SUPABASE_URL: dev.apiUrl, SUPABASE_SECRET_KEY: dev.secretKey });
   expect(connected).toContain('doctor() finds all well.');
   await expectDeployable(dev);
-  const standing = JSON.parse(run('npx millrace status tickets --json'));
+  const standing = JSON.parse(run('millrace status tickets --json'));
   expect(standing.stages.map(({ stage }: { stage: string }) => stage)).toEqual(['triage', 'reply']);
   expect(await shownPage()).toContain('data-door');
   // What dev has fetched can be weighed, and nothing is fetched for that.
-  expect(run('npx millrace check 2>&1')).toBe('All is well: what is here can be deployed.\n');
+  expect(run('millrace check 2>&1')).toBe('All is well: what is here can be deployed.\n');
   const cache = path.join(folder, 'deno');
-  expect(run('npx millrace check 2>&1', { DENO_DIR: cache })).toMatch(
+  expect(run('millrace check 2>&1', { DENO_DIR: cache })).toMatch(
     /^The size of function \S+ \(.*\) and of 2 more is not known/,
   );
   expect(filesBelow(cache).filter((name) => path.basename(name) === 'zod')).toEqual([]);
@@ -298,8 +301,8 @@ test('a project is run, installed over, gets a ticket through both stages, and i
   expect(await dev.stop()).toBe(0);
   expect(isRunning(running?.pid ?? 0)).toBe(false);
 
-  expect(run('npx millrace upgrade')).toContain('Nothing to do');
-  run('npx millrace uninstall --columns');
+  expect(run('millrace upgrade')).toContain('Nothing to do');
+  run('millrace uninstall --columns');
   // As somebody starts it in the background, and ends npx, which hands no signal on.
   const last = await start({}, ['npx', 'millrace']);
   expect(await snapshot(last.client)).toEqual(schema);
@@ -321,11 +324,11 @@ test('each example, written into a project by init, has its migrations written a
   fs.mkdirSync(copied);
   execFileSync(supabase, ['init', '--yes'], { cwd: copied, stdio: 'ignore' });
   for (const name of ['leads', 'documents', 'links', 'articles', 'books']) {
-    run(`npx millrace init --example ${name} --workdir examples`);
+    run(`millrace init --example ${name} --workdir examples`);
   }
-  expect(run('npx millrace init --example books --workdir examples')).toContain('Nothing to do');
-  run('npx millrace sync --workdir examples');
-  run('npx millrace check --workdir examples');
+  expect(run('millrace init --example books --workdir examples')).toContain('Nothing to do');
+  run('millrace sync --workdir examples');
+  run('millrace check --workdir examples');
 
   const site = await startTestSite();
   const stack = await CopiedExamples.start(copied, site.url);

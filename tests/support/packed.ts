@@ -1,5 +1,5 @@
-// The tarballs of `npm pack`, and a project that has installed them: made once for a whole Vitest run, since packing empties dist/,
-// which another file may be packing.
+// The tarballs of `npm pack`, a project that has installed them, and one that the supabase CLI made: once for a whole Vitest run,
+// since packing empties dist/, which another file may be packing.
 import { execFile, execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -20,6 +20,8 @@ interface Packed {
   installed: string;
   /** How long that took. */
   installMs: number;
+  /** What the supabase CLI makes of an empty folder `app`, with a function `greet`. */
+  begun: string;
 }
 
 /**
@@ -83,7 +85,16 @@ async function pack(folder: string): Promise<Packed> {
   await promisify(execFile)('npm', install, { cwd: installed });
   const installMs = Date.now() - began;
   await fetchImports(installed);
-  return { ...tarballs, installed, installMs };
+  return { ...tarballs, installed, installMs, begun: beginProject(path.join(folder, 'app')) };
+}
+
+function beginProject(begun: string): string {
+  fs.mkdirSync(begun);
+  const supabase = path.join(root, 'node_modules', '.bin', 'supabase');
+  for (const line of ['init --yes', 'functions new greet']) {
+    execFileSync(supabase, line.split(' '), { cwd: begun, stdio: 'ignore' });
+  }
+  return begun;
 }
 
 /** Has Deno's cache hold what functions import: `check` weighs them by it, and fetches nothing. */
