@@ -53,14 +53,14 @@ $$;
 -- Builds the work item of an outcome that the engine decides, such as a passed deadline.
 create function millrace.work_on(
   p_attempt millrace.attempts, p_entity_id text, p_outcome text,
-  p_result jsonb default null, p_error jsonb default null, p_ord int default 1
+  p_result jsonb default null, p_error jsonb default null
 ) returns millrace.work
 immutable
 as $$
 declare
   v_work millrace.work;
 begin
-  v_work.ord := p_ord;
+  v_work.ord := 1;
   v_work.attempt_id := p_attempt.id;
   v_work.token := p_attempt.token;
   v_work.outcome := p_outcome;

@@ -178,15 +178,15 @@ begin
             'message', 'its function ended without a word while it ran this row alone, a second '
               'time: the row takes more CPU or memory than the platform allows')
           else jsonb_build_object('code', 'lost_lease',
-            'message', 'the worker ended without a word and its lease expired') end,
-        p_ord => (row_number() over (order by a.id))::int)
+            'message', 'the worker ended without a word and its lease expired') end)
       from millrace.attempts a
       join millrace.runs r on r.id = a.run_id
       left join millrace.claims c on c.token = a.token
       where a.id = any (v_locked)
         and case p_part
           when 'leases' then a.state = 'started' and c.token = any (v_tokens)
-          else a.state = 'waiting' and a.deadline_at <= v_now end));
+          else a.state = 'waiting' and a.deadline_at <= v_now end
+      order by a.id));
     perform millrace.hook_lost(l.stage_id, l.hosts)
     from (
       select i.stage_id, array_agg(distinct c.host) as hosts

@@ -141,14 +141,14 @@ begin
   v_made := millrace.add_children(v_child, v_new.fan_outs, v_new.keys, v_new.entity_ids);
   v_failed := array(
     select millrace.work_on(a, r.entity_id, 'failed',
-      p_ord => (row_number() over (order by a.id))::int,
       p_error => jsonb_build_object('permanent', true, 'code', e.value ->> 'code',
         'message', format('%s. %s', e.value ->> 'message', e.value ->> 'remedy')))
     from millrace.runs r
     join millrace.attempts a
       on a.run_id = r.id and a.stage_id = p_stage_id and a.state = 'waiting'
     join jsonb_each(v_made.faults) e on e.key = r.entity_id
-    where r.id = any (p_run_ids));
+    where r.id = any (p_run_ids)
+    order by a.id);
   if v_failed = '{}' then
     return v_made.wake;
   end if;

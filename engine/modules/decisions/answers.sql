@@ -85,12 +85,12 @@ begin
   -- Not guarded: a fault, as of the stage's apply function, is the person's answer.
   v_done := millrace.apply_outcomes(array(
     select millrace.work_on(a, r.entity_id, 'completed',
-      jsonb_build_object('decision', d.decision, 'decided_by', d.decided_by),
-      p_ord => (row_number() over (order by a.id))::int)
+      jsonb_build_object('decision', d.decision, 'decided_by', d.decided_by))
     from public.millrace_decisions d
     join millrace.attempts a on a.id = d.attempt_id
     join millrace.runs r on r.id = a.run_id
-    where d.attempt_id = any (v_decided)));
+    where d.attempt_id = any (v_decided)
+    order by a.id));
   select i.attempt_id, i.reason into v_refused
   from unnest(v_done.items) i
   where i.verdict is not null

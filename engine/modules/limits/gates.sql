@@ -138,8 +138,7 @@ begin
   ready := '{}';
   p_attempt_ids := millrace.lock_attempts(p_attempt_ids);
   v_items := array(
-    select millrace.work_on(
-      a, r.entity_id, 'completed', 'null', p_ord => (row_number() over (order by a.id))::int)
+    select millrace.work_on(a, r.entity_id, 'completed', 'null')
     from millrace.attempts a
     join millrace.runs r on r.id = a.run_id and (r.status = 'running') is true
     where a.id = any (p_attempt_ids) and a.state = 'queued'

@@ -39,11 +39,11 @@ begin
     select a.run_id from millrace.attempts a where a.id = any (v_asked)));
   v_done := millrace.apply_outcomes(array(
     select millrace.work_on(a, r.entity_id, 'completed',
-      jsonb_build_object('decision', v_decision, 'decided_by', null),
-      p_ord => (row_number() over (order by a.id))::int)
+      jsonb_build_object('decision', v_decision, 'decided_by', null))
     from millrace.attempts a
     join millrace.runs r on r.id = a.run_id
-    where a.id = any (v_asked) and a.state = 'waiting'));
+    where a.id = any (v_asked) and a.state = 'waiting'
+    order by a.id));
   perform millrace.wake(v_done.ready);
 end
 $$;
