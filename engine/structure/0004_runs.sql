@@ -163,10 +163,3 @@ create table millrace.former_runs (
   finished_at timestamptz,
   constraint former_runs_pkey primary key (pipeline_id, entity_id)
 );
-
--- Rows whose first run has been pruned, of pipelines where a row may bring outputs along.
-create table millrace.begun_rows (
-  pipeline_id int not null,
-  entity_id text not null,
-  constraint begun_rows_pkey primary key (pipeline_id, entity_id)
-);

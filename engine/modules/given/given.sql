@@ -17,10 +17,10 @@ declare
           and r.pipeline_id = p_pipeline.id
         limit 1) is null
       and (
-        select b.entity_id
-        from millrace.begun_rows b
-        where b.pipeline_id = p_pipeline.id
-          and b.entity_id = i.id
+        select f.entity_id
+        from millrace.former_runs f
+        where f.pipeline_id = p_pipeline.id
+          and f.entity_id = i.id
         limit 1) is null then i.id end
     from unnest(p_entity_ids) with ordinality i(id, place)
     order by i.place);
