@@ -171,11 +171,6 @@ table millrace.back_pressures
   constraint back_pressures_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
   CREATE INDEX back_pressures_by_later ON millrace.back_pressures USING btree (later_id, stage_id)
   CREATE UNIQUE INDEX back_pressures_pkey ON millrace.back_pressures USING btree (stage_id, later_id)
-table millrace.begun_rows
-  column entity_id text not null
-  column pipeline_id integer not null
-  constraint begun_rows_pkey PRIMARY KEY (pipeline_id, entity_id)
-  CREATE UNIQUE INDEX begun_rows_pkey ON millrace.begun_rows USING btree (pipeline_id, entity_id)
 table millrace.buckets with (fillfactor=50)
   column key text not null
   column limit_id integer not null

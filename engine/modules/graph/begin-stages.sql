@@ -96,9 +96,11 @@ begin
 end
 $$;
 
--- Tallies a stage that is done for a parent, and begins its conditional followers.
-create function millrace.advance_others(p_stage_id int, p_run_ids bigint[])
-returns int[]
+-- Tallies a stage that is done for a parent, and begins its followers: p_all, or the conditional
+-- ones.
+create function millrace.advance_others(
+  p_stage_id int, p_run_ids bigint[], p_all boolean default false
+) returns int[]
 as $$
 begin
   insert into millrace.child_tallies (fan_out_id, stage_id, done)
@@ -108,14 +110,16 @@ begin
     and r.id = any (p_run_ids)
     and r.fan_out_id is not null
   group by r.fan_out_id;
-  return millrace.begin_followers(p_stage_id, p_run_ids);
+  return millrace.begin_followers(p_stage_id, p_run_ids, p_all);
 end
 $$;
 
--- Begins the conditional followers of a stage that may begin in held runs and have not; without a
--- stage all that may, and a person may be writing: gates with limits are left to the sweep.
-create function millrace.begin_followers(p_stage_id int, p_run_ids bigint[])
-returns int[]
+-- Begins the followers of a stage that may begin in held runs and have not, p_all or the
+-- conditional ones; without a stage all that may, and a person may be writing: gates with limits
+-- are left to the sweep.
+create function millrace.begin_followers(
+  p_stage_id int, p_run_ids bigint[], p_all boolean default false
+) returns int[]
 as $$
 declare
   v_follower record;
@@ -133,7 +137,7 @@ begin
       from millrace.version_stages f
       join millrace.stages s on s.id = f.stage_id
       where f.version_id in (select distinct r.version_id from run r)
-        and (p_stage_id is null or not f.unconditional
+        and (p_stage_id is null or (p_all or not f.unconditional)
           and (p_stage_id = any (f.needs) or f.after @> v_after_it))
     )
     select f.stage_id, f.is_limited_gate, array_agg(r.id) as run_ids
@@ -222,20 +226,9 @@ declare
           and not a.superseded
         limit 1) is not null
     order by r.id);
-  v_ready record;
-  v_wake int[] := '{}';
+  v_wake int[];
 begin
-  for v_ready in
-    select r.stage_id, array_agg(r.run_id) as run_ids
-    from unnest((millrace.advance(p_stage_id, v_runs)).ready) r
-    group by r.stage_id
-    order by r.stage_id
-  loop
-    perform millrace.assign_groups(v_ready.stage_id, v_ready.run_ids);
-    perform millrace.show_stage(v_ready.stage_id, v_ready.run_ids, 'queued');
-    v_wake := v_wake || v_ready.stage_id;
-  end loop;
-  v_wake := v_wake || millrace.advance_others(p_stage_id, v_runs);
+  v_wake := millrace.advance_others(p_stage_id, v_runs, true);
   perform millrace.finish_runs(p_stage_id, v_runs);
   perform millrace.show_status(r.pipeline_id, array_agg(r.entity_id))
   from millrace.runs r
@@ -288,17 +281,6 @@ begin
     where r.id = any (p_run_ids)
     group by 1, 3) g;
   return millrace.begin_followers(null, p_run_ids);
-end
-$$;
-
--- Puts stages of a held run back to pending, with cleared columns; what was becomes history.
-create function millrace.clear_stages(p_run millrace.runs, p_stage_ids int[])
-as $$
-begin
-  perform millrace.supersede(array[p_run.id], p_stage_ids);
-  perform millrace.project_entities(
-    p_run.pipeline_id, 'queued', null, null, array[p_run.entity_id],
-    array(select s.name from millrace.stages s where s.id = any (p_stage_ids)));
 end
 $$;
 

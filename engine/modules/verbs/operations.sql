@@ -99,7 +99,7 @@ begin
   v_wake := millrace.reopen_runs(array[p_run.id], p_except);
   if cardinality(v_ended) > 0 then
     -- What was skipped since the run had ended is pending again.
-    perform millrace.clear_stages(p_run, v_ended);
+    perform millrace.supersede(array[p_run.id], v_ended);
   end if;
   return v_wake;
 end

@@ -15,7 +15,7 @@ begin
       from millrace.version_stages vs
       where vs.version_id = (v_held.run).version_id);
   end if;
-  perform millrace.clear_stages(v_held.run, v_stages);
+  perform millrace.supersede(array[p_run], v_stages);
   if p_stage is not null then
     perform millrace.forget_given(array[p_run], v_stages);
   end if;
@@ -24,7 +24,7 @@ begin
     v_wake := v_wake || millrace.begin_stage(v_stage.stage_id,
       millrace.open_runs(v_stage.stage_id, array[p_run]), p_anew => true);
   end if;
-  perform millrace.wake(v_wake || millrace.begin_followers(null, array[p_run]));
+  perform millrace.wake(v_wake || millrace.begin_branches(array[p_run]));
 end
 $$;
 
@@ -79,12 +79,12 @@ begin
     cross join lateral unnest(vs.dependents || vs.stage_id) d
     where vs.version_id = (v_held.run).version_id
       and v_stage_id = any (vs.needs)) || v_stage_id;
-  perform millrace.clear_stages(v_held.run, v_stages);
+  perform millrace.supersede(array[p_run], v_stages);
   v_wake := millrace.reopen_run(v_held.run, v_stages);
   v_wake := v_wake || millrace.retry_stage(v_stage_id, (
     select s.kind from millrace.stages s where s.id = v_stage_id),
     millrace.running_of(array[p_run]));
-  perform millrace.wake(v_wake || millrace.begin_followers(null, array[p_run]));
+  perform millrace.wake(v_wake || millrace.begin_branches(array[p_run]));
   return v_failed.n;
 end
 $$;

@@ -108,7 +108,7 @@ begin
   v_wake := millrace.reopen_run(v_held.run, array[v_stage.stage_id]);
   v_wake := v_wake || millrace.skip_stage(v_stage.stage_id, millrace.running_of(array[p_run]),
     '{"code": "skipped", "message": "skipped by hand"}');
-  perform millrace.wake(v_wake || millrace.begin_followers(null, array[p_run]));
+  perform millrace.wake(v_wake || millrace.begin_branches(array[p_run]));
 end
 $$;
 
