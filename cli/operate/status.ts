@@ -21,7 +21,7 @@ async function tellStatus(asked: Asked): Promise<0 | 1> {
   const pipeline = pipelineOf(asked);
   const [standing, series] = await Promise.all([
     askStanding(asked),
-    pipeline ? asked.door.read<Series>('series', { pipeline, by_stage: true }) : undefined,
+    pipeline ? asked.door.read<Series>('series', { pipeline }) : undefined,
   ]);
   const { overview } = standing;
   const own = (of: { pipeline: string | null }) => !pipeline || of.pipeline === pipeline || of.pipeline === null;

@@ -23,7 +23,7 @@ const shownAlerts = 10;
 const askAlerts = () => read<{ alerts: Alert[] }>('alerts', { open: true, limit: 20 });
 
 /** What happened at a pipeline in the last hour, and at each of its stages. */
-export const askHour = (pipeline: string) => read<Series>('series', { pipeline, by_stage: true });
+export const askHour = (pipeline: string) => read<Series>('series', { pipeline });
 
 export function Overview() {
   const overview = usePoll('overview', readOverview);

@@ -21,7 +21,7 @@ import { StageDeeds } from './stage-deeds.tsx';
 export function Pipeline({ of: pipeline, query }: Route) {
   const stage = query.get('stage') ?? '';
   const found = usePoll(`pipeline ${pipeline}`, () => read<Answer>('pipeline', { pipeline }));
-  const asked = { pipeline, ...(stage && { stage }), by_stage: true };
+  const asked = { pipeline, ...(stage && { stage }) };
   const hour = usePoll(`series ${JSON.stringify(asked)}`, () => read<Series>('series', asked), 60_000);
   return (
     <Fresh of={found.value}>

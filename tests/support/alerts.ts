@@ -54,8 +54,8 @@ export async function minutes(engine: Engine, count: number): Promise<void> {
 }
 
 /** Takes what is due as the function millrace does. */
-export async function take(engine: Engine, limit = 100): Promise<TakenMessage[]> {
-  return takenMessages.parse(await engine.value('select public.millrace_take_messages($1)', [limit])).messages;
+export async function take(engine: Engine): Promise<TakenMessage[]> {
+  return takenMessages.parse(await engine.value('select public.millrace_take_messages()')).messages;
 }
 
 /** Says what came of a message that was taken. */

@@ -58,21 +58,9 @@ as $$
     where c.enabled
       and m.created_at <= millrace.now() - interval '5 minutes'
     union all
-    select format('rule %s names %s, which there is not: correct it in millrace.alert_rules',
-      r.name, n.name)
+    select format('rule %s names channel %s, which there is not: correct it in '
+      'millrace.alert_rules', r.name, u)
     from millrace.alert_rules r
-    cross join lateral (
-      select 'channel ' || u
-      from unnest(r.channels) u
-      where not exists (select from millrace.alert_channels c where c.name = u)
-      union all
-      select concat_ws(' of ', 'stage ' || r.stage, 'pipeline ' || r.pipeline)
-      where r.enabled
-        and r.pipeline is not null
-        and not exists (
-          select
-          from millrace.pipelines p
-          left join millrace.stages s on s.pipeline_id = p.id
-          where p.name = r.pipeline
-            and coalesce(r.stage in ('*', s.name), true))) n(name)) f
+    cross join unnest(r.channels) u
+    where not exists (select from millrace.alert_channels c where c.name = u)) f
 $$;

@@ -1,7 +1,6 @@
--- The outbox: once a minute, after the rules, one message a channel is written. While a channel
--- cannot be reached its oldest message is tried again, and all that happens meanwhile goes into one
--- more. The function millrace takes messages, sends them and reports; taking one puts it off by a
--- minute at least, so that it is sent again under the same id should the function die.
+-- The outbox: each minute writes one message a channel. While a channel cannot be reached its
+-- oldest message is tried again, and what happens meanwhile goes into one more. Taking a message
+-- puts it off by a minute at least, so that it is sent again should the function die.
 
 -- Shows an alert as operators and messages have it; at: when its facts were looked at.
 create function millrace.alert_json(p_alert millrace.alerts) returns jsonb
@@ -95,16 +94,12 @@ $$;
 
 -- Hands messages about alerts to the function that sends them. One of which nobody has said for a
 -- day what became of it is dead, or it would keep all others of its channel.
-create function public.millrace_take_messages(p_limit int) returns jsonb
+create function public.millrace_take_messages() returns jsonb
 as $$
 declare
   v_now timestamptz := millrace.now();
   v_messages jsonb;
 begin
-  if p_limit is null or p_limit not between 1 and 100 then
-    raise exception 'p_limit is %, but must be from 1 to 100', coalesce(p_limit::text, 'null')
-      using errcode = 'MR002', hint = 'Send how many messages to take.';
-  end if;
   with due as (
     select m.id, coalesce(m.first_tried_at + interval '1 day' <= v_now, false) as is_old
     from millrace.alert_messages m
@@ -113,7 +108,6 @@ begin
       and m.state = 'waiting'
       and coalesce(m.tried_at + m.wait <= v_now, true)
     order by m.id
-    limit p_limit
     for update skip locked
   ), taken as (
     update millrace.alert_messages m
@@ -152,7 +146,7 @@ end
 $$;
 
 -- Notes which messages about alerts were delivered, and why others were not; after a day one is
--- dead. more: others are due. What was delivered stays so; a failure counts for the last try alone.
+-- dead. What was delivered stays so; a failure counts for the last try alone.
 create function public.millrace_note_deliveries(p_deliveries jsonb) returns jsonb
 as $$
 declare
@@ -206,6 +200,6 @@ begin
         'channel', v_said.channel, 'message', v_said.id, 'tries', v_said.tries))
     where v_said.state = 'dead';
   end loop;
-  return jsonb_build_object('noted', v_noted, 'more', cardinality(millrace.due_messages()) > 0);
+  return jsonb_build_object('noted', v_noted);
 end
 $$;

@@ -5,8 +5,7 @@
 --
 -- A rule without a pipeline counts for each pipeline that has no rule of the same name.
 
--- Refuses a rule that could never be judged, with MR002, and one for a missing pipeline, with
--- MR003.
+-- Refuses a rule that could never be judged.
 create function millrace.check_rule() returns trigger
 security definer
 as $$
@@ -52,7 +51,8 @@ create trigger alert_rules_are_checked
 before insert or update on millrace.alert_rules
 for each row execute function millrace.check_rule();
 
--- Keeps the bounds and the rules of a definition, and takes back rules that it no longer has.
+-- Keeps the bounds and the rules of a definition, and takes back rules that it no longer has. One
+-- that it changes is another: its alert is over.
 create function millrace.save_alerts(p_pipeline_id int, p_definition jsonb)
 as $$
 declare
@@ -65,24 +65,23 @@ begin
     and p.sla is distinct from v_sla;
   delete from millrace.alert_rules r
   where r.pipeline = v_pipeline
-    and r.source = 'definition'
-    and not coalesce(p_definition -> 'rules' @> jsonb_build_array(
-      jsonb_build_object('name', r.name)), false);
+    and (r.source = 'definition' or p_definition -> 'rules' @> jsonb_build_array(
+      jsonb_build_object('name', r.name)))
+    and not exists (
+      select
+      from jsonb_populate_recordset(null::millrace.alert_rules, p_definition -> 'rules') d
+      where to_jsonb(d) - 'id' = to_jsonb(r) - 'id');
   insert into millrace.alert_rules (pipeline, name, kind, stage, above, span, hold, recover, least,
     channels, playbook, enabled, source)
-  select r.pipeline, r.name, r.kind, r.stage, r.above, r.span, r.hold, r.recover, r.least,
-    r.channels, r.playbook, r.enabled, r.source
-  from jsonb_populate_recordset(null::millrace.alert_rules, p_definition -> 'rules') r
-  on conflict (pipeline, name) do update
-  set kind = excluded.kind, stage = excluded.stage, above = excluded.above, span = excluded.span,
-    hold = excluded.hold, recover = excluded.recover, least = excluded.least,
-    channels = excluded.channels, playbook = excluded.playbook, enabled = excluded.enabled,
-    source = excluded.source;
+  select d.pipeline, d.name, d.kind, d.stage, d.above, d.span, d.hold, d.recover, d.least,
+    d.channels, d.playbook, d.enabled, d.source
+  from jsonb_populate_recordset(null::millrace.alert_rules, p_definition -> 'rules') d
+  on conflict (pipeline, name) do nothing;
 end
 $$;
 
--- Judges a rule: notes where it is above its bound, and raises an alert where it has been for long
--- enough. What has not been so for long enough is forgotten.
+-- Evaluates a rule: notes where it is above its bound, and raises an alert where it has been for
+-- long enough. What has not been so for long enough is forgotten.
 create function millrace.evaluate_rule(p_rule millrace.alert_rules, p_now timestamptz)
 as $$
 begin
@@ -175,8 +174,7 @@ begin
 end
 $$;
 
--- Removes what was resolved, and messages that ended, before this time, at most 10,000 of each;
--- tells whether there is more.
+-- Removes alerts and messages that ended before this time; tells whether there is more.
 create function millrace.prune_alerts(p_before timestamptz) returns boolean
 as $$
 declare

@@ -1,5 +1,4 @@
--- What rules measure: a row where there is something to say, of which value is compared with above;
--- detail is what else an alert tells. Who shows it makes the sentence, in TypeScript.
+-- What rules measure: a value, and what else an alert tells, of which TypeScript makes a sentence
 
 -- Measures the engine by what doctor() finds, and by errors of the last ten minutes. What other
 -- rules tell, what people have done, and alerts themselves do not count.

@@ -1,7 +1,4 @@
--- Acting: one function for every verb
---
--- millrace_act() asks who calls, does the verb and writes its line of the journal, in one
--- transaction.
+-- Acting: one function for every verb, which asks who calls, does it and writes its line
 
 -- Raises MR002 where a request lacks one of these fields.
 create function millrace.need_fields(p_request jsonb, variadic p_fields text[])

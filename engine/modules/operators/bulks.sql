@@ -1,31 +1,28 @@
 -- Bulks: a verb over all runs that match a filter
 --
--- A preview freezes the filter in a row of millrace.bulks and counts. What is begun is worked off
--- in slices, in the order of the runs' ids, by calls of `continue` and by the sweep. Each writes
--- how far it has come in its own transaction, so that it comes to no run twice.
+-- What is begun is worked off in slices, in the order of the runs' ids, by `continue` and by the
+-- sweep. Each writes in its transaction how far it has come, so that it comes to no run twice.
 
 -- Shows a bulk.
 create function millrace.bulk_json(p_bulk millrace.bulks) returns jsonb
 language sql stable
 as $$
-  select jsonb_strip_nulls(jsonb_build_object(
-    'bulk', p_bulk.id, 'state', p_bulk.state, 'do', p_bulk.args, 'filter', p_bulk.filter,
-    'by', p_bulk.subject, 'reason', p_bulk.reason, 'preview', p_bulk.preview,
-    'began_at', p_bulk.began_at, 'ended_at', p_bulk.ended_at, 'why', p_bulk.why,
-    'done', p_bulk.done, 'passed_over', p_bulk.passed_over, 'faults', p_bulk.faults,
-    'held', cardinality(p_bulk.held),
-    'faults_by_run', (
-      select jsonb_agg(to_jsonb(f))
-      from (
-        select o.run_id as run, o.code, o.message
-        from millrace.bulk_faults o
-        where o.bulk_id = p_bulk.id
-        order by o.run_id
-        limit 100) f)))
+  select jsonb_strip_nulls(
+    to_jsonb(p_bulk) - '{id,verb,args,conditions,pipeline_id,subject,key,last_run_id,next_run_id,
+      slices,created_at,worked_at}'::text[] || jsonb_build_object(
+      'bulk', p_bulk.id, 'do', p_bulk.args, 'by', p_bulk.subject,
+      'held', cardinality(p_bulk.held),
+      'faults_by_run', (
+        select jsonb_agg(to_jsonb(f))
+        from (
+          select o.run_id as run, o.code, o.message
+          from millrace.bulk_faults o
+          where o.bulk_id = p_bulk.id
+          order by o.run_id
+          limit 100) f)))
 $$;
 
--- Writes the row of a bulk and counts what it would meet. Raises MR002 unless it is a verb over
--- runs with its fields, and a filter of one pipeline.
+-- Writes the row of a bulk, which freezes its filter, and counts what it would meet.
 create function millrace.preview_bulk(
   p_caller millrace.caller,
   p_do jsonb,
@@ -143,8 +140,8 @@ end
 $$;
 
 -- Works off the next slice of a bulk, unless somebody else is doing so. It waits for nobody: what
--- is held comes with a later slice. Under the locks it asks the filter again, since runs change
--- meanwhile; what matches no more, or cannot go on, is passed over.
+-- is held comes with a later slice. What matches no more under the locks, or cannot go on, is
+-- passed over.
 create function millrace.work_slice(p_bulk_id bigint) returns millrace.bulks
 set lock_timeout = '200ms'
 as $$

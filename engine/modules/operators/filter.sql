@@ -1,7 +1,6 @@
 -- The operators' filter: which runs a list or a bulk is about, and how they are found
 --
--- A call looks at 20,000 rows at most and says up to which it has come, so that none grows with
--- history. What no index leads to is looked for by the runs' ids.
+-- A call looks at 20,000 rows at most and says up to which it has come: none grows with history.
 
 -- Says which fields a filter may have, and of which form each is.
 create function millrace.filter_fields() returns jsonb

@@ -1,9 +1,7 @@
 -- Operators: who calls, and what they may
---
--- A token's sub names who comes through the Data API; millrace.operators says at each call what
--- they may. A secret key, and a session of SQL of the engine's owner, may everything.
 
--- Reads the caller. In a function with its owner's rights the role's setting alone tells.
+-- Reads the caller: by the sub of a token what millrace.operators says; a secret key and the
+-- engine's owner may all. In a function with its owner's rights the role's setting alone tells.
 create function millrace.caller() returns millrace.caller
 as $$
 declare
@@ -95,8 +93,7 @@ as $$
   select p_caller.pipelines is null or p_pipeline = any (p_caller.pipelines)
 $$;
 
--- Finds the pipeline of this name that a caller sees. Raises MR003 for a missing one and another's
--- alike.
+-- Finds the pipeline of this name that a caller sees; raises MR003 for a missing one alike.
 create function millrace.pipeline_seen(p_caller millrace.caller, p_pipeline text)
 returns millrace.pipelines
 stable

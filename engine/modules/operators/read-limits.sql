@@ -7,8 +7,8 @@ as $$
   select coalesce(jsonb_agg(
     to_jsonb(l) - array['name', 'throttled_for', 'throttled_until'] || jsonb_build_object(
       'limit', l.name,
-      'keys', (
-        select coalesce(jsonb_agg(to_jsonb(k) - 'name'), '[]')
+      'keys', array(
+        select to_jsonb(k) - 'name'
         from millrace.limit_pauses k
         where k.name = l.name and k.key is not null),
       'throttle', millrace.throttle_json(o)) order by l.name), '[]')
@@ -54,7 +54,7 @@ end
 $$;
 
 -- Shared limits, stages with limits and the hundred quotas that hold back most, with what is used
--- and what waits. For operators.
+-- and what waits.
 create function public.millrace_limits(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_lists

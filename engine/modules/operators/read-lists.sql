@@ -1,4 +1,4 @@
--- The operators' reads: overview, pipeline, series, dead letters, alerts, journal
+-- What operators read of pipelines, alerts and deeds
 
 -- Shows a line of the journal.
 create function millrace.line_json(p_line millrace.journal) returns jsonb
@@ -22,27 +22,27 @@ as $$
 $$;
 
 -- Lists the stages of pipelines with what is queued and in work at them, by pipeline and stage.
-create function millrace.stages_json(p_pipelines text[]) returns jsonb
+create function millrace.stages_json(p_pipelines text[]) returns jsonb[]
 language sql stable
 as $$
-  select coalesce(jsonb_agg(to_jsonb(h) - 'sla' || jsonb_build_object(
-    'oldest_age', extract(epoch from h.oldest_age), 'sla_seconds', extract(epoch from h.sla),
-    'paused', case when not s.enabled then millrace.pause_json(s.switched_line) end,
-    'throttle', millrace.throttle_json(o),
-    'bypass', (
-      select millrace.pause_json(b.line) || jsonb_build_object('until', b.until)
-      from millrace.bypasses b
-      where b.stage_id = s.id))
-    order by p.name, s.id), '[]')
-  from millrace.stage_health h
-  join millrace.pipelines p on p.name = h.pipeline
-  join millrace.stages s on s.pipeline_id = p.id and s.name = h.stage
-  left join millrace.limits o on o.stage_id = s.id
-  where h.pipeline = any (p_pipelines)
+  select array(
+    select to_jsonb(h) - 'sla' || jsonb_build_object(
+      'oldest_age', extract(epoch from h.oldest_age), 'sla_seconds', extract(epoch from h.sla),
+      'paused', case when not s.enabled then millrace.pause_json(s.switched_line) end,
+      'throttle', millrace.throttle_json(o),
+      'bypass', (
+        select millrace.pause_json(b.line) || jsonb_build_object('until', b.until)
+        from millrace.bypasses b
+        where b.stage_id = s.id))
+    from millrace.stage_health h
+    join millrace.pipelines p on p.name = h.pipeline
+    join millrace.stages s on s.pipeline_id = p.id and s.name = h.stage
+    left join millrace.limits o on o.stage_id = s.id
+    where h.pipeline = any (p_pipelines)
+    order by p.name, s.id)
 $$;
 
--- All pipelines that the caller sees, their stages with what is queued and in work, open alerts and
--- bulks that run. For operators.
+-- All pipelines that an operator sees, stages with what is queued and in work, alerts and bulks.
 create function public.millrace_overview(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_lists
@@ -82,7 +82,7 @@ begin
 end
 $$;
 
--- One pipeline, {"pipeline": "books"}, with what the definition says of its stages. For operators.
+-- One pipeline, {"pipeline": "books"}, with what the definition says of its stages.
 create function public.millrace_pipeline(p_query jsonb) returns jsonb
 stable
 set millrace.plan = for_lists
@@ -117,15 +117,15 @@ begin
 end
 $$;
 
--- What happened at a pipeline, or at one stage of it, over time: {pipeline, stage, from, to,
--- step_seconds}; with {"by_stage": true} also what each stage came to in all. For operators.
+-- What happened at a pipeline, or at one stage of it, over time, {pipeline, stage, from, to,
+-- step_seconds}, and what each stage came to in all.
 create function public.millrace_series(p_query jsonb) returns jsonb
 stable
 set millrace.plan = for_lists
 as $$
 declare
   v_caller millrace.caller := millrace.enter(p_query, '{"pipeline": "name", "stage": "name",
-    "from": "time", "to": "time", "step_seconds": "seconds", "by_stage": "boolean"}');
+    "from": "time", "to": "time", "step_seconds": "seconds"}');
   v_pipeline millrace.pipelines := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
   v_to timestamptz := coalesce((p_query ->> 'to')::timestamptz, millrace.now());
   v_from timestamptz := coalesce((p_query ->> 'from')::timestamptz, v_to - interval '1 hour');
@@ -139,16 +139,16 @@ begin
       select to_jsonb(s)
       from millrace.series(v_pipeline.name, p_query ->> 'stage', v_from, v_to,
         make_interval(secs => coalesce((p_query ->> 'step_seconds')::int, 60))) s
-      order by s.at))
-    || case when p_query -> 'by_stage' = 'true' then jsonb_build_object('stages', (
+      order by s.at),
+    'stages', (
       select coalesce(jsonb_object_agg(s.name, to_jsonb(f)), '{}')
       from millrace.stages s
       cross join lateral millrace.figures(v_pipeline.name, s.name, v_from, v_to) f
-      where s.pipeline_id = v_pipeline.id)) else '{}' end;
+      where s.pipeline_id = v_pipeline.id));
 end
 $$;
 
--- Dead letters in groups by pipeline, stage and error code. For operators.
+-- Dead letters in groups by pipeline, stage and error code.
 create function public.millrace_dead_letters(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_lists
@@ -184,8 +184,7 @@ as $$
     coalesce((p_asked ->> 'limit')::int, 50)) f
 $$;
 
--- Alerts, the newest first, {"open": true} for those that are not over; more from {"cursor": next}
--- on. For operators.
+-- Alerts, the newest first, {"open": true} for open ones; more from {"cursor": next} on.
 create function public.millrace_alerts(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_lists
@@ -205,7 +204,7 @@ begin
 end
 $$;
 
--- What people did, the newest first; more from {"cursor": next} on. For operators.
+-- What people did, the newest first; more from {"cursor": next} on.
 create function public.millrace_journal(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_lists

@@ -1,7 +1,6 @@
--- The operators' reads: runs, one run, one attempt
+-- What operators read of runs; results, metadata and details of errors only who sees payloads
 --
--- Results, metadata and the details of errors are for those who see payloads. What users and
--- services wrote is shown as it is, cut where it is long: a page must escape it.
+-- What users and services wrote is shown as it is, cut where it is long: a page must escape it.
 
 -- Shows a payload, or the beginning of its text where it has more than 100 kB.
 create function millrace.payload_json(p_value jsonb) returns jsonb
@@ -63,9 +62,8 @@ as $$
   left join millrace.fan_outs f on f.id = r.fan_out_id
 $$;
 
--- Runs by a filter, the newest first, or the newest end where their status is over. A call looks at
--- 20,000 at most: while next is not null there may be more, from {"cursor": next} on. For
--- operators.
+-- Runs by a filter, the newest first, or the newest end where their status is over. While next is
+-- not null there may be more, from {"cursor": next} on.
 create function public.millrace_runs(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_runs
@@ -100,8 +98,8 @@ as $$
   where s.id = p_attempt.stage_id
 $$;
 
--- One run, {"run": 42}: its stages, newest attempts, children in numbers, cost, agents' turns, what
--- people were asked and what they did to it. For operators.
+-- One run, {"run": 42}: stages, newest attempts, children in numbers, cost, agents' turns, what
+-- people were asked and did.
 create function public.millrace_run(p_query jsonb) returns jsonb
 stable
 set millrace.plan = for_runs
@@ -195,7 +193,7 @@ begin
 end
 $$;
 
--- One attempt, {"attempt": 42}, with its result for operators who see payloads. For operators.
+-- One attempt, {"attempt": 42}, with its result for operators who see payloads.
 create function public.millrace_attempt(p_query jsonb) returns jsonb
 stable
 set millrace.plan = for_runs

@@ -1,7 +1,5 @@
--- The operators' read of what is set up
-
--- Operators (all of them for who acts on all pipelines), channels of alerts, settings, pipelines,
--- and what doctor() finds amiss. For operators.
+-- What is set up: operators (all of them for who acts on all pipelines), channels of alerts,
+-- settings, pipelines, and what doctor() finds amiss.
 create function public.millrace_settings(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_lists

@@ -45,7 +45,7 @@ end
 $$;
 
 -- Runs by {"text": …}: the number of a run or an attempt, a trace id, the key of a row, or the
--- label that entity.label names, as far as an index leads to it. For operators.
+-- label that entity.label names, as far as an index leads to it.
 create function public.millrace_search(p_query jsonb) returns jsonb
 stable
 set millrace.plan = for_runs

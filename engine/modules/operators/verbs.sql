@@ -1,7 +1,4 @@
--- Verbs, by SQL
---
--- Each is a request to public.millrace_act in the name of this session. The build writes the
--- bodies: the verb, its fields after the parameters, and the field of the answer that is returned.
+-- Verbs, by SQL: requests to public.millrace_act in the name of this session
 
 -- Queues what failed or was cancelled in a finished run again, with a fresh allowance of attempts.
 create function millrace.retry(p_run bigint, p_stage text default null)

@@ -55,8 +55,8 @@ function linked(told: AlertEvent, url: string | null | undefined): AlertEvent {
 }
 
 export const takenMessages = z.object({ messages: z.array(alertMessage) });
-/** How many of the deliveries counted, and whether other messages are due. */
-export const notedDeliveries = z.object({ noted: z.number(), more: z.boolean() });
+/** How many of the deliveries counted. */
+export const notedDeliveries = z.object({ noted: z.number() });
 
 export type AlertMessage = z.output<typeof alertMessage>;
 export type AlertEvent = z.output<typeof event>;

@@ -9,8 +9,6 @@ import { type Env, readSettings, workerSettings } from '../settings.ts';
 import { type Budget, createBudget } from '../worker/budget.ts';
 import { deliverMessage, type Reach } from './deliver-message.ts';
 
-/** At most one a channel. */
-const MESSAGES_A_ROUND = 20;
 /** In which a receiver answers, or is tried again later. */
 const ANSWER_TIME_MS = 10_000;
 const ROUND_TIME_MS = ANSWER_TIME_MS + 5_000;
@@ -72,7 +70,7 @@ async function sendUntilDone(engine: Engine, reach: Reach, budget: Pick<Budget, 
 /** Takes the messages whose turn it is, sends each, and notes what came of it, until nothing is due or the time is used. */
 export async function sendAlerts(engine: Engine, reach: Reach, budget: Pick<Budget, 'fits'>): Promise<void> {
   while (budget.fits(ROUND_TIME_MS)) {
-    const { messages } = await engine.takeMessages(MESSAGES_A_ROUND);
+    const { messages } = await engine.takeMessages();
     if (messages.length === 0) return;
     await Promise.all(
       messages.map(async (message) => {

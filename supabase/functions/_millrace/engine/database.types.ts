@@ -50,7 +50,7 @@ export type EngineFunctions = {
     Returns: Json;
   };
   millrace_sweep: { Args: Record<PropertyKey, never>; Returns: Json };
-  millrace_take_messages: { Args: { p_limit: number }; Returns: Json };
+  millrace_take_messages: { Args: Record<PropertyKey, never>; Returns: Json };
   millrace_turns: { Args: { p_attempt: number; p_token: string; p_worker: string }; Returns: Json };
   millrace_wake: { Args: { p_stages: Json }; Returns: Json };
   millrace_wake_answer: { Args: { p_request: number }; Returns: Json };

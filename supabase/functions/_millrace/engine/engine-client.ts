@@ -99,7 +99,7 @@ export interface Engine {
   jobOwner(job: JobName): Promise<z.output<typeof contract.jobOwnerAnswer>>;
   resume(items: contract.JobOutcomeItem[]): Promise<z.output<typeof contract.resumeAnswer>>;
   /** Takes messages about alerts whose turn it is, one a channel at most. */
-  takeMessages(limit: number): Promise<z.output<typeof takenMessages>>;
+  takeMessages(): Promise<z.output<typeof takenMessages>>;
   /** Notes what came of messages that were taken. */
   noteDeliveries(deliveries: Delivery[]): Promise<z.output<typeof notedDeliveries>>;
   /** All metrics. Tried once: whoever asks will ask again. */
@@ -249,7 +249,7 @@ function jobCalls(call: Call, heed: Heed): Pick<Engine, 'poll' | 'noteJobs' | 'n
 /** What the function millrace calls for alerts and metrics. A message that was taken and whose answer got lost is put off, and sent later. */
 function watchCalls(call: Call): Pick<Engine, 'takeMessages' | 'noteDeliveries' | 'metrics' | 'health'> {
   return {
-    takeMessages: (limit) => call(takenMessages, 'millrace_take_messages', { p_limit: limit }, true),
+    takeMessages: () => call(takenMessages, 'millrace_take_messages', {}, true),
     noteDeliveries: (deliveries) => call(notedDeliveries, 'millrace_note_deliveries', { p_deliveries: deliveries }),
     metrics: () => call(metricsAnswer, 'millrace_metrics', {}, true),
     health: () => call(healthAnswer, 'millrace_health', {}, true),
