@@ -495,6 +495,11 @@ table millrace.journal
   CREATE TRIGGER journal_is_kept BEFORE UPDATE OR TRUNCATE ON millrace.journal FOR EACH STATEMENT EXECUTE FUNCTION millrace.keep_journal()
   CREATE TRIGGER journal_is_not_deleted AFTER DELETE ON millrace.journal REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION millrace.keep_journal()
 sequence millrace.journal_id_seq
+view millrace.label_findings
+  column detail text
+  column ok boolean
+  column what text
+  as  SELECT format('labels of pipeline %s are found by an index'::text, p.name) AS what, s.how IS NOT NULL AS ok, CASE WHEN s.how IS NULL THEN format('nothing is found by them: create index concurrently on %s (%I text_pattern_ops);'::text, p.entity_table, p.label_column) ELSE format('%s, %s'::text, p.label_column, s.how) END AS detail FROM millrace.pipelines p CROSS JOIN LATERAL millrace.label_search(p.*) s(how) WHERE p.label_column IS NOT NULL;
 view millrace.late_runs
   column attempt_id bigint
   column entity_id text
@@ -588,6 +593,9 @@ view millrace.metadata_faults
   column rule text
   column run_id bigint
   as  SELECT 'a run''s metadata is kept'::text AS rule, r.id AS run_id, NULL::bigint AS attempt_id, 'metadata '::text || r.metadata_id AS detail FROM millrace.runs r WHERE r.metadata_id IS NOT NULL AND NOT (EXISTS ( SELECT FROM millrace.run_metadata m WHERE m.id = r.metadata_id)) UNION ALL SELECT 'metadata has a run, or is to be deleted'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, 'metadata '::text || m.id AS detail FROM millrace.run_metadata m WHERE NOT (EXISTS ( SELECT FROM millrace.runs r WHERE r.metadata_id = m.id)) AND NOT (EXISTS ( SELECT FROM millrace.dropped_metadata d WHERE d.metadata_id = m.id));
+view millrace.missing_set_up
+  column what text
+  as  SELECT 'setting '::text || d.name AS what FROM millrace.default_settings d WHERE NOT (EXISTS ( SELECT FROM millrace.settings s WHERE s.name = d.name)) UNION ALL SELECT 'release '::text || e.release AS what FROM millrace.engine() e(level, release, contracts) WHERE NOT (EXISTS ( SELECT FROM millrace.releases r WHERE r.level = e.level)) UNION ALL SELECT 'the progress of the invariants'' check'::text AS what WHERE NOT (EXISTS ( SELECT FROM millrace.check_progress)) UNION ALL SELECT 'cron job '::text || j.name AS what FROM millrace.schedules j WHERE NOT (EXISTS ( SELECT FROM cron.job c WHERE c.jobname = j.name));
 view millrace.operations
   column attempt_id bigint
   column can_start boolean

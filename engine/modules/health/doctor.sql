@@ -205,7 +205,7 @@ declare
 begin
   return query select * from millrace.engine_findings();
   return query select * from millrace.pipeline_findings();
-  return query select * from millrace.label_findings();
+  return query select * from millrace.label_findings;
   return query
     select 'no invariant is violated', count(*) = 0, coalesce(
       string_agg(distinct f.rule, '; ')

@@ -21,16 +21,13 @@ as $$
 $$;
 
 -- Looks for labels that no index leads to.
-create function millrace.label_findings() returns setof millrace.finding
-language sql stable
-as $$
-  select format('labels of pipeline %s are found by an index', p.name), s.how is not null,
-    case
-      when s.how is null then format('nothing is found by them: '
-        'create index concurrently on %s (%I text_pattern_ops);', p.entity_table, p.label_column)
-      else format('%s, %s', p.label_column, s.how)
-    end
-  from millrace.pipelines p
-  cross join lateral millrace.label_search(p) s(how)
-  where p.label_column is not null
-$$;
+create view millrace.label_findings (what, ok, detail) as
+select format('labels of pipeline %s are found by an index', p.name), s.how is not null,
+  case
+    when s.how is null then format('nothing is found by them: '
+      'create index concurrently on %s (%I text_pattern_ops);', p.entity_table, p.label_column)
+    else format('%s, %s', p.label_column, s.how)
+  end
+from millrace.pipelines p
+cross join lateral millrace.label_search(p) s(how)
+where p.label_column is not null;

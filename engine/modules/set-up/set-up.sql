@@ -26,33 +26,27 @@ from (values
 comment on view millrace.default_settings is
   'The settings that a database must have, with what they are until somebody changes them.';
 
--- Names what set_up() would write, but for the alert rules, which somebody may have deleted.
-create function millrace.missing_set_up() returns table (what text)
-stable
-as $$
-begin
-  return query
-    select 'setting ' || d.name
-    from millrace.default_settings d
-    where not exists (select from millrace.settings s where s.name = d.name);
-  return query
-    select 'release ' || e.release
-    from millrace.engine() e
-    where not exists (select from millrace.releases r where r.level = e.level);
-  return query
-    select 'the progress of the invariants'' check'
-    where not exists (select from millrace.check_progress);
-  return query
-    select 'cron job ' || j.name
-    from millrace.schedules j
-    where not exists (select from cron.job c where c.jobname = j.name);
-end
-$$;
+-- What set_up() would write, but for the alert rules, which somebody may have deleted.
+create view millrace.missing_set_up as
+select 'setting ' || d.name as what
+from millrace.default_settings d
+where not exists (select from millrace.settings s where s.name = d.name)
+union all
+select 'release ' || e.release
+from millrace.engine() e
+where not exists (select from millrace.releases r where r.level = e.level)
+union all
+select 'the progress of the invariants'' check'
+where not exists (select from millrace.check_progress)
+union all
+select 'cron job ' || j.name
+from millrace.schedules j
+where not exists (select from cron.job c where c.jobname = j.name);
 
 create function millrace.set_up() returns text[]
 as $$
 declare
-  v_missing text[] := array(select m.what from millrace.missing_set_up() m);
+  v_missing text[] := array(select m.what from millrace.missing_set_up m);
 begin
   insert into millrace.settings (name, value, comment)
   select d.name, d.value, d.comment
@@ -101,7 +95,7 @@ begin
     select 'the engine has its own rows', count(*) = 0,
       coalesce(
         string_agg(m.what, ', ') || ' missing: select millrace.set_up()', 'nothing is missing')
-    from millrace.missing_set_up() m
+    from millrace.missing_set_up m
     where m.what not like 'cron job %';
 end
 $$;

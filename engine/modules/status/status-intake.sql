@@ -45,7 +45,7 @@ begin
   return query
     with standing as materialized (
       select v.version_id,
-        case when d.run_status = 'running' or d.phase = 'bypassed' then d.at_id end as live_id,
+        case when d.run_status = 'running' or d.at_state = 'skipped' then d.at_id end as live_id,
         case
           when d.run_status = 'completed' and d.phase <> 'ended' then 1000000
           else (

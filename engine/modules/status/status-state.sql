@@ -33,7 +33,7 @@ create function millrace.status_states(p_pipeline_id int, p_ids text[])
 returns table (
   id text, value text, phase text, stage_id int, done_id int, via text, attempts int,
   retry_at timestamptz, error text, run_id bigint, run_status millrace.run_status, version_id int,
-  at_id int
+  at_id int, at_state millrace.attempt_state
 )
 stable
 as $$
@@ -78,7 +78,7 @@ begin
           select millrace.owner_message(o.error, o.id)
           from millrace.attempts o
           where o.id = w.parent_id)
-      end, r.id, r.status, r.version_id, w.stage_id
+      end, r.id, r.status, r.version_id, w.stage_id, w.state
     from millrace.pipelines p
     cross join unnest(p_ids) with ordinality i(id, place)
     left join lateral (

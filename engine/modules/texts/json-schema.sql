@@ -140,7 +140,6 @@ $$;
 
 -- Raises MR001 about a definition.
 create function millrace.refuse_definition(p_what text, p_remedy text)
-immutable
 as $$
 begin
   raise exception '%', p_what using errcode = 'MR001', hint = p_remedy;
