@@ -25,13 +25,12 @@ begin
       using errcode = 'MR002', hint = 'Send a uuid for the worker and one for its process, '
         'a sequence number from 1, and the number of attempts to claim.';
   end if;
-  select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
-  if not found then
-    -- By turns, so that two never become the last one of the maximum.
+  -- By turns, so that two never become the last one of the maximum. A first try of this call may
+  -- have signed it on, so the look comes after.
+  if p_seq = 1 or not exists (select from millrace.workers w where w.id = p_worker) then
     perform pg_advisory_xact_lock(hashtext('millrace.sign_on'), v_stage.id);
-    -- This call's first try may have signed it on.
-    select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
   end if;
+  select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
   if v_worker.id is null then
     -- Its arrival answers every wake-up so far, even when it is sent home.
     delete from millrace.wake_ups r
@@ -39,7 +38,7 @@ begin
       select u.id from millrace.wake_ups u
       where u.stage_id = v_stage.id for update skip locked);
     if millrace.live_workers(v_stage.id) >= v_stage.max_workers then
-      return millrace.claim_answer(millrace.call_of(null, v_stage.id), 'refused',
+      return millrace.claim_answer(millrace.call_of(null, v_stage), 'refused',
         format('%s workers are live, which is the stage''s maximum', v_stage.max_workers),
         '[]', '{}', null);
     end if;
@@ -52,7 +51,7 @@ begin
       using errcode = 'MR006', hint = 'Use a new worker id for each stage and each drain.';
   end if;
   return millrace.claim_next(
-    millrace.call_of(v_worker, v_stage.id), p_seq, p_limit, null, '{}');
+    millrace.call_of(v_worker, v_stage), p_seq, p_limit, null, '{}');
 end
 $$;
 
@@ -65,7 +64,6 @@ set millrace.plan = by_key
 as $$
 declare
   v_worker millrace.workers;
-  v_call millrace.call;
   v_stage millrace.stages;
   v_items millrace.work[];
   v_done record;
@@ -88,15 +86,14 @@ begin
     when v_done.uniform then greatest(0, v_worker.held - cardinality(v_items))
     else cardinality(millrace.held_by(p_worker))
   end;
-  v_call := millrace.call_of(v_worker, v_worker.stage_id);
-  v_stage := v_call.stage;
+  select s.* into v_stage from millrace.stages s where s.id = v_worker.stage_id;
   if v_stage.kind in ('agent', 'map') then
     perform millrace.hook_reported(v_stage, v_done.verdicts);
   end if;
   v_dropped := millrace.drop_claims(p_worker,
     case when v_done.uniform then v_items[1].token end, cardinality(v_items));
-  return millrace.claim_next(
-    v_call, p_seq, p_limit, v_done.verdicts, v_done.ready, coalesce(p_goodbye, false));
+  return millrace.claim_next(millrace.call_of(v_worker, v_stage), p_seq, p_limit,
+    v_done.verdicts, v_done.ready, coalesce(p_goodbye, false));
 end
 $$;
 
@@ -290,12 +287,13 @@ as $$
 declare
   v_stage millrace.stages := p_call.stage;
   v_bytes bigint := millrace.batch_bytes(p_call.batch_bytes);
-  v_ids bigint[] := p_attempt_ids;
+  v_ids bigint[];
   v_back bigint[];
   v_filled record;
   v_shown boolean;
 begin
   v_filled := millrace.fill_batch(v_stage, p_token, p_items, p_entity_ids, v_bytes);
+  batch := v_filled.batch;
   kept := v_filled.kept;
   cut := kept < cardinality(p_attempt_ids);
   if cut then
@@ -312,14 +310,6 @@ begin
     perform millrace.hook_given_back(v_stage, v_ids, v_back);
   end if;
   v_shown := millrace.project_guarded(v_stage, 'started', null, p_entity_ids[:kept]);
-  -- A user's trigger may have ended one of them.
-  if v_shown and kept > (
-      select count(*) from millrace.attempts a where a.id = any (v_ids) and a.state = 'started')
-  then
-    v_filled := millrace.held_batch(v_stage, p_token, v_ids, v_bytes);
-  end if;
-  batch := v_filled.batch;
-  kept := v_filled.kept;
 end
 $$;
 
@@ -385,27 +375,26 @@ begin
 end
 $$;
 
--- Reads at once all that a worker's call needs but the worker; null for one that is not let in.
-create function millrace.call_of(p_worker millrace.workers, p_stage_id int)
+-- Reads what a worker's call needs besides worker and stage.
+create function millrace.call_of(p_worker millrace.workers, p_stage millrace.stages)
 returns millrace.call
 volatile
 as $$
 declare
   v_call millrace.call;
 begin
-  select p_worker as worker, s as stage,
-    s.enabled and p.enabled and s.kind <> 'gate' and not s.bypassed as open,
+  select p_worker as worker, p_stage as stage,
+    p_stage.enabled and p.enabled and p_stage.kind <> 'gate' and not p_stage.bypassed as open,
     p.is_child,
     (select o.value from millrace.settings o
      where o.name = 'batch_bytes') as batch_bytes,
     (select o.value from millrace.settings o
      where o.name = 'last_sweep_at') as last_sweep_at,
     (select c.cpu_ms from millrace.row_costs c
-     where c.stage_id = s.id) as row_cpu_ms
+     where c.stage_id = p_stage.id) as row_cpu_ms
   into v_call
-  from millrace.stages s
-  join millrace.pipelines p on p.id = s.pipeline_id
-  where s.id = p_stage_id;
+  from millrace.pipelines p
+  where p.id = p_stage.pipeline_id;
   return v_call;
 end
 $$;

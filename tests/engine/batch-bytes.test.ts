@@ -206,7 +206,7 @@ test('keys keep their turns when their rows are large', async ({ engine }) => {
   expect(turns.filter((id) => one.includes(id))).toEqual(one);
 });
 
-test('a trigger of the user that ends a row while its claim is shown takes none of the bound away', async ({
+test('a row that a trigger of the user ends while its claim is shown is handed out, and its result is stale', async ({
   engine,
 }) => {
   await setUp(engine);
@@ -219,9 +219,14 @@ test('a trigger of the user that ends a row while its claim is shown takes none 
     end $$;
     create trigger end_first after update on public.items for each row
     when (new.id = ${ids[0]} and new.only_status = 'started') execute function public.end_first()`);
-  const { batch } = await (await Worker.of(engine, 'only')).claim(50);
-  expect(entityIds(batch)).toEqual(ids.slice(1, 3));
+  const worker = await Worker.of(engine, 'only');
+  const { batch } = await worker.claim(50);
+  expect(entityIds(batch)).toEqual(ids.slice(0, 3));
   expect(await engine.statuses(ids[3])).toEqual({ only: 'queued' });
+  const { items } = await worker.complete(batch.map((item) => completed(item)));
+  expect(items.map(({ verdict }) => verdict)).toEqual(['stale', 'accepted', 'accepted']);
+  expect(await engine.value(`select held from millrace.workers`)).toBe(0);
+  await engine.expectSound();
 });
 
 test('a batch is the same whether it is built in one go or measured row by row', async ({ engine }) => {
