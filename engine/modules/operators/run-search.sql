@@ -53,15 +53,14 @@ as $$
 declare
   v_caller millrace.caller := millrace.enter(p_query, '{"pipeline": "name", "text": "key"}');
   v_text text := nullif(trim(p_query ->> 'text'), '');
-  v_number bigint;
-  v_trace uuid;
-  v_pipelines int[];
+  v_number bigint := substring(v_text from '^[0-9]{1,18}$');
+  v_trace uuid := case when pg_input_is_valid(v_text, 'uuid') then v_text end;
+  v_pipelines int[] := array(
+    select p.id
+    from millrace.pipelines p
+    where p.name = coalesce(p_query ->> 'pipeline', p.name)
+      and millrace.sees(v_caller, p.name));
 begin
-  v_number := substring(v_text from '^[0-9]{1,18}$');
-  v_trace := case when pg_input_is_valid(v_text, 'uuid') then v_text end;
-  v_pipelines := array(
-    select jsonb_array_elements_text(
-      millrace.read_filter(v_caller, p_query - 'text') -> 'pipeline_ids')::int);
   return jsonb_build_object('runs', millrace.runs_json(array(
     select r.id
     from millrace.runs r
