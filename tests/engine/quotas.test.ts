@@ -1,6 +1,7 @@
 // Quotas: what one tenant may start and spend in a window. What exceeds them waits and is not lost, and nobody else waits for it.
 import { expect } from 'vitest';
 import { defineFamily, numbers, spawnAll, startFolders } from '../support/children.ts';
+import { compiled } from '../support/definitions.ts';
 import { chain, type Definition, type Engine, each, type Row, test } from '../support/engine.ts';
 import { planRows } from '../support/plan-rows.ts';
 import { openTransaction } from '../support/sessions.ts';
@@ -339,6 +340,19 @@ for (const [stage, free] of [
     expect(await held(engine)).toMatchObject([{ key: 'a', kind: 'starts', used: 4, allowed: 4, held: 1 }]);
   });
 }
+
+test('a claim beside a definition of the quota holds nothing back by the former one', async ({ engine }) => {
+  const definition = await bounded(engine, hourly(1));
+  await queueKeys(engine, ...repeat('a', 3));
+  expect(await takeAll(engine)).toHaveLength(1);
+  await queueKeys(engine, ...repeat('a', 2));
+  const defining = await openTransaction(engine);
+  await defining.query('select millrace.define($1)', [compiled({ ...definition, quota: hourly(9) })]);
+  expect(await (await Worker.of(engine, 'one')).take(9)).toEqual([]);
+  await defining.query('commit');
+  await engine.advance('1 second');
+  expect(await takeAll(engine)).toHaveLength(4);
+});
 
 test('a limit that is raised lets go what was held back, one that is dropped everything', async ({ engine }) => {
   const definition = await bounded(engine, hourly(1));

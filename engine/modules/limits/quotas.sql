@@ -8,8 +8,8 @@
 -- is claimed. Spending is noted when attempts end (uses.sql); once it is used up, nothing of the
 -- tenant is claimed.
 
--- Keeps the quota of a definition, makes due what another held back, and marks the stages that look
--- at quotas from now on. A claim that is under way may hold back by the former one for a window.
+-- Keeps the quota of a definition, makes due what the former one held back, and marks the stages
+-- that look at quotas from now on.
 create function millrace.save_quota(p_pipeline_id int, p_definition jsonb)
 as $$
 begin
@@ -145,12 +145,21 @@ end
 $$;
 
 -- Charges the tenants of a claim with its starts, one charge for all stages of a start. Returns
--- what has no room and why: spending, starts, or another claim that charges the tenant (busy).
+-- what has no room and why: spending, starts, or (busy) another that charges the tenant or defines
+-- its quota, which would let go only what is held back by then.
 create function millrace.charge_starts(
   p_attempt_ids bigint[], out attempt_ids bigint[], out whys text[]
 )
 as $$
 declare
+  v_defined int[] := array(
+    select q.id
+    from (
+      select distinct r.quota_of as id
+      from millrace.attempts a
+      join millrace.runs r on r.id = a.run_id
+      where a.id = any (p_attempt_ids) and r.quota_of is not null) q
+    where not pg_try_advisory_xact_lock_shared(hashtext('millrace.quotas'), q.id));
   v_busy text[] := array(
     select t.name
     from (
@@ -166,10 +175,9 @@ begin
   with item as materialized (
     select a.id, a.run_id, a.uncounted, r.quota_of, r.quota_key,
       row_number() over (order by a.queue_at, a.id) as place
-    from unnest(p_attempt_ids) i
-    join millrace.attempts a on a.id = i
+    from millrace.attempts a
     join millrace.runs r on r.id = a.run_id
-    where r.quota_of is not null
+    where a.id = any (p_attempt_ids) and r.quota_of is not null
   ), tenant as materialized (
     select l.id, l.limits, t.quota_of, t.quota_key,
       l.id || ':' || t.quota_key = any (v_busy) as is_busy,
@@ -180,6 +188,7 @@ begin
   ), judged as materialized (
     select i.id, i.run_id, i.place, t.id as limit_id, t.limits, t.quota_key,
       case
+        when t.quota_of = any (v_defined) then 'busy'
         when t.money <= 0 then 'spending'
         when not i.uncounted or t.starts is null then 'free'
         when t.is_busy then 'busy'
@@ -233,9 +242,10 @@ begin
     join millrace.attempts a on a.id = i.id
     join millrace.runs r on r.id = a.run_id
   ), other as materialized (
-    select a.id, t.why, 500 + row_number() over () as place, t.quota_of, t.quota_key
+    select a.id, t.why, 1000 + row_number() over (order by q.queue_at, q.id) as place,
+      t.quota_of, t.quota_key
     from (
-      select o.id, o.run_id, o.uncounted
+      select o.id, o.run_id, o.queue_at, o.uncounted
       from millrace.attempts o
       where o.stage_id = p_stage.id and o.queue_at <= v_now and o.state = 'queued'
       order by o.queue_at, o.id
@@ -280,9 +290,9 @@ begin
           justify_hours(make_interval(secs => (d.amount ->> 'per_seconds')::float8)))) end
     from due d
     where a.id = d.id
-    returning a.id
+    returning a.id, d.why
   )
-  select array_agg(p.id) into v_held from put p;
+  select array_agg(p.id) filter (where p.why <> 'busy') into v_held from put p;
   perform millrace.show_held(p_stage, v_held);
 end
 $$;

@@ -139,8 +139,8 @@ begin
 end
 $$;
 
--- Keeps claims out of a pipeline's stages with limits, before define() locks the table for which
--- one may wait.
+-- Keeps claims out of a pipeline's stages with limits and from its quota, before define() locks the
+-- table for which one may wait.
 create function millrace.lock_limits(p_pipeline text)
 as $$
 begin
@@ -151,6 +151,9 @@ begin
     join millrace.pipelines p on p.id = s.pipeline_id
     where p.name = p_pipeline and s.limits is not null
     order by s.id) s;
+  perform pg_advisory_xact_lock(hashtext('millrace.quotas'), p.id)
+  from millrace.pipelines p
+  where p.name = p_pipeline and p.quota is not null;
 end
 $$;
 

@@ -74,7 +74,7 @@ begin
     group by s.id) n
   cross join lateral unnest(n.ids, millrace.groups_of_runs(n.s, n.run_ids))
     u(id, concurrency_group)
-  where a.id = u.id and a.state in ('queued', 'started', 'waiting');
+  where a.id = u.id;
 end
 $$;
 
