@@ -23,13 +23,14 @@ begin
   insert into millrace.attempts
     (run_id, stage_id, number, queue_at, created_at, late_at, uncounted, concurrency_group)
   select r.id, p_stage_id,
-    coalesce((
-      select max(a.number)
-      from millrace.attempts a
-      where v_again
-        and a.run_id = r.id
-        and a.stage_id = p_stage_id), 0) + 1,
-    v_now, v_now, v_now + v_stage.sla, p_start and v_stage.counted, r.concurrency_group
+    case
+      when v_again then coalesce((
+        select max(a.number)
+        from millrace.attempts a
+        where a.run_id = r.id
+          and a.stage_id = p_stage_id), 0) + 1
+      else 1
+    end, v_now, v_now, v_now + v_stage.sla, p_start and v_stage.counted, r.concurrency_group
   from unnest(p_run_ids, v_groups) r(id, concurrency_group)
   order by r.id;
 end

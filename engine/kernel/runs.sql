@@ -15,25 +15,23 @@ declare
   v_brought record;
   v_metadata bigint[];
   v_given text[];
+  -- Counted on for each run: a number of its own for each costs a bulk 6 %.
+  v_trace text := left(gen_random_uuid()::text, 24);
 begin
   if v_values.metadata is not null or p_pipeline.has_given then
     v_brought := millrace.hook_before_runs(p_pipeline, p_entity_ids, v_values);
     v_metadata := v_brought.metadata_ids;
     v_given := v_brought.given;
   end if;
-  if v_values.traces is null then
-    -- Sorted, for the index.
-    v_values.traces := array(select gen_random_uuid() from unnest(p_entity_ids) order by 1);
-  end if;
   with added as (
     insert into millrace.runs (pipeline_id, version_id, entity_id, trace_id, metadata_id, given,
       quota_of, quota_key, created_at)
     select p_pipeline.id, p_pipeline.current_version_id, e.id,
-      coalesce(e.trace_id, gen_random_uuid()), e.metadata_id, e.given::int[],
+      coalesce(e.trace_id, (v_trace || 100000000000 + e.place)::uuid), e.metadata_id, e.given::int[],
       case when p_pipeline.quota is not null then p_pipeline.id end,
       case when p_pipeline.quota is not null then coalesce(e.payer, '') end, v_now
     from unnest(p_entity_ids, v_values.traces, v_metadata, v_given, v_values.payers)
-      e(id, trace_id, metadata_id, given, payer)
+      with ordinality e(id, trace_id, metadata_id, given, payer, place)
     returning id
   )
   select coalesce(array_agg(a.id), '{}') into ids from added a;
