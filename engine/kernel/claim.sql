@@ -83,7 +83,7 @@ begin
       and a.state = 'queued'
       and (a.lost_alone or not p_first or a.queue_at < v_now - interval '1 minute')
       and not (a.lost_alone and p_retired)
-      and (not p_stage.has_groups or millrace.hook_has_room_for(p_stage, a.concurrency_group))
+      and (not p_stage.has_groups or millrace.hook_has_room(p_stage, a.concurrency_group))
     order by a.lost_alone desc, a.queue_at, a.id
     limit 1
     for update skip locked);
@@ -127,8 +127,8 @@ begin
     v_alone := millrace.next_alone(p_stage, not v_retired, v_retired);
   end if;
   if v_alone is null and not v_retired and p_stage.has_groups then
-    select c.* into token, attempt_ids, wait_ms
-    from millrace.hook_claim_groups(p_stage, p_worker, p_limit) c;
+    select c.token, c.attempt_ids, c.wait_ms into token, attempt_ids, wait_ms
+    from millrace.hook_claim(p_stage, p_worker, p_limit, false, true) c;
   elsif v_alone is null and not v_retired then
     with picked as materialized (
       select a.id, a.ctid
@@ -179,7 +179,7 @@ begin
   values (v_token, p_worker.id, p_stage.id, p_worker.host, v_now + p_stage.lease,
     v_alone is not null, attempt_ids);
   if p_stage.limits is not null then
-    perform millrace.hook_claimed(p_stage, attempt_ids, token, p_worker.id);
+    perform millrace.hook_claimed(p_stage, attempt_ids);
   end if;
 end
 $$;

@@ -84,7 +84,7 @@ begin
   end if;
   if v_stage.on_failure = 'continue' then
     perform millrace.project(p_stage_id, v_failed.changes);
-    return v_ready || millrace.hook_continue_without(p_stage_id, v_failed.dead);
+    return v_ready || millrace.hook_continue(v_failed.dead, p_stage_id, 'failed');
   end if;
   -- Before the first projection: a user's trigger may queue a stage anew there.
   perform millrace.end_runs(v_failed.dead, 'failed', p_stage_id);

@@ -18,7 +18,7 @@ declare
 begin
   select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
   if v_stage.has_groups then
-    v_groups := millrace.hook_groups(v_stage, p_run_ids, p_keys);
+    v_groups := millrace.hook_queued(p_stage_id, p_run_ids, p_keys, true);
   end if;
   insert into millrace.attempts
     (run_id, stage_id, number, queue_at, created_at, late_at, uncounted, concurrency_group)
@@ -42,7 +42,7 @@ create function millrace.enqueue_stage(
 ) returns int[]
 as $$
 begin
-  perform millrace.hook_before_begin(p_run_ids, p_stage_id);
+  perform millrace.hook_before_begin(p_run_ids, p_stage_id, false);
   if (
       select bool_and(vs.unconditional)
       from millrace.runs r
@@ -195,13 +195,13 @@ begin
     p_dirty_ids := array(
       select d from unnest(p_dirty_ids) d where d not in (select unnest(v_live_entities)));
   end if;
-  v_made := millrace.new_runs(v_pipeline, p_entity_ids, v_on.name, p_done_before);
+  v_made := millrace.new_runs(v_pipeline, p_entity_ids, v_on.name);
   v_new := v_made.ids;
-  if not v_on.alone then
-    perform millrace.hook_runs_at(v_stage, v_new);
+  if not v_on.alone or p_done_before is not null then
+    perform millrace.hook_runs_made(v_stage, v_new, p_done_before);
   end if;
   if v_on.counted then
-    perform millrace.hook_before_start(
+    perform millrace.hook_start(
       v_pipeline, case when v_pipeline.quota is null then v_live || v_new else v_live end);
   end if;
   if cardinality(v_live) > 0 then
@@ -213,8 +213,7 @@ begin
     v_new := millrace.runs_to_begin(p_stage_id, v_new);
   end if;
   if v_stage.needs <> '{}' or v_stage.after <> '[]' then
-    v_new := millrace.hook_skip_given(v_new, p_stage_id);
-    perform millrace.hook_before_begin(v_new, p_stage_id);
+    v_new := millrace.hook_before_begin(v_new, p_stage_id, true);
   end if;
   if cardinality(v_new) > 0 and v_stage.unconditional then
     perform millrace.queue_attempts(
@@ -228,7 +227,8 @@ begin
     v_wake := v_wake || millrace.hook_continue(v_new);
   end if;
   if v_on.counted then
-    perform millrace.hook_started(
+    perform millrace.hook_start(
+      v_pipeline,
       case when v_on.alone and v_stage.unconditional then v_live else v_live || v_new end,
       v_began_at);
   end if;

@@ -33,7 +33,8 @@ create function millrace.retry_stage(
 ) returns int[]
 as $$
 declare
-  v_wake int[] := millrace.hook_retry_kind(p_kind, p_stage_id, p_run_ids);
+  v_wake int[] := millrace.hook_begin(
+    p_stage_id, p_run_ids, p_kind => p_kind, p_again => true);
 begin
   if v_wake is null then
     perform millrace.queue_again(p_stage_id, p_run_ids);

@@ -1,10 +1,9 @@
 -- Runs: how they are made, ended and deleted
 
--- Makes runs of the current version for held entities that have no live run. p_done_before: a row
--- without any run has been through the stages before that one. Returns the runs, and their rows'
--- keys at the stage that begins.
+-- Makes runs of the current version for held entities that have no live run. Returns the runs, and
+-- their rows' keys at the stage that begins.
 create function millrace.new_runs(
-  p_pipeline millrace.pipelines, p_entity_ids text[], p_stage text, p_done_before int,
+  p_pipeline millrace.pipelines, p_entity_ids text[], p_stage text,
   out ids bigint[], out keys text[]
 )
 as $$
@@ -27,7 +26,8 @@ begin
     insert into millrace.runs (pipeline_id, version_id, entity_id, trace_id, metadata_id, given,
       quota_of, quota_key, created_at)
     select p_pipeline.id, p_pipeline.current_version_id, e.id,
-      coalesce(e.trace_id, (v_trace || 100000000000 + e.place)::uuid), e.metadata_id, e.given::int[],
+      coalesce(e.trace_id, (v_trace || 100000000000 + e.place)::uuid), e.metadata_id,
+      e.given::int[],
       case when p_pipeline.quota is not null then p_pipeline.id end,
       case when p_pipeline.quota is not null then coalesce(e.payer, '') end, v_now
     from unnest(p_entity_ids, v_values.traces, v_metadata, v_given, v_values.payers)
@@ -35,9 +35,6 @@ begin
     returning id
   )
   select coalesce(array_agg(a.id), '{}') into ids from added a;
-  if p_pipeline.is_child or p_pipeline.sla is not null or p_done_before is not null then
-    perform millrace.hook_runs_made(p_pipeline, ids, p_done_before);
-  end if;
   keys := v_values.keys;
 end
 $$;
@@ -177,12 +174,12 @@ end
 $$;
 
 -- Deletes locked runs with all that hangs on them.
-create function millrace.delete_runs(p_run_ids bigint[])
+create function millrace.delete_runs(p_run_ids bigint[], p_too_old boolean default false)
 as $$
 declare
   v_finished int[];
 begin
-  perform millrace.hook_before_deletion(p_run_ids);
+  perform millrace.hook_before_deletion(p_run_ids, p_too_old);
   with gone as (
     delete from millrace.attempts a
     where a.run_id = any (p_run_ids)

@@ -43,8 +43,6 @@ begin
       select 31, 'leftovers', null
       where millrace.is_new_minute()
       union all
-      select * from millrace.hook_to_sweep_of_pipelines()
-      union all
       select * from millrace.hook_to_sweep()) t
     cross join lateral (
       select case when t.place < 10 then t.part || ' of pipeline ' || (
@@ -187,7 +185,7 @@ begin
           when 'leases' then a.state = 'started' and c.token = any (v_tokens)
           else a.state = 'waiting' and a.deadline_at <= v_now end
       order by a.id));
-    perform millrace.hook_lost(l.stage_id, l.hosts)
+    perform millrace.hook_left(l.stage_id, l.hosts)
     from (
       select i.stage_id, array_agg(distinct c.host) as hosts
       from unnest(v_done.items) i

@@ -307,7 +307,7 @@ begin
     where c.token = p_token;
   end if;
   if cut and v_stage.limits is not null then
-    perform millrace.hook_given_back(v_stage, v_ids, v_back);
+    perform millrace.hook_claimed(v_stage, v_ids, v_back);
   end if;
   v_shown := millrace.project_guarded(v_stage, 'started', null, p_entity_ids[:kept]);
 end
@@ -489,7 +489,7 @@ begin
   end if;
   perform millrace.drop_claims(p_worker);
   if p_row_cpu_ms is not null then
-    perform millrace.hook_left(v_worker.stage_id, p_row_cpu_ms, p_row_bytes);
+    perform millrace.hook_left(v_worker.stage_id, null, p_row_cpu_ms, p_row_bytes);
   end if;
   -- After a third try it leaves all the same: the sweep wakes for ready work.
   if not p_hand_over and v_worker.leave_tries < 2 and millrace.must_stay(v_worker) then

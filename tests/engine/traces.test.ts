@@ -48,6 +48,14 @@ test('without a trace column, and for a row whose trace is empty, each run has a
   expect(await engine.value(`select to_regprocedure('millrace.flow__traces(text[])') is null`)).toBe(true);
 });
 
+test('runs that one statement begins have different trace ids', async ({ engine }) => {
+  await engine.pipeline(chain(['one']));
+  await engine.queue('one', await engine.insert(20));
+  const ids = await engine.rows<{ trace_id: string }>('select trace_id from millrace.runs');
+  expect(new Set(ids.map(({ trace_id }) => trace_id)).size).toBe(20);
+  for (const { trace_id } of ids) expect(trace_id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-/);
+});
+
 test('a trace column that is none, or of another type, is refused with the statement that adds one', async ({
   engine,
 }) => {

@@ -154,7 +154,6 @@ begin
   perform millrace.forget_groups(v_pipeline_id, p_definition);
   perform millrace.save_stages(v_pipeline_id, p_definition);
   perform millrace.save_limits(v_pipeline_id);
-  perform millrace.hook_stages_saved(v_pipeline_id);
   v_version_id := millrace.save_version(v_pipeline_id, p_definition);
   perform millrace.save_back_pressures(v_pipeline_id);
   perform millrace.save_status(v_pipeline_id, v_version_id, p_definition);
@@ -189,7 +188,6 @@ begin
   join millrace.stages s on s.id = f.stage_id
   where s.pipeline_id = v_pipeline_id
     and f.state = 'open';
-  perform millrace.hook_polled();
   return (select v.number from millrace.versions v where v.id = v_version_id);
 end
 $$;

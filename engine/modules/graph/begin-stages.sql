@@ -14,6 +14,7 @@ declare
   v_skipped record;
   v_kind text;
   v_wake int[] := '{}';
+  v_begun int[];
 begin
   if cardinality(p_run_ids) = 0 then
     return '{}';
@@ -37,8 +38,9 @@ begin
   into v_kind
   from millrace.stages s
   where s.id = p_stage_id;
-  if v_kind in ('unchanged', 'manual', 'pipeline', 'gate') then
-    return v_wake || millrace.hook_begin_kind(v_kind, p_stage_id, p_run_ids, p_shown);
+  v_begun := millrace.hook_begin(p_stage_id, p_run_ids, p_shown => p_shown, p_kind => v_kind);
+  if v_begun is not null then
+    return v_wake || v_begun;
   end if;
   perform millrace.queue_attempts(p_stage_id, p_run_ids);
   if not p_shown then

@@ -52,8 +52,7 @@ begin
           where f.run_id = r.id)
       order by r.id
       for update of r skip locked),
-    'select cardinality($1), millrace.hook_before_pruning($1::bigint[]), '
-      'millrace.delete_runs($1::bigint[])', 'infinity');
+    'select cardinality($1), millrace.delete_runs($1::bigint[], true)', 'infinity');
   perform millrace.report('error', 'run_not_pruned',
     format('Run %s cannot be pruned: %s', r.id, r.why))
   from unnest(v_done.refused, v_done.why) r(id, why);
@@ -93,7 +92,6 @@ begin
     on conflict on constraint prune_progress_pkey do update
     set seen_at = default, seen_id = default, removed = default, began_at = excluded.began_at,
       ended_at = null;
-    perform millrace.hook_begin_pruning();
     delete from millrace.log l where l.at < v_before;
     -- By command: a job that was unscheduled has left its history behind.
     delete from cron.job_run_details d
