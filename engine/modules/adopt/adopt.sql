@@ -115,7 +115,8 @@ declare
   v_outer text := coalesce(current_setting('millrace.projecting', true), '');
   v_history jsonb := p_pipeline.status -> 'history';
   v_names text[] := array[p_pipeline.entity_table::text, quote_ident(p_pipeline.entity_key),
-    quote_ident(p_pipeline.status ->> 'column'), millrace.status_type(p_pipeline),
+    quote_ident(p_pipeline.status ->> 'column'), millrace.column_type(
+      p_pipeline.entity_table, p_pipeline.status ->> 'column'),
     quote_ident(p_old_column), p_function::text];
   v_begins text[];
   v_runs boolean[];
@@ -230,7 +231,7 @@ begin
         where r.entity_id = t.key::text and r.pipeline_id = $3 and r.status = 'running')
       order by t.key)$q$,
     v_pipeline.entity_key, v_pipeline.entity_table, v_pipeline.status ->> 'column',
-    millrace.status_type(v_pipeline))
+    millrace.column_type(v_pipeline.entity_table, v_pipeline.status ->> 'column'))
   into v_keys
   using p_value, p_limit, v_pipeline.id;
   if cardinality(v_keys) > 0 then

@@ -2,35 +2,6 @@
 -- with. All else about a stage (limits, retry policy, on or off) is a setting of today and applies
 -- at once.
 
--- Writes the settings of a definition's stages; one that it does not switch stays as it is.
-create function millrace.save_stages(p_pipeline_id int, p_definition jsonb)
-as $$
-declare
-  c_columns constant text[] := '{kind,function_name,batch_size,max_workers,lease,timeout,retry,
-    callback,poll_every,deadline,apply,result_limit_bytes,on_failure,child,fan_in,
-    decision,agent,limits,has_groups,sla,concurrency,when_spent,shows}';
-begin
-  execute format($q$
-    insert into millrace.stages as t (pipeline_id, name, %1$s)
-    select $1, s.name, s.%2$s
-    from jsonb_populate_recordset(null::millrace.stages, $2) s
-    on conflict on constraint stages_name_key do update
-    set (%1$s) = (excluded.%3$s)$q$,
-    array_to_string(c_columns, ', '), array_to_string(c_columns, ', s.'),
-    array_to_string(c_columns, ', excluded.'))
-  using p_pipeline_id, p_definition -> 'stages';
-  update millrace.stages t
-  set enabled = s.enabled
-  from jsonb_populate_recordset(null::millrace.stages, p_definition -> 'stages') s
-  where t.pipeline_id = p_pipeline_id
-    and t.name = s.name
-    and t.enabled <> s.enabled;
-  perform millrace.choose_places(s.id)
-  from millrace.stages s
-  where s.pipeline_id = p_pipeline_id;
-end
-$$;
-
 -- Finds the version with this graph: the current one when it is the same, else a new one.
 create function millrace.save_version(p_pipeline_id int, p_definition jsonb) returns int
 as $$
@@ -125,6 +96,9 @@ $$;
 create function millrace.define(p_definition jsonb) returns int
 as $$
 declare
+  c_columns constant text[] := '{kind,function_name,batch_size,max_workers,lease,timeout,retry,
+    callback,poll_every,deadline,apply,result_limit_bytes,on_failure,child,fan_in,
+    decision,agent,limits,has_groups,sla,concurrency,when_spent,shows}';
   v_name text := p_definition ->> 'pipeline';
   v_table regclass;
   v_pipeline_id int;
@@ -152,7 +126,23 @@ begin
   where p.name = v_name
   returning p.id into v_pipeline_id;
   perform millrace.forget_groups(v_pipeline_id, p_definition);
-  perform millrace.save_stages(v_pipeline_id, p_definition);
+  execute format($q$
+    insert into millrace.stages as t (pipeline_id, name, %1$s)
+    select $1, s.name, s.%2$s
+    from jsonb_populate_recordset(null::millrace.stages, $2) s
+    on conflict on constraint stages_name_key do update
+    set (%1$s) = (excluded.%3$s)$q$,
+    array_to_string(c_columns, ', '), array_to_string(c_columns, ', s.'),
+    array_to_string(c_columns, ', excluded.'))
+  using v_pipeline_id, p_definition -> 'stages';
+  -- A stage that the definition does not switch stays as it is.
+  update millrace.stages t
+  set enabled = s.enabled
+  from jsonb_populate_recordset(null::millrace.stages, p_definition -> 'stages') s
+  where t.pipeline_id = v_pipeline_id and t.name = s.name and t.enabled <> s.enabled;
+  perform millrace.choose_places(s.id)
+  from millrace.stages s
+  where s.pipeline_id = v_pipeline_id;
   perform millrace.save_limits(v_pipeline_id);
   v_version_id := millrace.save_version(v_pipeline_id, p_definition);
   perform millrace.save_back_pressures(v_pipeline_id);

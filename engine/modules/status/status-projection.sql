@@ -1,12 +1,3 @@
--- Names the type of a pipeline's status column.
-create function millrace.status_type(p_pipeline millrace.pipelines) returns text
-stable
-as $$
-begin
-  return millrace.column_type(p_pipeline.entity_table, p_pipeline.status ->> 'column');
-end
-$$;
-
 -- Writes the statement that shows targets (id, value, phase, stage_id, done_id, via, attempts,
 -- retry_at, error): a row once, however many values it passes, and these in the history. "any"
 -- finds a row by its key in every plan. A claim sets retry_at alone.
@@ -20,7 +11,8 @@ declare
   v_table text := p_pipeline.entity_table::text;
   v_key text := quote_ident(p_pipeline.entity_key);
   v_column text := quote_ident(p_pipeline.status ->> 'column');
-  v_type text := millrace.status_type(p_pipeline);
+  v_type text := millrace.column_type(
+    p_pipeline.entity_table, p_pipeline.status ->> 'column');
   v_set text;
   v_differs text;
 begin

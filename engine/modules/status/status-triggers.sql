@@ -92,7 +92,8 @@ end $f$,
       and n.%2$I > o.%2$I;$f$, p_pipeline.entity_key, p_pipeline.status ->> 'attempts', v_column,
       v_both) end,
     millrace.pass_over_written(p_pipeline, 'new_rows n', format('n.%s is not null', v_column),
-      'null::' || millrace.status_type(p_pipeline), 'null::timestamptz'),
+      'null::' || millrace.column_type(p_pipeline.entity_table,
+        p_pipeline.status ->> 'column'), 'null::timestamptz'),
     -- Changed fields that were named for the history leave the row.
     case when p_pipeline.status #> '{history,changes}' is not null then format($f$
   if v_written.told is not null then
