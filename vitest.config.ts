@@ -10,8 +10,6 @@ const bundledDefinitions = [/\/millrace-\w+\/definitions\.mjs$/];
 export const common = {
   environment: 'node',
   pool: 'forks',
-  // Threads beside a worker's own would only take turns with the other tests.
-  execArgv: ['--single-threaded'] as string[],
   // Most tests wait for processes, timers and the database rather than compute. Where a person works beside them, a core is left.
   maxWorkers: process.env.CI ? 4 : 3,
   // Longer than what the tests on whole stacks wait for themselves, so that what they tell at its end is seen.
