@@ -81,6 +81,7 @@ returns table (
   pipeline_id int, stage_id int, value numeric, above numeric, detail text
 )
 stable
+set plan_cache_mode = force_generic_plan
 as $$
 begin
   return query
