@@ -2,8 +2,7 @@
 --
 -- What is due, started or waiting at the later stage and on the way to it, and in flight at all
 -- stages that it holds back, never exceeds the threshold by a claim or a gate. What is in backoff,
--- or waits for a service that refuses its key, does not count. A gate that sorts its queue by the
--- key of the later stage is held back key by key.
+-- or waits for a service that refuses its key, does not count.
 
 -- Writes which stages hold a pipeline's stages back. One that is held back itself checks its own
 -- queue, so what lies before it is not on the way.

@@ -1,8 +1,6 @@
 -- Buckets: how fast work begins, as a whole or for each key
 --
--- A bucket is what is left of a rate. A service that answers rate_limited and names a time pauses
--- the shared rates of the stage, or that of the refused key: a use of the limit in a window
--- (uses.sql).
+-- A bucket is what is left of a rate, which a service may pause (note_uses).
 
 -- Counts the tokens that the rate of a limit, or of a key (p_key: 0, then the key), has now;
 -- infinity without a rate. room: how many may be taken, none in a pause; opens_at: when one may.

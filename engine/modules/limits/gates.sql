@@ -3,8 +3,6 @@
 -- A gate has no function. The transaction that queues an attempt there completes it with the result
 -- null where nothing waits before it, else the sweep does. A person's own write leaves a gate with
 -- limits to the sweep: its locks last until the commit, and nobody knows when a person commits.
---
--- The oldest passes first, or the keys of a gate by turns, beginning behind the last that passed.
 
 -- Passes attempts that were just queued at a gate and are the first there; at one with limits only
 -- if p_limited. Returns the stages that got work.

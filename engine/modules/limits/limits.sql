@@ -187,7 +187,6 @@ returns table (concurrency_group text, room float8, is_full boolean, opens_at ti
 as $$
 declare
   v_most float8 := (p_stage.limits #>> '{concurrency,limit}')::float8;
-  v_shares boolean := p_stage.limits ? 'shared';
 begin
   return query
     select g.name, least(v_most - coalesce(f.many, 0), t.room, b.room, 'infinity'),
@@ -198,12 +197,12 @@ begin
       from millrace.in_flight_at(p_stage.id) i
       where v_most is not null
       group by i.key) f on f.name = g.name
-    left join lateral (
+    cross join lateral (
       select min(r.room) as room, max(r.opens_at) as opens_at
       from millrace.limited_stages m
       join millrace.limits l on l.id = m.limit_id and l.limits ? 'key_rate'
       cross join lateral millrace.room_in(l, g.name) r
-      where v_shares and m.stage_id = p_stage.id) t on v_shares
+      where p_stage.limits ? 'shared' and m.stage_id = p_stage.id) t
     left join (
       select '0' || o.key as name, o.room
       from millrace.room_before_later(p_stage.id, array(

@@ -12,12 +12,16 @@
 -- that look at quotas from now on.
 create function millrace.save_quota(p_pipeline_id int, p_definition jsonb)
 as $$
+declare
+  v_quota jsonb := nullif(p_definition -> 'quota', 'null');
 begin
   update millrace.pipelines p
-  set quota = nullif(p_definition -> 'quota', 'null')
-  where p.id = p_pipeline_id
-    and p.quota is distinct from nullif(p_definition -> 'quota', 'null');
+  set quota = v_quota
+  where p.id = p_pipeline_id and p.quota is distinct from v_quota;
   if found then
+    insert into millrace.limits (pipeline_id, declared)
+    values (p_pipeline_id, coalesce(v_quota, '{}'))
+    on conflict on constraint limits_pipeline_key do update set declared = excluded.declared;
     update millrace.attempts a
     set queue_at = millrace.now()
     from (
@@ -31,13 +35,6 @@ begin
       for update of h skip locked) h
     where a.id = h.id;
   end if;
-  insert into millrace.limits (pipeline_id, declared)
-  select p.id, coalesce(p.quota, '{}')
-  from millrace.pipelines p
-  where p.id = p_pipeline_id
-    and (p.quota is not null
-      or exists (select from millrace.limits l where l.pipeline_id = p.id))
-  on conflict on constraint limits_pipeline_key do update set declared = excluded.declared;
   with recursive family(id) as (
     select p.id
     from millrace.pipelines p

@@ -1,6 +1,4 @@
--- Shared limits: one limit over stages of any pipelines
---
--- It is defined before the pipelines whose stages name it.
+-- Shared limits: one over stages of any pipelines, defined before those that name it
 
 -- Tells what a shared limit may say; the build writes it.
 create function millrace.shared_limit_schema() returns jsonb

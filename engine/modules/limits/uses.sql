@@ -1,7 +1,6 @@
 -- Uses: what was used of a limit in a window of time
 --
--- Windows are counted from the epoch: an hour begins on the hour, a day at midnight UTC. Uses are
--- insert-only, so that the end of an attempt waits for no claim.
+-- Windows are counted from the epoch: an hour begins on the hour, a day at midnight UTC.
 --
 -- A budget is asked before a claim. What is in flight counts as what an attempt of its stage has
 -- cost on average; a stage without an average has one in flight at a time. So no more is overspent
