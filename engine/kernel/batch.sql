@@ -52,7 +52,7 @@ begin
               v_version.names[array_position(v_version.needs, n.stage_id)], n.output)
               filter (where (z.most > p_each) is not true), '{}') end
           from millrace.attempts n
-          -- The most bytes of its text, as in size_expression() of attach-rows.sql.
+          -- The most bytes of its text, as write_rows() of attach-rows.sql reckons them.
           cross join lateral (values (pg_column_size(n.output)::bigint
             * case when pg_column_compression(n.output) is null then 8 else 100 end)) z(most)
           where n.run_id = i.run_id
