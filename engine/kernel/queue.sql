@@ -73,7 +73,8 @@ begin
 end
 $$;
 
--- Ends the attempts of stages in locked runs and keeps them as history; the caller projects.
+-- Ends the attempts of stages in locked runs and keeps them as history; the caller projects. A
+-- child's parent counts anew.
 create function millrace.supersede(p_run_ids bigint[], p_stage_ids int[])
 as $$
 begin
@@ -88,6 +89,11 @@ begin
   where f.run_id = any (p_run_ids)
     and f.stage_id = any (p_stage_ids)
     and f.state = 'finished';
+  insert into millrace.child_tallies (fan_out_id, recount)
+  select distinct r.fan_out_id, true
+  from millrace.runs r
+  where r.id = any (p_run_ids)
+    and r.fan_out_id is not null;
 end
 $$;
 
@@ -135,11 +141,6 @@ begin
     v_wake := v_wake || millrace.enqueue_stage(
       millrace.runs_to_begin(p_stage_id, v_version.runs), p_stage_id, p_by_name);
   end loop;
-  insert into millrace.child_tallies (fan_out_id, recount)
-  select r.fan_out_id, true
-  from millrace.runs r
-  where r.id = any (p_run_ids)
-    and r.fan_out_id is not null;
   return v_wake;
 end
 $$;

@@ -263,6 +263,18 @@ test('a child that starts over before the threshold is taken off the count', asy
   expect(await peeked(engine, folder)).toBe('queued');
 });
 
+test('nor does a live child whose stage is reset count twice once it has done it again', async ({ engine }) => {
+  const { folder, fanOut } = await peeking(engine, 3, { count: 2 });
+  await runFiles(engine, 'scan', [1]);
+  await collectChildren(engine);
+  await engine.sql.query(`select millrace.reset($1, 'scan')`, [(await fileRun(engine, fanOut, 1)).id]);
+  await runFiles(engine, 'scan', [1]);
+  expect(await peeked(engine, folder)).toBe('pending');
+  expect(await engine.value('select done from millrace.fan_progress')).toBe(1);
+  await runFiles(engine, 'scan', [2]);
+  expect(await peeked(engine, folder)).toBe('queued');
+});
+
 test('the first count of a stage may be a recount', async ({ engine }) => {
   const { folder, fanOut } = await peeking(engine, 3, { consecutive: 2 }, { fan_in: { failed_children: 'ignore' } });
   await failFiles(engine, [3]);
