@@ -163,6 +163,32 @@ test('starting over clears the columns of the stage and of all that depends on i
   expect(columns('three', row)).toEqual(clear);
 });
 
+test('a retry, and a start in the middle, write each row once: what comes after is clear already', async ({
+  engine,
+}) => {
+  await engine.pipeline(chain(['one', 'two', 'three']));
+  const [id] = await engine.queued('one');
+  await runStage(engine, 'one');
+  const worker = await Worker.of(engine, 'two');
+  await worker.report(failed(await worker.takeOne(), { code: 'gone', message: 'gone', permanent: true }));
+  await engine.sql.query(`
+    create table public.writes (statuses text);
+    create function public.note_write() returns trigger language plpgsql security definer as $$ begin
+      insert into public.writes values (concat_ws(' ', new.one_status, new.two_status, new.three_status));
+      return null; end $$;
+    create trigger note_write after update on public.items for each row execute function public.note_write()`);
+  const writes = async (statement: string, value: unknown) => {
+    await engine.sql.query('truncate public.writes');
+    await engine.sql.query(statement, [value]);
+    return (await engine.rows('select statuses from public.writes')).map((row) => row.statuses);
+  };
+  const run = (await engine.run(id)).id;
+  expect(await writes('select millrace.retry($1)', run)).toEqual(['completed queued pending']);
+  await engine.sql.query('select millrace.cancel($1)', [run]);
+  const start = `select millrace.start('flow', $1, 'two')`;
+  expect(await writes(start, id)).toEqual(['completed queued pending']);
+});
+
 test('an earlier skip that shows as completed keeps its word', async ({ engine }) => {
   const definition = await engine.pipeline(chain(['one']));
   await engine.sql.query(`

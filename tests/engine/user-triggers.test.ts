@@ -123,6 +123,22 @@ test('starting a live run over shows no failure on the way, so a trigger on fail
   expect(await engine.attempts(id)).toEqual(['one 1 cancelled superseded', 'one 2 queued']);
 });
 
+test('a retry whose trigger goes on in another run leaves what that shows as it is', async ({ engine }) => {
+  await engine.pipeline(chain(['one', 'two']));
+  const [id] = await engine.queued('one');
+  const worker = await Worker.of(engine, 'one');
+  await worker.report(failed(await worker.takeOne(), { code: 'gone', message: 'gone', permanent: true }));
+  await engine.sql.query(`
+    create function public.act() returns trigger language plpgsql security definer as $$ begin
+      perform millrace.cancel(millrace.run_of('flow', new.id::text));
+      perform millrace.complete_stage(millrace.start('flow', new.id::text), 'one', '1');
+      return null; end $$;
+    create trigger act after update on public.items for each row
+    when (new.one_status = 'queued' and pg_trigger_depth() = 0) execute function public.act()`);
+  await engine.sql.query('select millrace.retry($1)', [(await engine.run(id)).id]);
+  expect(await engine.statuses(id)).toEqual({ one: 'completed', two: 'queued' });
+});
+
 test('an apply that starts its own stage over makes its completion stale', async ({ engine }) => {
   await withApply(engine, 'one', `update public.items set one_status = 'queued' where id = v_id`);
   const [id] = await engine.queued('one');

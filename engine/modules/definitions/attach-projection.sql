@@ -75,7 +75,7 @@ begin
     'returns boolean', p_pipeline.name || '__queued'), format($f$
 #variable_conflict use_variable
 begin
-  -- Without a stage it only clears, and leaves rows alone that are clear.
+  -- Without a stage it only clears, and leaves rows alone where these are clear.
   update %1$s e set %4$s
   where e.%2$s = any (p_ids::%3$s[]) and (p_stage is not null or %5$s);
   return true;
@@ -88,7 +88,8 @@ end $f$, variadic v_names || array[(
         order by s.id, u.place)
       from unnest(v_stages) s
       cross join unnest(millrace.stage_columns(s.name)) with ordinality u(name, place)), (
-      select string_agg(millrace.dirty_condition('e', s.name, true), ' or ' order by s.id)
+      select string_agg(format('%L = any (p_dependents) and (%s)', s.name,
+        millrace.dirty_condition('e', s.name, true)), ' or ' order by s.id)
       from unnest(v_stages) s)]));
 end
 $write$;

@@ -281,6 +281,8 @@ begin
     from millrace.runs r
     join millrace.pipelines p on p.id = r.pipeline_id and p.projection <> 'none'
     where r.id = any (p_run_ids)
+      -- A user's trigger may have begun another run of the row.
+      and (r.status = 'running' or millrace.is_latest_run(r.id))
     group by 1, 3) g;
   return millrace.begin_followers(null, p_run_ids);
 end
