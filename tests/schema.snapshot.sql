@@ -156,7 +156,7 @@ table millrace.attempts with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02
   CREATE INDEX attempts_late ON millrace.attempts USING btree (late_at) WHERE (late_at IS NOT NULL)
   CREATE INDEX attempts_ready ON millrace.attempts USING btree (stage_id, queue_at, id) WHERE (queue_at IS NOT NULL)
   CREATE INDEX attempts_to_poll ON millrace.attempts USING btree (poll_at) WHERE (poll_at IS NOT NULL)
-  CREATE INDEX attempts_waiting ON millrace.attempts USING btree (stage_id) WHERE (deadline_at IS NOT NULL)
+  CREATE INDEX attempts_waiting ON millrace.attempts USING btree (stage_id, concurrency_group) WHERE (deadline_at IS NOT NULL)
   CREATE UNIQUE INDEX attempts_number_key ON millrace.attempts USING btree (run_id, stage_id, number)
   CREATE UNIQUE INDEX attempts_pkey ON millrace.attempts USING btree (id) WITH (fillfactor='90')
 sequence millrace.attempts_id_seq

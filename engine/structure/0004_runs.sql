@@ -145,8 +145,9 @@ create index attempts_by_group on millrace.attempts (stage_id, concurrency_group
 create index attempts_isolated on millrace.attempts (stage_id, queue_at, id)
   where isolated and queue_at is not null;
 
--- For back pressure.
-create index attempts_waiting on millrace.attempts (stage_id) where deadline_at is not null;
+-- For limits of places.
+create index attempts_waiting on millrace.attempts (stage_id, concurrency_group)
+  where deadline_at is not null;
 
 -- One row an entity whose runs were pruned: the last of these, and what all of them cost, by stage.
 create table millrace.former_runs (

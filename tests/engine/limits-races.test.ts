@@ -181,6 +181,41 @@ test.for(backlogs)('a claim does not cost more the more is queued: %s', async ([
   expect(pages[1]).toBeLessThan((pages[0] as number) * 1.5);
 });
 
+/** Has a stage with keys: one row of each is queued, and all that was queued before, jobs of it, waits. */
+async function queuedBehindJobs(engine: Engine, keys: number, limits: Row): Promise<void> {
+  await engine.pipeline([{ name: 'only', limits, max_workers: 20 }]);
+  const names = Array.from({ length: keys * 2 }, (_, number) => `key-${number % keys}`);
+  await engine.sql.query(insert, [names]);
+  await engine.sql.query(
+    `update millrace.attempts
+     set state = 'waiting', queue_at = null, service = 'scraper', job_id = id::text,
+       deadline_at = millrace.now() + interval '1 hour'
+     where id in (select a.id from millrace.attempts a where a.state = 'queued' order by a.id desc offset $1)`,
+    [keys],
+  );
+  await engine.sql.query('vacuum analyze millrace.attempts');
+}
+
+test('a claim does not cost more the more of other keys waits at its stage', async ({ engine }) => {
+  await engine.sql.query('create table public.items (id bigserial primary key, label text, key text)');
+  const pages: number[] = [];
+  for (const keys of [100, 6_000]) {
+    await queuedBehindJobs(engine, keys, perKey(100));
+    pages.push(await pagesOfClaim(engine));
+  }
+  expect(pages[1]).toBeLessThan((pages[0] as number) * 1.5);
+});
+
+test('a claim asks each of thousands of full keys once, and takes of the one that is not', async ({ engine }) => {
+  await engine.sql.query('create table public.items (id bigserial primary key, label text, key text)');
+  await queuedBehindJobs(engine, 400, perKey(1));
+  const few = await pagesOfClaim(engine);
+  await queuedBehindJobs(engine, 4_000, perKey(1));
+  expect(await pagesOfClaim(engine)).toBeLessThan(few * 15);
+  await engine.sql.query(insert, [['last']]);
+  expect(await (await Worker.of(engine, 'only')).take()).toMatchObject([{ entity: { key: 'last' } }]);
+});
+
 test('a definition that takes a limit away waits for a claim under way, which can show what it took', async ({
   engine,
 }) => {

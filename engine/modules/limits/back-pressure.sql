@@ -51,44 +51,55 @@ $$;
 create function millrace.room_before_later(p_stage_id int, p_keys text[] default array[null])
 returns table (key text, room int)
 as $$
+declare
+  v_groups text[] := case
+    when p_keys[1] is not null then array(select '0' || k from unnest(p_keys) k)
+  end;
 begin
   return query
-    select k.name, min(greatest(b.backlog - (
-      select count(*)
-      from (
-        (select
-         from millrace.stages_to(b.later_id) w
-         cross join lateral millrace.unfinished_at(w, k.name, b.backlog)
-         limit b.backlog)
+    with held as materialized (
+      select b.later_id, b.backlog
+      from millrace.back_pressures b
+      where b.stage_id = p_stage_id
+        and (v_groups is not null) = (
+          select bool_and((g.kind = 'gate'
+            and millrace.key_in(s.limits) = millrace.key_in(g.limits)) is true)
+          from (
+            select millrace.stages_to(b.later_id)
+            union
+            select o.stage_id
+            from millrace.back_pressures o
+            join millrace.stages h on h.id = o.stage_id and h.kind <> 'gate'
+            where o.later_id = b.later_id) w(id)
+          join millrace.stages s on s.id = w.id
+          join millrace.stages g on g.id = p_stage_id)
+    ), found as materialized (
+      select h.later_id, case when v_groups is null then '' else u.key end as key,
+        count(*) as many
+      from held h
+      cross join lateral (
+        select n.key
+        from millrace.stages_to(h.later_id) w
+        cross join lateral millrace.unfinished_at(w, v_groups, h.backlog) n
         union all
-        (select
-         from millrace.back_pressures o
-         join lateral millrace.in_flight_at(o.stage_id) f on f.key = coalesce(k.name, f.key)
-         where o.later_id = b.later_id
-         limit b.backlog)) u), 0))::int
-    from millrace.back_pressures b
+        select n.key
+        from millrace.back_pressures o
+        cross join lateral millrace.in_flight_at(o.stage_id, v_groups, h.backlog) n
+        where o.later_id = h.later_id) u
+      group by 1, 2
+    )
+    select k.name, min(greatest(h.backlog - coalesce(f.many, 0), 0))::int
+    from held h
     cross join unnest(p_keys) k(name)
-    where b.stage_id = p_stage_id
-      and (p_keys[1] is not null) = (
-        select bool_and((g.kind = 'gate'
-          and millrace.key_in(s.limits) = millrace.key_in(g.limits)) is true)
-        from (
-          select millrace.stages_to(b.later_id)
-          union
-          select o.stage_id
-          from millrace.back_pressures o
-          join millrace.stages h on h.id = o.stage_id and h.kind <> 'gate'
-          where o.later_id = b.later_id) w(id)
-        join millrace.stages s on s.id = w.id
-        join millrace.stages g on g.id = p_stage_id)
+    left join found f on f.later_id = h.later_id and f.key = coalesce(k.name, '')
     group by k.name;
 end
 $$;
 
--- Lists attempts that could go on at a stage, are in work or wait there: of one key, or all but
--- those of refused keys.
-create function millrace.unfinished_at(p_stage_id int, p_key text, p_most int)
-returns table (attempt_id bigint)
+-- Lists attempts that could go on at a stage, are in work or wait there: in groups of it, up to
+-- p_most of each, or all but those of refused keys.
+create function millrace.unfinished_at(p_stage_id int, p_groups text[], p_most int)
+returns table (attempt_id bigint, key text)
 stable
 set enable_seqscan = off
 as $$
@@ -96,20 +107,20 @@ declare
   v_now timestamptz := millrace.now();
   v_refused text[];
 begin
-  return query
-    select f.attempt_id
-    from millrace.in_flight_at(p_stage_id) f
-    where f.key = coalesce(p_key, f.key);
-  if p_key is not null then
+  return query select f.* from millrace.in_flight_at(p_stage_id, p_groups, p_most) f;
+  if p_groups is not null then
     return query
-      select a.id
-      from millrace.attempts a
-      where a.stage_id = p_stage_id
-        and a.concurrency_group = '0' || p_key
-        and a.queue_at <= v_now
-        and a.state = 'queued'
-      order by a.queue_at, a.id
-      limit p_most;
+      select a.id, substr(g.name, 2)
+      from unnest(p_groups) g(name)
+      cross join lateral (
+        select q.id
+        from millrace.attempts q
+        where q.stage_id = p_stage_id
+          and q.concurrency_group = g.name
+          and q.queue_at <= v_now
+          and q.state = 'queued'
+        order by q.queue_at, q.id
+        limit p_most) a;
     return;
   end if;
   v_refused := array(
@@ -118,7 +129,7 @@ begin
     join millrace.limit_uses u on u.limit_id = m.limit_id
     where m.stage_id = p_stage_id and u.kind = 'pause' and u.during @> v_now);
   return query
-    select a.id
+    select a.id, ''
     from millrace.attempts a
     where a.stage_id = p_stage_id
       and a.queue_at <= v_now

@@ -53,7 +53,7 @@ begin
       limit p_limit);
     return;
   end if;
-  v_next := millrace.next_by_turns(p_stage, p_limit, p_held, behind, p_until);
+  v_next := millrace.next_by_turns(p_stage, p_limit, 5, p_held, behind, p_until);
   behind := v_next.behind;
   if v_next.names is not null then
     ids := array(

@@ -33,12 +33,13 @@ end
 $$;
 
 -- Finds up to p_limit groups behind one that have something due but p_held and room for it, and how
--- much each may take. names: empty after a whole round, null where more groups or p_until end it
--- sooner; behind: where the next call begins, at first behind the last that was served.
+-- much each may take. names: empty after a whole round, null where p_looks at up to 500 groups or
+-- p_until end it sooner; behind: where the next call begins, at first behind the last served.
 create function millrace.next_by_turns(
-  p_stage millrace.stages, p_limit int, p_held bigint[], inout behind text, out names text[],
-  out shares int[], p_until timestamptz default 'infinity'
+  p_stage millrace.stages, p_limit int, p_looks int, p_held bigint[], inout behind text,
+  out names text[], out shares int[], p_until timestamptz default 'infinity'
 )
+set enable_hashjoin = on
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -48,7 +49,7 @@ declare
 begin
   behind := coalesce(behind, (
     select l.last_group from millrace.limits l where l.stage_id = p_stage.id));
-  for v_look in 1 .. 5 loop
+  for v_look in 1 .. p_looks loop
     v_groups := millrace.groups_behind(p_stage.id, behind, v_most);
     select coalesce(array_agg(d.name order by d.place), '{}'),
       array_agg(d.share order by d.place)
@@ -99,12 +100,12 @@ declare
   v_ids bigint[];
 begin
   attempt_ids := '{}';
-  -- More rounds are for what shares leave over, what somebody holds and groups without room.
+  -- More rounds are for what shares leave over and what somebody holds.
   for v_round in 1 .. 20 loop
     v_next := millrace.next_by_turns(
-      p_stage, p_room - cardinality(attempt_ids), '{}', v_behind);
+      p_stage, p_room - cardinality(attempt_ids), 80, '{}', v_behind, v_now + interval '1 second');
     v_behind := v_next.behind;
-    exit when v_next.names = '{}';
+    exit when coalesce(v_next.names, '{}') = '{}';
     with picked as materialized (
       select a.id, n.place
       from unnest(v_next.names, v_next.shares) with ordinality n(name, share, place)

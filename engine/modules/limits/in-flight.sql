@@ -1,7 +1,10 @@
 -- In flight: what counts against a limit of places, which is what is started or waits
 
--- Lists what is in flight at a stage, by its leases and deadlines. What is queued is not read.
-create function millrace.in_flight_at(p_stage_id int)
+-- Lists what is in flight at a stage, or in groups of it, by its leases and deadlines, but no more
+-- than p_most that wait, or of each group; null: all. What is queued is not read.
+create function millrace.in_flight_at(
+  p_stage_id int, p_groups text[] default null, p_most int default null
+)
 returns table (attempt_id bigint, key text)
 stable
 set enable_seqscan = off
@@ -17,10 +20,22 @@ begin
       where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started'
       offset 0) a
     where c.stage_id = p_stage_id
+      and (p_groups is null or a.concurrency_group = any (p_groups))
     union all
-    select a.id, coalesce(substr(a.concurrency_group, 2), '')
-    from millrace.attempts a
-    where a.stage_id = p_stage_id and a.deadline_at is not null;
+    (select a.id, coalesce(substr(a.concurrency_group, 2), '')
+     from millrace.attempts a
+     where p_groups is null and a.stage_id = p_stage_id and a.deadline_at is not null
+     limit p_most)
+    union all
+    select a.id, substr(g.name, 2)
+    from unnest(p_groups) g(name)
+    cross join lateral (
+      select t.id
+      from millrace.attempts t
+      where t.stage_id = p_stage_id
+        and t.concurrency_group = g.name
+        and t.deadline_at is not null
+      limit p_most) a;
 end
 $$;
 

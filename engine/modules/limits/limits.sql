@@ -114,11 +114,11 @@ begin
     into room
     from unnest(v_stages) s(id)
     cross join lateral (
-      select count(*) as many from millrace.in_flight_at(s.id)) f;
+      select count(*) as many from millrace.in_flight_at(s.id, null, v_max)) f;
   end if;
   if v_in_work and room > 0 and p_limit.limits ? 'spending' then
     -- Asked first: what ends meanwhile has been spent by then.
-    v_busy := exists (select from millrace.in_flight_at(p_stage.id));
+    v_busy := exists (select from millrace.in_flight_at(p_stage.id, null, 1));
     room := least(room, (
       select min(case
         when b.unspent <= b.bound then 0
@@ -181,12 +181,14 @@ end
 $$;
 
 -- Counts for groups how many of their keys a stage may begin now, infinity without a limit.
--- is_full: the key has no place; opens_at: when it has a token again.
+-- is_full: the key has no place; opens_at: when it has a token again. It hashes, however its caller
+-- plans: there may be 500 groups.
 create function millrace.room_of_keys(p_stage millrace.stages, p_groups text[])
 returns table (concurrency_group text, room float8, is_full boolean, opens_at timestamptz)
+set enable_hashjoin = on
 as $$
 declare
-  v_most float8 := (p_stage.limits #>> '{concurrency,limit}')::float8;
+  v_most int := (p_stage.limits #>> '{concurrency,limit}')::int;
 begin
   return query
     select g.name, least(v_most - coalesce(f.many, 0), t.room, b.room, 'infinity'),
@@ -194,7 +196,7 @@ begin
     from unnest(p_groups) g(name)
     left join (
       select '0' || i.key as name, count(*) as many
-      from millrace.in_flight_at(p_stage.id) i
+      from millrace.in_flight_at(p_stage.id, p_groups, v_most) i
       where v_most is not null
       group by i.key) f on f.name = g.name
     cross join lateral (
@@ -220,7 +222,7 @@ as $$
 begin
   return (millrace.room_at(p_stage, 1)).room > 0
     and (not p_stage.has_groups
-      or coalesce((millrace.next_by_turns(p_stage, 1, '{}', null)).names <> '{}', true)
+      or coalesce((millrace.next_by_turns(p_stage, 1, 5, '{}', null)).names <> '{}', true)
       or exists (
         select
         from millrace.attempts a
