@@ -25,7 +25,7 @@ export const common = {
 // itself.
 const counting = [
   'tests/docs/services.test.ts',
-  'tests/engine/alerts-arrive.test.ts',
+  'tests/engine/alerts/alerts-arrive.test.ts',
   ...['budget', 'drain', 'drain-limits', 'job-poll', 'serve-stage'].map((name) => `tests/runtime/${name}.test.ts`),
   ...['book-growth', 'extract-text', 'growth', 'pdf', 'sample-documents', 'transcription-callbacks'].map(
     (name) => `tests/examples/${name}.test.ts`,

@@ -1,0 +1,228 @@
+import { expect } from 'vitest';
+import { defineFamily, numbers, Spawner, spawnAll, startFolders } from '../../support/children.ts';
+import { chain, type Engine, each, type Row, projectTest as test } from '../../support/engine.ts';
+import { planRows } from '../../support/plan-rows.ts';
+import { type Claimed, completed, failed, Worker } from '../../support/worker.ts';
+
+/** Ends what is due at a stage, each attempt at this price. */
+async function work(
+  engine: Engine,
+  stage: string,
+  cost: unknown,
+  pipeline = 'flow',
+  end: (item: Claimed) => Row = (item) => completed(item),
+): Promise<void> {
+  const worker = await Worker.of(engine, stage, pipeline);
+  const items = await worker.take(1000);
+  expect(items.length).toBeGreaterThan(0);
+  await worker.complete(
+    items.map((item) => ({ ...end(item), ...(cost === undefined ? {} : { usage: { cost_usd: cost } }) })),
+  );
+  await worker.leave();
+}
+
+const costOf = (engine: Engine, run: unknown) =>
+  engine.value<number | null>('select sum(cost_usd)::float8 from millrace.stage_costs($1)', [run]);
+const stageCosts = (engine: Engine, run: unknown) =>
+  engine.rows('select stage, cost_usd::float8 from millrace.stage_costs($1)', [run]);
+
+test('a run costs what its attempts cost, failed ones too', async ({ engine }) => {
+  await engine.pipeline(chain(['one', 'two', 'three']));
+  const [id] = await engine.queued('one');
+  const { id: run } = await engine.run(id);
+  await work(engine, 'one', 0.25, 'flow', (item) => failed(item));
+  await engine.advance('1 hour');
+  await work(engine, 'one', 0.5);
+  await work(engine, 'two', undefined);
+  expect(await costOf(engine, run)).toBe(0.75);
+  expect(await stageCosts(engine, run)).toEqual([
+    { stage: 'one', cost_usd: 0.75 },
+    { stage: 'two', cost_usd: null },
+    { stage: 'three', cost_usd: null },
+  ]);
+});
+
+test('a cost is 0 only where somebody named that price, else null', async ({ engine }) => {
+  await engine.pipeline(chain(['one', 'two']));
+  const [id] = await engine.queued('one');
+  const { id: run } = await engine.run(id);
+  await work(engine, 'one', null);
+  expect(await costOf(engine, run)).toBeNull();
+  await work(engine, 'two', 0);
+  expect(await costOf(engine, run)).toBe(0);
+  expect(await costOf(engine, 999)).toBeNull();
+});
+
+test('a result taken over from an earlier run is not paid for again', async ({ engine }) => {
+  await engine.pipeline(chain(['one', 'two']));
+  const [id] = await engine.queued('one');
+  const { id: first } = await engine.run(id);
+  await work(engine, 'one', 2);
+  await work(engine, 'two', 1);
+  await engine.queue('two', [id as string]);
+  const { id: second } = await engine.run(id);
+  expect(await costOf(engine, second)).toBeNull();
+  await work(engine, 'two', 4);
+  expect([await costOf(engine, first), await costOf(engine, second)]).toEqual([3, 4]);
+});
+
+test('an attempt that was started over since has been paid for', async ({ engine }) => {
+  await engine.pipeline(chain(['one', 'two']));
+  const [id] = await engine.queued('one');
+  await work(engine, 'one', 2);
+  await engine.queue('one', [id as string]);
+  await work(engine, 'one', 4);
+  expect(await costOf(engine, (await engine.run(id)).id)).toBe(6);
+});
+
+test('children are counted to the stage they are for, however deep', async ({ engine }) => {
+  await engine.pipeline(chain(['ink']), {}, 'inks');
+  await engine.sql.query('alter table public.items add column if not exists folder text');
+  await defineFamily(engine, {
+    files: [{ name: 'scan' }, { name: 'print', kind: 'pipeline', child: { pipeline: 'inks' }, needs: ['scan'] }],
+    beside: [{ name: 'publish' }],
+  });
+  const [folder] = await startFolders(engine);
+  await work(engine, 'publish', 10, 'folder');
+  const spawner = await Spawner.of(engine);
+  await spawner.spawn(numbers(1, 3), true);
+  await spawner.wait();
+  await work(engine, 'scan', 1, 'files');
+  await work(engine, 'ink', 0.5, 'inks');
+  const run = await engine.value('select id from millrace.runs where fan_out_id is null and entity_id = $1', [folder]);
+  expect(await costOf(engine, run)).toBe(14.5);
+  expect(await stageCosts(engine, run)).toEqual([
+    { stage: 'split', cost_usd: 4.5 },
+    { stage: 'publish', cost_usd: 10 },
+  ]);
+  const file = await engine.value('select min(id) from millrace.runs where fan_out_id = $1', [spawner.fanOut]);
+  expect(await stageCosts(engine, file)).toEqual([
+    { stage: 'scan', cost_usd: 1 },
+    { stage: 'print', cost_usd: 0.5 },
+  ]);
+});
+
+test('what children had cost that are deleted since, their parent has paid all the same', async ({ engine }) => {
+  await defineFamily(engine);
+  const [folder] = await startFolders(engine);
+  const spawner = await Spawner.of(engine);
+  await spawner.spawn(numbers(1, 3), true);
+  await spawner.wait();
+  const files = (await engine.rows('select entity_id from millrace.runs where fan_out_id = $1', [spawner.fanOut])).map(
+    (row) => row.entity_id as string,
+  );
+  await work(engine, 'scan', 1, 'files');
+  await work(engine, 'blend', undefined, 'files');
+  const run = await engine.value(
+    `select r.id from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id where p.name = 'folder' and r.entity_id = $1`,
+    [folder],
+  );
+  const costs = async () => (await stageCosts(engine, run))[0];
+  const before = await costs();
+  expect(before).toEqual({ stage: 'split', cost_usd: 3 });
+  await engine.sql.query('delete from public.items where id = any ($1)', [files.slice(0, 2)]);
+  expect(await costs()).toEqual(before);
+  await engine.sql.query('delete from public.items where id = any ($1)', [files.slice(2)]);
+  expect(await costs()).toEqual(before);
+  expect(
+    await engine.value('select sum(cost_usd)::float8 from millrace.attempt_costs($1) where attempt_id = $2', [
+      [run],
+      spawner.item.attempt,
+    ]),
+  ).toBe(3);
+  await engine.sql.query('delete from public.folders where id = $1', [folder]);
+  for (const _ of [1, 2]) await engine.sql.query('select millrace.sweep()');
+  expect(await engine.rows('select * from millrace.former_costs')).toEqual([]);
+});
+
+test('children that failed are paid for, though another parent has run their rows before the retry', async ({
+  engine,
+}) => {
+  await defineFamily(engine, { split: { child: { pipeline: 'files' } } });
+  await engine.insert(2);
+  const [folder] = await startFolders(engine, 2);
+  const spawnAll = async () => {
+    const spawner = await Spawner.of(engine);
+    await spawner.spawn(numbers(1, 2), true);
+    await spawner.wait();
+    return spawner.fanOut;
+  };
+  const fanOut = await spawnAll();
+  const worker = await Worker.of(engine, 'scan', 'files');
+  const items = await worker.take();
+  await worker.complete(items.map((item) => ({ ...failed(item, { permanent: true }), usage: { cost_usd: 1 } })));
+  await engine.sql.query('select public.millrace_collect_children($1)', [[fanOut]]);
+  await engine.sql.query('select millrace.sweep()');
+  await spawnAll();
+  await work(engine, 'scan', 4, 'files');
+  await work(engine, 'blend', undefined, 'files');
+  await engine.sql.query('select millrace.sweep()');
+  // The workers so far are not heard of again.
+  await engine.advance('16 seconds');
+  const run = await engine.value<string>(
+    `select r.id from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id where p.name = 'folder' and r.entity_id = $1`,
+    [folder],
+  );
+  await engine.sql.query('select millrace.retry($1)', [run]);
+  await spawnAll();
+  await work(engine, 'scan', 8, 'files');
+  expect(await stageCosts(engine, run)).toMatchObject([{ stage: 'split', cost_usd: 18 }, { stage: 'publish' }]);
+});
+
+test('four times the children of a parent that stays are four times the work to delete', async ({ engine }) => {
+  await defineFamily(engine);
+  const folders = await startFolders(engine, 2);
+  for (const count of [200, 800]) await spawnAll(engine, numbers(1, count));
+  await work(engine, 'scan', 1, 'files');
+  const remove = 'delete from public.items where folder = $1';
+  const [few = 0, many = 0] = await each(folders, (folder) => planRows(engine.database.superUrl, remove, [folder]));
+  expect(await engine.rows('select cost_usd::int from millrace.former_costs order by 1')).toEqual([
+    { cost_usd: 200 },
+    { cost_usd: 800 },
+  ]);
+  expect(few).toBeGreaterThan(1000);
+  expect(many / few).toBeLessThan(6);
+});
+
+test('an account sees what its leads have cost, and nothing of another’s', async ({ engine }) => {
+  const [own, other] = ['a11ce000-0000-4000-8000-000000000001', 'b0b00000-0000-4000-8000-000000000002'];
+  await engine.sql.query(
+    `insert into public.leads (email, company_url, account_id)
+     select 'a@b.test', 'http://b.test', a::uuid from unnest(array[$1, $1, $2]) a`,
+    [own, other],
+  );
+  const user = await engine.database.connect('authenticated', { app_metadata: { account_id: own } });
+  const costs = async () => (await user.query('select *, cost_usd::float8 from public.lead_costs')).rows;
+  expect(await costs()).toEqual([{ account_id: own, leads: '2', completed: '0', cost_usd: null }]);
+  await engine.sql.query(`update public.leads set scrape_status = 'queued'`);
+  for (const [place, stage] of ['scrape', 'intel', 'strategy', 'subject', 'messaging'].entries()) {
+    await work(engine, stage, place === 0 ? undefined : 0.25, 'leads');
+  }
+  // A second execution is paid for as well; what it takes over is not paid for twice.
+  await engine.sql.query(`update public.leads set messaging_status = 'queued' where account_id = $1`, [own]);
+  await work(engine, 'messaging', 0.5, 'leads');
+  expect(await costs()).toEqual([{ account_id: own, leads: '2', completed: '2', cost_usd: 3 }]);
+  const [all] = await engine.rows('select sum(cost_usd)::float8 as cost from public.lead_costs');
+  expect(all).toEqual({ cost: 4 });
+});
+
+test('a book costs what its pages and its table of contents cost as well', async ({ engine }) => {
+  const account = 'a11ce000-0000-4000-8000-000000000001';
+  const book = await engine.value(
+    `insert into public.books (account_id, title, source_path) values ($1::uuid, 'b', $1::text || '/b.txt') returning id`,
+    [account],
+  );
+  await engine.sql.query(`select millrace.start('books', $1)`, [book]);
+  await spawnAll(
+    engine,
+    [1, 2].map((key) => ({ key: `${key}`, of: 2 })),
+    'split',
+    'books',
+  );
+  await work(engine, 'ocr', 0.5, 'pages');
+  await work(engine, 'blend', undefined, 'pages');
+  await work(engine, 'label', 0.25, 'pages');
+  expect(await engine.rows('select *, cost_usd::float8 from public.book_costs')).toEqual([
+    { account_id: account, books: '1', completed: '0', cost_usd: 1.5 },
+  ]);
+});

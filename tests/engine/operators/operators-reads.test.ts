@@ -1,0 +1,322 @@
+// What operators read: lists by any filter, in pages, flat in cost, whatever texts people and services wrote.
+import { describe, expect } from 'vitest';
+import { chain, type Engine, type Row, test } from '../../support/engine.ts';
+import { defineSplit, insertParts, spawnParts } from '../../support/operations.ts';
+import { type Operator, signIn } from '../../support/operators.ts';
+import { completed, failed, runStage, Worker } from '../../support/worker.ts';
+
+const viewer = (engine: Engine) => signIn(engine, 'ann', { role: 'viewer', payloads: true });
+type Page = { runs: Row[]; next: string | null };
+const runs = (operator: Operator, query: Row = {}) => operator.ask<Page>('runs', query);
+const ids = async (operator: Operator, query: Row) => (await runs(operator, query)).runs.map(({ run }) => run);
+
+test('without any pipeline every question has an answer', async ({ engine }) => {
+  await engine.sql.query('delete from millrace.pipelines');
+  const operator = await viewer(engine);
+  expect(await operator.ask('overview')).toMatchObject({ pipelines: [], stages: [], bulks: [] });
+  expect(await runs(operator)).toEqual({ runs: [], next: null });
+  expect(await operator.ask('dead_letters')).toEqual({ groups: [] });
+  expect(await operator.ask('alerts')).toEqual({ alerts: [], next: null });
+  expect(await operator.ask('search', { text: '7' })).toEqual({ runs: [] });
+  expect(await operator.refusal('pipeline', { pipeline: 'flow' })).toMatchObject({ code: 'MR003' });
+});
+
+test('runs are found by each thing that is known of them, and by several at once', async ({ engine }) => {
+  await engine.pipeline(chain(['one', 'two']));
+  await engine.pipeline([{ name: 'also' }], {}, 'other');
+  const [, second, , fourth] = await engine.queued('one', 4);
+  await engine.queued('also');
+  const worker = await Worker.of(engine, 'one');
+  const items = await worker.take();
+  const [a, b, c, d] = items.map((item) => item.run);
+  await engine.advance('1 hour');
+  await worker.report(
+    completed(items[0] as never),
+    failed(items[1] as never, { code: 'gone', permanent: true }),
+    failed(items[2] as never, { code: 'late', permanent: true }),
+  );
+  await engine.advance('1 hour');
+  const operator = await viewer(engine);
+  const flow = { pipeline: 'flow' };
+  const trace = await engine.value('select trace_id from millrace.runs where id = $1', [b]);
+  const cases: [Row, unknown[]][] = [
+    [flow, [d, c, b, a]],
+    [{ ...flow, status: 'failed' }, [c, b]],
+    [{ ...flow, status: 'running' }, [d, a]],
+    [{ ...flow, status: 'completed' }, []],
+    [{ ...flow, stage: 'one' }, [d, c, b]],
+    [{ ...flow, stage: 'two' }, [a]],
+    [{ ...flow, error_code: 'gone' }, [b]],
+    [{ ...flow, error_code: 'gone', stage: 'two' }, []],
+    [{ ...flow, entity: second }, [b]],
+    [{ entity: fourth }, [d]],
+    [{ runs: [a, c] }, [c, a]],
+    [{ ...flow, since: '2026-11-02T09:30:00Z' }, [c, b]],
+    [{ ...flow, before: '2026-11-02T09:30:00Z' }, [d, a]],
+    [{ ...flow, since: '2026-11-02T09:30:00Z', before: '2026-11-02T09:45:00Z' }, []],
+    [{ parent: a }, []],
+  ];
+  for (const [query, expected] of cases)
+    expect({ query, found: await ids(operator, query) }).toEqual({ query, found: expected });
+  expect(await runs(operator, { runs: [b] })).toMatchObject({
+    runs: [
+      { entity: second, status: 'failed', trace, at: [{ stage: 'one', state: 'failed', error: { code: 'gone' } }] },
+    ],
+  });
+  for (const text of [String(b), String(items[1]?.attempt), trace]) {
+    const found = await operator.ask<Page>('search', { text });
+    expect(found.runs.map(({ run }) => run)).toContain(b);
+  }
+  expect((await operator.ask<Page>('search', { text: second, ...flow })).runs).toMatchObject([{ run: b }]);
+});
+
+test('runs are found by what people know their rows by, as far as an index leads to it', async ({ engine }) => {
+  await engine.pipeline(chain(['one']), { label: 'label' } as never);
+  await engine.sql.query('create index on public.items (label text_pattern_ops)');
+  await engine.pipeline([{ name: 'also' }], {}, 'plain');
+  const [first] = await engine.queued('one', 3);
+  const operator = await viewer(engine);
+  const expected = { runs: [{ entity: first, label: 'item 1' }] };
+  expect(await operator.ask('search', { text: 'item 1' })).toMatchObject(expected);
+  expect((await operator.ask<Page>('search', { text: 'item', pipeline: 'flow' })).runs).toHaveLength(3);
+  // Where a label shows nothing, the row's key names it.
+  await engine.sql.query(`update public.items set label = E' \\n' where id = $1`, [first]);
+  const [blank] = (await runs(operator, { pipeline: 'flow', entity: first })).runs;
+  expect(blank).toMatchObject({ entity: first });
+  expect(blank).not.toHaveProperty('label');
+  expect(await operator.ask('search', { text: 'none' })).toEqual({ runs: [] });
+});
+
+test('children are found by their parent, and one run shows its attempts, children and what was done to it', async ({
+  engine,
+}) => {
+  await defineSplit(engine);
+  await engine.queued('split');
+  await spawnParts(engine, await insertParts(engine, 3));
+  const operator = await signIn(engine, 'ann', { payloads: true });
+  const [parent] = (await runs(operator, { pipeline: 'flow' })).runs;
+  const children = await runs(operator, { parent: parent?.run });
+  expect(children.runs).toHaveLength(3);
+  expect(children.runs[0]).toMatchObject({ pipeline: 'parts', parent: parent?.run, item: expect.any(String) });
+  expect(await operator.ask('run', { run: parent?.run })).toMatchObject({
+    status: 'running',
+    stages: [
+      { stage: 'split', kind: 'map', state: 'waiting', needs: [] },
+      { stage: 'join', state: 'pending', needs: ['split'] },
+    ],
+    children: [{ stage: 'split', pipeline: 'parts', spawned: 3 }],
+    attempts: [{ stage: 'split', state: 'waiting' }],
+  });
+  await operator.act('cancel', { run: parent?.run });
+  expect(await operator.ask('run', { run: parent?.run })).toMatchObject({
+    status: 'cancelled',
+    journal: [{ verb: 'cancel', by: 'ann' }],
+  });
+});
+
+test.for([
+  {},
+  { status: 'failed' },
+  { status: 'failed', pipeline: 'flow', stage: 'one', error_code: 'gone' },
+  { status: 'cancelled' },
+  { status: 'cancelled', pipeline: 'flow', stage: 'one' },
+])('pages of a list by %j have each run once, though runs come in between', async (query, { engine }) => {
+  await engine.pipeline(chain(['one']));
+  for (let n = 0; n < 4; n += 1) {
+    await engine.queued('one', 6);
+    const worker = await Worker.of(engine, 'one');
+    await worker.report(...(await worker.take(3)).map((item) => failed(item, { code: 'gone', permanent: true })));
+    await engine.sql.query(`select millrace.cancel(id) from millrace.runs where status = 'running' order by id desc`);
+    await worker.leave();
+    if (n % 2 === 0) await engine.advance('1 second');
+  }
+  const operator = await viewer(engine);
+  const expected = await ids(operator, query);
+  expect(expected).toHaveLength('status' in query ? 12 : 24);
+  const found: unknown[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await runs(operator, { ...query, limit: 5, ...(cursor ? { cursor } : {}) });
+    found.push(...page.runs.map(({ run }) => run));
+    cursor = page.next ?? undefined;
+    await engine.queued('one');
+  } while (cursor);
+  expect(found).toEqual(expected);
+});
+
+describe('a call looks at so many runs at most', () => {
+  test('and goes on from where it ended, so that what is rare is found in the end', async ({ engine }) => {
+    await engine.pipeline(chain(['one']), { projection: 'none' });
+    await engine.sql.query(
+      `insert into millrace.runs (pipeline_id, version_id, entity_id, status, created_at, finished_at)
+       select p.id, p.current_version_id, 'row ' || n, 'completed', millrace.now(), millrace.now()
+       from millrace.pipelines p, generate_series(1, 45000) n where p.name = 'flow'`,
+    );
+    await engine.sql.query(
+      `update millrace.runs set status = 'cancelled', finished_at = finished_at - interval '1 day' where entity_id = 'row 3'`,
+    );
+    const operator = await viewer(engine);
+    const found: Row[] = [];
+    let calls = 0;
+    let cursor: string | undefined;
+    do {
+      const page = await runs(operator, { pipeline: 'flow', status: 'cancelled', ...(cursor ? { cursor } : {}) });
+      found.push(...page.runs);
+      cursor = page.next ?? undefined;
+      calls += 1;
+    } while (cursor);
+    expect(found).toMatchObject([{ entity: 'row 3' }]);
+    expect(calls).toBe(3);
+    await engine.sql.query(`delete from millrace.runs where entity_id like 'row %'`);
+  });
+});
+
+test('forged cursors and filters are refused by name, or lead to nothing more than rights allow', async ({
+  engine,
+}) => {
+  await engine.pipeline(chain(['mine']), {}, 'mine');
+  await engine.pipeline(chain(['theirs']), {}, 'theirs');
+  await engine.queued('theirs', 3);
+  const operator = await signIn(engine, 'ann', { pipelines: ['mine'] });
+  for (const cursor of ['9000000000000', '1', '0'])
+    expect(await runs(operator, { cursor })).toMatchObject({ runs: [] });
+  const cases: [string, unknown, string][] = [
+    [
+      'runs',
+      { cursor: `1' or true --` },
+      'p_query.cursor is "1\' or true --", but must be what the last answer to this question had as next',
+    ],
+    ['runs', { cursor: '-1' }, 'cursor is "-1", but must be what'],
+    ['runs', { cursor: 7 }, 'p_query.cursor is 7, but must be what'],
+    ['runs', { cursor: '5.7 or true', status: 'failed' }, 'but must be what'],
+    ['runs', { cursor: '99999999999999999999' }, 'but must be what the last answer to this question had as next'],
+    ['runs', { limit: 0 }, 'p_query.limit is 0, but must be a whole number from 1 to 200'],
+    ['runs', { limit: 100000 }, 'p_query.limit is 100000, but must be'],
+    ['runs', { pipeline_ids: [1, 2] }, 'p_query.pipeline_ids is not known; known here: '],
+    ['runs', { last_run_id: 5 }, 'p_query.last_run_id is not known'],
+    ['runs', { status: `failed' or true --` }, 'but must be one of "running", "completed", "failed", "cancelled"'],
+    ['runs', { trace: 'x' }, 'p_query.trace is not known'],
+    ['runs', { parent: '1' }, 'p_query.parent is "1", but must be'],
+    ['runs', { parent: 1e300 }, 'but must be a whole number from 1 to 9007199254740991'],
+    ['runs', { parent: 1.5 }, 'p_query.parent is 1.5, but must be'],
+    ['runs', { entity: '' }, 'p_query.entity is "", but must be the key of a row as text'],
+    ['runs', { entity: 'x'.repeat(3000) }, 'but must be the key of a row as text, of 1 to 2000 characters'],
+    ['runs', { runs: Array.from({ length: 1001 }, () => 1) }, 'p_query.runs has 1001 items, but must have'],
+    ['runs', { since: 'now' }, 'p_query.since is "now", but must be a time'],
+    ['runs', { since: '2026-02-31' }, 'since is "2026-02-31", but must be a time such as'],
+    ['runs', { stage: 'one' }, 'pipeline is missing, but a stage belongs to one'],
+    ['runs', [], 'p_query is [], but must be of type object'],
+    ['runs', 'x', 'p_query is "x", but must be of type object'],
+    ['runs', { error_code: 'x'.repeat(600) }, 'p_query.error_code is'],
+    ['runs', { padding: 'x'.repeat(1_000_000) }, 'p_query.padding is not known'],
+    ['journal', { by: 5 }, 'p_query.by is 5, but must be'],
+    ['series', { pipeline: 'mine', step_seconds: 0 }, 'p_query.step_seconds is 0, but must be'],
+    ['series', { pipeline: 'mine', from: '2026-01-01', to: '2026-11-01' }, 'is too short for'],
+    ['search', { text: '' }, 'p_query.text is "", but must be'],
+    ['overview', { pipeline: 'theirs' }, 'p_query.pipeline is not known; known here: nothing'],
+  ];
+  for (const [name, query, message] of cases) {
+    const refusal = await operator.refusal(name, query);
+    expect(refusal).toMatchObject({ code: 'MR002', message: expect.stringContaining(message) });
+    expect(refusal.message.length).toBeLessThan(600);
+    expect(JSON.stringify(refusal)).not.toContain('"theirs"');
+  }
+});
+
+test('hostile texts come back as they were written, cut where they are long', async ({ engine }) => {
+  await engine.sql.query('create table public.texts (id text primary key, label text)');
+  await engine.pipeline(chain(['one']), { table: 'public.texts', projection: 'none' });
+  const texts = [
+    '<script>alert(1)</script>',
+    `'; drop table millrace.runs; --`,
+    'left \u202Eright\u202C, bell \u0007, escape \u001B[31m, tab\t, newline\n',
+    '%s %I %L {{}} $1 \\',
+  ];
+  for (const text of texts) {
+    await engine.sql.query('insert into public.texts (id) values ($1)', [text]);
+    await engine.sql.query(`select millrace.start('flow', $1)`, [text]);
+  }
+  const operator = await signIn(engine, `o'brien <b>\u202E`, { payloads: true });
+  expect((await runs(operator)).runs.map(({ entity }) => entity)).toEqual([...texts].reverse());
+  for (const text of texts) {
+    expect((await runs(operator, { entity: text })).runs).toMatchObject([{ entity: text }]);
+    expect((await operator.ask<Page>('search', { text })).runs).toMatchObject([{ entity: text }]);
+    const reason = `because ${text}`;
+    await operator.act('pause', { pipeline: 'flow' });
+    await operator.act('unpause', { pipeline: 'flow', reason });
+    expect(await operator.ask('journal', { limit: 1 })).toMatchObject({ lines: [{ reason }] });
+  }
+  const nested: unknown = JSON.parse(`${'['.repeat(2000)}${']'.repeat(2000)}`);
+  const worker = await Worker.of(engine, 'one');
+  const [long, deep, wrong] = await worker.take(3);
+  await worker.report(
+    completed(long as never, { text: 'é'.repeat(500_000) }),
+    completed(deep as never, nested),
+    failed(wrong as never, { code: '<b>', message: '\u202E<img>'.repeat(30_000), permanent: true }),
+  );
+  expect(await operator.ask('attempt', { attempt: long?.attempt })).toMatchObject({
+    output: { bytes: expect.any(Number), cut: expect.stringMatching(/^\{"text": "é{100}/) },
+  });
+  expect(await operator.ask('attempt', { attempt: deep?.attempt })).toMatchObject({ output: { value: nested } });
+  expect(await runs(operator, { status: 'failed' })).toMatchObject({
+    runs: [{ at: [{ error: { message: expect.stringMatching(/^.{2000}…$/) } }] }],
+  });
+  expect(await operator.ask('dead_letters', { pipeline: 'flow' })).toMatchObject({ groups: [{ error_code: '<b>' }] });
+});
+
+test('a graph of 60 stages, and 1,000 stages in all, are shown at once', async ({ engine }) => {
+  const wide = (prefix: string) => [
+    { name: `${prefix}_0` },
+    ...Array.from({ length: 59 }, (_, n) => ({
+      name: `${prefix}_${n + 1}`,
+      needs: [`${prefix}_${Math.floor(n / 2)}`],
+    })),
+  ];
+  for (let n = 0; n < 17; n += 1) await engine.pipeline(wide(`s${n}`), { projection: 'none' }, `wide_${n}`);
+  const [id] = await engine.insert();
+  await engine.sql.query(`select millrace.start('wide_0', $1)`, [id]);
+  await runStage(engine, 's0_0', 'wide_0');
+  const operator = await viewer(engine);
+  const timed = async <T>(ask: () => Promise<T>): Promise<[T, number]> => {
+    await ask();
+    const before = performance.now();
+    const answer = await ask();
+    return [answer, performance.now() - before];
+  };
+  const [overview, overviewMs] = await timed(() => operator.ask<{ stages: Row[] }>('overview'));
+  expect(overview.stages.length).toBeGreaterThan(1000);
+  const [pipeline, pipelineMs] = await timed(() => operator.ask<{ stages: Row[] }>('pipeline', { pipeline: 'wide_0' }));
+  expect(pipeline.stages).toHaveLength(60);
+  const [run] = (await runs(operator, { pipeline: 'wide_0' })).runs;
+  const [one, runMs] = await timed(() => operator.ask<{ stages: Row[] }>('run', { run: run?.run }));
+  expect(one.stages).toHaveLength(60);
+  // A tenth on an idle machine; tests share theirs.
+  for (const ms of [overviewMs, pipelineMs, runMs]) expect(ms).toBeLessThan(1000);
+});
+
+test('alerts and the journal are read in pages, by pipeline, run, verb, person and time', async ({ engine }) => {
+  await engine.pipeline([{ name: 'one', sla_seconds: 60 }]);
+  const [first] = await engine.queued('one', 3);
+  const operator = await signIn(engine, 'ann', {});
+  await engine.sql.query(
+    `insert into millrace.alert_rules (name, kind, stage, above) values ('any', 'backlog', '*', 0)`,
+  );
+  await engine.advance('2 minutes');
+  await engine.sql.query('select millrace.sweep()');
+  const page = await operator.ask<{ alerts: Row[]; next: string }>('alerts', { open: true, limit: 1 });
+  expect(page.alerts.map(({ kind }) => kind)).toEqual(['backlog']);
+  const rest = await operator.ask<{ alerts: Row[] }>('alerts', { open: true, limit: 3, cursor: page.next });
+  expect(rest).toMatchObject({ alerts: [{ stage: 'one', kind: 'late', resolved_at: null }], next: null });
+  const alert = rest.alerts[0]?.id;
+  await operator.act('silence', { alert, minutes: 30, reason: 'planned' });
+  expect(await engine.rows('select pipeline, stage, kind from millrace.silences')).toEqual([
+    { pipeline: 'flow', stage: 'one', kind: 'late' },
+  ]);
+  const lines = async (query: Row) => (await operator.ask<{ lines: Row[] }>('journal', query)).lines.map((l) => l.verb);
+  expect(await lines({ pipeline: 'flow' })).toEqual(['silence']);
+  const run = Number((await engine.run(first)).id);
+  expect(await lines({ run })).toEqual([]);
+  expect(await lines({ verb: 'silence', by: 'ann' })).toEqual(['silence']);
+  expect(await lines({ by: 'ben' })).toEqual([]);
+  expect(await lines({ since: '2026-11-02T09:30:00Z' })).toEqual([]);
+});

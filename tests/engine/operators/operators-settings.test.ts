@@ -1,0 +1,107 @@
+// What operators read beside runs: limits with their room, what is set up, and a run's agents and
+// questions.
+import { expect } from 'vitest';
+import { chain, type Row, test } from '../../support/engine.ts';
+import { signIn } from '../../support/operators.ts';
+import { completed, Worker } from '../../support/worker.ts';
+
+/** A list that has each of these among others, such as those of the examples. */
+const some = (...rows: Row[]) => expect.arrayContaining(rows.map((row) => expect.objectContaining(row)));
+
+test('limits tell what is in work, how many may begin, and what waits; others’ pipelines are left out', async ({
+  engine,
+}) => {
+  await engine.sql.query(`select millrace.define_limit('host', '{"max_in_flight": 5}')`);
+  const limits = { rate: { count: 4, per_seconds: 60 }, shared: ['host'] };
+  const flow = await engine.pipeline([
+    { name: 'fetch', limits },
+    { name: 'free', needs: ['fetch'] },
+  ]);
+  await engine.define({ ...flow, quota: { column: 'label', starts: { count: 3, per_seconds: 3600 } } });
+  await engine.pipeline([{ name: 'also', limits: { max_in_flight: 1 } }], {}, 'other');
+  await engine.queued('fetch', 6);
+  await (await Worker.of(engine, 'fetch')).take(1);
+  const all = await signIn(engine, 'ann', { role: 'viewer' });
+  const mine = await signIn(engine, 'ben', { pipelines: ['other'] });
+  expect(await all.ask('limits')).toMatchObject({
+    limits: some({ limit: 'host', in_flight: 1, today: { max_in_flight: 5 } }),
+    stages: some(
+      {
+        stage: 'fetch',
+        limits: { rate: { count: 4, per_seconds: 60 } },
+        shared: ['host'],
+        in_flight: 1,
+        starts: 3,
+        ready: 5,
+      },
+      { stage: 'also', limits: { max_in_flight: 1 }, in_flight: 0, starts: null },
+    ),
+    quotas: some({ kind: 'starts', used: 1, allowed: 3 }),
+  });
+  expect(await mine.ask('limits')).toMatchObject({ limits: [], stages: [{ stage: 'also' }], quotas: [] });
+});
+
+test('what is set up is told by role: others’ rights to who acts on all pipelines, the addresses of channels to nobody', async ({
+  engine,
+}) => {
+  await engine.pipeline(chain(['one']));
+  await engine.pipeline(chain(['one', 'two']));
+  await engine.sql.query(`insert into millrace.alert_channels (name, kind) values ('chat', 'slack')`);
+  await engine.sql.query(`insert into millrace.settings (name, value, comment)
+    values ('channel_chat_address', 'https://hooks.example/secret', '')`);
+  const viewer = await signIn(engine, 'vera', { role: 'viewer' });
+  const admin = await signIn(engine, 'adam', {});
+  const told = await viewer.ask<{ operators: Row[] }>('settings');
+  expect(told).toMatchObject({
+    operators: [{ subject: 'vera', role: 'viewer' }],
+    channels: [{ channel: 'chat', kind: 'slack', last: null }],
+    pipelines: expect.arrayContaining([expect.objectContaining({ pipeline: 'flow', version: 2, retention_days: 90 })]),
+  });
+  expect(JSON.stringify(told)).not.toContain('hooks.example');
+  expect((await admin.ask<{ operators: Row[] }>('settings')).operators.map(({ subject }) => subject)).toEqual([
+    'adam',
+    'vera',
+  ]);
+  expect(await viewer.refused('test_channel', { channel: 'chat' })).toMatchObject({ code: '42501' });
+  await admin.act('test_channel', { channel: 'chat', reason: 'is anybody there' });
+  expect(await viewer.ask('settings')).toMatchObject({ channels: [{ last: { state: 'waiting' } }] });
+  expect(await admin.ask('journal', { verb: 'test_channel' })).toMatchObject({
+    lines: [{ by: 'adam', reason: 'is anybody there', outcome: { channel: 'chat' } }],
+  });
+});
+
+test('who sees all pipelines is told what is amiss and what helps, and others are not', async ({ engine }) => {
+  await engine.pipeline(chain(['one']));
+  await engine.sql.query(`select millrace.pause('flow')`);
+  const amiss = await engine.rows(`select what, detail from millrace.doctor() where not ok`);
+  expect(amiss).toContainEqual({ what: 'nothing is paused', detail: expect.stringContaining('unpause') });
+  const ann = await signIn(engine, 'ann', { role: 'viewer' });
+  const ben = await signIn(engine, 'ben', { role: 'viewer', pipelines: ['flow'] });
+  expect(await ann.ask('settings')).toMatchObject({ findings: amiss });
+  expect(await ben.ask('settings')).toMatchObject({ findings: null });
+});
+
+test('a run shows what people were asked, and its decision to who sees payloads', async ({ engine }) => {
+  await engine.pipeline([
+    { name: 'read' },
+    { name: 'check', kind: 'manual', needs: ['read'], decision: { schema: {}, deadline_seconds: 86_400 } },
+  ]);
+  await engine.queued('read');
+  const worker = await Worker.of(engine, 'read');
+  const [item] = await worker.take(1);
+  await worker.report(completed(item as never));
+  const run = item?.run;
+  const reader = await signIn(engine, 'vera', { role: 'viewer' });
+  const insider = await signIn(engine, 'otto', { payloads: true });
+  const [{ attempt, ...asked } = {}] = (await reader.ask<{ decisions: Row[] }>('run', { run })).decisions;
+  expect(asked).toMatchObject({ stage: 'check', asked_at: expect.any(String), schema: {} });
+  await engine.sql.query('select public.millrace_decide($1, $2)', [attempt, { verdict: 'fine' }]);
+  const decided = { stage: 'check', decided_at: expect.any(String) };
+  const [told] = (await reader.ask<{ decisions: Row[] }>('run', { run })).decisions;
+  expect(told).toMatchObject(decided);
+  expect(told).not.toHaveProperty('decision');
+  expect(await insider.ask('run', { run })).toMatchObject({
+    table: { name: 'public.items', key: 'id', id: expect.any(Number) },
+    decisions: [{ ...decided, decision: { value: { verdict: 'fine' } } }],
+  });
+});

@@ -1,0 +1,23 @@
+import { expect } from 'vitest';
+import { projectTest as test } from '../../support/engine.ts';
+
+const calls = [
+  `millrace.start('orders', '1')`,
+  `millrace.start('orders', array['1'])`,
+  `millrace.attach('orders')`,
+  `millrace.pause('orders')`,
+  `millrace.figures('orders')`,
+  `public.millrace_search('{"text": "text", "pipeline": "orders"}')`,
+  `millrace.adopt('orders', 'old', 'public.f')`,
+];
+
+test('whoever names a pipeline that there is not reads which there are', async ({ engine }) => {
+  await engine.pipeline([{ name: 'only' }]);
+  for (const call of calls) {
+    expect(await engine.refusal(`select ${call}`), call).toMatchObject({
+      code: 'MR003',
+      message: expect.stringMatching(/^there is no pipeline '?orders'?$/),
+      hint: expect.stringMatching(/^Those there are: (\w+, )*flow, .*\. A new one comes by npx millrace sync/),
+    });
+  }
+});
