@@ -45,10 +45,12 @@ select s.id as stage_id, f.attempt_id, f.key
 from millrace.stages s
 cross join lateral millrace.in_flight_at(s.id) f;
 
--- Lists stages that can go on since attempts have ended: theirs, and those short of a limit shared
+-- Lists stages that may go on since attempts have ended: theirs, and those short of a limit shared
 -- with them.
 create function millrace.stages_freed(p_attempt_ids bigint[]) returns int[]
 as $$
+declare
+  v_now timestamptz := millrace.now();
 begin
   return array(
     select o.id
@@ -64,6 +66,10 @@ begin
       join millrace.limited_stages m on m.stage_id = a.stage_id
       join millrace.limited_stages n on n.limit_id = m.limit_id and n.short_at is not null
       where a.id = any (p_attempt_ids)) o
-    where millrace.has_ready_work(o.id));
+    -- Whether there is room is asked last, by who wakes: where a worker lives, nobody counts.
+    where exists (
+      select
+      from millrace.attempts a
+      where a.stage_id = o.id and a.queue_at <= v_now and a.state = 'queued'));
 end
 $$;

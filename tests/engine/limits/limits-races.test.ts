@@ -1,5 +1,6 @@
 // Limits under sessions that race: never exceeded, nobody waits who should not, nothing is forgotten.
 
+import type pg from 'pg';
 import { expect } from 'vitest';
 import { compiled } from '../../support/definitions.ts';
 import { type Engine, type Row, test } from '../../support/engine.ts';
@@ -144,14 +145,17 @@ test('a slot that a report frees before anything is queued behind it is found, t
 
 /** Pages that a claim of ten touches, in a transaction that is rolled back. */
 async function pagesOfClaim(engine: Engine): Promise<number> {
-  const worker = await Worker.of(engine, 'only');
-  const { client } = worker;
-  const claim = `select public.millrace_claim('flow', 'only', '${worker.id}', '${worker.host}', 1, 10)`;
+  const { client, id, host } = await Worker.of(engine, 'only');
+  return pagesOf(client, `select public.millrace_claim('flow', 'only', '${id}', '${host}', 1, 10)`);
+}
+
+/** Pages that a call touches, in a transaction that is rolled back. */
+async function pagesOf(client: pg.Client, call: string): Promise<number> {
   let pages = 0;
   // The first run fills the session's caches.
   for (let run = 0; run < 2; run++) {
     await client.query('begin');
-    const { rows } = await client.query(`explain (analyze, buffers, format json) ${claim}`);
+    const { rows } = await client.query(`explain (analyze, buffers, format json) ${call}`);
     const [{ Plan: plan }] = rows[0]['QUERY PLAN'];
     pages = plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
     await client.query('rollback');
@@ -182,8 +186,8 @@ test.for(backlogs)('a claim does not cost more the more is queued: %s', async ([
 });
 
 /** Has a stage with keys: one row of each is queued, and all that was queued before, jobs of it, waits. */
-async function queuedBehindJobs(engine: Engine, keys: number, limits: Row): Promise<void> {
-  await engine.pipeline([{ name: 'only', limits, max_workers: 20 }]);
+async function queuedBehindJobs(engine: Engine, keys: number, limits: Row, options: Row = {}): Promise<void> {
+  await engine.pipeline([{ name: 'only', limits, max_workers: 20, ...options }]);
   const names = Array.from({ length: keys * 2 }, (_, number) => `key-${number % keys}`);
   await engine.sql.query(insert, [names]);
   await engine.sql.query(
@@ -202,6 +206,20 @@ test('a claim does not cost more the more of other keys waits at its stage', asy
   for (const keys of [100, 6_000]) {
     await queuedBehindJobs(engine, keys, perKey(100));
     pages.push(await pagesOfClaim(engine));
+  }
+  expect(pages[1]).toBeLessThan((pages[0] as number) * 1.5);
+});
+
+test('the end of a job costs the same, however much waits beside it, while a worker lives', async ({ engine }) => {
+  await engine.sql.query('create table public.items (id bigserial primary key, label text, key text)');
+  const pages: number[] = [];
+  for (const jobs of [100, 6_000]) {
+    await queuedBehindJobs(engine, jobs, { max_in_flight: 10_000 }, external);
+    const worker = await Worker.of(engine, 'only');
+    const job = await worker.takeOne();
+    await worker.report(waiting(job, `job-${jobs}`));
+    const end = JSON.stringify([jobEnd(job, `job-${jobs}`)]);
+    pages.push(await pagesOf(worker.client, `select public.millrace_resume('${end}')`));
   }
   expect(pages[1]).toBeLessThan((pages[0] as number) * 1.5);
 });
