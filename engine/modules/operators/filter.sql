@@ -43,6 +43,11 @@ declare
           when 'array' then jsonb_build_object('enum', f.value)
           else v_forms -> (f.value #>> '{}') end), '{}')
         from jsonb_each(p_fields) f)), coalesce(p_asked, 'null'), p_name),
+    (select format('%s.%s is %s, but must be written without a decimal point', p_name, e.key, n)
+     from jsonb_each(p_asked) e
+     cross join jsonb_path_query(e.value, 'lax $[*] ? (@.type() == "number")') n
+     where n::text ~ '[.]'
+     limit 1),
     (select format('%s.%s is %s, but must be a time such as 2026-11-21T08:00:00Z',
        p_name, f.key, p_asked -> f.key)
      from jsonb_each(p_fields) f

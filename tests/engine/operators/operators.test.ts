@@ -236,6 +236,21 @@ test('a silence is refused without a reason, of a stage or a kind that there is 
   expect(await engine.rows('select * from millrace.silences')).toEqual([]);
 });
 
+test('a number written with a decimal point is refused by its field', async ({ engine }) => {
+  await withDeadLetter(engine);
+  const ada = await signIn(engine, 'ada', {});
+  for (const [name, query, field] of [
+    ['run', '{"run": 1.0}', 'p_query.run is 1.0'],
+    ['runs', '{"runs": [1, 2.0]}', 'p_query.runs is 2.0'],
+    ['act', '{"verb": "take_up", "pipeline": "mine", "count": 3.0}', 'p_request.count is 3.0'],
+  ]) {
+    expect(await engine.refusal(`select public.millrace_${name}($1)`, [query], ada.client)).toMatchObject({
+      code: 'MR002',
+      message: `${field}, but must be written without a decimal point`,
+    });
+  }
+});
+
 test('a stage is claimed under places in flight that are written with a decimal point', async ({ engine }) => {
   await engine.pipeline(chain(['only']));
   await engine.queued('only', 3);
