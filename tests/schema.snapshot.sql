@@ -91,6 +91,7 @@ table millrace.alert_rules
 sequence millrace.alert_rules_id_seq
 table millrace.alerts
   column above numeric not null
+  column channels text[]
   column detail text
   column id bigint not null generated always as identity
   column kind text not null

@@ -75,6 +75,8 @@ create table millrace.alerts (
   detail text,
   span interval not null,
   playbook text,
+  -- Those of its rule, should that be gone when it is over.
+  channels text[],
   since timestamptz not null,
   raised_at timestamptz not null,
   resolved_at timestamptz,

@@ -6,7 +6,8 @@
 create function millrace.alert_json(p_alert millrace.alerts) returns jsonb
 language sql immutable
 as $$
-  select to_jsonb(p_alert) - '{rule_id,pipeline_id,stage_id,span,told_at,settled}'::text[]
+  select to_jsonb(p_alert)
+      - '{rule_id,pipeline_id,stage_id,span,channels,told_at,settled}'::text[]
     || jsonb_build_object('span_seconds', extract(epoch from p_alert.span),
       'at', p_alert.raised_at)
 $$;
@@ -22,8 +23,8 @@ begin
       row_number() over (partition by c.id order by e.event, a.id) as place
     from millrace.alerts a
     left join millrace.alert_rules r on r.id = a.rule_id
-    join millrace.alert_channels c
-      on c.enabled and (r.channels is null or c.name = any (r.channels))
+    join millrace.alert_channels c on c.enabled
+      and coalesce(c.name = any (case when r.id is null then a.channels else r.channels end), true)
     cross join lateral (
       select case when a.resolved_at is null then 'raised' else 'resolved' end) e(event)
     where not a.settled

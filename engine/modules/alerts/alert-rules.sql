@@ -101,9 +101,9 @@ begin
   where t.rule_id = p_rule.id
     and (t.pipeline_id, t.stage_id) not in (select o.pipeline_id, o.stage_id from over o);
   insert into millrace.alerts (rule_id, pipeline_id, stage_id, rule, kind, pipeline, stage,
-    value, above, detail, span, playbook, since, raised_at)
+    value, above, detail, span, playbook, channels, since, raised_at)
   select p_rule.id, t.pipeline_id, t.stage_id, p_rule.name, p_rule.kind, p.name, s.name, t.value,
-    t.above, t.detail, p_rule.span, p_rule.playbook, t.over_since, p_now
+    t.above, t.detail, p_rule.span, p_rule.playbook, p_rule.channels, t.over_since, p_now
   from millrace.rule_states t
   left join millrace.pipelines p on p.id = t.pipeline_id
   left join millrace.stages s on s.id = t.stage_id

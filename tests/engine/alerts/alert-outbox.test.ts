@@ -326,6 +326,14 @@ test('doctor shows a channel whose messages nobody takes, and rules that name wh
   );
 });
 
+test('the end of an alert whose rule is gone is told to those alone who heard of it', async ({ engine }) => {
+  await alarmed(engine, ['ops', 'boss'], { pipeline: 'flow', channels: ['ops'] });
+  expect(await deliver(engine)).toEqual(['raised backlog']);
+  await engine.sql.query('delete from millrace.alert_rules');
+  await minutes(engine, 1);
+  expect((await take(engine)).map(({ channel, events }) => [channel, events[0]?.event])).toEqual([['ops', 'resolved']]);
+});
+
 test('without a channel nothing is sent, and one that comes later hears what is open', async ({ engine }) => {
   await alarmed(engine, []);
   expect(await engine.value('select count(*)::int from millrace.alert_messages')).toBe(0);
