@@ -84,7 +84,9 @@ declare
 begin
   select count(distinct r.id) as runs, min(r.entity_id) as entity_id,
     (array_agg(s.name order by n.position desc)
-      filter (where n.stage_id = any (vs.needs) or p.projection = 'status'))[1] as need,
+      filter (where n.stage_id = any (vs.needs) or p.projection = 'status'
+        or d.undemanded and vs.after @> jsonb_build_array(
+          jsonb_build_object('map', n.stage_id))))[1] as need,
     (array_agg(s.name order by n.position))[1] as first
   into v_lacking
   from millrace.runs r
@@ -93,14 +95,14 @@ begin
   join millrace.version_stages n
     on n.version_id = r.version_id and p_stage_id = any (n.dependents)
   join millrace.stages s on s.id = n.stage_id
+  left join lateral (
+    select coalesce(d.error ? 'on_demand', false) as undemanded
+    from millrace.done_attempts d
+    where d.run_id = r.id
+      and d.stage_id = n.stage_id
+    limit 1) d on true
   where r.id = any (p_run_ids)
-    and (
-      select d.id
-      from millrace.done_attempts d
-      where d.run_id = r.id
-        and d.stage_id = n.stage_id
-        and (d.error ? 'on_demand') is not true
-      limit 1) is null;
+    and d.undemanded is distinct from false;
   if v_lacking.need is not null then
     raise exception 'stage % cannot start for % entities (%, …): its need % has no result',
       (select s.name from millrace.stages s where s.id = p_stage_id),

@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { defineFamily, folderStatuses, startFolders } from '../../support/children.ts';
 import { chain, type Engine, type StageDefinition, test } from '../../support/engine.ts';
 import { begin, openTransaction, untilBlocked } from '../../support/sessions.ts';
 import { completed, finish, runStage, Worker } from '../../support/worker.ts';
@@ -99,6 +100,24 @@ test('what follows it cannot begin without it while its run is under way either'
   await engine.queue('revise', [id as string]);
   for (const stage of ['revise', 'republish', 'archive']) await runStage(engine, stage);
   expect(await engine.run(id)).toMatchObject({ status: 'completed' });
+});
+
+test('nor can what waits for a threshold of a map that nobody asked for', async ({ engine }) => {
+  const beside = [
+    { name: 'print' },
+    { name: 'peek', after: [{ map: 'split', stage: 'scan', count: 1 }] },
+    { name: 'archive', needs: ['print'] },
+  ];
+  await defineFamily(engine, { split: { needs: ['print'], on_demand: true }, beside });
+  const [folder] = await startFolders(engine);
+  await runStage(engine, 'print', 'folder');
+  const refused = await engine.refusal(`update public.folders set peek_status = 'queued' where id = $1`, [folder]);
+  expect(refused).toMatchObject({
+    code: 'MR005',
+    hint: 'Queue split instead; the stages after it follow by themselves.',
+  });
+  await runStage(engine, 'archive', 'folder');
+  expect(await folderStatuses(engine, folder as string)).toMatchObject({ split: 'pending', peek: 'pending' });
 });
 
 test('it cannot begin before what it needs, and a run under way is not disturbed by the refusal', async ({
