@@ -76,7 +76,7 @@ begin
       when 'start_stage' then
         perform millrace.start_one(v_run, v_stage);
       when 'complete' then
-        perform millrace.end_stage(v_run, v_stage, p_do -> 'result');
+        perform millrace.end_stage(v_run, v_stage, coalesce(p_do -> 'result', 'null'));
       when 'skip' then
         perform millrace.skip_one(v_run, v_stage);
       when 'fail' then

@@ -122,6 +122,16 @@ test('completing a queued stage by hand: its result is the one given, and the ru
   expect(await engine.item(id)).toMatchObject({ one_status: 'completed', one_result: { by: 'me' } });
 });
 
+test('a request to complete a stage that names no result completes it with null, and does not fail it', async ({
+  engine,
+}) => {
+  await engine.pipeline(chain(['one', 'two']));
+  const [id] = await engine.queued('one');
+  const request = { verb: 'complete', pipeline: 'flow', entity: id, stage: 'one' };
+  await engine.sql.query('select millrace.act($1)', [JSON.stringify(request)]);
+  expect(await engine.item(id)).toMatchObject({ one_status: 'completed', one_result: null, two_status: 'queued' });
+});
+
 test.for(['completed', 'failed', 'waiting', 'released'])(
   'after a stage in work was completed by hand, its worker\'s word "%s" is stale',
   async (outcome, { engine }) => {
