@@ -53,7 +53,7 @@ begin
       limit p_limit);
     return;
   end if;
-  v_next := millrace.next_by_turns(p_stage, p_limit, 5, p_held, behind, p_until);
+  v_next := millrace.next_by_turns(p_stage, p_limit, 80, p_held, behind, p_until);
   behind := v_next.behind;
   if v_next.names is not null then
     ids := array(
@@ -75,7 +75,7 @@ end
 $$;
 
 -- Passes a gate as far as its limits allow, until the time is up. More rounds are for what somebody
--- holds and groups without room.
+-- holds.
 create function millrace.pass_gate(
   p_stage_id int, p_limit int, p_until timestamptz, out passed int, out ready int[]
 )
@@ -102,8 +102,7 @@ begin
     v_next := millrace.next_at_gate(
       v_stage, least(p_limit - passed, 500), v_held, p_until, v_behind);
     v_behind := v_next.behind;
-    exit when v_next.ids = '{}';
-    continue when v_next.ids is null;
+    exit when coalesce(v_next.ids, '{}') = '{}';
     v_set := millrace.pass(v_stage, v_next.ids);
     passed := passed + cardinality(v_set.passed);
     ready := ready || v_set.ready;

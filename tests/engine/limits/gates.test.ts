@@ -482,6 +482,19 @@ test('a gate with hundreds of full keys looks at each about once, and leaves tim
   expect(await engine.value<number>('select last_value::int from public.looks')).toBeLessThan(2000);
 });
 
+test('a gate goes round its full keys once, however many there are', async ({ engine }) => {
+  await keyed(engine, { back_pressure: { stage: 'last', backlog: 1 } });
+  const rows: number[] = [];
+  for (const keys of [250, 2_500]) {
+    const names = Array.from({ length: keys }, (_, number) => `key ${number}`);
+    await queueKeys(engine, names, 2);
+    await engine.sweepAll();
+    await engine.sql.query('analyze millrace.attempts');
+    rows.push(await planRows(engine.database.superUrl, 'select millrace.sweep_gates()'));
+  }
+  expect(rows[1]).toBeLessThan((rows[0] as number) * 15);
+});
+
 test('a row that somebody holds keeps neither its key nor another at the gate', async ({ engine }) => {
   await keyed(engine, { rate: { count: 4, per_seconds: 60 } });
   await queueKeys(engine, ['a', 'b'], 3);
