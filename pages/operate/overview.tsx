@@ -36,7 +36,7 @@ export function Overview() {
           <OpenAlerts alerts={open} />
           <Bulks bulks={answer.bulks} />
           {answer.pipelines.length === 0 && (
-            <p>No pipeline yet that you see. Define one, or ask an admin to let you see it.</p>
+            <p>No pipeline yet that you see. Define one, or ask whoever runs this project to let you see it.</p>
           )}
           <div class="cards">
             {byNeed(answer).map((listed) =>
