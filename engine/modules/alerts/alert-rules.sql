@@ -52,7 +52,7 @@ before insert or update on millrace.alert_rules
 for each row execute function millrace.check_rule();
 
 -- Keeps the bounds and the rules of a definition, and takes back rules that it no longer has. One
--- that it changes is another: its alert is over.
+-- that it changes stays the same row: the sweep may be writing states of it.
 create function millrace.save_alerts(p_pipeline_id int, p_definition jsonb)
 as $$
 declare
@@ -65,18 +65,18 @@ begin
     and p.sla is distinct from v_sla;
   delete from millrace.alert_rules r
   where r.pipeline = v_pipeline
-    and (r.source = 'definition' or p_definition -> 'rules' @> jsonb_build_array(
-      jsonb_build_object('name', r.name)))
-    and not exists (
-      select
-      from jsonb_populate_recordset(null::millrace.alert_rules, p_definition -> 'rules') d
-      where to_jsonb(d) - 'id' = to_jsonb(r) - 'id');
+    and r.source = 'definition'
+    and (p_definition -> 'rules' @> jsonb_build_array(
+      jsonb_build_object('name', r.name))) is not true;
   insert into millrace.alert_rules (pipeline, name, kind, stage, above, span, hold, recover, least,
     channels, playbook, enabled, source)
   select d.pipeline, d.name, d.kind, d.stage, d.above, d.span, d.hold, d.recover, d.least,
     d.channels, d.playbook, d.enabled, d.source
   from jsonb_populate_recordset(null::millrace.alert_rules, p_definition -> 'rules') d
-  on conflict (pipeline, name) do nothing;
+  on conflict (pipeline, name) do update
+  set (kind, stage, above, span, hold, recover, least, channels, playbook, enabled, source) = (
+    excluded.kind, excluded.stage, excluded.above, excluded.span, excluded.hold, excluded.recover,
+    excluded.least, excluded.channels, excluded.playbook, excluded.enabled, excluded.source);
 end
 $$;
 

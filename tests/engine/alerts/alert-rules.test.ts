@@ -1,6 +1,8 @@
 import { describe, expect } from 'vitest';
 import { addChannel, addRule, minutes, onlyRule, open, take, told } from '../../support/alerts.ts';
+import { compiled } from '../../support/definitions.ts';
 import { type Engine, type Row, test } from '../../support/engine.ts';
+import { openTransaction } from '../../support/sessions.ts';
 import { type Claimed, completed, failed, runStage, Worker } from '../../support/worker.ts';
 
 const backlog = { name: 'backlog', kind: 'backlog', stage: '*', above: 2, hold: '2 minutes', recover: '2 minutes' };
@@ -297,6 +299,33 @@ describe('a definition', () => {
     ]);
     await engine.define(definition);
     expect(await rules()).toMatchObject([{ name: 'mine' }]);
+  });
+
+  test('changes rules while the sweep judges them: nobody waits, and what is open stays open', async ({ engine }) => {
+    const definition = await engine.pipeline([{ name: 'only' }]);
+    const of = (recoverSeconds: number) => {
+      const rule = { kind: 'backlog', stage: 'only', recoverSeconds };
+      return compiled({ ...definition, alerts: { first: { ...rule, above: 0 }, second: { ...rule, above: 2 } } });
+    };
+    await engine.value('select millrace.define($1)', [of(60)]);
+    await engine.queued('only', 1);
+    await minutes(engine, 1);
+    await engine.queued('only', 5);
+    const [judging, defining] = [await openTransaction(engine), await openTransaction(engine)];
+    const judge = (rule: string) =>
+      judging.query(
+        `select millrace.evaluate_rule(r, millrace.now()) from millrace.alert_rules r where r.name = $1 and pipeline = 'flow'`,
+        [rule],
+      );
+    await judge('first');
+    await defining.query(`set local lock_timeout = '2s'`);
+    await defining.query('select millrace.define($1)', [of(120)]);
+    await judge('second');
+    await judging.query('commit');
+    await defining.query('commit');
+    await minutes(engine, 1);
+    const raised = `select rule from millrace.alerts where pipeline = 'flow' and rule in ('first', 'second') order by id`;
+    expect(await engine.rows(raised)).toEqual([{ rule: 'first' }, { rule: 'second' }]);
   });
 
   test.each<[string, Row, RegExp]>([
