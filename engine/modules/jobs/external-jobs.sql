@@ -157,7 +157,8 @@ begin
   if (jsonb_typeof(p_jobs) = 'array' and not p_jobs @? '$[1000]' and not p_jobs @? '$[*] ? (!(
       @.attempt.type() == "number" && @.attempt == @.attempt.floor() && @.attempt < 1e18
         && @.service.type() == "string" && @.job_id.type() == "string"
-        && (@.state == "queued" || @.state == "running")))') is not true then
+        && @.state.type() == "string" && (@.state == "queued" || @.state == "running")))')
+      is not true then
     raise exception 'p_jobs must be a list of at most 1000 jobs, this is %',
       coalesce(left(p_jobs::text, 200), 'null')
       using errcode = 'MR002',

@@ -133,6 +133,7 @@ for (const [what, jobs, message] of [
   ['is too long', Array(1001).fill(null), /p_jobs must be .* this is \[null/],
   ['has no object', [7], /p_jobs must be .* this is \[7\]/],
   ['names no attempt', [{ attempt: 'x', service: 's', job_id: 'j', state: 'queued' }], /this is \[\{.*"x"/],
+  ['has a number for a state', [{ attempt: 1, service: 's', job_id: 'j', state: 5 }], /this is \[\{.*5/],
   ['has a state there is not', [{ attempt: 1, service: 's', job_id: 'j', state: 'done' }], /this is \[\{.*"done"/],
 ] as const) {
   test(`a report that ${what} is refused, and what is wrong is named`, async ({ engine }) => {
