@@ -17,7 +17,6 @@ declare
   v_stage millrace.stages;
   v_worker millrace.workers;
 begin
-  v_stage := millrace.stage_named(p_pipeline, p_stage);
   if p_worker is null or p_host is null or p_seq is null
     or p_limit is null or p_limit not between 0 and 1000 then
     raise exception 'p_worker, p_host and p_seq must be given and p_limit be from 0 to 1000; '
@@ -26,10 +25,12 @@ begin
         'a sequence number from 1, and the number of attempts to claim.';
   end if;
   -- By turns, so that two never become the last one of the maximum. A first try of this call may
-  -- have signed it on, so the look comes after.
+  -- have signed it on, and somebody have paused the stage, so the looks come after.
   if p_seq = 1 or not exists (select from millrace.workers w where w.id = p_worker) then
-    perform pg_advisory_xact_lock(hashtext('millrace.sign_on'), v_stage.id);
+    perform pg_advisory_xact_lock(
+      hashtext('millrace.sign_on'), hashtext(concat_ws('.', p_pipeline, p_stage)));
   end if;
+  v_stage := millrace.stage_named(p_pipeline, p_stage);
   select w.* into v_worker from millrace.workers w where w.id = p_worker for update;
   if v_worker.id is null then
     -- Its arrival answers every wake-up so far, even when it is sent home.

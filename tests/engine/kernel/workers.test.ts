@@ -35,6 +35,20 @@ test('of two workers that sign on at once, only one becomes the last that the ma
   expect((await other).status).toBe('refused');
 });
 
+test('a worker that waited to sign on is let in by what holds of its stage by then', async ({ engine }) => {
+  await engine.pipeline([{ name: 'only', max_workers: 2 }]);
+  await engine.queued('only', 5);
+  const [first, second] = await workers(engine, 2);
+  if (!first || !second) throw new Error('two workers were made');
+  await first.client.query('begin');
+  expect((await first.claim(1)).status).toBe('working');
+  const other = begin(second.claim(1));
+  await untilBlocked(engine, second.client);
+  await engine.sql.query(`select millrace.pause('flow', 'only')`);
+  await first.client.query('commit');
+  expect(await other).toMatchObject({ status: 'refused', batch: [] });
+});
+
 test('of many workers that sign on at once, no more become live than the maximum', async ({ engine }) => {
   await engine.pipeline([{ name: 'only', max_workers: 3 }]);
   await engine.queued('only', 50);
