@@ -111,6 +111,33 @@ export interface Limits {
   quotas: Quota[];
 }
 
+export interface StatusValue {
+  /** Null for rows that have no value yet. */
+  value: string | null;
+  name: string | null;
+  description: string | null;
+  layer: string | null;
+  rows: number;
+  oldest: string | null;
+  median: string | null;
+}
+
+export interface Status {
+  table: string;
+  column: string;
+  values: StatusValue[];
+  looked: number;
+  /** Whether these are all rows of the table. */
+  whole: boolean;
+  moves: { from: string | null; to: string; by: 'engine' | 'person' | 'call'; means: string }[];
+}
+
+export interface StatusRow {
+  entity: string;
+  since: string | null;
+  run: ListedRun | null;
+}
+
 export interface Operator {
   subject: string;
   role: string;
@@ -151,6 +178,12 @@ export interface Settings {
 export interface Finding {
   what: string;
   detail: string;
+}
+
+export interface Version {
+  version: number;
+  since: string;
+  graph: unknown;
 }
 
 export interface Bulk {

@@ -11,9 +11,12 @@ import { Pipeline } from './pipeline.tsx';
 import { Run } from './run.tsx';
 import { Runs } from './runs.tsx';
 import { Settings } from './settings.tsx';
+import { Status } from './status.tsx';
 
 interface Screen {
   title: string;
+  /** What stands before the name of the one thing that the screen is about, where that is not the title. */
+  titleOf?: string;
   key?: string;
   draw: ComponentType<Route>;
 }
@@ -22,10 +25,11 @@ export const screens: Record<string, Screen> = {
   overview: { title: 'Overview', key: 'o', draw: Overview },
   runs: { title: 'Runs', key: 'r', draw: Runs },
   dead: { title: 'Dead letters', key: 'd', draw: DeadLetters },
+  status: { title: 'Status', titleOf: 'Status of', key: 's', draw: Status },
   limits: { title: 'Limits', key: 'l', draw: Limits },
   alerts: { title: 'Alerts', key: 'a', draw: Alerts },
   journal: { title: 'Journal', key: 'j', draw: Journal },
-  settings: { title: 'Settings', key: 'e', draw: Settings },
+  settings: { title: 'Settings', titleOf: 'Versions of', key: 'e', draw: Settings },
   pipeline: { title: 'Pipeline', draw: Pipeline },
   run: { title: 'Run', draw: Run },
   bulk: { title: 'Bulk', draw: Bulk },

@@ -3,15 +3,20 @@ import { Ago, Moment } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
 import { many } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
-import { to } from '../base/route.ts';
+import { type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
 import type { Settings as Answer, Channel, DefinedPipeline, Finding, Operator } from './answers.ts';
 import { DeedButton } from './deeds.tsx';
 import { read } from './door.ts';
 import { State } from './states.tsx';
+import { Versions } from './versions.tsx';
 
-export function Settings() {
+export function Settings({ of, query }: Route) {
+  return of ? <Versions pipeline={of} query={query} /> : <All />;
+}
+
+function All() {
   const settings = usePoll('settings', () => read<Answer>('settings'), 15_000);
   return (
     <Fresh of={settings.value}>
@@ -155,9 +160,9 @@ function Definitions({ pipelines }: { pipelines: DefinedPipeline[] }) {
         {
           name: 'Version',
           cell: (p) => (
-            <>
+            <a href={to('settings', p.pipeline)}>
               {p.version} since <Moment at={p.since} />
-            </>
+            </a>
           ),
         },
         { name: 'Keeps finished runs', isNumber: true, cell: (p) => many(p.retention_days, 'day') },

@@ -12,7 +12,7 @@ interface Callable {
 
 /** What operators call; who is none is refused by each. */
 const ofOperators =
-  /^millrace_(act|alerts|attempt|dead_letters|journal|overview|pipeline|run|runs|search|limits|settings|series)\(jsonb\)$/;
+  /^millrace_(act|alerts|attempt|dead_letters|journal|overview|pipeline|run|runs|search|limits|settings|status|series)\(jsonb\)$/;
 
 let database: TestDatabase;
 let functions: Callable[];
@@ -119,6 +119,7 @@ describe('the public functions', () => {
       'millrace_series',
       'millrace_settings',
       'millrace_spawn',
+      'millrace_status',
       'millrace_sweep',
       'millrace_take_messages',
       'millrace_turns',

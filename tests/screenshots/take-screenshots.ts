@@ -58,6 +58,7 @@ const screens = (run: number): [name: string, address: string][] => [
   ['runs', '#/runs?pipeline=leads'],
   ['dead', '#/dead'],
   ['run', `#/run/${run}`],
+  ['status', '#/status/links?value=new'],
   ['limits', '#/limits'],
   ['alerts', '#/alerts?show=all'],
   ['journal', '#/journal'],

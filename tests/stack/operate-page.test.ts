@@ -34,8 +34,10 @@ const screens: [name: string, address: string, shown: string][] = [
   ['run', '#/run/1', 'What people did to it'],
   ['dead', '#/dead', 'no_address'],
   ['alerts', '#/alerts', 'no_address'],
+  ['status', '#/status/page_links?value=new', 'Rows there'],
   ['limits', '#/limits', 'printer'],
   ['settings', '#/settings', 'no address in Vault'],
+  ['versions', '#/settings/orders', 'What version 2 changed'],
   ['journal', '#/journal', 'grant'],
 ];
 
@@ -251,8 +253,19 @@ test('a shared limit is throttled and let go where its room is shown', async () 
   await row.getByText('it jams').waitFor({ state: 'hidden' });
 });
 
-test('a channel is tried', async () => {
+test('a status tells its moves and rows, versions what changed, and a channel is tried', async () => {
   const page = await operate.atMachine();
+  await page.goto(`${operate.pageUrl}#/status/page_links`);
+  await page.getByRole('link', { name: 'new', exact: true }).click();
+  await page.getByRole('cell', { name: 'classifying', exact: true }).last().waitFor();
+  await page
+    .getByRole('region', { name: 'Rows', exact: true })
+    .getByRole('cell', { name: '1', exact: true })
+    .first()
+    .waitFor();
+  await page.goto(`${operate.pageUrl}#/settings/orders`);
+  await title(page, 'Versions of orders');
+  await page.getByRole('row', { name: /added invoice › needs/ }).waitFor();
   await page.goto(`${operate.pageUrl}#/settings`);
   await page.getByRole('button', { name: 'Send a test', exact: true }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Send a test' }).click();
@@ -522,7 +535,7 @@ const forged = [
   ['#/run/%3Cscript%3E', 'p_query.run is "<script>", but must be a whole number'],
   ['#/run/99999999999999999999', 'must be a whole number'],
   ['#/bulk/0', 'must be a whole number'],
-  ['#/dead?pipeline=%E2%80%AEorders', 'there is no pipeline ⟨U+202E⟩orders'],
+  ['#/status/%E2%80%AEorders', 'there is no pipeline ⟨U+202E⟩orders'],
   ['#/constructor', 'There is no such screen.'],
   ['#/%E0%A4%A', 'There is no such screen.'],
 ] as const;

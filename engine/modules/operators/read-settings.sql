@@ -1,12 +1,21 @@
 -- What is set up: operators (all of them for who acts on all pipelines), channels of alerts,
--- settings, pipelines, and what doctor() finds amiss.
+-- settings, pipelines, and what doctor() finds amiss. With a pipeline its newest versions instead.
 create function public.millrace_settings(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_lists
 as $$
 declare
-  v_caller millrace.caller := millrace.enter(p_query, '{}');
+  v_caller millrace.caller := millrace.enter(p_query, '{"pipeline": "name"}');
 begin
+  if p_query ? 'pipeline' then
+    return jsonb_build_object('versions', array(
+      select jsonb_build_object('version', v.number, 'since', v.created_at, 'graph', v.graph)
+      from millrace.versions v
+      join millrace.pipelines p on p.id = v.pipeline_id
+      where p.name = p_query ->> 'pipeline'
+      order by v.number desc
+      limit 20));
+  end if;
   return jsonb_build_object(
     'operators', array(
       select to_jsonb(o)

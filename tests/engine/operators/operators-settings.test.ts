@@ -1,12 +1,66 @@
-// What operators read beside runs: limits with their room, what is set up, and a run's agents and
+// What operators read beside runs: values of a status column, limits with their room, what is set up, and a run's agents and
 // questions.
 import { expect } from 'vitest';
 import { chain, type Row, test } from '../../support/engine.ts';
 import { signIn } from '../../support/operators.ts';
+import { makeLinks, makeNotes } from '../../support/status.ts';
 import { completed, Worker } from '../../support/worker.ts';
 
 /** A list that has each of these among others, such as those of the examples. */
 const some = (...rows: Row[]) => expect.arrayContaining(rows.map((row) => expect.objectContaining(row)));
+
+test('a status pipeline tells how many rows show each value, since when, and what may be written next', async ({
+  engine,
+}) => {
+  await makeNotes(engine);
+  const insert = (code: number | null) =>
+    engine.value<string>(`insert into public.note (label, status_code) values ('n', $1) returning id`, [code]);
+  const old = await insert(110);
+  await engine.advance('1 hour');
+  const young = await insert(110);
+  await insert(null);
+  const operator = await signIn(engine, 'ann', { role: 'viewer' });
+  const { values, moves, ...rest } = await operator.ask<{ values: Row[]; moves: Row[] }>('status', {
+    pipeline: 'notes',
+  });
+  expect(rest).toMatchObject({ column: 'status_code', looked: 3, whole: true });
+  expect(values.filter(({ rows }) => rows !== 0)).toMatchObject([
+    { value: '110', name: 'to_fetch', layer: 'discovery', rows: 2, oldest: expect.stringMatching(/T09:00:00/) },
+    { value: null, rows: 1, oldest: null },
+  ]);
+  expect(values.map(({ value }) => value)).toContain('500');
+  expect(moves.filter(({ from, by }) => from === '310' && by === 'person').map(({ to }) => to)).toEqual(
+    expect.arrayContaining(['330', '340', '320', '300']),
+  );
+  const at = (value: string) => operator.ask<{ rows: Row[] }>('status', { pipeline: 'notes', value });
+  expect(await at('110')).toMatchObject({
+    rows: [
+      { entity: String(old), run: { status: 'running' } },
+      { entity: String(young), run: { status: 'running' } },
+    ],
+  });
+  expect(await at('nothing')).toMatchObject({ rows: [] });
+});
+
+test('without a column for it, since when a row shows its value is told by the newest attempt', async ({ engine }) => {
+  await makeLinks(engine);
+  await engine.sql.query(`insert into public.link (label, status) values ('tea', 'new')`);
+  const operator = await signIn(engine, 'ann', { role: 'viewer' });
+  const { values } = await operator.ask<{ values: Row[] }>('status', { pipeline: 'page_links' });
+  expect(values).toEqual(some({ value: 'new', rows: 1, oldest: expect.stringMatching(/T09:00:00/) }));
+});
+
+test('a pipeline without a status column says so, and one that is not seen is not there', async ({ engine }) => {
+  await engine.pipeline([{ name: 'one' }]);
+  const operator = await signIn(engine, 'ann', { pipelines: ['flow'] });
+  expect(await operator.refusal('status', { pipeline: 'flow' })).toMatchObject({
+    code: 'MR004',
+    message: 'pipeline flow shows no status in one column',
+  });
+  for (const read of ['status', 'settings']) {
+    expect(await operator.refusal(read, { pipeline: 'other' })).toMatchObject({ code: 'MR003' });
+  }
+});
 
 test('limits tell what is in work, how many may begin, and what waits; others’ pipelines are left out', async ({
   engine,
@@ -62,6 +116,10 @@ test('what is set up is told by role: others’ rights to who acts on all pipeli
     'adam',
     'vera',
   ]);
+  const { versions } = await viewer.ask<{ versions: Row[] }>('settings', { pipeline: 'flow' });
+  expect(versions.map(({ version }) => version)).toEqual([2, 1]);
+  expect(versions[0]?.graph).not.toEqual(versions[1]?.graph);
+
   expect(await viewer.refused('test_channel', { channel: 'chat' })).toMatchObject({ code: '42501' });
   await admin.act('test_channel', { channel: 'chat', reason: 'is anybody there' });
   expect(await viewer.ask('settings')).toMatchObject({ channels: [{ last: { state: 'waiting' } }] });

@@ -3,6 +3,7 @@ import { expect } from 'vitest';
 import { chain, type Engine, test } from '../../support/engine.ts';
 import { planRows } from '../../support/plan-rows.ts';
 import { sequentialScans } from '../../support/plan-scans.ts';
+import { makeLinks } from '../../support/status.ts';
 
 /** Runs that are over, of which one in fifty failed, with two attempts each: enough for the planner to take to indexes. */
 async function history(engine: Engine, runs: number): Promise<void> {
@@ -63,6 +64,8 @@ const reads = {
   doctor: 'select * from millrace.doctor()',
   'a slice of the invariants': 'select * from millrace.check_slice(3000, 3500)',
   'what is kept': 'select * from millrace.retention',
+  'values of a status': `select public.millrace_status('{"pipeline": "page_links", "value": "new"}')`,
+  'versions of a definition': `select public.millrace_settings('{"pipeline": "flow"}')`,
   'search by label': `select public.millrace_search('{"text": "item 7"}')`,
   'search by key': `select public.millrace_search('{"text": "77"}')`,
   'search by trace': `select public.millrace_search(jsonb_build_object('text', gen_random_uuid()))`,
@@ -80,6 +83,8 @@ const reads = {
 test('no read walks the runs, the attempts, the log or the alerts from end to end', async ({ engine }) => {
   await engine.pipeline(chain(['first', 'second'], { limits: { max_in_flight: 3 } }), { label: 'label' });
   await engine.sql.query('create index on public.items (label text_pattern_ops)');
+  await makeLinks(engine);
+  await engine.sql.query(`insert into public.link (label, status) select 'l', 'new' from generate_series(1, 500)`);
   await history(engine, 20_000);
   await queued(engine, 1_000);
   const walked: Record<string, string[]> = {};

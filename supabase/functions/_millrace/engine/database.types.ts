@@ -49,6 +49,7 @@ export type EngineFunctions = {
     Args: { p_attempt: number; p_items: Json; p_last: boolean; p_token: string; p_worker: string };
     Returns: Json;
   };
+  millrace_status: { Args: { p_query: Json }; Returns: Json };
   millrace_sweep: { Args: Record<PropertyKey, never>; Returns: Json };
   millrace_take_messages: { Args: Record<PropertyKey, never>; Returns: Json };
   millrace_turns: { Args: { p_attempt: number; p_token: string; p_worker: string }; Returns: Json };
