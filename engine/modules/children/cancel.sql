@@ -22,8 +22,9 @@ declare
     join millrace.fan_outs f on f.id = r.fan_out_id and f.state <> 'open'
     where r.pipeline_id = p_pipeline_id
       and r.entity_id = any (p_entity_ids)
-      and r.status = 'running'
-    order by r.id
+      -- "is true" and "+ 0" have each row look at its runs: an old plan might read all that live.
+      and (r.status = 'running') is true
+    order by r.id + 0
     for no key update of r);
 begin
   if cardinality(v_runs) > 0 then

@@ -92,6 +92,7 @@ declare
   v_stage millrace.stages;
   v_child millrace.pipelines;
   v_rows record;
+  v_held text[];
   v_items record;
   v_lacking record;
   v_fault jsonb;
@@ -113,13 +114,15 @@ begin
       using errcode = 'MR004', hint = 'Reset the stage: select millrace.reset(run, stage).';
   end if;
   v_rows := millrace.rows_for_items(fan_out, v_stage, p_items);
-  select array_agg(i.key) filter (where h.id is null) as busy,
-    array_agg(i.id) filter (where h.id is null) as busy_ids,
-    array_agg(i.key) filter (where h.id is not null) as keys,
-    array_agg(i.id) filter (where h.id is not null) as ids
+  v_held := millrace.lock_rows_named(v_child, v_rows.entity_ids, false);
+  select array_agg(i.key) filter (where not i.held) as busy,
+    array_agg(i.id) filter (where not i.held) as busy_ids,
+    array_agg(i.key) filter (where i.held) as keys,
+    array_agg(i.id) filter (where i.held) as ids
   into v_items
-  from unnest(v_rows.item_keys, v_rows.entity_ids) i(key, id)
-  left join unnest(millrace.lock_rows_named(v_child, v_rows.entity_ids, false)) h(id) using (id);
+  from (
+    select u.key, u.id, u.id in (select unnest(v_held)) as held
+    from unnest(v_rows.item_keys, v_rows.entity_ids) u(key, id)) i;
   busy := v_items.busy;
   select i.key, i.id, i.entity ->> v_child.entity_key as spelling into v_lacking
   from unnest(busy, v_items.busy_ids,
@@ -140,7 +143,7 @@ begin
       where r.fan_out_id = fan_out.id
         and r.item_key = any (v_items.keys)
         and r.status in ('failed', 'cancelled')
-      order by r.id
+      order by r.id + 0
       for no key update));
   end if;
   select array_agg(fan_out.id) as fan_outs, array_agg(i.key) as keys, array_agg(i.id) as ids
@@ -177,11 +180,12 @@ end
 $$;
 
 -- Names the rows of the items of a chunk: those under their keys, or what the insert function
--- answers.
+-- answers, which may have a large table to join.
 create function millrace.rows_for_items(
   p_fan_out millrace.fan_outs, p_stage millrace.stages, p_items jsonb,
   out item_keys text[], out entity_ids text[]
 )
+set enable_hashjoin = on
 as $$
 declare
   v_insert text := p_stage.child ->> 'insert';
@@ -228,7 +232,8 @@ begin
     from millrace.runs r
     where r.entity_id = i.id
       and r.pipeline_id = p_fan_out.child_pipeline_id
-      and r.fan_out_id = p_fan_out.id
+      -- "+ 0" has each item look at its row's runs: an old plan might read all children for each.
+      and r.fan_out_id + 0 = p_fan_out.id
       and r.item_key <> i.key
     limit 1) o on true
   where o.item_key is not null

@@ -90,7 +90,7 @@ begin
     where f.run_id = any (p_run_ids)
       and f.stage_id = p_stage_id
       and f.state = 'open'
-    order by c.id
+    order by c.id + 0
     for no key update of c);
   with waiting as (
     insert into millrace.attempts (run_id, stage_id, number, parent_id, state, created_at,

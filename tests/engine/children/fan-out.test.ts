@@ -445,6 +445,28 @@ test('children whose map fails for good are cancelled by the sweep', async ({ en
   expect(await engine.item('1')).toMatchObject({ scan_status: 'failed', scan_error: 'cancelled' });
 });
 
+test('a chunk does not read all children that there are, though its plans are of a time without any', async ({
+  engine,
+}) => {
+  await defineFamily(engine);
+  await one(engine);
+  const spawner = await Spawner.of(engine);
+  const pagesOf = async (from: number): Promise<number> => {
+    await spawner.worker.client.query('begin');
+    const { rows } = await spawner.worker.client.query(
+      `explain (analyze, buffers, format json) ${call}`,
+      values(spawner, numbers(from, from + 99)),
+    );
+    await spawner.worker.client.query('rollback');
+    const [{ Plan: plan }] = rows[0]['QUERY PLAN'];
+    return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
+  };
+  await spawner.spawn(numbers(1, 100));
+  const few = await pagesOf(101);
+  for (let from = 101; from < 2000; from += 100) await spawner.spawn(numbers(from, from + 99));
+  expect(await pagesOf(2001)).toBeLessThan(few * 3);
+});
+
 test('many workers of one stage of the children and one that spawns do not wait for one another', async ({
   engine,
 }) => {
