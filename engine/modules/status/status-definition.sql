@@ -84,7 +84,10 @@ begin
       order by v.sort_order
       on conflict (code) do update
       set (name, description, category, is_terminal, sort_order) = (excluded.name,
-        excluded.description, excluded.category, excluded.is_terminal, excluded.sort_order)$q$,
+        excluded.description, excluded.category, excluded.is_terminal, excluded.sort_order)
+      where (t.name, t.description, t.category, t.is_terminal, t.sort_order)
+        is distinct from (excluded.name, excluded.description, excluded.category,
+          excluded.is_terminal, excluded.sort_order)$q$,
       to_regclass(v_status ->> 'lookup'),
       millrace.column_type(to_regclass(v_status ->> 'lookup'), 'code'))
     using p_pipeline_id;

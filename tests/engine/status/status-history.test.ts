@@ -112,7 +112,9 @@ test('another order of the stages is one line, which runs under way do not follo
   ).toEqual([200, 220, 221, 222, 210, 211, 212, 240].map((code) => ({ code })));
 });
 
-test('define() fills the lookup table, and a value that is dropped stays there', async ({ engine }) => {
+test('define() fills the lookup table, writes what has changed alone, and a value that is dropped stays there', async ({
+  engine,
+}) => {
   const definition = await makeNotes(engine);
   expect(await engine.rows('select * from public.note_lookup where code in (110, 510) order by code')).toEqual([
     {
@@ -132,10 +134,12 @@ test('define() fills the lookup table, and a value that is dropped stays there',
       sort_order: 23,
     },
   ]);
+  const written = await engine.value('select xmin::text from public.note_lookup where code = 110');
   const { values } = definition.entity.status as { values: Record<string, Record<string, unknown>> };
   delete values.terminal?.[510];
   Object.assign(definition.stages[0] ?? {}, { shows: { queued: 110, started: 111, completed: 112 } });
   await engine.define(definition);
+  expect(await engine.value('select xmin::text from public.note_lookup where code = 110')).toBe(written);
   expect(await engine.value('select count(*)::int from public.note_lookup where code = 510')).toBe(1);
   expect(
     await engine.rows(
