@@ -28,9 +28,9 @@ begin
 end
 $$;
 
--- Begins a stage whose needs are done, where more than these decides; under p_kind, as this kind of
--- stage begins, or does p_again. Returns the stages with work; null where it is to be queued.
--- p_shown: the rows show it as queued already.
+-- Begins a stage whose needs are done, where a module decides more than that. p_kind: a kind of
+-- stage that begins in its own way; p_again: for another try. Returns the stages with work; null
+-- where the stage is to be queued. p_shown: the rows show it as queued already.
 create function millrace.hook_begin(
   p_stage_id int, p_run_ids bigint[], p_by_name boolean default false,
   p_shown boolean default false, p_kind text default null, p_again boolean default false
@@ -42,8 +42,8 @@ begin
 end
 $$;
 
--- Begins what may begin and advance() does not queue, in runs of which a stage is completed or
--- failed; without a stage, in new ones or those that go on. Returns the stages with work.
+-- Begins what advance() does not queue, in runs of which a stage has ended (p_after: completed or
+-- failed), or without a stage in runs that are new or go on. Returns the stages with work.
 create function millrace.hook_continue(
   p_run_ids bigint[], p_stage_id int default null, p_after text default null
 ) returns int[]
@@ -84,8 +84,8 @@ begin
 end
 $$;
 
--- Claims at a stage with limits, or under these at one with groups, turn by turn. wait_ms: when to
--- ask again where it takes nothing.
+-- Claims at a stage with limits. p_by_turns: group by group, once the limits have been asked.
+-- wait_ms: when to ask again where it takes nothing.
 create function millrace.hook_claim(
   p_stage millrace.stages, p_worker millrace.workers, p_limit int, p_may_wait boolean,
   p_by_turns boolean default false, out token uuid, out attempt_ids bigint[],

@@ -169,7 +169,7 @@ begin
     items := millrace.held_items(v_token, attempt_ids);
     entity_ids := array[items[1].entity_id];
   end if;
-  -- Turns have written their lease and taken their places already.
+  -- A claim by turns has written its lease and taken its tokens already.
   if items is null then
     return;
   end if;

@@ -1,8 +1,8 @@
 -- Completing: results, next stages, runs and projection of a batch, in the caller's transaction
 
--- started | waiting | queued → completed. Returns the stages that got work. p_uniform_limit and
--- p_run_ids, of lock_uniform_batch(): raises MR000 where the batch is not as that saw it, for
--- record_items() to take all back.
+-- started | waiting | queued → completed. Returns the stages that got work. With p_uniform_limit
+-- and p_run_ids, which lock_uniform_batch() returns, it raises MR000 where the batch has changed
+-- since, and record_items() takes all back.
 create function millrace.complete(
   p_stage_id int, p_items millrace.work[], p_uniform_limit int default null,
   p_run_ids bigint[] default null
