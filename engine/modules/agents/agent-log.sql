@@ -1,17 +1,15 @@
--- What operators read of agents: each turn
-
+-- The conversations of agents, one row a turn: what the model said or called, and what its tools
+-- answered.
 create view millrace.agent_log as
 select p.name as pipeline, s.name as stage, t.run_id, r.entity_id, t.execution, t.seq, t.kind,
   case
-    when t.kind = 'tool' then
-      case when t.content -> 'failed' = 'true' then 'fails' else 'answers' end
+    when t.content -> 'failed' = 'true' then 'fails'
     when t.content ? 'discarded' then 'discarded: ' || (t.content ->> 'discarded')
-    when m.calls is not null then 'calls ' || m.calls
-    else 'answers'
+    else coalesce('calls ' || m.calls, 'answers')
   end as what,
-  case when t.kind = 'tool' then t.content ->> 'name' else m.calls end as tool,
-  case when t.kind = 'tool' then t.content ->> 'arguments' else m.arguments end as arguments,
-  case when t.kind = 'tool' then t.content ->> 'output' else m.said end as output,
+  coalesce(m.calls, t.content ->> 'name') as tool,
+  coalesce(m.arguments, t.content ->> 'arguments') as arguments,
+  case t.kind when 'tool' then t.content ->> 'output' else m.said end as output,
   (t.usage ->> 'input_tokens')::numeric + (t.usage ->> 'output_tokens')::numeric as tokens,
   (t.usage ->> 'cost_usd')::numeric as cost_usd,
   t.content ->> 'asked' as asked, t.attempt_id, t.created_at as at
@@ -20,18 +18,9 @@ join millrace.stages s on s.id = t.stage_id
 join millrace.pipelines p on p.id = s.pipeline_id
 left join millrace.runs r on r.id = t.run_id
 cross join lateral (
-  select string_agg(i ->> 'name', ', ' order by n)
-      filter (where i ->> 'type' = 'function_call') as calls,
-    string_agg(i ->> 'arguments', ', ' order by n)
-      filter (where i ->> 'type' = 'function_call') as arguments,
+  select string_agg(i ->> 'name', ', ' order by n) as calls,
+    string_agg(i ->> 'arguments', ', ' order by n) as arguments,
     string_agg(jsonb_path_query_first(i, '$.content[*].text') #>> '{}', E'\n' order by n) as said
-  from jsonb_array_elements(case
-    when t.kind = 'model' and jsonb_typeof(t.content -> 'output') = 'array'
-      then t.content -> 'output'
-    else '[]'
-  end) with ordinality o(i, n)
-) m
+  from jsonb_path_query(case t.kind when 'model' then t.content end, '$.output[*]')
+    with ordinality o(i, n)) m
 order by t.run_id, t.stage_id, t.execution, t.seq;
-comment on view millrace.agent_log is
-  'The conversations of agents, one row a turn: what the model said or called, and what its tools '
-  'answered.';

@@ -3,43 +3,6 @@
 -- An execution is an attempt and its automatic retries, which share one conversation; a reset or a
 -- person's retry begins another. The number of its first attempt, number - retry_count, names it.
 
--- Raises MR002 unless these are turns that can be recorded.
-create function millrace.check_turns(p_turns jsonb)
-as $$
-declare
-  c_schema constant jsonb := '{"type": "array", "minItems": 1, "maxItems": 100, "items": {
-    "type": "object", "required": ["seq", "kind", "content"], "properties": {
-      "seq": {"type": "integer", "minimum": 1, "maximum": 999999999},
-      "kind": {"enum": ["model", "tool"]}, "call_id": {"type": ["string", "null"]},
-      "content": {"type": "object"}, "usage": {"type": ["object", "null"]}}}}';
-  v_fault text := millrace.schema_fault(c_schema, p_turns, 'p_turns');
-begin
-  if v_fault is null then
-    select format('p_turns[%s]', t.place - 1) || f.fault into v_fault
-    from jsonb_array_elements(p_turns) with ordinality t(turn, place)
-    cross join lateral (
-      select case
-        -- As text, since 1.0 is an integer of JSON Schema and none of Postgres.
-        when t.turn ->> 'seq' <> ((p_turns #>> '{0,seq}')::numeric::int + t.place - 1)::text
-          then format('.seq is %s, which does not follow the turn before', t.turn ->> 'seq')
-        when (t.turn ->> 'call_id' is null) = (t.turn ->> 'kind' = 'tool')
-          then format('.call_id is %s, but must be given for a tool alone',
-            coalesce(t.turn ->> 'call_id', 'null'))
-        when octet_length(t.turn::text) > 1048576
-          then format(' has %s bytes, but a turn may have 1048576', octet_length(t.turn::text))
-      end) f(fault)
-    where f.fault is not null
-    limit 1;
-  end if;
-  if v_fault is not null then
-    raise exception '%', v_fault
-      using errcode = 'MR002',
-        hint = 'Send turns {seq, kind, call_id, content, usage}, counted from 1 without a gap; '
-          'let a tool answer with the location of a file in Storage where its output is large.';
-  end if;
-end
-$$;
-
 -- Records turns {seq, kind, call_id, content, usage} of an agent's started attempt under its
 -- token, and renews its worker's leases. The status is accepted, duplicate, stale or busy.
 create function public.millrace_checkpoint(
@@ -48,13 +11,32 @@ create function public.millrace_checkpoint(
 set millrace.plan = by_key
 as $$
 declare
+  c_schema constant jsonb := '{"type": "array", "minItems": 1, "maxItems": 100, "items": {
+    "type": "object", "required": ["seq", "kind", "content"], "properties": {
+      "seq": {"type": "integer", "minimum": 1, "maximum": 999999999},
+      "kind": {"enum": ["model", "tool"]}, "call_id": {"type": ["string", "null"]},
+      "content": {"type": "object"}, "usage": {"type": ["object", "null"]}}}}';
+  v_fault text := coalesce(millrace.schema_fault(c_schema, p_turns, 'p_turns'), (
+    select format('p_turns[%s]', t.place - 1) || f.fault
+    from jsonb_array_elements(p_turns) with ordinality t(turn, place)
+    cross join lateral (
+      select case
+        when t.turn -> 'seq' <> to_jsonb((p_turns #> '{0,seq}')::int + t.place - 1)
+          then format('.seq is %s, which does not follow the turn before', t.turn ->> 'seq')
+        when (t.turn ->> 'call_id' is null) = (t.turn ->> 'kind' = 'tool')
+          then format('.call_id is %s, but must be given for a tool alone',
+            coalesce(t.turn ->> 'call_id', 'null'))
+        when octet_length(t.turn::text) > 1048576
+          then format(' has %s bytes, but a turn may have 1048576', octet_length(t.turn::text))
+      end) f(fault)
+    where f.fault is not null
+    limit 1));
   v_attempt millrace.attempts;
   v_reason text;
   v_execution int;
   v_next_seq int;
   v_added int;
 begin
-  perform millrace.check_turns(p_turns);
   perform from millrace.workers w where w.id = p_worker for update;
   -- Under this lock a turn is recorded before the attempt's end or not at all.
   select a.* into v_attempt
@@ -77,18 +59,22 @@ begin
     where t.run_id = v_attempt.run_id
       and t.stage_id = v_attempt.stage_id
       and t.execution = v_execution), 0);
-  if (p_turns #>> '{0,seq}')::int > v_next_seq then
-    raise exception 'p_turns[0].seq is %, but the next turn of this conversation is %',
-        p_turns #>> '{0,seq}', v_next_seq
+  if v_fault is null and (p_turns #> '{0,seq}')::int > v_next_seq then
+    v_fault := format('p_turns[0].seq is %s, but the next turn of this conversation is %s',
+      p_turns #> '{0,seq}', v_next_seq);
+  end if;
+  if v_fault is not null then
+    raise exception '%', v_fault
       using errcode = 'MR002',
-        hint = 'Read the conversation with millrace_turns() and go on behind its last turn.';
+        hint = 'Send turns {seq, kind, call_id, content, usage}, counted from 1 without a gap; '
+          'let a tool answer with the location of a file in Storage where its output is large.';
   end if;
   insert into millrace.turns
     (run_id, stage_id, execution, seq, kind, call_id, content, usage, attempt_id, created_at)
   select v_attempt.run_id, v_attempt.stage_id, v_execution, t.seq, t.kind, t.call_id, t.content,
     nullif(t.usage, 'null'), v_attempt.id, millrace.now()
   from jsonb_to_recordset(p_turns)
-    as t(seq int, kind text, call_id text, content jsonb, usage jsonb)
+    as t(seq numeric, kind text, call_id text, content jsonb, usage jsonb)
   where t.seq >= v_next_seq;
   get diagnostics v_added = row_count;
   v_next_seq := v_next_seq + v_added;

@@ -12,27 +12,6 @@ begin
 end
 $$;
 
--- Cancels children that no parent waits for on held rows, unseen: the row shows what starts next.
-create function millrace.cancel_given_up(p_pipeline_id int, p_entity_ids text[])
-as $$
-declare
-  v_runs bigint[] := array(
-    select r.id
-    from millrace.runs r
-    join millrace.fan_outs f on f.id = r.fan_out_id and f.state <> 'open'
-    where r.pipeline_id = p_pipeline_id
-      and r.entity_id = any (p_entity_ids)
-      -- "is true" and "+ 0" have each row look at its runs: an old plan might read all that live.
-      and (r.status = 'running') is true
-    order by r.id + 0
-    for no key update of r);
-begin
-  if cardinality(v_runs) > 0 then
-    perform millrace.cancel_runs(v_runs, false);
-  end if;
-end
-$$;
-
 -- Cancels those of held runs that run, and shows it on their rows; returns how many.
 create function millrace.cancel_runs(p_run_ids bigint[], p_shown boolean) returns int
 as $$
@@ -41,38 +20,12 @@ declare
   v_runs bigint[] := millrace.running_of(p_run_ids);
   v_cancelled millrace.cancelled[];
 begin
-  perform millrace.end_runs(v_runs, 'cancelled');
-  v_cancelled := millrace.cancel_attempts(v_runs, null);
-  if p_shown then
-    perform millrace.project_cancelled(v_cancelled);
+  if v_runs <> '{}' then
+    perform millrace.end_runs(v_runs, 'cancelled');
+    v_cancelled := millrace.cancel_attempts(v_runs, null);
+    perform millrace.project_cancelled(v_cancelled) where p_shown;
   end if;
   return cardinality(v_runs);
-end
-$$;
-
--- Cancels held runs; one whose trigger refuses to show it is cancelled unseen, or put off where the
--- database says to try again.
-create function millrace.cancel_held(p_run_ids bigint[], p_until timestamptz) returns int
-as $$
-declare
-  v_done record;
-  v_unseen bigint[];
-begin
-  v_done := millrace.in_halves(p_run_ids::text[],
-    'select millrace.cancel_runs($1::bigint[], true)', p_until);
-  perform millrace.report_passed_over(p.name, null, r.entity_id, u.why)
-  from unnest(v_done.refused, v_done.why, v_done.later) u(id, why, later)
-  join millrace.runs r on r.id = u.id::bigint
-  join millrace.pipelines p on p.id = r.pipeline_id
-  where u.later;
-  select array_agg(u.id::bigint order by u.id::bigint) into v_unseen
-  from unnest(v_done.refused, v_done.others, v_done.why, v_done.later) u(id, others, why, later)
-  cross join lateral millrace.report('error', 'projection_failed',
-    'A cancelled child could not be shown on its row: ' || u.why,
-    jsonb_build_object('run', u.id::bigint))
-  where not u.later
-    and u.others = 0;
-  return v_done.done + millrace.cancel_runs(v_unseen, false);
 end
 $$;
 
@@ -81,6 +34,7 @@ create function millrace.cancel_children(p_limit int) returns int
 as $$
 declare
   v_group record;
+  v_done record;
   v_until timestamptz := clock_timestamp() + interval '2 seconds';
   v_count int := 0;
   -- A person's retry, which opens them again, waits for this batch.
@@ -110,14 +64,24 @@ begin
     v_group.entity_ids := case when v_group.projected
       then millrace.lock_entities(v_group.id, v_group.entity_ids, false)
       else v_group.entity_ids end;
-    v_count := v_count + millrace.cancel_held(array(
-      select r.id
+    v_done := millrace.in_halves(array(
+      select r.id::text
       from millrace.runs r
       where r.id = any (v_group.run_ids)
         and r.entity_id = any (v_group.entity_ids)
         and r.status = 'running'
       order by r.id
-      for no key update skip locked), v_until);
+      for no key update skip locked),
+      'select millrace.cancel_runs($1::bigint[], true)', v_until);
+    -- One whose trigger refuses to show it is cancelled unseen, unless another try may do.
+    v_count := v_count + v_done.done + millrace.cancel_runs(array(
+      select u.id::bigint
+      from unnest(v_done.refused, v_done.others, v_done.why, v_done.later) u(id, others, why, later)
+      cross join lateral millrace.report('error', 'projection_failed',
+        'A cancelled child could not be shown on its row: ' || u.why,
+        jsonb_build_object('run', u.id::bigint))
+      where u.others = 0
+        and not u.later), false);
   end loop;
   update millrace.fan_outs f
   set state = 'closed'

@@ -15,7 +15,7 @@ declare
 begin
   if p_fan_outs is null or cardinality(p_fan_outs) > 100 then
     raise exception 'p_fan_outs has % entries, but must be a list of at most 100',
-        coalesce(cardinality(p_fan_outs)::text, 'no')
+        cardinality(p_fan_outs)
       using errcode = 'MR002',
         hint = 'Send the numbers that millrace_complete answered in "collect".';
   end if;
@@ -96,7 +96,6 @@ create function millrace.collect_children(
 as $$
 declare
   v_fan_out millrace.fan_outs;
-  v_was_open boolean;
   v_passed record;
   v_joined record;
 begin
@@ -109,17 +108,15 @@ begin
     return;
   end if;
   select f.* into v_fan_out from millrace.fan_outs f where f.id = p_fan_out_id;
-  v_was_open := v_fan_out.state = 'open';
-  if v_was_open then
-    busy := cardinality(millrace.lock_attempts(array[v_fan_out.attempt_id])) = 0;
-  end if;
-  if v_fan_out.id is not null and not busy then
+  if found then
     -- Who deletes, resets or retries the parent may hold it, or have opened it again since.
-    perform
-    from millrace.fan_outs f
-    where f.id = p_fan_out_id and (f.state <> 'open' or v_was_open)
-    for no key update skip locked;
-    busy := not found;
+    busy := v_fan_out.state = 'open'
+      and cardinality(millrace.lock_attempts(array[v_fan_out.attempt_id])) = 0
+      or not exists (
+        select
+        from millrace.fan_outs f
+        where f.id = p_fan_out_id and (f.state <> 'open' or v_fan_out.state = 'open')
+        for no key update skip locked);
   end if;
   if busy then
     return;
@@ -129,9 +126,8 @@ begin
     delete from millrace.child_tallies t where t.fan_out_id = p_fan_out_id
     returning t.*
   ), news as (
-    select coalesce(bool_or(t.recount), false) as recount,
-      coalesce(sum(t.completed), 0) as completed, coalesce(sum(t.failed), 0) as failed,
-      coalesce(sum(t.cancelled), 0) as cancelled
+    select bool_or(t.recount) as recount, sum(t.completed) as completed, sum(t.failed) as failed,
+      sum(t.cancelled) as cancelled
     from taken t
   ), progress as (
     insert into millrace.fan_progress as p (fan_out_id, stage_id, done)
@@ -179,7 +175,7 @@ begin
   if found then
     v_passed := millrace.pass_thresholds(v_fan_out);
     v_joined := millrace.join_children(v_fan_out);
-    wake := v_passed.wake || v_joined.ready;
+    wake := v_passed.wake || v_joined.wake;
     busy := v_passed.busy or v_joined.busy;
     -- A tally makes somebody look once more.
     insert into millrace.child_tallies (fan_out_id) select p_fan_out_id where busy;
@@ -197,52 +193,56 @@ as $$
 declare
   v_context text;
 begin
+  wake := '{}';
   busy := false;
   for v_try in 1 .. 2 loop
     begin
-      perform set_config(
-        'millrace.projection_off', case v_try when 2 then 'on' else '' end, true);
+      perform set_config('millrace.projection_off', 'on', true) where v_try = 2;
       wake := millrace.begin_followers(p_fan_out.stage_id, array[p_fan_out.run_id]);
       perform set_config('millrace.projection_off', '', true);
       return;
     exception when query_canceled or assert_failure or others then
       get stacked diagnostics v_context = pg_exception_context;
-      if millrace.error_kind(sqlstate, v_context) = 'fatal' then
+      if not millrace.report_caught(sqlstate, v_context, 'threshold_failed',
+          'A stage that awaited a threshold could not begin: ' || sqlerrm,
+          jsonb_build_object('run', p_fan_out.run_id)) then
         raise;
       end if;
       busy := millrace.error_kind(sqlstate, v_context) = 'transient';
-      perform millrace.report('error', 'threshold_failed',
-        'A stage that awaited a threshold could not begin: ' || sqlerrm,
-        jsonb_build_object('run', p_fan_out.run_id, 'without_projection', v_try = 2));
     end;
     exit when busy;
   end loop;
-  wake := '{}';
 end
 $$;
 
 -- Completes or fails the waiting attempt of a fan-out as its rule says.
 create function millrace.join_children(
-  p_fan_out millrace.fan_outs, out ready int[], out busy boolean
+  p_fan_out millrace.fan_outs, out wake int[], out busy boolean
 )
 set lock_timeout = '200ms'
 as $$
 declare
-  v_attempt millrace.attempts;
-  v_stage millrace.stages;
   v_lost int := p_fan_out.failed + p_fan_out.cancelled;
   v_total int := coalesce(p_fan_out.total, p_fan_out.spawned);
+  v_on record;
   v_result jsonb;
   v_error jsonb;
   v_done record;
 begin
-  ready := '{}';
+  wake := '{}';
   busy := false;
-  select a.* into v_attempt from millrace.attempts a where a.id = p_fan_out.attempt_id;
-  select s.* into v_stage from millrace.stages s where s.id = p_fan_out.stage_id;
-  if v_attempt.state is distinct from 'waiting' then
+  select a as attempt, r.entity_id, s.kind,
+    v_lost > 0 and (s.fan_in ->> 'failed_children' = 'ignore') is not true as fails
+  into v_on
+  from millrace.attempts a
+  join millrace.runs r on r.id = a.run_id
+  join millrace.stages s on s.id = a.stage_id
+  where a.id = p_fan_out.attempt_id
+    and a.state = 'waiting';
+  if not found
+      or (v_on.fails or p_fan_out.completed + v_lost >= p_fan_out.total) is not true then
     return;
-  elsif v_lost > 0 and (v_stage.fan_in ->> 'failed_children' = 'ignore') is not true then
+  elsif v_on.fails then
     v_error := jsonb_build_object('permanent', true,
       'code', case when p_fan_out.failed > 0 then 'child_failed' else 'child_cancelled' end,
       'message', format('%s of %s children failed and %s were cancelled; the first: %s',
@@ -257,9 +257,7 @@ begin
             and r.status in ('failed', 'cancelled')
           order by r.status, r.id, a.id desc
           limit 1), 'one that was deleted, gone')));
-  elsif (p_fan_out.completed + v_lost >= p_fan_out.total) is not true then
-    return;
-  elsif v_stage.kind = 'map' then
+  elsif v_on.kind = 'map' then
     v_result := jsonb_build_object('total', v_total, 'completed', p_fan_out.completed,
       'failed', p_fan_out.failed, 'cancelled', p_fan_out.cancelled);
   else
@@ -271,12 +269,11 @@ begin
       join millrace.done_attempts a on a.run_id = r.id and a.stage_id = s.id
       where r.fan_out_id = p_fan_out.id);
   end if;
-  v_done := millrace.apply_outcomes_guarded(array[millrace.work_on(v_attempt,
-    (select r.entity_id from millrace.runs r where r.id = v_attempt.run_id),
-    case when v_error is null then 'completed' else 'failed' end, v_result, v_error)]);
-  ready := v_done.ready;
+  v_done := millrace.apply_outcomes_guarded(array[millrace.work_on(v_on.attempt, v_on.entity_id,
+    case when v_on.fails then 'failed' else 'completed' end, v_result, v_error)]);
+  wake := v_done.ready;
   busy := (v_done.items)[1].verdict is not distinct from 'busy';
-  perform millrace.leave_children(array[v_attempt.id]);
+  perform millrace.leave_children(array[p_fan_out.attempt_id]);
 end
 $$;
 

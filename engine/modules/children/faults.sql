@@ -1,35 +1,33 @@
--- What fan-outs, their attempts and their children say of each other
-
 -- Finds fan-outs that nobody will finish. Where the worker that spawns was lost, its successor
 -- takes the fan-out over.
 create view millrace.fan_out_faults (rule, run_id, attempt_id, detail) as
 select
   'an attempt that waits for children has an open fan-out, and an open fan-out a live attempt',
-  a.run_id, a.id, coalesce('fan-out ' || f.id, 'none')
-from millrace.attempts a
-left join millrace.fan_outs f on f.attempt_id = a.id and f.state = 'open'
-where a.state = 'waiting'
-  and a.service = 'children'
-  and f.total is null
-union all
-select
-  'an attempt that waits for children has an open fan-out, and an open fan-out a live attempt',
-  f.run_id, f.attempt_id, 'fan-out ' || f.id
-from millrace.fan_outs f
-where f.state = 'open'
-  and not exists (
-    select
-    from millrace.attempts a
-    where a.id = f.attempt_id
-      and a.state = 'waiting'
-      and a.service = 'children')
-  and not exists (
-    select
-    from millrace.attempts s
-    where s.run_id = f.run_id
-      and s.stage_id = f.stage_id
-      and s.state in ('queued', 'started')
-      and not s.superseded);
+  o.run_id, o.attempt_id, o.detail
+from (
+  select a.run_id, a.id as attempt_id, coalesce('fan-out ' || f.id, 'none') as detail
+  from millrace.attempts a
+  left join millrace.fan_outs f on f.attempt_id = a.id and f.state = 'open'
+  where a.state = 'waiting'
+    and a.service = 'children'
+    and f.total is null
+  union all
+  select f.run_id, f.attempt_id, 'fan-out ' || f.id
+  from millrace.fan_outs f
+  where f.state = 'open'
+    and not exists (
+      select
+      from millrace.attempts a
+      where a.id = f.attempt_id
+        and a.state = 'waiting'
+        and a.service = 'children')
+    and not exists (
+      select
+      from millrace.attempts s
+      where s.run_id = f.run_id
+        and s.stage_id = f.stage_id
+        and s.state in ('queued', 'started')
+        and not s.superseded)) o;
 
 -- Finds sums that are not what the children came to, which it counts one by one.
 create view millrace.sum_faults (rule, run_id, attempt_id, detail, children) as

@@ -22,43 +22,34 @@ begin
 end
 $$;
 
--- Takes failed children whose rows have had a later run out of the fan-out. One that was started by
--- itself becomes the child; else the item gets a new one.
-create function millrace.refile_items(p_fan_out_id bigint, p_item_keys text[])
+-- Lets those of these children go on that failed or were cancelled. Returns those whose rows have
+-- had a later run: they leave their fan-outs, and their items get new runs.
+create function millrace.retry_children(p_run_ids bigint[]) returns bigint[]
 as $$
 declare
-  v_overtaken record;
-  v_taken int;
+  v_failed bigint[] := array(
+    select r.id
+    from millrace.runs r
+    where r.id = any (p_run_ids)
+      and r.status in ('failed', 'cancelled')
+    order by r.id
+    for no key update);
+  v_overtaken bigint[] := array(
+    select id from unnest(v_failed) id where not millrace.is_latest_run(id));
 begin
-  select array_agg(r.id) as ids, array_agg(r.item_key) as keys,
-    array_agg(r.entity_id) as entity_ids, array_agg(r.metadata_id) as metadata_ids
-  into v_overtaken
-  from millrace.runs r
-  where r.fan_out_id = p_fan_out_id
-    and r.item_key = any (p_item_keys)
-    and r.status in ('failed', 'cancelled')
-    and not millrace.is_latest_run(r.id);
-  if v_overtaken.ids is null then
-    return;
+  if v_overtaken <> '{}' then
+    perform millrace.keep_costs(v_overtaken);
+    insert into millrace.child_tallies (fan_out_id, recount)
+    select distinct r.fan_out_id, true
+    from millrace.runs r
+    where r.id = any (v_overtaken);
+    update millrace.runs r
+    set fan_out_id = null, item_key = null
+    where r.id = any (v_overtaken);
   end if;
-  perform millrace.keep_costs(v_overtaken.ids);
-  update millrace.runs r
-  set fan_out_id = null, item_key = null
-  where r.id = any (v_overtaken.ids);
-  update millrace.runs r
-  set fan_out_id = f.id, item_key = c.key, metadata_id = coalesce(r.metadata_id, c.metadata_id)
-  from millrace.fan_outs f,
-    unnest(v_overtaken.keys, v_overtaken.entity_ids, v_overtaken.metadata_ids)
-      c(key, entity_id, metadata_id)
-  where f.id = p_fan_out_id
-    and r.pipeline_id = f.child_pipeline_id
-    and r.entity_id = c.entity_id
-    and r.fan_out_id is null
-    and millrace.is_latest_run(r.id);
-  get diagnostics v_taken = row_count;
-  update millrace.fan_outs f
-  set spawned = f.spawned - cardinality(v_overtaken.ids) + v_taken
-  where f.id = p_fan_out_id;
-  insert into millrace.child_tallies (fan_out_id, recount) values (p_fan_out_id, true);
+  if v_failed <> '{}' then
+    perform millrace.retry_runs(v_failed);
+  end if;
+  return v_overtaken;
 end
 $$;

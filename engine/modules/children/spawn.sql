@@ -1,7 +1,7 @@
 -- Spawning: the worker of a map stage hands over its items, in chunks
 
--- Starts the runs of children for a chunk of items {key, …}; p_last closes the total. Idempotent by
--- key, since a worker's successor sends all again. busy: items whose row somebody holds.
+-- Begins children for a chunk of items {key, …}; p_last closes the total. Idempotent by key, since
+-- a worker's successor sends all again. busy: items whose row somebody holds.
 create function public.millrace_spawn(
   p_worker uuid, p_attempt bigint, p_token uuid, p_items jsonb, p_last boolean
 ) returns jsonb
@@ -82,7 +82,7 @@ as $$
   where (p_attempt.state = 'started' and p_attempt.token = p_token) is not true
 $$;
 
--- Starts the runs of the items whose rows can be had, in the open fan-out of a map attempt.
+-- Begins the children of the items whose rows can be had, in the open fan-out of a map attempt.
 create function millrace.spawn_chunk(
   p_attempt millrace.attempts, p_items jsonb, p_last boolean,
   out fan_out millrace.fan_outs, out wake int[], out busy text[]
@@ -95,9 +95,8 @@ declare
   v_held text[];
   v_items record;
   v_lacking record;
-  v_fault jsonb;
-  v_new record;
   v_made record;
+  v_fault jsonb;
 begin
   select s.* into v_stage from millrace.stages s where s.id = p_attempt.stage_id;
   select p.* into v_child
@@ -118,13 +117,14 @@ begin
   select array_agg(i.key) filter (where not i.held) as busy,
     array_agg(i.id) filter (where not i.held) as busy_ids,
     array_agg(i.key) filter (where i.held) as keys,
-    array_agg(i.id) filter (where i.held) as ids
+    array_agg(i.id) filter (where i.held) as ids,
+    array_agg(fan_out.id) filter (where i.held) as fan_outs
   into v_items
   from (
     select u.key, u.id, u.id in (select unnest(v_held)) as held
     from unnest(v_rows.item_keys, v_rows.entity_ids) u(key, id)) i;
   busy := v_items.busy;
-  select i.key, i.id, i.entity ->> v_child.entity_key as spelling into v_lacking
+  select i.key, i.id into v_lacking
   from unnest(busy, v_items.busy_ids,
     millrace.rows_of_entities(v_child.id, v_items.busy_ids, null)) i(key, id, entity)
   where (i.entity ->> v_child.entity_key = i.id) is not true
@@ -132,28 +132,11 @@ begin
   if found then
     raise exception 'table % has no row % for item %',
         v_child.entity_table, v_lacking.id, v_lacking.key
-      using errcode = 'MR003', hint = coalesce(
-        'Spell it as the table does: ' || v_lacking.spelling || '.',
-        'Insert the rows first, or name an insert function in the definition.');
-  elsif fan_out.retry_children then
-    perform millrace.refile_items(fan_out.id, v_items.keys);
-    perform millrace.retry_runs(array(
-      select r.id
-      from millrace.runs r
-      where r.fan_out_id = fan_out.id
-        and r.item_key = any (v_items.keys)
-        and r.status in ('failed', 'cancelled')
-      order by r.id + 0
-      for no key update));
+      using errcode = 'MR003', hint = 'Insert the rows first, spell their keys as the table does, '
+        'or name an insert function in the definition.';
   end if;
-  select array_agg(fan_out.id) as fan_outs, array_agg(i.key) as keys, array_agg(i.id) as ids
-  into v_new
-  from unnest(v_items.keys, v_items.ids) i(key, id)
-  -- "offset 0" keeps it a look-up for each item: as a join it would read all children again.
-  where not exists (
-    select from millrace.runs o
-    where o.fan_out_id = fan_out.id and o.item_key = i.key offset 0);
-  v_made := millrace.add_children(v_child, v_new.fan_outs, v_new.keys, v_new.ids);
+  v_made := millrace.begin_children(
+    v_child, v_items.fan_outs, v_items.keys, v_items.ids, fan_out.retry_children);
   wake := v_made.wake;
   select f.value into v_fault from jsonb_each(v_made.faults) f limit 1;
   if found then
@@ -168,7 +151,7 @@ begin
       when v_made.made = 0 then f.total end,
     retry_children = f.retry_children and not (p_last and busy is null),
     first_number = least(f.first_number, (
-      select min(k::int) from unnest(v_new.keys) k where k ~ '^(0|[1-9][0-9]{0,8})$'))
+      select min(k::int) from unnest(v_items.keys) k where k ~ '^(0|[1-9][0-9]{0,8})$'))
   where f.id = fan_out.id
   returning f.* into fan_out;
   if fan_out.spawned > 100000 then
@@ -189,7 +172,6 @@ set enable_hashjoin = on
 as $$
 declare
   v_insert text := p_stage.child ->> 'insert';
-  v_answered int;
   v_fault text;
 begin
   item_keys := array(
@@ -199,7 +181,7 @@ begin
   entity_ids := item_keys;
   if to_regprocedure(v_insert || '(text,jsonb)') is not null then
     execute format($query$
-      select coalesce(array_agg(f.entity_id order by a.place), '{}'), count(f.item_key), min(case
+      select coalesce(array_agg(f.entity_id order by a.place), '{}'), min(case
         when a.place is null then coalesce(f.item_key, 'null') || ' was not asked for'
         when f.item_key is null then a.key || ' is missing'
         when f.entity_id is null then a.key || ' has no entity_id' end)
@@ -207,42 +189,36 @@ begin
       full join (select distinct on (item_key) item_key, entity_id from %s($1, $2)) f
         on f.item_key = a.key
       $query$, to_regprocedure(v_insert || '(text,jsonb)')::regproc)
-    into entity_ids, v_answered, v_fault
+    into entity_ids, v_fault
     using (select r.entity_id from millrace.runs r where r.id = p_fan_out.run_id), p_items,
       item_keys;
   elsif v_insert is not null then
     raise exception 'the stage''s insert function %(text, jsonb) does not exist', v_insert
       using errcode = 'MR004', hint = 'Create it again, then retry the run.';
   end if;
+  v_fault := coalesce('item ' || v_fault, (
+    select format('the items %s and %s have the same row, %s',
+      coalesce(o.item_key, i.first), i.key, i.id)
+    from (
+      select u.key, u.id, min(u.key) over (partition by u.id) as first
+      from unnest(item_keys, entity_ids) u(key, id)) i
+    left join lateral (
+      select r.item_key
+      from millrace.runs r
+      where r.entity_id = i.id
+        and r.pipeline_id = p_fan_out.child_pipeline_id
+        -- "+ 0" has each item look at its row's runs: an old plan might read all children for each.
+        and r.fan_out_id + 0 = p_fan_out.id
+        and r.item_key <> i.key
+      limit 1) o on true
+    where o.item_key is not null
+      or i.first <> i.key
+    limit 1));
   if v_fault is not null then
-    raise exception 'the insert function % answered % rows for % items: item %',
-        v_insert, v_answered, cardinality(item_keys), v_fault
-      using errcode = 'MR004',
-        hint = 'Return one (item_key, entity_id) for each item, '
-          'also for those whose row exists already.';
-  end if;
-  select format('the items %s and %s have the same row, %s', coalesce(o.item_key, i.first), i.key,
-    i.id)
-  into v_fault
-  from (
-    select u.key, u.id, min(u.key) over (partition by u.id) as first
-    from unnest(item_keys, entity_ids) u(key, id)) i
-  left join lateral (
-    select r.item_key
-    from millrace.runs r
-    where r.entity_id = i.id
-      and r.pipeline_id = p_fan_out.child_pipeline_id
-      -- "+ 0" has each item look at its row's runs: an old plan might read all children for each.
-      and r.fan_out_id + 0 = p_fan_out.id
-      and r.item_key <> i.key
-    limit 1) o on true
-  where o.item_key is not null
-    or i.first <> i.key
-  limit 1;
-  if found then
-    raise exception '%', v_fault
-      using errcode = 'MR004',
-        hint = 'Each item needs a row of its own: let the insert function key them apart.';
+    raise exception 'the insert function % does not give each item a row of its own: %',
+        v_insert, v_fault
+      using errcode = 'MR004', hint = 'Return one (item_key, entity_id) for each item, '
+        'also for those whose row exists already.';
   end if;
   select k into v_fault
   from unnest(item_keys) k

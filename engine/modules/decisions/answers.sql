@@ -1,7 +1,7 @@
 -- Answers: what a person decides, by millrace_decide() or by writing the column `decision`
 --
--- A parent's sums are left to the sweep, since nobody is to hold a parent for as long as a person's
--- transaction lasts.
+-- A parent's sums are left to the sweep: nobody holds a parent for as long as a person's
+-- transaction.
 
 -- Refuses an answer that does not fit the schema or comes too late, and notes who gave it.
 create function millrace.check_answer() returns trigger
@@ -16,8 +16,7 @@ begin
   elsif old.decided_at is not null then
     raise exception 'attempt % is already decided: %',
         old.attempt_id, millrace.short_json(old.decision)
-      using errcode = 'MR004',
-        hint = 'A decision stands. To decide anew, start the stage over: it asks again.';
+      using errcode = 'MR004', hint = 'To decide anew, start the stage over: it asks again.';
   elsif old.closed_at is not null then
     raise exception 'attempt % can no longer be decided: %', old.attempt_id, old.closed_why
       using errcode = 'MR004', hint = 'Look for an open decision: closed_at is null.';
@@ -32,8 +31,8 @@ begin
   if v_fault is not null then
     raise exception '%', v_fault
       using errcode = 'MR002',
-        hint = 'Correct it and decide again; nothing was written. '
-          'The column schema of public.millrace_decisions says what is allowed.';
+        hint = 'Correct it and decide again: the column schema of '
+          'public.millrace_decisions says how.';
   end if;
   -- Some identity providers' ids are no uuids, and then auth.uid() raises.
   new.decided_by := case
@@ -78,9 +77,7 @@ begin
   if found then
     raise exception 'attempt % can no longer be decided: %',
         v_refused.attempt_id, v_refused.reason
-      using errcode = 'MR004',
-        hint = 'Its row will be closed by the sweep. '
-          'Look for another open decision of the same entity.';
+      using errcode = 'MR004', hint = 'Look for another open decision of the same entity.';
   end if;
   -- Not guarded: a fault, as of the stage's apply function, is the person's answer.
   v_done := millrace.apply_outcomes(array(
@@ -112,9 +109,9 @@ create trigger millrace_decisions_take
   referencing old table as old_rows new table as new_rows
   for each statement execute function millrace.take_answers();
 
--- A person's decision on a manual stage: it is checked against its schema, and the run goes on.
--- Answers {attempt, verdict: accepted | duplicate}. Needs a policy for select and update on
--- public.millrace_decisions.
+-- Takes a person's decision on a manual stage: it is checked against its schema, and the run goes
+-- on. Answers {attempt, verdict: accepted | duplicate}. Policies for select and update on
+-- public.millrace_decisions say who may.
 create function public.millrace_decide(p_attempt bigint, p_decision jsonb) returns jsonb
 as $$
 declare
@@ -128,8 +125,7 @@ begin
     raise exception 'there is no decision on attempt % that you may make',
         coalesce(p_attempt::text, 'null')
       using errcode = 'MR003',
-        hint = 'Open ones: select * from public.millrace_decisions where closed_at is null. '
-          'Who may read and decide is said by the policies of that table.';
+        hint = 'The policies of public.millrace_decisions say who may.';
   end if;
   update public.millrace_decisions d set decision = p_decision where d.attempt_id = p_attempt;
   return jsonb_build_object('attempt', p_attempt,

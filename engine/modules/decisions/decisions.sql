@@ -8,45 +8,21 @@
 create function millrace.open_decisions(p_stage_id int, p_run_ids bigint[])
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_changes millrace.change[];
 begin
-  with asked as (
-    insert into millrace.attempts
-      (id, run_id, stage_id, number, parent_id, state, created_at, started_at, deadline_at, late_at,
-        service, job_id)
-    overriding system value
-    select i.id, i.run_id, p_stage_id, coalesce(l.number, 0) + 1,
-      case when not l.superseded then l.id end,
-      'waiting', v_now, v_now, v_now + s.deadline, v_now + s.sla, 'decision', i.id::text
-    -- By hand, since the id is the job's too.
-    from (
-      select u.id as run_id, nextval('millrace.attempts_id_seq') as id
-      from (select r.id from unnest(p_run_ids) r(id) order by r.id) u
-    ) i
-    join millrace.stages s on s.id = p_stage_id
-    left join lateral (
-      select a.*
-      from millrace.attempts a
-      where a.run_id = i.run_id
-        and a.stage_id = p_stage_id
-      order by a.number desc
-      limit 1
-    ) l on true
-    returning *
-  ), question as (
+  with question as (
     insert into public.millrace_decisions
       (attempt_id, pipeline, stage, run_id, entity_id, schema, opened_at, deadline_at)
     select a.id, p.name, s.name, r.id, r.entity_id, coalesce(s.decision -> 'schema', '{}'),
-      v_now, a.deadline_at
-    from asked a
+      a.created_at, a.deadline_at
+    from millrace.add_waiting(p_stage_id, p_run_ids, 'decision') a
     join millrace.runs r on r.id = a.run_id
     join millrace.stages s on s.id = a.stage_id
     join millrace.pipelines p on p.id = s.pipeline_id
     returning *
   )
   select array_agg(millrace.change_of(q.entity_id, 'started', q.attempt_id::text,
-    p_started_at => v_now)) into v_changes
+    p_started_at => q.opened_at)) into v_changes
   from question q;
   perform millrace.project(p_stage_id, v_changes);
 end

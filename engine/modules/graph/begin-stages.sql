@@ -1,7 +1,7 @@
 -- Beginning stages: queueing, waiting and skipping what advance() does not queue by itself
 --
--- The callers hold the entities and the runs. The functions show on the entities what they do, and
--- return the stages that have work for a worker now.
+-- The callers hold entities and runs. What begins or is skipped is shown on the entities; the
+-- stages that have work for a worker now are returned.
 
 -- Begins a stage whose needs are done. p_by_name overrules its conditions; p_shown: the entities
 -- show it as queued already; p_anew: it works even on its former input.
@@ -56,10 +56,6 @@ create function millrace.runs_to_skip(
 ) returns table (run_ids bigint[], why jsonb)
 volatile
 as $$
-declare
-  v_unmet bigint[] := case
-    when not p_by_name then millrace.unmet_runs(p_stage_id, p_run_ids)
-  end;
 begin
   return query
     with run as materialized (
@@ -67,20 +63,18 @@ begin
       from millrace.runs r
       where r.id = any (p_run_ids)
     )
-    select array_agg(c.run_id), c.why
+    select array_agg(c.run_id), '{"code": "skipped"}' || c.why
     from (
       select r.id as run_id, case
           when n.on_demand or vs.on_demand and not p_by_name then
-            '{"code": "skipped", "message": "nobody asked for it", "dependents": true,
-              "on_demand": true}'::jsonb
+            '{"message": "nobody asked for it", "dependents": true, "on_demand": true}'::jsonb
           when n.on_demand is not null then
-            '{"code": "skipped", "message": "a stage it depends on was skipped",
-              "dependents": true}'
+            '{"message": "a stage it depends on was skipped", "dependents": true}'
           when p_by_name then null
           when p_stage_id = any (r.given) then
-            '{"code": "skipped", "message": "the row brought its result along"}'
-          when r.id in (select unnest(v_unmet)) then
-            '{"code": "skipped", "message": "its condition does not hold"}'
+            '{"message": "the row brought its result along"}'
+          when r.id in (select unnest(millrace.unmet_runs(p_stage_id, p_run_ids))) then
+            '{"message": "its condition does not hold"}'
         end as why
       from run r
       join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
@@ -98,8 +92,7 @@ begin
 end
 $$;
 
--- Tallies a stage that is done for a parent, and begins its followers: p_all, or the conditional
--- ones.
+-- Tallies a stage that is done for a parent, and begins its followers, as begin_followers().
 create function millrace.advance_others(
   p_stage_id int, p_run_ids bigint[], p_all boolean default false
 ) returns int[]
@@ -116,16 +109,15 @@ begin
 end
 $$;
 
--- Begins the followers of a stage that may begin in held runs and have not, p_all or the
--- conditional ones; without a stage all that may, and a person may be writing: gates with limits
--- are left to the sweep.
+-- Begins the followers of a stage that may begin in held runs and have not: p_all, or those under
+-- conditions; without a stage all that may. A person may be writing then: gates with limits are
+-- left to the sweep.
 create function millrace.begin_followers(
   p_stage_id int, p_run_ids bigint[], p_all boolean default false
 ) returns int[]
 as $$
 declare
   v_follower record;
-  v_after_it jsonb := jsonb_build_array(jsonb_build_object('map', p_stage_id));
   v_wake int[] := '{}';
 begin
   for v_follower in
@@ -140,7 +132,8 @@ begin
       join millrace.stages s on s.id = f.stage_id
       where f.version_id in (select distinct r.version_id from run r)
         and (p_stage_id is null or (p_all or not f.unconditional)
-          and (p_stage_id = any (f.needs) or f.after @> v_after_it))
+          and (p_stage_id = any (f.needs)
+            or f.after @> jsonb_build_array(jsonb_build_object('map', p_stage_id))))
     )
     select f.stage_id, f.is_limited_gate, array_agg(r.id) as run_ids
     from follower f
@@ -173,8 +166,8 @@ begin
 end
 $$;
 
--- Adds skipped attempts to these runs, at those of the stages that are not done, and returns these;
--- the caller shows them.
+-- Adds skipped attempts to these runs at those of the stages that are not done; returns these, for
+-- the caller to show.
 create function millrace.add_skipped(p_stage_ids int[], p_run_ids bigint[], p_why jsonb)
 returns int[]
 as $$
@@ -205,6 +198,36 @@ begin
   select array_agg(k.stage_id) into v_skipped from skipped k;
   perform millrace.note_pulses('skipped', v_skipped);
   return array(select distinct s from unnest(v_skipped) s order by s);
+end
+$$;
+
+-- Adds attempts of a stage that wait for what the engine does itself; p_job_id: else their own id.
+create function millrace.add_waiting(
+  p_stage_id int, p_run_ids bigint[], p_service text, p_job_id text default null
+) returns setof millrace.attempts
+as $$
+declare
+  v_now timestamptz := millrace.now();
+begin
+  return query
+    insert into millrace.attempts (id, run_id, stage_id, number, parent_id, state, created_at,
+      started_at, deadline_at, late_at, service, job_id)
+    overriding system value
+    select i.id, i.run_id, p_stage_id, coalesce(l.number, 0) + 1,
+      case when not l.superseded then l.id end, 'waiting', v_now, v_now, v_now + s.deadline,
+      v_now + s.sla, p_service, coalesce(p_job_id, i.id::text)
+    from (
+      select r.id as run_id, nextval('millrace.attempts_id_seq') as id
+      from (select u.id from unnest(p_run_ids) u(id) order by u.id) r) i
+    join millrace.stages s on s.id = p_stage_id
+    left join lateral (
+      select a.id, a.number, a.superseded
+      from millrace.attempts a
+      where a.run_id = i.run_id
+        and a.stage_id = p_stage_id
+      order by a.number desc
+      limit 1) l on true
+    returning *;
 end
 $$;
 
@@ -240,8 +263,7 @@ begin
 end
 $$;
 
--- Follows a failure for good with a skipped attempt, unless a user's trigger has started the stage
--- over.
+-- Follows a failure for good with a skip, unless a user's trigger has started the stage over.
 create function millrace.skip_failed_stage(p_stage_id int, p_run_ids bigint[])
 returns int[]
 as $$

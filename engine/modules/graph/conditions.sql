@@ -112,17 +112,11 @@ begin
       millrace.rows_asked(v_asked.pipeline_id, v_asked.entity_ids, v_asked.conditions))
       u(id, version_id, entity)
     join millrace.version_stages vs on vs.version_id = u.version_id and vs.stage_id = p_stage_id
-    cross join lateral (
-      select jsonb_object_agg(s.name, n.output) as needs
-      from millrace.done_attempts n
-      join millrace.stages s on s.id = n.stage_id
-      where n.run_id = u.id
-        and n.stage_id = any (vs.needs)
-    ) n
     where u.entity is not null
       -- Unknown counts as false: a comparison with what is not there, or of a text with a number.
       and not coalesce(jsonb_path_match_tz(
-        jsonb_build_object('entity', u.entity::jsonb, 'needs', coalesce(n.needs, '{}')),
+        jsonb_build_object('entity', u.entity,
+          'needs', millrace.needs_of(u.id, u.version_id, p_stage_id, null)),
         vs.when_path, '{}', true), false));
 end
 $$;

@@ -1,7 +1,7 @@
 -- Endings: a stage's result, or the row as it is by then, ends the run under a name
 
--- Completes attempts of one stage: those whose runs it ends, and the others. The first condition
--- that holds names the ending.
+-- Completes attempts of one stage, and ends their runs where a condition holds: the first that
+-- does names the ending.
 create function millrace.complete_or_end(p_stage_id int, p_items millrace.work[])
 returns int[]
 as $$
@@ -9,7 +9,6 @@ declare
   v_asked record;
   v_rows json[];
   v_group record;
-  v_items millrace.work[];
   v_wake int[] := '{}';
 begin
   select min(r.pipeline_id) as pipeline_id, string_agg(distinct vs.ends::text, '') as conditions,
@@ -45,23 +44,19 @@ begin
     order by e.name nulls last
   loop
     -- A user's trigger on what was shown may have ended what else the batch is about.
-    v_items := array(
-      select i
-      from unnest(v_group.items) i
-      where i.attempt_id not in (select unnest(millrace.late_attempts(v_group.items)))
-      order by i.ord);
+    v_group.items := (millrace.without_late(v_group.items, v_group.items)).in_time;
     if v_group.name is not null then
-      perform millrace.complete_and_end(p_stage_id, v_items, v_group.name);
-    elsif cardinality(v_items) > 0 then
-      v_wake := millrace.complete(p_stage_id, v_items);
+      perform millrace.complete_and_end(p_stage_id, v_group.items, v_group.name);
+    elsif cardinality(v_group.items) > 0 then
+      v_wake := millrace.complete(p_stage_id, v_group.items);
     end if;
   end loop;
   return v_wake;
 end
 $$;
 
--- started | waiting | queued → completed for the last attempts of runs that end under a name; what
--- is not done is skipped, before the first projection: a user's trigger may queue a stage anew.
+-- started | waiting | queued → completed for the last attempts of runs that end under a name. What
+-- is not done is skipped before the first projection, where a trigger may queue a stage anew.
 create function millrace.complete_and_end(p_stage_id int, p_items millrace.work[], p_name text)
 as $$
 declare

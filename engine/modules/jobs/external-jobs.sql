@@ -1,6 +1,6 @@
--- Finds the attempt that the end of a job is about: the newest under its submission. After a lost
--- lease or a deadline it is the newest of the stage (late), if that was given the same job, or if
--- this one ended well; not if a person has cancelled or ended the stage since.
+-- Finds the attempt that the end of a job is about: the newest under its submission. late: after a
+-- lost lease or a deadline the newest of the stage, if that has the same job or this one ended
+-- well, unless a person has cancelled or ended the stage since.
 create function millrace.attempt_of_end(p_item millrace.work, out id bigint, out late boolean)
 volatile
 as $$
@@ -53,8 +53,6 @@ declare
   v_to record;
   v_late int[] := '{}';
   v_done record;
-  v_again int[];
-  v_accepted bigint[];
 begin
   v_items := millrace.parse_items(p_items, 'submission');
   -- The run to lock is known before the attempt is: a sweep that replaces an attempt must not make
@@ -74,24 +72,14 @@ begin
   -- Once more, for those that are queued, which a claim might take otherwise.
   v_done := millrace.apply_outcomes_guarded(
     millrace.check_fencing(v_items, millrace.lock_attempts(v_moved), v_late));
-  -- A duplicate may be the repeat of a call whose answer was lost, and its wake-ups with it: rather
-  -- a wake-up too many.
-  v_again := array(
-    select f
-    from (
-      select distinct i.stage_id
-      from unnest(v_done.items) i
-      where i.verdict = 'duplicate') s,
-    unnest(millrace.followers_with_work(s.stage_id)) f);
-  v_accepted := array(
-    select i.attempt_id
-    from unnest(v_done.items) i
-    where i.verdict is null
-      and i.reason is null);
   return jsonb_build_object(
     'items', coalesce(millrace.verdicts_of(v_done.items), '[]'),
-    'wake', millrace.wake_list(
-      millrace.stages_to_wake(v_done.ready || millrace.stages_freed(v_accepted)) || v_again),
+    'wake', millrace.wake_list(millrace.stages_to_wake(
+      v_done.ready || millrace.stages_freed(array(
+        select i.attempt_id
+        from unnest(v_done.items) i
+        where i.verdict is null
+          and i.reason is null)))),
     'sweep_due', millrace.sweep_due(),
     'collect', millrace.parents_to_collect('{}'));
 end
@@ -144,9 +132,8 @@ begin
 end
 $$;
 
--- Notes what services say of jobs that have not ended: [{attempt, service, job_id, state}], state
--- being queued or running. The deadline does not run while the job is queued; it moves once half of
--- it has passed. noted: how many rows that changed.
+-- Notes what services say of jobs that have not ended: [{attempt, service, job_id, state}]. While a
+-- job is queued its deadline does not run: it moves once half of it has passed.
 create function public.millrace_note_jobs(p_jobs jsonb) returns jsonb
 set millrace.plan = by_key
 as $$
@@ -167,8 +154,7 @@ begin
   with held as (
     select w.id, w.deadline, t.state
     from jsonb_to_recordset(p_jobs) as t(attempt bigint, service text, job_id text, state text)
-    -- A lateral look-up, or the planner would walk the attempts of a stage; in no order, since it
-    -- waits for nobody.
+    -- A lateral look-up, or the planner would walk the attempts of a stage.
     cross join lateral (
       select a.id, s.deadline
       from millrace.attempts a

@@ -1,7 +1,7 @@
 -- Finds the Edge Function that finishes an external job: {function, service, pipeline, stage,
 -- submission, trace_id, entity_id, ended}. By the stage that its metadata names, or by {job_id}
--- alone: the attempt that waits for it, else the last that had it. Null when there is none, or
--- where two wait: two services may give the same id. ended: what it brings comes too late.
+-- alone: the attempt that waits for it, else the last that had it; null where two wait, since two
+-- services may give the same id. ended: what it brings comes too late.
 create function public.millrace_job_owner(p_job jsonb) returns jsonb
 stable
 set millrace.plan = by_key

@@ -8,36 +8,21 @@ create function millrace.begin_unless_unchanged(
 as $$
 declare
   v_asked record;
-  v_formers record;
+  v_former record;
   v_items millrace.work[];
 begin
-  select array_agg(r.id order by r.id) as runs, array_agg(r.entity_id order by r.id) as entities,
-    min(r.pipeline_id) as pipeline_id
+  select array_agg(r.id order by r.id) as runs, array_agg(r.version_id order by r.id) as versions,
+    array_agg(r.entity_id order by r.id) as entities, min(r.pipeline_id) as pipeline_id
   into v_asked
   from millrace.runs r
   where r.id = any (p_run_ids);
   -- "limit 1" leaves a plan no choice.
   select array_agg(u.id) as run_ids, array_agg(u.entity_id) as entity_ids,
-    array_agg(f.id) as ids, array_agg(i.hash) as hashes
-  into v_formers
-  from unnest(v_asked.runs, v_asked.entities, millrace.rows_of_entities(
-    v_asked.pipeline_id, v_asked.entities, millrace.batch_bytes())) u(id, entity_id, entity)
-  cross join lateral (select o.version_id from millrace.runs o where o.id = u.id limit 1) r
-  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-  cross join lateral (
-    select jsonb_object_agg(
-      (select s.name from millrace.stages s where s.id = d.stage_id), d.output) as needs
-    from unnest(vs.needs) i(stage_id)
-    cross join lateral (
-      select o.stage_id, o.output
-      from millrace.done_attempts o
-      where o.run_id = u.id
-        and o.stage_id = i.stage_id
-      limit 1) d) n
-  cross join lateral (
-    select millrace.digest_at(p_stage_id, jsonb_build_object(
-      'entity', u.entity::jsonb, 'needs', coalesce(n.needs, '{}')), vs.unchanged_path) as hash
-    offset 0) i
+    array_agg(f.id) as ids, array_agg(f.input_hash) as hashes
+  into v_former
+  from unnest(v_asked.runs, v_asked.versions, v_asked.entities, millrace.rows_of_entities(
+    v_asked.pipeline_id, v_asked.entities, millrace.batch_bytes()))
+    u(id, version_id, entity_id, entity)
   cross join lateral (
     select a.id, a.input_hash
     from millrace.runs o
@@ -53,7 +38,9 @@ begin
       and o.pipeline_id = v_asked.pipeline_id
     order by o.entity_id desc, o.id desc
     limit 1) f
-  where u.entity is not null and f.input_hash = i.hash;
+  where u.entity is not null
+    and f.input_hash = millrace.digest_input(u.version_id, p_stage_id, u.entity,
+      millrace.needs_of(u.id, u.version_id, p_stage_id, null));
   perform millrace.queue_attempts(p_stage_id, p_run_ids);
   if not p_shown then
     perform millrace.show_stage(p_stage_id, p_run_ids, 'queued');
@@ -62,7 +49,7 @@ begin
   with taken as (
     update millrace.attempts a
     set input_hash = f.hash, parent_id = f.former_id, service = 'unchanged'
-    from unnest(v_formers.run_ids, v_formers.entity_ids, v_formers.ids, v_formers.hashes)
+    from unnest(v_former.run_ids, v_former.entity_ids, v_former.ids, v_former.hashes)
       f(run_id, entity_id, former_id, hash)
     cross join lateral (
       select o.ctid as place
@@ -88,41 +75,38 @@ create function millrace.keep_inputs(p_stage millrace.stages, p_batch json)
 as $$
 begin
   update millrace.attempts a
-  set input_hash = millrace.digest_at(p_stage.id, jsonb_build_object(
-    'entity', b.item -> 'entity', 'needs', b.item -> 'needs'), vs.unchanged_path)
+  set input_hash = millrace.digest_input(
+    i.version_id, p_stage.id, b.item -> 'entity', b.item -> 'needs')
   from json_array_elements(p_batch) b(item)
   cross join lateral (
-    select o.ctid as place
+    select o.ctid as place, (
+      select r.version_id from millrace.runs r where r.id = o.run_id) as version_id
     from millrace.attempts o
     where o.id = (b.item ->> 'attempt')::bigint
       and o.state = 'started'
     limit 1) i
-  cross join lateral (
-    select o.version_id
-    from millrace.runs o
-    where o.id = (b.item ->> 'run')::bigint
-    limit 1) r
-  join millrace.version_stages vs
-    on vs.version_id = r.version_id and vs.stage_id = p_stage.id
   where a.ctid = i.place;
 end
 $$;
 
--- Makes the digest of what a stage's path finds, with the path and the apply function; null of
--- nothing.
-create function millrace.digest_at(
-  p_stage_id int, p_document jsonb, p_path jsonpath
+-- Makes the digest of what a stage's path finds in its input, with the path and the apply function;
+-- null of nothing.
+create function millrace.digest_input(
+  p_version_id int, p_stage_id int, p_entity json, p_needs json
 ) returns uuid
 stable
 as $$
-declare
-  v_found jsonb := jsonb_path_query_array_tz(p_document, p_path, '{}', true);
 begin
-  if jsonb_path_exists(v_found, '$[*] ? (@ != null)') then
-    return md5(jsonb_build_array(p_path::text, v_found, (
-      select s.apply from millrace.stages s where s.id = p_stage_id))::text)::uuid;
-  end if;
-  return null;
+  return (
+    select md5(jsonb_build_array(vs.unchanged_path::text, i.found, s.apply)::text)::uuid
+    from millrace.version_stages vs
+    join millrace.stages s on s.id = vs.stage_id
+    cross join lateral jsonb_path_query_array_tz(
+      jsonb_build_object('entity', p_entity, 'needs', p_needs),
+      vs.unchanged_path, '{}', true) i(found)
+    where vs.version_id = p_version_id
+      and vs.stage_id = p_stage_id
+      and jsonb_path_exists(i.found, '$[*] ? (@ != null)'));
 end
 $$;
 

@@ -344,7 +344,6 @@ describe('what is malformed is refused by name', () => {
     [[{ ...modelTurn(1), seq: 'x' }, modelTurn(2)], /^p_turns\[0\]\.seq is "x"/],
     [[modelTurn(1), { ...modelTurn(2), seq: 1.5 }], /^p_turns\[1\]\.seq is 1\.5/],
     [[modelTurn(1), modelTurn(3)], /^p_turns\[1\]\.seq is 3, which does not follow/],
-    [[{ ...modelTurn(1), seq: '1.0' }], /^p_turns\[0\]\.seq is 1\.0, which does not follow/],
     [[modelTurn(2)], /^p_turns\[0\]\.seq is 2, but the next turn of this conversation is 1$/],
     [[{ ...modelTurn(1), kind: 'user' }], /^p_turns\[0\]\.kind is "user", but must be one of "model", "tool"$/],
     [[{ ...toolTurn(1), call_id: null }], /^p_turns\[0\]\.call_id is null, but must be given for a tool alone$/],
@@ -357,8 +356,7 @@ describe('what is malformed is refused by name', () => {
     [[toolTurn(1, 'x'.repeat(1_048_576))], /^p_turns\[0\] has \d+ bytes, but a turn may have 1048576$/],
   ] as const)('%#: %s', async ([turns, message], { engine }) => {
     const { worker, item } = await claimed(engine);
-    const text = turns === null ? null : JSON.stringify(turns).replace('"1.0"', '1.0');
-    const values = [worker.id, item.attempt, item.token, text];
+    const values = [worker.id, item.attempt, item.token, turns === null ? null : JSON.stringify(turns)];
     const statement = 'select public.millrace_checkpoint($1, $2, $3, $4)';
     expect(await engine.refusal(statement, values, worker.client)).toMatchObject({
       code: 'MR002',

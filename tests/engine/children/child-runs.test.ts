@@ -195,21 +195,6 @@ test('a child that failed is not retried alone once its parent has failed', asyn
   });
 });
 
-test('a child that its row started anew since counts as the child when the parent is retried', async ({ engine }) => {
-  const id = await started(engine);
-  await failStage(engine, 'find');
-  await collectChildren(engine);
-  await engine.sql.query('select millrace.sweep()');
-  await engine.queue('find', [id]);
-  const later = await runOf(engine, id);
-  await engine.sql.query('select millrace.retry($1)', [(await runOf(engine, id, 'flow')).id]);
-  expect(await runOf(engine, id)).toMatchObject({ id: later.id, item_key: '1' });
-  await runStage(engine, 'find', 'index');
-  await runStage(engine, 'link', 'index');
-  await collectChildren(engine);
-  expect(await engine.statuses(id)).toMatchObject({ contents: 'completed', publish: 'queued' });
-});
-
 test('a stage that starts over when it was done starts its child anew', async ({ engine }) => {
   const id = await started(engine);
   await runStage(engine, 'find', 'index');

@@ -293,13 +293,17 @@ test('rows that do not exist, or are spelt otherwise, are refused', async ({ eng
   expect(await engine.refusal(call, values(spawner, [{ key: '01' }]))).toMatchObject({
     code: 'MR003',
     message: 'table public.items has no row 01 for item 01',
-    hint: 'Spell it as the table does: 1.',
+    hint: expect.stringContaining('spell their keys as the table does'),
   });
   expect(await spawner.spawn([{ key: 1 }])).toMatchObject({ spawned: 1 });
 });
 
 const answers: [string, string, RegExp][] = [
-  ['answers too little', `select '1'::text, '1'::text`, /answered 1 rows for 2 items: item 2 is missing/],
+  [
+    'answers too little',
+    `select '1'::text, '1'::text`,
+    /insert_files does not give each item a row of its own: item 2 is missing/,
+  ],
   ['answers a null row', `values ('1', '1'), ('2', null)`, /item 2 has no entity_id/],
   ['answers what nobody asked for', `values ('1', '1'), ('2', '2'), ('9', '2')`, /item 9 was not asked for/],
   ['gives two items one row', `values ('1', '1'), ('2', '1')`, /the items 1 and 2 have the same row, 1/],
@@ -335,7 +339,7 @@ test('an insert function that gives a later item the row of an earlier one is re
   await runStage(engine, 'blend', 'files');
   expect(await engine.refusal(call, values(spawner, numbers(2, 2)))).toMatchObject({
     code: 'MR004',
-    message: 'the items 1 and 2 have the same row, 1',
+    message: expect.stringContaining('the items 1 and 2 have the same row, 1'),
   });
 });
 
