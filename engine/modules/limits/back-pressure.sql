@@ -1,8 +1,8 @@
 -- Back pressure: a stage takes no more than a later stage has room for
 --
--- What is due, started or waiting at the later stage and on the way to it, and in flight at all
--- stages that it holds back, never exceeds the threshold by a claim or a gate. What is in backoff,
--- or waits for a service that refuses its key, does not count.
+-- What is due or in flight at the later stage and on the way to it, and in flight at all stages
+-- that it holds back, never exceeds the threshold by a claim or a gate. What is in backoff, or
+-- waits for a service that refuses its key, does not count.
 
 -- Writes which stages hold a pipeline's stages back. One that is held back itself checks its own
 -- queue, so what lies before it is not on the way.
@@ -64,28 +64,21 @@ begin
         and (v_groups is not null) = (
           select bool_and((g.kind = 'gate'
             and millrace.key_in(s.limits) = millrace.key_in(g.limits)) is true)
-          from (
-            select millrace.stages_to(b.later_id)
-            union
-            select o.stage_id
-            from millrace.back_pressures o
-            join millrace.stages h on h.id = o.stage_id and h.kind <> 'gate'
-            where o.later_id = b.later_id) w(id)
-          join millrace.stages s on s.id = w.id
+          from millrace.counted_before(b.later_id) c
+          join millrace.stages s on s.id = c.stage_id and (c.with_due or s.kind <> 'gate')
           join millrace.stages g on g.id = p_stage_id)
     ), found as materialized (
-      select h.later_id, case when v_groups is null then '' else u.key end as key,
+      select h.later_id, case when v_groups is null then '' else n.key end as key,
         count(*) as many
       from held h
+      cross join lateral millrace.counted_before(h.later_id) c
       cross join lateral (
-        select n.key
-        from millrace.stages_to(h.later_id) w
-        cross join lateral millrace.unfinished_at(w, v_groups, h.backlog) n
+        select f.key
+        from millrace.in_flight_at(c.stage_id, v_groups, h.backlog) f
         union all
-        select n.key
-        from millrace.back_pressures o
-        cross join lateral millrace.in_flight_at(o.stage_id, v_groups, h.backlog) n
-        where o.later_id = h.later_id) u
+        select d
+        from millrace.due_at(c.stage_id, v_groups, h.backlog) d
+        where c.with_due) n
       group by 1, 2
     )
     select k.name, min(greatest(h.backlog - coalesce(f.many, 0), 0))::int
@@ -96,57 +89,57 @@ begin
 end
 $$;
 
--- Lists attempts that could go on at a stage, are in work or wait there: in groups of it, up to
--- p_most of each, or all but those of refused keys.
-create function millrace.unfinished_at(p_stage_id int, p_groups text[], p_most int)
-returns table (attempt_id bigint, key text)
+-- Lists the keys of attempts that are due at a stage: in groups of it, up to p_most of each, or of
+-- all but those that a service refuses.
+create function millrace.due_at(p_stage_id int, p_groups text[], p_most int) returns setof text
 stable
 set enable_seqscan = off
 as $$
 declare
   v_now timestamptz := millrace.now();
-  v_refused text[];
 begin
-  return query select f.* from millrace.in_flight_at(p_stage_id, p_groups, p_most) f;
-  if p_groups is not null then
-    return query
-      select a.id, substr(g.name, 2)
-      from unnest(p_groups) g(name)
-      cross join lateral (
-        select q.id
-        from millrace.attempts q
-        where q.stage_id = p_stage_id
-          and q.concurrency_group = g.name
-          and q.queue_at <= v_now
-          and q.state = 'queued'
-        order by q.queue_at, q.id
-        limit p_most) a;
-    return;
-  end if;
-  v_refused := array(
-    select u.key
-    from millrace.limited_stages m
-    join millrace.limit_uses u on u.limit_id = m.limit_id
-    where m.stage_id = p_stage_id and u.kind = 'pause' and u.during @> v_now);
   return query
-    select a.id, ''
-    from millrace.attempts a
-    where a.stage_id = p_stage_id
-      and a.queue_at <= v_now
-      and a.state = 'queued'
-      and substr(a.concurrency_group, 2) = any (v_refused) is not true
-    limit p_most;
+    select substr(g.name, 2)
+    from unnest(p_groups) g(name)
+    cross join lateral (
+      select
+      from millrace.attempts q
+      where q.stage_id = p_stage_id
+        and q.concurrency_group = g.name
+        and q.queue_at <= v_now
+        and q.state = 'queued'
+      order by q.queue_at, q.id
+      limit p_most) a
+    union all
+    (select ''
+     from millrace.attempts a
+     where p_groups is null
+       and a.stage_id = p_stage_id
+       and a.queue_at <= v_now
+       and a.state = 'queued'
+       and substr(a.concurrency_group, 2) = any (array(
+         select u.key
+         from millrace.limited_stages m
+         join millrace.limit_uses u on u.limit_id = m.limit_id
+         where m.stage_id = p_stage_id and u.kind = 'pause' and u.during @> v_now)) is not true
+     limit p_most);
 end
 $$;
 
--- Lists a stage that holds others back, with those on the way to it.
-create function millrace.stages_to(p_later_id int) returns setof int
+-- Lists the stages of which what is in flight counts for a stage that holds others back; with_due:
+-- itself and those on the way to it, of which what is due counts too.
+create function millrace.counted_before(p_later_id int)
+returns table (stage_id int, with_due boolean)
 language sql stable
 as $$
-  select p_later_id
+  select p_later_id, true
   union
-  select w
+  select w, true
   from millrace.back_pressures o
   cross join lateral unnest(o.on_the_way) w
+  where o.later_id = p_later_id
+  union all
+  select o.stage_id, false
+  from millrace.back_pressures o
   where o.later_id = p_later_id
 $$;

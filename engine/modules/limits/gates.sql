@@ -41,36 +41,35 @@ declare
   v_now timestamptz := millrace.now();
   v_next record;
 begin
-  if not p_stage.has_groups then
-    ids := array(
-      select a.id
-      from millrace.attempts a
-      where a.stage_id = p_stage.id
-        and a.queue_at <= v_now
-        and a.state = 'queued'
-        and a.id <> all (p_held)
-      order by a.queue_at, a.id
-      limit p_limit);
+  if p_stage.has_groups then
+    v_next := millrace.next_by_turns(p_stage, p_limit, 80, p_held, behind, p_until);
+    behind := v_next.behind;
+    select array_agg(a.id order by n.place, a.queue_at, a.id)
+    into ids
+    from unnest(v_next.names, v_next.shares) with ordinality n(name, share, place)
+    cross join lateral (
+      select q.id, q.queue_at
+      from millrace.attempts q
+      where q.stage_id = p_stage.id
+        and q.concurrency_group = n.name
+        and q.queue_at <= v_now
+        and q.state = 'queued'
+        and q.id <> all (p_held)
+      order by q.queue_at, q.id
+      limit n.share) a;
     return;
   end if;
-  v_next := millrace.next_by_turns(p_stage, p_limit, 80, p_held, behind, p_until);
-  behind := v_next.behind;
-  if v_next.names is not null then
-    ids := array(
-      select q.id
-      from unnest(v_next.names, v_next.shares) with ordinality n(name, share, place)
-      cross join lateral (
-        select a.id, a.queue_at
-        from millrace.attempts a
-        where a.stage_id = p_stage.id
-          and a.concurrency_group = n.name
-          and a.queue_at <= v_now
-          and a.state = 'queued'
-          and a.id <> all (p_held)
-        order by a.queue_at, a.id
-        limit n.share) q
-      order by n.place, q.queue_at, q.id);
-  end if;
+  select array_agg(o.id)
+  into ids
+  from (
+    select a.id
+    from millrace.attempts a
+    where a.stage_id = p_stage.id
+      and a.queue_at <= v_now
+      and a.state = 'queued'
+      and a.id <> all (p_held)
+    order by a.queue_at, a.id
+    limit p_limit) o;
 end
 $$;
 
@@ -102,19 +101,17 @@ begin
     v_next := millrace.next_at_gate(
       v_stage, least(p_limit - passed, 500), v_held, p_until, v_behind);
     v_behind := v_next.behind;
-    exit when coalesce(v_next.ids, '{}') = '{}';
+    exit when v_next.ids is null;
     v_set := millrace.pass(v_stage, v_next.ids);
     passed := passed + cardinality(v_set.passed);
     ready := ready || v_set.ready;
     v_held := v_held || v_next.ids;
   end loop;
-  if v_stage.limits is not null then
-    update millrace.limits l
-    set last_group = v_behind
-    where l.stage_id = p_stage_id and l.last_group <> v_behind;
-    if v_stage.limits ? 'shared' then
-      perform millrace.note_share(p_stage_id, null, null, passed);
-    end if;
+  update millrace.limits l
+  set last_group = v_behind
+  where l.stage_id = p_stage_id and l.last_group <> v_behind;
+  if v_stage.limits ? 'shared' then
+    perform millrace.note_share(p_stage_id, null, null, passed);
   end if;
 end
 $$;
@@ -134,20 +131,14 @@ begin
   passed := '{}';
   ready := '{}';
   p_attempt_ids := millrace.lock_attempts(p_attempt_ids);
-  v_items := array(
-    select millrace.work_on(a, r.entity_id, 'completed', 'null')
-    from millrace.attempts a
-    join millrace.runs r on r.id = a.run_id and (r.status = 'running') is true
-    where a.id = any (p_attempt_ids) and a.state = 'queued'
-    order by a.id);
-  if cardinality(v_items) = 0 then
+  select array_agg(millrace.work_on(a, r.entity_id, 'completed', 'null') order by a.id),
+    array_agg(a.run_id) filter (where a.uncounted)
+  into v_items, v_uncounted
+  from millrace.attempts a
+  join millrace.runs r on r.id = a.run_id and (r.status = 'running') is true
+  where a.id = any (p_attempt_ids) and a.state = 'queued';
+  if v_items is null then
     return;
-  end if;
-  if p_stage.counted then
-    v_uncounted := array(
-      select a.run_id
-      from millrace.attempts a
-      where a.id = any (p_attempt_ids) and a.state = 'queued' and a.uncounted);
   end if;
   v_done := millrace.apply_outcomes_guarded(v_items);
   ready := v_done.ready;
@@ -155,18 +146,16 @@ begin
     select i.attempt_id
     from unnest(v_done.items) i
     where i.verdict is null and i.outcome = 'completed');
-  if p_stage.limits is not null then
-    perform millrace.take_tokens(p_stage.id, passed, 1);
-  end if;
-  if cardinality(v_uncounted) > 0 then
+  perform millrace.take_tokens(p_stage.id, passed, 1);
+  if v_uncounted is not null then
     perform millrace.note_starts(v_uncounted, v_began_at);
   end if;
 end
 $$;
 
--- Passes all gates for a second, the one with the oldest attempt first. Each has half of the time
--- that is left, for thousands of keys may have no room.
-create function millrace.sweep_gates(p_limit int default 2000) returns jsonb
+-- Passes up to so many attempts at all gates within a second, the gate with the oldest first. Each
+-- has half of the time that is left, for thousands of keys may have no room.
+create function millrace.sweep_gates(p_limit int default 2000) returns int
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -205,6 +194,6 @@ begin
     end;
   end loop;
   perform millrace.wake(v_ready);
-  return jsonb_strip_nulls(jsonb_build_object('passed', nullif(v_passed, 0)));
+  return v_passed;
 end
 $$;

@@ -71,11 +71,8 @@ begin
             and a.id <> all (p_held))
       order by g.place
       limit p_limit) d;
-    if names <> '{}' then
-      behind := names[cardinality(names)];
-      return;
-    end if;
-    exit when cardinality(v_groups) < v_most or v_first = any (v_groups);
+    behind := coalesce(names[cardinality(names)], behind);
+    exit when names <> '{}' or cardinality(v_groups) < v_most or v_first = any (v_groups);
     v_first := coalesce(v_first, v_groups[1]);
     behind := v_groups[v_most];
     v_most := 500;

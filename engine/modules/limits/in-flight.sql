@@ -53,23 +53,16 @@ declare
   v_now timestamptz := millrace.now();
 begin
   return array(
-    select o.id
-    from (
-      select s.id
-      from millrace.attempts a
-      join millrace.stages s on s.id = a.stage_id
-        and s.limits ?| array['max_in_flight', 'concurrency', 'back_pressure', 'shared']
-      where a.id = any (p_attempt_ids)
-      union
-      select n.stage_id
-      from millrace.attempts a
-      join millrace.limited_stages m on m.stage_id = a.stage_id
-      join millrace.limited_stages n on n.limit_id = m.limit_id and n.short_at is not null
-      where a.id = any (p_attempt_ids)) o
-    -- Whether there is room is asked last, by who wakes: where a worker lives, nobody counts.
-    where exists (
-      select
-      from millrace.attempts a
-      where a.stage_id = o.id and a.queue_at <= v_now and a.state = 'queued'));
+    select distinct n.stage_id
+    from millrace.attempts a
+    join millrace.limited_stages m on m.stage_id = a.stage_id
+    join millrace.limited_stages n on n.limit_id = m.limit_id
+      and (n.stage_id = m.stage_id or n.short_at is not null)
+    where a.id = any (p_attempt_ids)
+      -- Whether there is room is asked last, by who wakes: where a worker lives, nobody counts.
+      and exists (
+        select
+        from millrace.attempts q
+        where q.stage_id = n.stage_id and q.queue_at <= v_now and q.state = 'queued'));
 end
 $$;

@@ -1,52 +1,32 @@
 -- Limits: so much of something, by a key, in a window or at a time
 --
--- A row of millrace.limits is a limit: a stage's own, or a named one that stages of any pipeline
--- share. limited_stages says which hold for a stage.
---
---   says            so much of           by                  measured in
---   max_in_flight   places in work       the limit           attempts (in-flight.sql)
---   concurrency     places in work       key of the stage    attempts
---   back_pressure   places, and queue    a later stage       its attempts (back-pressure.sql)
---   rate            starts               the limit           a bucket (buckets.sql)
---   key_rate        starts               key of the stage    a bucket of the key
---   spending        dollars, tokens      the limit           uses in a window (uses.sql)
---   a quota         starts, dollars      tenant              uses in a window (quotas.sql)
---
 -- A claim locks the stage's limits, its own first and the shared ones by their ids, so that what it
--- counts stays true until it commits; asks room_under() each and room_of_keys(); takes attempts and
--- tokens; and gives back what its batch or a tenant has no room for. The end of an attempt only
--- inserts uses, and waits for nobody. No step reads the whole queue.
+-- counts stays true until it commits; asks them for room; takes attempts and tokens; and gives back
+-- what its batch or a tenant has no room for. No step reads the whole queue.
 
--- Locks a stage's own limit, or a shared one; false where somebody has it. A wait ends before
--- Postgres looks for a deadlock with a migration that holds a limit and waits for the stage.
-create function millrace.lock_limit(
-  p_stage_id int, p_limit_id int, p_may_wait boolean
-) returns boolean
-set lock_timeout = '800ms'
+-- Locks a limit: a shared one by its id, a stage's own by the negative id of the stage; false where
+-- somebody has it.
+create function millrace.lock_limit(p_key int, p_may_wait boolean) returns boolean
 as $$
-declare
-  v_key int := coalesce(-p_stage_id, p_limit_id);
 begin
-  if pg_try_advisory_xact_lock(hashtext('millrace.limit'), v_key) then
+  if p_may_wait then
+    perform pg_advisory_xact_lock(hashtext('millrace.limit'), p_key);
     return true;
-  elsif p_may_wait then
-    perform pg_advisory_xact_lock(hashtext('millrace.limit'), v_key);
   end if;
-  return p_may_wait;
-exception
-  when lock_not_available then
-    return false;
+  return pg_try_advisory_xact_lock(hashtext('millrace.limit'), p_key);
 end
 $$;
 
--- Locks a stage's limits and reads the stage as it is then; null where somebody has one.
+-- Locks a stage's limits and reads the stage as it is then; null where somebody has one. A wait
+-- ends before Postgres looks for a deadlock with a migration that waits for the stage.
 create function millrace.enter_limits(p_stage_id int, p_may_wait boolean)
 returns millrace.stages
+set lock_timeout = '800ms'
 as $$
 declare
   v_stage millrace.stages;
 begin
-  if not millrace.lock_limit(p_stage_id, null, p_may_wait) then
+  if not millrace.lock_limit(-p_stage_id, p_may_wait) then
     return null;
   end if;
   select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
@@ -60,7 +40,7 @@ begin
         where m.stage_id = p_stage_id
         order by l.id
         offset 0) o
-      where not millrace.lock_limit(null, o.id, p_may_wait))
+      where not millrace.lock_limit(o.id, p_may_wait))
     or v_stage.limits ? 'back_pressure' and exists (
       select
       from (
@@ -73,108 +53,95 @@ begin
     return null;
   end if;
   return v_stage;
+exception
+  when lock_not_available then
+    return null;
 end
 $$;
 
--- Counts how many of p_wanted attempts of a stage one limit lets it take now; a gate by rate and
--- back pressure alone. wait_ms: when to ask again for room; null: not by waiting.
-create function millrace.room_under(
-  p_limit millrace.limits, p_stage millrace.stages, p_wanted int, out room int, out wait_ms int
-)
-as $$
-declare
-  v_is_shared boolean := p_limit.stage_id is null;
-  v_in_work boolean := p_stage.function_name is not null;
-  v_max int := case when v_in_work then (p_limit.limits ->> 'max_in_flight')::numeric end;
-  v_stages int[] := array[p_stage.id];
-  v_rivals int := 1;
-  v_is_next boolean := true;
-  v_busy boolean;
-  v_tokens record;
-begin
-  room := p_wanted;
-  if v_is_shared then
-    v_stages := array(
-      select m.stage_id from millrace.limited_stages m where m.limit_id = p_limit.id);
-    -- A stage that is short may be without a worker until the sweep has woken it.
-    select 1 + count(*),
-      coalesce(min(coalesce(m.taken_at, '-infinity')) >= (
-        select coalesce(o.taken_at, '-infinity')
-        from millrace.limited_stages o
-        where o.limit_id = p_limit.id and o.stage_id = p_stage.id), true)
-    into v_rivals, v_is_next
-    from millrace.limited_stages m
-    where m.limit_id = p_limit.id
-      and m.stage_id <> p_stage.id
-      and m.short_at > millrace.now() - interval '15 seconds';
-  end if;
-  if v_max is not null then
-    select least(room, v_max - sum(f.many), ceil(v_max::float8 / nullif(v_rivals, 1))
-      - sum(f.many) filter (where s.id = p_stage.id))
-    into room
-    from unnest(v_stages) s(id)
-    cross join lateral (
-      select count(*) as many from millrace.in_flight_at(s.id, null, v_max)) f;
-  end if;
-  if v_in_work and room > 0 and p_limit.limits ? 'spending' then
-    -- Asked first: what ends meanwhile has been spent by then.
-    v_busy := exists (select from millrace.in_flight_at(p_stage.id, null, 1));
-    room := least(room, (
-      select min(case
-        when b.unspent <= b.bound then 0
-        when b.average = 0 then room
-        when b.average > 0 then floor((b.unspent - b.bound) / b.average + 1e-9)
-        when v_busy then 0
-        else 1
-      end)
-      from millrace.budgets_of(p_limit, p_stage.id) b));
-  end if;
-  -- Room that another stage makes wakes nobody.
-  wait_ms := case when v_in_work and v_is_shared and room <= 0 then 1000 end;
-  if room > 0 and p_limit.limits ? 'rate' then
-    v_tokens := millrace.room_in(p_limit, '');
-    room := least(room, case
-      when v_is_next then ceil(v_tokens.room / v_rivals)
-      else floor(v_tokens.room / v_rivals)
-    end);
-    wait_ms := case
-      when room > 0 then null
-      -- It is another stage's turn, which may have no worker at this moment.
-      when v_tokens.room > 0 then 1000
-      else ceil(1000 * least(86400, extract(epoch from v_tokens.opens_at - millrace.now())))
-    end;
-  end if;
-  if room > 0 and p_limit.limits ? 'back_pressure' then
-    room := least(room, (select b.room from millrace.room_before_later(p_stage.id) b));
-    wait_ms := case when room = 0 then 1000 end;
-  end if;
-end
-$$;
-
--- Counts that by all limits of a stage, its own first. short_of: the shared limit that allows the
--- least.
+-- Counts how many of p_wanted attempts a stage may take by all of its limits, its own first; a gate
+-- by rate and back pressure alone. wait_ms: when to ask again for room; null: not by waiting.
+-- short_of: the shared limit that allows the least.
 create function millrace.room_at(
   p_stage millrace.stages, p_wanted int, out room int, out wait_ms int, out short_of int
 )
 as $$
 declare
+  v_in_work boolean := p_stage.function_name is not null;
+  v_each record;
   v_limit millrace.limits;
-  v_one record;
+  v_most int;
+  v_max int;
+  v_busy boolean;
+  v_tokens record;
+  v_behind int;
 begin
   room := p_wanted;
-  for v_limit in
-    select l.*
+  for v_each in
+    select l, o.rivals, o.is_next
     from millrace.limited_stages m
     join millrace.limits l on l.id = m.limit_id
+    -- A stage that is short may be without a worker until the sweep has woken it.
+    cross join lateral (
+      select 1 + count(*) as rivals, coalesce(bool_and(coalesce(n.taken_at, '-infinity')
+        >= coalesce(m.taken_at, '-infinity')), true) as is_next
+      from millrace.limited_stages n
+      where n.limit_id = l.id
+        and n.stage_id <> m.stage_id
+        and n.short_at > millrace.now() - interval '15 seconds') o
     where m.stage_id = p_stage.id
     order by l.stage_id is null, l.id
   loop
-    v_one := millrace.room_under(v_limit, p_stage, room);
-    if v_one.room < room and v_limit.stage_id is null then
-      short_of := v_limit.id;
-    end if;
-    room := v_one.room;
-    wait_ms := v_one.wait_ms;
+    v_limit := v_each.l;
+    v_most := room;
+    v_max := case when v_in_work then (v_limit.limits ->> 'max_in_flight')::numeric end;
+    select least(room, v_max - sum(f.many), ceil(v_max::float8 / nullif(v_each.rivals, 1))
+      - sum(f.many) filter (where m.stage_id = p_stage.id))
+    into room
+    from millrace.limited_stages m
+    cross join lateral (
+      select count(*) as many
+      from millrace.in_flight_at(m.stage_id, null, v_max)
+      where v_max is not null) f
+    where m.limit_id = v_limit.id;
+    -- Asked first: what ends meanwhile has been spent by then.
+    v_busy := v_limit.limits ? 'spending'
+      and exists (select from millrace.in_flight_at(p_stage.id, null, 1));
+    select least(room, min(case
+      when b.unspent <= b.bound then 0
+      when b.average = 0 then room
+      when b.average > 0 then floor((b.unspent - b.bound) / b.average + 1e-9)
+      when v_busy then 0
+      else 1
+    end))
+    into room
+    from millrace.budgets_of(v_limit, p_stage.id) b
+    where v_in_work and room > 0 and v_limit.limits ? 'spending';
+    select r.free, r.opens_at
+    into v_tokens
+    from millrace.room_in(v_limit, '') r(tokens, is_whole, free, opens_at)
+    where room > 0 and v_limit.limits ? 'rate';
+    room := least(room, case
+      when v_each.is_next then ceil(v_tokens.free / v_each.rivals)
+      else floor(v_tokens.free / v_each.rivals)
+    end);
+    select b.free
+    into v_behind
+    from millrace.room_before_later(p_stage.id) b(key, free)
+    where room > 0 and v_limit.limits ? 'back_pressure';
+    room := least(room, v_behind);
+    wait_ms := case
+      when room > 0 then null
+      when v_tokens.free < 1
+        then ceil(1000 * least(86400, extract(epoch from v_tokens.opens_at - millrace.now())))
+      -- It is another stage's turn, which may have no worker at this moment, or its room wakes
+      -- nobody.
+      when v_tokens.free > 0 or v_behind = 0 or v_in_work and v_limit.stage_id is null then 1000
+    end;
+    short_of := case
+      when room < v_most and v_limit.stage_id is null then v_limit.id
+      else short_of
+    end;
     exit when room <= 0;
   end loop;
 end
@@ -215,8 +182,8 @@ begin
 end
 $$;
 
--- Says whether a stage's limits would let a claim take something now, if it is queued; true where
--- there are more groups than one look takes.
+-- Says whether a stage's limits would let a claim take something now, if it is queued; true also
+-- where there are more groups than a look takes, or something is to run alone.
 create function millrace.may_claim(p_stage millrace.stages) returns boolean
 as $$
 begin
@@ -226,12 +193,10 @@ begin
       or exists (
         select
         from millrace.attempts a
-        cross join lateral millrace.room_of_keys(p_stage, array[a.concurrency_group]) r
         where a.stage_id = p_stage.id
           and a.isolated
           and a.queue_at <= millrace.now()
-          and a.state = 'queued'
-          and r.room > 0));
+          and a.state = 'queued'));
 end
 $$;
 
@@ -290,7 +255,7 @@ begin
     where l.until <= millrace.now()
     order by l.id
   loop
-    continue when not millrace.lock_limit(v_limit.stage_id, v_limit.id, false);
+    continue when not millrace.lock_limit(coalesce(-v_limit.stage_id, v_limit.id), false);
     select l.* into v_limit from millrace.limits l where l.id = v_limit.id;
     if v_limit.until <= millrace.now() and millrace.end_throttle(v_limit, false) then
       perform millrace.note('unthrottle', p.name, s.name, '{}',

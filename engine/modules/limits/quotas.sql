@@ -1,12 +1,8 @@
 -- Quotas: what one tenant may start and spend in a window of time
 --
--- What exceeds a quota stays queued until the next window, and its error says so: a user's write
--- must not fail for it. A claim takes attempts by the other limits, and puts back what has no room;
--- so what never begins is charged to nobody, and only what is in work may be overspent.
---
--- A start is what a person queues, by a status or by start(); it is charged when its first attempt
--- is claimed. Spending is noted when attempts end (uses.sql); once it is used up, nothing of the
--- tenant is claimed.
+-- A claim takes attempts by the other limits, and puts back what exceeds a quota: what never begins
+-- is charged to nobody, and only what is in work may be overspent. A start is what a person queues;
+-- it is charged when its first attempt is claimed. Spending is noted when attempts end (uses.sql).
 
 -- Keeps the quota of a definition, makes due what the former one held back, and marks the stages
 -- that look at quotas from now on.
@@ -61,9 +57,7 @@ declare
   v_runs bigint[];
   v_entities text[];
 begin
-  if cardinality(p_run_ids) = 0 then
-    return;
-  elsif p_pipeline.quota is null then
+  if p_pipeline.quota is null then
     update millrace.runs r
     set quota_of = f.quota_of, quota_key = f.quota_key
     from unnest(p_run_ids) i
@@ -82,13 +76,11 @@ begin
   from millrace.runs r
   where r.id = any (p_run_ids);
   update millrace.runs r
-  set quota_of = p_pipeline.id, quota_key = k.key
-  from (
-    select u.id, coalesce(u.key, '') as key
-    from unnest(v_runs, (
-      millrace.values_of_entities(p_pipeline.id, v_entities, true, null)).payers) u(id, key)) k
-  where r.id = k.id
-    and (r.quota_of is distinct from p_pipeline.id or r.quota_key is distinct from k.key);
+  set quota_of = p_pipeline.id, quota_key = coalesce(u.key, '')
+  from unnest(v_runs, (
+    millrace.values_of_entities(p_pipeline.id, v_entities, true, null)).payers) u(id, key)
+  where r.id = u.id
+    and (r.quota_of, r.quota_key) is distinct from (p_pipeline.id, coalesce(u.key, ''));
 end
 $$;
 
@@ -96,31 +88,30 @@ $$;
 -- pays.
 create function millrace.note_starts(p_run_ids bigint[], p_since timestamptz)
 as $$
-declare
-  v_ids bigint[];
 begin
-  with recursive family as (
-    select r.id
-    from unnest(p_run_ids) r(id)
-    union all
-    select c.id
+  update millrace.attempts a
+  set uncounted = true
+  where a.id = any (array(
+    with recursive family as (
+      select r.id
+      from unnest(p_run_ids) r(id)
+      union all
+      select c.id
+      from family m
+      join millrace.fan_outs f on f.run_id = m.id and f.state = 'open' and f.created_at >= p_since
+      join millrace.runs c on c.fan_out_id = f.id
+    )
+    select q.id
     from family m
-    join millrace.fan_outs f on f.run_id = m.id and f.state = 'open' and f.created_at >= p_since
-    join millrace.runs c on c.fan_out_id = f.id
-  )
-  select array_agg(q.id)
-  into v_ids
-  from family m
-  cross join lateral (
-    -- "offset 0" keeps it a look-up for each run, however the planner counts them.
-    select a.id
-    from millrace.attempts a
-    where a.run_id = m.id
-      and a.state = 'queued'
-      and a.created_at >= p_since
-      and not a.uncounted
-    offset 0) q;
-  update millrace.attempts a set uncounted = true where a.id = any (v_ids);
+    cross join lateral (
+      -- "offset 0" keeps it a look-up for each run, however the planner counts them.
+      select o.id
+      from millrace.attempts o
+      where o.run_id = m.id
+        and o.state = 'queued'
+        and o.created_at >= p_since
+        and not o.uncounted
+      offset 0) q));
 end
 $$;
 
@@ -149,60 +140,52 @@ create function millrace.charge_starts(
 )
 as $$
 declare
-  v_defined int[] := array(
-    select q.id
-    from (
-      select distinct r.quota_of as id
-      from millrace.attempts a
-      join millrace.runs r on r.id = a.run_id
-      where a.id = any (p_attempt_ids) and r.quota_of is not null) q
-    where not pg_try_advisory_xact_lock_shared(hashtext('millrace.quotas'), q.id));
   v_busy text[] := array(
     select t.name
     from (
-      select distinct l.id || ':' || r.quota_key as name
+      select l.id || ':' || r.quota_key as name, l.pipeline_id,
+        l.limits ? 'starts' and bool_or(a.uncounted) as starts
       from millrace.attempts a
       join millrace.runs r on r.id = a.run_id
-      join millrace.limits l on l.pipeline_id = r.quota_of and l.limits ? 'starts'
-      where a.id = any (p_attempt_ids) and a.uncounted
+      join millrace.limits l on l.pipeline_id = r.quota_of
+      where a.id = any (p_attempt_ids)
+      group by l.id, r.quota_key
       order by 1
       offset 0) t
-    where not pg_try_advisory_xact_lock(hashtext('millrace.quota'), hashtext(t.name)));
+    where not pg_try_advisory_xact_lock_shared(hashtext('millrace.quotas'), t.pipeline_id)
+      or t.starts
+        and not pg_try_advisory_xact_lock(hashtext('millrace.quota'), hashtext(t.name)));
 begin
   with item as materialized (
-    select a.id, a.run_id, a.uncounted, r.quota_of, r.quota_key,
-      row_number() over (order by a.queue_at, a.id) as place
+    select a.id, a.run_id, a.uncounted, l.id as limit_id, l.limits, r.quota_key as key,
+      row_number() over (
+        partition by l.id, r.quota_key, a.uncounted order by a.queue_at, a.id) as turn
     from millrace.attempts a
     join millrace.runs r on r.id = a.run_id
-    where a.id = any (p_attempt_ids) and r.quota_of is not null
+    join millrace.limits l on l.pipeline_id = r.quota_of
+    where a.id = any (p_attempt_ids)
   ), tenant as materialized (
-    select l.id, l.limits, t.quota_of, t.quota_key,
-      l.id || ':' || t.quota_key = any (v_busy) as is_busy,
-      millrace.room_of_tenant(l, t.quota_key, 'spending') as money,
-      millrace.room_of_tenant(l, t.quota_key, 'starts') as starts
-    from (select distinct i.quota_of, i.quota_key from item i) t
-    join millrace.limits l on l.pipeline_id = t.quota_of
+    select l.id as limit_id, t.key, l.id || ':' || t.key = any (v_busy) as is_busy,
+      millrace.room_of_tenant(l, t.key, 'spending') as money,
+      millrace.room_of_tenant(l, t.key, 'starts') as starts
+    from (select distinct i.limit_id, i.key from item i) t
+    join millrace.limits l on l.id = t.limit_id
   ), judged as materialized (
-    select i.id, i.run_id, i.place, t.id as limit_id, t.limits, t.quota_key,
-      case
-        when t.quota_of = any (v_defined) then 'busy'
+    select i.*, case
+        when t.is_busy and (i.uncounted or t.money <= 0) then 'busy'
         when t.money <= 0 then 'spending'
         when not i.uncounted or t.starts is null then 'free'
-        when t.is_busy then 'busy'
-        when dense_rank() over (
-          partition by t.id, t.quota_key, i.uncounted order by i.first) > t.starts then 'starts'
+        when i.turn > t.starts then 'starts'
         else 'charged'
       end as why
-    from (
-      select o.*, min(o.place) over (partition by o.run_id, o.uncounted) as first from item o) i
-    join tenant t using (quota_of, quota_key)
+    from item i
+    join tenant t using (limit_id, key)
   ), charged as (
     insert into millrace.limit_uses (limit_id, key, kind, during, used)
-    select j.limit_id, j.quota_key, 'starts', millrace.window_of(j.limits -> 'starts'),
-      count(distinct j.run_id)
+    select j.limit_id, j.key, 'starts', millrace.window_of(j.limits -> 'starts'), count(*)
     from judged j
     where j.why = 'charged'
-    group by j.limit_id, j.quota_key, j.limits
+    group by j.limit_id, j.key, j.limits
   ), paid as (
     update millrace.attempts a
     set uncounted = false
@@ -215,7 +198,7 @@ begin
       for update skip locked) o
     where a.id = o.id
   )
-  select array_agg(j.id order by j.place), array_agg(j.why order by j.place)
+  select array_agg(j.id), array_agg(j.why)
   into attempt_ids, whys
   from judged j
   where j.why in ('spending', 'starts', 'busy');
@@ -234,13 +217,12 @@ declare
   v_held bigint[];
 begin
   with claimed as materialized (
-    select i.id, i.why, i.place, r.quota_of, r.quota_key
-    from unnest(p_attempt_ids, p_whys) with ordinality i(id, why, place)
+    select a.id, a.queue_at, i.why, r.quota_of, r.quota_key
+    from unnest(p_attempt_ids, p_whys) i(id, why)
     join millrace.attempts a on a.id = i.id
     join millrace.runs r on r.id = a.run_id
   ), other as materialized (
-    select a.id, t.why, 1000 + row_number() over (order by q.queue_at, q.id) as place,
-      t.quota_of, t.quota_key
+    select a.id, q.queue_at, t.why, t.quota_of, t.quota_key
     from (
       select o.id, o.run_id, o.queue_at, o.uncounted
       from millrace.attempts o
@@ -260,27 +242,24 @@ begin
       where o.id = q.id and o.queue_at <= v_now and o.state = 'queued'
       for update skip locked) a
   ), due as (
-    select u.id, u.why, l.limits, x.amount,
+    select u.id, u.why, x.amount,
       coalesce(upper(millrace.window_of(x.amount)) + make_interval(secs =>
         (x.amount ->> 'per_seconds')::float8
           * coalesce((u.turn - 1) / (x.amount ->> 'count')::int, 0)), v_now + interval '1 second')
         as at
     from (
-      select o.*,
-        row_number() over (partition by o.quota_of, o.quota_key, o.why order by o.place) as turn
-      from (select * from claimed union all select * from other) o) u
+      select o.*, row_number() over (
+        partition by o.quota_of, o.quota_key, o.why order by o.queue_at, o.id) as turn
+      from (table claimed union all table other) o) u
     join millrace.limits l on l.pipeline_id = u.quota_of
     cross join lateral (select l.limits -> u.why as amount) x
   ), put as (
     update millrace.attempts a
-    set state = 'queued',
-      token = null,
-      started_at = null,
-      queue_at = d.at,
+    set state = 'queued', token = null, started_at = null, queue_at = d.at,
       late_at = a.late_at + (d.at - v_now),
       held = a.held or d.why <> 'busy',
       error = case when d.why = 'busy' then a.error else jsonb_build_object(
-        'code', 'quota_' || d.why, 'quota', d.limits, 'message', format(
+        'code', 'quota_' || d.why, 'message', format(
           'held back until %s UTC: the quota of %s in %s is used up',
           to_char(d.at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS'),
           coalesce((d.amount ->> 'count') || ' starts', (d.amount ->> 'usd') || ' US dollars'),
@@ -305,9 +284,7 @@ declare
 begin
   if v_back.attempt_ids is not null then
     perform millrace.hold_back(p_stage, v_back.attempt_ids, v_back.whys);
-    if p_stage.limits is not null then
-      perform millrace.take_tokens(p_stage.id, v_back.attempt_ids, -1);
-    end if;
+    perform millrace.take_tokens(p_stage.id, v_back.attempt_ids, -1);
     delete from millrace.claims c
     where c.token = p_token and c.attempt_ids <@ v_back.attempt_ids;
   end if;

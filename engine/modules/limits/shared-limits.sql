@@ -47,9 +47,7 @@ as $$
 declare
   v_limit millrace.limits;
 begin
-  perform pg_advisory_xact_lock(hashtext('millrace.limit'), l.id)
-  from millrace.limits l
-  where l.name = p_name;
+  perform millrace.lock_limit(l.id, true) from millrace.limits l where l.name = p_name;
   -- After the lock: somebody may just have changed or dropped it.
   select l.* into v_limit from millrace.limits l where l.name = p_name;
   if not found then
@@ -82,9 +80,9 @@ begin
 end
 $$;
 
--- Defines a limit that stages of any pipeline may share, or changes it: {"rate": {"count": 60,
--- "per_seconds": 60}, "max_in_flight": 20, "spending": {"usd": 5, "tokens": 1000000, "per_seconds":
--- 86400}}, each of them or several. key_rate is a rate for each key of its stages, such as a host.
+-- Defines a limit that stages of any pipeline may share, or changes it: one or several of {"rate":
+-- {"count": 60, "per_seconds": 60}, "max_in_flight": 20, "spending": {"usd": 5, "tokens": 1000000,
+-- "per_seconds": 86400}}, and key_rate, a rate for each key of its stages, such as a host.
 create function millrace.define_limit(p_name text, p_limits jsonb)
 as $$
 declare
@@ -93,12 +91,10 @@ declare
   v_limit millrace.limits;
 begin
   if coalesce(p_name !~ '^[a-z][a-z0-9_]{0,40}$', true) then
-    raise exception 'the name of a shared limit is %, but must be a lower-case name of letters, '
-      'digits and _', coalesce(quote_literal(p_name), 'null')
-      using errcode = 'MR001',
-        hint = 'Use letters, digits and underscores, beginning with a letter, at most 41.';
-  elsif v_fault is not null then
-    raise exception 'shared limit %: %', p_name, v_fault
+    v_fault := 'its name must be up to 41 lower-case letters, digits and _, a letter first';
+  end if;
+  if v_fault is not null then
+    raise exception 'shared limit %: %', coalesce(p_name, 'null'), v_fault
       using errcode = 'MR001',
         hint = 'Correct it, or leave it out. To let nothing through, pause the stages.';
   end if;
@@ -142,7 +138,7 @@ $$;
 create function millrace.lock_limits(p_pipeline text)
 as $$
 begin
-  perform pg_advisory_xact_lock(hashtext('millrace.limit'), -s.id)
+  perform millrace.lock_limit(-s.id, true)
   from (
     select s.id
     from millrace.stages s

@@ -24,16 +24,17 @@ $$;
 -- Sorts attempts that were just queued at a stage, until they are queued again.
 create function millrace.assign_groups(p_stage_id int, p_run_ids bigint[])
 as $$
-declare
-  v_stage millrace.stages;
 begin
-  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
-  if v_stage.has_groups and cardinality(p_run_ids) > 0 then
-    update millrace.attempts a
-    set concurrency_group = u.concurrency_group
-    from unnest(p_run_ids, millrace.groups_of_runs(v_stage, p_run_ids)) u(id, concurrency_group)
-    where a.run_id = u.id and a.stage_id = p_stage_id and a.state = 'queued';
-  end if;
+  update millrace.attempts a
+  set concurrency_group = u.concurrency_group
+  from millrace.stages s
+  cross join lateral unnest(p_run_ids, millrace.groups_of_runs(s, p_run_ids))
+    u(id, concurrency_group)
+  where s.id = p_stage_id
+    and s.has_groups
+    and a.run_id = u.id
+    and a.stage_id = p_stage_id
+    and a.state = 'queued';
 end
 $$;
 

@@ -9,7 +9,7 @@ as $$
 declare
   v_limit millrace.limits;
 begin
-  perform pg_advisory_xact_lock(hashtext('millrace.limit'), -p_stage_id);
+  perform millrace.lock_limit(-p_stage_id, true);
   perform from millrace.stages s where s.id = p_stage_id for no key update;
   insert into millrace.limits (stage_id, declared)
   values (p_stage_id, '{}')
@@ -62,14 +62,12 @@ begin
         'a throttle lets at least one through. Nothing was changed.';
   elsif p_stage.kind = 'gate' and p_limits ? 'max_in_flight' then
     raise exception 'stage % is a gate, which has nothing in flight', p_stage.name
-      using errcode = 'MR002', hint = 'Throttle its rate alone: {"rate": {"count": 10, '
-        '"per_seconds": 60}}.';
+      using errcode = 'MR002', hint = 'Throttle its rate alone.';
   elsif p_stage.function_name is null and p_stage.kind <> 'gate' then
     raise exception 'stage % cannot be throttled: no worker takes anything of a % stage',
       p_stage.name, p_stage.kind
       using errcode = 'MR004', hint = 'Pause it, or throttle the stage before it.';
-  end if;
-  if p_until is null or p_until <= millrace.now()
+  elsif p_until is null or p_until <= millrace.now()
     or p_until > millrace.now() + interval '400 days' then
     raise exception 'until is %, but must be a time from now to 400 days from now',
       coalesce(p_until::text, 'missing')

@@ -82,9 +82,7 @@ async function passAll(owner: pg.Client, name: string): Promise<Speed> {
   await owner.query(planned);
   return speedOf(owner, async () => {
     for (let passed = 0; passed < rows; ) {
-      const answer = await owner.query<{ passed: number | null }>(
-        `select (millrace.sweep_gates() ->> 'passed')::int as passed`,
-      );
+      const answer = await owner.query<{ passed: number | null }>(`select millrace.sweep_gates() as passed`);
       passed += answer.rows[0]?.passed ?? 0;
     }
   });

@@ -100,7 +100,7 @@ test('a completion that comes to a gate never waits for whoever passes it', asyn
   const items = await worker.take();
   await engine.advance('1 minute');
   const sweeper = await openTransaction(engine);
-  expect((await sweeper.query('select millrace.sweep_gates() as answer')).rows).toEqual([{ answer: { passed: 1 } }]);
+  expect((await sweeper.query('select millrace.sweep_gates() as answer')).rows).toEqual([{ answer: 1 }]);
   expect(await worker.report(...items.map((item) => completed(item)))).toEqual(['accepted', 'accepted']);
   await sweeper.query('commit');
   expect(await queuedAt(engine, 'gate')).toBe(2);
@@ -138,7 +138,7 @@ test('the sweep passes more than one set, in the order of the queue', async ({ e
   while ((await runStage(engine, 'first')).length > 0);
   expect(await sweep(engine)).not.toHaveProperty('passed');
   await engine.sql.query(`select millrace.unpause('flow', 'gate')`);
-  expect(await engine.value('select millrace.sweep_gates()')).toEqual({ passed: 1201 });
+  expect(await engine.value('select millrace.sweep_gates()')).toBe(1201);
   expect(
     await engine.value(
       `select bool_and(a.run_id > b.run_id) from (

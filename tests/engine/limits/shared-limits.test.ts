@@ -295,9 +295,7 @@ test('a limit that no definition should have is refused, by its field', async ({
   expect(await refused({})).toMatch(/^shared limit model: limits is {}, but must be an object with at least one limit/);
   expect(await refused({ burst: 5 })).toMatch(/burst/);
   expect(await refused(null)).toMatch(/^shared limit model: limits is null/);
-  expect(await refused({ max_in_flight: 1 }, 'The Model')).toMatch(
-    /^the name of a shared limit is 'The Model', but must be/,
-  );
+  expect(await refused({ max_in_flight: 1 }, 'The Model')).toMatch(/^shared limit The Model: its name must be /);
   expect(await engine.rows('select from millrace.limits where name is not null')).toEqual([]);
 });
 
