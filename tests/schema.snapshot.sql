@@ -195,8 +195,8 @@ table millrace.bulk_faults
 table millrace.bulks with (fillfactor=50)
   column args jsonb not null
   column began_at timestamp with time zone
-  column conditions jsonb not null
   column created_at timestamp with time zone not null
+  column cursor text
   column done integer not null default 0
   column ended_at timestamp with time zone
   column faults integer not null default 0
@@ -204,8 +204,6 @@ table millrace.bulks with (fillfactor=50)
   column held bigint[] not null default '{}'::bigint[]
   column id bigint not null generated always as identity
   column key text not null
-  column last_run_id bigint not null
-  column next_run_id bigint not null default 0
   column passed_over integer not null default 0
   column pipeline_id integer not null
   column preview jsonb not null
@@ -213,9 +211,7 @@ table millrace.bulks with (fillfactor=50)
   column slices integer not null default 0
   column state text not null default 'previewed'::text
   column subject text
-  column verb text not null
   column why text
-  column worked_at timestamp with time zone
   constraint bulks_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
   constraint bulks_pkey PRIMARY KEY (id)
   constraint bulks_state_known CHECK ((state = ANY (ARRAY['previewed'::text, 'running'::text, 'done'::text, 'aborted'::text])))

@@ -55,20 +55,15 @@ create table millrace.bulks (
   state text not null default 'previewed'
     constraint bulks_state_known
       check (state in ('previewed', 'running', 'done', 'aborted')),
-  verb text not null,
   args jsonb not null,
   filter jsonb not null,
-  -- The filter with ids, as find_runs() reads it.
-  conditions jsonb not null,
   pipeline_id int not null
     constraint bulks_pipeline_fkey references millrace.pipelines on delete cascade,
   subject text,
   key text not null,
-  -- Later runs are none of it.
-  last_run_id bigint not null,
   preview jsonb not null,
-  -- Up to this one all have been looked at, but for those in held.
-  next_run_id bigint not null default 0,
+  -- Up to where all runs have been looked at, but for those in held: 0 at the end.
+  cursor text,
   -- Runs that somebody held, for each slice to look at again.
   held bigint[] not null default '{}',
   slices int not null default 0,
@@ -80,7 +75,6 @@ create table millrace.bulks (
   why text,
   created_at timestamptz not null,
   began_at timestamptz,
-  worked_at timestamptz,
   ended_at timestamptz
 ) with (fillfactor = 50);
 create index bulks_running on millrace.bulks (id) where state = 'running';

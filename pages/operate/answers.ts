@@ -360,9 +360,6 @@ export interface StageDefinition {
   kind: string;
   function?: string;
   needs: string[];
-  child?: string;
-  limits?: Record<string, unknown>;
-  retry?: Record<string, unknown>;
   enabled: boolean;
   /** How many rows a bypass has left out that nobody has taken up since: 10,000 may be more. */
   left_out?: number;

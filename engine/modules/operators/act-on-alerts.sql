@@ -33,18 +33,16 @@ begin
       from millrace.alerts l
       where l.id = (p_request ->> 'alert')::bigint
         and millrace.sees(p_caller, l.pipeline);
+      if not found then
+        raise exception 'there is no alert % that you see', p_request ->> 'alert'
+          using errcode = 'MR003', hint = 'Open ones: millrace_alerts({"open": true}).';
+      end if;
     elsif p_request ? 'stage' or p_caller.pipelines is not null then
       perform millrace.need_fields(p_request, 'pipeline');
     end if;
-    if v_like is null then
-      raise exception 'there is no alert % that you see', p_request ->> 'alert'
-        using errcode = 'MR003', hint = 'Open ones: millrace_alerts({"open": true}).';
-    elsif v_until is null then
-      perform millrace.need_fields(p_request, 'until');
-    elsif v_reason = '' then
-      raise exception 'reason is empty'
-        using errcode = 'MR002', hint = 'Say why: whoever looks next will want to know.';
-    elsif v_like ->> 'kind' is not null and not exists (
+    perform millrace.need_fields(p_request || jsonb_build_object(
+      'until', v_until, 'reason', nullif(v_reason, '')), 'until', 'reason');
+    if v_like ->> 'kind' is not null and not exists (
         select from millrace.alert_rules r where r.kind = v_like ->> 'kind') then
       raise exception 'there is no rule of kind %', millrace.short_json(v_like -> 'kind')
         using errcode = 'MR003', hint = 'Look it up: select kind from millrace.alert_rules.';

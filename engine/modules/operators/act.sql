@@ -53,8 +53,7 @@ begin
     limit 1;
     if found then
       raise exception 'run % cannot be cancelled: it is %', v_run, v_status
-        using errcode = 'MR004', hint = 'Only a running run can be cancelled: '
-          'select * from millrace.runs where status = ''running''.';
+        using errcode = 'MR004', hint = 'Only a running run can be cancelled.';
     end if;
     perform millrace.end_runs(p_runs, 'cancelled');
     perform millrace.project_cancelled(millrace.cancel_attempts(p_runs, null));
@@ -124,27 +123,36 @@ begin
 end
 $$;
 
--- Pauses, throttles or bypasses a stage, or lets it go on; pauses a whole pipeline.
-create function millrace.act_on_stage(
-  p_caller millrace.caller,
-  p_request jsonb,
-  p_line bigint)
+-- Pauses, throttles or bypasses a stage, or lets it go on; pauses a pipeline, throttles a shared
+-- limit.
+create function millrace.act_on_stage(p_caller millrace.caller, p_request jsonb, p_line bigint)
 returns jsonb
 as $$
 declare
   v_verb text := p_request ->> 'verb';
+  v_limit text := p_request ->> 'limit';
   v_until timestamptz := millrace.request_end(p_request);
   v_pipeline millrace.pipelines;
   v_stage millrace.stages;
   v_outcome jsonb := '{}';
 begin
-  perform millrace.need_fields(p_request, 'pipeline');
-  v_pipeline := millrace.pipeline_seen(p_caller, p_request ->> 'pipeline');
-  if v_verb not in ('pause', 'unpause') then
-    perform millrace.need_fields(p_request, 'stage');
-  end if;
-  if p_request ->> 'stage' is not null then
-    v_stage := millrace.stage_named(v_pipeline.name, p_request ->> 'stage');
+  if v_limit is null then
+    perform millrace.need_fields(p_request, 'pipeline');
+    v_pipeline := millrace.pipeline_seen(p_caller, p_request ->> 'pipeline');
+    perform millrace.need_fields(p_request, 'stage') where v_verb not in ('pause', 'unpause');
+    if p_request ->> 'stage' is not null then
+      v_stage := millrace.stage_named(v_pipeline.name, p_request ->> 'stage');
+    end if;
+  elsif p_request ?| array['pipeline', 'stage'] or v_verb not in ('throttle', 'unthrottle') then
+    raise exception 'limit is for a throttle that names no pipeline, since several share it'
+      using errcode = 'MR002', hint = 'Name the limit alone, or the stage alone.';
+  elsif p_caller.pipelines is not null and not millrace.limits_json(p_caller)
+      @> jsonb_build_array(jsonb_build_object('limit', v_limit)) then
+    raise exception 'there is no shared limit % that you see',
+      millrace.short_json(p_request -> 'limit')
+      using errcode = 'MR003', hint = 'Those that you see are in millrace_limits().';
+  else
+    v_outcome := jsonb_build_object('limit', v_limit);
   end if;
   case v_verb
     when 'pause', 'unpause' then
@@ -152,11 +160,16 @@ begin
         millrace.switch(v_pipeline, v_stage.id, v_verb = 'unpause', p_line)));
     when 'throttle' then
       perform millrace.put_throttle(
-        v_stage, null, p_request -> 'limits', v_until, p_request ->> 'reason', p_line);
-      v_outcome := jsonb_build_object('limits', p_request -> 'limits', 'until', v_until);
+        v_stage, v_limit, p_request -> 'limits', v_until, p_request ->> 'reason', p_line);
+      v_outcome := v_outcome || jsonb_build_object(
+        'limits', p_request -> 'limits', 'until', v_until);
     when 'unthrottle' then
-      if not millrace.end_throttle(millrace.own_limit(v_stage.id), false) then
-        raise exception 'stage % of pipeline % has no throttle', v_stage.name, v_pipeline.name
+      if not millrace.end_throttle(case
+          when v_limit is null then millrace.own_limit(v_stage.id)
+          else millrace.shared_limit_named(v_limit) end, v_limit is not null) then
+        raise exception '%', coalesce(
+            'shared limit ' || v_limit || ' has no throttle, and no service has paused it',
+            format('stage %s of pipeline %s has no throttle', v_stage.name, v_pipeline.name))
           using errcode = 'MR004', hint = 'Those there are: select * from millrace.throttles.';
       end if;
     when 'bypass' then
@@ -187,9 +200,7 @@ declare
   v_verb text := p_request ->> 'verb';
   v_said jsonb;
 begin
-  if v_verb in ('throttle', 'unthrottle') and p_request ? 'limit' then
-    v_said := millrace.act_on_limit(v_caller, p_request, v_line);
-  elsif v_verb in ('pause', 'unpause', 'throttle', 'unthrottle', 'bypass', 'end_bypass',
+  if v_verb in ('pause', 'unpause', 'throttle', 'unthrottle', 'bypass', 'end_bypass',
       'take_up') then
     v_said := millrace.act_on_stage(v_caller, p_request, v_line);
   elsif v_verb in ('silence', 'unsilence') then

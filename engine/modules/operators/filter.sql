@@ -25,9 +25,7 @@ declare
     "id": {"type": "integer", "minimum": 1, "maximum": 9007199254740991},
     "ids": {"type": "array", "maxItems": 1000,
       "items": {"type": "integer", "minimum": 1, "maximum": 9007199254740991}},
-    "time": {"type": "string", "maxLength": 40, "wanted": "a time such as 2026-11-21T08:00:00Z",
-      "pattern":
-        "^\\d{4}-\\d\\d-\\d\\d([T ]\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?(Z|[+-]\\d\\d(:?\\d\\d)?)?)?$"},
+    "time": {"type": "string", "maxLength": 40, "wanted": "a time such as 2026-11-21T08:00:00Z"},
     "boolean": {"type": "boolean"},
     "object": {"type": "object"},
     "cursor": {"type": "string", "wanted": "what the last answer to this question had as next",
@@ -48,11 +46,11 @@ declare
      cross join jsonb_path_query(e.value, 'lax $[*] ? (@.type() == "number")') n
      where n::text ~ '[.]'
      limit 1),
-    (select format('%s.%s is %s, but must be a time such as 2026-11-21T08:00:00Z',
-       p_name, f.key, p_asked -> f.key)
+    (select format('%s.%s is %s, but must be %s',
+       p_name, f.key, p_asked -> f.key, v_forms #>> '{time,wanted}')
      from jsonb_each(p_fields) f
-     where f.value = '"time"'
-       and not pg_input_is_valid(p_asked ->> f.key, 'timestamptz')
+     where f.value = '"time"' and not (p_asked ->> f.key ~ '^\d{4}-\d\d-\d\d'
+       and pg_input_is_valid(p_asked ->> f.key, 'timestamptz'))
      limit 1));
 begin
   if v_fault is not null then
@@ -60,62 +58,6 @@ begin
       using errcode = 'MR002', hint = 'Correct that field, or leave it out; nothing was done.';
   end if;
 end
-$$;
-
--- Reads a filter that check_request() accepts: names become ids, and pipeline_ids are the caller's.
-create function millrace.read_filter(p_caller millrace.caller, p_asked jsonb)
-returns jsonb
-stable
-as $$
-begin
-  if p_asked ? 'stage' and not p_asked ? 'pipeline' then
-    raise exception 'pipeline is missing, but a stage belongs to one'
-      using errcode = 'MR002', hint = 'Set pipeline to its name.';
-  end if;
-  return jsonb_strip_nulls(p_asked - '{cursor,limit,pipeline,stage}'::text[] || jsonb_build_object(
-    'since', (p_asked ->> 'since')::timestamptz,
-    'before', (p_asked ->> 'before')::timestamptz,
-    'pipeline_ids', case
-      when p_asked ? 'pipeline' then
-        array[(millrace.pipeline_seen(p_caller, p_asked ->> 'pipeline')).id]
-      else array(
-        select p.id from millrace.pipelines p where millrace.sees(p_caller, p.name))
-    end,
-    'stage_id', case when p_asked ? 'stage' then
-      (millrace.stage_named(p_asked ->> 'pipeline', p_asked ->> 'stage')).id end));
-end
-$$;
-
--- Writes the conditions of a filter over a row r of runs, as SQL. A stage or an error is that at
--- which a run failed, was cancelled, or is while it runs.
-create function millrace.filter_conditions(p_filter jsonb) returns text
-language sql immutable
-as $$
-  select concat_ws(E'\n    and ',
-    format('r.pipeline_id = any (%L)', array(
-      select i::int from jsonb_array_elements_text(p_filter -> 'pipeline_ids') i)),
-    'r.id <= ' || (p_filter ->> 'last_run_id')::bigint,
-    'r.status = ' || quote_literal(p_filter ->> 'status'),
-    'coalesce(r.finished_at, r.created_at) >= ' || quote_literal(p_filter ->> 'since'),
-    'coalesce(r.finished_at, r.created_at) < ' || quote_literal(p_filter ->> 'before'),
-    case when p_filter ->> 'status' = 'failed' then concat_ws(' and ', 'true',
-      'r.failed_stage_id = ' || quote_literal(p_filter ->> 'stage_id'),
-      'r.error_code = ' || quote_literal(left(p_filter ->> 'error_code', 200)))
-    when p_filter ?| array['stage_id', 'error_code'] then format(
-      $sql$r.status <> 'completed' and (
-      select true
-      from millrace.attempts a
-      left join millrace.attempts o on o.id = a.parent_id
-      where a.run_id = r.id
-        and a.state <> all ('{completed,skipped}'::millrace.attempt_state[])
-        and (a.state <> 'failed' or r.status <> 'running')
-        %s
-        and millrace.is_last_word(a)
-      limit 1)$sql$,
-      concat_ws(E'\n        ',
-        'and a.stage_id = ' || quote_literal(p_filter ->> 'stage_id'),
-        'and coalesce(a.error, o.error) ->> ''code'' = '
-          || quote_literal(p_filter ->> 'error_code'))) end)
 $$;
 
 -- Finds rows r that meet a condition among the first of those listed: 20,000, or 2,500 where the
@@ -127,82 +69,101 @@ stable
 as $$
 declare
   v_most int := case when p_condition like '%millrace.attempts%' then 2500 else 20000 end;
-  v_rows text := format('select r.* from (%s) r order by %s limit %s', p_rows, p_order, v_most);
 begin
-  execute format('select array(select r.id from (%s) r where %s order by %s limit %s)',
-    v_rows, p_condition, p_order, p_limit)
+  execute format('select array(select r.id from (select r.* from (%1$s) r order by %2$s limit %3$s)'
+    ' r where %4$s order by %2$s limit %5$s)', p_rows, p_order, v_most, p_condition, p_limit)
   into ids;
   if cardinality(ids) = p_limit then
     next := ids[p_limit];
   else
-    execute format('select r.id from (%s) r order by %s offset %s', v_rows, p_order, v_most - 1)
+    execute format('select r.id from (%s) r order by %s offset %s limit 1',
+      p_rows, p_order, v_most - 1)
     into next;
   end if;
 end
 $$;
 
--- Finds runs by a filter, the newest end first where their status is over, else by their ids, the
--- newest first, or by their ids, the oldest first (p_up). What the filter names, and up to 20,000
--- running or failed runs, are read by their index. next: where to go on; null at the end.
+-- Finds runs of pipelines by a filter that check_request() accepts, with cursor and limit: the
+-- newest end first where their status is over, else the highest id. What the filter names, and up
+-- to 20,000 running runs, are read by their index. A stage or an error is that at which a run
+-- failed, was cancelled, or is while it runs. next: where to go on; null at the end.
 create function millrace.find_runs(
-  p_filter jsonb,
-  p_cursor text,
-  p_limit int,
-  p_up boolean default false,
-  out run_ids bigint[],
-  out next text)
+  p_pipelines int[], p_filter jsonb, out run_ids bigint[], out next text
+)
 stable
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
 as $$
 declare
   v_status text := p_filter ->> 'status';
-  v_pipelines int[] := array(
-    select i::int from jsonb_array_elements_text(p_filter -> 'pipeline_ids') i);
-  v_named text := nullif(concat_ws(' and ',
-    case when p_filter ? 'runs' then format('r.id = any (%L)', array(
-      select i::bigint from jsonb_array_elements_text(p_filter -> 'runs') i)) end,
-    case when p_filter ? 'entity' then
-      format('r.pipeline_id = any (%L) and r.entity_id = %L', v_pipelines, p_filter ->> 'entity')
-    end,
-    case when p_filter ? 'parent' then format('r.fan_out_id = any (%L)', array(
-      select f.id
-      from millrace.fan_outs f
-      where f.run_id = (p_filter ->> 'parent')::bigint)) end), '');
-  v_by_end boolean := v_named is null and not p_up and v_status <> 'running';
-  v_order text := case
-    when v_by_end then 'r.finished_at desc, r.id desc'
-    when p_up then 'r.id'
-    else 'r.id desc'
-  end;
-  v_few boolean := true;
+  v_cursor text := p_filter ->> 'cursor';
+  v_code text := quote_literal(p_filter ->> 'error_code');
+  v_stage_id int;
+  v_named text := concat_ws(' and ',
+    'r.id = any (' || quote_literal(translate(p_filter ->> 'runs', '[]', '{}')) || ')',
+    'r.entity_id = ' || quote_literal(p_filter ->> 'entity'),
+    'r.fan_out_id = any (array(select f.id from millrace.fan_outs f where f.run_id = '
+      || (p_filter ->> 'parent')::bigint || '))');
+  v_by_end boolean := v_named = '' and v_status <> 'running';
+  v_order text := case when v_by_end then 'r.finished_at desc, r.id desc' else 'r.id desc' end;
+  v_at text := case
+    when v_by_end then 'r.finished_at' else 'coalesce(r.finished_at, r.created_at)' end;
+  v_condition text := format('r.pipeline_id = any (%L)', p_pipelines);
+  v_time text;
   v_rows text;
   v_last bigint;
 begin
-  if v_named is null and not v_by_end and v_status in ('running', 'failed') then
-    v_named := format('r.pipeline_id = any (%L) and r.status = %L', v_pipelines, v_status);
-    execute format('select count(*) <= 20000 from (select from millrace.runs r where %s '
-      'limit 20001) r', v_named)
-    into v_few;
+  if p_filter ? 'stage' then
+    perform millrace.need_fields(p_filter || '{"verb": "a stage"}', 'pipeline');
+    v_stage_id := (millrace.stage_named(p_filter ->> 'pipeline', p_filter ->> 'stage')).id;
   end if;
-  v_rows := case when v_by_end then (
-      select coalesce(string_agg(format(
+  if v_named = '' and v_status = 'running' and (
+      select count(*) <= 20000
+      from (
+        select
+        from millrace.runs r
+        where r.pipeline_id = any (p_pipelines)
+          and r.status = 'running'
+        limit 20001) r) then
+    v_named := 'r.status = ''running''';
+  end if;
+  v_time := concat_ws(' and ', 'true',
+    v_at || ' >= ' || quote_literal(p_filter ->> 'since'),
+    v_at || ' < ' || quote_literal(p_filter ->> 'before'));
+  v_rows := case
+    -- A caller who sees no pipeline has an empty list.
+    when v_by_end then (
+      select string_agg(format(
         '(select r.* from millrace.runs r where %s order by %s limit 20000)',
-        concat_ws(' and ', 'r.pipeline_id = ' || i,
-          'r.finished_at is not null',
+        concat_ws(' and ', 'r.pipeline_id = ' || i, 'r.finished_at is not null', v_time,
           case when v_status = 'failed' then 'r.status = ''failed''' end,
-          'r.finished_at >= ' || quote_literal(p_filter ->> 'since'),
-          'r.finished_at < ' || quote_literal(p_filter ->> 'before'),
           '(r.finished_at, r.id) < (timestamptz ''epoch'' + interval ''1 microsecond'' * '
-            || split_part(p_cursor, '.', 1) || ', 0' || split_part(p_cursor, '.', 2) || ')'),
-        v_order), ' union all '), 'select r.* from millrace.runs r where false')
-      from unnest(v_pipelines) i)
+            || split_part(v_cursor, '.', 1) || ', 0' || split_part(v_cursor, '.', 2) || ')'),
+        v_order), ' union all ')
+      from unnest(p_pipelines || 0) i)
     else 'select r.* from millrace.runs r where ' || concat_ws(' and ', 'true',
-      'r.id ' || case when p_up then '> ' else '< ' end || split_part(p_cursor, '.', 1),
-      case when v_few then v_named || ' offset 0' end)
+      'r.id < ' || split_part(v_cursor, '.', 1),
+      case when v_named <> '' then format('%s and %s offset 0', v_condition, v_named) end)
   end;
+  v_condition := concat_ws(' and ', v_condition, v_time, 'r.status = ' || quote_literal(v_status),
+    case when v_status = 'failed' then concat_ws(' and ', 'true',
+      'r.failed_stage_id = ' || v_stage_id, 'r.error_code = left(' || v_code || ', 200)')
+    when p_filter ?| array['stage', 'error_code'] then format(
+      $sql$r.status <> 'completed' and (
+        select true
+        from millrace.attempts a
+        left join millrace.attempts o on o.id = a.parent_id
+        where a.run_id = r.id
+          and a.state <> all ('{completed,skipped}'::millrace.attempt_state[])
+          and (a.state <> 'failed' or r.status <> 'running')
+          and %s
+          and millrace.is_last_word(a)
+        limit 1)$sql$,
+      concat_ws(' and ', 'a.stage_id = ' || v_stage_id,
+        'coalesce(a.error, o.error) ->> ''code'' = ' || v_code)) end);
   select f.ids, f.next
   into run_ids, v_last
-  from millrace.find_among(v_rows, v_order, millrace.filter_conditions(p_filter), p_limit) f;
+  from millrace.find_among(
+    v_rows, v_order, v_condition, coalesce((p_filter ->> 'limit')::int, 50)) f;
   next := case
     when v_by_end then (
       select (extract(epoch from r.finished_at) * 1000000)::bigint || '.' || r.id

@@ -12,12 +12,10 @@ begin
     v_caller.key := 'user';
     v_caller.subject := nullif(
       nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'sub', '');
-    if v_role = 'authenticated' then
-      select o.role, o.pipelines, o.payloads
-      into v_caller.role, v_caller.pipelines, v_caller.payloads
-      from millrace.operators o
-      where o.subject = v_caller.subject;
-    end if;
+    select o.role, o.pipelines, o.payloads
+    into v_caller.role, v_caller.pipelines, v_caller.payloads
+    from millrace.operators o
+    where o.subject = v_caller.subject and v_role = 'authenticated';
     return v_caller;
   end if;
   v_caller.subject := nullif(current_setting('millrace.actor', true), '');
@@ -59,12 +57,7 @@ as $$
 declare
   v_caller millrace.caller := millrace.caller();
 begin
-  if v_caller.key = 'user' then
-    perform
-    from millrace.operators o
-    where o.subject = v_caller.subject
-    for share;
-  end if;
+  perform from millrace.operators o where o.subject = v_caller.subject for share;
   v_caller := millrace.enter();
   if v_caller.role = 'viewer' then
     raise exception 'you may read here, but not act'
@@ -91,6 +84,17 @@ returns boolean
 language sql immutable
 as $$
   select p_caller.pipelines is null or p_pipeline = any (p_caller.pipelines)
+$$;
+
+-- Lists the pipelines that a caller sees: all, or the one of this name.
+create function millrace.pipelines_seen(p_caller millrace.caller, p_pipeline text) returns int[]
+language sql stable
+as $$
+  select array(
+    select p.id
+    from millrace.pipelines p
+    where p.name = coalesce(p_pipeline, p.name)
+      and millrace.sees(p_caller, p.name))
 $$;
 
 -- Finds the pipeline of this name that a caller sees; raises MR003 for a missing one alike.
@@ -132,8 +136,7 @@ begin
   if not found then
     raise exception 'there is no run %', coalesce(p_run::text, 'null')
       using errcode = 'MR003',
-        hint = 'Look it up by its row: millrace_runs({"entity": "…"}), or in SQL '
-        'select * from millrace.operations where entity_id = ''…''.';
+        hint = 'Look it up by its row: millrace_runs({"entity": "…"}).';
   end if;
   return v_run;
 end

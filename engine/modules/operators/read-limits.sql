@@ -19,40 +19,6 @@ as $$
       and cardinality(l.stages) > 0
 $$;
 
--- Throttles a shared limit, or lets it go on; only a caller who sees it may.
-create function millrace.act_on_limit(
-  p_caller millrace.caller,
-  p_request jsonb,
-  p_line bigint)
-returns jsonb
-as $$
-declare
-  v_name text := p_request ->> 'limit';
-  v_outcome jsonb := jsonb_build_object('limit', v_name);
-begin
-  if p_request ?| array['pipeline', 'stage'] then
-    raise exception 'limit stands beside a pipeline or a stage, but is shared by several'
-      using errcode = 'MR002', hint = 'Name the limit alone, or the stage alone.';
-  elsif p_caller.pipelines is not null and not millrace.limits_json(p_caller)
-      @> jsonb_build_array(jsonb_build_object('limit', v_name)) then
-    raise exception 'there is no shared limit % that you see',
-      millrace.short_json(p_request -> 'limit')
-      using errcode = 'MR003', hint = 'It may hold for pipelines that you do not see. Those that '
-        'you see are in millrace_limits().';
-  end if;
-  if p_request ->> 'verb' = 'throttle' then
-    perform millrace.put_throttle(null, v_name, p_request -> 'limits',
-      millrace.request_end(p_request), p_request ->> 'reason', p_line);
-    v_outcome := v_outcome || jsonb_build_object('limits', p_request -> 'limits',
-      'until', millrace.request_end(p_request));
-  elsif not millrace.end_throttle(millrace.shared_limit_named(v_name), true) then
-    raise exception 'shared limit % has no throttle, and no service has paused it', v_name
-      using errcode = 'MR004', hint = 'Look at them: select * from millrace.shared_limit_state.';
-  end if;
-  return jsonb_build_object('outcome', v_outcome);
-end
-$$;
-
 -- Shared limits, stages with limits and the hundred quotas that hold back most, with what is used
 -- and what waits.
 create function public.millrace_limits(p_query jsonb default '{}') returns jsonb

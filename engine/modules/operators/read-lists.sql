@@ -75,9 +75,8 @@ begin
     'bulks', array(
       select millrace.bulk_json(b)
       from millrace.bulks b
-      join millrace.pipelines p on p.id = b.pipeline_id
       where b.state = 'running'
-        and millrace.sees(v_caller, p.name)
+        and millrace.sees(v_caller, b.filter ->> 'pipeline')
       order by b.id));
 end
 $$;
@@ -102,11 +101,9 @@ begin
     'health', millrace.stages_json(array[v_pipeline.name]),
     'stages', array(
       select jsonb_strip_nulls(jsonb_build_object(
-        'stage', s.name, 'kind', s.kind, 'function', s.function_name,
+        'stage', s.name, 'kind', s.kind, 'function', s.function_name, 'enabled', s.enabled,
         'needs', array(
           select n.name from millrace.stages n where n.id = any (vs.needs) order by n.id),
-        'child', s.child ->> 'pipeline', 'limits', s.limits, 'retry', s.retry,
-        'enabled', s.enabled,
         'left_out', (
           select nullif(count(*), 0)
           from (select from millrace.bypassed b where b.stage_id = s.id limit 10000) l)))

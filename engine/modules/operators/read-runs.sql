@@ -13,17 +13,15 @@ as $$
   end
 $$;
 
--- Shows an error; its detail and stack to who sees payloads.
-create function millrace.error_json(p_error jsonb, p_payloads boolean) returns jsonb
+-- Shows an error; its detail and stack, cut to so many characters, where that is not null.
+create function millrace.error_json(p_error jsonb, p_detail int) returns jsonb
 language sql immutable
 as $$
-  select jsonb_strip_nulls(jsonb_build_object(
-    'code', millrace.cut_text(p_error ->> 'code', 500),
-    'message', millrace.cut_text(p_error ->> 'message'),
-    'hint', millrace.cut_text(p_error ->> 'hint'),
-    'detail', case when p_payloads then millrace.cut_text(p_error ->> 'detail', 20000) end,
-    'stack', case when p_payloads then millrace.cut_text(p_error ->> 'stack', 4000) end))
+  select jsonb_strip_nulls(jsonb_object_agg(f.name, millrace.cut_text(p_error ->> f.name, f.most)))
+  from (values ('code', 500), ('message', 2000), ('hint', 2000), ('detail', p_detail),
+    ('stack', p_detail)) f(name, most)
   where p_error is not null
+    and f.most is not null
 $$;
 
 -- Shows runs as a list has them, in the order of these ids.
@@ -41,9 +39,8 @@ as $$
       select jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
         'stage', s.name, 'state', a.state, 'attempt', a.id, 'retries', a.retry_count,
         'due_at', a.queue_at,
-        'error', millrace.error_json(e.error, false) || jsonb_build_object('detail',
-          case when p_payloads then millrace.cut_text(e.error ->> 'detail', 500) end)))
-        order by a.stage_id)
+        'error', millrace.error_json(coalesce(a.error, o.error),
+          case when p_payloads then 500 end))) order by a.stage_id)
       from (
         select t.*
         from millrace.attempts t
@@ -53,8 +50,7 @@ as $$
         order by t.stage_id
         limit 5) a
       join millrace.stages s on s.id = a.stage_id
-      left join millrace.attempts o on o.id = a.parent_id and a.state = 'queued'
-      cross join lateral (select coalesce(a.error, o.error)) e(error)) end))
+      left join millrace.attempts o on o.id = a.parent_id and a.state = 'queued') end))
     order by i.place), '[]')
   from unnest(p_run_ids) with ordinality i(id, place)
   join millrace.runs r on r.id = i.id
@@ -71,10 +67,9 @@ as $$
 declare
   v_caller millrace.caller := millrace.enter(p_query,
     millrace.filter_fields() || '{"cursor": "cursor", "limit": "size"}');
-  v_found record;
+  v_found record := millrace.find_runs(
+    millrace.pipelines_seen(v_caller, p_query ->> 'pipeline'), p_query);
 begin
-  v_found := millrace.find_runs(millrace.read_filter(v_caller, p_query), p_query ->> 'cursor',
-    coalesce((p_query ->> 'limit')::int, 50));
   return jsonb_build_object(
     'runs', millrace.runs_json(v_found.run_ids, v_caller.payloads), 'next', v_found.next);
 end
@@ -92,7 +87,8 @@ as $$
     'started_at', p_attempt.started_at, 'ended_at', p_attempt.finished_at,
     'deadline_at', p_attempt.deadline_at, 'service', p_attempt.service,
     'job', millrace.cut_text(p_attempt.job_id, 500), 'usage', p_attempt.usage,
-    'error', millrace.error_json(p_attempt.error, p_payloads),
+    'error', millrace.error_json(
+      p_attempt.error, case when p_payloads then 20000 end),
     'superseded', nullif(p_attempt.superseded, false)))
   from millrace.stages s
   where s.id = p_attempt.stage_id
@@ -106,9 +102,8 @@ set millrace.plan = for_runs
 as $$
 declare
   v_caller millrace.caller := millrace.enter(p_query, '{"run": "id"}');
-  v_run millrace.runs;
+  v_run millrace.runs := millrace.run_seen(v_caller, (p_query ->> 'run')::bigint);
 begin
-  v_run := millrace.run_seen(v_caller, (p_query ->> 'run')::bigint);
   return (millrace.runs_json(array[v_run.id], v_caller.payloads) -> 0) || jsonb_build_object(
     'version', (
       select v.number from millrace.versions v where v.id = v_run.version_id),
@@ -170,26 +165,22 @@ begin
         limit 100) l
       order by l.at, l.stage, l.turn),
     'decisions', array(
-      select jsonb_strip_nulls(to_jsonb(d))
-      from (
-        select o.attempt_id as attempt, o.stage, o.opened_at as asked_at, o.deadline_at,
-          o.decided_at, o.decided_by, millrace.cut_text(o.closed_why, 500) as closed_why,
-          o.closed_at, o.schema,
-          case when v_caller.payloads then millrace.payload_json(o.decision) end as decision
-        from public.millrace_decisions o
-        where o.run_id = v_run.id
-        order by o.attempt_id desc
-        limit 20) d
-      order by d.attempt desc),
+      select jsonb_strip_nulls(jsonb_build_object(
+        'attempt', o.attempt_id, 'stage', o.stage, 'asked_at', o.opened_at,
+        'deadline_at', o.deadline_at, 'decided_at', o.decided_at, 'decided_by', o.decided_by,
+        'closed_why', millrace.cut_text(o.closed_why, 500), 'closed_at', o.closed_at,
+        'schema', o.schema,
+        'decision', case when v_caller.payloads then millrace.payload_json(o.decision) end))
+      from public.millrace_decisions o
+      where o.run_id = v_run.id
+      order by o.attempt_id desc
+      limit 20),
     'journal', array(
       select millrace.line_json(j)
-      from (
-        select o.*
-        from millrace.journal o
-        where o.run_ids @> array[v_run.id]
-        order by o.id desc
-        limit 50) j
-      order by j.id desc));
+      from millrace.journal j
+      where j.run_ids @> array[v_run.id]
+      order by j.id desc
+      limit 50));
 end
 $$;
 

@@ -55,11 +55,7 @@ declare
   v_text text := nullif(trim(p_query ->> 'text'), '');
   v_number bigint := substring(v_text from '^[0-9]{1,18}$');
   v_trace uuid := case when pg_input_is_valid(v_text, 'uuid') then v_text end;
-  v_pipelines int[] := array(
-    select p.id
-    from millrace.pipelines p
-    where p.name = coalesce(p_query ->> 'pipeline', p.name)
-      and millrace.sees(v_caller, p.name));
+  v_pipelines int[] := millrace.pipelines_seen(v_caller, p_query ->> 'pipeline');
 begin
   return jsonb_build_object('runs', millrace.runs_json(array(
     select r.id

@@ -36,7 +36,7 @@ test("what a user's trigger raises is for operators", async ({ engine }) => {
     one_error: `the database refused to record this (sql_P0001) (attempt ${item.attempt})`,
   });
   expect(await engine.rows(show)).toEqual([{ attempt: item.attempt, error_message: secret }]);
-  const shown = await engine.value('select millrace.error_json(error, false) from millrace.attempts where id = $1', [
+  const shown = await engine.value('select millrace.error_json(error, null) from millrace.attempts where id = $1', [
     item.attempt,
   ]);
   expect(shown).toMatchObject({ hint: 'Mend the row.' });

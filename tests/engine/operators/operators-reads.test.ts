@@ -204,7 +204,7 @@ test('forged cursors and filters are refused by name, or lead to nothing more th
     ['runs', { runs: Array.from({ length: 1001 }, () => 1) }, 'p_query.runs has 1001 items, but must have'],
     ['runs', { since: 'now' }, 'p_query.since is "now", but must be a time'],
     ['runs', { since: '2026-02-31' }, 'since is "2026-02-31", but must be a time such as'],
-    ['runs', { stage: 'one' }, 'pipeline is missing, but a stage belongs to one'],
+    ['runs', { stage: 'one' }, 'pipeline is missing, but a stage needs it'],
     ['runs', [], 'p_query is [], but must be of type object'],
     ['runs', 'x', 'p_query is "x", but must be of type object'],
     ['runs', { error_code: 'x'.repeat(600) }, 'p_query.error_code is'],

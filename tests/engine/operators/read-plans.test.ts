@@ -77,6 +77,12 @@ const reads = {
   'runs by error code': `select public.millrace_runs('{"error_code": "code_1"}')`,
   'runs that completed': `select public.millrace_runs('{"status": "completed"}')`,
   'runs that failed, by error code': `select public.millrace_runs('{"status": "failed", "error_code": "code_1"}')`,
+  'runs of a parent': `select public.millrace_runs('{"parent": 5000}')`,
+  'runs under way': `select public.millrace_runs('{"status": "running"}')`,
+  'a preview of failed runs': `select public.millrace_act(
+    '{"verb": "preview", "do": {"verb": "retry"}, "filter": {"pipeline": "flow", "error_code": "code_1"}}')`,
+  'a slice of failed runs': `with b as (update millrace.bulks set state = 'running' returning id)
+    select (millrace.work_slice(id)).state from b`,
   sweep: 'select millrace.sweep()',
 };
 
