@@ -4,6 +4,8 @@
 -- in the order of engine/modules.json, in which they take their locks. The kernel looks first
 -- whether a stage or a pipeline asks for anything of the kind: a plain one pays one test a batch.
 
+-- A start: runs are made, a stage begins
+
 -- Reads what the rows of new runs bring along, in their order: metadata, and the stages whose
 -- results they have.
 create function millrace.hook_before_runs(
@@ -11,68 +13,76 @@ create function millrace.hook_before_runs(
   out metadata_ids bigint[], out given text[]
 );
 
--- Gives new runs that start at a stage the results of the stages beside and before it.
--- p_done_before: a row without any run has been through the stages before that one.
+-- Gives new runs that start at a stage the results of the stages beside and before it. Returns the
+-- runs that are still to begin it. p_done_before: a row without any run has been through the stages
+-- before that one.
 create function millrace.hook_runs_made(
   p_stage millrace.version_stages, p_run_ids bigint[], p_done_before int
-);
-
--- Raises MR005 where a stage cannot begin. New runs skip its needs first whose results the rows
--- brought along. Returns the runs that are still to begin it.
-create function millrace.hook_before_begin(p_run_ids bigint[], p_stage_id int, p_new boolean)
-returns bigint[]
+) returns bigint[]
 as $$
 begin
-  -- the modules' before_begin
+  -- the modules' runs_made
   return p_run_ids;
 end
 $$;
 
--- Begins a stage whose needs are done, where a module decides more than that. p_kind: a kind of
--- stage that begins in its own way; p_again: for another try. Returns the stages with work; null
--- where the stage is to be queued. p_shown: the rows show it as queued already.
+-- Names who pays for somebody's start of these runs.
+create function millrace.hook_before_start(p_pipeline millrace.pipelines, p_run_ids bigint[]);
+
+-- Charges a start that has queued something in these runs since it began.
+create function millrace.hook_started(p_run_ids bigint[], p_began_at timestamptz);
+
+-- Raises MR005 where a stage cannot begin in these runs.
+create function millrace.hook_before_begin(p_stage_id int, p_run_ids bigint[]);
+
+-- Begins a stage with conditions whose needs are done. p_by_name overrules them; p_shown: the rows
+-- show it as queued already. Returns the stages with work.
 create function millrace.hook_begin(
-  p_stage_id int, p_run_ids bigint[], p_by_name boolean default false,
-  p_shown boolean default false, p_kind text default null, p_again boolean default false
+  p_stage_id int, p_run_ids bigint[], p_by_name boolean, p_shown boolean default false
 ) returns int[]
 as $$
 begin
   -- the modules' begin
-  return null;
 end
 $$;
 
--- Begins what advance() does not queue, in runs of which a stage has ended (p_after: completed or
--- failed), or without a stage in runs that are new or go on. Returns the stages with work.
-create function millrace.hook_continue(
-  p_run_ids bigint[], p_stage_id int default null, p_after text default null
+-- Begins a stage of a kind that begins in its own way. Returns the stages with work; null where the
+-- stage is to be queued.
+create function millrace.hook_begin_kind(
+  p_kind text, p_stage_id int, p_run_ids bigint[], p_shown boolean default false
 ) returns int[]
 as $$
 begin
-  -- the modules' continue
-  return '{}';
-end
-$$;
-
--- Prepares runs for somebody's start, and charges it once it is queued, since p_began_at.
-create function millrace.hook_start(
-  p_pipeline millrace.pipelines, p_run_ids bigint[], p_began_at timestamptz default null
-);
-
--- Forgets what locked runs had of stages that start over.
-create function millrace.hook_started_over(p_run_ids bigint[], p_stage_ids int[]);
-
--- Sorts queued attempts into groups; p_new: names those of attempts to come, in the order of the
--- runs. p_keys: the keys of their rows, where known.
-create function millrace.hook_queued(
-  p_stage_id int, p_run_ids bigint[], p_keys text[] default null, p_new boolean default false
-) returns text[]
-as $$
-begin
-  -- the modules' queued
+  -- the modules' begin_kind
   return null;
 end
 $$;
+
+-- Begins all that may begin in runs that are new or go on. Returns the stages with work.
+create function millrace.hook_begin_branches(p_run_ids bigint[]) returns int[]
+as $$
+begin
+  -- the modules' begin_branches
+end
+$$;
+
+-- Opens again what hung on a stage that is retried.
+create function millrace.hook_retry(p_stage_id int, p_run_ids bigint[]);
+
+-- The queue and its claims
+
+-- Names the groups of attempts to come, in the order of their runs. p_keys: the keys of their rows,
+-- where known.
+create function millrace.hook_groups(p_stage millrace.stages, p_run_ids bigint[], p_keys text[])
+returns text[]
+as $$
+begin
+  -- the modules' groups
+end
+$$;
+
+-- Sorts queued attempts into groups.
+create function millrace.hook_queued(p_stage_id int, p_run_ids bigint[]);
 
 -- Says whether the limits of a stage let anything be claimed now, or what is in a group.
 create function millrace.hook_has_room(p_stage millrace.stages, p_group text default null)
@@ -80,33 +90,27 @@ returns boolean
 as $$
 begin
   -- the modules' has_room
-  return true;
 end
 $$;
 
--- Claims at a stage with limits. p_by_turns: group by group, once the limits have been asked.
--- wait_ms: when to ask again where it takes nothing.
+-- Claims as far as the limits of a stage and the quotas of its tenants allow. taken: how many, with
+-- what a quota put back; wait_ms: when to ask again where nothing is left.
 create function millrace.hook_claim(
   p_stage millrace.stages, p_worker millrace.workers, p_limit int, p_may_wait boolean,
-  p_by_turns boolean default false, out token uuid, out attempt_ids bigint[],
-  out entity_ids text[], out items millrace.claimed[], out wait_ms int
+  out token uuid, out entity_ids text[], out items millrace.claimed[], out taken int,
+  out wait_ms int
 );
 
--- Takes of the stage's limits what a claim needs, or gives back what its batch has no room for.
-create function millrace.hook_claimed(
-  p_stage millrace.stages, p_attempt_ids bigint[], p_back bigint[] default null
+-- Claims group by group at a stage whose limits have been asked.
+create function millrace.hook_claim_by_turns(
+  p_stage millrace.stages, p_worker millrace.workers, p_limit int,
+  out token uuid, out attempt_ids bigint[], out wait_ms int
 );
 
--- Puts back what a claim may not have after all, and returns the rest.
-create function millrace.hook_hold_back(
-  p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[]
-) returns millrace.claimed[]
-as $$
-begin
-  -- the modules' hold_back
-  return null;
-end
-$$;
+-- Takes back from the limits of a stage what a claim took for attempts that it gives back.
+create function millrace.hook_put_back(
+  p_stage millrace.stages, p_kept bigint[], p_back bigint[]
+);
 
 -- Notes what the attempts of a batch are given to work on.
 create function millrace.hook_handed_out(p_stage millrace.stages, p_batch json);
@@ -116,9 +120,10 @@ create function millrace.hook_to_collect() returns bigint[]
 as $$
 begin
   -- the modules' to_collect
-  return '{}';
 end
 $$;
+
+-- A report
 
 -- Completes a batch at a stage that may end runs. Returns the stages that got work.
 create function millrace.hook_complete(p_stage_id int, p_items millrace.work[])
@@ -126,35 +131,43 @@ returns int[]
 as $$
 begin
   -- the modules' complete
-  return millrace.complete(p_stage_id, p_items);
+end
+$$;
+
+-- Begins what advance() does not queue, in runs of which a stage is done. Returns the stages with
+-- work.
+create function millrace.hook_advance(p_stage_id int, p_run_ids bigint[]) returns int[]
+as $$
+begin
+  -- the modules' advance
+end
+$$;
+
+-- Skips a stage that has failed for good, where the run goes on. Returns the stages with work.
+create function millrace.hook_skip_failed(p_stage_id int, p_run_ids bigint[]) returns int[]
+as $$
+begin
+  -- the modules' skip_failed
 end
 $$;
 
 -- Notes what ended attempts have cost.
 create function millrace.hook_spent(p_stage millrace.stages, p_items millrace.work[]);
 
--- Gives up what hangs on attempts that were cancelled or failed for good, at all or some stages.
-create function millrace.hook_given_up(p_run_ids bigint[], p_stage_ids int[]);
-
 -- Follows a worker's report that is recorded.
 create function millrace.hook_reported(p_stage millrace.stages, p_verdicts json);
 
--- Polls for jobs from now on.
-create function millrace.hook_polled();
+-- Learns from a worker that leaves what a row costs its isolate.
+create function millrace.hook_left(p_stage_id int, p_row_cpu_ms real, p_row_bytes bigint);
 
--- Learns what a row costs an isolate, from a worker that leaves or hosts that ended without a word.
-create function millrace.hook_left(
-  p_stage_id int, p_hosts uuid[], p_row_cpu_ms real default null, p_row_bytes bigint default null
-);
+-- Learns that from hosts that ended without a word.
+create function millrace.hook_hosts_lost(p_stage_id int, p_hosts uuid[]);
 
--- Keeps what is to outlive locked runs that are deleted, maybe since they are too old.
+-- Deletion and the sweep
+
+-- Keeps what is to outlive locked runs that are deleted, maybe since they are too old, and deletes
+-- what hangs on them. Their attempts are locked and still there.
 create function millrace.hook_before_deletion(p_run_ids bigint[], p_too_old boolean);
-
--- Deletes what hangs on locked runs.
-create function millrace.hook_deleted(p_run_ids bigint[]);
-
--- Forgets what is known of rows that are deleted.
-create function millrace.hook_forgotten(p_pipeline_id int, p_entity_ids text[]);
 
 -- Lists the parts of the sweep with something to do, by index probes alone. place: 1 to 9 in a
 -- pipeline, 11 to 29 for runs, 31 to 40 for what judges or tidies up.
@@ -198,35 +211,20 @@ begin
 end
 $$;
 
--- Finds breaches of the modules' invariants, everywhere or in the runs between two ids.
-create function millrace.hook_faults(p_after bigint default null, p_until bigint default null)
+-- What the module health asks
+
+-- Finds breaches of the modules' invariants.
+create function millrace.hook_faults() returns setof millrace.fault
+stable;
+
+-- Finds those in the runs between two ids.
+create function millrace.hook_faults_between(p_after bigint, p_until bigint)
 returns setof millrace.fault
-stable
-as $$
-begin
-  if p_until is null then
-    -- the modules' faults
-  else
-    -- the modules' faults_between
-  end if;
-end
-$$;
+stable;
 
 -- Tells how the modules' parts of the engine are, with the remedy.
 create function millrace.hook_findings() returns setof millrace.finding
 stable;
-
--- Saves what a definition asks of the modules.
-create function millrace.hook_defined(p_pipeline_id int, p_definition jsonb);
-
--- Deletes a portion of what is older than this and belongs to no run. True: there may be more.
-create function millrace.hook_prune(p_before timestamptz) returns boolean
-as $$
-begin
-  -- the modules' prune
-  return false;
-end
-$$;
 
 -- What attach() has written for a pipeline
 --

@@ -152,11 +152,6 @@ begin
   into v_changes
   from waiting w;
   perform millrace.project(p_stage_id, v_changes);
-  if exists (
-      select from millrace.stages s
-      where s.id = p_stage_id and s.poll_every is not null) then
-    perform millrace.hook_polled();
-  end if;
   -- Its children may all have ended while it was still spawning: the tally makes somebody look.
   insert into millrace.child_tallies (fan_out_id)
   select f.id
@@ -216,6 +211,18 @@ begin
 end
 $$;
 
+-- Gives up the children of these runs at these stages, or at all of them.
+create function millrace.abandon_fan_outs(p_run_ids bigint[], p_stage_ids int[])
+as $$
+begin
+  update millrace.fan_outs f
+  set state = 'abandoned'
+  where f.run_id = any (p_run_ids)
+    and (p_stage_ids is null or f.stage_id = any (p_stage_ids))
+    and f.state = 'open';
+end
+$$;
+
 -- queued | started | waiting → cancelled for locked runs, at all or some stages; the caller
 -- projects the changes last.
 create function millrace.cancel_attempts(p_run_ids bigint[], p_stage_ids int[])
@@ -248,7 +255,7 @@ begin
   perform millrace.note_pulses('cancelled', array(select c.stage_id from unnest(v_cancelled) c));
   perform millrace.note_pulses('unstarted', array(
     select c.stage_id from unnest(v_cancelled) c where (c.change).started_at is null));
-  perform millrace.hook_given_up(p_run_ids, p_stage_ids);
+  perform millrace.abandon_fan_outs(p_run_ids, p_stage_ids);
   return v_cancelled;
 end
 $$;

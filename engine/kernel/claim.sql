@@ -91,8 +91,9 @@ end
 $$;
 
 -- queued → started for up to p_limit due attempts, under one lease; the token is null when it got
--- nothing. Workers of one host claim by turns: one at work takes no isolated attempt, and one that
--- runs one takes nothing else. wait_ms: when to ask again.
+-- nothing. Workers of one host claim one after the other: one at work takes no isolated attempt,
+-- and one that runs one takes nothing else. items: null of what is taken group by group; wait_ms:
+-- when to ask again.
 create function millrace.claim(
   p_stage millrace.stages, p_worker millrace.workers, p_limit int,
   out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[],
@@ -128,7 +129,7 @@ begin
   end if;
   if v_alone is null and not v_retired and p_stage.has_groups then
     select c.token, c.attempt_ids, c.wait_ms into token, attempt_ids, wait_ms
-    from millrace.hook_claim(p_stage, p_worker, p_limit, false, true) c;
+    from millrace.hook_claim_by_turns(p_stage, p_worker, p_limit) c;
   elsif v_alone is null and not v_retired then
     with picked as materialized (
       select a.id, a.ctid
@@ -169,7 +170,7 @@ begin
     items := millrace.held_items(v_token, attempt_ids);
     entity_ids := array[items[1].entity_id];
   end if;
-  -- A claim by turns has written its lease and taken its tokens already.
+  -- A claim by turns has written its lease already.
   if items is null then
     return;
   end if;
@@ -178,9 +179,6 @@ begin
     token, worker_id, stage_id, host, expires_at, isolated, attempt_ids)
   values (v_token, p_worker.id, p_stage.id, p_worker.host, v_now + p_stage.lease,
     v_alone is not null, attempt_ids);
-  if p_stage.limits is not null then
-    perform millrace.hook_claimed(p_stage, attempt_ids);
-  end if;
 end
 $$;
 

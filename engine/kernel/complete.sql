@@ -54,7 +54,7 @@ begin
     perform millrace.hook_spent(s, p_items) from millrace.stages s where s.id = p_stage_id;
   end if;
   if v_on.followed then
-    return v_stages || millrace.hook_continue(p_run_ids, p_stage_id, 'completed');
+    return v_stages || millrace.hook_advance(p_stage_id, p_run_ids);
   end if;
   return v_stages;
 end

@@ -79,12 +79,10 @@ begin
     perform millrace.project(p_stage_id, v_failed.changes);
     return v_ready;
   end if;
-  if v_stage.kind in ('map', 'pipeline') then
-    perform millrace.hook_given_up(v_failed.dead, array[p_stage_id]);
-  end if;
   if v_stage.on_failure = 'continue' then
+    perform millrace.abandon_fan_outs(v_failed.dead, array[p_stage_id]);
     perform millrace.project(p_stage_id, v_failed.changes);
-    return v_ready || millrace.hook_continue(v_failed.dead, p_stage_id, 'failed');
+    return v_ready || millrace.hook_skip_failed(p_stage_id, v_failed.dead);
   end if;
   -- Before the first projection: a user's trigger may queue a stage anew there.
   perform millrace.end_runs(v_failed.dead, 'failed', p_stage_id);

@@ -72,6 +72,5 @@ begin
     where r.entity_id = any (p_entity_ids) and r.pipeline_id = p_pipeline_id
     order by r.id
     for update));
-  perform millrace.hook_forgotten(p_pipeline_id, p_entity_ids);
 end
 $$;

@@ -1,7 +1,7 @@
 -- Queueing a stage: what writing `queued` means, and start()
 
--- Adds a queued attempt of a stage to each run. p_start charges the tenant. p_keys: their rows'
--- keys, where known.
+-- Adds a queued attempt of a stage to each run, as the retry of the one before unless that was
+-- superseded. p_start charges the tenant. p_keys: their rows' keys, where known.
 create function millrace.queue_attempts(
   p_stage_id int, p_run_ids bigint[], p_start boolean default false, p_keys text[] default null
 )
@@ -18,20 +18,21 @@ declare
 begin
   select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
   if v_stage.has_groups then
-    v_groups := millrace.hook_queued(p_stage_id, p_run_ids, p_keys, true);
+    v_groups := millrace.hook_groups(v_stage, p_run_ids, p_keys);
   end if;
-  insert into millrace.attempts
-    (run_id, stage_id, number, queue_at, created_at, late_at, uncounted, concurrency_group)
-  select r.id, p_stage_id,
-    case
-      when v_again then coalesce((
-        select max(a.number)
-        from millrace.attempts a
-        where a.run_id = r.id
-          and a.stage_id = p_stage_id), 0) + 1
-      else 1
-    end, v_now, v_now, v_now + v_stage.sla, p_start and v_stage.counted, r.concurrency_group
+  insert into millrace.attempts (run_id, stage_id, number, parent_id, queue_at, created_at, late_at,
+    uncounted, concurrency_group)
+  select r.id, p_stage_id, coalesce(l.number, 0) + 1, case when not l.superseded then l.id end,
+    v_now, v_now, v_now + v_stage.sla, p_start and v_stage.counted, r.concurrency_group
   from unnest(p_run_ids, v_groups) r(id, concurrency_group)
+  left join lateral (
+    select a.id, a.number, a.superseded
+    from millrace.attempts a
+    where v_again
+      and a.run_id = r.id
+      and a.stage_id = p_stage_id
+    order by a.number desc
+    limit 1) l on true
   order by r.id;
 end
 $$;
@@ -42,7 +43,7 @@ create function millrace.enqueue_stage(
 ) returns int[]
 as $$
 begin
-  perform millrace.hook_before_begin(p_run_ids, p_stage_id, false);
+  perform millrace.hook_before_begin(p_stage_id, p_run_ids);
   if (
       select bool_and(vs.unconditional)
       from millrace.runs r
@@ -52,7 +53,7 @@ begin
     perform millrace.queue_attempts(p_stage_id, p_run_ids);
     return array[p_stage_id];
   end if;
-  return millrace.hook_begin(p_stage_id, p_run_ids, p_by_name, false);
+  return millrace.hook_begin(p_stage_id, p_run_ids, p_by_name);
 end
 $$;
 
@@ -97,6 +98,17 @@ begin
 end
 $$;
 
+-- Forgets what rows brought along of stages that start over.
+create function millrace.forget_given(p_run_ids bigint[], p_stage_ids int[])
+as $$
+begin
+  update millrace.runs r
+  set given = array(select g from unnest(r.given) g where g <> all (p_stage_ids))
+  where r.id = any (p_run_ids)
+    and r.given && p_stage_ids;
+end
+$$;
+
 -- Starts a stage and its dependents over in locked live runs. Returns the stages with work.
 create function millrace.start_over(
   p_run_ids bigint[], p_stage_id int, p_by_name boolean
@@ -135,7 +147,7 @@ begin
   loop
     v_closure := v_version.dependents || p_stage_id;
     perform millrace.supersede(v_version.runs, v_closure);
-    perform millrace.hook_started_over(v_version.runs, v_closure);
+    perform millrace.forget_given(v_version.runs, v_closure);
     perform millrace.project_queued(
       v_version.pipeline_id, p_stage_id, v_version.dependents, v_version.entity_ids);
     v_wake := v_wake || millrace.enqueue_stage(
@@ -199,10 +211,10 @@ begin
   v_made := millrace.new_runs(v_pipeline, p_entity_ids, v_on.name);
   v_new := v_made.ids;
   if not v_on.alone or p_done_before is not null then
-    perform millrace.hook_runs_made(v_stage, v_new, p_done_before);
+    v_new := millrace.hook_runs_made(v_stage, v_new, p_done_before);
   end if;
   if v_on.counted then
-    perform millrace.hook_start(
+    perform millrace.hook_before_start(
       v_pipeline, case when v_pipeline.quota is null then v_live || v_new else v_live end);
   end if;
   if cardinality(v_live) > 0 then
@@ -214,7 +226,7 @@ begin
     v_new := millrace.runs_to_begin(p_stage_id, v_new);
   end if;
   if v_stage.needs <> '{}' or v_stage.after <> '[]' then
-    v_new := millrace.hook_before_begin(v_new, p_stage_id, true);
+    perform millrace.hook_before_begin(p_stage_id, v_new);
   end if;
   if cardinality(v_new) > 0 and v_stage.unconditional then
     perform millrace.queue_attempts(
@@ -225,11 +237,10 @@ begin
       p_stage_id, v_new, p_by_name, cardinality(p_dirty_ids) = 0);
   end if;
   if not v_on.alone and cardinality(v_new) > 0 then
-    v_wake := v_wake || millrace.hook_continue(v_new);
+    v_wake := v_wake || millrace.hook_begin_branches(v_new);
   end if;
   if v_on.counted then
-    perform millrace.hook_start(
-      v_pipeline,
+    perform millrace.hook_started(
       case when v_on.alone and v_stage.unconditional then v_live else v_live || v_new end,
       v_began_at);
   end if;

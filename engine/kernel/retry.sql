@@ -1,43 +1,18 @@
--- Makes the newest attempts of a stage the retries of those before them.
-create function millrace.name_parents(p_stage_id int, p_run_ids bigint[])
-as $$
-begin
-  update millrace.attempts a
-  set parent_id = (
-    select o.id
-    from millrace.attempts o
-    where o.run_id = a.run_id
-      and o.stage_id = a.stage_id
-      and o.number = a.number - 1)
-  where a.run_id = any (p_run_ids)
-    and a.stage_id = p_stage_id
-    and a.parent_id is null
-    and a.number > 1
-    and millrace.is_last_word(a);
-end
-$$;
-
--- Queues a stage anew as the retry of its newest attempt, and shows it.
-create function millrace.queue_again(p_stage_id int, p_run_ids bigint[])
-as $$
-begin
-  perform millrace.queue_attempts(p_stage_id, p_run_ids);
-  perform millrace.name_parents(p_stage_id, p_run_ids);
-  perform millrace.show_stage(p_stage_id, p_run_ids, 'queued');
-end
-$$;
-
 -- Gives a failed or cancelled stage of running runs a new attempt. Returns the stages with work.
 create function millrace.retry_stage(
   p_stage_id int, p_kind text, p_run_ids bigint[]
 ) returns int[]
 as $$
 declare
-  v_wake int[] := millrace.hook_begin(
-    p_stage_id, p_run_ids, p_kind => p_kind, p_again => true);
+  v_wake int[];
 begin
+  if p_kind in ('map', 'pipeline') then
+    perform millrace.hook_retry(p_stage_id, p_run_ids);
+  end if;
+  v_wake := millrace.hook_begin_kind(p_kind, p_stage_id, p_run_ids);
   if v_wake is null then
-    perform millrace.queue_again(p_stage_id, p_run_ids);
+    perform millrace.queue_attempts(p_stage_id, p_run_ids);
+    perform millrace.show_stage(p_stage_id, p_run_ids, 'queued');
     v_wake := array[p_stage_id];
   end if;
   return v_wake;
@@ -104,7 +79,7 @@ begin
           and millrace.is_last_word(a))
     order by r.id);
   v_wake := millrace.reopen_runs(p_run_ids);
-  perform millrace.wake(v_wake || millrace.hook_continue(p_run_ids));
+  perform millrace.wake(v_wake || millrace.hook_begin_branches(p_run_ids));
   return cardinality(p_run_ids);
 end
 $$;

@@ -179,6 +179,10 @@ as $$
 declare
   v_finished int[];
 begin
+  perform from millrace.attempts a
+  where a.run_id = any (p_run_ids)
+  order by a.id
+  for update;
   perform millrace.hook_before_deletion(p_run_ids, p_too_old);
   with gone as (
     delete from millrace.attempts a
@@ -189,7 +193,6 @@ begin
   from gone g
   where g.state in ('completed', 'failed', 'cancelled', 'skipped');
   perform millrace.note_pulses('removed', v_finished);
-  perform millrace.hook_deleted(p_run_ids);
   delete from millrace.runs r where r.id = any (p_run_ids);
 end
 $$;

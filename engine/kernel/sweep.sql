@@ -185,7 +185,7 @@ begin
           when 'leases' then a.state = 'started' and c.token = any (v_tokens)
           else a.state = 'waiting' and a.deadline_at <= v_now end
       order by a.id));
-    perform millrace.hook_left(l.stage_id, l.hosts)
+    perform millrace.hook_hosts_lost(l.stage_id, l.hosts)
     from (
       select i.stage_id, array_agg(distinct c.host) as hosts
       from unnest(v_done.items) i

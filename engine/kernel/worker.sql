@@ -143,8 +143,7 @@ begin
   end if;
   v_claim := millrace.claim_allowed(p_call, p_limit, p_verdicts is null);
   if v_claim.token is not null then
-    v_out := millrace.hand_out(
-      p_call, v_claim.token, v_claim.items, v_claim.attempt_ids, v_claim.entity_ids);
+    v_out := millrace.hand_out(p_call, v_claim.token, v_claim.items, v_claim.entity_ids);
     v_batch := v_out.batch;
     v_kept := v_out.kept;
     v_cut := v_out.cut;
@@ -183,8 +182,8 @@ $$;
 -- worker may wait for its turn.
 create function millrace.claim_allowed(
   p_call millrace.call, p_limit int, p_may_wait boolean,
-  out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[],
-  out taken int, out wait_ms int
+  out token uuid, out entity_ids text[], out items millrace.claimed[], out taken int,
+  out wait_ms int
 )
 as $$
 declare
@@ -192,7 +191,6 @@ declare
   v_limit int := case when p_call.open then p_limit else 0 end;
   v_since timestamptz := millrace.alive_since();
   v_free record;
-  v_claim record;
 begin
   -- A worker that has left finishes its batch beside its successor, and concurrency may be no
   -- multiple of a batch.
@@ -206,35 +204,15 @@ begin
     v_free := millrace.free_places(v_stage, p_call.worker, p_may_wait);
     v_limit := least(v_limit, v_free.places);
   end if;
-  if v_stage.limits is null then
-    v_claim := millrace.claim(v_stage, p_call.worker, v_limit);
+  if v_limit = 0 and p_limit > 0 and p_call.open then
+    wait_ms := v_free.wait_ms;
+  elsif v_stage.limits is null and not v_stage.counted then
+    select c.token, c.entity_ids, c.items, cardinality(c.attempt_ids)
+    into token, entity_ids, items, taken
+    from millrace.claim(v_stage, p_call.worker, v_limit) c;
   else
-    v_claim := millrace.hook_claim(v_stage, p_call.worker, v_limit, p_may_wait);
-    wait_ms := v_claim.wait_ms;
-  end if;
-  token := v_claim.token;
-  attempt_ids := v_claim.attempt_ids;
-  entity_ids := v_claim.entity_ids;
-  items := v_claim.items;
-  taken := cardinality(attempt_ids);
-  if token is null then
-    if v_limit = 0 and p_limit > 0 and p_call.open then
-      wait_ms := v_free.wait_ms;
-    end if;
-    return;
-  end if;
-  if v_stage.counted then
-    items := millrace.hook_hold_back(v_stage, token, attempt_ids);
-    attempt_ids := array(select i.attempt_id from unnest(items) i);
-    entity_ids := array(select i.entity_id from unnest(items) i);
-    if cardinality(items) = 0 then
-      -- There may be another tenant's work behind what was held back.
-      token := null;
-      wait_ms := 0;
-    end if;
-  elsif items is null then
-    items := millrace.held_items(token, attempt_ids);
-    entity_ids := array(select i.entity_id from unnest(items) i);
+    select c.* into token, entity_ids, items, taken, wait_ms
+    from millrace.hook_claim(v_stage, p_call.worker, v_limit, p_may_wait) c;
   end if;
 end
 $$;
@@ -281,8 +259,8 @@ $$;
 -- Builds the batch of a claim and shows it. Attempts without room go back, with their share of the
 -- limits. kept: how many the batch has; cut: it gave some back.
 create function millrace.hand_out(
-  p_call millrace.call, p_token uuid, p_items millrace.claimed[], p_attempt_ids bigint[],
-  p_entity_ids text[], out batch json, out kept int, out cut boolean
+  p_call millrace.call, p_token uuid, p_items millrace.claimed[], p_entity_ids text[],
+  out batch json, out kept int, out cut boolean
 )
 as $$
 declare
@@ -296,10 +274,10 @@ begin
   v_filled := millrace.fill_batch(v_stage, p_token, p_items, p_entity_ids, v_bytes);
   batch := v_filled.batch;
   kept := v_filled.kept;
-  cut := kept < cardinality(p_attempt_ids);
+  cut := kept < cardinality(p_items);
   if cut then
-    v_ids := p_attempt_ids[:kept];
-    v_back := p_attempt_ids[kept + 1:];
+    v_ids := array(select i.attempt_id from unnest(p_items[:kept]) i);
+    v_back := array(select i.attempt_id from unnest(p_items[kept + 1:]) i);
     update millrace.attempts a
     set state = 'queued', token = null, started_at = null
     where a.id = any (v_back) and a.token = p_token and a.state = 'started';
@@ -308,7 +286,7 @@ begin
     where c.token = p_token;
   end if;
   if cut and v_stage.limits is not null then
-    perform millrace.hook_claimed(v_stage, v_ids, v_back);
+    perform millrace.hook_put_back(v_stage, v_ids, v_back);
   end if;
   v_shown := millrace.project_guarded(v_stage, 'started', null, p_entity_ids[:kept]);
 end
@@ -490,7 +468,7 @@ begin
   end if;
   perform millrace.drop_claims(p_worker);
   if p_row_cpu_ms is not null then
-    perform millrace.hook_left(v_worker.stage_id, null, p_row_cpu_ms, p_row_bytes);
+    perform millrace.hook_left(v_worker.stage_id, p_row_cpu_ms, p_row_bytes);
   end if;
   -- After a third try it leaves all the same: the sweep wakes for ready work.
   if not p_hand_over and v_worker.leave_tries < 2 and millrace.must_stay(v_worker) then

@@ -1,17 +1,5 @@
 -- Cancelling children: a parent only gives its fan-out up; the sweep cancels the children
 
--- Gives up the children of these runs at these stages, or at all of them.
-create function millrace.abandon_fan_outs(p_run_ids bigint[], p_stage_ids int[])
-as $$
-begin
-  update millrace.fan_outs f
-  set state = 'abandoned'
-  where f.run_id = any (p_run_ids)
-    and (p_stage_ids is null or f.stage_id = any (p_stage_ids))
-    and f.state = 'open';
-end
-$$;
-
 -- Cancels those of held runs that run, and shows it on their rows; returns how many.
 create function millrace.cancel_runs(p_run_ids bigint[], p_shown boolean) returns int
 as $$

@@ -89,11 +89,18 @@ begin
       where r.pipeline_id = tg_argv[0]::int
       order by r.id
       for update));
-    perform millrace.hook_forgotten(tg_argv[0]::int, null);
   else
     execute format('select array(select d.%I::text from deleted d)', tg_argv[1]) into v_ids;
     perform millrace.forget(tg_argv[0]::int, v_ids);
   end if;
+  delete from millrace.former_runs f
+  where f.pipeline_id = tg_argv[0]::int
+    and (v_ids is null or f.entity_id = any (v_ids));
+  delete from millrace.bypassed b
+  using millrace.stages s
+  where s.pipeline_id = tg_argv[0]::int
+    and b.stage_id = s.id
+    and (v_ids is null or b.entity_id = any (v_ids));
   return null;
 end
 $$;

@@ -169,7 +169,12 @@ begin
     where vs.stage_id = t.id)
   where t.pipeline_id = v_pipeline_id;
   perform millrace.save_quota(v_pipeline_id, p_definition);
-  perform millrace.hook_defined(v_pipeline_id, p_definition);
+  perform millrace.save_due(v_pipeline_id, p_definition);
+  -- A stage that no worker takes anything of any more.
+  perform millrace.finish_bypass(s)
+  from millrace.stages s
+  where s.pipeline_id = v_pipeline_id and s.bypassed and s.function_name is null;
+  perform millrace.save_alerts(v_pipeline_id, p_definition);
   perform millrace.attach(v_name);
   -- A fan-in rule that was changed applies to what waits already: the next sweep collects it.
   insert into millrace.child_tallies (fan_out_id)

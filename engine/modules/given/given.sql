@@ -64,14 +64,3 @@ begin
         and o.id < r.id);
 end
 $$;
-
--- Forgets what rows brought along of stages that start over.
-create function millrace.forget_given(p_run_ids bigint[], p_stage_ids int[])
-as $$
-begin
-  update millrace.runs r
-  set given = array(select g from unnest(r.given) g where g <> all (p_stage_ids))
-  where r.id = any (p_run_ids)
-    and r.given && p_stage_ids;
-end
-$$;

@@ -38,7 +38,7 @@ begin
   into v_kind
   from millrace.stages s
   where s.id = p_stage_id;
-  v_begun := millrace.hook_begin(p_stage_id, p_run_ids, p_shown => p_shown, p_kind => v_kind);
+  v_begun := millrace.hook_begin_kind(v_kind, p_stage_id, p_run_ids, p_shown);
   if v_begun is not null then
     return v_wake || v_begun;
   end if;
@@ -280,7 +280,16 @@ declare
 begin
   perform millrace.add_skipped(array[p_stage_id], v_runs, jsonb_build_object(
     'code', 'failed', 'message', 'the stage failed, and the run goes on without it'));
-  perform millrace.name_parents(p_stage_id, v_runs);
+  update millrace.attempts a
+  set parent_id = o.id
+  from millrace.attempts o
+  where a.run_id = any (v_runs)
+    and a.stage_id = p_stage_id
+    and a.state = 'skipped'
+    and not a.superseded
+    and o.run_id = a.run_id
+    and o.stage_id = a.stage_id
+    and o.number = a.number - 1;
   return millrace.continue_after_skip(p_stage_id, v_runs);
 end
 $$;

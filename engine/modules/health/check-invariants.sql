@@ -28,7 +28,7 @@ begin
     union all
     select * from millrace.row_faults(p_after, p_until)
     union all
-    select * from millrace.hook_faults(p_after, p_until);
+    select * from millrace.hook_faults_between(p_after, p_until);
 end
 $$;
 

@@ -1,6 +1,5 @@
 -- Schedules the completion poller at the shortest poll interval of any stage while a job waits,
--- else not at all, since pg_cron opens a session each time. Who begins to wait calls it, and the
--- sweep, which makes good where two crossed.
+-- else not at all, since pg_cron opens a session each time.
 create function millrace.schedule_polls()
 set enable_seqscan = off
 as $$
@@ -14,22 +13,13 @@ declare
   v_wanted text := ceil(extract(epoch from v_every)) || ' seconds';
 begin
   if v_wanted is not distinct from (
-        select j.schedule from cron.job j where j.jobname = 'millrace-poll')
-      or not pg_try_advisory_xact_lock(hashtext('millrace.schedule_polls')) then
+      select j.schedule from cron.job j where j.jobname = 'millrace-poll') then
     return;
   elsif v_wanted is not null then
     perform cron.schedule('millrace-poll', v_wanted, 'select millrace.wake_job_poll()');
-  elsif exists (select from cron.job j where j.jobname = 'millrace-poll') then
+  else
     perform cron.unschedule('millrace-poll');
   end if;
-exception
-  -- A worker's batch must not fail for want of a poller: callbacks end jobs too, and the sweep
-  -- tries again.
-  when others then
-    if not millrace.report_caught(sqlstate, null, 'polls_not_scheduled',
-        'The poller could not be scheduled: ' || sqlerrm) then
-      raise;
-    end if;
 end
 $$;
 

@@ -200,38 +200,56 @@ begin
 end
 $$;
 
--- Claims as claim() does, for a stage with limits. wait_ms: when to ask again, where it takes
--- nothing; null: not by waiting.
+-- Claims as claim() does, as far as limits and quotas allow. taken: how many, with what a quota put
+-- back; wait_ms: when to ask again, where nothing is left; null: not by waiting.
 create function millrace.claim_limited(
   p_stage millrace.stages, p_worker millrace.workers, p_limit int, p_may_wait boolean,
-  out token uuid, out attempt_ids bigint[], out entity_ids text[], out items millrace.claimed[],
+  out token uuid, out entity_ids text[], out items millrace.claimed[], out taken int,
   out wait_ms int
 )
 as $$
 declare
   v_room record;
+  v_ids bigint[];
 begin
   if p_limit < 1 then
     return;
+  elsif p_stage.limits is not null then
+    -- In the order in which claim() takes it.
+    perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_worker.host::text));
+    p_stage := millrace.enter_limits(p_stage.id, p_may_wait);
+    if p_stage.id is null then
+      wait_ms := 50;
+      return;
+    end if;
+    v_room := millrace.room_at(p_stage, p_limit);
+    p_limit := v_room.room;
   end if;
-  -- In the order in which claim() takes it.
-  perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_worker.host::text));
-  p_stage := millrace.enter_limits(p_stage.id, p_may_wait);
-  if p_stage.id is null then
-    wait_ms := 50;
-    return;
+  select c.* into token, v_ids, entity_ids, items, wait_ms
+  from millrace.claim(p_stage, p_worker, p_limit) c;
+  taken := cardinality(v_ids);
+  if p_stage.limits is not null then
+    wait_ms := coalesce(wait_ms, v_room.wait_ms);
+    -- Turns have taken theirs.
+    if items is not null then
+      perform millrace.take_tokens(p_stage.id, v_ids, 1);
+    end if;
+    if p_stage.limits ? 'shared' then
+      perform millrace.note_share(p_stage.id, v_room.room, v_room.short_of, coalesce(taken, 0));
+    end if;
   end if;
-  v_room := millrace.room_at(p_stage, p_limit);
-  if v_room.room > 0 then
-    select c.* into token, attempt_ids, entity_ids, items, wait_ms
-    from millrace.claim(p_stage, p_worker, v_room.room) c;
-  else
-    wait_ms := v_room.wait_ms;
+  if token is not null and p_stage.counted then
+    items := millrace.keep_to_quotas(p_stage, token, v_ids);
+    entity_ids := null;
+    if cardinality(items) = 0 then
+      -- There may be another tenant's work behind.
+      token := null;
+      wait_ms := 0;
+    end if;
+  elsif token is not null and items is null then
+    items := millrace.held_items(token, v_ids);
   end if;
-  if p_stage.limits ? 'shared' then
-    perform millrace.note_share(
-      p_stage.id, v_room.room, v_room.short_of, coalesce(cardinality(attempt_ids), 0));
-  end if;
+  entity_ids := coalesce(entity_ids, array(select i.entity_id from unnest(items) i));
 end
 $$;
 

@@ -110,7 +110,16 @@ begin
     exit when millrace.now() >= v_until;
   end loop;
   v_more := exists (select from millrace.prune_progress g where g.ended_at is null)
-    or millrace.hook_prune(v_before);
+    or millrace.prune_alerts(v_before);
+  if not v_more then
+    -- Somebody was answering them when their run was deleted.
+    delete from public.millrace_decisions d
+    where d.attempt_id in (
+      select o.attempt_id
+      from public.millrace_decisions o
+      where not exists (select from millrace.attempts a where a.id = o.attempt_id)
+      for update skip locked);
+  end if;
   v_scheduled := exists (select from cron.job j where j.jobname = 'millrace-prune-more');
   if v_more and not v_scheduled then
     perform cron.schedule('millrace-prune-more', '5 seconds', 'select millrace.prune()');
