@@ -18,8 +18,7 @@ declare
 begin
   if p_status = 'queued' then
     perform millrace.queue_stage(
-      p_pipeline_id, v_stage_id, p_entity_ids, coalesce(p_dirty_ids, '{}'),
-      p_by_name => not millrace.begins_runs(p_pipeline_id, v_stage_id));
+      p_pipeline_id, v_stage_id, p_entity_ids, coalesce(p_dirty_ids, '{}'));
   elsif p_status is distinct from 'pending' then
     raise exception '%_status was set to % by hand',
       p_stage, coalesce(quote_literal(p_status), 'null')
@@ -41,24 +40,6 @@ begin
           'where status = ''running'' and pipeline_id = %s and entity_id = %L.',
           p_pipeline_id, p_entity_ids[1]);
   end if;
-end
-$$;
-
--- Tells whether runs begin with a stage: writing `queued` there asks its conditions, elsewhere it
--- overrules them.
-create function millrace.begins_runs(p_pipeline_id int, p_stage_id int) returns boolean
-stable
-as $$
-begin
-  return exists (
-    select
-    from millrace.pipelines p
-    join millrace.version_stages vs
-      on vs.version_id = p.current_version_id and vs.stage_id = p_stage_id
-    where p.id = p_pipeline_id
-      and vs.needs = '{}'
-      and vs.after = '[]'
-      and not vs.on_demand);
 end
 $$;
 

@@ -158,16 +158,18 @@ end
 $$;
 
 -- Queues a stage for held entities: in new runs where none is live, else starting over.
--- p_dirty_ids: entities with columns to clear. p_by_name overrules the stage's conditions.
+-- p_dirty_ids: entities with columns to clear. p_by_name overrules the stage's conditions; null:
+-- unless runs begin with it.
 create function millrace.queue_stage(
   p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[],
-  p_by_name boolean default true, p_done_before int default null
+  p_by_name boolean default null, p_done_before int default null
 )
 as $$
 declare
   v_began_at timestamptz := millrace.now();
   v_pipeline millrace.pipelines;
   v_stage millrace.version_stages;
+  v_first boolean;
   v_on record;
   v_live bigint[];
   v_live_entities text[];
@@ -179,8 +181,10 @@ begin
   select vs.* into v_stage
   from millrace.version_stages vs
   where (vs.version_id, vs.stage_id) = (v_pipeline.current_version_id, p_stage_id);
+  v_first := v_stage.needs = '{}' and v_stage.after = '[]';
+  p_by_name := coalesce(p_by_name, not v_first or v_stage.on_demand);
   -- alone: every run begins with this stage.
-  select s.name, s.counted, v_stage.needs = '{}' and v_stage.after = '[]' and (
+  select s.name, s.counted, v_first and (
       select count(*) = 1
       from millrace.version_stages vs
       where vs.version_id = v_stage.version_id and vs.needs = '{}' and vs.after = '[]') as alone
@@ -225,7 +229,7 @@ begin
     -- A user's trigger may have ended some.
     v_new := millrace.runs_to_begin(p_stage_id, v_new);
   end if;
-  if v_stage.needs <> '{}' or v_stage.after <> '[]' then
+  if not v_first then
     perform millrace.hook_before_begin(p_stage_id, v_new);
   end if;
   if cardinality(v_new) > 0 and v_stage.unconditional then

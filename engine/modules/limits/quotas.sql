@@ -295,7 +295,9 @@ begin
     returning a.id
   )
   select array_agg(r.id) into v_released from released r;
-  perform millrace.show_held(p_stage, v_released);
+  if v_released is not null then
+    perform millrace.show_held(p_stage, v_released);
+  end if;
   return millrace.held_items(p_token, p_attempt_ids);
 end
 $$;

@@ -29,8 +29,10 @@ begin
     -- at a value the first begins; conditions decide which runs.
     perform millrace.queue_stage(p_pipeline_id, p_stage_id, p_ids,
       case when p_fresh and p_means = 'start' and not v_at.figured then '{}' else p_ids end,
-      p_by_name => not v_at.shared and (not p_fresh
-        or p_means = 'start' and not millrace.begins_runs(p_pipeline_id, p_stage_id)),
+      p_by_name => case
+        when v_at.shared or p_fresh and p_means <> 'start' then false
+        when not p_fresh then true
+      end,
       p_done_before => case when p_fresh and not v_at.entered then v_at.done_before end);
   exception when sqlstate 'MR005' then
     get stacked diagnostics v_why = message_text, v_hint = pg_exception_hint;
