@@ -58,9 +58,8 @@ table millrace.alert_messages with (fillfactor=70)
   column tries integer not null default 0
   column wait interval not null default '00:00:00'::interval
   column webhook_id text not null default ('msg_'::text || replace((gen_random_uuid())::text, '-'::text, ''::text))
-  constraint alert_messages_channel_fkey FOREIGN KEY (channel_id) REFERENCES millrace.alert_channels(id) ON DELETE CASCADE
+  constraint alert_messages_channel_id_fkey FOREIGN KEY (channel_id) REFERENCES millrace.alert_channels(id) ON DELETE CASCADE
   constraint alert_messages_pkey PRIMARY KEY (id)
-  constraint alert_messages_state_known CHECK ((state = ANY (ARRAY['waiting'::text, 'delivered'::text, 'dead'::text])))
   CREATE INDEX alert_messages_by_end ON millrace.alert_messages USING btree (ended_at)
   CREATE INDEX alert_messages_dead ON millrace.alert_messages USING btree (channel_id, id) WHERE (state = 'dead'::text)
   CREATE INDEX alert_messages_waiting ON millrace.alert_messages USING btree (channel_id, id) WHERE (state = 'waiting'::text)
@@ -84,7 +83,6 @@ table millrace.alert_rules
   constraint alert_rules_kind_known CHECK ((kind = ANY (ARRAY['run_sla'::text, 'error_share'::text, 'backlog'::text, 'dead'::text, 'spend'::text, 'late'::text, 'refused'::text, 'engine'::text])))
   constraint alert_rules_name_form CHECK ((name ~ '^[a-z][a-z0-9_]{0,40}$'::text))
   constraint alert_rules_pkey PRIMARY KEY (id)
-  constraint alert_rules_source_known CHECK ((source = ANY (ARRAY['default'::text, 'definition'::text, 'sql'::text])))
   CREATE UNIQUE INDEX alert_rules_key ON millrace.alert_rules USING btree (pipeline, name) NULLS NOT DISTINCT
   CREATE UNIQUE INDEX alert_rules_pkey ON millrace.alert_rules USING btree (id)
   CREATE TRIGGER alert_rules_are_checked BEFORE INSERT OR UPDATE ON millrace.alert_rules FOR EACH ROW EXECUTE FUNCTION millrace.check_rule()
@@ -146,8 +144,8 @@ table millrace.attempts with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02
   column token uuid
   column uncounted boolean not null default false
   column usage jsonb
-  constraint attempts_number_key UNIQUE (run_id, stage_id, number)
   constraint attempts_pkey PRIMARY KEY (id)
+  constraint attempts_run_id_stage_id_number_key UNIQUE (run_id, stage_id, number)
   CREATE INDEX attempts_by_deadline ON millrace.attempts USING btree (deadline_at) WHERE (deadline_at IS NOT NULL)
   CREATE INDEX attempts_by_group ON millrace.attempts USING btree (stage_id, concurrency_group, queue_at, id) WHERE ((concurrency_group IS NOT NULL) AND (queue_at IS NOT NULL))
   CREATE INDEX attempts_by_job ON millrace.attempts USING btree (hashtextextended(job_id, (0)::bigint)) WHERE ((job_id IS NOT NULL) AND (service <> ALL (ARRAY['children'::text, 'decision'::text, 'by_hand'::text])))
@@ -158,18 +156,17 @@ table millrace.attempts with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02
   CREATE INDEX attempts_ready ON millrace.attempts USING btree (stage_id, queue_at, id) WHERE (queue_at IS NOT NULL)
   CREATE INDEX attempts_to_poll ON millrace.attempts USING btree (poll_at) WHERE (poll_at IS NOT NULL)
   CREATE INDEX attempts_waiting ON millrace.attempts USING btree (stage_id, concurrency_group) WHERE (deadline_at IS NOT NULL)
-  CREATE UNIQUE INDEX attempts_number_key ON millrace.attempts USING btree (run_id, stage_id, number)
   CREATE UNIQUE INDEX attempts_pkey ON millrace.attempts USING btree (id) WITH (fillfactor='90')
+  CREATE UNIQUE INDEX attempts_run_id_stage_id_number_key ON millrace.attempts USING btree (run_id, stage_id, number)
 sequence millrace.attempts_id_seq
 table millrace.back_pressures
   column backlog integer not null
   column later_id integer not null
   column on_the_way integer[] not null default '{}'::integer[]
   column stage_id integer not null
-  constraint back_pressures_backlog_bounds CHECK ((backlog >= 1))
-  constraint back_pressures_later_fkey FOREIGN KEY (later_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
+  constraint back_pressures_later_id_fkey FOREIGN KEY (later_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
   constraint back_pressures_pkey PRIMARY KEY (stage_id, later_id)
-  constraint back_pressures_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
+  constraint back_pressures_stage_id_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
   CREATE INDEX back_pressures_by_later ON millrace.back_pressures USING btree (later_id, stage_id)
   CREATE UNIQUE INDEX back_pressures_pkey ON millrace.back_pressures USING btree (stage_id, later_id)
 table millrace.buckets with (fillfactor=50)
@@ -177,7 +174,7 @@ table millrace.buckets with (fillfactor=50)
   column limit_id integer not null
   column refilled_at timestamp with time zone not null
   column tokens double precision not null
-  constraint buckets_limit_fkey FOREIGN KEY (limit_id) REFERENCES millrace.limits(id) ON DELETE CASCADE
+  constraint buckets_limit_id_fkey FOREIGN KEY (limit_id) REFERENCES millrace.limits(id) ON DELETE CASCADE
   constraint buckets_pkey PRIMARY KEY (limit_id, key)
   CREATE UNIQUE INDEX buckets_pkey ON millrace.buckets USING btree (limit_id, key)
 type millrace.built
@@ -189,7 +186,7 @@ table millrace.bulk_faults
   column code text not null
   column message text not null
   column run_id bigint not null
-  constraint bulk_faults_bulk_fkey FOREIGN KEY (bulk_id) REFERENCES millrace.bulks(id) ON DELETE CASCADE
+  constraint bulk_faults_bulk_id_fkey FOREIGN KEY (bulk_id) REFERENCES millrace.bulks(id) ON DELETE CASCADE
   constraint bulk_faults_pkey PRIMARY KEY (bulk_id, run_id)
   CREATE UNIQUE INDEX bulk_faults_pkey ON millrace.bulk_faults USING btree (bulk_id, run_id)
 table millrace.bulks with (fillfactor=50)
@@ -212,9 +209,8 @@ table millrace.bulks with (fillfactor=50)
   column state text not null default 'previewed'::text
   column subject text
   column why text
-  constraint bulks_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
+  constraint bulks_pipeline_id_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
   constraint bulks_pkey PRIMARY KEY (id)
-  constraint bulks_state_known CHECK ((state = ANY (ARRAY['previewed'::text, 'running'::text, 'done'::text, 'aborted'::text])))
   CREATE INDEX bulks_running ON millrace.bulks USING btree (id) WHERE (state = 'running'::text)
   CREATE UNIQUE INDEX bulks_pkey ON millrace.bulks USING btree (id)
 sequence millrace.bulks_id_seq
@@ -231,7 +227,7 @@ table millrace.bypassed
   column run_id bigint not null
   column stage_id integer not null
   constraint bypassed_pkey PRIMARY KEY (stage_id, entity_id)
-  constraint bypassed_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
+  constraint bypassed_stage_id_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
   CREATE INDEX bypassed_by_run ON millrace.bypassed USING btree (run_id)
   CREATE INDEX bypassed_in_order ON millrace.bypassed USING btree (stage_id, at, run_id)
   CREATE UNIQUE INDEX bypassed_pkey ON millrace.bypassed USING btree (stage_id, entity_id)
@@ -242,7 +238,7 @@ table millrace.bypasses
   column stage_id integer not null
   column until timestamp with time zone
   constraint bypasses_pkey PRIMARY KEY (stage_id)
-  constraint bypasses_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
+  constraint bypasses_stage_id_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
   CREATE UNIQUE INDEX bypasses_pkey ON millrace.bypasses USING btree (stage_id)
 type millrace.call
   column batch_bytes text
@@ -345,7 +341,7 @@ view millrace.default_settings
   column comment text
   column name text
   column value text
-  as  SELECT name, value, comment FROM ( VALUES ('worker_seconds'::text,'60'::text,'Seconds that a worker may run; no stage may have a longer timeout. Change WORKER_SECONDS of the functions with it.'::text), ('batch_bytes'::text,'12582912'::text,'Bytes of rows and results that a claim hands out at most; a row that alone has more fails as row_too_large. Read from here alone, at each claim.'::text), ('retention_days'::text,'90'::text,'Days after which millrace.prune() deletes finished runs.'::text), ('last_sweep_at'::text,'-infinity'::text,'Written by millrace.sweep(); millrace.doctor() reads it.'::text), ('upgrade_patience'::text,'15 seconds'::text,'How long an upgrade tries to get its locks before it gives up; then nothing has been changed.'::text), ('rules_judged_at'::text,''::text,'Written by millrace.evaluate_rules(): the minute in which it did so last.'::text), ('minutes_hours'::text,'48'::text,'Hours after which the sweep deletes figures by the minute.'::text), ('hours_days'::text,'400'::text,'Days after which the sweep deletes figures by the hour.'::text), ('operators_need_aal2'::text,'false'::text,'true: whoever acts with a user''s token has shown a second factor (aal2).'::text), ('journal_days'::text,'400'::text,'Days after which the sweep deletes lines of the journal.'::text)) s(name, value, comment);
+  as  SELECT name, value, comment FROM ( VALUES ('worker_seconds'::text,'60'::text,'Seconds that a worker may run, the longest timeout of a stage. Change WORKER_SECONDS of the functions with it.'::text), ('batch_bytes'::text,'12582912'::text,'Bytes of rows and results that a claim hands out at most; a row with more fails as row_too_large.'::text), ('retention_days'::text,'90'::text,'Days after which millrace.prune() deletes finished runs.'::text), ('last_sweep_at'::text,'-infinity'::text,'Written by millrace.sweep(); millrace.doctor() reads it.'::text), ('upgrade_patience'::text,'15 seconds'::text,'How long an upgrade tries to get its locks before it gives up.'::text), ('rules_judged_at'::text,''::text,'Written by millrace.evaluate_rules(): the last minute judged.'::text), ('minutes_hours'::text,'48'::text,'Hours after which the sweep deletes figures by the minute.'::text), ('hours_days'::text,'400'::text,'Days after which the sweep deletes figures by the hour.'::text), ('operators_need_aal2'::text,'false'::text,'true: whoever acts with a user''s token has shown a second factor (aal2).'::text), ('journal_days'::text,'400'::text,'Days after which the sweep deletes lines of the journal.'::text)) s(name, value, comment);
 view millrace.done_attempts
   column created_at timestamp with time zone
   column error jsonb
@@ -370,7 +366,7 @@ table millrace.due_progress with (fillfactor=50)
   column lap_at timestamp with time zone
   column lap_key text
   column pipeline_id integer not null
-  constraint due_progress_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
+  constraint due_progress_pipeline_id_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
   constraint due_progress_pkey PRIMARY KEY (pipeline_id)
   CREATE UNIQUE INDEX due_progress_pkey ON millrace.due_progress USING btree (pipeline_id)
 view millrace.ending_faults
@@ -401,7 +397,6 @@ table millrace.fan_outs with (fillfactor=50)
   column state text not null default 'open'::text
   column total integer
   constraint fan_outs_pkey PRIMARY KEY (id)
-  constraint fan_outs_state_known CHECK ((state = ANY (ARRAY['open'::text, 'finished'::text, 'abandoned'::text, 'closed'::text])))
   CREATE INDEX fan_outs_abandoned ON millrace.fan_outs USING btree (id) WHERE (state = 'abandoned'::text)
   CREATE INDEX fan_outs_by_attempt ON millrace.fan_outs USING btree (attempt_id)
   CREATE INDEX fan_outs_by_run ON millrace.fan_outs USING btree (run_id, stage_id)
@@ -460,7 +455,7 @@ table millrace.former_runs
   column started_at timestamp with time zone
   column status millrace.run_status not null
   column trace_id uuid
-  constraint former_runs_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
+  constraint former_runs_pipeline_id_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
   constraint former_runs_pkey PRIMARY KEY (pipeline_id, entity_id)
   CREATE UNIQUE INDEX former_runs_pkey ON millrace.former_runs USING btree (pipeline_id, entity_id)
 view millrace.in_flight
@@ -483,7 +478,6 @@ table millrace.journal
   column stage text
   column subject text
   column verb text not null
-  constraint journal_key_known CHECK ((key = ANY (ARRAY['user'::text, 'secret'::text, 'sql'::text, 'engine'::text])))
   constraint journal_pkey PRIMARY KEY (id)
   CREATE INDEX journal_by_pipeline ON millrace.journal USING btree (pipeline, id)
   CREATE INDEX journal_by_run ON millrace.journal USING gin (run_ids) WITH (fastupdate=off)
@@ -527,7 +521,6 @@ table millrace.limit_uses with (autovacuum_vacuum_scale_factor=0.02)
   column limit_id integer not null
   column summed boolean not null default false
   column used numeric not null
-  constraint limit_uses_kind_known CHECK ((kind = ANY (ARRAY['usd'::text, 'tokens'::text, 'starts'::text, 'spending'::text, 'pause'::text])))
   constraint limit_uses_pkey PRIMARY KEY (id)
   CREATE INDEX limit_uses_by_end ON millrace.limit_uses USING btree (upper(during))
   CREATE INDEX limit_uses_by_key ON millrace.limit_uses USING btree (limit_id, key, kind, during)
@@ -539,9 +532,9 @@ table millrace.limited_stages with (fillfactor=50)
   column short_at timestamp with time zone
   column stage_id integer not null
   column taken_at timestamp with time zone
-  constraint limited_stages_limit_fkey FOREIGN KEY (limit_id) REFERENCES millrace.limits(id) ON DELETE CASCADE
+  constraint limited_stages_limit_id_fkey FOREIGN KEY (limit_id) REFERENCES millrace.limits(id) ON DELETE CASCADE
   constraint limited_stages_pkey PRIMARY KEY (limit_id, stage_id)
-  constraint limited_stages_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
+  constraint limited_stages_stage_id_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
   CREATE INDEX limited_stages_by_stage ON millrace.limited_stages USING btree (stage_id, limit_id)
   CREATE UNIQUE INDEX limited_stages_pkey ON millrace.limited_stages USING btree (limit_id, stage_id)
 table millrace.limits with (fillfactor=50)
@@ -557,15 +550,13 @@ table millrace.limits with (fillfactor=50)
   column throttle jsonb
   column throttled_at timestamp with time zone
   column until timestamp with time zone
-  constraint limits_name_form CHECK ((name ~ '^[a-z][a-z0-9_]{0,40}$'::text))
   constraint limits_name_key UNIQUE (name)
   constraint limits_of_one CHECK ((num_nonnulls(name, stage_id, pipeline_id) = 1))
-  constraint limits_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
+  constraint limits_pipeline_id_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
   constraint limits_pipeline_key UNIQUE (pipeline_id)
   constraint limits_pkey PRIMARY KEY (id)
-  constraint limits_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
+  constraint limits_stage_id_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
   constraint limits_stage_key UNIQUE (stage_id)
-  constraint limits_throttle_whole CHECK ((num_nulls(throttle, until, reason, line, throttled_at) = ANY (ARRAY[0, 5])))
   CREATE UNIQUE INDEX limits_name_key ON millrace.limits USING btree (name)
   CREATE UNIQUE INDEX limits_pipeline_key ON millrace.limits USING btree (pipeline_id)
   CREATE UNIQUE INDEX limits_pkey ON millrace.limits USING btree (id)
@@ -578,7 +569,6 @@ table millrace.log
   column id bigint not null generated always as identity
   column level text not null
   column message text not null
-  constraint log_level_known CHECK ((level = ANY (ARRAY['info'::text, 'warning'::text, 'error'::text])))
   constraint log_pkey PRIMARY KEY (id)
   CREATE INDEX log_by_code ON millrace.log USING btree (code, at)
   CREATE INDEX log_by_time ON millrace.log USING btree (at)
@@ -627,7 +617,6 @@ view millrace.paused
   column stage text
   as  SELECT p.name AS pipeline, s.name AS stage, format('select millrace.unpause(%s);'::text, concat_ws(', '::text, quote_literal(p.name), quote_literal(s.name))) AS remedy FROM millrace.pipelines p CROSS JOIN LATERAL ( SELECT NULL::text AS name, 0 AS "position" WHERE NOT p.enabled UNION ALL SELECT t.name, vs."position" FROM millrace.version_stages vs JOIN millrace.stages t ON t.id = vs.stage_id WHERE vs.version_id = p.current_version_id AND NOT t.enabled) s ORDER BY p.name, s."position";
 table millrace.pipelines
-  column created_at timestamp with time zone not null default millrace.now()
   column current_version_id integer
   column digest text
   column due_column text
@@ -647,10 +636,8 @@ table millrace.pipelines
   column status jsonb
   column switched_line bigint
   column trace_column text
-  constraint pipelines_name_form CHECK ((name ~ '^[a-z][a-z0-9_]{0,40}$'::text))
   constraint pipelines_name_key UNIQUE (name)
   constraint pipelines_pkey PRIMARY KEY (id)
-  constraint pipelines_projection_known CHECK ((projection = ANY (ARRAY['columns'::text, 'status'::text, 'none'::text])))
   CREATE UNIQUE INDEX pipelines_name_key ON millrace.pipelines USING btree (name)
   CREATE UNIQUE INDEX pipelines_pkey ON millrace.pipelines USING btree (id)
 sequence millrace.pipelines_id_seq
@@ -666,7 +653,7 @@ table millrace.prune_progress with (fillfactor=50)
   column removed bigint not null default 0
   column seen_at timestamp with time zone not null default '-infinity'::timestamp with time zone
   column seen_id bigint not null default 0
-  constraint prune_progress_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
+  constraint prune_progress_pipeline_id_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
   constraint prune_progress_pkey PRIMARY KEY (pipeline_id)
   CREATE UNIQUE INDEX prune_progress_pkey ON millrace.prune_progress USING btree (pipeline_id)
 table millrace.pulses with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000)
@@ -681,7 +668,6 @@ table millrace.pulses with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_
   column run_ms real[]
   column stage_id integer not null
   column wait_ms real[]
-  constraint pulses_outcome_known CHECK ((outcome = ANY (ARRAY['completed'::text, 'ended'::text, 'failed'::text, 'retried'::text, 'skipped'::text, 'cancelled'::text, 'copied'::text, 'removed'::text, 'dequeued'::text, 'unstarted'::text])))
 view millrace.quotas
   column allowed numeric
   column held bigint
@@ -715,7 +701,7 @@ table millrace.row_costs
   column stage_id integer not null
   constraint row_costs_cpu_bounds CHECK (((cpu_ms >= (0.1)::double precision) AND (cpu_ms <= (2000)::double precision)))
   constraint row_costs_pkey PRIMARY KEY (stage_id)
-  constraint row_costs_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
+  constraint row_costs_stage_id_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
   CREATE UNIQUE INDEX row_costs_pkey ON millrace.row_costs USING btree (stage_id)
 type millrace.row_values
   column keys text[]
@@ -732,7 +718,7 @@ table millrace.rule_states with (fillfactor=50)
   column under_since timestamp with time zone
   column value numeric not null
   constraint rule_states_pkey PRIMARY KEY (rule_id, pipeline_id, stage_id)
-  constraint rule_states_rule_fkey FOREIGN KEY (rule_id) REFERENCES millrace.alert_rules(id) ON DELETE CASCADE
+  constraint rule_states_rule_id_fkey FOREIGN KEY (rule_id) REFERENCES millrace.alert_rules(id) ON DELETE CASCADE
   CREATE UNIQUE INDEX rule_states_pkey ON millrace.rule_states USING btree (rule_id, pipeline_id, stage_id)
 view millrace.run_faults
   column attempt_id bigint
@@ -883,14 +869,10 @@ table millrace.stages
   column when_spent text not null default 'wait'::text
   constraint stages_batch_size_bounds CHECK (((batch_size >= 1) AND (batch_size <= 500)))
   constraint stages_concurrency_bounds CHECK (((concurrency >= 1) AND (concurrency <= 5000)))
-  constraint stages_kind_known CHECK ((kind = ANY (ARRAY['function'::text, 'external'::text, 'manual'::text, 'pipeline'::text, 'map'::text, 'agent'::text, 'gate'::text])))
   constraint stages_max_workers_bounds CHECK (((max_workers >= 1) AND (max_workers <= 1000)))
-  constraint stages_name_form CHECK ((name ~ '^[a-z][a-z0-9_]{0,40}$'::text))
   constraint stages_name_key UNIQUE (pipeline_id, name)
-  constraint stages_on_failure_known CHECK ((on_failure = ANY (ARRAY['fail_run'::text, 'continue'::text])))
-  constraint stages_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
+  constraint stages_pipeline_id_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
   constraint stages_pkey PRIMARY KEY (id)
-  constraint stages_when_spent_known CHECK ((when_spent = ANY (ARRAY['wait'::text, 'bypass'::text])))
   CREATE UNIQUE INDEX stages_name_key ON millrace.stages USING btree (pipeline_id, name)
   CREATE UNIQUE INDEX stages_pkey ON millrace.stages USING btree (id)
 sequence millrace.stages_id_seq
@@ -914,7 +896,7 @@ table millrace.status_values
   column retired boolean not null default false
   column sort_order integer not null
   column value text not null
-  constraint status_values_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
+  constraint status_values_pipeline_id_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
   constraint status_values_pkey PRIMARY KEY (pipeline_id, value)
   CREATE UNIQUE INDEX status_values_pkey ON millrace.status_values USING btree (pipeline_id, value)
 view millrace.sum_faults
@@ -940,7 +922,6 @@ table millrace.sums with (fillfactor=70)
   column wait_ms double precision not null default 0
   column waits bigint[] not null default array_fill((0)::bigint, '{16}'::integer[])
   constraint sums_pkey PRIMARY KEY (unit, pipeline_id, stage_id, at, outcome)
-  constraint sums_unit_known CHECK ((unit = ANY (ARRAY['minute'::text, 'hour'::text, 'total'::text])))
   CREATE UNIQUE INDEX sums_pkey ON millrace.sums USING btree (unit, pipeline_id, stage_id, at, outcome)
 view millrace.throttles
   column began_at timestamp with time zone
@@ -963,7 +944,6 @@ table millrace.turns
   column seq integer not null
   column stage_id integer not null
   column usage jsonb
-  constraint turns_kind_known CHECK ((kind = ANY (ARRAY['model'::text, 'tool'::text])))
   constraint turns_pkey PRIMARY KEY (run_id, stage_id, execution, seq)
   CREATE UNIQUE INDEX turns_pkey ON millrace.turns USING btree (run_id, stage_id, execution, seq)
 view millrace.unchanged_faults
@@ -983,8 +963,7 @@ table millrace.version_moves
   column stage_id integer
   column to_value text not null
   column version_id integer not null
-  constraint version_moves_by_known CHECK ((by = ANY (ARRAY['engine'::text, 'person'::text, 'call'::text])))
-  constraint version_moves_version_fkey FOREIGN KEY (version_id) REFERENCES millrace.versions(id) ON DELETE CASCADE
+  constraint version_moves_version_id_fkey FOREIGN KEY (version_id) REFERENCES millrace.versions(id) ON DELETE CASCADE
   CREATE UNIQUE INDEX version_moves_key ON millrace.version_moves USING btree (version_id, from_value, to_value, by, means, at_stage_id, stage_id) NULLS NOT DISTINCT
 table millrace.version_stages
   column after jsonb not null default '[]'::jsonb
@@ -1003,8 +982,8 @@ table millrace.version_stages
   column version_id integer not null
   column when_path jsonpath
   constraint version_stages_pkey PRIMARY KEY (version_id, stage_id)
-  constraint version_stages_stage_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
-  constraint version_stages_version_fkey FOREIGN KEY (version_id) REFERENCES millrace.versions(id) ON DELETE CASCADE
+  constraint version_stages_stage_id_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
+  constraint version_stages_version_id_fkey FOREIGN KEY (version_id) REFERENCES millrace.versions(id) ON DELETE CASCADE
   CREATE UNIQUE INDEX version_stages_pkey ON millrace.version_stages USING btree (version_id, stage_id)
 table millrace.versions
   column created_at timestamp with time zone not null default millrace.now()
@@ -1012,10 +991,10 @@ table millrace.versions
   column id integer not null generated always as identity
   column number integer not null
   column pipeline_id integer not null
-  constraint versions_number_key UNIQUE (pipeline_id, number)
-  constraint versions_pipeline_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
+  constraint versions_pipeline_id_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
+  constraint versions_pipeline_id_number_key UNIQUE (pipeline_id, number)
   constraint versions_pkey PRIMARY KEY (id)
-  CREATE UNIQUE INDEX versions_number_key ON millrace.versions USING btree (pipeline_id, number)
+  CREATE UNIQUE INDEX versions_pipeline_id_number_key ON millrace.versions USING btree (pipeline_id, number)
   CREATE UNIQUE INDEX versions_pkey ON millrace.versions USING btree (id)
 sequence millrace.versions_id_seq
 table millrace.wake_ups

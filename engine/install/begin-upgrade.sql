@@ -1,31 +1,26 @@
--- Refuses a database that is not at the level which this upgrade leads on from.
+-- Refuses a database at another level.
 do $level$
 declare
   v_from constant int := '{{from}}';
   v_to constant int := '{{to}}';
   v_level int;
 begin
-  if to_regprocedure('millrace.engine()') is null then
-    raise exception 'the upgrade to level % finds no Millrace here', v_to
-      using errcode = 'MR004',
-        hint = format('Install level %s first: apply the migrations in their order.', v_from);
+  if to_regprocedure('millrace.engine()') is not null then
+    select e.level into v_level from millrace.engine() e;
   end if;
-  select e.level into v_level from millrace.engine() e;
   if v_level is distinct from v_from then
     raise exception 'the upgrade leads from level % to level %, but this database is at level %',
-      v_from, v_to, v_level
+      v_from, v_to, coalesce(v_level::text, 'none')
       using errcode = 'MR004',
         hint = 'Apply the migrations in their order, each once. Nothing has been changed.';
   end if;
 end
 $level$;
 
--- Takes every lock before it changes anything, in the engine's own order, within 800 ms; else it
--- lets all go and tries again, so that nobody is ended as part of a deadlock, which Postgres looks
--- for after a second.
+-- Takes every lock in the engine's own order within 800 ms, or lets all go and tries again, so that
+-- nobody is ended by a deadlock, which Postgres looks for after a second.
 do $locks$
 declare
-  v_altered constant text[] := '{{altered}}';
   v_give_up constant timestamptz := clock_timestamp() + coalesce((
     select s.value
     from millrace.settings s
@@ -37,27 +32,21 @@ begin
     begin
       v_until := clock_timestamp() + interval '800 milliseconds';
       for v_table in
-        select t.name,
-          case when t.name = any (v_altered) then 'access exclusive' else t.mode end as mode
-        from (
-          select 1 as place, 'millrace.workers' as name, 'exclusive' as mode
-          union all
-          select distinct 2, c.oid::regclass::text, 'share row exclusive'
-          from millrace.pipelines p
-          join pg_class c on c.oid = p.entity_table
-          union all
-          values (3, 'millrace.runs', 'exclusive'), (4, 'millrace.attempts', 'exclusive'),
-            (5, 'millrace.claims', 'exclusive')
-          union all
-          select 6, format('%I.%I', n.nspname, c.relname), 'exclusive'
-          from pg_class c
-          join pg_namespace n on n.oid = c.relnamespace
-          where c.relkind = 'r'
-            and (n.nspname = 'millrace'
-                and c.relname <> all (array['workers', 'runs', 'attempts', 'claims'])
-              or format('%I.%I', n.nspname, c.relname) = any ('{{tables}}'))
-        ) t
-        order by t.place, t.name
+        select c.oid::regclass as name, case
+            when c.oid in (select to_regclass(a) from unnest('{{altered}}'::text[]) a)
+              then 'access exclusive'
+            when e.is_entity then 'share row exclusive'
+            else 'exclusive'
+          end as mode
+        from pg_class c
+        cross join lateral (
+          select c.oid in (select p.entity_table from millrace.pipelines p) as is_entity) e
+        where c.relkind = 'r'
+          and (e.is_entity or c.relnamespace = 'millrace'::regnamespace
+            or c.oid in (select to_regclass(o) from unnest('{{tables}}'::text[]) o))
+        order by case when e.is_entity then 2 else coalesce(array_position(
+          '{millrace.workers,null,millrace.runs,millrace.attempts,millrace.claims}'::regclass[],
+          c.oid::regclass), 6) end, 1
       loop
         perform set_config('lock_timeout',
           greatest(1, ceil(extract(epoch from v_until - clock_timestamp()) * 1000))::int || 'ms',
@@ -71,8 +60,7 @@ begin
           'the database is busy, try again: somebody holds table %. Millrace stays as it was',
           v_table.name
           using errcode = 'lock_not_available',
-            hint = 'Run it when less is going on, end the transaction that holds it (select pid, '
-              'xact_start, query from pg_stat_activity order by xact_start), or let it wait '
+            hint = 'End the transaction that holds it (see pg_stat_activity), or let it wait '
               'longer: update millrace.settings set value = ''5 minutes'' where name = '
               '''upgrade_patience''.';
       end if;
@@ -103,82 +91,59 @@ begin
     v_message := 'functions of Millrace were edited in this database: '
       || array_to_string(v_edited, ', ');
     raise warning '%', v_message;
-    insert into millrace.log (level, code, message, detail) values
-      ('warning', 'functions_edited', v_message,
-        jsonb_build_object('level', '{{to}}', 'functions', to_jsonb(v_edited)));
+    insert into millrace.log (level, code, message)
+    values ('warning', 'functions_edited', v_message);
   end if;
 end
 $edited$;
 
--- Drops objects of the engine; refuses where somebody else's depends on them.
-create function pg_temp.drop_own(p_objects text) returns void
+-- Drops functions and views of the engine, with its views that call or read them; refuses where
+-- somebody else's depend on them.
+create function pg_temp.drop_own(p_functions text[], p_views text[]) returns void
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_functions regprocedure[] := array(
+    select to_regprocedure(s)
+    from unnest(p_functions) s
+    where to_regprocedure(s) is not null);
+  v_drop text;
   v_detail text;
 begin
-  execute 'drop ' || p_objects;
+  for v_drop in
+    with recursive gone(id) as (
+      select to_regclass(s)::oid from unnest(p_views) s
+      union
+      select r.ev_class
+      from pg_depend d
+      join pg_rewrite r on r.oid = d.objid
+      where d.classid = 'pg_rewrite'::regclass
+        and d.refclassid = 'pg_proc'::regclass
+        and d.refobjid = any (v_functions)
+      union
+      select r.ev_class
+      from gone g
+      join pg_depend d on d.refclassid = 'pg_class'::regclass
+        and d.refobjid = g.id
+        and d.classid = 'pg_rewrite'::regclass
+      join pg_rewrite r on r.oid = d.objid
+    )
+    select 'drop view ' || string_agg(c.oid::regclass::text, ', ')
+    from gone g
+    join pg_class c on c.oid = g.id and c.relnamespace = 'millrace'::regnamespace
+    having count(*) > 0
+    union all
+    select 'drop routine ' || f from unnest(v_functions) f
+  loop
+    execute v_drop;
+  end loop;
 exception when dependent_objects_still_exist then
   get stacked diagnostics v_detail = pg_exception_detail;
   raise exception 'the upgrade replaces what others depend on, drop these first: %', v_detail
     using errcode = 'dependent_objects_still_exist',
       hint = 'Keep their text (select pg_get_viewdef(…)), and create them again after it. '
         'Nothing has been changed.';
-end
-$$;
-
--- Drops views of the engine, and those of the engine that call these functions or read the views.
-create function pg_temp.drop_views(p_functions oid[], p_views oid[]) returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_names text;
-begin
-  with recursive gone(id) as (
-    select unnest(p_views)
-    union
-    select r.ev_class
-    from pg_depend d
-    join pg_rewrite r on r.oid = d.objid
-    where d.classid = 'pg_rewrite'::regclass
-      and d.refclassid = 'pg_proc'::regclass
-      and d.refobjid = any (p_functions)
-    union
-    select r.ev_class
-    from gone g
-    join pg_depend d on d.refclassid = 'pg_class'::regclass
-      and d.refobjid = g.id
-      and d.classid = 'pg_rewrite'::regclass
-    join pg_rewrite r on r.oid = d.objid
-  )
-  select string_agg(g.id::regclass::text, ', ') into v_names
-  from gone g
-  join pg_class c on c.oid = g.id
-  where c.relnamespace = 'millrace'::regnamespace;
-  if v_names is not null then
-    perform pg_temp.drop_own('view ' || v_names);
-  end if;
-end
-$$;
-
--- Drops functions of the engine with the views that call them.
-create function pg_temp.drop_functions(p_signatures text[]) returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_ids oid[] := array(
-    select to_regprocedure(s)
-    from unnest(p_signatures) s
-    where to_regprocedure(s) is not null);
-  v_id regprocedure;
-begin
-  perform pg_temp.drop_views(v_ids, '{}');
-  foreach v_id in array v_ids loop
-    perform pg_temp.drop_own('routine ' || v_id);
-  end loop;
 end
 $$;
 
@@ -196,7 +161,7 @@ begin
       execute p_text;
       return;
     exception when invalid_table_definition then
-      perform pg_temp.drop_views('{}', array[to_regclass(p_name)]::oid[]);
+      perform pg_temp.drop_own('{}', array[p_name]);
     end;
   end if;
   execute p_text;

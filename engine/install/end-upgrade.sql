@@ -1,5 +1,4 @@
--- Drops what attach() of the level before has written, but for the functions of triggers, and has
--- attach() of this level write it.
+-- Has attach() write anew what it had written, but for the functions of triggers.
 do $attach$
 declare
   v_function regprocedure;
@@ -33,6 +32,4 @@ end
 $attach$;
 
 drop function pg_temp.put_view(text, boolean, text);
-drop function pg_temp.drop_functions(text[]);
-drop function pg_temp.drop_views(oid[], oid[]);
-drop function pg_temp.drop_own(text);
+drop function pg_temp.drop_own(text[], text[]);

@@ -37,14 +37,11 @@ begin
       where p.pronamespace = to_regnamespace('public')
         and p.proname ^@ 'millrace_');
     if to_regclass('cron.job') is not null then
-      execute $$
-        select $1 || array(
-          select 'pg_cron job ' || j.jobname
-          from cron.job j
-          where j.jobname ^@ 'millrace-'
-          order by 1) $$
-      into v_taken
-      using v_taken;
+      v_taken := v_taken || array(
+        select 'pg_cron job ' || j.jobname
+        from cron.job j
+        where j.jobname ^@ 'millrace-'
+        order by 1);
     end if;
     if cardinality(v_taken) > 0 then
       v_faults := v_faults || format(

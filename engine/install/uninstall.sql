@@ -1,7 +1,6 @@
--- Removes Millrace from a database: all that an install made, and nothing else, in one statement.
--- Kept are the columns of your tables with what they show, the extensions and the secrets in Vault.
--- It refuses while runs are live, and where something of yours depends on what would go. Built of
--- engine/ by tools/build.ts; change it there.
+-- Removes all that an install made, and nothing else. Kept are the columns of your tables, the
+-- extensions and the secrets in Vault. It refuses while runs are live, and where something of yours
+-- depends on what would go.
 do $uninstall$
 declare
   v_functions oid[] := array(
@@ -16,13 +15,12 @@ declare
   v_table record;
   v_live text;
   v_others text[];
-  v_name text;
 begin
   if to_regprocedure('millrace.engine()') is null then
     raise exception 'there is no Millrace in this database'
       using errcode = 'MR003', hint = 'Nothing has been removed.';
   end if;
-  -- What attach() has written belongs to it as well.
+  -- And what attach() has written.
   v_functions := v_functions || array(
     select f.oid
     from pg_proc f
@@ -32,8 +30,7 @@ begin
         from millrace.pipelines p
         where f.proname ^@ (p.name || '__'))));
 
-  -- Of all tables within less than Postgres waits before it looks for a deadlock, so that nobody is
-  -- ended as part of one.
+  -- Within less than Postgres waits before it looks for a deadlock, so that nobody is ended by one.
   begin
     for v_table in
       select c.oid::regclass as name
@@ -65,8 +62,8 @@ begin
   if v_live is not null then
     raise exception 'runs are live: %', v_live
       using errcode = 'MR004',
-        hint = 'Let them end, or cancel them: select millrace.cancel(id) from millrace.runs where '
-          'status = ''running''. Nothing has been removed.';
+        hint = 'Cancel them: select millrace.cancel(id) from millrace.runs where status = '
+          '''running''. Nothing has been removed.';
   end if;
 
   for v_table in
@@ -78,7 +75,7 @@ begin
     execute format('drop trigger %I on %s', v_table.tgname, v_table.name);
   end loop;
 
-  -- What depends on the engine's objects and is none of them, nor a part of one.
+  -- What depends on the engine's objects and is none of them.
   with recursive own(class, id) as (
     select 'pg_proc'::regclass::oid, unnest(v_functions)
     union
@@ -119,26 +116,16 @@ begin
 
   -- Without pg_cron the jobs have gone with it.
   if to_regclass('cron.job') is not null then
-    foreach v_name in array '{{jobs}}'::text[] loop
-      if exists (select from cron.job j where j.jobname = v_name) then
-        perform cron.unschedule(v_name);
-      end if;
-    end loop;
+    perform cron.unschedule(j.jobname) from cron.job j where j.jobname = any ('{{jobs}}');
   end if;
   execute (
-    select string_agg(format('drop function %s cascade;', f::regprocedure), '')
-    from unnest(v_functions) f
-    join pg_proc p on p.oid = f
-    where p.pronamespace = 'public'::regnamespace);
-  foreach v_name in array '{{tables}}'::text[] loop
-    execute format('drop table if exists %s', v_name);
-  end loop;
-  foreach v_name in array '{{schemas}}'::text[] loop
-    execute format('drop schema %I cascade', v_name);
-  end loop;
+    select string_agg(format('drop function %s cascade;', p.oid::regprocedure), '')
+    from pg_proc p
+    where p.oid = any (v_functions) and p.pronamespace = 'public'::regnamespace);
+  execute 'drop table if exists ' || array_to_string('{{tables}}'::text[], ', ');
+  execute format('drop schema %s cascade', array_to_string('{{schemas}}'::text[], ', '));
   perform pg_notify('pgrst', 'reload schema');
-  raise notice 'Millrace is gone. The columns that it kept on your tables are still there, and so '
-    'are the extensions pg_net, pg_cron and Vault and the secrets in Vault that are called '
-    'millrace_….';
+  raise notice 'Millrace is gone. Still there are the columns that it kept on your tables, the '
+    'extensions pg_net, pg_cron and Vault, and the secrets in Vault that are called millrace_….';
 end
 $uninstall$;

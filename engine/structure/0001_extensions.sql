@@ -1,6 +1,4 @@
--- The extensions of the engine: pg_net, pg_cron and Vault
---
--- Each is created only where its schema is not there yet, for a stack that brings its own.
+-- The extensions of the engine, each made only where a stack has not brought its schema
 
 do $$
 begin
@@ -10,7 +8,6 @@ begin
   if to_regnamespace('cron') is null then
     create extension if not exists pg_cron with schema pg_catalog;
   end if;
-  -- Without it millrace.settings holds the same values.
   if to_regnamespace('vault') is null
      and exists (
        select from pg_available_extensions where name = 'supabase_vault') then

@@ -1,7 +1,5 @@
--- The schemas, the clock, the log, the settings and the releases.
---
--- Every function sets search_path to pg_catalog, pg_temp. Not to '': then types of the session's
--- temporary schema would come first, and run as owner.
+-- Schemas, clock, log, settings and releases. No function sets search_path to '': then types of the
+-- session's temporary schema would come first, and run as owner.
 
 create schema millrace;
 comment on schema millrace is
@@ -9,7 +7,6 @@ comment on schema millrace is
   'and millrace.doctor().';
 revoke all on schema millrace from public;
 
--- Here, since tables have it in their defaults.
 create or replace function millrace.now() returns timestamptz
 language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
@@ -18,14 +15,13 @@ begin
 end
 $$;
 comment on function millrace.now() is
-  'The engine''s clock: all time is read here, so that a test can set it by replacing this one '
-  'body.';
+  'The engine''s clock, which a test sets by replacing this body.';
 
--- What the engine has to report. Insert-only, pruned with the runs.
+-- What the engine has to report, pruned with the runs.
 create table millrace.log (
-  id bigint generated always as identity constraint log_pkey primary key,
+  id bigint generated always as identity primary key,
   at timestamptz not null default millrace.now(),
-  level text not null constraint log_level_known check (level in ('info', 'warning', 'error')),
+  level text not null,
   code text not null,
   message text not null,
   detail jsonb not null default '{}'
@@ -35,14 +31,14 @@ create index log_by_time on millrace.log (at);
 
 -- Settings of the engine; a Vault secret called millrace_<name> goes first.
 create table millrace.settings (
-  name text constraint settings_pkey primary key,
+  name text primary key,
   value text not null,
   comment text not null default ''
 );
 
--- One row a release that was installed, or upgraded to.
+-- One row a release that was installed or upgraded to.
 create table millrace.releases (
-  level int constraint releases_pkey primary key,
+  level int primary key,
   release text not null,
   installed_at timestamptz not null default millrace.now()
 );

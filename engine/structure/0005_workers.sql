@@ -1,8 +1,6 @@
--- Workers, what they hold, and how they are woken
-
--- One invocation that drains a stage. Live until left_at, or until its heartbeat is 15 seconds old.
+-- One invocation that drains a stage, live until left_at or 15 seconds after its heartbeat.
 create table millrace.workers (
-  id uuid constraint workers_pkey primary key,
+  id uuid primary key,
   stage_id int not null,
   host uuid not null,
   last_seq int not null default 0,
@@ -10,7 +8,7 @@ create table millrace.workers (
   heartbeat_at timestamptz not null,
   left_at timestamptz,
   leave_tries smallint not null default 0,
-  -- How many attempts it has in work, also when it has left.
+  -- Attempts in work, also when it has left.
   held int not null default 0,
   taken int not null default 0,
   -- An index over held itself would get an entry with each claim.
@@ -18,10 +16,9 @@ create table millrace.workers (
 ) with (fillfactor = 50);
 create index workers_working on millrace.workers (stage_id) where working;
 
--- The leases, one row a claim, so that renewing is one small update. Its worker deletes it once
--- none of its attempts is started.
+-- The leases, one row a claim, so that renewing is one small update.
 create table millrace.claims (
-  token uuid constraint claims_pkey primary key,
+  token uuid primary key,
   worker_id uuid not null,
   stage_id int not null,
   host uuid not null,
@@ -35,32 +32,27 @@ create index claims_by_host on millrace.claims (host);
 
 -- What one row of a stage takes of its isolate, as workers have reckoned.
 create table millrace.row_costs (
-  stage_id int
-    constraint row_costs_pkey primary key
-    constraint row_costs_stage_fkey references millrace.stages on delete cascade,
-  cpu_ms real not null
-    constraint row_costs_cpu_bounds check (cpu_ms between 0.1 and 2000),
+  stage_id int primary key references millrace.stages on delete cascade,
+  cpu_ms real not null constraint row_costs_cpu_bounds check (cpu_ms between 0.1 and 2000),
   memory_bytes bigint,
-  -- How many isolates ended without a word while they held rows.
+  -- Isolates that ended without a word while they held rows.
   lives_cut int not null default 0,
   learned_at timestamptz not null
 );
 
--- Wake-ups that no worker has answered yet. Insert-only, so that nobody waits for another.
+-- Wake-ups that no worker has answered yet; nobody waits for another.
 create table millrace.wake_ups (
-  id bigint generated always as identity constraint wake_ups_pkey primary key,
+  id bigint generated always as identity primary key,
   stage_id int not null,
   woken_at timestamptz not null
 );
 create index wake_ups_by_stage on millrace.wake_ups (stage_id, woken_at);
 
--- pg_net's requests that are the engine's own. Unlogged and by the server's time, as pg_net's are:
--- a crash starts their ids over.
+-- Requests that the engine gave to pg_net. Unlogged and by the server's time, as pg_net's: a crash
+-- starts their ids over.
 create unlogged table millrace.posts (
   request_id bigint not null,
   posted_at timestamptz not null default transaction_timestamp(),
   function_name text
 );
 create index posts_by_time on millrace.posts (posted_at);
-comment on table millrace.posts is 'The last requests that the engine gave to pg_net.';
-comment on column millrace.posts.function_name is 'The Edge Function that was to answer.';

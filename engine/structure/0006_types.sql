@@ -1,7 +1,4 @@
--- The row types that functions of the engine hand to each other
-
--- One item of a batch: what was reported (shown: the token it shows), what it concerns, and the
--- verdict (null: go on). An external job also tells stage and trace that it was submitted for.
+-- One item of a batch; shown: the token it shows; verdict: null to go on.
 create type millrace.work as (
   ord int,
   attempt_id bigint,
@@ -23,7 +20,7 @@ create type millrace.work as (
   claimed_trace text
 );
 
--- What the projection writes into the columns of one stage; queued: the stages that became ready.
+-- What the projection writes for one stage; queued: the stages that became ready.
 create type millrace.change as (
   entity_id text,
   status text,
@@ -39,7 +36,7 @@ create type millrace.change as (
 -- A stage of a run that became ready.
 create type millrace.ready as (run_id bigint, stage_id int);
 
--- A cancelled attempt that is still to be shown on its entity.
+-- A cancelled attempt, to be shown on its entity.
 create type millrace.cancelled as (stage_id int, change millrace.change);
 
 -- A claimed attempt as its worker is told of it.
@@ -55,13 +52,13 @@ create type millrace.claimed as (
   isolated boolean
 );
 
--- The row of a claimed attempt and its needs' results, or the failure in their place.
+-- The row of a claimed attempt and its needs' results, or the failure.
 create type millrace.built as (entity json, needs json, failure json);
 
 -- A status that a user wrote. dirty: some column is not clear.
 create type millrace.written as (entity_id text, status text, dirty boolean);
 
--- What a start reads of its rows: metadata, traces, tenants, and keys at a stage with concurrency.
+-- What a start reads of its rows.
 create type millrace.row_values as (
   metadata jsonb[],
   traces uuid[],
@@ -80,7 +77,7 @@ create type millrace.call as (
   row_cpu_ms real
 );
 
--- One point of a look at the engine: whether all is well, and what helps.
+-- One point of a look at the engine.
 create type millrace.finding as (what text, ok boolean, detail text);
 
 -- A breach of an invariant.

@@ -1,15 +1,12 @@
--- Children: the fan-outs of parents, and what their children report to them
-
--- The children of one execution of a map or pipeline stage. open: its attempt spawns or waits;
--- finished: it is done; abandoned: children are to be cancelled; closed: none is left.
+-- The children of one execution of a stage. open: its attempt spawns or waits; finished: it has
+-- ended; abandoned: children are to be cancelled; closed: none is left.
 create table millrace.fan_outs (
-  id bigint generated always as identity constraint fan_outs_pkey primary key,
+  id bigint generated always as identity primary key,
   run_id bigint not null,
   stage_id int not null,
   attempt_id bigint not null,
   child_pipeline_id int not null,
-  state text not null default 'open'
-    constraint fan_outs_state_known check (state in ('open', 'finished', 'abandoned', 'closed')),
+  state text not null default 'open',
   spawned int not null default 0,
   -- Null until the last was spawned.
   total int,
@@ -30,20 +27,19 @@ create table millrace.fan_progress (
   fan_out_id bigint not null,
   stage_id int not null,
   done int not null default 0,
-  constraint fan_progress_pkey primary key (fan_out_id, stage_id)
+  primary key (fan_out_id, stage_id)
 ) with (fillfactor = 50);
 
--- What children that were deleted or overtaken had cost, their descendants included.
+-- What children that were deleted or overtaken had cost.
 create table millrace.former_costs (
   fan_out_id bigint not null,
   cost_usd numeric not null
 );
 create index former_costs_by_fan_out on millrace.former_costs (fan_out_id);
 
--- What children report to their parent, one row a batch, until it is added up: none touches its
--- parent's rows.
+-- What children report, one row a batch, until it is added up: none touches its parent.
 create table millrace.child_tallies (
-  id bigint generated always as identity constraint child_tallies_pkey primary key,
+  id bigint generated always as identity primary key,
   fan_out_id bigint not null,
   stage_id int,
   done int not null default 0,

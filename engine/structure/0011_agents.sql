@@ -1,40 +1,35 @@
--- The conversations of agents, and what people are asked
-
--- The conversations of agent stages, one row a turn; read millrace.agent_log. Kept until the stage
--- is completed, or the run pruned where the stage says debug.
+-- The conversations of agent stages, one row a turn, until the stage is completed; see
+-- millrace.agent_log.
 create table millrace.turns (
   run_id bigint not null,
   stage_id int not null,
   execution int not null,
   seq int not null,
-  kind text not null constraint turns_kind_known check (kind in ('model', 'tool')),
+  kind text not null,
   call_id text,
-  -- model: {asked (in the first turn), output (the response's items), discarded (why it counts no
-  -- more)}; tool: {name, arguments, output, failed}.
+  -- model: {asked, output, discarded: why}; tool: {name, arguments, output, failed}.
   content jsonb not null,
   usage jsonb,
   attempt_id bigint not null,
   created_at timestamptz not null,
-  constraint turns_pkey primary key (run_id, stage_id, execution, seq)
+  primary key (run_id, stage_id, execution, seq)
 );
 
 -- One row a manual stage that waits, or waited, for a person. Decide by millrace_decide(attempt_id,
 -- …) or by writing `decision`; policies say who may.
 create table public.millrace_decisions (
-  attempt_id bigint constraint millrace_decisions_pkey primary key,
+  attempt_id bigint primary key,
   pipeline text not null,
   stage text not null,
   run_id bigint not null,
   entity_id text not null,
-  -- What `decision` must fit.
   schema jsonb not null,
   opened_at timestamptz not null,
   deadline_at timestamptz not null,
   decision jsonb,
-  -- auth.uid() of who decided; null for service_role and ids that are no uuid.
+  -- auth.uid(); null for service_role and ids that are no uuid.
   decided_by uuid,
   decided_at timestamptz,
-  -- When it was decided or ended otherwise; closed_why says how.
   closed_at timestamptz,
   closed_why text
 );

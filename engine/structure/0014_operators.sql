@@ -1,12 +1,9 @@
--- Operators, the journal of what they do, and what they do in bulk
-
--- Who may use the operators' functions with a user's token. A viewer reads, an operator acts too.
+-- Who may use the operators' functions with a user's token.
 create table millrace.operators (
   -- The sub of their token.
-  subject text constraint operators_pkey primary key
+  subject text primary key
     constraint operators_subject_length check (length(subject) between 1 and 500),
-  role text not null
-    constraint operators_role_known check (role in ('viewer', 'operator')),
+  role text not null constraint operators_role_known check (role in ('viewer', 'operator')),
   -- Null for all.
   pipelines text[],
   -- Whether they see results, metadata and the details of errors.
@@ -15,7 +12,7 @@ create table millrace.operators (
   added_at timestamptz not null default millrace.now()
 );
 
--- Who calls: by which key, as whom, and what they may.
+-- Who calls, and what they may.
 create type millrace.caller as (
   subject text,
   key text,
@@ -24,20 +21,19 @@ create type millrace.caller as (
   payloads boolean
 );
 
--- What people did, one line a deed, written in its transaction. Insert-only, kept for journal_days.
+-- What people did, one line a deed, kept for journal_days.
 create table millrace.journal (
-  id bigint generated always as identity constraint journal_pkey primary key,
+  id bigint generated always as identity primary key,
   at timestamptz not null,
   verb text not null,
   pipeline text,
   stage text,
   run_ids bigint[] not null default '{}',
   runs int not null,
-  -- The sub of the token, or whom a secret key names; null for nobody.
+  -- The sub of the token, or whom a secret key names.
   subject text,
-  -- A user's token, a secret key, or a session of SQL; engine: its time was over.
-  key text not null
-    constraint journal_key_known check (key in ('user', 'secret', 'sql', 'engine')),
+  -- user: a token; secret: a key; sql: a connection; engine: its time was over.
+  key text not null,
   session jsonb not null,
   filter jsonb,
   reason text,
@@ -48,27 +44,21 @@ create index journal_by_pipeline on millrace.journal (pipeline, id);
 create index journal_by_run on millrace.journal using gin (run_ids) with (fastupdate = off);
 create index journal_by_time on millrace.journal (at);
 
--- One row a verb over all runs that match a filter, worked off in slices. Who works on it holds the
--- row.
+-- A verb over all runs that match a filter, in slices. Who works on it holds the row.
 create table millrace.bulks (
-  id bigint generated always as identity constraint bulks_pkey primary key,
-  state text not null default 'previewed'
-    constraint bulks_state_known
-      check (state in ('previewed', 'running', 'done', 'aborted')),
+  id bigint generated always as identity primary key,
+  state text not null default 'previewed',
   args jsonb not null,
   filter jsonb not null,
-  pipeline_id int not null
-    constraint bulks_pipeline_fkey references millrace.pipelines on delete cascade,
+  pipeline_id int not null references millrace.pipelines on delete cascade,
   subject text,
   key text not null,
   preview jsonb not null,
-  -- Up to where all runs have been looked at, but for those in held: 0 at the end.
+  -- All before it were looked at, but for those in held by somebody: 0 at the end.
   cursor text,
-  -- Runs that somebody held, for each slice to look at again.
   held bigint[] not null default '{}',
   slices int not null default 0,
   done int not null default 0,
-  -- Runs that no longer matched, or could not go on.
   passed_over int not null default 0,
   faults int not null default 0,
   reason text,
@@ -79,12 +69,11 @@ create table millrace.bulks (
 ) with (fillfactor = 50);
 create index bulks_running on millrace.bulks (id) where state = 'running';
 
--- Runs to which the verb of a bulk could not be done, and why.
+-- Runs to which the verb of a bulk could not be done.
 create table millrace.bulk_faults (
-  bulk_id bigint not null
-    constraint bulk_faults_bulk_fkey references millrace.bulks on delete cascade,
+  bulk_id bigint not null references millrace.bulks on delete cascade,
   run_id bigint not null,
   code text not null,
   message text not null,
-  constraint bulk_faults_pkey primary key (bulk_id, run_id)
+  primary key (bulk_id, run_id)
 );

@@ -173,11 +173,10 @@ function removals(was: Code, now: Code): string[] {
   const views = Object.keys(was.views).filter((name) => !(name in now.views));
   const triggers = Object.keys(was.triggers).filter((name) => !(name in now.triggers));
   const jobs = was.jobs.filter((name) => !now.jobs.includes(name));
-  const regclasses = `array(select to_regclass(s) from unnest(${literal(views)}) s where to_regclass(s) is not null)::oid[]`;
+  const own = gone.length + views.length > 0;
   return [
     ...triggers.map((name) => `drop trigger if exists ${name};`),
-    views.length > 0 ? `select pg_temp.drop_views('{}', ${regclasses});` : '',
-    gone.length > 0 ? `select pg_temp.drop_functions(${literal(gone)});` : '',
+    own ? `select pg_temp.drop_own(${literal(gone)}, ${literal(views)});` : '',
     ...jobs.map((name) => `select cron.unschedule(j.jobname) from cron.job j where j.jobname = ${quote(name)};`),
   ];
 }

@@ -1,5 +1,5 @@
--- Adopting rows that were there before the pipeline, in portions, each a call of its own. Nobody
--- holds what was in work, so that it waits where its layer is entered until it is begun.
+-- Adopting rows that were there before the pipeline. What was in work waits where its layer is
+-- entered until it is begun.
 
 -- Looks up a pipeline whose rows may be adopted, so many at once.
 create function millrace.adopting_pipeline(p_pipeline text, p_name text, p_most int)
@@ -16,23 +16,18 @@ begin
         hint = 'Only rows that show their status in one column can be adopted.';
   elsif (p_most between 1 and 100000) is not true then
     raise exception '% is %, but must be from 1 to 100000', p_name, coalesce(p_most::text, 'null')
-      using errcode = 'MR002', hint = 'Some hundred rows take well under a second.';
+      using errcode = 'MR002', hint = 'Some hundred take well under a second.';
   end if;
   return v_pipeline;
 end
 $$;
 
 -- Gives rows that were there before the pipeline a value of its status column, as a function of
--- yours says. The dry run, the default, tells for each old value how many rows there are, where
--- they come to stand, which stage begins, and which lack what a stage before that makes. Without it
--- each call adopts a portion and tells of that; repeat it until it returns no row.
+-- yours says. The dry run, the default, tells what becomes of each old value. Without it each call
+-- adopts a portion and tells of that; repeat it until it returns no row.
 create function millrace.adopt(
-  p_pipeline text,
-  p_old_column text,
-  p_value_function text,
-  p_dry_run boolean default true,
-  p_else text default null,
-  p_portion int default 250
+  p_pipeline text, p_old_column text, p_value_function text, p_dry_run boolean default true,
+  p_else text default null, p_portion int default 250
 ) returns table (
   old_value text, rows bigint, value text, lands text, begins text, lacking bigint, lacks text,
   problem text
@@ -45,7 +40,6 @@ declare
     format('%s(%s)', p_value_function, v_pipeline.entity_table));
   v_dry boolean := p_dry_run is distinct from false;
   v_taken record;
-  v_given text[];
 begin
   if p_old_column = v_pipeline.status ->> 'column'
       or millrace.column_type(v_pipeline.entity_table, p_old_column) is null then
@@ -71,40 +65,33 @@ begin
     v_taken := millrace.adopt_portion(
       v_pipeline, p_old_column, v_function::regproc, p_else, p_portion);
   end if;
-  if v_dry and v_pipeline.has_given then
-    v_given := millrace.given_at_first(v_pipeline, v_taken.keys);
-  end if;
   return query
-    with alike as (
-      select r.old, r.value, r.given, sum(coalesce(r.rows, 1)) as rows
-      from unnest(v_taken.old, v_taken.codes, v_taken.rows, v_given) r(old, value, rows, given)
-      group by 1, 2, 3
-    ), told as (
-      select a.*, v.lands, v.begins, (
-        select string_agg(s.name, ', ' order by b.place)
-        from unnest(v.before) with ordinality b(name, place)
-        join millrace.stages s on s.pipeline_id = v_pipeline.id and s.name = b.name
-        where s.id <> all (a.given::int[]) and v_dry) as lacks
-      from alike a
-      left join millrace.status_values v
-        on v.pipeline_id = v_pipeline.id and v.value = a.value and not v.retired
-    )
-    select t.old, sum(t.rows)::bigint, t.value, t.lands, t.begins,
-      case when v_dry then coalesce(sum(t.rows) filter (where t.lacks is not null), 0)::bigint end,
-      string_agg(distinct t.lacks, '; '),
+    select t.old, sum(coalesce(t.rows, 1))::bigint, t.value, v.lands, v.begins,
+      case when v_dry
+        then coalesce(sum(t.rows) filter (where k.lacks is not null), 0)::bigint end,
+      string_agg(distinct k.lacks, '; '),
       case
         when v_taken.keys is null then 'somebody holds them: call again'
         when t.value is null then 'it has no value: let the function say one, or name it in p_else'
-        when t.lands is null then format('%s is no value of pipeline %s', t.value, p_pipeline)
+        when v.lands is null then format('%s is no value of pipeline %s', t.value, p_pipeline)
       end
-    from told t
-    group by t.old, t.value, t.lands, t.begins
+    from unnest(v_taken.old, v_taken.codes, v_taken.rows, case
+      when v_dry and v_pipeline.has_given
+        then millrace.given_at_first(v_pipeline, v_taken.keys) end) t(old, value, rows, given)
+    left join millrace.status_values v
+      on v.pipeline_id = v_pipeline.id and v.value = t.value and not v.retired
+    cross join lateral (
+      select string_agg(s.name, ', ' order by b.place) as lacks
+      from unnest(v.before) with ordinality b(name, place)
+      join millrace.stages s on s.pipeline_id = v_pipeline.id and s.name = b.name
+      where s.id <> all (t.given::int[])) k
+    group by t.old, t.value, v.lands, v.begins
     order by 2 desc, 1;
 end
 $$;
 
--- Adopts up to so many free rows, in the order of their keys. One that has a run shows that
--- instead. keys is null where all are held, whose number is in rows.
+-- Adopts up to so many free rows; one that has a run shows that instead. Where all are held keys is
+-- null, and rows their number.
 create function millrace.adopt_portion(
   p_pipeline millrace.pipelines, p_old_column text, p_function regproc, p_else text, p_limit int,
   out keys text[], out old text[], out codes text[], out rows bigint[]
@@ -126,42 +113,40 @@ begin
   perform set_config('millrace.projecting', pg_trigger_depth()::text, true);
   execute format($q$
     with taken as materialized (
-      select e.%2$s as key, e.%5$s::text as old, coalesce(%6$s(e.*)::text, $1) as value, exists (
+      select e.%2$s as key, e.%5$s::text as old, coalesce(%6$s(e.*)::text, $6) as value, exists (
         select
         from millrace.runs r
-        where r.entity_id = e.%2$s::text and r.pipeline_id = $3) as runs
+        where r.entity_id = e.%2$s::text and r.pipeline_id = $2) as runs
       from %1$s e
       where e.%3$s is null
       order by e.%2$s
-      limit $2
+      limit $1
       for no key update skip locked
     ), adopted as materialized (
       select t.*, v.lands, v.begins
       from taken t
       left join millrace.status_values v
-        on v.pipeline_id = $3 and v.value = t.value and not v.retired
+        on v.pipeline_id = $2 and v.value = t.value and not v.retired
+      order by t.key
     ), written as (
       update %1$s e set %3$s = a.lands::%4$s%7$s
       from adopted a
       where e.%2$s = a.key and not a.runs
     )%8$s
-    select array_agg(a.key::text order by a.key), array_agg(a.old order by a.key),
-      array_agg(a.value order by a.key), array_agg(a.begins order by a.key),
-      array_agg(a.runs order by a.key),
-      (array_agg(a.key::text order by a.key) filter (where a.lands is null))[1]
+    select array_agg(a.key::text), array_agg(a.old), array_agg(a.value), array_agg(a.begins),
+      array_agg(a.runs), (array_agg(a.key::text) filter (where a.lands is null))[1]
     from adopted a$q$, variadic v_names || array[
-      case when v_history is not null then format(', %I = $4', v_history ->> 'since') end,
+      case when v_history is not null then format(', %I = $3', v_history ->> 'since') end,
       case when v_history is not null then format($h$, noted as (
       insert into %s (%I, from_status, to_status, changed_at, changed_by, changes)
-      select a.key, null, a.lands::%s, $4, $5,
-        jsonb_build_object($6, jsonb_build_object('old', a.old, 'new', a.lands))
+      select a.key, null, a.lands::%s, $3, $4,
+        jsonb_build_object($5, jsonb_build_object('old', a.old, 'new', a.lands))
       from adopted a
       where not a.runs and a.lands is not null
-      order by a.key
     )$h$, to_regclass(v_history ->> 'table'), v_history ->> 'key', v_names[4]) end])
   into keys, old, codes, v_begins, v_runs, v_lost
-  using p_else, p_limit, p_pipeline.id, millrace.now(),
-    millrace.actor(p_pipeline.entity_table), p_old_column;
+  using p_limit, p_pipeline.id, millrace.now(), millrace.actor(p_pipeline.entity_table),
+    p_old_column, p_else;
   perform set_config('millrace.projecting', v_outer, true);
   if v_lost is not null then
     raise exception 'row % of pipeline % has no value', v_lost, p_pipeline.name
@@ -191,8 +176,8 @@ begin
 end
 $$;
 
--- Begins up to so many rows that wait at the value by which a layer is entered, in the order of
--- their keys, and returns how many: each at the layer's first stage that it does not bring along.
+-- Begins up to so many rows that wait at the value by which a layer is entered, each at its first
+-- stage that the row does not bring along, and returns how many.
 create function millrace.begin(p_pipeline text, p_value text, p_limit int)
 returns bigint
 set enable_seqscan = off

@@ -1,5 +1,5 @@
 -- Writes the body of a pipeline's __intake function for one kind of statement: one pass over the
--- rows collects what was written to the status of each stage. p_was: where old statuses are read.
+-- rows collects what was written to each status. p_was: where old statuses are read.
 create function millrace.intake_body(
   p_pipeline millrace.pipelines, p_key_type text, p_from text, p_was text
 ) returns text
@@ -40,8 +40,8 @@ begin
 end
 $$;
 
--- Creates the __intake function of a pipeline. Without nested loops: a session keeps its plan, and
--- one made for a row or two would compare all rows of a bulk update.
+-- Creates the __intake function of a pipeline. Without nested loops: a plan made for a row or two
+-- would compare all rows of a bulk update.
 create function millrace.write_intake(p_pipeline millrace.pipelines, p_key_type text)
 as $write$
 begin

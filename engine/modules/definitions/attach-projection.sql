@@ -1,4 +1,4 @@
--- Writes the condition that some column of a stage is not clear, as a fresh start needs it.
+-- Writes the condition that some column of a stage is not clear.
 create function millrace.dirty_condition(
   p_row text, p_stage text, p_with_status boolean
 ) returns text

@@ -1,6 +1,5 @@
 -- Creates the __rows, __sizes and __asked functions of a pipeline, which read all columns but the
--- engine's. What conditions of given stages read is as much of a column that is only compared with
--- null, or a bulk insert would unpack all that its rows hold.
+-- engine's. A column that conditions only compare with null is not unpacked.
 create function millrace.write_rows(p_pipeline millrace.pipelines, p_key_type text)
 as $write$
 declare
@@ -11,16 +10,14 @@ declare
   v_function record;
 begin
   -- Packing saves no more than 99 of 100 bytes, and the text of an unpacked jsonb value hardly has
-  -- eight times its bytes. A row may have several columns of a gigabyte.
+  -- eight times its bytes.
   select string_agg('e.' || c.name, ', ' order by a.attnum),
     string_agg(case when u.only_null then format('case when x.%1$s is not null then true end '
       'as %1$s', c.name) else 'x.' || c.name end, ', ' order by a.attname) filter (where u.asked),
     '0::bigint + ' || string_agg(z.size, ' + ' order by a.attnum),
-    format('(p_each < 0::bigint + %s) is not true', string_agg(case
-      when z.size ~ '^coalesce.pg_column' then format('coalesce(pg_column_size(x.%1$s)::bigint '
-        '* case when pg_column_compression(x.%1$s) is null then 8 else 100 end, 0)', c.name)
-      else z.size
-    end, ' + ' order by a.attnum))
+    format('(p_each < 0::bigint + %s) is not true', string_agg(regexp_replace(z.size,
+      '^coalesce.pg_column_size(.*), 0', 'coalesce(pg_column_size\1::bigint * case '
+      'when pg_column_compression\1 is null then 8 else 100 end, 0'), ' + ' order by a.attnum))
   into v_columns, v_asked, v_stored, v_fits
   from pg_attribute a
   join pg_type t on t.oid = a.atttypid
@@ -75,7 +72,7 @@ end $f$, v_function.read, v_columns, p_pipeline.entity_table, p_pipeline.entity_
 end
 $write$;
 
--- Deletes the runs of deleted rows. Triggers give the pipeline's id and the column of the key.
+-- Deletes the runs of deleted rows; triggers give the pipeline's id and its key.
 create function millrace.on_rows_deleted() returns trigger
 security definer
 as $$
@@ -117,13 +114,11 @@ begin
 end
 $$;
 
--- Creates the triggers of a pipeline: runs go with their row, whose key stays; what people write to
--- the engine's columns is taken in.
+-- Creates the triggers of a pipeline.
 create function millrace.write_triggers(p_pipeline millrace.pipelines)
 as $write$
 declare
-  -- Any session can announce what it writes as the engine's, so it counts from the schema's owner
-  -- alone.
+  -- Anybody can announce what they write as the engine's; it counts from the schema's owner alone.
   c_theirs constant text := $f$(current_setting('millrace.projecting', true)
     is distinct from pg_trigger_depth()::text or not has_schema_privilege('millrace', 'create'))$f$;
 begin

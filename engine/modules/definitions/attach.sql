@@ -1,19 +1,13 @@
--- Attaching: what is written for each pipeline, such as `leads`
---   leads__lock(ids, wait)                   locks entities, in key order
---   leads__rows(ids, each), __sizes, __asked their rows, how large they are, what conditions read
---   leads__values(ids, new, stage)           what columns hold that the definition names
---   leads__started, __apply_outcomes         show a claim, a transition
---   leads__queued(stage, dependents, ids)    shows starting over
---   leads__intake, __since                   triggers
+-- What is written for each pipeline: __lock of entities in key order, __rows with __sizes and
+-- __asked, which conditions read, __values of columns that the definition names, __started,
+-- __apply_outcomes and __queued, which show transitions, and the triggers __intake and __since.
 
 -- Writes the functions that lead from every batch to what is written for its pipeline. Calls by
--- name would be planned at each call: one row's way through a stage costs 6 % more by them. A
--- pipeline without a branch is an error.
+-- name would be planned anew each time, 6 % of a row's way through a stage.
 create function millrace.write_calls()
 as $$
 begin
-  -- An older snapshot lacks pipelines that others have defined meanwhile, and would lead their
-  -- batches to another's table.
+  -- An older snapshot lacks pipelines that others have defined meanwhile.
   if current_setting('transaction_isolation') in ('repeatable read', 'serializable') then
     raise exception 'a pipeline cannot be attached in a transaction that is %',
       current_setting('transaction_isolation')
@@ -32,8 +26,7 @@ begin
     ('rows_of_entities(p_pipeline_id int, p_ids text[], p_each bigint) returns json[]', 'return',
       'millrace.%s__rows(p_ids, p_each)',
       E'begin\n  case p_pipeline_id\n%s    else null;\n  end case;\nend'),
-    -- Shows transitions (settle), claims (started) and starts over (queued), and announces them to
-    -- the intake triggers by the depth of triggers.
+    -- Shows transitions, announced to the intake triggers by the depth of triggers.
     ('project_entities(p_pipeline_id int, p_how text, p_stage text, p_changes millrace.change[], '
       'p_ids text[], p_dependents text[]) returns boolean', 'v_written :=',
       'case p_how when ''settle'' then millrace.%1$s__apply_outcomes(p_stage, p_changes) '
@@ -114,9 +107,7 @@ end $f$, format('select e.%1$I::text from %2$s e where e.%1$I = any (p_ids::%3$s
       string_agg(p.oid::regprocedure::text, ', '))
     from pg_proc p
     where p.pronamespace = 'millrace'::regnamespace
-      -- All that begin with its name and two underscores, as a range of the index.
-      and (p.proname >= (v_pipeline.name || '__')::name
-          and p.proname < (v_pipeline.name || '_`')::name
+      and (p.proname ^@ (v_pipeline.name || '__')
         or p.proname in ('lock_entities', 'rows_of_entities', 'project_entities'))
       and has_function_privilege('public', p.oid, 'execute')
     having count(*) > 0);

@@ -1,14 +1,15 @@
 -- Raises MR001 where a definition changes a pipeline's table or key, or stages that live runs have
--- ahead of them or parents count. define() holds the table, so that no run begins beside it.
+-- ahead of them or parents count. define() holds the table meanwhile.
 create function millrace.check_changes(p_definition jsonb)
 as $$
 begin
   perform millrace.refuse_definition(f.what, f.remedy)
   from (
     with pipeline as materialized (
-      select p.*, to_regclass(e."table") as new_table, e.key as new_key, format('cancel them: '
-        'select millrace.cancel(id) from millrace.runs where status = ''running'' and '
-        'pipeline_id = %s.', p.id) as cancel
+      select p.*, to_regclass(e."table") as new_table, e.key as new_key,
+        (p.entity_table, p.entity_key) <> (to_regclass(e."table"), e.key) as moves,
+        format('cancel them: select millrace.cancel(id) from millrace.runs where status = '
+          '''running'' and pipeline_id = %s.', p.id) as cancel
       from millrace.pipelines p
       cross join jsonb_to_record(p_definition -> 'entity') e("table" text, key text)
       where p.name = p_definition ->> 'pipeline'
@@ -19,25 +20,25 @@ begin
       join millrace.stages t on t.pipeline_id = p.id
       left join jsonb_to_recordset(p_definition -> 'stages') s(name text, kind text, child jsonb)
         on s.name = t.name
-    ), moved as materialized (
-      select p.*
-      from pipeline p
-      where (p.entity_table, p.entity_key) <> (p.new_table, p.new_key)
     )
     select 1 as place, format('pipeline %s cannot move from %s.%s to %s.%s: %s live runs are filed '
       'under the former', p.name, p.entity_table, p.entity_key, p.new_table, p.new_key,
-      count(*)) as what, 'Let them finish, or ' || p.cancel as remedy
-    from moved p
-    join millrace.runs r on r.pipeline_id = p.id and r.status = 'running'
-    group by p.name, p.entity_table, p.entity_key, p.new_table, p.new_key, p.cancel
+      l.runs) as what, 'Let them finish, or ' || p.cancel as remedy
+    from pipeline p
+    cross join lateral (
+      select count(*) as runs
+      from millrace.runs r
+      where r.pipeline_id = p.id and r.status = 'running') l
+    where p.moves and l.runs > 0
     union all
     select 2, format('pipeline %s cannot move to %s.%s: stage %s of pipeline %s starts runs of it '
       'by the keys of the former', p.name, p.new_table, p.new_key, s.name, o.name),
       'Define that pipeline without the stage first, or give this one another name.'
-    from moved p
+    from pipeline p
     join millrace.version_stages vs on vs.child_pipeline_id = p.id
     join millrace.pipelines o on o.current_version_id = vs.version_id
     join millrace.stages s on s.id = vs.stage_id and s.child ->> 'insert' is null
+    where p.moves
     union all
     select 3, format('stage %s %s, but %s live runs still need it', s.name, w.what, count(*)),
       format('Let them finish, or keep the stage %s, or %s', s.name, s.cancel)
@@ -84,25 +85,17 @@ declare
 begin
   perform millrace.refuse_definition(f.what, f.remedy)
   from (
-    with recursive step as (
-      select a.atttypid as type, a.atttypmod as modifier, a.attcollation as collation,
+    with key as materialized (
+      select b.oid as type, b.typtype = 'e' as is_enum, not c.collisdeterministic as is_careless,
+        greatest(a.atttypmod, d.typtypmod) >= 0 as has_scale,
         format_type(a.atttypid, a.atttypmod) as name
       from pg_attribute a
+      join pg_type d on d.oid = a.atttypid
+      join pg_type b on b.oid = pg_basetype(d.oid)
+      left join pg_collation c on c.oid = a.attcollation
       where a.attrelid = p_pipeline.entity_table
         and a.attname = p_pipeline.entity_key
         and not a.attisdropped
-      union all
-      -- A domain reads as the type that it is over.
-      select t.typbasetype, t.typtypmod, s.collation, s.name
-      from step s
-      join pg_type t on t.oid = s.type and t.typtype = 'd'
-    ), key as materialized (
-      select s.*, t.typtype = 'e' as is_enum, s.type = 'numeric'::regtype as is_numeric, (
-        select not c.collisdeterministic
-        from pg_collation c
-        where c.oid = s.collation) as takes_for_equal
-      from step s
-      join pg_type t on t.oid = s.type and t.typtype <> 'd'
     )
     select w.place, 'entity.key is ' || p_pipeline.entity_key || w.what as what, w.remedy
     from (select) one
@@ -122,17 +115,15 @@ begin
             and a.attname = p_pipeline.entity_key),
         format(', which is not unique in table %s', p_pipeline.entity_table),
         'Make it the primary key.'),
-      (3, not (k.is_enum or k.is_numeric and k.modifier >= 0 or k.type = any (
+      (3, not (k.is_enum or k.type = 'numeric'::regtype and k.has_scale or k.type = any (
           array['uuid', 'text', 'varchar', 'bpchar', 'int2', 'int4', 'int8']::regtype[])),
         format(', of type %s, whose text depends on a session''s settings', k.name),
-        case when k.is_numeric
-          then 'Declare a scale, such as numeric(20, 0), or use bigint.'
-          else 'Use a key of type uuid, text, varchar, char, smallint, integer, bigint, numeric '
-            'with a scale, or an enum; keep this column as a unique one of its own.' end),
-      (4, k.takes_for_equal, ', whose collation takes different texts for equal',
+        'Use a key of type uuid, text, varchar, char, smallint, integer, bigint, numeric with a '
+        'scale, or an enum; keep this column as a unique one of its own.'),
+      (4, k.is_careless, ', whose collation takes different texts for equal',
         format('Give the column a deterministic collation: alter table %s alter %I type %s '
-          'collate "default";', p_pipeline.entity_table, p_pipeline.entity_key, k.name))
-      ) w(place, wrong, what, remedy)
+          'collate "default";', p_pipeline.entity_table, p_pipeline.entity_key, k.name)))
+      w(place, wrong, what, remedy)
     where w.wrong
     union all
     select 5, format('stage %s of pipeline %s would share its columns with pipeline %s, which has '

@@ -1,50 +1,25 @@
--- Tells whether a pipeline is the one named, or starts runs of it, however deep.
-create function millrace.contains_pipeline(p_pipeline_id int, p_name text)
-returns boolean
-language sql stable
+-- Raises MR001 where a definition names what this database has not, or has otherwise.
+create function millrace.check_names(p_definition jsonb)
 as $$
-  with recursive inside as (
-    select p_pipeline_id as id
-    union
-    select vs.child_pipeline_id
-    from inside i
-    join millrace.pipelines p on p.id = i.id
-    join millrace.version_stages vs on vs.version_id = p.current_version_id
-    where vs.child_pipeline_id is not null
-  )
-  select exists (
-    select
-    from inside i
-    join millrace.pipelines p on p.id = i.id
-    where p.name = p_name)
-$$;
-
--- Lists what a definition names that this database has not, or has otherwise.
-create function millrace.definition_faults(p_definition jsonb)
-returns table (place int, what text, remedy text)
-stable
-as $$
-#variable_conflict use_column
 begin
-  return query
+  perform millrace.refuse_definition(f.what, f.remedy)
+  from (
     with here as materialized (
       select to_regclass(e."table") as entity_table, e.*, e.status ->> 'column' as status_column
       from jsonb_to_record(p_definition -> 'entity')
         e("table" text, key text, projection text, status jsonb)
     )
-    select 1, format('entity.table is %s, which is no table', to_json(h."table")),
-      'Create the table in an earlier migration and name it with its schema.'
-    from here h
-    where h.entity_table is null
-    union all
     -- Triggers must see every write, and no crash may empty it.
-    select 2, format('entity.table is %s, which is no ordinary table', h.entity_table),
-      'Name a table that is logged, without partitions or inheritance; keep what must be '
-      'partitioned in another, which refers to it.'
+    select 1 as place, format('entity.table is %s, which is no ordinary table',
+      to_json(h."table")) as what, 'Name a table that is logged, without partitions or '
+      'inheritance, with its schema; create it in an earlier migration.' as remedy
     from here h
-    join pg_class c on c.oid = h.entity_table
-    where (c.relkind, c.relispartition, c.relpersistence) <> ('r', false, 'p')
-      or exists (select from pg_inherits i where c.oid in (i.inhparent, i.inhrelid))
+    where not exists (
+        select
+        from pg_class c
+        where c.oid = h.entity_table
+          and (c.relkind, c.relispartition, c.relpersistence) = ('r', false, 'p')
+          and not exists (select from pg_inherits i where c.oid in (i.inhparent, i.inhrelid)))
     union all
     select 3, format('%s %s, which %s', c.field, case
         when c.read then 'asks for $.entity.' || c."column" else 'is ' || to_json(c."column") end,
@@ -52,8 +27,8 @@ begin
         when a.attname is null then 'is no column of ' || c."table"
         when k.name is null then 'is of type ' || format_type(a.atttypid, null)
         else format('the engine keeps for stage %s and which no path sees', k.name)
-      end), case when k.name is null then c.remedy else 'Ask for a column of your own; a condition '
-      'of when may ask for the result of a stage it needs, under $.needs.' end
+      end), case when k.name is null then c.remedy
+        else 'Ask for a column of your own, or in when for a result under $.needs.' end
     from here h
     cross join jsonb_to_recordset(p_definition -> 'columns')
       c(field text, "table" text, "column" text, types text[], read boolean, remedy text)
@@ -96,8 +71,7 @@ begin
     where v.value is distinct from
       case when pg_input_is_valid(v.value, 'smallint') then v.value::smallint::text end
     union all
-    -- In a path's canonical form without its quoted parts a variable is $"". What is no predicate,
-    -- such as $.entity.pages or a filter, would never be true.
+    -- In a path's canonical form without its quoted parts a variable is $"".
     select 2, format('%s is %s, but must be a jsonpath%s%s', p.field, to_json(p.path),
       case when p.predicate then ' predicate' end, w.what), format('Write for example %s.%s',
         p.example, case when w.what ~ '^, which' then ' Compare what it finds with something, or '
@@ -114,33 +88,40 @@ begin
               <> all ('{[true],[false],[null]}'::jsonb[])
             then ', which is true or false'
         end) w(what)
-    where w.what is not null;
+    where w.what is not null
+    order by place
+    limit 1) f;
 end
 $$;
 
--- Lists the stages of a definition that cannot do as they say beside the pipelines, limits and
--- settings that there are.
-create function millrace.stage_faults(p_definition jsonb)
-returns table (place int, what text, remedy text)
-stable
+-- Raises MR001 where a stage cannot do as it says beside the pipelines, limits and settings that
+-- there are.
+create function millrace.check_stages(p_definition jsonb)
 as $$
-#variable_conflict use_column
 begin
-  return query
-    select 10 + w.place, format('stage %s: %s', s.name, w.what), w.remedy
-    from jsonb_to_recordset(p_definition -> 'stages')
-      s(name text, kind text, timeout text, child jsonb, limits jsonb, when_spent text)
+  perform millrace.refuse_definition(format('stage %s: %s', f.stage, f.what), f.remedy)
+  from (
+    with recursive above(id) as (
+      select p.id from millrace.pipelines p where p.name = p_definition ->> 'pipeline'
+      union
+      select p.id
+      from above a
+      join millrace.version_stages vs on vs.child_pipeline_id = a.id
+      join millrace.pipelines p on p.current_version_id = vs.version_id
+    ), stage as materialized (
+      select s.*, c.id as child_id, c.entity_table, c.entity_key,
+        format('child.pipeline is %s, but must be ', s.child -> 'pipeline') as child_is
+      from jsonb_to_recordset(p_definition -> 'stages') s(
+        name text, kind text, timeout text, child jsonb, limits jsonb, when_spent text, after jsonb)
+      left join millrace.pipelines c on c.name = s.child ->> 'pipeline'
+    )
+    select s.name as stage, w.*
+    from stage s
     cross join millrace.setting('worker_seconds') most(seconds)
-    cross join lateral (
-      select to_regclass(p_definition #>> '{entity,table}') as entity_table,
-        p_definition #>> '{entity,key}' as entity_key) h
-    left join millrace.pipelines c on c.name = s.child ->> 'pipeline'
-    cross join lateral (
-      select format('child.pipeline is %s, but must be ', s.child -> 'pipeline')) i(child_is)
     cross join lateral (values
       (1, s.timeout::interval > make_interval(secs => most.seconds::float8),
-        format('timeout is "%s", but must be at most %s, the seconds that a worker may run: no '
-          'worker could ever claim it', s.timeout, most.seconds),
+        format('timeout is "%s", but must be at most %s, or no worker could ever claim it',
+          s.timeout, most.seconds),
         'Lower timeoutSeconds, or raise worker_seconds (paid plans allow about 190) together with '
         'WORKER_SECONDS of the functions.'),
       (2, s.when_spent = 'bypass' and not exists (
@@ -148,32 +129,34 @@ begin
           from millrace.limits l
           where l.declared ? 'spending' and s.limits -> 'shared' ? l.name),
         'when_spent is "bypass", but must be wait where limits.shared names no limit with spending',
-        'Name one in limits.shared, or leave when_spent out. Those there are: select name, '
-        'declared from millrace.limits.'),
-      (3, s.child is not null and c.id is null,
-        i.child_is || 'the name of a pipeline that is defined already',
+        'Name one in limits.shared (see millrace.limits), or leave when_spent out.'),
+      (3, s.child is not null and s.child_id is null,
+        s.child_is || 'the name of a pipeline that is defined already',
         'Define the child pipeline first.'),
-      (4, millrace.contains_pipeline(c.id, p_definition ->> 'pipeline'),
-        i.child_is || 'a pipeline that does not start this one in turn',
+      (4, s.child_id in (select a.id from above a),
+        s.child_is || 'a pipeline that does not start this one in turn',
         'Pipelines that contain one another would never end.'),
-      (5, s.kind = 'pipeline' and (c.entity_table, c.entity_key) <> (h.entity_table, h.entity_key),
-        format('%sa pipeline over the same table and key (this one is over %s.%s)', i.child_is,
-          c.entity_table, c.entity_key), 'A stage of kind pipeline runs over the same row; for '
+      (5, s.kind = 'pipeline' and (s.entity_table, s.entity_key)
+          <> (to_regclass(p_definition #>> '{entity,table}'), p_definition #>> '{entity,key}'),
+        format('%sa pipeline over the same table and key (this one is over %s.%s)', s.child_is,
+          s.entity_table, s.entity_key), 'A stage of kind pipeline runs over the same row; for '
         'rows of another table use the kind map.')) w(place, wrong, what, remedy)
     where w.wrong
     union all
-    select 13, format('stage %s: after names the stage %s of pipeline %s, which does not exist',
-      s.name, to_json(a.stage), m.child ->> 'pipeline'), 'Name a stage of the map''s child '
-      'pipeline in "stage"; define the child pipeline first.'
-    from jsonb_to_recordset(p_definition -> 'stages') s(name text, after jsonb)
+    select s.name, 6, true, format('after names the stage %s of pipeline %s, which does not exist',
+      to_json(a.stage), m.child ->> 'pipeline'), 'Name a stage of the map''s child pipeline in '
+      '"stage"; define the child pipeline first.'
+    from stage s
     cross join jsonb_to_recordset(s.after) a(map text, stage text)
-    join jsonb_to_recordset(p_definition -> 'stages') m(name text, child jsonb) on m.name = a.map
+    join stage m on m.name = a.map
     where not exists (
         select
         from millrace.pipelines p
         join millrace.version_stages vs on vs.version_id = p.current_version_id
         join millrace.stages c on c.id = vs.stage_id
-        where p.name = m.child ->> 'pipeline' and c.name = a.stage);
+        where p.id = m.child_id and c.name = a.stage)
+    order by place
+    limit 1) f;
 end
 $$;
 
@@ -199,8 +182,7 @@ begin
     perform millrace.refuse_definition(concat_ws(' ', 'the definition',
         case when jsonb_typeof(p_definition) = 'object'
           then 'of pipeline ' || (p_definition ->> 'pipeline') end, v_why),
-      'Write it with definePipeline() in supabase/functions/_pipelines and run `npx millrace sync` '
-      'of this release, which checks and compiles it.');
+      'Write it with definePipeline() and run `npx millrace sync` of this release.');
   end if;
   for v_given in
     select p.field, p.pattern
@@ -211,15 +193,10 @@ begin
     exception when others then
       perform millrace.refuse_definition(format('%s is %s, but must be a regular expression that '
           'Postgres can read (%s)', v_given.field, to_json(v_given.pattern), sqlerrm),
-        'Correct or simplify it; Postgres reads most of JavaScript''s syntax.');
+        'Correct or simplify it.');
     end;
   end loop;
-  perform millrace.refuse_definition(f.what, f.remedy)
-  from (
-    select * from millrace.definition_faults(p_definition)
-    union all
-    select * from millrace.stage_faults(p_definition)
-    order by place
-    limit 1) f;
+  perform millrace.check_names(p_definition);
+  perform millrace.check_stages(p_definition);
 end
 $$;

@@ -1,6 +1,5 @@
 -- Definitions: the graph of a pipeline is versioned, and a run finishes on the version it began
--- with. All else about a stage (limits, retry policy, on or off) is a setting of today and applies
--- at once.
+-- with. All else about a stage applies at once.
 
 -- Finds the version with this graph: the current one when it is the same, else a new one.
 create function millrace.save_version(p_pipeline_id int, p_definition jsonb) returns int
@@ -26,19 +25,8 @@ begin
   insert into millrace.version_stages (
     version_id, stage_id, position, needs, dependents, is_sink, unconditional, when_path, otherwise,
     given_path, unchanged_path, on_demand, ends, after, child_pipeline_id)
-  select v_id, t.id, s.position,
-    array(
-      select o.id
-      from millrace.stages o
-      where o.pipeline_id = p_pipeline_id and o.name = any (s.needs)
-      order by o.id),
-    array(
-      select o.id
-      from millrace.stages o
-      where o.pipeline_id = p_pipeline_id and o.name = any (s.dependents)
-      order by o.id),
-    s.is_sink, s.unconditional, s.when_path, s.otherwise, s.given_path, s.unchanged_path,
-    s.on_demand, s.ends,
+  select v_id, t.id, s.position, i.needs, i.dependents, s.is_sink, s.unconditional, s.when_path,
+    s.otherwise, s.given_path, s.unchanged_path, s.on_demand, s.ends,
     coalesce((
       select jsonb_agg(jsonb_build_object('map', m.id, 'stage', c.id, 'kind', a.kind, 'n', a.n)
         order by m.id, c.id)
@@ -47,11 +35,16 @@ begin
       join millrace.pipelines p on p.name = m.child ->> 'pipeline'
       join millrace.stages c on c.pipeline_id = p.id and c.name = a.stage), '[]'),
     (select c.id from millrace.pipelines c where c.name = s.child ->> 'pipeline')
-  from jsonb_to_recordset((p_definition -> 'stages')) s(
+  from jsonb_to_recordset(p_definition -> 'stages') s(
     name text, position int, needs text[], dependents text[], is_sink boolean,
     unconditional boolean, when_path jsonpath, otherwise text, given_path jsonpath,
     unchanged_path jsonpath, on_demand boolean, ends jsonb, after jsonb, child jsonb)
-  join millrace.stages t on t.pipeline_id = p_pipeline_id and t.name = s.name;
+  join millrace.stages t on t.pipeline_id = p_pipeline_id and t.name = s.name
+  cross join lateral (
+    select coalesce(array_agg(o.id order by o.id) filter (where o.name = any (s.needs)), '{}'),
+      coalesce(array_agg(o.id order by o.id) filter (where o.name = any (s.dependents)), '{}')
+    from millrace.stages o
+    where o.pipeline_id = p_pipeline_id) i(needs, dependents);
   -- A mark of a stage or a pipeline is never taken back: former versions may need it.
   update millrace.stages t
   set counted_by_parent = true
@@ -91,8 +84,8 @@ begin
 end
 $$;
 
--- Defines a pipeline or changes it, as the compiler of definePipeline() has written it, and returns
--- the number of its current version. Calling it again with the same definition changes nothing.
+-- Defines a pipeline or changes it, as definePipeline() has compiled it, and returns the number of
+-- its version. The same definition again changes nothing.
 create function millrace.define(p_definition jsonb) returns int
 as $$
 declare
@@ -112,19 +105,22 @@ begin
     when 'none' then 'exclusive' else 'share row exclusive' end);
   perform millrace.check_values(p_definition);
   perform millrace.check_changes(p_definition);
-  insert into millrace.pipelines (name, entity_table, entity_key, projection)
-  select v_name, v_table, e.key, e.projection
-  from jsonb_to_record(p_definition -> 'entity') e(key text, projection text)
-  on conflict on constraint pipelines_name_key do nothing;
-  update millrace.pipelines p
-  set (entity_table, entity_key, projection, metadata_column, label_column, trace_column, digest,
-    retention_days, enabled) = (v_table, e.key, e.projection, e.metadata, e.label, e.trace,
-    p_definition ->> 'digest', (p_definition #>> '{retention,days}')::int,
-    coalesce((p_definition ->> 'enabled')::boolean, p.enabled))
+  insert into millrace.pipelines as p (name, entity_table, entity_key, projection, metadata_column,
+    label_column, trace_column, digest, retention_days)
+  select v_name, v_table, e.key, e.projection, e.metadata, e.label, e.trace,
+    p_definition ->> 'digest', (p_definition #>> '{retention,days}')::int
   from jsonb_to_record(p_definition -> 'entity')
     e(key text, projection text, metadata text, label text, trace text)
-  where p.name = v_name
+  on conflict on constraint pipelines_name_key do update
+  set (entity_table, entity_key, projection, metadata_column, label_column, trace_column, digest,
+    retention_days) = (excluded.entity_table, excluded.entity_key, excluded.projection,
+    excluded.metadata_column, excluded.label_column, excluded.trace_column, excluded.digest,
+    excluded.retention_days)
   returning p.id into v_pipeline_id;
+  -- A switch that the definition does not say stays as it is.
+  update millrace.pipelines p
+  set enabled = (p_definition ->> 'enabled')::boolean
+  where p.id = v_pipeline_id and p.enabled <> (p_definition ->> 'enabled')::boolean;
   perform millrace.forget_groups(v_pipeline_id, p_definition);
   execute format($q$
     insert into millrace.stages as t (pipeline_id, name, %1$s)
@@ -135,7 +131,6 @@ begin
     array_to_string(c_columns, ', '), array_to_string(c_columns, ', s.'),
     array_to_string(c_columns, ', excluded.'))
   using v_pipeline_id, p_definition -> 'stages';
-  -- A stage that the definition does not switch stays as it is.
   update millrace.stages t
   set enabled = s.enabled
   from jsonb_populate_recordset(null::millrace.stages, p_definition -> 'stages') s

@@ -1,30 +1,25 @@
--- The rows that an install brings along are code and no structure: a migration that a squash has
--- written has every function and no row.
-
+-- The settings that a database must have, with what they are until somebody changes them. Code and
+-- no structure: a migration that a squash has written has every function and no row.
 create view millrace.default_settings as
 select *
 from (values
   ('worker_seconds', '60',
-    'Seconds that a worker may run; no stage may have a longer timeout. Change WORKER_SECONDS of '
-    'the functions with it.'),
+    'Seconds that a worker may run, the longest timeout of a stage. Change WORKER_SECONDS of the '
+    'functions with it.'),
   ('batch_bytes', '12582912',
-    'Bytes of rows and results that a claim hands out at most; a row that alone has more fails '
-    'as row_too_large. Read from here alone, at each claim.'),
+    'Bytes of rows and results that a claim hands out at most; a row with more fails as '
+    'row_too_large.'),
   ('retention_days', '90', 'Days after which millrace.prune() deletes finished runs.'),
   ('last_sweep_at', '-infinity', 'Written by millrace.sweep(); millrace.doctor() reads it.'),
   ('upgrade_patience', '15 seconds',
-    'How long an upgrade tries to get its locks before it gives up; then nothing has '
-    'been changed.'),
-  ('rules_judged_at', '',
-    'Written by millrace.evaluate_rules(): the minute in which it did so last.'),
+    'How long an upgrade tries to get its locks before it gives up.'),
+  ('rules_judged_at', '', 'Written by millrace.evaluate_rules(): the last minute judged.'),
   ('minutes_hours', '48', 'Hours after which the sweep deletes figures by the minute.'),
   ('hours_days', '400', 'Days after which the sweep deletes figures by the hour.'),
   ('operators_need_aal2', 'false',
     'true: whoever acts with a user''s token has shown a second factor (aal2).'),
   ('journal_days', '400', 'Days after which the sweep deletes lines of the journal.')
 ) s(name, value, comment);
-comment on view millrace.default_settings is
-  'The settings that a database must have, with what they are until somebody changes them.';
 
 -- What set_up() would write, but for the alert rules, which somebody may have deleted.
 create view millrace.missing_set_up as
@@ -43,6 +38,8 @@ select 'cron job ' || j.name
 from millrace.schedules j
 where not exists (select from cron.job c where c.jobname = j.name);
 
+-- Writes what is missing of settings, release, alert rules and cron jobs, and tells what it was. An
+-- install and an upgrade end with it; run it after a migration squash.
 create function millrace.set_up() returns text[]
 as $$
 declare
@@ -82,9 +79,6 @@ begin
   return v_missing;
 end
 $$;
-comment on function millrace.set_up() is
-  'Writes what is missing of settings, release, alert rules and cron jobs, and tells what it was. '
-  'An install and an upgrade end with it; run it after a migration squash.';
 
 -- Looks at the rows that a squash loses. The cron jobs have findings of their own.
 create function millrace.set_up_findings() returns setof millrace.finding

@@ -128,7 +128,7 @@ test('a stage without a budget that is to be left out once it is spent is refuse
   expect(await refusalOf({ shared: ['site'] })).toMatchObject({
     code: 'MR001',
     message,
-    hint: 'Name one in limits.shared, or leave when_spent out. Those there are: select name, declared from millrace.limits.',
+    hint: 'Name one in limits.shared (see millrace.limits), or leave when_spent out.',
   });
   await engine.pipeline([{ name: 'one', when_spent: 'bypass', limits: { shared: ['site', 'account'] } }]);
   expect(await engine.value(`select when_spent from millrace.stages where name = 'one'`)).toBe('bypass');
