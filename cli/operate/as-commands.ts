@@ -2,12 +2,6 @@
 
 /** What the engine writes, and the command that does the same; words in capitals are for the reader to fill in. */
 const commands: [RegExp, string | ((...parts: string[]) => string)][] = [
-  // By hand, what `connect` does: the address, and a secret that both sides know.
-  [/select vault\.create_secret\('https:\/\/REF\.supabase\.co', 'millrace_project_url'\)/g, 'npx millrace connect'],
-  [
-    /set the function secret MILLRACE_WAKE_SECRET to a random text, then select vault\.create_secret\([^()]*\)/g,
-    'npx millrace connect',
-  ],
   [
     /select millrace\.(pause|unpause)\(([^()]*)\);?/g,
     (_, verb = '', given = '') => `npx millrace ${verb} ${plain(given)}`,

@@ -121,9 +121,7 @@ begin
   if v_url is null or v_headers is null then
     perform millrace.report('error', 'doorbell_not_configured',
       'The doorbell cannot wake: project_url or wake_secret is not set',
-      jsonb_build_object('hint',
-        'select vault.create_secret(''https://REF.supabase.co'', ''millrace_project_url''); '
-        || millrace.wake_secret_remedy()));
+      '{"hint": "npx millrace connect writes both"}');
     return false;
   end if;
   v_request := net.http_post(
@@ -161,12 +159,4 @@ begin
   v_secret_key := millrace.setting('secret_key');
   return case when v_secret_key is not null then jsonb_build_object('apikey', v_secret_key) end;
 end
-$$;
-
--- Tells an operator how to set the wake-up secret on both sides.
-create function millrace.wake_secret_remedy() returns text
-language sql immutable
-as $$
-  select 'set the function secret MILLRACE_WAKE_SECRET to a random text, then '
-    || 'select vault.create_secret(''the same text'', ''millrace_wake_secret'')'
 $$;

@@ -5,8 +5,8 @@ create table millrace.pulses (
   at timestamptz not null,
   pipeline_id int not null,
   stage_id int not null,
-  -- failed: for good. copied: from an earlier run. dequeued: of the skipped, had been queued.
-  -- unstarted: of the failed, retried and cancelled, had not been started.
+  -- failed: for good. copied: from an earlier run. unstarted: of the failed, retried and cancelled,
+  -- had not been started.
   outcome text not null,
   n int not null,
   run_ms real[],

@@ -932,7 +932,7 @@ returns table (
 language sql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
-  select s.name, f.completed + f.failed + f.cancelled + f.dequeued + coalesce(l.live, 0),
+  select s.name, f.completed + f.failed + f.cancelled + coalesce(l.live, 0),
     case when s.kind <> 'gate' then
       f.completed + f.failed + f.cancelled - f.unstarted + coalesce(l.in_work, 0) end,
     f.completed, f.failed, f.retried, f.failed - f.retried
@@ -943,7 +943,6 @@ as $$
       coalesce(sum(t.n) filter (where t.outcome in ('failed', 'retried')), 0)::bigint as failed,
       coalesce(sum(t.n) filter (where t.outcome = 'retried'), 0)::bigint as retried,
       coalesce(sum(t.n) filter (where t.outcome = 'cancelled'), 0)::bigint as cancelled,
-      coalesce(sum(t.n) filter (where t.outcome = 'dequeued'), 0)::bigint as dequeued,
       coalesce(sum(t.n) filter (where t.outcome = 'unstarted'), 0)::bigint as unstarted
     from millrace.counted_figures t
     where t.pipeline_id = p.id

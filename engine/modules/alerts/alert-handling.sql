@@ -45,7 +45,7 @@ as $$
     group by c.name
     union all
     select format('channel %s has a message that waits since %s: %s', c.name,
-      to_char(m.created_at, 'YYYY-MM-DD HH24:MI:SS'),
+      date_trunc('second', m.created_at),
       coalesce(m.error, 'look at the logs of function millrace'))
     from millrace.alert_channels c
     cross join lateral (

@@ -1,6 +1,5 @@
--- The outbox: each minute writes one message a channel. While a channel cannot be reached its
--- oldest message is tried again, and what happens meanwhile goes into one more. Taking a message
--- puts it off by a minute at least, so that it is sent again should the function die.
+-- The outbox: each minute writes one message a channel. Taking a message puts it off by a minute at
+-- least, so that it is sent again should the function die; the next of its channel waits for it.
 
 -- Shows an alert as operators and messages have it; at: when its facts were looked at.
 create function millrace.alert_json(p_alert millrace.alerts) returns jsonb
@@ -12,8 +11,8 @@ as $$
       'at', p_alert.raised_at)
 $$;
 
--- Writes down what is to be told now, and notes on each alert that it was. A message lists fifty
--- events and counts the rest. What came and went while nobody was to hear of it is settled.
+-- Writes down what is to be told now. A message lists fifty events and counts the rest. What came
+-- and went while nobody was to hear of it is settled.
 create function millrace.write_messages(p_now timestamptz)
 as $$
 begin
@@ -36,35 +35,13 @@ begin
           and (s.pipeline is null or s.pipeline = a.pipeline)
           and (s.stage is null or s.stage = a.stage)
           and (s.kind is null or s.kind = a.kind))
-  ), told as materialized (
-    select e.channel_id, count(*) as n,
-      jsonb_agg(e.event order by e.place) filter (where e.place <= 50) as events
-    from event e
-    group by e.channel_id
-  ), added as (
-    update millrace.alert_messages m
-    set events = jsonb_path_query_array(m.events || t.events, '$[0 to 49]'),
-      more = m.more + greatest(jsonb_array_length(m.events) + t.n - 50, 0)
-    from told t
-    cross join lateral (
-      -- One that is being taken this moment is passed over.
-      select o.id
-      from millrace.alert_messages o
-      where o.channel_id = t.channel_id
-        and o.state = 'waiting'
-        and o.tries = 0
-        and o.events #>> '{0,event}' <> 'test'
-      order by o.id
-      limit 1
-      for update skip locked) w
-    where m.id = w.id
-    returning m.channel_id
   ), written as (
     insert into millrace.alert_messages (channel_id, events, more, created_at)
-    select t.channel_id, t.events, greatest(t.n - 50, 0), p_now
-    from told t
-    where t.channel_id not in (select d.channel_id from added d)
-    order by t.channel_id
+    select e.channel_id, jsonb_agg(e.event order by e.place) filter (where e.place <= 50),
+      greatest(count(*) - 50, 0), p_now
+    from event e
+    group by e.channel_id
+    order by e.channel_id
   )
   update millrace.alerts a
   set told_at = case when a.resolved_at is null then p_now else a.told_at end,
@@ -93,8 +70,8 @@ as $$
     order by m.id)
 $$;
 
--- Hands messages about alerts to the function that sends them. One of which nobody has said for a
--- day what became of it is dead, or it would keep all others of its channel.
+-- Hands messages about alerts to the function that sends them. One that was first tried a day ago
+-- is dead, or it would keep all others of its channel.
 create function public.millrace_take_messages() returns jsonb
 as $$
 declare
@@ -146,61 +123,44 @@ begin
 end
 $$;
 
--- Notes which messages about alerts were delivered, and why others were not; after a day one is
--- dead. What was delivered stays so; a failure counts for the last try alone.
+-- Notes which messages about alerts were delivered, and why others were not. What was delivered
+-- stays so; a failure counts for the last try alone.
 create function public.millrace_note_deliveries(p_deliveries jsonb) returns jsonb
 as $$
 declare
   v_now timestamptz := millrace.now();
-  v_said record;
-  v_noted int := 0;
+  v_noted int;
 begin
   if jsonb_typeof(p_deliveries) is distinct from 'array' then
     raise exception 'p_deliveries is %, but must be a list',
       coalesce(jsonb_typeof(p_deliveries), 'null')
       using errcode = 'MR002', hint = 'Send [{"message": 1, "try": 1, "ok": true}].';
   end if;
-  for v_said in
-    with said as materialized (
-      select o.id, d.status, c.name as channel, w.wait,
-        case when d.ok is not true then
-          millrace.plain_text(coalesce(d.error, 'no reason given'), 500) end as error,
-        case
-          when d.ok then 'delivered'
-          when d.permanent or o.first_tried_at + interval '1 day' <= v_now + w.wait then 'dead'
-          else 'waiting'
-        end as state
-      from jsonb_to_recordset(p_deliveries) as d(
-        message bigint, try int, ok boolean, status int, error text, permanent boolean,
-        retry_after_ms float8)
-      join millrace.alert_messages o on o.id = d.message
-      join millrace.alert_channels c on c.id = o.channel_id
-      cross join lateral (
-        select greatest(o.wait, make_interval(
-          secs => least(coalesce(d.retry_after_ms, 0) / 1000, 21600))) as wait) w
-      where o.state <> 'delivered'
-        and (d.ok or o.state = 'waiting' and o.tries = d.try)
-      order by o.id
-      for update of o
-    ), noted as (
-      update millrace.alert_messages m
-      set state = s.state, status = s.status, error = s.error, wait = s.wait,
-        ended_at = case when s.state <> 'waiting' then v_now end,
-        tried_at = case s.state when 'waiting' then v_now else m.tried_at end
-      from said s
-      where m.id = s.id
-      returning m.id, m.state, m.error, m.tries, s.channel
-    )
-    select * from noted
-  loop
-    v_noted := v_noted + 1;
-    -- A warning: an error would be a finding of the engine's, and so an alert about alerts.
-    perform millrace.report('warning', 'alert_not_delivered', format(
-      'Message %s could not be delivered by channel %s: %s', v_said.id, v_said.channel,
-      v_said.error), jsonb_build_object(
-        'channel', v_said.channel, 'message', v_said.id, 'tries', v_said.tries))
-    where v_said.state = 'dead';
-  end loop;
+  with said as (
+    select o.id, d.*, case when d.ok then 'delivered' when d.permanent then 'dead'
+      else 'waiting' end as state
+    from jsonb_to_recordset(p_deliveries) as d(
+      message bigint, try int, ok boolean, status int, error text, permanent boolean,
+      retry_after_ms float8)
+    join millrace.alert_messages o on o.id = d.message
+    where o.state <> 'delivered'
+      and (d.ok or o.state = 'waiting' and o.tries = d.try)
+    order by o.id
+    for update of o
+  ), noted as (
+    update millrace.alert_messages m
+    set state = s.state, status = s.status,
+      error = case when s.ok is not true
+        then millrace.plain_text(coalesce(s.error, 'no reason given'), 500) end,
+      wait = greatest(m.wait, make_interval(
+        secs => least(coalesce(s.retry_after_ms, 0) / 1000, 21600))),
+      ended_at = case when s.state <> 'waiting' then v_now end,
+      tried_at = case s.state when 'waiting' then v_now else m.tried_at end
+    from said s
+    where m.id = s.id
+    returning m.id
+  )
+  select count(*) into v_noted from noted;
   return jsonb_build_object('noted', v_noted);
 end
 $$;

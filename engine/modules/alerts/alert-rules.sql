@@ -10,27 +10,22 @@ create function millrace.check_rule() returns trigger
 security definer
 as $$
 declare
-  v_own boolean := new.kind in ('run_sla', 'late', 'engine');
   v_fault text := case
-    when v_own and new.above is not null then
-      format('above is %s, but the kind %s knows its own bound: leave it out', new.above, new.kind)
-    when not v_own and new.above is null then
-      format('above is missing: the kind %s needs a bound', new.kind)
-    when new.above < 0 or new.above = 'NaN' then
-      format('above is %s, but must be 0 or more', new.above)
-    when new.kind = 'error_share' and new.above >= 1 then
-      format('above is %s, but must be a share below 1, such as 0.1', new.above)
+    when (new.above is null) <> (new.kind in ('run_sla', 'late', 'engine')) then
+      'above is missing, or is not to be given: run_sla, late and engine alone know their own bound'
+    when new.above < 0 or new.above = 'NaN' or new.kind = 'error_share' and new.above >= 1 then
+      format('above is %s, but must be 0 or more, for error_share a share below 1', new.above)
     when new.kind = 'engine' and new.pipeline is not null
         or new.kind in ('engine', 'run_sla') and new.stage is not null then
       'kind engine looks at all there is, run_sla at a pipeline end to end: leave out what is less'
     when new.stage <> '*' and new.pipeline is null then
       format('stage is %s, but no pipeline is named: name it, or use *', new.stage)
-    when new.span not between interval '1 minute' and interval '7 days' then
-      format('span is %s, but must be from 1 minute to 7 days', new.span)
-    when greatest(new.hold, new.recover) > interval '1 day'
-        or least(new.hold, new.recover) < interval '0' then
-      format('hold is %s and recover %s, but each must be from 0 to 1 day', new.hold, new.recover)
-    when new.least < 1 then format('least is %s, but must be 1 or more', new.least)
+    when new.span not between interval '1 minute' and interval '7 days'
+        or greatest(new.hold, new.recover) > interval '1 day'
+        or least(new.hold, new.recover) < interval '0'
+        or new.least < 1 then
+      format('span is %s, hold %s, recover %s, least %s, but must be from 1 minute to 7 days, '
+        'up to 1 day, up to 1 day, and 1 or more', new.span, new.hold, new.recover, new.least)
   end;
 begin
   if v_fault is not null then
@@ -51,8 +46,8 @@ create trigger alert_rules_are_checked
 before insert or update on millrace.alert_rules
 for each row execute function millrace.check_rule();
 
--- Keeps the bounds and the rules of a definition, and takes back rules that it no longer has. One
--- that it changes stays the same row: the sweep may be writing states of it.
+-- Keeps the bounds and the rules of a definition, and takes back rules that it no longer has. What
+-- it changes stays the same row: the sweep may be writing states of it.
 create function millrace.save_alerts(p_pipeline_id int, p_definition jsonb)
 as $$
 declare
@@ -80,8 +75,8 @@ begin
 end
 $$;
 
--- Evaluates a rule: notes where it is above its bound, and raises an alert where it has been for
--- long enough. What has not been so for long enough is forgotten.
+-- Notes where a rule is above its bound, and raises an alert where it has been for long enough.
+-- What has not been so for long enough is forgotten.
 create function millrace.evaluate_rule(p_rule millrace.alert_rules, p_now timestamptz)
 as $$
 begin
@@ -123,8 +118,8 @@ begin
 end
 $$;
 
--- Judges all rules, once a minute, resolves alerts of which no rule says anything any more, and
--- writes messages. A rule that fails ends neither the others nor the sweep.
+-- Judges all rules once a minute, resolves alerts of which none says anything any more, and writes
+-- messages. A rule that fails ends neither the others nor the sweep.
 create function millrace.evaluate_rules()
 as $$
 declare
@@ -176,27 +171,26 @@ $$;
 
 -- Removes alerts and messages that ended before this time; tells whether there is more.
 create function millrace.prune_alerts(p_before timestamptz) returns boolean
+language sql
 as $$
-declare
-  v_alerts int;
-  v_messages int;
-begin
-  delete from millrace.alerts a
-  where a.id = any (array(
-    select o.id
-    from millrace.alerts o
-    where o.resolved_at < p_before and o.settled
-    limit 10000
-    for update skip locked));
-  get diagnostics v_alerts = row_count;
-  delete from millrace.alert_messages m
-  where m.id = any (array(
-    select o.id
-    from millrace.alert_messages o
-    where o.ended_at < p_before
-    limit 10000
-    for update skip locked));
-  get diagnostics v_messages = row_count;
-  return greatest(v_alerts, v_messages) = 10000;
-end
+  with alert as (
+    delete from millrace.alerts a
+    where a.id = any (array(
+      select o.id
+      from millrace.alerts o
+      where o.resolved_at < p_before and o.settled
+      limit 10000
+      for update skip locked))
+    returning a.id
+  ), message as (
+    delete from millrace.alert_messages m
+    where m.id = any (array(
+      select o.id
+      from millrace.alert_messages o
+      where o.ended_at < p_before
+      limit 10000
+      for update skip locked))
+    returning m.id
+  )
+  select 10000 in ((select count(*) from alert), (select count(*) from message))
 $$;

@@ -1,7 +1,7 @@
 -- What rules measure: a value, and what else an alert tells, of which TypeScript makes a sentence
 
--- Measures the engine by what doctor() finds, and by errors of the last ten minutes. What other
--- rules tell, what people have done, and alerts themselves do not count.
+-- Measures the engine by what doctor() finds, but for what other rules tell, what people have done
+-- and alerts themselves, and by errors of the last ten minutes.
 create function millrace.engine_values() returns table (value numeric, detail text)
 stable
 set enable_seqscan = off
@@ -27,8 +27,8 @@ end
 $$;
 
 -- Measures a rule by figures: the share of failures among ended tries, failures for good, or
--- spending; of failures it names the most frequent code. Of a pipeline as a whole it reads the
--- runs, but what all stages spent and why they failed.
+-- spending; it names the most frequent code. Of a pipeline as a whole it reads the runs, but what
+-- all stages spent and why they failed.
 create function millrace.figure_value(
   p_rule millrace.alert_rules, p_now timestamptz, p_pipeline_id int, p_stage_id int,
   out value numeric, out detail text
@@ -152,7 +152,7 @@ end
 $$;
 
 -- Writes a text in one line of so many characters, without control characters or changes of
--- direction: it goes into subjects of e-mails and into chats.
+-- direction.
 create function millrace.plain_text(p_text text, p_most int) returns text
 immutable
 as $$

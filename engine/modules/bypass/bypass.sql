@@ -58,14 +58,12 @@ begin
     from millrace.stages s
     left join millrace.bypasses b on b.stage_id = s.id
     where s.pipeline_id = p_pipeline_id
-      and (s.bypassed or s.when_spent = 'bypass')
       and s.function_name is not null
+      and (s.bypassed or s.when_spent = 'bypass' and millrace.is_spent(s))
       and (b.until <= millrace.now()) is not true
     order by s.id
   loop
-    if v_skipped < p_limit and (v_stage.bypassed or millrace.is_spent(v_stage)) then
-      v_skipped := v_skipped + millrace.bypass_queued(v_stage, p_limit - v_skipped);
-    end if;
+    v_skipped := v_skipped + millrace.bypass_queued(v_stage, p_limit - v_skipped);
   end loop;
   -- Last, since define() locks the table of the rows before its stages.
   for v_stage in
@@ -75,15 +73,9 @@ begin
     where s.pipeline_id = p_pipeline_id
       and b.until <= millrace.now()
     order by s.id
-    for no key update of s skip locked
+    for no key update skip locked
   loop
-    if exists (
-        select
-        from millrace.bypasses b
-        where b.stage_id = v_stage.id
-          and b.until <= millrace.now()) then
-      perform millrace.finish_bypass(v_stage);
-    end if;
+    perform millrace.finish_bypass(v_stage);
   end loop;
   return v_skipped;
 end
@@ -91,22 +83,22 @@ $$;
 
 -- Skips about so many of what is queued at a bypassed stage, due or not, for up to two seconds,
 -- past what somebody holds or a user's trigger refuses to show.
-create function millrace.bypass_queued(p_stage millrace.stages, p_limit int)
-returns int
+create function millrace.bypass_queued(p_stage millrace.stages, p_limit int) returns int
 as $$
 declare
   v_until timestamptz := clock_timestamp() + interval '2 seconds';
   v_most int := least(p_limit, 500);
+  v_more boolean := true;
   v_last_at timestamptz := '-infinity';
   v_last_id bigint := 0;
-  v_next record;
+  v_ids text[];
   v_skipped record;
   v_done int := 0;
 begin
-  loop
-    select array_agg(q.id::text order by q.queue_at, q.id) as ids, max(q.queue_at) as last_at,
-      count(*) as found
-    into v_next
+  while v_more and v_done < p_limit and clock_timestamp() < v_until loop
+    select coalesce(array_agg(q.id::text order by q.queue_at, q.id), '{}'), max(q.queue_at),
+      count(*) = v_most
+    into v_ids, v_last_at, v_more
     from (
       select a.id, a.queue_at
       from millrace.attempts a
@@ -116,10 +108,8 @@ begin
         and (a.queue_at, a.id) > (v_last_at, v_last_id)
       order by a.queue_at, a.id
       limit v_most) q;
-    exit when v_next.found = 0;
-    v_last_at := v_next.last_at;
-    v_last_id := v_next.ids[v_next.found];
-    v_skipped := millrace.in_halves(v_next.ids, format(
+    v_last_id := v_ids[cardinality(v_ids)];
+    v_skipped := millrace.in_halves(v_ids, format(
       'select millrace.bypass_held(s, millrace.lock_attempts($1::bigint[])) '
       'from millrace.stages s where s.id = %s', p_stage.id), v_until);
     perform millrace.report_passed_over(p.name, p_stage.name, r.entity_id, u.why)
@@ -128,81 +118,45 @@ begin
     join millrace.runs r on r.id = a.run_id
     join millrace.pipelines p on p.id = r.pipeline_id;
     v_done := v_done + v_skipped.done;
-    exit when v_next.found < v_most
-      or v_done >= p_limit
-      or clock_timestamp() >= v_until;
   end loop;
   return v_done;
 end
 $$;
 
--- queued → skipped for held attempts of a bypassed stage, and remembers their rows. Where they are
+-- Skips held runs that are queued at a bypassed stage, and remembers their rows. Where they are
 -- part of a start that no tenant has been charged with, what follows is.
 create function millrace.bypass_held(p_stage millrace.stages, p_attempt_ids bigint[]) returns int
 as $$
 declare
   v_now timestamptz := millrace.now();
+  -- Null where a person has ended it since the sweep looked.
   v_reason text := coalesce(
     (select b.reason from millrace.bypasses b where b.stage_id = p_stage.id),
     case when p_stage.when_spent = 'bypass' and millrace.is_spent(p_stage)
       then 'its budget is spent' end);
-  v_uncounted bigint[] := array(
-    select a.run_id
-    from millrace.attempts a
-    where p_stage.counted
-      and a.id = any (p_attempt_ids)
-      and a.state = 'queued'
-      and a.uncounted);
   v_runs bigint[];
+  v_uncounted bigint[];
 begin
-  -- A person may have ended it since the sweep looked.
-  if v_reason is null then
+  select array_agg(a.run_id order by a.run_id),
+    array_agg(a.run_id) filter (where p_stage.counted and a.uncounted)
+  into v_runs, v_uncounted
+  from millrace.attempts a
+  where a.id = any (p_attempt_ids)
+    and a.state = 'queued';
+  if v_reason is null or v_runs is null then
     return 0;
   end if;
-  with skipped as (
-    update millrace.attempts a
-    set state = 'skipped', finished_at = v_now, queue_at = null, late_at = null, held = false,
-      error = jsonb_build_object(
-          'code', 'bypassed', 'message', 'bypassed: ' || v_reason, 'reason', v_reason)
-        || case vs.otherwise
-          when 'skip_dependents' then '{"dependents": true}'
-          else '{}'::jsonb
-        end
-    from unnest(p_attempt_ids) i(id)
-    cross join lateral (
-      select o.ctid as place, o.run_id
-      from millrace.attempts o
-      where o.id = i.id and o.state = 'queued'
-      limit 1) q
-    cross join lateral (
-      select o.entity_id, o.version_id
-      from millrace.runs o
-      where o.id = q.run_id
-      limit 1) r
-    join millrace.version_stages vs
-      on vs.version_id = r.version_id and vs.stage_id = p_stage.id
-    where a.ctid = q.place
-    returning q.run_id, r.entity_id
-  ), remembered as (
-    insert into millrace.bypassed (stage_id, entity_id, run_id, at, reason)
-    select p_stage.id, k.entity_id, k.run_id, v_now, v_reason
-    from skipped k
-    order by k.entity_id
-    on conflict on constraint bypassed_pkey do update set
-      run_id = excluded.run_id, at = excluded.at, reason = excluded.reason
-  )
-  select coalesce(array_agg(k.run_id order by k.run_id), '{}') into v_runs from skipped k;
-  if cardinality(v_runs) = 0 then
-    return 0;
-  end if;
-  if p_stage.kind = 'map' then
-    perform millrace.abandon_fan_outs(v_runs, array[p_stage.id]);
-  end if;
-  perform millrace.note_pulses(o, array_fill(p_stage.id, array[cardinality(v_runs)]))
-  from unnest(array['skipped', 'dequeued']) o;
-  perform millrace.show_stage(p_stage.id, v_runs, 'skipped', v_now);
-  perform millrace.wake(millrace.continue_after_skip(p_stage.id, v_runs));
-  if cardinality(v_uncounted) > 0 then
+  insert into millrace.bypassed (stage_id, entity_id, run_id, at, reason)
+  select p_stage.id, r.entity_id, r.id, v_now, v_reason
+  from millrace.runs r
+  where r.id = any (v_runs)
+  order by r.entity_id
+  on conflict on constraint bypassed_pkey do update set
+    run_id = excluded.run_id, at = excluded.at, reason = excluded.reason;
+  perform millrace.supersede(v_runs, array[p_stage.id]);
+  perform millrace.wake(millrace.skip_stage(p_stage.id, v_runs, jsonb_build_object(
+    'code', 'bypassed', 'message', 'bypassed: ' || v_reason)));
+  if v_uncounted is not null then
     perform millrace.note_starts(v_uncounted, v_now);
   end if;
   return cardinality(v_runs);

@@ -26,8 +26,7 @@ begin
         hint = 'End that first: select millrace.end_bypass(pipeline, stage).';
   elsif v_by_name is null then
     raise exception 'stage % is not part of the pipeline''s current version', p_stage.name
-      using errcode = 'MR004', hint = 'It was dropped from the definition: start the rows at '
-        'another stage with millrace.start().';
+      using errcode = 'MR004', hint = 'Start the rows at another: millrace.start().';
   elsif p_stage.when_spent = 'bypass' and millrace.is_spent(p_stage) then
     raise exception 'the budget of stage % is spent: what is taken up would be left out again',
       p_stage.name
@@ -53,10 +52,9 @@ begin
       format('select millrace.start_remembered(s, $1, %L) from millrace.stages s where s.id = %s',
         v_by_name, p_stage.id), v_until);
     v_started := v_started + v_done.done;
-    perform millrace.report('error', 'not_taken_up', format(
-      'Row %s cannot be taken up at stage %s%s: %s', r.key, p_stage.name,
-      case when r.others > 0 then ', nor can ' || r.others || ' others' end, r.why))
-    from unnest(v_done.refused, v_done.others, v_done.why) r(key, others, why);
+    perform millrace.report('error', 'not_taken_up',
+      format('Row %s cannot be taken up at stage %s: %s', r.key, p_stage.name, r.why))
+    from unnest(v_done.refused, v_done.why) r(key, why);
   end loop;
   return v_started;
 end
@@ -92,26 +90,21 @@ begin
       limit 1) a on true
   ), forgotten as (
     delete from millrace.bypassed b
+    using latest l
     where b.stage_id = p_stage.id
-      and b.entity_id in (
-        select l.id
-        from latest l
-        where l.status is distinct from 'running' or l.left_out is not true)
-    returning b.entity_id
+      and b.entity_id = l.id
+      and (l.status is distinct from 'running' or l.left_out is not true)
+    returning l.*
   )
-  select coalesce(array_agg(l.id order by l.place) filter (where l.left_out), '{}'),
-    coalesce(array_agg(l.id order by l.place) filter (where l.run_id is null), '{}')
+  select coalesce(array_agg(f.id order by f.place) filter (where f.left_out), '{}'),
+    coalesce(array_agg(f.id order by f.place) filter (where f.run_id is null), '{}')
   into v_ready, v_pruned
-  from forgotten f
-  join latest l on l.id = f.entity_id;
-  if cardinality(v_ready) > 0 then
-    perform millrace.queue_stage(p_stage.pipeline_id, p_stage.id, v_ready, v_ready,
-      p_by_name);
-  end if;
-  if cardinality(v_pruned) > 0 then
-    perform millrace.queue_stage(p_stage.pipeline_id, millrace.first_stage(p_stage.pipeline_id),
-      v_pruned, v_pruned, p_by_name => false);
-  end if;
+  from forgotten f;
+  perform millrace.queue_stage(p_stage.pipeline_id, p_stage.id, v_ready, v_ready, p_by_name)
+  where v_ready <> '{}';
+  perform millrace.queue_stage(p_stage.pipeline_id, millrace.first_stage(p_stage.pipeline_id),
+    v_pruned, v_pruned, false)
+  where v_pruned <> '{}';
   return cardinality(v_ready || v_pruned);
 end
 $$;

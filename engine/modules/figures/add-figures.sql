@@ -49,7 +49,7 @@ as $$
 $$;
 
 -- Adds up to so many pulses to the sums, in the statement that deletes them; returns how many. It
--- hashes, however its caller plans: there may be some thousand groups.
+-- hashes: there may be some thousand groups.
 create function millrace.add_pulses(p_limit int default 3000) returns int
 set enable_seqscan = on set enable_hashjoin = on set enable_sort = off set enable_memoize = off
 set work_mem = '16MB' set jit = off
@@ -64,30 +64,26 @@ begin
     delete from millrace.pulses p
     where p.ctid = any (array(select o.ctid from millrace.pulses o limit p_limit))
     returning p.*
-  ), by_minute as materialized (
+  ), delta as materialized (
     select t.pipeline_id, t.stage_id, t.outcome, date_trunc('minute', t.at, 'UTC') as minute,
       sum(u.n) as n, coalesce(sum(u.cost_usd), 0) as cost_usd,
       coalesce(sum(u.input_tokens), 0) as input_tokens,
       coalesce(sum(u.output_tokens), 0) as output_tokens,
       sum(greatest(u.run_ms::float8, 0)) as run_ms, sum(greatest(u.wait_ms::float8, 0)) as wait_ms,
-      array_agg(u.run_ms) as runs, array_agg(u.wait_ms) as waits, array_agg(u.code) as codes
+      millrace.count_buckets(array_agg(u.run_ms)) as runs,
+      millrace.count_buckets(array_agg(u.wait_ms)) as waits, (
+        select jsonb_object_agg(k.code, k.n)
+        from (
+          select c as code, count(*) as n
+          from unnest(array_agg(u.code)) c
+          where c is not null
+          group by c) k) as codes
     from taken t
     -- Side by side: what there is once a pulse stands beside its first time.
     cross join lateral unnest(array[t.n], array[t.cost_usd], array[t.input_tokens],
       array[t.output_tokens], t.run_ms, t.wait_ms, t.codes)
       u(n, cost_usd, input_tokens, output_tokens, run_ms, wait_ms, code)
     group by 1, 2, 3, 4
-  ), delta as materialized (
-    select m.pipeline_id, m.stage_id, m.outcome, m.minute, m.n, m.cost_usd, m.input_tokens,
-      m.output_tokens, m.run_ms, m.wait_ms, millrace.count_buckets(m.runs) as runs,
-      millrace.count_buckets(m.waits) as waits, (
-        select jsonb_object_agg(k.code, k.n)
-        from (
-          select c as code, count(*) as n
-          from unnest(m.codes) c
-          where c is not null
-          group by c) k) as codes
-    from by_minute m
   ), added as (
     insert into millrace.sums as s (unit, pipeline_id, stage_id, at, outcome, n, cost_usd,
       input_tokens, output_tokens, run_ms, wait_ms, runs, waits, codes)

@@ -38,8 +38,7 @@ begin
 end
 $$;
 
--- Keeps with their parents the costs of children whose runs are about to be deleted. It may hash,
--- though its caller plans with look-ups alone.
+-- Keeps with their parents the costs of children whose runs are about to be deleted.
 create function millrace.keep_costs(p_run_ids bigint[])
 set enable_seqscan = off set enable_hashjoin = on
 set jit = off set plan_cache_mode = force_custom_plan
@@ -110,8 +109,8 @@ begin
 end
 $$;
 
--- What each stage of a run has cost so far in US dollars: all of its attempts, failed ones too, and
--- those of its children. Null where none named a price; the sum is what the run has cost.
+-- What each stage of a run has cost so far in US dollars, with failed attempts and children. Null
+-- where none named a price; the sum is what the run has cost.
 create function millrace.stage_costs(p_run bigint) returns table (stage text, cost_usd numeric)
 stable
 set plan_cache_mode = force_generic_plan
@@ -129,8 +128,8 @@ begin
 end
 $$;
 
--- What all runs of these rows through a pipeline have cost in US dollars, their descendants and
--- those that were pruned included. Null where nobody named a price.
+-- What all runs of these rows through a pipeline have cost in US dollars, with descendants and what
+-- was pruned. Null where nobody named a price.
 create function millrace_evidence.entity_costs(p_pipeline text, p_entity_ids text[])
 returns numeric
 language sql stable security definer

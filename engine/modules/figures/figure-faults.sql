@@ -13,7 +13,7 @@ with figure as (
   select c.stage_id, sum(case c.outcome when 'removed' then -c.n else c.n end) as n
   from millrace.counted_figures c
   where c.stage_id <> 0
-    and c.outcome not in ('dequeued', 'unstarted')
+    and c.outcome <> 'unstarted'
   group by c.stage_id
 ), recount as (
   select a.stage_id, count(*) as n

@@ -24,8 +24,8 @@ begin
 end
 $$;
 
--- Reads the figures of a stage: whole hours by the hour, both ends by the minute, or by their hours
--- where minutes are no longer kept. p_by_minute: by the minute wherever minutes are kept.
+-- Reads the figures of a stage: whole hours by the hour, both ends by the minute where minutes are
+-- kept; with p_by_minute all that can be.
 create function millrace.figure_rows(
   p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz, p_by_minute boolean
 ) returns setof millrace.sums
@@ -94,10 +94,9 @@ begin
 end
 $$;
 
--- What a stage came to from p_from to before p_to (left out: the last hour), to the minute: how
--- many attempts by outcome, the median and the 95th percentile of run and wait in milliseconds,
--- cost, tokens, failures by code. Without a stage: the runs, from their start to their end. Up to
--- one sweep late; by the hour where the minutes are no longer kept.
+-- What a stage came to from p_from to before p_to (left out: the last hour): how many attempts by
+-- outcome, median and 95th percentile of run and wait in milliseconds, cost, tokens, failures by
+-- code. Without a stage: the runs, from start to end. Up to one sweep late.
 create function millrace.figures(
   p_pipeline text, p_stage text default null, p_from timestamptz default null,
   p_to timestamptz default null
@@ -129,12 +128,10 @@ as $$
 declare
   v_seconds numeric := extract(epoch from p_step);
 begin
-  if p_from is null or p_to is null or p_from >= p_to
-    or not isfinite(p_from) or not isfinite(p_to) then
+  if (p_from < p_to and isfinite(p_from) and isfinite(p_to)) is not true then
     raise exception 'p_from is %, but must be before p_to, %', p_from, p_to
       using errcode = 'MR002', hint = 'Name both times.';
-  elsif p_step is null or not isfinite(p_step) or extract(month from p_step) <> 0
-    or extract(year from p_step) <> 0 or v_seconds < 60 or v_seconds % 60 <> 0 then
+  elsif (v_seconds >= 60 and v_seconds % 60 = 0 and p_step::text !~ 'mon|year') is not true then
     raise exception 'p_step is %, but must be whole minutes, hours or days', p_step
       using errcode = 'MR002', hint = 'Such as 5 minutes, 1 hour, 1 day.';
   elsif extract(epoch from p_to - p_from) / v_seconds > 2000 then

@@ -2,7 +2,7 @@
 -- some hundred runs at a time, and begins a round an hour after it ended one.
 
 -- Proves that nothing is stuck or recorded twice: returns no row when all is well. One statement,
--- hence one snapshot; safe in production. It reads all that there is: check_slice() reads part.
+-- hence one snapshot; safe in production.
 create function millrace.check_invariants() returns setof millrace.fault
 language sql stable
 as $$
@@ -13,8 +13,7 @@ as $$
   select * from millrace.hook_faults()
 $$;
 
--- What check_invariants() proves, for the runs whose id is above the one and up to the other: it
--- takes as long in a large database as in a small one. The sweep goes on from slice to slice.
+-- Proves the same of the runs whose id is above the one and up to the other.
 create function millrace.check_slice(p_after bigint, p_until bigint) returns setof millrace.fault
 stable
 set millrace.plan = by_index

@@ -1,11 +1,11 @@
--- Tells the engine where the project's functions are and with which secret to wake them, and wakes
--- the function millrace so. millrace_wake_answer() tells by wake_up what that was answered. Without
--- Vault the settings hold both.
+-- Keeps where the project's functions are and with which secret to wake them, in Vault or else in
+-- the settings, and wakes the function millrace so; millrace_wake_answer() tells by wake_up what
+-- that was answered.
 create function public.millrace_connect(p_project_url text, p_wake_secret text) returns jsonb
 as $$
 declare
   v_secret record;
-  v_id uuid;
+  v_known int;
 begin
   if coalesce(p_project_url, '') !~ '^https?://[^/]' then
     raise exception 'p_project_url is %, but must be an address with http:// or https://',
@@ -26,13 +26,12 @@ begin
       continue;
     end if;
     -- Dynamic, because a plain Postgres has no Vault to plan against.
-    execute 'select id from vault.secrets where name = $1'
-      into v_id using 'millrace_' || v_secret.column1;
-    if v_id is null then
-      execute 'select vault.create_secret($1, $2)'
-        using v_secret.column2, 'millrace_' || v_secret.column1;
-    else
-      execute 'select vault.update_secret($1, $2)' using v_id, v_secret.column2;
+    execute 'select vault.update_secret(s.id, $2) from vault.secrets s where s.name = $1'
+      using 'millrace_' || v_secret.column1, v_secret.column2;
+    get diagnostics v_known = row_count;
+    if v_known = 0 then
+      execute 'select vault.create_secret($2, $1)'
+        using 'millrace_' || v_secret.column1, v_secret.column2;
     end if;
   end loop;
   perform millrace.post('millrace/poll', '{}');
@@ -43,8 +42,7 @@ begin
 end
 $$;
 
--- Says what helps where a function, or an address below it, answered a wake-up so; null where it
--- answered well.
+-- Says what helps where a function answered a wake-up so; null where it answered well.
 create function millrace.answer_remedy(p_function text, p_status int) returns text
 language sql immutable
 as $$
@@ -52,7 +50,7 @@ as $$
     when p_status between 200 and 299 then null
     when p_status is null then 'correct the setting project_url, or see whether it is up there'
     when p_status = 404 then 'deploy it: npx supabase functions deploy ' || f.name
-    when p_status in (401, 403) then millrace.wake_secret_remedy()
+    when p_status in (401, 403) then 'npx millrace connect has both sides know one wake_secret'
     when p_status = 426 then 'deploy it anew: npx supabase functions deploy ' || f.name
     else 'look at the logs of function ' || f.name
   end

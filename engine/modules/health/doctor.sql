@@ -1,5 +1,4 @@
--- Looks at the settings and at what keeps the engine going: the sweep, pg_net, and what functions
--- answered last of the last hundred wake-ups.
+-- Looks at settings, the sweep, pg_net, and what functions answered to the last hundred wake-ups.
 create function millrace.engine_findings() returns setof millrace.finding
 stable
 as $$
@@ -19,28 +18,21 @@ begin
     v_fault := 'Vault cannot be read: ' || sqlerrm;
   end;
   return query
-    select 'project_url is set', coalesce(u.is_one, false),
-      case
-        when u.is_one then v_url
-        when v_url is null then v_fault || ': select vault.create_secret('
-          || '''https://REF.supabase.co'', ''millrace_project_url'')'
-        else format('%s is none; write it as https://REF.supabase.co, by the id in vault.secrets: '
-          || 'select vault.update_secret(''…'', ''https://REF.supabase.co'')', v_url)
-      end
-    from (select v_url ~ '^https?://[^/ ]+$') u(is_one)
+    select 'project_url is set', u.is_one, case when u.is_one then v_url
+      else coalesce(v_url || ' is none', v_fault) || ': npx millrace connect writes it' end
+    from (select coalesce(v_url ~ '^https?://[^/ ]+$', false)) u(is_one)
     union all
-    select 'wake_secret is set', coalesce(h.has_secret, false),
-      case
-        when h.has_secret then 'present'
-        when v_headers is null then v_fault || ': ' || millrace.wake_secret_remedy()
-        else 'the doorbell shows secret_key instead, which every SQL role can read in '
-          || 'net.http_request_queue: ' || millrace.wake_secret_remedy() end
-    from (select v_headers ? 'x-millrace-wake-secret') h(has_secret)
+    select 'wake_secret is set', h.has_secret, case
+      when h.has_secret then 'present'
+      when v_headers is null then v_fault || ': npx millrace connect writes it'
+      else 'the doorbell shows secret_key instead, which every SQL role can read in '
+        'net.http_request_queue: npx millrace connect writes one' end
+    from (select coalesce(v_headers ? 'x-millrace-wake-secret', false)) h(has_secret)
     union all
     select 'the sweep has run in the last minute', s.runs,
-      coalesce('last at ' || v_swept::text, 'never; it is due every ten seconds') || case
+      coalesce('last at ' || v_swept, 'never; it is due every ten seconds') || case
         when not s.runs then ': cron.job_run_details says what became of millrace-sweep, '
-          || 'select millrace.sweep() what it says itself' else '' end
+          'select millrace.sweep() what it says itself' else '' end
     from (
       -- An engine that has just been installed may not have swept yet.
       select coalesce(coalesce(v_swept, (select min(r.installed_at) from millrace.releases r))
@@ -74,36 +66,36 @@ $$;
 
 -- Tells why the functions of attach() no longer fit the entity table; null when they do. A dropped
 -- or renamed column stops every claim; an added one is not sent to the stages.
-create function millrace.attachment_fault(p_pipeline text) returns text
+create function millrace.attachment_fault(p_pipeline millrace.pipelines) returns text
 stable
 as $$
 begin
-  execute format('select millrace.%I(''{}'', null)', p_pipeline || '__rows');
+  execute format('select millrace.%I(''{}'', null)', p_pipeline.name || '__rows');
   return (
-    select format('stages are not given the column %s, which was added later', min(a.attname))
-    from millrace.pipelines p
-    join pg_attribute a on a.attrelid = p.entity_table and a.attnum > 0 and not a.attisdropped
-    join pg_proc f on f.pronamespace = 'millrace'::regnamespace and f.proname = p.name || '__rows'
-    where p.name = p_pipeline
+    select 'stages are not given the column ' || min(a.attname) || ', which was added later'
+    from pg_proc f
+    join pg_attribute a
+      on a.attrelid = p_pipeline.entity_table and a.attnum > 0 and not a.attisdropped
+    where f.pronamespace = 'millrace'::regnamespace
+      and f.proname = p_pipeline.name || '__rows'
       and position(format('e.%I,', a.attname) in f.prosrc) = 0
       and position(format('e.%I ', a.attname) in f.prosrc) = 0
       and not exists (
         select
         from millrace.pipelines o
         join millrace.stages s on s.pipeline_id = o.id
-        where o.entity_table = p.entity_table
+        where o.entity_table = p_pipeline.entity_table
           and a.attname = any (case o.projection
             when 'columns' then millrace.stage_columns(s.name)
             when 'status' then millrace.status_columns(o.status)
-          end))
-    having count(*) > 0);
+          end)));
 exception when others then
   return sqlerrm;
 end
 $$;
 
--- Looks at pipelines: for work that nobody takes, for roles of the Data API that could write what
--- the engine writes, for pauses, and for tables that were changed.
+-- Looks at pipelines: for work that nobody takes, results that somebody could forge, pauses, and
+-- tables that were changed.
 create function millrace.pipeline_findings() returns setof millrace.finding
 stable
 as $$
@@ -112,7 +104,7 @@ begin
     select 'ready work is taken within a minute', count(*) = 0,
       coalesce(string_agg(format(
         'stage %s of %s waits since %s: look at the logs of function %s', s.name, p.name,
-        to_char(w.since, 'YYYY-MM-DD HH24:MI:SS'), s.function_name), ', ' order by p.name, s.id),
+        date_trunc('second', w.since), s.function_name), ', ' order by p.name, s.id),
         'nothing waits')
     from millrace.stages s
     join millrace.pipelines p on p.id = s.pipeline_id and p.enabled
@@ -185,13 +177,12 @@ begin
     select 'pipeline ' || p.name || ' fits its table', f.fault is null,
       coalesce(f.fault || format(': select millrace.attach(%L)', p.name), p.entity_table::text)
     from millrace.pipelines p
-    cross join lateral millrace.attachment_fault(p.name) f(fault);
+    cross join lateral millrace.attachment_fault(p) f(fault);
 end
 $$;
 
--- Checks the engine's configuration and health, one line each with the remedy. It answers as fast
--- in a large database as in a small one: of the invariants it checks those of the newest runs and
--- of those where the sweep has found something.
+-- Checks the engine's configuration and health, one line each with the remedy. Of the invariants it
+-- checks those of the newest runs and of those where the sweep has found something.
 create function millrace.doctor() returns setof millrace.finding
 stable
 as $$
@@ -209,9 +200,9 @@ begin
   return query
     select 'no invariant is violated', count(*) = 0, coalesce(
       string_agg(distinct f.rule, '; ')
-        || ': select * from millrace.check_invariants() names the runs and what is wrong with them',
+        || ': select * from millrace.check_invariants() names the runs',
       'none; the sweep has ' || coalesce((
-        select 'looked at all runs, last at ' || to_char(c.ended_at, 'YYYY-MM-DD HH24:MI:SS')
+        select 'looked at all runs, last at ' || date_trunc('second', c.ended_at)
         from millrace.check_progress c), 'yet to look at all runs'))
     from (
       select v_newest, 9223372036854775807
@@ -232,8 +223,7 @@ begin
   return query
     select 'no errors in the last hour', count(*) = 0,
       coalesce(string_agg(distinct l.message, '; ')
-        || ': select * from millrace.log where level = ''error'' order by id desc tells more, '
-        || 'docs/errors.md what helps', 'none')
+        || ': see millrace.log and docs/errors.md', 'none')
     from millrace.log l
     where l.level = 'error'
       and l.at > (select millrace.now() - interval '1 hour');

@@ -1,7 +1,5 @@
--- A stage may have a bound (stages.sla) on the time from ready to done. Attempts carry the time at
--- which it is over (late_at); a retry takes it from the attempt before.
-
--- Runs that are longer at a stage than its bound now. late_at: when it was over.
+-- Runs that are longer at a stage than its bound now, from ready to done, retries included.
+-- late_at: when it was over.
 create view millrace.late_runs as
 select p.name as pipeline, s.name as stage, a.run_id, r.entity_id, a.id as attempt_id, a.state,
   s.sla, a.late_at

@@ -1,5 +1,5 @@
--- Finds rows that show work which no run does, and live runs without a row, by the runs between two
--- ids. A row that never had a run was not written by the engine, but by a restored dump, say.
+-- Finds rows that show work which no run does, and live runs without a row, of the runs between two
+-- ids. Rows that never had a run were not written by the engine.
 create function millrace.row_faults(
   p_after bigint default 0, p_until bigint default 9223372036854775807
 ) returns setof millrace.fault

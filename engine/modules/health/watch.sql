@@ -1,6 +1,5 @@
 -- Counts live and dead attempts stage by stage, with the oldest due time: ready, in backoff and
--- dead to p_most a stage, 50,000 waiting ones in all, so that a queue of a million is told as fast
--- as one of ten. A view could not keep the planner from reading its tables whole.
+-- dead to p_most a stage, 50,000 waiting ones in all. A view could not set the planner.
 create function millrace.live_counts(p_most int default 1000)
 returns table (
   stage_id int, ready bigint, in_backoff bigint, started bigint, waiting bigint, failed bigint,
@@ -64,11 +63,10 @@ end
 $$;
 
 -- One row a stage. ready, in_backoff, started, waiting: attempts that are live now. failed: runs
--- that failed at the stage and that nobody has taken up since. These are exact up to 1000, waiting
--- up to 50000 over all stages. completed and retries: totals since the beginning. oldest_age: of
--- the oldest open attempt that is due. late: how many runs are longer at the stage than its bound,
--- sla. at_once: how many rows may be in work together, by workers of batch_size each. row_cpu_ms:
--- what a row takes of an isolate's CPU, as workers have reckoned.
+-- that failed at the stage. These are exact up to 1000, waiting up to 50000 over all stages.
+-- completed and retries: totals since the beginning. oldest_age: of the oldest open attempt that is
+-- due. late: runs that are longer at the stage than its bound, sla. at_once: how many rows may be
+-- in work together. row_cpu_ms: what a row takes of an isolate's CPU, as workers have reckoned.
 create view millrace.stage_health as
 with moment as materialized (
   select millrace.now() as now, millrace.alive_since() as alive_since
@@ -113,8 +111,7 @@ left join millrace.late_counts() l on l.stage_id = s.id
 left join millrace.row_costs k on k.stage_id = s.id
 order by p.name, s.id;
 
--- Every attempt of a run in order, with times, errors, tokens and cost; of an error that nobody
--- foresaw also where it was thrown.
+-- Every attempt of a run in order, with times, errors, tokens and cost.
 create function millrace.timeline(p_run bigint)
 returns table (
   attempt_id bigint, stage text, number int, state millrace.attempt_state, parent_id bigint,
@@ -136,8 +133,7 @@ as $$
   order by a.id
 $$;
 
--- What is paused, with the statement that lets it go on: a pipeline (stage is null), or one of its
--- stages by itself.
+-- What is paused, with the statement that lets it go on: a pipeline (stage is null) or a stage.
 create view millrace.paused as
 select
   p.name as pipeline,

@@ -1,5 +1,5 @@
--- Keeps what a worker has reckoned that a row of its stage takes, which the platform never tells,
--- and chooses the stage's batch and workers anew.
+-- Keeps what a worker has reckoned that a row of its stage takes, and chooses the stage's batch and
+-- workers anew.
 create function millrace.learn_row_cost(
   p_stage_id int, p_cpu_ms real, p_bytes bigint
 )

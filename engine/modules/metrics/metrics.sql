@@ -32,7 +32,7 @@ begin
           millrace.add_buckets(array_agg(c.runs)) as runs,
           millrace.add_buckets(array_agg(c.waits)) as waits,
           jsonb_object_agg(c.outcome, c.n)
-            - '{copied,removed,dequeued,unstarted}'::text[] as outcomes
+            - '{copied,removed,unstarted}'::text[] as outcomes
         from millrace.sums c
         where c.unit = 'total'
         group by c.pipeline_id, c.stage_id) t

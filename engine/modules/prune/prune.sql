@@ -1,6 +1,3 @@
--- A round of pruning goes through the runs of each pipeline by their ends, and comes back to
--- nothing that it passed over.
-
 -- Reads how many days the runs of a pipeline are kept.
 create function millrace.retention_days(p_pipeline millrace.pipelines) returns int
 stable
@@ -10,8 +7,8 @@ begin
 end
 $$;
 
--- Deletes what is too old of the next thousand runs of a pipeline's round; returns how many. A run
--- that cannot be deleted is left to the next night.
+-- Deletes what is too old of the next thousand runs of a pipeline's round, by their ends; returns
+-- how many. A run that cannot be deleted is left to the next night.
 create function millrace.prune_batch(p_pipeline millrace.pipelines) returns int
 as $$
 declare
@@ -66,9 +63,8 @@ begin
 end
 $$;
 
--- Deletes finished runs that are older than their pipeline keeps them, old log lines and alerts,
--- and the engine's own rows of cron.job_run_details, for a second at most; pg_cron goes on until it
--- is done.
+-- Deletes what is older than it is kept, for a second at most: finished runs, log lines, alerts and
+-- the engine's own rows of cron.job_run_details; pg_cron goes on until it is done.
 create function millrace.prune() returns jsonb
 set millrace.plan = by_index
 as $$
@@ -130,8 +126,8 @@ begin
 end
 $$;
 
--- How many days each pipeline keeps its runs. removed: how many the present round of prune() has
--- deleted, or the last one, if ended_at is not null.
+-- How many days each pipeline keeps its runs. removed: how many the present or the last round of
+-- prune() has deleted.
 create view millrace.retention as
 select p.name as pipeline, millrace.retention_days(p) as days, g.removed, g.began_at, g.ended_at
 from millrace.pipelines p
@@ -144,7 +140,7 @@ language sql stable
 as $$
   select 'pruning keeps up', count(*) = 0,
     coalesce(string_agg(format('the runs of %s: a round began at %s and is not done', p.name,
-        to_char(g.began_at, 'YYYY-MM-DD HH24:MI:SS')), ', ' order by p.name)
+        date_trunc('second', g.began_at)), ', ' order by p.name)
       || ': look at cron.job and cron.job_run_details for millrace-prune-more',
       'no round takes longer than a day')
   from millrace.prune_progress g

@@ -42,8 +42,9 @@ begin
       and r.status = 'running'
     order by r.id, a.id
   loop
-    perform millrace.end_stage(v_live.run_id, v_live.stage, null,
-      coalesce(v_causes ->> v_live.entity_id, 'given up by hand'), true);
+    perform millrace.do_to_runs(array[v_live.run_id], jsonb_build_object('verb', 'fail',
+      'stage', v_live.stage, 'permanent', true,
+      'message', coalesce(v_causes ->> v_live.entity_id, 'given up by hand')));
   end loop;
 end
 $$;

@@ -1,7 +1,4 @@
--- Dead letters
-
--- What is exhausted or failed for good. Where can_retry is true: select millrace.retry(run_id). The
--- attempt is asked for by a subselect, so that a count asks for none.
+-- What is exhausted or failed for good. Where can_retry is true: select millrace.retry(run_id).
 create view millrace.dead_letters as
 select (d.attempt).id as attempt_id, d.run_id, p.name as pipeline, s.name as stage, d.entity_id,
   d.error_code,
@@ -35,8 +32,8 @@ comment on column millrace.dead_letters.can_retry is
   'Whether retry() takes it: not where its entity has a later run, nor a child whose parent has '
   'given it up, which goes on with its parent.';
 
--- How many runs have failed at which stage by which error, and when the oldest and the newest did.
--- It counts to 10,000 each, and shows 1,000 causes at most.
+-- How many runs have failed at which stage by which error, to 10,000 each, and when the oldest and
+-- the newest did; 1,000 causes at most.
 create view millrace.dead_letter_counts as
 with recursive cause as (
   select 0 as pipeline_id, 0 as failed_stage_id, '' as error_code

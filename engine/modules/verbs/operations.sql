@@ -1,16 +1,19 @@
 -- Operations: what a person does to one stage of one run
 
--- Locks a run that may go on, waiting for it, and finds the stage in its version. Raises MR004 for
--- one that is not the latest of its row, or whose parent has given its children up.
+-- Locks a run, waiting for it, and finds the stage in its version. Raises MR004 where the run is
+-- not the latest of its row, its parent has given it up, or the stage allows no such verb.
 create function millrace.hold_stage(
   p_run bigint,
   p_stage text,
+  p_verb text,
   out run millrace.runs,
   out version_stage millrace.version_stages)
 as $$
 declare
   v_pipeline text;
   v_parent millrace.runs;
+  v_state text;
+  v_hint text;
 begin
   perform millrace.hold_runs(array[p_run]);
   select r.* into run from millrace.runs r where r.id = p_run;
@@ -35,20 +38,50 @@ begin
       p_run, v_parent.id, v_parent.status
       using errcode = 'MR004', hint = format('Retry the parent with it, select millrace.retry(%s), '
         'or start its row anew with millrace.start().', v_parent.id);
+  elsif p_stage is null then
+    return;
   end if;
-  if p_stage is not null then
-    select vs.*
-    into version_stage
-    from millrace.version_stages vs
-    where vs.version_id = run.version_id
-      and vs.stage_id = (millrace.stage_named(v_pipeline, p_stage)).id;
-    if not found then
-      raise exception 'stage % is not part of the version that run % began with', p_stage, p_run
-        using errcode = 'MR004',
-          hint = 'Name a stage of its version: select stage from millrace.operations '
-            'where run_id = ' || p_run || '.';
-    end if;
+  select vs.* into version_stage
+  from millrace.version_stages vs
+  where vs.version_id = run.version_id
+    and vs.stage_id = (millrace.stage_named(v_pipeline, p_stage)).id;
+  if not found then
+    raise exception 'stage % is not part of the version that run % began with', p_stage, p_run
+      using errcode = 'MR004', hint = 'Name a stage of its version: select stage from '
+        'millrace.operations where run_id = ' || p_run || '.';
   end if;
+  v_state := millrace.state_of(p_run, version_stage.stage_id);
+  v_hint := millrace.verb_hint(p_verb, v_state, run, version_stage.needs);
+  if v_hint is not null then
+    raise exception 'stage % of run % cannot be told to %: it is %, and the run is %',
+      p_stage, p_run, p_verb, v_state, run.status
+      using errcode = 'MR004', hint = v_hint;
+  end if;
+end
+$$;
+
+-- Says what helps where a verb is not for a stage in this state; null where it is.
+create function millrace.verb_hint(
+  p_verb text, p_state text, p_run millrace.runs, p_needs int[]
+) returns text
+as $$
+begin
+  return case
+    when p_verb = 'retry' and p_state not in ('failed', 'cancelled')
+      then 'Only a stage that failed or was cancelled can be retried.'
+    when p_verb = 'start_stage' and (p_state <> 'pending' or p_run.status <> 'running')
+      then 'Only a pending stage of a running run can be started; '
+        'use millrace.retry(run) or millrace.reset(run, stage).'
+    when p_verb in ('complete', 'fail') and p_state not in ('queued', 'started', 'waiting')
+      then 'Only a stage that is queued, started or waiting can be ended by hand.'
+    when p_verb = 'skip' and p_state in ('completed', 'skipped')
+      then 'It is done. To go on without its result: millrace.reset(run, stage), then skip it.'
+    when p_verb = 'skip' and p_state = 'pending' and (p_run.status <> 'running' or exists (
+        select from unnest(p_needs) n where not millrace.is_done(p_run.id, n)))
+      then 'Skip or finish its needs first.'
+    when p_verb = 'reset_children' and p_state = 'pending'
+      then 'It spawns its children once its needs are done.'
+  end;
 end
 $$;
 
@@ -65,43 +98,22 @@ begin
 end
 $$;
 
--- Raises MR004 about a verb that the state of a stage does not allow.
-create function millrace.refuse_operation(
-  p_run bigint,
-  p_stage text,
-  p_verb text,
-  p_state text,
-  p_hint text)
-immutable
+-- Ends the attempts of stages in a held run and lets it go on but for these, with which its caller
+-- deals. Returns the stages to wake.
+create function millrace.reopen_run(p_run millrace.runs, p_stages int[]) returns int[]
 as $$
 begin
-  raise exception 'stage % of run % cannot be %: it is %', p_stage, p_run, p_verb, p_state
-    using errcode = 'MR004', hint = p_hint;
-end
-$$;
-
--- Lets a held run go on, but for these stages, with which its caller deals. Returns the stages to
--- wake.
-create function millrace.reopen_run(p_run millrace.runs, p_except int[]) returns int[]
-as $$
-declare
-  v_ended int[] := array(
+  perform millrace.supersede(array[p_run.id], p_stages || array(
+    -- What was skipped since the run had ended is pending again.
     select d.stage_id
     from millrace.done_attempts d
     where d.run_id = p_run.id
       and p_run.ended_as is not null
-      and d.error ? 'ended');
-  v_wake int[];
-begin
-  if p_run.status = 'running' then
-    return '{}';
-  end if;
-  v_wake := millrace.reopen_runs(array[p_run.id], p_except);
-  if cardinality(v_ended) > 0 then
-    -- What was skipped since the run had ended is pending again.
-    perform millrace.supersede(array[p_run.id], v_ended);
-  end if;
-  return v_wake;
+      and d.error ? 'ended'));
+  return case p_run.status
+    when 'running' then '{}'
+    else millrace.reopen_runs(array[p_run.id], p_stages)
+  end;
 end
 $$;
 
@@ -127,8 +139,7 @@ begin
 end
 $$;
 
--- Each stage of each run: can it start, is it started, is it done, how often has it failed. Ask for
--- one run: where run_id = …
+-- Each stage of each run: can it start, is it started, is it done, how often has it failed.
 create view millrace.operations as
 select r.id as run_id, p.name as pipeline, r.entity_id, s.name as stage, s.kind,
   coalesce(a.state::text, 'pending') as state,

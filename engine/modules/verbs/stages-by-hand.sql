@@ -1,148 +1,151 @@
--- Operations: retrying, starting, ending, skipping and hurrying a stage by hand
+-- Operations: verbs by hand, to runs and to their stages
 
--- Retries one run, which goes on where it failed or was cancelled.
-create function millrace.retry_one(p_run bigint, p_stage text)
+-- Does a verb to runs, one after the other where the engine has no way to do it to all at once;
+-- returns what it came to with the last.
+create function millrace.do_to_runs(p_runs bigint[], p_do jsonb) returns jsonb
 as $$
 declare
-  v_held record := millrace.hold_stage(p_run, p_stage);
+  v_verb text := p_do ->> 'verb';
+  v_run bigint;
+  v_held record;
+  v_stage_id int;
+  v_hurried record;
+  v_wake int[];
+  v_did jsonb := '{}';
 begin
-  if p_stage is not null
-      and millrace.state_of(p_run, (v_held.version_stage).stage_id) not in ('failed', 'cancelled')
-      or millrace.retry_runs(array[p_run]) = 0 then
-    raise exception 'run % has nothing to retry%: it is %',
-      p_run, coalesce(' at stage ' || p_stage, ''), (v_held.run).status
-      using errcode = 'MR004', hint =
-        'Only a stage that failed or was cancelled, in a run that is over, can be retried.';
+  if v_verb = 'cancel' then
+    perform millrace.cancel_all(p_runs);
+    return v_did;
+  elsif v_verb = 'retry' and cardinality(p_runs) > 1 and not p_do ? 'stage' then
+    perform millrace.retry_all(p_runs);
+    return v_did;
+  end if;
+  foreach v_run in array p_runs loop
+    v_held := millrace.hold_stage(v_run, p_do ->> 'stage', v_verb);
+    v_stage_id := (v_held.version_stage).stage_id;
+    case v_verb
+      when 'retry' then
+        perform millrace.retry_all(array[v_run]);
+      when 'reset' then
+        v_wake := v_wake || millrace.reset_one(v_held.run, v_held.version_stage);
+      when 'reset_children' then
+        v_did := jsonb_build_object('children',
+          millrace.reset_failed_children(v_held.run, v_held.version_stage));
+      when 'start_stage' then
+        v_wake := v_wake || millrace.enqueue_stage(array[v_run], v_stage_id, true);
+      when 'skip' then
+        v_wake := v_wake || millrace.reopen_run(v_held.run, array[v_stage_id]);
+        v_wake := v_wake || millrace.skip_stage(v_stage_id, millrace.running_of(array[v_run]),
+          '{"code": "skipped", "message": "skipped by hand"}');
+        v_wake := v_wake || millrace.begin_branches(array[v_run]);
+      when 'hurry' then
+        v_hurried := millrace.hurry_one(v_held.run, v_stage_id);
+        v_wake := v_wake || v_hurried.stages;
+        v_did := jsonb_build_object('attempts', v_hurried.attempts);
+      else
+        v_wake := v_wake || millrace.end_stage(v_held.run, v_stage_id, p_do);
+    end case;
+  end loop;
+  perform millrace.wake(v_wake);
+  return v_did;
+end
+$$;
+
+-- Cancels runs; MR004 where one is over.
+create function millrace.cancel_all(p_runs bigint[])
+as $$
+declare
+  v_over millrace.runs;
+begin
+  perform millrace.hold_runs(p_runs);
+  select r.* into v_over
+  from millrace.runs r
+  where r.id = any (p_runs)
+    and r.status <> 'running'
+  limit 1;
+  if found then
+    raise exception 'run % cannot be cancelled: it is %', v_over.id, v_over.status
+      using errcode = 'MR004', hint = 'Only a running run can be cancelled.';
+  end if;
+  perform millrace.cancel_runs(p_runs, true);
+end
+$$;
+
+-- Retries held runs, which go on where they failed or were cancelled; MR004 where one cannot.
+create function millrace.retry_all(p_runs bigint[])
+as $$
+begin
+  if millrace.retry_runs(p_runs) < cardinality(p_runs) then
+    raise exception 'run % has nothing to retry: it is %', p_runs[1], (
+        select r.status from millrace.runs r where r.id = p_runs[1])
+      using errcode = 'MR004', hint = 'Only a run that failed or was cancelled can be retried.';
   end if;
 end
 $$;
 
--- Starts a pending stage of a running run, whatever its thresholds and its condition.
-create function millrace.start_one(p_run bigint, p_stage text)
+-- Completes the live attempt of a held stage with a result by hand, or fails it. Its token, job or
+-- children are void. Returns the stages to wake.
+create function millrace.end_stage(p_run millrace.runs, p_stage_id int, p_do jsonb) returns int[]
 as $$
 declare
-  v_held record := millrace.hold_stage(p_run, p_stage);
-  v_stage_id int := (v_held.version_stage).stage_id;
-  v_state text := millrace.state_of(p_run, v_stage_id);
-begin
-  if (v_held.run).status <> 'running' or v_state <> 'pending' then
-    perform millrace.refuse_operation(p_run, p_stage, 'started',
-      format('%s, and the run is %s', v_state, (v_held.run).status),
-      'Only a pending stage of a running run can be started; '
-      'use millrace.retry(run) or millrace.reset(run, stage).');
-  end if;
-  perform millrace.wake(millrace.enqueue_stage(array[p_run], v_stage_id, true));
-end
-$$;
-
--- Completes the live attempt of a stage by hand with a result, or fails it without one. Its token,
--- job or children are void.
-create function millrace.end_stage(
-  p_run bigint,
-  p_stage text,
-  p_result jsonb,
-  p_message text default null,
-  p_permanent boolean default null)
-as $$
-declare
-  v_held record := millrace.hold_stage(p_run, p_stage);
-  v_stage_id int := (v_held.version_stage).stage_id;
-  v_outcome text := case when p_result is null then 'failed' else 'completed' end;
+  v_fails boolean := p_do ->> 'verb' = 'fail';
   v_attempt millrace.attempts;
   v_item millrace.work;
   v_done record;
 begin
-  select a.*
-  into v_attempt
-  from millrace.attempts a
-  where a.run_id = p_run
-    and a.stage_id = v_stage_id
-    and a.state in ('queued', 'started', 'waiting')
-  for update;
-  if not found then
-    perform millrace.refuse_operation(
-      p_run, p_stage, v_outcome, millrace.state_of(p_run, v_stage_id),
-      'Only a stage that is queued, started or waiting can be ended by hand.');
-  end if;
-  perform millrace.abandon_fan_outs(array[p_run], array[v_stage_id]);
   update millrace.attempts a
   set token = null, service = 'by_hand'
-  where a.id = v_attempt.id
+  where a.run_id = p_run.id
+    and a.stage_id = p_stage_id
+    and a.state in ('queued', 'started', 'waiting')
   returning a.* into v_attempt;
-  v_done := millrace.apply_outcomes_guarded(array[millrace.work_on(
-    v_attempt, (v_held.run).entity_id, v_outcome, p_result, case v_outcome
-      when 'failed' then jsonb_build_object('code', 'failed_by_hand',
-        'message', coalesce(p_message, 'failed by hand'),
-        'permanent', coalesce(p_permanent, false)) end)]);
+  perform millrace.abandon_fan_outs(array[p_run.id], array[p_stage_id]);
+  v_done := millrace.apply_outcomes_guarded(array[case
+    when v_fails then millrace.work_on(v_attempt, p_run.entity_id, 'failed',
+      p_error => jsonb_build_object('code', 'failed_by_hand',
+        'message', coalesce(p_do ->> 'message', 'failed by hand'),
+        'permanent', coalesce((p_do ->> 'permanent')::boolean, false)))
+    else millrace.work_on(
+      v_attempt, p_run.entity_id, 'completed', coalesce(p_do -> 'result', 'null')) end]);
   v_item := v_done.items[1];
-  if v_item.verdict = 'busy' then
-    raise exception 'stage % of run % cannot be ended now: %', p_stage, p_run, v_item.reason
-      using errcode = 'MR004', hint = 'Nothing was changed; try again shortly.';
-  elsif v_outcome = 'completed' and v_item.outcome = 'failed' then
-    raise exception 'stage % of run % cannot be completed: %', p_stage, p_run, v_item.reason
-      using errcode = 'MR004',
-        hint = 'Correct what its apply function or a trigger of yours refuses.';
+  if v_item.verdict = 'busy' or v_item.outcome = 'failed' and not v_fails then
+    raise exception 'stage % of run % cannot be ended: %', p_do ->> 'stage', p_run.id, v_item.reason
+      using errcode = 'MR004', hint = case v_item.verdict
+        when 'busy' then 'Nothing was changed; try again shortly.'
+        else 'Correct what its apply function or a trigger of yours refuses.' end;
   end if;
-  perform millrace.wake(v_done.ready);
+  return v_done.ready;
 end
 $$;
 
--- Skips a stage of one run.
-create function millrace.skip_one(p_run bigint, p_stage text)
+-- Makes the attempts in backoff of a held run, or of one stage of it, due now. What a quota holds
+-- back stays.
+create function millrace.hurry_one(
+  p_run millrace.runs, p_stage_id int, out attempts int, out stages int[]
+)
 as $$
-declare
-  v_held record := millrace.hold_stage(p_run, p_stage);
-  v_stage millrace.version_stages := v_held.version_stage;
-  v_state text := millrace.state_of(p_run, v_stage.stage_id);
-  v_wake int[];
 begin
-  if v_state in ('completed', 'skipped') then
-    perform millrace.refuse_operation(p_run, p_stage, 'skipped', v_state,
-      'It is done. To go on without its result: millrace.reset(run, stage), then skip it.');
-  elsif v_state = 'pending' and ((v_held.run).status <> 'running' or exists (
-      select from unnest(v_stage.needs) n where not millrace.is_done(p_run, n))) then
-    perform millrace.refuse_operation(p_run, p_stage, 'skipped',
-      'pending, and its needs are not done', 'Skip or finish its needs first.');
-  end if;
-  perform millrace.supersede(array[p_run], array[v_stage.stage_id]);
-  v_wake := millrace.reopen_run(v_held.run, array[v_stage.stage_id]);
-  v_wake := v_wake || millrace.skip_stage(v_stage.stage_id, millrace.running_of(array[p_run]),
-    '{"code": "skipped", "message": "skipped by hand"}');
-  perform millrace.wake(v_wake || millrace.begin_branches(array[p_run]));
-end
-$$;
-
--- Makes a run's attempts in backoff, or those of one stage, due now; returns how many. What a quota
--- holds back stays.
-create function millrace.hurry_one(p_run bigint, p_stage text) returns int
-as $$
-declare
-  v_held record := millrace.hold_stage(p_run, p_stage);
-  v_now timestamptz := millrace.now();
-  v_hurried bigint[] := array(
-    select a.id
-    from millrace.attempts a
-    where a.run_id = p_run
-      and a.state = 'queued'
-      and a.queue_at > v_now
-      and not a.held
-      and (p_stage is null or a.stage_id = (v_held.version_stage).stage_id)
-    order by a.id
-    for update);
-  v_stages int[] := array(
-    select distinct a.stage_id
-    from millrace.attempts a
-    where a.id = any (v_hurried));
-begin
-  if cardinality(v_hurried) = 0 then
-    raise exception 'run % has nothing that waits to be tried again%',
-      p_run, coalesce(' at stage ' || p_stage, '')
+  with hurried as (
+    update millrace.attempts a
+    set queue_at = millrace.now()
+    where a.id = any (array(
+      select o.id
+      from millrace.attempts o
+      where o.run_id = p_run.id
+        and o.state = 'queued'
+        and o.queue_at > millrace.now()
+        and not o.held
+        and o.stage_id = coalesce(p_stage_id, o.stage_id)
+      order by o.id
+      for update))
+    returning a.stage_id
+  )
+  select count(*), array_agg(distinct h.stage_id) into attempts, stages from hurried h;
+  if attempts = 0 then
+    raise exception 'run % has nothing there that waits to be tried again', p_run.id
       using errcode = 'MR004', hint = 'Only a retry in backoff can be hurried: '
-        'select * from millrace.timeline(' || p_run || ').';
+        'select * from millrace.timeline(' || p_run.id || ').';
   end if;
-  update millrace.attempts a set queue_at = v_now where a.id = any (v_hurried);
-  perform millrace.show_status((v_held.run).pipeline_id, array[(v_held.run).entity_id]);
-  perform millrace.wake(v_stages);
-  return cardinality(v_hurried);
+  perform millrace.show_status(p_run.pipeline_id, array[p_run.entity_id]);
 end
 $$;

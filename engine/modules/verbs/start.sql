@@ -1,8 +1,8 @@
--- Starting runs by a person's call, in the lock order: the entities, then the runs
+-- Starting runs by a person's call
 
--- Starts a run of an entity, at the first stage or the one named, and returns it. A stage that is
--- named begins whatever its own condition says. A run that is under way is returned as it is; with
--- p_restart it starts over from that stage.
+-- Starts a run of an entity, at the first stage or the one named, whatever the condition of that
+-- says, and returns it. A run that is under way is returned as it is; with p_restart it starts over
+-- from that stage.
 create function millrace.start(
   p_pipeline text, p_entity_id text, p_stage text default null, p_restart boolean default false
 ) returns bigint
@@ -54,28 +54,20 @@ as $$
 declare
   v_stage_id int := case when p_stage is null then millrace.first_stage(p_pipeline.id)
     else (millrace.stage_named(p_pipeline.name, p_stage)).id end;
-  v_keys text[];
-  v_fault text := case when p_keys is null or array_position(p_keys, null) is not null
-    then 'is null' end;
   v_new text[];
   v_missing text[];
 begin
-  begin
-    execute format('select array(select distinct k::%s::text from unnest($1) k)',
-      millrace.key_type(p_pipeline))
-    into v_keys
-    using p_keys;
-  exception when data_exception then
-    v_fault := 'cannot be read as one: ' || sqlerrm;
-  end;
-  if v_fault is not null then
-    raise exception 'a key of table % %', p_pipeline.entity_table, v_fault
+  if p_keys is null or array_position(p_keys, null) is not null then
+    raise exception 'a key of table % is null', p_pipeline.entity_table
       using errcode = 'MR002',
         hint = format('Give values of the column %s.', p_pipeline.entity_key);
   end if;
-  held := millrace.lock_rows_named(p_pipeline, v_keys, true);
-  if cardinality(held) < cardinality(v_keys) then
-    v_missing := array(select unnest(v_keys) except select unnest(held) order by 1);
+  held := millrace.lock_rows_named(p_pipeline, p_keys, true);
+  execute format('select array(select k::%s::text from unnest($1) k '
+    'except select unnest($2) order by 1)', millrace.key_type(p_pipeline))
+  into v_missing
+  using p_keys, held;
+  if v_missing <> '{}' then
     raise exception 'table % has no row with % %', p_pipeline.entity_table, p_pipeline.entity_key,
       (select string_agg(millrace.cut_text(m, 100), ', ') from unnest(v_missing[:5]) m)
         || coalesce(', and ' || nullif(cardinality(v_missing[6:]), 0) || ' others', '')

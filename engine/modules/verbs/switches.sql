@@ -1,5 +1,3 @@
--- Switches: a person pauses a pipeline or a stage, and lets it go on
-
 -- Switches a pipeline, or one stage of it, on or off, and wakes what goes on. Returns what holds it
 -- back still.
 create function millrace.switch(

@@ -100,7 +100,8 @@ describe('a receiver', () => {
     expect(pauses).toEqual([1, 2, 4, 8, 16]);
     await minutes(engine, 30);
     expect(await deliver(engine)).toEqual(['raised backlog']);
-    expect(await deliver(engine), 'what came meanwhile is one message').toEqual(['resolved backlog', 'raised backlog']);
+    expect(await deliver(engine), 'what came meanwhile').toEqual(['resolved backlog']);
+    expect(await deliver(engine)).toEqual(['raised backlog']);
     expect(await deliver(engine)).toEqual([]);
   });
 
@@ -208,7 +209,7 @@ describe('a delivery', () => {
     expect(await deliveries(engine)).toMatchObject([{ state: 'delivered', tries: 2, status: 200 }]);
   });
 
-  test('that fails raises no alert about itself, though it is reported', async ({ engine }) => {
+  test('that fails raises no alert about itself', async ({ engine }) => {
     await alarmed(engine);
     await addRule(engine, { name: 'engine', kind: 'engine' });
     await engine.sql.query(`delete from millrace.log`);
@@ -216,9 +217,6 @@ describe('a delivery', () => {
     const [message] = await take(engine);
     await note(engine, message, { ok: false, error: 'gone', permanent: true });
     expect(await engine.value('select detail from millrace.engine_values()')).toBe(before);
-    expect(await engine.rows('select level, message from millrace.log')).toEqual([
-      { level: 'warning', message: 'Message 1 could not be delivered by channel ops: gone' },
-    ]);
   });
 
   test('is taken once by two functions that are woken at once', async ({ engine }) => {
@@ -365,6 +363,7 @@ test('old alerts and messages are pruned, open ones are not', async ({ engine })
   await deliver(engine);
   await runStage(engine, 'only');
   await minutes(engine, 2);
+  await deliver(engine);
   await engine.queued('only', 3);
   await minutes(engine, 1);
   await engine.advance('91 days');

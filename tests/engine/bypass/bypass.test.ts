@@ -29,11 +29,15 @@ test('what is queued at a bypassed stage is skipped with the reason and remember
   await runStage(engine, 'one');
   expect(await bypass(engine, 'two')).toBe(2);
   expect(await engine.statuses(ids[0])).toEqual({ one: 'completed', two: 'skipped', three: 'queued' });
-  expect(await engine.attempts(ids[0])).toEqual(['one 1 completed', 'two 1 skipped', 'three 1 queued']);
+  expect(await engine.attempts(ids[0])).toEqual([
+    'one 1 completed',
+    'two 1 cancelled superseded',
+    'two 2 skipped',
+    'three 1 queued',
+  ]);
   expect(await engine.value(`select error from millrace.attempts where state = 'skipped' limit 1`)).toEqual({
     code: 'bypassed',
     message: 'bypassed: the model is down',
-    reason: 'the model is down',
   });
   expect(await remembered(engine)).toEqual(ids);
   const [next] = await (await Worker.of(engine, 'three')).take();
@@ -126,7 +130,12 @@ test('a retry in backoff is left out too; what is in work or waits for its job g
   if (!first || !second || !third) throw new Error('three were queued');
   await worker.report(failed(first), waiting(second, 'job-2'));
   expect(await bypass(engine, 'one')).toBe(1);
-  expect(await engine.attempts(ids[0])).toEqual(['one 1 failed', 'one 2 skipped', 'two 1 queued']);
+  expect(await engine.attempts(ids[0])).toEqual([
+    'one 1 failed superseded',
+    'one 2 cancelled superseded',
+    'one 3 skipped',
+    'two 1 queued',
+  ]);
   expect(await worker.report(completed(third))).toEqual(['accepted']);
   await resume(engine, [
     { submission: second.submission, service: 'scraper', job_id: 'job-2', outcome: 'completed', result: {} },
@@ -318,7 +327,7 @@ test('a bypass and the completion that queues the stage: the sweep leaves out wh
   expect(await bypass(engine, 'two')).toBe(0);
   await worker.client.query('commit');
   await sweep(engine);
-  expect(await engine.attempts(id)).toEqual(['one 1 completed', 'two 1 skipped']);
+  expect(await engine.attempts(id)).toEqual(['one 1 completed', 'two 1 cancelled superseded', 'two 2 skipped']);
   expect(await remembered(engine)).toEqual([id]);
 });
 

@@ -68,7 +68,7 @@ test('a missing secret never fails a user’s write: it is reported once a minut
       level: 'error',
       code: 'doorbell_not_configured',
       message: expect.stringMatching(/project_url or wake_secret is not set/),
-      detail: { hint: expect.stringMatching(/vault\.create_secret/) },
+      detail: { hint: expect.stringMatching(/npx millrace connect/) },
     },
   ]);
   await engine.advance('2 minutes');
@@ -76,7 +76,7 @@ test('a missing secret never fails a user’s write: it is reported once a minut
   expect(await log()).toHaveLength(2);
   const ill = await engine.rows(`select what, detail from millrace.doctor() where not ok and what like '% is set'`);
   expect(ill.map((line) => line.what)).toEqual(['project_url is set', 'wake_secret is set']);
-  expect(ill[0]?.detail).toMatch(/create_secret/);
+  expect(ill[0]?.detail).toMatch(/npx millrace connect/);
   expect(await runStage(engine, 'one')).toHaveLength(5);
 });
 

@@ -41,8 +41,8 @@ test('doctor tells of settings that are missing, with the statements that set th
   await showNetWorker(engine);
   await engine.sql.query('select millrace.sweep()');
   expect(await amiss(engine)).toEqual([
-    { what: 'project_url is set', detail: expect.stringContaining('vault.create_secret') },
-    { what: 'wake_secret is set', detail: expect.stringContaining('MILLRACE_WAKE_SECRET') },
+    { what: 'project_url is set', detail: 'missing: npx millrace connect writes it' },
+    { what: 'wake_secret is set', detail: 'missing: npx millrace connect writes it' },
   ]);
 });
 
@@ -51,7 +51,7 @@ test('doctor tells of a project URL that is none', async ({ engine }) => {
   await engine.configureDoorbell('localhost:8000');
   await engine.sql.query('select millrace.sweep()');
   expect(await amiss(engine)).toEqual([
-    { what: 'project_url is set', detail: expect.stringMatching(/^localhost:8000 is none; .*vault\.update_secret/) },
+    { what: 'project_url is set', detail: expect.stringMatching(/^localhost:8000 is none: npx millrace connect/) },
   ]);
 });
 
@@ -62,7 +62,10 @@ test('doctor tells of a doorbell that wakes with the secret key, which any SQL r
   await engine.sql.query(`select vault.create_secret('sb_secret_hush', 'millrace_secret_key')`);
   await engine.sql.query('select millrace.sweep()');
   expect(await amiss(engine)).toEqual([
-    { what: 'wake_secret is set', detail: expect.stringMatching(/^the doorbell shows secret_key.*create_secret/) },
+    {
+      what: 'wake_secret is set',
+      detail: expect.stringMatching(/^the doorbell shows secret_key.*npx millrace connect/),
+    },
   ]);
   expect(JSON.stringify(await engine.rows('select * from millrace.doctor()'))).not.toContain('hush');
 });
@@ -133,7 +136,7 @@ test('doctor tells of wakes that the functions did not answer', async ({ engine 
   expect(found).toMatchObject([
     {
       what: 'the functions answered the last wake-ups',
-      detail: expect.stringMatching(/^flow-only answered 401: This function was woken for .*MILLRACE_WAKE_SECRET/),
+      detail: expect.stringMatching(/^flow-only answered 401: This function was woken for .*npx millrace connect/),
     },
   ]);
 });
@@ -261,7 +264,7 @@ test('doctor tells of ready work that nobody takes, and whose logs to read', asy
   expect(await amiss(engine)).toEqual([
     {
       what: 'ready work is taken within a minute',
-      detail: 'stage only of flow waits since 2026-11-02 09:00:00: look at the logs of function flow-only',
+      detail: 'stage only of flow waits since 2026-11-02 09:00:00+00: look at the logs of function flow-only',
     },
   ]);
   await (await Worker.of(engine, 'only')).claim(0);

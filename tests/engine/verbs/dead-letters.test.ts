@@ -174,7 +174,7 @@ test('what cannot be retried is refused by name', async ({ engine }) => {
   const failedRun = (await engine.run(again)).id;
   expect(await refusal(failedRun, 'one')).toMatchObject({
     code: 'MR004',
-    message: expect.stringMatching(/nothing to retry at stage one/),
+    message: expect.stringMatching(/stage one of run \d+ cannot be told to retry/),
   });
   expect(await refusal(failedRun, 'ten')).toMatchObject({ code: 'MR003' });
   await engine.queue('two', [again ?? '']);

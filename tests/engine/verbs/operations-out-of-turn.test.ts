@@ -34,7 +34,7 @@ test('the children of a stage whose needs run again are not reset, and it begins
   await sweep(engine);
   expect(await engine.refusal(`select millrace.reset_children($1, 'split')`, [run])).toMatchObject({
     code: 'MR004',
-    hint: 'Its needs run again; it spawns anew when they are done.',
+    hint: 'It spawns its children once its needs are done.',
   });
   await runStage(engine, 'plan', 'folder');
   expect(await stageAttempts(engine, folder, 'split')).toEqual(['1 cancelled superseded', '2 queued']);

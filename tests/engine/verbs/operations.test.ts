@@ -88,7 +88,7 @@ test('a stage held back by a threshold starts by hand, once', async ({ engine })
   expect(await operation(engine, id, 'early')).toMatchObject({ state: 'queued' });
   expect(await refused(engine, 'start_stage', id, 'early')).toMatchObject({
     code: 'MR004',
-    message: expect.stringMatching(/stage early of run \d+ cannot be started: it is queued/),
+    message: expect.stringMatching(/stage early of run \d+ cannot be told to start_stage: it is queued/),
     hint: expect.stringMatching(/pending/),
   });
   await spawnParts(engine, parts);
@@ -202,12 +202,12 @@ test('only a live stage can be ended by hand, and only with a result', async ({ 
   const refusal = { code: 'MR004', hint: expect.stringMatching(/queued, started or waiting/) };
   expect(await refused(engine, 'complete_stage', id, 'two', '1')).toMatchObject({
     ...refusal,
-    message: expect.stringMatching(/stage two of run \d+ cannot be completed: it is pending/),
+    message: expect.stringMatching(/stage two of run \d+ cannot be told to complete: it is pending/),
   });
   await runStage(engine, 'one');
   expect(await refused(engine, 'fail_stage', id, 'one', 'no')).toMatchObject({
     ...refusal,
-    message: expect.stringMatching(/cannot be failed: it is completed/),
+    message: expect.stringMatching(/cannot be told to fail: it is completed/),
   });
   expect(await refused(engine, 'complete_stage', id, 'two', null)).toMatchObject({ code: 'MR002' });
 });
@@ -218,7 +218,7 @@ test('a completion by hand that the apply function refuses changes nothing and s
   const { id } = await one(engine, { apply: 'public.take' });
   expect(await refused(engine, 'complete_stage', id, 'one', '1')).toMatchObject({
     code: 'MR004',
-    message: expect.stringMatching(/cannot be completed: not this one/),
+    message: expect.stringMatching(/cannot be ended: not this one/),
   });
   expect(await engine.attempts(id)).toEqual(['one 1 queued']);
 });

@@ -110,12 +110,12 @@ test('what is done, and what is pending behind unfinished needs, cannot be skipp
   await runStage(engine, 'one');
   expect(await refused(engine, 'skip', id, 'one')).toMatchObject({
     code: 'MR004',
-    message: expect.stringMatching(/stage one of run \d+ cannot be skipped: it is completed/),
+    message: expect.stringMatching(/stage one of run \d+ cannot be told to skip: it is completed/),
     hint: expect.stringMatching(/millrace\.reset/),
   });
   expect(await refused(engine, 'skip', id, 'three')).toMatchObject({
     code: 'MR004',
-    message: expect.stringMatching(/pending, and its needs are not done/),
+    message: expect.stringMatching(/it is pending, and the run is running/),
     hint: expect.stringMatching(/needs first/),
   });
 });
