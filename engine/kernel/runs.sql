@@ -138,9 +138,11 @@ begin
 end
 $$;
 
--- running → failed | cancelled for locked runs; tallies a child's end for its parent.
+-- running → failed | cancelled, or completed under a name, for locked runs; tallies a child's end for
+-- its parent.
 create function millrace.end_runs(
-  p_run_ids bigint[], p_status millrace.run_status, p_failed_stage_id int default null
+  p_run_ids bigint[], p_status millrace.run_status, p_failed_stage_id int default null,
+  p_ended_as text default null
 )
 as $$
 declare
@@ -149,7 +151,7 @@ begin
   with ended as (
     update millrace.runs r
     set status = p_status, finished_at = v_now, failed_stage_id = p_failed_stage_id,
-      error_code = (
+      ended_as = p_ended_as, error_code = (
         select left(coalesce(a.error ->> 'code', 'unknown'), 200)
         from millrace.attempts a
         where a.run_id = r.id
@@ -157,16 +159,19 @@ begin
         order by a.number desc
         limit 1)
     where r.id = any (p_run_ids)
-    returning r.fan_out_id, r.pipeline_id
+    returning r.fan_out_id, r.pipeline_id, r.created_at
   ), pulse as (
-    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n)
-    select v_now, e.pipeline_id, 0, p_status::text, count(*)
+    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms)
+    select v_now, e.pipeline_id, 0,
+      case p_status when 'completed' then 'ended' else p_status::text end, count(*),
+      array_agg(date_part('epoch', v_now - e.created_at) * 1000)
+        filter (where p_status = 'completed')
     from ended e
     group by e.pipeline_id
   )
-  insert into millrace.child_tallies (fan_out_id, failed, cancelled)
-  select e.fan_out_id, count(*) filter (where p_status = 'failed'),
-    count(*) filter (where p_status = 'cancelled')
+  insert into millrace.child_tallies (fan_out_id, completed, failed, cancelled)
+  select e.fan_out_id, count(*) filter (where p_status = 'completed'),
+    count(*) filter (where p_status = 'failed'), count(*) filter (where p_status = 'cancelled')
   from ended e
   where e.fan_out_id is not null
   group by e.fan_out_id;

@@ -87,13 +87,15 @@ export class Spawner {
     return new Spawner(worker, await worker.takeOne());
   }
 
-  /** One chunk. */
-  async spawn(items: unknown, last = false, token = this.item.token): Promise<SpawnAnswer> {
+  /** The statement of one chunk, and its values. */
+  chunk(items: unknown, last: boolean | null = false, token = this.item.token): [string, unknown[]] {
     const values = [this.worker.id, this.item.attempt, token, JSON.stringify(items), last];
-    const { rows } = await this.worker.client.query(
-      'select public.millrace_spawn($1, $2, $3, $4, $5) as answer',
-      values,
-    );
+    return ['select public.millrace_spawn($1, $2, $3, $4, $5) as answer', values];
+  }
+
+  /** One chunk. */
+  async spawn(items: unknown, last = false, token?: string): Promise<SpawnAnswer> {
+    const { rows } = await this.worker.client.query(...this.chunk(items, last, token));
     this.fanOut = rows[0].answer.fan_out ?? this.fanOut;
     return rows[0].answer;
   }
@@ -122,6 +124,16 @@ export async function spawnAll(engine: Engine, items: Row[], stage = 'split', pi
   return spawner.fanOut;
 }
 
+/** A folder whose split is claimed by a worker that is about to spawn. */
+export async function spawningFolder(
+  engine: Engine,
+  family: Family = {},
+): Promise<{ folder: string; spawner: Spawner }> {
+  await defineFamily(engine, family);
+  const [folder] = await startFolders(engine);
+  return { folder: folder as string, spawner: await Spawner.of(engine) };
+}
+
 /** A folder whose files 1 to `count` run and whose split waits for them. */
 export async function waitingFolder(
   engine: Engine,
@@ -139,12 +151,10 @@ export async function leftFolder(
   count: number,
   family: Family = {},
 ): Promise<{ folder: string; fanOut: number }> {
-  await defineFamily(engine, family);
-  const [folder] = await startFolders(engine);
-  const spawner = await Spawner.of(engine);
+  const { folder, spawner } = await spawningFolder(engine, family);
   await spawner.spawn(numbers(1, count), true);
   await spawner.worker.report(completed(spawner.item));
-  return { folder: folder as string, fanOut: spawner.fanOut };
+  return { folder, fanOut: spawner.fanOut };
 }
 
 /** Collects children as a worker does, until nothing is left but what is busy. */
@@ -158,6 +168,12 @@ export async function collectChildren(engine: Engine, fanOuts?: number[], client
   const { rows } = await session.query('select public.millrace_collect_children($1) as answer', [ids]);
   if (!client) engine.database.giveBack(session);
   return rows[0].answer;
+}
+
+/** The status of a stage of a folder once the children that have reported are collected. */
+export async function collected(engine: Engine, folder: string, stage = 'split'): Promise<string | undefined> {
+  await collectChildren(engine);
+  return (await folderStatuses(engine, folder))[stage];
 }
 
 /** Runs a stage of files for the files with these numbers (all that are due when none is given); the others are handed back. */

@@ -1,7 +1,5 @@
--- Agents: the turns of a conversation with a model
---
--- An execution is an attempt and its automatic retries, which share one conversation; a reset or a
--- person's retry begins another. The number of its first attempt, number - retry_count, names it.
+-- Agents: the turns of a conversation with a model. An execution is an attempt and its automatic
+-- retries, which share one conversation; the number of the first, number - retry_count, names it.
 
 -- Records turns {seq, kind, call_id, content, usage} of an agent's started attempt under its
 -- token, and renews its worker's leases. The status is accepted, duplicate, stale or busy.

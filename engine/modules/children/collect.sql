@@ -1,9 +1,8 @@
--- Collecting children: sums, thresholds and joins
---
--- The worker whose call left tallies asks for it after its commit, the sweep collects the rest.
+-- Collecting children: sums, thresholds and joins. The worker whose call left tallies asks for it
+-- after its commit, the sweep collects the rest.
 
--- Collects the children of fan-outs. busy: those whose parent somebody holds; collect: others,
--- further up, whose children have reported now.
+-- Collects the children of fan-outs. busy: those whose parent somebody holds; collect: others whose
+-- children have reported.
 create function public.millrace_collect_children(p_fan_outs bigint[]) returns jsonb
 set millrace.plan = by_key
 as $$
@@ -22,9 +21,7 @@ begin
   for v_fan_out in select distinct f from unnest(p_fan_outs) f order by f loop
     v_done := millrace.collect_children(v_fan_out);
     v_wake := v_wake || v_done.wake;
-    if v_done.busy then
-      v_busy := v_busy || v_fan_out;
-    end if;
+    v_busy := v_busy || case when v_done.busy then array[v_fan_out] end;
   end loop;
   return jsonb_build_object(
     'wake', millrace.wake_list(millrace.stages_to_wake(v_wake)),
@@ -54,37 +51,27 @@ $$;
 create function millrace.collect_reported(p_limit int) returns int
 as $$
 declare
-  v_fan_out bigint;
   v_done record;
-  v_context text;
-  v_until timestamptz := millrace.now() + interval '5 seconds';
-  v_collected int := 0;
 begin
-  -- In no order, so that a parent which refuses to be written keeps it from no other.
-  for v_fan_out in
-    select t.fan_out_id
-    from millrace.child_tallies t
-    group by t.fan_out_id
-    order by random()
-  loop
-    exit when v_collected >= p_limit or millrace.now() >= v_until;
+  v_done := millrace.in_halves(array(
+    select f.id::text
+    from (
+      select t.fan_out_id as id
+      from millrace.child_tallies t
+      group by t.fan_out_id
+      -- In no order, so that a parent which refuses to be written keeps it from no other.
+      order by random()
+      limit p_limit) f
     -- Waiting out of order might be waiting for each other.
-    continue when not pg_try_advisory_xact_lock(
-      hashtextextended('millrace.collect_children', v_fan_out));
-    begin
-      v_done := millrace.collect_children(v_fan_out);
-      perform millrace.wake(v_done.wake);
-      v_collected := v_collected + (not v_done.busy)::int;
-    exception
-      when query_canceled or assert_failure or others then
-        get stacked diagnostics v_context = pg_exception_context;
-        if not millrace.report_caught(sqlstate, v_context, 'collect_failed', format(
-            'The children of fan-out %s cannot be added up: %s', v_fan_out, sqlerrm)) then
-          raise;
-        end if;
-    end;
-  end loop;
-  return v_collected;
+    where pg_try_advisory_xact_lock(hashtextextended('millrace.collect_children', f.id))), $q$
+    select count(*) filter (where not c.busy)
+    from unnest($1::bigint[]) f
+    cross join lateral millrace.collect_children(f) c
+    cross join lateral millrace.wake(c.wake)$q$, clock_timestamp() + interval '5 seconds');
+  perform millrace.report('error', 'collect_failed',
+    format('The children of fan-out %s cannot be added up: %s', r.id, r.why))
+  from unnest(v_done.refused, v_done.why) r(id, why);
+  return v_done.done;
 end
 $$;
 
@@ -121,7 +108,7 @@ begin
   if busy then
     return;
   end if;
-  -- In one snapshot: a child whose tally is not in it is not counted anew either.
+  -- In one snapshot: a child whose tally is not in it is not recounted either.
   with taken as (
     delete from millrace.child_tallies t where t.fan_out_id = p_fan_out_id
     returning t.*
@@ -277,7 +264,7 @@ begin
 end
 $$;
 
--- Closes the fan-outs of completed attempts; an apply function may have refused one.
+-- Closes the fan-outs of attempts that are completed.
 create function millrace.leave_children(p_attempt_ids bigint[])
 as $$
 begin

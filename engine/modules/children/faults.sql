@@ -1,5 +1,4 @@
--- Finds fan-outs that nobody will finish. Where the worker that spawns was lost, its successor
--- takes the fan-out over.
+-- Finds fan-outs that nobody will finish; a lost worker's successor takes its fan-out over.
 create view millrace.fan_out_faults (rule, run_id, attempt_id, detail) as
 select
   'an attempt that waits for children has an open fan-out, and an open fan-out a live attempt',
@@ -33,20 +32,19 @@ from (
 create view millrace.sum_faults (rule, run_id, attempt_id, detail, children) as
 select 'the sums of a fan-out and its tallies are what its children came to',
   f.run_id, f.attempt_id,
-  format('fan-out %s: %s completed, %s failed, but %s and %s were counted',
-    f.id, c.completed, c.failed, f.completed + t.completed, f.failed + t.failed),
+  format('fan-out %s: %s completed and failed, but %s were counted', f.id, c.ended, t.ended),
   f.spawned
 from millrace.fan_outs f
 cross join lateral (
-  select count(*) filter (where r.status = 'completed') as completed,
-    count(*) filter (where r.status = 'failed') as failed
+  select array[count(*) filter (where r.status = 'completed'),
+    count(*) filter (where r.status = 'failed')] as ended
   from millrace.runs r
   where r.fan_out_id = f.id) c
 cross join lateral (
-  select coalesce(sum(t.completed), 0) as completed, coalesce(sum(t.failed), 0) as failed,
-    coalesce(bool_or(t.recount), false) as recount
+  select array[f.completed + coalesce(sum(t.completed), 0),
+    f.failed + coalesce(sum(t.failed), 0)] as ended, bool_or(t.recount) as recount
   from millrace.child_tallies t
   where t.fan_out_id = f.id) t
 where f.state = 'open'
-  and not t.recount
-  and (c.completed <> f.completed + t.completed or c.failed <> f.failed + t.failed);
+  and t.recount is not true
+  and c.ended <> t.ended;

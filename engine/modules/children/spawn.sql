@@ -23,7 +23,6 @@ declare
       limit 1)
   end;
   v_attempt millrace.attempts;
-  v_stage millrace.stages;
   v_reason text;
   v_done record;
 begin
@@ -34,14 +33,9 @@ begin
           'that is its own, and say with p_last whether they are the last.';
   end if;
   perform public.millrace_renew(p_worker, '{}');
-  select a.* into v_attempt from millrace.attempts a where a.id = p_attempt;
-  select s.* into v_stage from millrace.stages s where s.id = v_attempt.stage_id;
-  if v_stage.kind <> 'map' then
-    raise exception 'attempt % is of stage %, which is no map', p_attempt, v_stage.name
-      using errcode = 'MR004', hint = 'Only a stage of kind map has children to spawn.';
-  end if;
   -- Who cancels, resets or deletes the parent waits for this chunk, or this chunk hears of it.
-  if not millrace.hold_parent(v_attempt.run_id) then
+  if not millrace.hold_parent((
+      select a.run_id from millrace.attempts a where a.id = p_attempt)) then
     return jsonb_build_object('status', 'busy', 'wake', '[]'::jsonb,
       'reason', 'the run or its row is locked by another transaction');
   end if;
@@ -99,19 +93,19 @@ declare
   v_fault jsonb;
 begin
   select s.* into v_stage from millrace.stages s where s.id = p_attempt.stage_id;
-  select p.* into v_child
-  from millrace.pipelines p
-  where p.name = v_stage.child ->> 'pipeline';
+  if v_stage.kind <> 'map' then
+    raise exception 'attempt % is of stage %, which is no map', p_attempt.id, v_stage.name
+      using errcode = 'MR004', hint = 'Only a stage of kind map has children to spawn.';
+  end if;
   insert into millrace.fan_outs as f (run_id, stage_id, attempt_id, child_pipeline_id)
-  values (p_attempt.run_id, p_attempt.stage_id, p_attempt.id, v_child.id)
+  select p_attempt.run_id, v_stage.id, p_attempt.id, p.id
+  from millrace.pipelines p
+  where p.name = v_stage.child ->> 'pipeline'
   on conflict (run_id, stage_id) where state = 'open' do update
   set attempt_id = excluded.attempt_id
   returning f.* into fan_out;
-  if fan_out.child_pipeline_id <> v_child.id then
-    raise exception 'the children of stage % are to be runs of pipeline % now, '
-        'but this fan-out began with another', v_stage.name, v_child.name
-      using errcode = 'MR004', hint = 'Reset the stage: select millrace.reset(run, stage).';
-  end if;
+  -- A fan-out goes on with the pipeline that it began with.
+  select p.* into v_child from millrace.pipelines p where p.id = fan_out.child_pipeline_id;
   v_rows := millrace.rows_for_items(fan_out, v_stage, p_items);
   v_held := millrace.lock_rows_named(v_child, v_rows.entity_ids, false);
   select array_agg(i.key) filter (where not i.held) as busy,
@@ -172,6 +166,7 @@ set enable_hashjoin = on
 as $$
 declare
   v_insert text := p_stage.child ->> 'insert';
+  v_function regprocedure := to_regprocedure(v_insert || '(text,jsonb)');
   v_fault text;
 begin
   item_keys := array(
@@ -179,7 +174,7 @@ begin
     from (select distinct i ->> 'key' as k from jsonb_array_elements(p_items) i) d
     order by length(k), k);
   entity_ids := item_keys;
-  if to_regprocedure(v_insert || '(text,jsonb)') is not null then
+  if v_function is not null then
     execute format($query$
       select coalesce(array_agg(f.entity_id order by a.place), '{}'), min(case
         when a.place is null then coalesce(f.item_key, 'null') || ' was not asked for'
@@ -188,7 +183,7 @@ begin
       from unnest($3) with ordinality a(key, place)
       full join (select distinct on (item_key) item_key, entity_id from %s($1, $2)) f
         on f.item_key = a.key
-      $query$, to_regprocedure(v_insert || '(text,jsonb)')::regproc)
+      $query$, v_function::regproc)
     into entity_ids, v_fault
     using (select r.entity_id from millrace.runs r where r.id = p_fan_out.run_id), p_items,
       item_keys;
@@ -207,7 +202,7 @@ begin
       from millrace.runs r
       where r.entity_id = i.id
         and r.pipeline_id = p_fan_out.child_pipeline_id
-        -- "+ 0" has each item look at its row's runs: an old plan might read all children for each.
+        -- "+ 0" has each item look at its row's runs, as in begin_children().
         and r.fan_out_id + 0 = p_fan_out.id
         and r.item_key <> i.key
       limit 1) o on true

@@ -1,8 +1,5 @@
--- Starting children
---
--- A child never touches its parent's rows, or a thousand that end at once would queue for one lock.
--- Who holds a child never takes its parent; from a parent's side children are taken in batches and
--- with skip locked only.
+-- Starting children. A child never touches its parent's rows, or a thousand that end at once would
+-- queue for one lock; who holds a child never takes its parent.
 
 -- Begins children on held rows, each for a fan-out under a key; p_retry: those that failed go on.
 -- made: how many more there are. faults: by row, {code, message, remedy} of what keeps it from one.

@@ -1,7 +1,5 @@
--- Answers: what a person decides, by millrace_decide() or by writing the column `decision`
---
--- A parent's sums are left to the sweep: nobody holds a parent for as long as a person's
--- transaction.
+-- Answers: what a person decides, by millrace_decide() or by writing the column `decision`. A
+-- parent's sums are left to the sweep: nobody holds a parent for a person's transaction.
 
 -- Refuses an answer that does not fit the schema or comes too late, and notes who gave it.
 create function millrace.check_answer() returns trigger
@@ -68,36 +66,25 @@ begin
   perform millrace.hold_runs(array(
     select d.run_id from public.millrace_decisions d
       where d.attempt_id = any (v_decided)));
-  select d.attempt_id, millrace.why_undecided(a) as reason into v_refused
-  from public.millrace_decisions d
-  left join millrace.attempts a on a.id = d.attempt_id
-  where d.attempt_id = any (v_decided)
-    and a.state is distinct from 'waiting'
-  limit 1;
-  if found then
-    raise exception 'attempt % can no longer be decided: %',
-        v_refused.attempt_id, v_refused.reason
-      using errcode = 'MR004', hint = 'Look for another open decision of the same entity.';
-  end if;
   -- Not guarded: a fault, as of the stage's apply function, is the person's answer.
   v_done := millrace.apply_outcomes(array(
     select millrace.work_on(a, r.entity_id, 'completed',
       jsonb_build_object('decision', d.decision, 'decided_by', d.decided_by))
     from public.millrace_decisions d
-    join millrace.attempts a on a.id = d.attempt_id
+    join millrace.attempts a on a.id = d.attempt_id and a.state = 'waiting'
     join millrace.runs r on r.id = a.run_id
     where d.attempt_id = any (v_decided)
     order by a.id));
-  select i.attempt_id, i.reason into v_refused
-  from unnest(v_done.items) i
-  where i.verdict is not null
+  select d.id, coalesce(i.reason, millrace.why_undecided(a)) as reason into v_refused
+  from unnest(v_decided) d(id)
+  left join unnest(v_done.items) i on i.attempt_id = d.id
+  left join millrace.attempts a on a.id = d.id
+  where i.attempt_id is null
+    or i.verdict is not null
   limit 1;
   if found then
-    raise exception 'the decision on attempt % was not taken: %',
-        v_refused.attempt_id, v_refused.reason
-      using errcode = 'MR004',
-        hint = 'The stage''s apply function, or another decision of the same statement, '
-          'ended the attempt.';
+    raise exception 'attempt % can no longer be decided: %', v_refused.id, v_refused.reason
+      using errcode = 'MR004', hint = 'Look for another open decision of the same entity.';
   end if;
   perform millrace.wake(v_done.ready);
   return null;

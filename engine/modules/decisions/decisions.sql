@@ -1,8 +1,5 @@
--- Decisions: what a person is asked
---
--- A manual stage's attempt waits with the service `decision`; a row of public.millrace_decisions
--- asks the question. A person holds that row first, then waits for entity and run: so nothing that
--- holds a run waits for a decision's row.
+-- Decisions: what a person is asked, by a row of public.millrace_decisions. A person holds that row
+-- first, then waits for entity and run: so nothing that holds a run waits for a decision's row.
 
 -- Asks for the decision of a manual stage in held runs: attempts that wait, and their questions.
 create function millrace.open_decisions(p_stage_id int, p_run_ids bigint[])
@@ -37,8 +34,8 @@ as $$
     millrace.stale_reason(p_attempt.state, p_attempt.error))
 $$;
 
--- Closes open decisions whose attempt ended otherwise, and removes those whose attempt is gone, but
--- for rows that a user's trigger refuses; returns how many it closed.
+-- Closes open decisions whose attempt ended otherwise or is gone, but for rows that a user's trigger
+-- refuses; returns how many.
 create function millrace.close_decisions(p_limit int) returns int
 as $$
 declare
@@ -58,14 +55,10 @@ begin
       update public.millrace_decisions d
       set closed_at = coalesce(a.finished_at, millrace.now()),
         closed_why = millrace.why_undecided(a)
-      from millrace.attempts a
-      where d.attempt_id = any ($1::bigint[])
-        and a.id = d.attempt_id
-      returning d.attempt_id
-    ), gone as (
-      delete from public.millrace_decisions d
-      where d.attempt_id = any ($1::bigint[])
-        and not exists (select from millrace.attempts a where a.id = d.attempt_id)
+      from unnest($1::bigint[]) i
+      left join millrace.attempts a on a.id = i
+      where d.attempt_id = i
+      returning 1
     )
     select count(*) from closed$q$, 'infinity');
   perform millrace.report('error', 'decision_not_closed',

@@ -1,10 +1,8 @@
--- Beginning stages: queueing, waiting and skipping what advance() does not queue by itself
---
--- The callers hold entities and runs. What begins or is skipped is shown on the entities; the
--- stages that have work for a worker now are returned.
+-- Beginning stages: what advance() does not queue by itself. Callers hold entities and runs; what
+-- is done is shown on the entities, and the stages with work are returned.
 
 -- Begins a stage whose needs are done. p_by_name overrules its conditions; p_shown: the entities
--- show it as queued already; p_anew: it works even on its former input.
+-- show it as queued; p_anew: it works even on its former input.
 create function millrace.begin_stage(
   p_stage_id int, p_run_ids bigint[], p_by_name boolean default false,
   p_shown boolean default false, p_anew boolean default false
@@ -58,11 +56,6 @@ volatile
 as $$
 begin
   return query
-    with run as materialized (
-      select r.id, r.version_id, r.given
-      from millrace.runs r
-      where r.id = any (p_run_ids)
-    )
     select array_agg(c.run_id), '{"code": "skipped"}' || c.why
     from (
       select r.id as run_id, case
@@ -76,7 +69,7 @@ begin
           when r.id in (select unnest(millrace.unmet_runs(p_stage_id, p_run_ids))) then
             '{"message": "its condition does not hold"}'
         end as why
-      from run r
+      from millrace.runs r
       join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
       cross join lateral (
         select bool_or(a.error ? 'on_demand') as on_demand
@@ -86,7 +79,8 @@ begin
           and not a.superseded
           and a.error -> 'dependents' = 'true'
           and (a.stage_id = any (vs.needs)
-            or vs.after @> jsonb_build_array(jsonb_build_object('map', a.stage_id)))) n) c
+            or vs.after @> jsonb_build_array(jsonb_build_object('map', a.stage_id)))) n
+      where r.id = any (p_run_ids)) c
     where c.why is not null
     group by c.why;
 end
@@ -121,31 +115,24 @@ declare
   v_wake int[] := '{}';
 begin
   for v_follower in
-    with run as materialized (
-      select r.id, r.version_id
-      from millrace.runs r
-      where r.id = any (p_run_ids)
-    ), follower as materialized (
-      select f.version_id, f.stage_id, f.position,
-        s.kind = 'gate' and s.limits is not null as is_limited_gate
-      from millrace.version_stages f
-      join millrace.stages s on s.id = f.stage_id
-      where f.version_id in (select distinct r.version_id from run r)
-        and (p_stage_id is null or (p_all or not f.unconditional)
-          and (p_stage_id = any (f.needs)
-            or f.after @> jsonb_build_array(jsonb_build_object('map', p_stage_id))))
-    )
-    select f.stage_id, f.is_limited_gate, array_agg(r.id) as run_ids
-    from follower f
-    join run r on r.version_id = f.version_id
-    group by f.stage_id, f.is_limited_gate, f.position
-    order by f.position
+    select f.stage_id, r.ids, s.kind = 'gate' and s.limits is not null as is_limited_gate
+    from (
+      select o.version_id, array_agg(o.id) as ids
+      from millrace.runs o
+      where o.id = any (p_run_ids)
+      group by o.version_id) r
+    join millrace.version_stages f on f.version_id = r.version_id
+    join millrace.stages s on s.id = f.stage_id
+    where p_stage_id is null
+      or (p_all or not f.unconditional)
+        and (p_stage_id = any (f.needs)
+          or f.after @> jsonb_build_array(jsonb_build_object('map', p_stage_id)))
+    order by f.position, r.version_id
   loop
     v_wake := v_wake || millrace.begin_stage(v_follower.stage_id,
-      millrace.open_runs(v_follower.stage_id, v_follower.run_ids));
+      millrace.open_runs(v_follower.stage_id, v_follower.ids));
     if v_follower.is_limited_gate and p_stage_id is not null then
-      v_wake := v_wake
-        || millrace.pass_at_once(v_follower.stage_id, v_follower.run_ids, true);
+      v_wake := v_wake || millrace.pass_at_once(v_follower.stage_id, v_follower.ids, true);
     end if;
   end loop;
   return v_wake;
@@ -231,7 +218,7 @@ begin
 end
 $$;
 
--- Readies what follows a skipped stage and finishes runs, where no user's trigger has ended the run
+-- Begins what follows a skipped stage and finishes runs, unless a user's trigger has ended the run
 -- or started the stage over.
 create function millrace.continue_after_skip(p_stage_id int, p_run_ids bigint[])
 returns int[]
@@ -294,8 +281,7 @@ begin
 end
 $$;
 
--- Begins all that may begin in new runs, or in those that go on, and clears on the rows what has
--- not begun.
+-- Begins all that may begin in runs, and clears on the rows what has not begun.
 create function millrace.begin_branches(p_run_ids bigint[]) returns int[]
 as $$
 begin

@@ -1,7 +1,5 @@
--- Conditions: in which runs a stage may begin
---
--- "(select … limit 1) is null" looks at each run by itself in every plan; "not exists" or a join
--- would compare each run with all attempts where the statistics are of a table that was empty.
+-- Conditions: in which runs a stage may begin. "(select … limit 1) is null" looks at each run by
+-- itself; by an old plan "not exists" or a join might compare each with all attempts.
 
 -- Picks the runs in which a stage has not begun, its needs are done and its thresholds hold.
 create function millrace.open_runs(p_stage_id int, p_run_ids bigint[]) returns bigint[]
@@ -31,8 +29,8 @@ begin
 end
 $$;
 
--- Says whether all thresholds of a stage hold in a run. Where fewer children exist than a number
--- asks for, all of them will do.
+-- Says whether all thresholds of a stage hold in a run. Where there are fewer children than a
+-- number, all will do.
 create function millrace.thresholds_hold(p_run_id bigint, p_after jsonb)
 returns boolean
 volatile
@@ -72,8 +70,8 @@ begin
 end
 $$;
 
--- Reads the rows that conditions are asked of: empty ones where these do not name the row, null
--- where one is larger than a worker takes.
+-- Reads the rows that conditions are asked of, if they name the row; null for one that is larger
+-- than a worker takes.
 create function millrace.rows_asked(p_pipeline_id int, p_entity_ids text[], p_conditions text)
 returns json[]
 volatile
@@ -86,7 +84,7 @@ end
 $$;
 
 -- Picks the runs in which the condition of a stage does not hold. Where the row is too large the
--- stage begins, and its claim refuses the row: it must not keep its neighbours from being recorded.
+-- stage begins, and its claim refuses the row.
 create function millrace.unmet_runs(p_stage_id int, p_run_ids bigint[]) returns bigint[]
 volatile
 as $$

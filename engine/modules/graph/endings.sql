@@ -60,7 +60,6 @@ $$;
 create function millrace.complete_and_end(p_stage_id int, p_items millrace.work[], p_name text)
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_runs bigint[] := array(select i.run_id from unnest(p_items) i);
   v_stages int[] := array(
     select distinct vs.stage_id
@@ -71,27 +70,10 @@ declare
   v_changes millrace.change[];
   v_stage_id int;
 begin
-  v_changes := millrace.close_completed(p_items, v_now, false, '{}', null);
+  v_changes := millrace.close_completed(p_items, millrace.now(), false, '{}', null);
   -- Not at the stage itself, whose late children go on.
   perform millrace.cancel_attempts(v_runs, v_stages);
-  with ended as (
-    update millrace.runs r
-    set status = 'completed', finished_at = v_now, ended_as = p_name
-    where r.id = any (v_runs)
-      and (r.status = 'running') is true
-    returning r.fan_out_id, r.pipeline_id, r.created_at
-  ), pulse as (
-    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms)
-    select v_now, e.pipeline_id, 0, 'ended', count(*),
-      array_agg(date_part('epoch', v_now - e.created_at) * 1000)
-    from ended e
-    group by e.pipeline_id
-  )
-  insert into millrace.child_tallies (fan_out_id, completed)
-  select e.fan_out_id, count(*)
-  from ended e
-  where e.fan_out_id is not null
-  group by e.fan_out_id;
+  perform millrace.end_runs(millrace.running_of(v_runs), 'completed', p_ended_as => p_name);
   v_stages := millrace.add_skipped(v_stages, v_runs, jsonb_build_object(
     'code', 'skipped', 'message', 'the run ended as ' || p_name, 'ended', p_name));
   -- For thresholds of their parents.
@@ -137,14 +119,4 @@ join millrace.runs r on r.id = a.run_id
 where a.state = 'skipped'
   and not a.superseded
   and a.error ? 'ended'
-  and a.error ->> 'ended' is distinct from r.ended_as
-union all
-select 'what the row brought along is known of its first run alone', r.id, null, r.entity_id
-from millrace.runs r
-where r.given is not null
-  and exists (
-    select
-    from millrace.runs o
-    where o.pipeline_id = r.pipeline_id
-      and o.entity_id = r.entity_id
-      and o.id < r.id);
+  and a.error ->> 'ended' is distinct from r.ended_as;

@@ -41,8 +41,8 @@ begin
 end
 $$;
 
--- Skips, before a stage at which first runs are to begin, what their rows bring along and what has
--- no condition that holds. Returns the runs that are to begin still.
+-- Skips what comes before a stage at which first runs begin, if their rows bring it along or its
+-- condition does not hold. Returns the runs that are still to begin.
 create function millrace.skip_given_needs(p_run_ids bigint[], p_stage_id int)
 returns bigint[]
 as $$
@@ -53,7 +53,6 @@ declare
     where r.id = any (p_run_ids) and r.given is not null
     order by r.id);
   v_earlier_id int;
-  v_any boolean := false;
 begin
   -- New runs are all of one version.
   for v_earlier_id in
@@ -69,14 +68,14 @@ begin
       millrace.show_stage(v_earlier_id, k.run_ids, 'skipped', millrace.now())
     from millrace.runs_to_skip(
       v_earlier_id, millrace.open_runs(v_earlier_id, v_first), false) k;
-    v_any := v_any or found;
   end loop;
-  return case when v_any then millrace.runs_to_begin(p_stage_id, p_run_ids) else p_run_ids end;
+  return case when v_first = '{}' then p_run_ids
+    else millrace.runs_to_begin(p_stage_id, p_run_ids) end;
 end
 $$;
 
--- Raises MR005 where one of these runs lacks the result of a need of a stage, or nobody asked for
--- it, and names the stage to queue instead. Of a row that shows one status nothing before may lack.
+-- Raises MR005 where a run lacks the result of a need of a stage, and names the stage to queue
+-- instead. Of a row that shows one status nothing before may lack.
 create function millrace.refuse_missing_needs(p_run_ids bigint[], p_stage_id int)
 as $$
 declare

@@ -94,14 +94,11 @@ declare
   v_now timestamptz := millrace.now();
   v_jobs jsonb;
 begin
-  if p_poll_ms is not null and p_poll_ms not between 1 and 3600000 then
-    raise exception 'p_poll_ms is %, but must be from 1 to 3600000', p_poll_ms
+  if p_poll_ms not between 1 and 3600000 or (p_limit between 1 and 1000) is not true then
+    raise exception 'p_limit is % and p_poll_ms is %, but they must be from 1 to 1000 and 3600000',
+        p_limit, p_poll_ms
       using errcode = 'MR002', hint = 'Set COMPLETION_POLL_INTERVAL to a number of milliseconds, '
         'or leave it unset.';
-  end if;
-  if p_limit is null or p_limit not between 1 and 1000 then
-    raise exception 'p_limit is %, but must be from 1 to 1000', coalesce(p_limit::text, 'null')
-      using errcode = 'MR002', hint = 'Send how many jobs to ask for at once.';
   end if;
   with due as (
     select a.id from millrace.attempts a
@@ -141,13 +138,10 @@ declare
   v_now timestamptz := millrace.now();
   v_noted int;
 begin
-  if (jsonb_typeof(p_jobs) = 'array' and not p_jobs @? '$[1000]' and not p_jobs @? '$[*] ? (!(
-      @.attempt.type() == "number" && @.attempt == @.attempt.floor() && @.attempt < 1e18
-        && @.service.type() == "string" && @.job_id.type() == "string"
-        && @.state.type() == "string" && (@.state == "queued" || @.state == "running")))')
+  if (not p_jobs @? '$[1000]' and p_jobs = jsonb_path_query_array(p_jobs, '$[*] ? (@.attempt < 1e18
+      && @.attempt == @.attempt.floor() && (@.state == "queued" || @.state == "running"))'))
       is not true then
-    raise exception 'p_jobs must be a list of at most 1000 jobs, this is %',
-      coalesce(left(p_jobs::text, 200), 'null')
+    raise exception 'p_jobs must be a list of at most 1000 jobs, this is %', left(p_jobs::text, 200)
       using errcode = 'MR002',
         hint = 'Send [{attempt, service, job_id, state}]; state is queued or running.';
   end if;

@@ -10,9 +10,8 @@ as $$
       when not c.active then 'switched off: select cron.alter_job('
         || c.jobid || ', active := true)'
       when l.status = 'failed' then format('its last run failed: %s. %s', l.message, case
-        when l.message ~ '^connection' then format('pg_cron connects to %s:%s as %s: see what it '
-          'may log in by and the setting cron.host, or have it run jobs without a connection '
-          '(cron.use_background_workers)', c.nodename, c.nodeport, c.username)
+        when l.message ~ '^connection' then format('pg_cron connects to %s:%s as %s: see cron.host '
+          'and cron.use_background_workers', c.nodename, c.nodeport, c.username)
         else format('To see more, run it by hand: %s', c.command)
       end)
       else c.schedule

@@ -1,7 +1,7 @@
 -- Unchanged: a stage whose input is as before takes its former result, without its apply function
 
 -- Queues a stage in these runs, and completes it with its former result where its input is as
--- before. p_shown: the entities show it as queued already. Returns the stages that got work.
+-- before. Returns the stages with work.
 create function millrace.begin_unless_unchanged(
   p_stage_id int, p_run_ids bigint[], p_shown boolean
 ) returns int[]
@@ -89,8 +89,7 @@ begin
 end
 $$;
 
--- Makes the digest of what a stage's path finds in its input, with the path and the apply function;
--- null of nothing.
+-- Makes the digest of what a stage's path finds in its input, the path and the apply function.
 create function millrace.digest_input(
   p_version_id int, p_stage_id int, p_entity json, p_needs json
 ) returns uuid
@@ -122,4 +121,4 @@ where a.service = 'unchanged'
     or a.usage is not null
     or a.input_hash is null
     or a.parent_id is null
-    or o.output is distinct from a.output and o.id is not null);
+    or o.output <> a.output);

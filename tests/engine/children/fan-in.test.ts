@@ -2,6 +2,7 @@ import { expect } from 'vitest';
 import {
   childStatuses,
   collectChildren,
+  collected,
   defineFamily,
   endFiles,
   failFiles,
@@ -25,12 +26,6 @@ import { completed, runStage, Worker } from '../../support/worker.ts';
 const joining = (engine: Engine, count: number, fanIn: Row, more: Row = {}) =>
   waitingFolder(engine, count, { split: { fan_in: fanIn, ...more } });
 
-/** The status of split once the children that have reported are collected. */
-async function joined(engine: Engine, folder: string): Promise<string | undefined> {
-  await collectChildren(engine);
-  return (await folderStatuses(engine, folder)).split;
-}
-
 const result = (engine: Engine, folder?: string) =>
   engine.value('select split_result from public.folders where id = coalesce($1, id)', [folder]);
 const fault = (engine: Engine) => engine.value<string>('select split_error from public.folders');
@@ -39,7 +34,7 @@ const tallies = (engine: Engine) => engine.value('select count(*)::int from mill
 test('all: the stage is done when the last child has ended, with the sums as its result', async ({ engine }) => {
   const { folder, fanOut } = await waitingFolder(engine, 3);
   await endFiles(engine, [1, 2]);
-  expect(await joined(engine, folder)).toBe('started');
+  expect(await collected(engine, folder)).toBe('started');
   await endFiles(engine, [3]);
   const answer = await collectChildren(engine, [fanOut]);
   expect(answer).toEqual({
@@ -59,7 +54,7 @@ test('failed_children fail: the first failure fails the stage, and the sweep can
   const { folder, fanOut } = await waitingFolder(engine, 4);
   await endFiles(engine, [1]);
   await failFiles(engine, [3]);
-  expect(await joined(engine, folder)).toBe('failed');
+  expect(await collected(engine, folder)).toBe('failed');
   expect(await fault(engine)).toBe('1 of 4 children failed and 0 were cancelled; the first: 3, scan: it took too long');
   expect((await folderRun(engine, folder)).status).toBe('failed');
   expect(await sweep(engine)).toMatchObject({ cancelled: 2 });
@@ -70,7 +65,7 @@ test('failed_children fail: the first failure fails the stage, and the sweep can
 test('a child that is cancelled counts as failed, with a word of its own', async ({ engine }) => {
   const { folder, fanOut } = await waitingFolder(engine, 2);
   await engine.sql.query('select millrace.cancel($1)', [(await fileRun(engine, fanOut, 2)).id]);
-  expect(await joined(engine, folder)).toBe('failed');
+  expect(await collected(engine, folder)).toBe('failed');
   expect(await engine.value(`select error_code from millrace.dead_letters where pipeline = 'folder'`)).toBe(
     'child_cancelled',
   );
@@ -80,9 +75,9 @@ test('failed_children ignore: the stage is done with what the others brought', a
   const { folder } = await joining(engine, 3, { failed_children: 'ignore' });
   await failFiles(engine, [1]);
   await endFiles(engine, [2]);
-  expect(await joined(engine, folder)).toBe('started');
+  expect(await collected(engine, folder)).toBe('started');
   await endFiles(engine, [3]);
-  expect(await joined(engine, folder)).toBe('completed');
+  expect(await collected(engine, folder)).toBe('completed');
   expect(await result(engine)).toEqual({ total: 3, completed: 2, failed: 1, cancelled: 0 });
 });
 
@@ -203,7 +198,7 @@ test('a tally that is written while a collection is under way is left for the ne
   await runFiles(engine, 'blend');
   await collecting.query('commit');
   expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'started' });
-  expect(await joined(engine, folder)).toBe('completed');
+  expect(await collected(engine, folder)).toBe('completed');
 });
 
 test('the last two children that end at once, each with its collectChildren, end their parent exactly once', async ({
@@ -260,9 +255,9 @@ test('a row that is deleted counts as cancelled', async ({ engine }) => {
   const { folder } = await joining(engine, 3, { failed_children: 'ignore' });
   await endFiles(engine, [1]);
   await engine.sql.query(`delete from public.items where number in ('1', '2')`);
-  expect(await joined(engine, folder)).toBe('started');
+  expect(await collected(engine, folder)).toBe('started');
   await endFiles(engine, [3]);
-  expect(await joined(engine, folder)).toBe('completed');
+  expect(await collected(engine, folder)).toBe('completed');
   expect(await result(engine)).toEqual({ total: 3, completed: 1, failed: 0, cancelled: 2 });
 });
 
@@ -272,11 +267,11 @@ test('a parent whose child was deleted fails, and its retry goes on with the chi
   const { folder } = await waitingFolder(engine, 3);
   await endFiles(engine, [1]);
   await engine.sql.query(`delete from public.items where number = '2'`);
-  expect(await joined(engine, folder)).toBe('failed');
+  expect(await collected(engine, folder)).toBe('failed');
   await engine.sql.query('select millrace.retry($1)', [(await folderRun(engine, folder)).id]);
   await spawnAll(engine, [{ key: 1 }, { key: 3 }]);
   await endFiles(engine);
-  expect(await joined(engine, folder)).toBe('completed');
+  expect(await collected(engine, folder)).toBe('completed');
   expect(await result(engine)).toEqual({ total: 2, completed: 2, failed: 0, cancelled: 0 });
 });
 
@@ -329,14 +324,14 @@ test('the retry of a parent retries the children that failed or were cancelled, 
   const { folder, fanOut } = await waitingFolder(engine, 4);
   await endFiles(engine, [1]);
   await failFiles(engine, [2]);
-  expect(await joined(engine, folder)).toBe('failed');
+  expect(await collected(engine, folder)).toBe('failed');
   await sweep(engine);
   await engine.sql.query('select millrace.retry($1)', [(await folderRun(engine, folder)).id]);
   expect(await stageAttempts(engine, folder, 'split')).toEqual(['1 failed', '2 queued']);
   expect(await spawnAll(engine, numbers(1, 4))).toBe(fanOut);
   expect(await childStatuses(engine, fanOut)).toEqual({ completed: 1, running: 3 });
   await endFiles(engine, [2, 3, 4]);
-  expect(await joined(engine, folder)).toBe('completed');
+  expect(await collected(engine, folder)).toBe('completed');
   expect(await result(engine)).toEqual({ total: 4, completed: 4, failed: 0, cancelled: 0 });
   const untouched = await fileRun(engine, fanOut, 1);
   expect(await engine.rows('select number, state from millrace.attempts where run_id = $1', [untouched.id])).toEqual([
@@ -348,19 +343,19 @@ test('the retry of a parent retries the children that failed or were cancelled, 
 test('a retry that comes before the sweep keeps the children that still run', async ({ engine }) => {
   const { folder, fanOut } = await waitingFolder(engine, 3);
   await failFiles(engine, [2]);
-  expect(await joined(engine, folder)).toBe('failed');
+  expect(await collected(engine, folder)).toBe('failed');
   await engine.sql.query('select millrace.retry($1)', [(await folderRun(engine, folder)).id]);
   expect(await sweep(engine)).toMatchObject({ cancelled: 0 });
   await spawnAll(engine, numbers(1, 3));
   expect(await childStatuses(engine, fanOut)).toEqual({ running: 3 });
   await endFiles(engine);
-  expect(await joined(engine, folder)).toBe('completed');
+  expect(await collected(engine, folder)).toBe('completed');
 });
 
 test('a retry waits for the sweep that is cancelling the children, and none of them is lost', async ({ engine }) => {
   const { folder, fanOut } = await waitingFolder(engine, 3);
   await failFiles(engine, [2]);
-  expect(await joined(engine, folder)).toBe('failed');
+  expect(await collected(engine, folder)).toBe('failed');
   const sweeping = await openTransaction(engine);
   await sweeping.query('select millrace.cancel_children(1)');
   const person = await engine.database.connect();
@@ -378,7 +373,7 @@ test('a failed child whose row has run by itself since is followed by a new one 
   const { folder, fanOut } = await waitingFolder(engine, 2);
   await endFiles(engine, [1]);
   await failFiles(engine, [2]);
-  expect(await joined(engine, folder)).toBe('failed');
+  expect(await collected(engine, folder)).toBe('failed');
   await sweep(engine);
   const former = await fileRun(engine, fanOut, 2);
   await engine.sql.query(`update public.items set scan_status = 'queued' where number = '2'`);
@@ -388,7 +383,7 @@ test('a failed child whose row has run by itself since is followed by a new one 
   await spawnAll(engine, numbers(1, 2));
   expect(Number((await fileRun(engine, fanOut, 2)).id)).toBeGreaterThan(Number(former.id) + 1);
   await endFiles(engine, [2]);
-  expect(await joined(engine, folder)).toBe('completed');
+  expect(await collected(engine, folder)).toBe('completed');
   expect(await result(engine)).toEqual({ total: 2, completed: 2, failed: 0, cancelled: 0 });
 });
 
@@ -401,7 +396,7 @@ test('a parent whose rows another parent has run since starts new children when 
   await runFiles(engine, 'scan', [1]);
   await runFiles(engine, 'blend', [1]);
   await failFiles(engine, [2]);
-  expect(await joined(engine, first)).toBe('failed');
+  expect(await collected(engine, first)).toBe('failed');
   await sweep(engine);
   await spawnAll(engine, numbers(2, 3));
   const retry = async () => engine.sql.query('select millrace.retry($1)', [(await folderRun(engine, first)).id]);
@@ -412,14 +407,14 @@ test('a parent whose rows another parent has run since starts new children when 
   await expect(spawner.spawn(numbers(1, 3), true)).rejects.toMatchObject({ code: 'MR004', message });
   await spawner.worker.report({ ...completed(spawner.item), outcome: 'failed', error: { permanent: true } });
   await endFiles(engine);
-  expect(await joined(engine, second)).toBe('completed');
+  expect(await collected(engine, second)).toBe('completed');
   // The workers so far are not heard of again.
   await engine.advance('16 seconds');
   await retry();
   expect(await spawnAll(engine, numbers(1, 3))).toBe(fanOut);
   expect(await childStatuses(engine, fanOut)).toEqual({ completed: 1, running: 2 });
   await endFiles(engine);
-  expect(await joined(engine, first)).toBe('completed');
+  expect(await collected(engine, first)).toBe('completed');
   expect(await childStatuses(engine, fanOut)).toEqual({ completed: 3 });
   expect(await result(engine, first)).toEqual({ total: 3, completed: 3, failed: 0, cancelled: 0 });
 });
@@ -427,7 +422,7 @@ test('a parent whose rows another parent has run since starts new children when 
 test('a child of a parent that gave it up cannot be retried alone; the remedy is named', async ({ engine }) => {
   const { folder, fanOut } = await waitingFolder(engine, 2);
   await failFiles(engine, [1]);
-  expect(await joined(engine, folder)).toBe('failed');
+  expect(await collected(engine, folder)).toBe('failed');
   await sweep(engine);
   const parent = await folderRun(engine, folder);
   expect(await engine.refusal('select millrace.retry($1)', [(await fileRun(engine, fanOut, 1)).id])).toMatchObject({
@@ -456,7 +451,7 @@ test('a child that is retried while its parent still waits counts again', async 
   await collectChildren(engine);
   await engine.sql.query('select millrace.retry($1)', [(await fileRun(engine, fanOut, 1)).id]);
   await endFiles(engine);
-  expect(await joined(engine, folder)).toBe('completed');
+  expect(await collected(engine, folder)).toBe('completed');
   expect(await result(engine)).toEqual({ total: 2, completed: 2, failed: 0, cancelled: 0 });
 });
 
@@ -465,10 +460,10 @@ test("what the stage's apply function refuses is tried again over the same child
     begin if (select count(*) from millrace.attempts a join millrace.stages s on s.id = a.stage_id where s.name = 'split') = 1 then raise 'no glue'; end if; end $$`);
   const { folder, fanOut } = await joining(engine, 2, {}, { apply: 'public.bind' });
   await endFiles(engine);
-  expect(await joined(engine, folder)).toBe('queued');
+  expect(await collected(engine, folder)).toBe('queued');
   await engine.advance('1 minute');
   expect(await spawnAll(engine, numbers(1, 2))).toBe(fanOut);
-  expect(await joined(engine, folder)).toBe('completed');
+  expect(await collected(engine, folder)).toBe('completed');
   expect(await stageAttempts(engine, folder, 'split')).toEqual(['1 failed', '2 completed']);
   expect(await engine.value('select count(*)::int from millrace.runs where fan_out_id is not null')).toBe(2);
 });

@@ -2,6 +2,7 @@ import { expect } from 'vitest';
 import {
   childStatuses,
   collectChildren,
+  collected,
   defineFamily,
   endFiles,
   failFiles,
@@ -12,31 +13,18 @@ import {
   numbers,
   Spawner,
   spawnAll,
+  spawningFolder,
   stageAttempts,
   startFolders,
   sweep,
   waitingFolder,
 } from '../../support/children.ts';
-import { type Engine, type Row, test } from '../../support/engine.ts';
+import { type Row, test } from '../../support/engine.ts';
 import { openTransaction } from '../../support/sessions.ts';
 import { completed, runStage, Worker } from '../../support/worker.ts';
 
-const one = async (engine: Engine): Promise<string> => (await startFolders(engine))[0] as string;
-
-/** The statement of a spawn by a spawner, for engine.refusal(). */
-const call = 'select public.millrace_spawn($1, $2, $3, $4, $5)';
-const values = (spawner: Spawner, items: unknown, last: boolean | null = false): unknown[] => [
-  spawner.worker.id,
-  spawner.item.attempt,
-  spawner.item.token,
-  JSON.stringify(items),
-  last,
-];
-
 test('chunks add up, rows are made by the insert function, and each child is woken once', async ({ engine }) => {
-  await defineFamily(engine);
-  const folder = await one(engine);
-  const spawner = await Spawner.of(engine);
+  const { folder, spawner } = await spawningFolder(engine);
   expect(await spawner.spawn(numbers(1, 3))).toMatchObject({ status: 'spawned', spawned: 3, total: null, busy: [] });
   const answer = await spawner.spawn(numbers(4, 5));
   expect(answer).toMatchObject({ status: 'spawned', spawned: 5, total: null, wake: [] });
@@ -47,7 +35,7 @@ test('chunks add up, rows are made by the insert function, and each child is wok
 
 test('the first chunk names the stages of the children to wake', async ({ engine }) => {
   await defineFamily(engine);
-  await one(engine);
+  (await startFolders(engine))[0] as string;
   const { wake } = await (await Spawner.of(engine)).spawn(numbers(1, 2));
   expect(wake).toEqual([{ pipeline: 'files', stage: 'scan', function: 'files-scan' }]);
 });
@@ -61,9 +49,7 @@ test("children share the parent's trace and begin at every first stage of their 
 });
 
 test('a chunk that is sent twice spawns once, also after its children have ended', async ({ engine }) => {
-  await defineFamily(engine);
-  await one(engine);
-  const spawner = await Spawner.of(engine);
+  const { spawner } = await spawningFolder(engine);
   await spawner.spawn(numbers(1, 3));
   await endFiles(engine);
   expect(await spawner.spawn(numbers(1, 3), true)).toMatchObject({ status: 'spawned', spawned: 3, total: 3, wake: [] });
@@ -71,9 +57,7 @@ test('a chunk that is sent twice spawns once, also after its children have ended
 });
 
 test('the total closes with the last chunk, and "all" cannot hold before', async ({ engine }) => {
-  await defineFamily(engine);
-  const folder = await one(engine);
-  const spawner = await Spawner.of(engine);
+  const { folder, spawner } = await spawningFolder(engine);
   await spawner.spawn(numbers(1, 2));
   await endFiles(engine);
   await collectChildren(engine);
@@ -92,9 +76,7 @@ test('the total closes with the last chunk, and "all" cannot hold before', async
 test('children that all ended while their parent still spawned are found when it begins to wait', async ({
   engine,
 }) => {
-  await defineFamily(engine);
-  const folder = await one(engine);
-  const spawner = await Spawner.of(engine);
+  const { folder, spawner } = await spawningFolder(engine);
   await spawner.spawn(numbers(1, 2), true);
   await endFiles(engine);
   await collectChildren(engine);
@@ -111,16 +93,14 @@ test('no items at all complete the stage at once', async ({ engine }) => {
 });
 
 test('an empty last chunk closes the total', async ({ engine }) => {
-  await defineFamily(engine);
-  await one(engine);
-  const spawner = await Spawner.of(engine);
+  const { spawner } = await spawningFolder(engine);
   await spawner.spawn(numbers(1, 2));
   expect(await spawner.spawn([], true)).toMatchObject({ spawned: 2, total: 2 });
 });
 
 test('the successor of a worker that died between spawning and waiting takes its children over', async ({ engine }) => {
   await defineFamily(engine);
-  const folder = await one(engine);
+  const folder = (await startFolders(engine))[0] as string;
   const lost = await Spawner.of(engine);
   await lost.spawn(numbers(1, 3), true);
   await endFiles(engine, [1]);
@@ -141,7 +121,7 @@ test('after a lost lease the children that failed meanwhile are not retried: nob
   engine,
 }) => {
   await defineFamily(engine, { split: { fan_in: { failed_children: 'ignore' } } });
-  await one(engine);
+  (await startFolders(engine))[0] as string;
   const lost = await Spawner.of(engine);
   await lost.spawn(numbers(1, 2), true);
   await failFiles(engine, [1]);
@@ -154,24 +134,20 @@ test('after a lost lease the children that failed meanwhile are not retried: nob
 
 test('children that end while nobody holds their parent are kept for the successor', async ({ engine }) => {
   await defineFamily(engine);
-  const folder = await one(engine);
+  const folder = (await startFolders(engine))[0] as string;
   const lost = await Spawner.of(engine);
   await lost.spawn(numbers(1, 2), true);
   await engine.advance('2 minutes');
   await sweep(engine);
   await endFiles(engine);
-  await collectChildren(engine);
-  expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'queued' });
+  expect(await collected(engine, folder)).toBe('queued');
   await engine.advance('2 minutes');
   await spawnAll(engine, numbers(1, 2));
-  await collectChildren(engine);
-  expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'completed' });
+  expect(await collected(engine, folder)).toBe('completed');
 });
 
 test('a token that is not the current one spawns nothing', async ({ engine }) => {
-  await defineFamily(engine);
-  await one(engine);
-  const spawner = await Spawner.of(engine);
+  const { spawner } = await spawningFolder(engine);
   const answer = await spawner.spawn(numbers(1, 1), true, '00000000-0000-4000-8000-000000000000');
   expect(answer).toMatchObject({ status: 'stale', reason: expect.stringContaining('token') });
   await engine.sql.query('select millrace.cancel($1)', [spawner.item.run]);
@@ -186,9 +162,9 @@ test('a token that is not the current one spawns nothing', async ({ engine }) =>
 
 test('only a map stage spawns', async ({ engine }) => {
   await defineFamily(engine, { beside: [{ name: 'publish', needs: ['split'] }, { name: 'print' }] });
-  await one(engine);
+  (await startFolders(engine))[0] as string;
   const spawner = await Spawner.of(engine, 'print');
-  expect(await engine.refusal(call, values(spawner, numbers(1, 1)))).toMatchObject({
+  expect(await engine.refusal(...spawner.chunk(numbers(1, 1)))).toMatchObject({
     code: 'MR004',
     message: expect.stringContaining('stage print, which is no map'),
     hint: expect.stringContaining('map'),
@@ -207,9 +183,9 @@ const bad: [string, unknown, RegExp][] = [
 for (const [what, items, message] of bad) {
   test(`${what} is refused with the remedy`, async ({ engine }) => {
     await defineFamily(engine);
-    await one(engine);
+    (await startFolders(engine))[0] as string;
     const spawner = await Spawner.of(engine);
-    expect(await engine.refusal(call, values(spawner, items))).toMatchObject({
+    expect(await engine.refusal(...spawner.chunk(items))).toMatchObject({
       code: 'MR002',
       message: expect.stringMatching(message),
       hint: expect.any(String),
@@ -219,18 +195,16 @@ for (const [what, items, message] of bad) {
 
 test('a chunk that does not say whether it is the last is refused', async ({ engine }) => {
   await defineFamily(engine);
-  await one(engine);
-  const refusal = await engine.refusal(call, values(await Spawner.of(engine), [], null));
+  (await startFolders(engine))[0] as string;
+  const refusal = await engine.refusal(...(await Spawner.of(engine)).chunk([], null));
   expect(refusal).toMatchObject({ code: 'MR002', message: expect.stringContaining('p_last is null') });
 });
 
 test('the 100,001st child is refused, and with it its whole chunk', async ({ engine }) => {
-  await defineFamily(engine);
-  await one(engine);
-  const spawner = await Spawner.of(engine);
+  const { spawner } = await spawningFolder(engine);
   await spawner.spawn(numbers(1, 1));
   await engine.sql.query('update millrace.fan_outs set spawned = 99998');
-  expect(await engine.refusal(call, values(spawner, numbers(2, 4)))).toMatchObject({
+  expect(await engine.refusal(...spawner.chunk(numbers(2, 4)))).toMatchObject({
     code: 'MR002',
     message: 'the fan-out has 100001 children, but one may have at most 100000',
   });
@@ -242,7 +216,7 @@ test('a row that somebody holds is named as busy, keeps the total open, and is s
   engine,
 }) => {
   await defineFamily(engine);
-  const folder = await one(engine);
+  const folder = (await startFolders(engine))[0] as string;
   await engine.sql.query(`insert into public.items (folder, number) values ($1, '2')`, [folder]);
   const user = await openTransaction(engine);
   await user.query(`update public.items set label = 'mine' where number = '2'`);
@@ -259,9 +233,7 @@ test('a row that somebody holds is named as busy, keeps the total open, and is s
 });
 
 test('a parent whose run somebody holds is busy, and nothing waits', async ({ engine }) => {
-  await defineFamily(engine);
-  const folder = await one(engine);
-  const spawner = await Spawner.of(engine);
+  const { folder, spawner } = await spawningFolder(engine);
   const person = await openTransaction(engine);
   await person.query('select millrace.cancel($1)', [(await folderRun(engine, folder)).id]);
   expect(await spawner.spawn(numbers(1, 1))).toMatchObject({ status: 'busy', reason: expect.stringContaining('run') });
@@ -272,25 +244,21 @@ test('a parent whose run somebody holds is busy, and nothing waits', async ({ en
 const plain = { split: { child: { pipeline: 'files' } } };
 
 test("without an insert function the key is the row's id", async ({ engine }) => {
-  await defineFamily(engine, plain);
+  const { spawner } = await spawningFolder(engine, plain);
   await engine.insert(2);
-  await one(engine);
-  const spawner = await Spawner.of(engine);
   expect(await spawner.spawn([{ key: 1 }, { key: '2' }], true)).toMatchObject({ spawned: 2, total: 2 });
   expect(await fileRun(engine, spawner.fanOut, 2)).toMatchObject({ entity_id: '2' });
 });
 
 test('rows that do not exist, or are spelt otherwise, are refused', async ({ engine }) => {
-  await defineFamily(engine, plain);
+  const { spawner } = await spawningFolder(engine, plain);
   await engine.insert(1);
-  await one(engine);
-  const spawner = await Spawner.of(engine);
-  expect(await engine.refusal(call, values(spawner, [{ key: 1 }, { key: 77 }]))).toMatchObject({
+  expect(await engine.refusal(...spawner.chunk([{ key: 1 }, { key: 77 }]))).toMatchObject({
     code: 'MR003',
     message: 'table public.items has no row 77 for item 77',
     hint: expect.stringContaining('insert function'),
   });
-  expect(await engine.refusal(call, values(spawner, [{ key: '01' }]))).toMatchObject({
+  expect(await engine.refusal(...spawner.chunk([{ key: '01' }]))).toMatchObject({
     code: 'MR003',
     message: 'table public.items has no row 01 for item 01',
     hint: expect.stringContaining('spell their keys as the table does'),
@@ -312,12 +280,12 @@ for (const [what, query, message] of answers) {
   test(`an insert function that ${what} is refused`, async ({ engine }) => {
     await defineFamily(engine);
     await engine.insert(2);
-    await one(engine);
+    (await startFolders(engine))[0] as string;
     await engine.sql.query(
       `create or replace function public.insert_files(p_parent text, p_items jsonb) returns table (item_key text, entity_id text) language sql as $$ ${query} $$`,
     );
     const spawner = await Spawner.of(engine);
-    expect(await engine.refusal(call, values(spawner, numbers(1, 2)))).toMatchObject({
+    expect(await engine.refusal(...spawner.chunk(numbers(1, 2)))).toMatchObject({
       code: 'MR004',
       message: expect.stringMatching(message),
       hint: expect.any(String),
@@ -329,7 +297,7 @@ for (const [what, query, message] of answers) {
 test('an insert function that gives a later item the row of an earlier one is refused', async ({ engine }) => {
   await defineFamily(engine);
   await engine.insert(1);
-  await one(engine);
+  (await startFolders(engine))[0] as string;
   await engine.sql.query(
     `create or replace function public.insert_files(p_parent text, p_items jsonb) returns table (item_key text, entity_id text) language sql as $$ select n ->> 'key', '1' from jsonb_array_elements(p_items) n $$`,
   );
@@ -337,7 +305,7 @@ test('an insert function that gives a later item the row of an earlier one is re
   await spawner.spawn(numbers(1, 1));
   await runStage(engine, 'scan', 'files');
   await runStage(engine, 'blend', 'files');
-  expect(await engine.refusal(call, values(spawner, numbers(2, 2)))).toMatchObject({
+  expect(await engine.refusal(...spawner.chunk(numbers(2, 2)))).toMatchObject({
     code: 'MR004',
     message: expect.stringContaining('the items 1 and 2 have the same row, 1'),
   });
@@ -345,9 +313,9 @@ test('an insert function that gives a later item the row of an earlier one is re
 
 test('an insert function that was dropped is named', async ({ engine }) => {
   await defineFamily(engine);
-  await one(engine);
+  (await startFolders(engine))[0] as string;
   await engine.sql.query('drop function public.insert_files(text, jsonb)');
-  expect(await engine.refusal(call, values(await Spawner.of(engine), numbers(1, 1)))).toMatchObject({
+  expect(await engine.refusal(...(await Spawner.of(engine)).chunk(numbers(1, 1)))).toMatchObject({
     code: 'MR004',
     message: expect.stringContaining('insert_files(text, jsonb) does not exist'),
   });
@@ -356,11 +324,9 @@ test('an insert function that was dropped is named', async ({ engine }) => {
 test('a row with a live run that was started by itself is refused, and can be had once that is over', async ({
   engine,
 }) => {
-  await defineFamily(engine, plain);
+  const { spawner } = await spawningFolder(engine, plain);
   await engine.queued('scan', 2);
-  await one(engine);
-  const spawner = await Spawner.of(engine);
-  expect(await engine.refusal(call, values(spawner, [{ key: 1 }]))).toMatchObject({
+  expect(await engine.refusal(...spawner.chunk([{ key: 1 }]))).toMatchObject({
     code: 'MR004',
     message: 'row 1 has a live run of pipeline files that was started by itself',
     hint: expect.stringContaining('cancel'),
@@ -376,7 +342,7 @@ test('a row that is the child of another parent is refused with both named', asy
   const [first] = await startFolders(engine, 2);
   await spawnAll(engine, [{ key: 1 }]);
   const second = await Spawner.of(engine);
-  expect(await engine.refusal(call, values(second, [{ key: 1 }, { key: 2 }]))).toMatchObject({
+  expect(await engine.refusal(...second.chunk([{ key: 1 }, { key: 2 }]))).toMatchObject({
     code: 'MR004',
     message: `row 1 has a live run of pipeline files that is a child of run ${(await folderRun(engine, first as string)).id}`,
     hint: expect.stringContaining('cancel'),
@@ -394,8 +360,7 @@ test('late children of a parent that is done make way for those of its next run'
   expect(await childStatuses(engine, next)).toEqual({ running: 3 });
   expect(await childStatuses(engine, fanOut)).toEqual({ completed: 1, cancelled: 2 });
   await endFiles(engine);
-  await collectChildren(engine);
-  expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'completed' });
+  expect(await collected(engine, folder)).toBe('completed');
 });
 
 test('children that were given up and still run make way for their successors', async ({ engine }) => {
@@ -410,9 +375,7 @@ test('children that were given up and still run make way for their successors', 
 });
 
 test('a map whose worker says completed leaves its children to themselves', async ({ engine }) => {
-  await defineFamily(engine);
-  const folder = await one(engine);
-  const spawner = await Spawner.of(engine);
+  const { folder, spawner } = await spawningFolder(engine);
   await spawner.spawn(numbers(1, 2));
   expect(await spawner.worker.report(completed(spawner.item))).toEqual(['accepted']);
   expect(await folderStatuses(engine, folder)).toEqual({ split: 'completed', publish: 'queued' });
@@ -423,9 +386,7 @@ test('a map whose worker says completed leaves its children to themselves', asyn
 });
 
 test('a map that fails before it waits is retried by its policy, and its children go on', async ({ engine }) => {
-  await defineFamily(engine);
-  const folder = await one(engine);
-  const spawner = await Spawner.of(engine);
+  const { folder, spawner } = await spawningFolder(engine);
   await spawner.spawn(numbers(1, 2));
   await spawner.worker.report({ ...completed(spawner.item), outcome: 'failed' });
   expect(await childStatuses(engine, spawner.fanOut)).toEqual({ running: 2 });
@@ -438,9 +399,7 @@ test('a map that fails before it waits is retried by its policy, and its childre
 });
 
 test('children whose map fails for good are cancelled by the sweep', async ({ engine }) => {
-  await defineFamily(engine);
-  const folder = await one(engine);
-  const spawner = await Spawner.of(engine);
+  const { folder, spawner } = await spawningFolder(engine);
   await spawner.spawn(numbers(1, 2));
   await spawner.worker.report({ ...completed(spawner.item), outcome: 'failed', error: { permanent: true } });
   expect((await folderRun(engine, folder)).status).toBe('failed');
@@ -452,15 +411,11 @@ test('children whose map fails for good are cancelled by the sweep', async ({ en
 test('a chunk does not read all children that there are, though its plans are of a time without any', async ({
   engine,
 }) => {
-  await defineFamily(engine);
-  await one(engine);
-  const spawner = await Spawner.of(engine);
+  const { spawner } = await spawningFolder(engine);
   const pagesOf = async (from: number): Promise<number> => {
     await spawner.worker.client.query('begin');
-    const { rows } = await spawner.worker.client.query(
-      `explain (analyze, buffers, format json) ${call}`,
-      values(spawner, numbers(from, from + 99)),
-    );
+    const [call, values] = spawner.chunk(numbers(from, from + 99));
+    const { rows } = await spawner.worker.client.query(`explain (analyze, buffers, format json) ${call}`, values);
     await spawner.worker.client.query('rollback');
     const [{ Plan: plan }] = rows[0]['QUERY PLAN'];
     return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
@@ -474,9 +429,7 @@ test('a chunk does not read all children that there are, though its plans are of
 test('many workers of one stage of the children and one that spawns do not wait for one another', async ({
   engine,
 }) => {
-  await defineFamily(engine, { files: [{ name: 'scan', max_workers: 3 }] });
-  const folder = await one(engine);
-  const spawner = await Spawner.of(engine);
+  const { folder, spawner } = await spawningFolder(engine, { files: [{ name: 'scan', max_workers: 3 }] });
   const drain = async (): Promise<void> => {
     const worker = await Worker.of(engine, 'scan', 'files');
     for (let idle = 0; idle < 30; ) {
@@ -514,8 +467,7 @@ test('a failed child that its row queues anew runs for itself, and its parent go
   await engine.sql.query(`update public.items set scan_status = 'queued' where id = $1`, [former.entity_id]);
   expect((await fileRun(engine, fanOut, 1)).id).toBe(former.id);
   await endFiles(engine, [2]);
-  await collectChildren(engine);
-  expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'completed' });
+  expect(await collected(engine, folder)).toBe('completed');
   expect(await engine.value('select split_result from public.folders')).toMatchObject({ completed: 1, failed: 1 });
   await runStage(engine, 'scan', 'files');
   expect(await engine.statuses(former.entity_id)).toMatchObject({ scan: 'completed', blend: 'queued' });

@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import {
   collectChildren,
+  collected,
   defineFamily,
   endFiles,
   failFiles,
@@ -10,8 +11,8 @@ import {
   leftFolder,
   numbers,
   runFiles,
-  Spawner,
   spawnAll,
+  spawningFolder,
   stageAttempts,
   startFolders,
   sweep,
@@ -31,18 +32,12 @@ const peek = (rule: Row, more: Row = {}): StageDefinition => ({
 const peeking = (engine: Engine, count: number, rule: Row, split: Row = {}) =>
   waitingFolder(engine, count, { beside: [peek(rule)], split });
 
-/** The status of peek once the children that have reported are collected. */
-async function peeked(engine: Engine, folder: string): Promise<string | undefined> {
-  await collectChildren(engine);
-  return (await folderStatuses(engine, folder)).peek;
-}
-
 test('count: the stage begins once so many children have done the stage, while others still run', async ({
   engine,
 }) => {
   const { folder } = await peeking(engine, 5, { count: 3 });
   await runFiles(engine, 'scan', [5, 2]);
-  expect(await peeked(engine, folder)).toBe('pending');
+  expect(await collected(engine, folder, 'peek')).toBe('pending');
   await runFiles(engine, 'scan', [4]);
   const { wake } = await collectChildren(engine);
   expect(wake).toEqual([{ pipeline: 'folder', stage: 'peek', function: 'folder-peek' }]);
@@ -56,18 +51,16 @@ test('count: another stage of the children does not count', async ({ engine }) =
   const { folder } = await waitingFolder(engine, 3, { beside });
   await runFiles(engine, 'scan');
   await runFiles(engine, 'blend', [1]);
-  expect(await peeked(engine, folder)).toBe('pending');
+  expect(await collected(engine, folder, 'peek')).toBe('pending');
   await runFiles(engine, 'blend', [3]);
-  expect(await peeked(engine, folder)).toBe('queued');
+  expect(await collected(engine, folder, 'peek')).toBe('queued');
 });
 
 test('count: it may hold while the parent still spawns', async ({ engine }) => {
-  await defineFamily(engine, { beside: [peek({ count: 2 })] });
-  const [folder] = await startFolders(engine);
-  const spawner = await Spawner.of(engine);
+  const { folder, spawner } = await spawningFolder(engine, { beside: [peek({ count: 2 })] });
   await spawner.spawn(numbers(1, 2));
   await runFiles(engine, 'scan');
-  expect(await peeked(engine, folder as string)).toBe('queued');
+  expect(await collected(engine, folder as string, 'peek')).toBe('queued');
   await spawner.spawn(numbers(3, 3), true);
   await spawner.wait();
 });
@@ -76,25 +69,25 @@ test('count: fewer children than asked for are enough once each has done the sta
   const { folder } = await peeking(engine, 3, { count: 20 }, { fan_in: { failed_children: 'ignore' } });
   await runFiles(engine, 'scan', [1]);
   await failFiles(engine, [2]);
-  expect(await peeked(engine, folder)).toBe('pending');
+  expect(await collected(engine, folder, 'peek')).toBe('pending');
   await runFiles(engine, 'scan', [3]);
-  expect(await peeked(engine, folder)).toBe('queued');
+  expect(await collected(engine, folder, 'peek')).toBe('queued');
 });
 
 test('consecutive: numbers done out of order count once there is no gap before them', async ({ engine }) => {
   const { folder } = await peeking(engine, 6, { consecutive: 3 });
   await runFiles(engine, 'scan', [2, 3, 4, 5]);
-  expect(await peeked(engine, folder)).toBe('pending');
+  expect(await collected(engine, folder, 'peek')).toBe('pending');
   await runFiles(engine, 'scan', [1]);
-  expect(await peeked(engine, folder)).toBe('queued');
+  expect(await collected(engine, folder, 'peek')).toBe('queued');
 });
 
 test('consecutive: a gap is a gap, though the number after it is done', async ({ engine }) => {
   const { folder } = await peeking(engine, 5, { consecutive: 3 });
   await runFiles(engine, 'scan', [1, 2, 4]);
-  expect(await peeked(engine, folder)).toBe('pending');
+  expect(await collected(engine, folder, 'peek')).toBe('pending');
   await runFiles(engine, 'scan', [3]);
-  expect(await peeked(engine, folder)).toBe('queued');
+  expect(await collected(engine, folder, 'peek')).toBe('queued');
 });
 
 test('consecutive: it counts from the smallest number, whatever that is', async ({ engine }) => {
@@ -102,23 +95,21 @@ test('consecutive: it counts from the smallest number, whatever that is', async 
   const [folder] = await startFolders(engine);
   await spawnAll(engine, numbers(37, 40));
   await runFiles(engine, 'scan', [38, 39]);
-  expect(await peeked(engine, folder as string)).toBe('pending');
+  expect(await collected(engine, folder as string, 'peek')).toBe('pending');
   await runFiles(engine, 'scan', [37]);
-  expect(await peeked(engine, folder as string)).toBe('queued');
+  expect(await collected(engine, folder as string, 'peek')).toBe('queued');
 });
 
 test('consecutive: which number is the smallest is open until the last chunk', async ({ engine }) => {
-  await defineFamily(engine, { beside: [peek({ consecutive: 2 })] });
-  const folder = (await startFolders(engine))[0] as string;
-  const spawner = await Spawner.of(engine);
+  const { folder, spawner } = await spawningFolder(engine, { beside: [peek({ consecutive: 2 })] });
   await spawner.spawn(numbers(11, 13));
   await runFiles(engine, 'scan');
-  expect(await peeked(engine, folder)).toBe('pending');
+  expect(await collected(engine, folder, 'peek')).toBe('pending');
   await spawner.spawn(numbers(1, 3), true);
   await spawner.wait();
-  expect(await peeked(engine, folder)).toBe('pending');
+  expect(await collected(engine, folder, 'peek')).toBe('pending');
   await runFiles(engine, 'scan', [1, 2]);
-  expect(await peeked(engine, folder)).toBe('queued');
+  expect(await collected(engine, folder, 'peek')).toBe('queued');
 });
 
 test('consecutive: fewer children than asked for, or a gap that never closes, are met by all of them', async ({
@@ -127,18 +118,15 @@ test('consecutive: fewer children than asked for, or a gap that never closes, ar
   const { folder } = await peeking(engine, 4, { consecutive: 3 }, { fan_in: { failed_children: 'ignore' } });
   await failFiles(engine, [2]);
   await runFiles(engine, 'scan', [1, 3]);
-  expect(await peeked(engine, folder)).toBe('pending');
+  expect(await collected(engine, folder, 'peek')).toBe('pending');
   await runFiles(engine, 'scan', [4]);
-  expect(await peeked(engine, folder)).toBe('queued');
+  expect(await collected(engine, folder, 'peek')).toBe('queued');
 });
 
 test('consecutive: keys that are no numbers are refused with the remedy', async ({ engine }) => {
-  await defineFamily(engine, { beside: [peek({ consecutive: 2 })] });
-  await startFolders(engine);
-  const { worker, item } = await Spawner.of(engine);
+  const { spawner } = await spawningFolder(engine, { beside: [peek({ consecutive: 2 })] });
   for (const key of ['xii', '07', '1.5', -1, '1234567890']) {
-    const values = [worker.id, item.attempt, item.token, JSON.stringify([{ key: 1 }, { key }])];
-    expect(await engine.refusal('select public.millrace_spawn($1, $2, $3, $4, false)', values)).toMatchObject({
+    expect(await engine.refusal(...spawner.chunk([{ key: 1 }, { key }]))).toMatchObject({
       code: 'MR002',
       message: `an item has the key ${key}, but a threshold counts consecutive numbers`,
       hint: expect.stringContaining('count'),
@@ -149,9 +137,9 @@ test('consecutive: keys that are no numbers are refused with the remedy', async 
 test('all: every child has done the stage, whatever comes after it', async ({ engine }) => {
   const { folder } = await peeking(engine, 3, { all: true });
   await runFiles(engine, 'scan', [1, 3]);
-  expect(await peeked(engine, folder)).toBe('pending');
+  expect(await collected(engine, folder, 'peek')).toBe('pending');
   await runFiles(engine, 'scan', [2]);
-  expect(await peeked(engine, folder)).toBe('queued');
+  expect(await collected(engine, folder, 'peek')).toBe('queued');
   expect(await stageAttempts(engine, folder, 'split')).toEqual(['1 waiting']);
 });
 
@@ -159,14 +147,14 @@ test('all: a child that failed after the stage is not counted for one that has n
   const { folder } = await peeking(engine, 3, { all: true }, { fan_in: { failed_children: 'ignore' } });
   await runFiles(engine, 'scan', [1, 2]);
   await failFiles(engine, [1], 'blend');
-  expect(await peeked(engine, folder)).toBe('pending');
+  expect(await collected(engine, folder, 'peek')).toBe('pending');
   await failFiles(engine, [3]);
-  expect(await peeked(engine, folder)).toBe('queued');
+  expect(await collected(engine, folder, 'peek')).toBe('queued');
 });
 
 test('all: no children at all satisfy it', async ({ engine }) => {
   const { folder } = await peeking(engine, 0, { all: true });
-  expect(await peeked(engine, folder)).toBe('queued');
+  expect(await collected(engine, folder, 'peek')).toBe('queued');
 });
 
 test('a child that skips the stage, or goes on without it, has done it', async ({ engine }) => {
@@ -177,9 +165,9 @@ test('a child that skips the stage, or goes on without it, has done it', async (
   ];
   const { folder } = await waitingFolder(engine, 3, { files, beside: [peek({ consecutive: 2 })] });
   await runFiles(engine, 'look', [1, 2]);
-  expect(await peeked(engine, folder)).toBe('pending');
+  expect(await collected(engine, folder, 'peek')).toBe('pending');
   await failFiles(engine, [2]);
-  expect(await peeked(engine, folder)).toBe('queued');
+  expect(await collected(engine, folder, 'peek')).toBe('queued');
 });
 
 test('needs and thresholds must both hold, whichever comes first', async ({ engine }) => {
@@ -199,7 +187,7 @@ test('needs and thresholds must both hold, whichever comes first', async ({ engi
   await runStage(engine, 'cover', 'folder');
   expect(await folderStatuses(engine, early)).toMatchObject({ peek: 'queued' });
   expect(await folderStatuses(engine, late)).toMatchObject({ cover: 'completed', peek: 'pending' });
-  expect(await peeked(engine, late)).toBe('queued');
+  expect(await collected(engine, late, 'peek')).toBe('queued');
 });
 
 test('several thresholds must all hold', async ({ engine }) => {
@@ -209,9 +197,9 @@ test('several thresholds must all hold', async ({ engine }) => {
   ];
   const { folder } = await waitingFolder(engine, 4, { beside: [{ name: 'peek', after }] });
   await endFiles(engine, [1, 2]);
-  expect(await peeked(engine, folder)).toBe('pending');
+  expect(await collected(engine, folder, 'peek')).toBe('pending');
   await runFiles(engine, 'scan', [4]);
-  expect(await peeked(engine, folder)).toBe('queued');
+  expect(await collected(engine, folder, 'peek')).toBe('queued');
 });
 
 test('thresholds cascade: each stage begins at its own, in one collection', async ({ engine }) => {
@@ -241,26 +229,26 @@ test('a stage that has begun is not undone by a child that starts over, and does
 }) => {
   const { folder, fanOut } = await peeking(engine, 3, { count: 2 });
   await runFiles(engine, 'scan', [1, 2]);
-  expect(await peeked(engine, folder)).toBe('queued');
+  expect(await collected(engine, folder, 'peek')).toBe('queued');
   const child = await fileRun(engine, fanOut, 1);
   await engine.sql.query(`update public.items set scan_status = 'queued' where id = $1`, [child.entity_id]);
-  expect(await peeked(engine, folder)).toBe('queued');
+  expect(await collected(engine, folder, 'peek')).toBe('queued');
   expect(await engine.value('select done from millrace.fan_progress')).toBe(1);
   await runFiles(engine, 'scan');
-  expect(await peeked(engine, folder)).toBe('queued');
+  expect(await collected(engine, folder, 'peek')).toBe('queued');
   expect(await stageAttempts(engine, folder, 'peek')).toEqual(['1 queued']);
 });
 
 test('a child that starts over before the threshold is taken off the count', async ({ engine }) => {
   const { folder, fanOut } = await peeking(engine, 3, { count: 2 });
   await runFiles(engine, 'scan', [1]);
-  expect(await peeked(engine, folder)).toBe('pending');
+  expect(await collected(engine, folder, 'peek')).toBe('pending');
   const child = await fileRun(engine, fanOut, 1);
   await engine.sql.query(`update public.items set scan_status = 'queued' where id = $1`, [child.entity_id]);
   await runFiles(engine, 'scan', [2]);
-  expect(await peeked(engine, folder)).toBe('pending');
+  expect(await collected(engine, folder, 'peek')).toBe('pending');
   await runFiles(engine, 'scan', [1]);
-  expect(await peeked(engine, folder)).toBe('queued');
+  expect(await collected(engine, folder, 'peek')).toBe('queued');
 });
 
 test('nor does a live child whose stage is reset count twice once it has done it again', async ({ engine }) => {
@@ -269,10 +257,10 @@ test('nor does a live child whose stage is reset count twice once it has done it
   await collectChildren(engine);
   await engine.sql.query(`select millrace.reset($1, 'scan')`, [(await fileRun(engine, fanOut, 1)).id]);
   await runFiles(engine, 'scan', [1]);
-  expect(await peeked(engine, folder)).toBe('pending');
+  expect(await collected(engine, folder, 'peek')).toBe('pending');
   expect(await engine.value('select done from millrace.fan_progress')).toBe(1);
   await runFiles(engine, 'scan', [2]);
-  expect(await peeked(engine, folder)).toBe('queued');
+  expect(await collected(engine, folder, 'peek')).toBe('queued');
 });
 
 test('the first count of a stage may be a recount', async ({ engine }) => {
@@ -280,7 +268,7 @@ test('the first count of a stage may be a recount', async ({ engine }) => {
   await failFiles(engine, [3]);
   await engine.sql.query('select millrace.retry($1)', [(await fileRun(engine, fanOut, 3)).id]);
   await runFiles(engine, 'scan', [1, 2]);
-  expect(await peeked(engine, folder)).toBe('queued');
+  expect(await collected(engine, folder, 'peek')).toBe('queued');
 });
 
 test('a map that its worker has completed satisfies every threshold on it', async ({ engine }) => {
@@ -319,14 +307,14 @@ test('a threshold may begin a stage under a condition, which its skipping cascad
 test('a map that starts over takes the stages after its thresholds with it', async ({ engine }) => {
   const { folder } = await peeking(engine, 3, { count: 1 });
   await runFiles(engine, 'scan', [1]);
-  expect(await peeked(engine, folder)).toBe('queued');
+  expect(await collected(engine, folder, 'peek')).toBe('queued');
   await runStage(engine, 'peek', 'folder');
   await engine.sql.query(`update public.folders set split_status = 'queued'`);
   expect(await folderStatuses(engine, folder)).toEqual({ split: 'queued', peek: 'pending' });
   await spawnAll(engine, numbers(1, 3));
-  expect(await peeked(engine, folder)).toBe('pending');
+  expect(await collected(engine, folder, 'peek')).toBe('pending');
   await endFiles(engine, [2]);
-  expect(await peeked(engine, folder)).toBe('queued');
+  expect(await collected(engine, folder, 'peek')).toBe('queued');
   expect(await stageAttempts(engine, folder, 'peek')).toEqual(['1 completed superseded', '2 queued']);
 });
 

@@ -4,16 +4,17 @@ import { expect } from 'vitest';
 import {
   childStatuses,
   collectChildren,
+  collected,
   defineFamily,
   endFiles,
   failFiles,
   folderRun,
-  folderStatuses,
   leftFolder,
   numbers,
   runFiles,
   Spawner,
   spawnAll,
+  spawningFolder,
   stageAttempts,
   startFolders,
   sweep,
@@ -63,9 +64,7 @@ test('a stage taken over from an older version begins once, though its new need 
 });
 
 test('a map does not wait before its last chunk has closed the total', async ({ engine }) => {
-  await defineFamily(engine);
-  const folder = (await startFolders(engine))[0] as string;
-  const spawner = await Spawner.of(engine);
+  const { folder, spawner } = await spawningFolder(engine);
   const early = () => spawner.worker.complete([waiting(spawner.item, String(spawner.fanOut), 'children')]);
   const rejected = { verdict: 'rejected', reason: expect.stringContaining('p_last') };
   expect((await early()).items).toMatchObject([rejected]);
@@ -74,8 +73,7 @@ test('a map does not wait before its last chunk has closed the total', async ({ 
   await spawner.spawn([], true);
   expect(await spawner.wait()).toMatchObject({ verdict: 'accepted' });
   await endFiles(engine);
-  await collectChildren(engine);
-  expect(await folderStatuses(engine, folder)).toMatchObject({ split: 'completed' });
+  expect(await collected(engine, folder)).toBe('completed');
 });
 
 test('“all” does not hold on a predecessor’s total while the successor’s last chunk is still to come', async ({
@@ -93,13 +91,11 @@ test('“all” does not hold on a predecessor’s total while the successor’s
   const successor = await Spawner.of(engine);
   expect(await successor.spawn(numbers(1, 4))).toMatchObject({ spawned: 4, total: null });
   await runFiles(engine, 'scan', [1, 2, 3, 4]);
-  await collectChildren(engine);
-  expect(await folderStatuses(engine, folder)).toMatchObject({ index: 'pending' });
+  expect(await collected(engine, folder, 'index')).toBe('pending');
   expect(await successor.spawn(numbers(5, 6), true)).toMatchObject({ total: 6 });
   await successor.wait();
   await runFiles(engine, 'scan', [5, 6]);
-  await collectChildren(engine);
-  expect(await folderStatuses(engine, folder)).toMatchObject({ index: 'queued' });
+  expect(await collected(engine, folder, 'index')).toBe('queued');
 });
 
 test('children that their parent has given up are not retried without it', async ({ engine }) => {
