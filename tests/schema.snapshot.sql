@@ -374,7 +374,7 @@ view millrace.ending_faults
   column detail text
   column rule text
   column run_id bigint
-  as  SELECT 'a run that ended under a name is completed'::text AS rule, r.id AS run_id, NULL::bigint AS attempt_id, format('%s, but it is %s'::text, r.ended_as, r.status) AS detail FROM millrace.runs r WHERE r.ended_as IS NOT NULL AND r.status <> 'completed'::millrace.run_status UNION ALL SELECT 'a stage is skipped for the ending of its own run'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || a.stage_id AS detail FROM millrace.attempts a JOIN millrace.runs r ON r.id = a.run_id WHERE a.state = 'skipped'::millrace.attempt_state AND NOT a.superseded AND a.error ? 'ended'::text AND (a.error ->> 'ended'::text) IS DISTINCT FROM r.ended_as UNION ALL SELECT 'what the row brought along is known of its first run alone'::text AS rule, r.id AS run_id, NULL::bigint AS attempt_id, r.entity_id AS detail FROM millrace.runs r WHERE r.given IS NOT NULL AND (EXISTS ( SELECT FROM millrace.runs o WHERE o.pipeline_id = r.pipeline_id AND o.entity_id = r.entity_id AND o.id < r.id));
+  as  SELECT 'a run that ended under a name is completed'::text AS rule, r.id AS run_id, NULL::bigint AS attempt_id, format('%s, but it is %s'::text, r.ended_as, r.status) AS detail FROM millrace.runs r WHERE r.ended_as IS NOT NULL AND r.status <> 'completed'::millrace.run_status UNION ALL SELECT 'a stage is skipped for the ending of its own run'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || a.stage_id AS detail FROM millrace.attempts a JOIN millrace.runs r ON r.id = a.run_id WHERE a.state = 'skipped'::millrace.attempt_state AND NOT a.superseded AND a.error ? 'ended'::text AND (a.error ->> 'ended'::text) IS DISTINCT FROM r.ended_as;
 view millrace.fan_out_faults
   column attempt_id bigint
   column detail text
@@ -905,7 +905,7 @@ view millrace.sum_faults
   column detail text
   column rule text
   column run_id bigint
-  as  SELECT 'the sums of a fan-out and its tallies are what its children came to'::text AS rule, f.run_id, f.attempt_id, format('fan-out %s: %s completed, %s failed, but %s and %s were counted'::text, f.id, c.completed, c.failed, f.completed + t.completed, f.failed + t.failed) AS detail, f.spawned AS children FROM millrace.fan_outs f CROSS JOIN LATERAL ( SELECT count(*) FILTER (WHERE r.status = 'completed'::millrace.run_status) AS completed, count(*) FILTER (WHERE r.status = 'failed'::millrace.run_status) AS failed FROM millrace.runs r WHERE r.fan_out_id = f.id) c CROSS JOIN LATERAL ( SELECT COALESCE(sum(t_1.completed), 0::bigint) AS completed, COALESCE(sum(t_1.failed), 0::bigint) AS failed, COALESCE(bool_or(t_1.recount), false) AS recount FROM millrace.child_tallies t_1 WHERE t_1.fan_out_id = f.id) t WHERE f.state = 'open'::text AND NOT t.recount AND (c.completed <> (f.completed + t.completed) OR c.failed <> (f.failed + t.failed));
+  as  SELECT 'the sums of a fan-out and its tallies are what its children came to'::text AS rule, f.run_id, f.attempt_id, format('fan-out %s: %s completed and failed, but %s were counted'::text, f.id, c.ended, t.ended) AS detail, f.spawned AS children FROM millrace.fan_outs f CROSS JOIN LATERAL ( SELECT ARRAY[count(*) FILTER (WHERE r.status = 'completed'::millrace.run_status), count(*) FILTER (WHERE r.status = 'failed'::millrace.run_status)] AS ended FROM millrace.runs r WHERE r.fan_out_id = f.id) c CROSS JOIN LATERAL ( SELECT ARRAY[f.completed + COALESCE(sum(t_1.completed), 0::bigint), f.failed + COALESCE(sum(t_1.failed), 0::bigint)] AS ended, bool_or(t_1.recount) AS recount FROM millrace.child_tallies t_1 WHERE t_1.fan_out_id = f.id) t WHERE f.state = 'open'::text AND t.recount IS NOT TRUE AND c.ended <> t.ended;
 table millrace.sums with (fillfactor=70)
   column at timestamp with time zone not null
   column codes jsonb
@@ -951,7 +951,7 @@ view millrace.unchanged_faults
   column detail text
   column rule text
   column run_id bigint
-  as  SELECT 'a stage that takes its former result uses nothing, and has that result'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || a.stage_id AS detail FROM millrace.attempts a LEFT JOIN millrace.attempts o ON o.id = a.parent_id WHERE a.service = 'unchanged'::text AND a.job_id IS NULL AND (a.state <> 'completed'::millrace.attempt_state OR a.usage IS NOT NULL OR a.input_hash IS NULL OR a.parent_id IS NULL OR o.output IS DISTINCT FROM a.output AND o.id IS NOT NULL);
+  as  SELECT 'a stage that takes its former result uses nothing, and has that result'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || a.stage_id AS detail FROM millrace.attempts a LEFT JOIN millrace.attempts o ON o.id = a.parent_id WHERE a.service = 'unchanged'::text AND a.job_id IS NULL AND (a.state <> 'completed'::millrace.attempt_state OR a.usage IS NOT NULL OR a.input_hash IS NULL OR a.parent_id IS NULL OR o.output <> a.output);
 table millrace.version_moves
   column at_stage_id integer
   column by text not null

@@ -138,8 +138,7 @@ begin
 end
 $$;
 
--- running → failed | cancelled, or completed under a name, for locked runs; tallies a child's end for
--- its parent.
+-- running → failed | cancelled, or completed under a name, for locked runs; tallies a child's end.
 create function millrace.end_runs(
   p_run_ids bigint[], p_status millrace.run_status, p_failed_stage_id int default null,
   p_ended_as text default null
@@ -171,7 +170,8 @@ begin
   )
   insert into millrace.child_tallies (fan_out_id, completed, failed, cancelled)
   select e.fan_out_id, count(*) filter (where p_status = 'completed'),
-    count(*) filter (where p_status = 'failed'), count(*) filter (where p_status = 'cancelled')
+    count(*) filter (where p_status = 'failed'),
+    count(*) filter (where p_status = 'cancelled')
   from ended e
   where e.fan_out_id is not null
   group by e.fan_out_id;

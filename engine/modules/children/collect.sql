@@ -12,12 +12,6 @@ declare
   v_wake int[] := '{}';
   v_busy bigint[] := '{}';
 begin
-  if p_fan_outs is null or cardinality(p_fan_outs) > 100 then
-    raise exception 'p_fan_outs has % entries, but must be a list of at most 100',
-        cardinality(p_fan_outs)
-      using errcode = 'MR002',
-        hint = 'Send the numbers that millrace_complete answered in "collect".';
-  end if;
   for v_fan_out in select distinct f from unnest(p_fan_outs) f order by f loop
     v_done := millrace.collect_children(v_fan_out);
     v_wake := v_wake || v_done.wake;
@@ -51,6 +45,7 @@ $$;
 create function millrace.collect_reported(p_limit int) returns int
 as $$
 declare
+  v_until timestamptz := clock_timestamp() + interval '5 seconds';
   v_done record;
 begin
   v_done := millrace.in_halves(array(
@@ -63,11 +58,14 @@ begin
       order by random()
       limit p_limit) f
     -- Waiting out of order might be waiting for each other.
-    where pg_try_advisory_xact_lock(hashtextextended('millrace.collect_children', f.id))), $q$
-    select count(*) filter (where not c.busy)
-    from unnest($1::bigint[]) f
-    cross join lateral millrace.collect_children(f) c
-    cross join lateral millrace.wake(c.wake)$q$, clock_timestamp() + interval '5 seconds');
+    where pg_try_advisory_xact_lock(hashtextextended('millrace.collect_children', f.id))),
+    -- After some seconds the rest is left to the next portion.
+    format($q$
+      select count(*) filter (where not c.busy)
+      from unnest($1::bigint[]) f
+      cross join lateral millrace.collect_children(
+        case when clock_timestamp() < %L then f end) c
+      cross join lateral millrace.wake(c.wake)$q$, v_until), v_until);
   perform millrace.report('error', 'collect_failed',
     format('The children of fan-out %s cannot be added up: %s', r.id, r.why))
   from unnest(v_done.refused, v_done.why) r(id, why);

@@ -28,7 +28,7 @@ from (
         and s.state in ('queued', 'started')
         and not s.superseded)) o;
 
--- Finds sums that are not what the children came to, which it counts one by one.
+-- Finds sums that are not what the children came to.
 create view millrace.sum_faults (rule, run_id, attempt_id, detail, children) as
 select 'the sums of a fan-out and its tallies are what its children came to',
   f.run_id, f.attempt_id,

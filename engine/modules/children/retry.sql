@@ -22,8 +22,8 @@ begin
 end
 $$;
 
--- Lets those of these children go on that failed or were cancelled. Returns those whose rows have
--- had a later run: they leave their fan-outs, and their items get new runs.
+-- Lets children go on that failed or were cancelled. Returns those whose rows have had a later run:
+-- they leave their fan-outs.
 create function millrace.retry_children(p_run_ids bigint[]) returns bigint[]
 as $$
 declare

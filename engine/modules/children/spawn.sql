@@ -9,11 +9,10 @@ set millrace.plan = by_key
 as $$
 declare
   v_fault text := case
-    when jsonb_typeof(p_items) is distinct from 'array'
-      then 'p_items is ' || coalesce(jsonb_typeof(p_items), 'null')
+    when jsonb_typeof(p_items) is distinct from 'array' or p_last is null then format(
+      'p_items is %s, p_last is %s', jsonb_typeof(p_items), coalesce(p_last::text, 'null'))
     when jsonb_array_length(p_items) > 5000
       then format('p_items has %s items', jsonb_array_length(p_items))
-    when p_last is null then 'p_last is null'
     else (
       select format('an item has the key %s', coalesce(i -> 'key', 'null'))
       from jsonb_array_elements(p_items) i
@@ -135,8 +134,7 @@ begin
   select f.value into v_fault from jsonb_each(v_made.faults) f limit 1;
   if found then
     raise exception '%', v_fault ->> 'message'
-      using errcode = case v_fault ->> 'code' when 'child_running' then 'MR004' else 'MR002' end,
-        hint = v_fault ->> 'remedy';
+      using errcode = case v_fault ->> 'code' when 'child_running' then 'MR004' else 'MR002' end;
   end if;
   -- What comes after a predecessor's last chunk opens the total again.
   update millrace.fan_outs f
@@ -229,8 +227,7 @@ begin
   if found then
     raise exception 'an item has the key %, but a threshold counts consecutive numbers', v_fault
       using errcode = 'MR002',
-        hint = 'Use whole numbers up to 999999999, without leading zeros, as keys, '
-          'or a threshold of the kind count.';
+        hint = 'Use whole numbers without leading zeros as keys, or a threshold of the kind count.';
   end if;
 end
 $$;

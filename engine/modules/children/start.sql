@@ -2,7 +2,7 @@
 -- queue for one lock; who holds a child never takes its parent.
 
 -- Begins children on held rows, each for a fan-out under a key; p_retry: those that failed go on.
--- made: how many more there are. faults: by row, {code, message, remedy} of what keeps it from one.
+-- made: how many more there are. faults: by row, {code, message} of what keeps it from one.
 create function millrace.begin_children(
   p_child millrace.pipelines, p_fan_outs bigint[], p_keys text[], p_entity_ids text[],
   p_retry boolean, out made int, out wake int[], out faults jsonb
@@ -41,9 +41,9 @@ begin
     order by r.id + 0
     for no key update of r), false);
   select coalesce(jsonb_object_agg(l.entity_id, jsonb_build_object('code', 'child_running',
-    'message', format('row %s has a live run of pipeline %s that %s', l.entity_id, p_child.name,
-      coalesce('is a child of run ' || f.run_id, 'was started by itself')),
-    'remedy', 'Let it finish or cancel it, then retry this run.')), '{}')
+    'message', format('row %s has a live run of pipeline %s that %s. Let it finish or cancel it, '
+      'then retry this run.', l.entity_id, p_child.name,
+      coalesce('is a child of run ' || f.run_id, 'was started by itself')))), '{}')
   into faults
   from millrace.runs l
   left join millrace.fan_outs f on f.id = l.fan_out_id
@@ -74,7 +74,7 @@ begin
   select array_agg(m.id order by m.id) into v_runs from made m;
   faults := faults || coalesce((
     select jsonb_object_agg(i.entity_id, jsonb_build_object('code', 'metadata_too_large',
-      'message', i.fault, 'remedy', 'Shorten it, then retry this run.'))
+      'message', i.fault || '. Shorten it, then retry this run.'))
     from unnest(p_entity_ids, v_copied.faults) i(entity_id, fault)
     where i.fault is not null), '{}');
   made := coalesce(cardinality(v_runs), 0) - cardinality(v_overtaken);
@@ -118,8 +118,7 @@ begin
   end if;
   v_failed := array(
     select millrace.work_on(a, r.entity_id, 'failed',
-      p_error => jsonb_build_object('permanent', true, 'code', e.value ->> 'code',
-        'message', format('%s. %s', e.value ->> 'message', e.value ->> 'remedy')))
+      p_error => '{"permanent": true}' || e.value)
     from millrace.runs r
     join millrace.attempts a
       on a.run_id = r.id and a.stage_id = p_stage_id and a.state = 'waiting'

@@ -34,8 +34,8 @@ as $$
     millrace.stale_reason(p_attempt.state, p_attempt.error))
 $$;
 
--- Closes open decisions whose attempt ended otherwise or is gone, but for rows that a user's trigger
--- refuses; returns how many.
+-- Closes open decisions whose attempt ended otherwise, and removes those whose attempt is gone, but
+-- for rows that a user's trigger refuses; returns how many it closed.
 create function millrace.close_decisions(p_limit int) returns int
 as $$
 declare
@@ -55,10 +55,14 @@ begin
       update public.millrace_decisions d
       set closed_at = coalesce(a.finished_at, millrace.now()),
         closed_why = millrace.why_undecided(a)
-      from unnest($1::bigint[]) i
-      left join millrace.attempts a on a.id = i
-      where d.attempt_id = i
+      from millrace.attempts a
+      where d.attempt_id = any ($1::bigint[])
+        and a.id = d.attempt_id
       returning 1
+    ), gone as (
+      delete from public.millrace_decisions d
+      where d.attempt_id = any ($1::bigint[])
+        and not exists (select from millrace.attempts a where a.id = d.attempt_id)
     )
     select count(*) from closed$q$, 'infinity');
   perform millrace.report('error', 'decision_not_closed',
@@ -68,8 +72,8 @@ begin
 end
 $$;
 
--- Finds attempts without the question that they wait for. No view, which would keep the table of
--- decisions from being removed.
+-- Finds attempts without the question that they wait for. A view would keep the table from being
+-- removed.
 create function millrace.decision_faults(
   p_after bigint default 0, p_until bigint default 9223372036854775807
 ) returns setof millrace.fault

@@ -14,19 +14,12 @@ declare
   v_wake int[] := '{}';
   v_begun int[];
 begin
-  if cardinality(p_run_ids) = 0 then
-    return '{}';
-  end if;
   for v_skipped in
     select k.run_ids, k.why from millrace.runs_to_skip(p_stage_id, p_run_ids, p_by_name) k
   loop
     v_wake := v_wake || millrace.skip_stage(p_stage_id, v_skipped.run_ids, v_skipped.why);
-    -- "not in" looks each up; "<> all" would compare it with all.
     p_run_ids := array(
-      select i.id
-      from unnest(p_run_ids) with ordinality i(id, place)
-      where i.id not in (select unnest(v_skipped.run_ids))
-      order by i.place);
+      select unnest(p_run_ids) except select unnest(v_skipped.run_ids) order by 1);
   end loop;
   if cardinality(p_run_ids) = 0 then
     return v_wake;
@@ -103,9 +96,8 @@ begin
 end
 $$;
 
--- Begins the followers of a stage that may begin in held runs and have not: p_all, or those under
--- conditions; without a stage all that may. A person may be writing then: gates with limits are
--- left to the sweep.
+-- Begins followers of a stage in held runs: p_all, or those under conditions; without a stage all
+-- that may. A person may be writing then: gates with limits are left to the sweep.
 create function millrace.begin_followers(
   p_stage_id int, p_run_ids bigint[], p_all boolean default false
 ) returns int[]
@@ -265,8 +257,8 @@ declare
       and millrace.is_last_word(a)
     order by r.id);
 begin
-  perform millrace.add_skipped(array[p_stage_id], v_runs, jsonb_build_object(
-    'code', 'failed', 'message', 'the stage failed, and the run goes on without it'));
+  perform millrace.add_skipped(array[p_stage_id], v_runs,
+    '{"code": "failed", "message": "the stage failed, and the run goes on without it"}');
   update millrace.attempts a
   set parent_id = o.id
   from millrace.attempts o

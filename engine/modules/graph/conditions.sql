@@ -46,7 +46,6 @@ begin
       and case
         when f.id is null then true
         when a.kind = 'count' and p.done >= a.n then false
-        -- From the last one, which is mostly done last.
         when a.kind = 'consecutive' and f.total is not null and p.done >= a.n and not exists (
           select
           from generate_series(a.n - 1, 0, -1) i
@@ -111,7 +110,7 @@ begin
       u(id, version_id, entity)
     join millrace.version_stages vs on vs.version_id = u.version_id and vs.stage_id = p_stage_id
     where u.entity is not null
-      -- Unknown counts as false: a comparison with what is not there, or of a text with a number.
+      -- Unknown counts as false, as of a text compared with a number.
       and not coalesce(jsonb_path_match_tz(
         jsonb_build_object('entity', u.entity,
           'needs', millrace.needs_of(u.id, u.version_id, p_stage_id, null)),

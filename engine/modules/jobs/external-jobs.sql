@@ -8,7 +8,7 @@ begin
   select coalesce(n.id, o.id), n.id is not null into id, late
   from millrace.attempts o
   left join lateral (
-    select a.*
+    select a.*, bool_or(a.state = 'cancelled' or a.service = 'by_hand') over () as is_overruled
     from millrace.attempts a
     where a.run_id = o.run_id
       and a.stage_id = o.stage_id
@@ -22,13 +22,7 @@ begin
       and ((n.service, n.job_id) = (p_item.service, p_item.job_id)
         or p_item.outcome = 'completed'
           and coalesce((o.service, o.job_id) = (p_item.service, p_item.job_id), true))
-      and not exists (
-        select
-        from millrace.attempts a
-        where a.run_id = o.run_id
-          and a.stage_id = o.stage_id
-          and a.number > o.number
-          and (a.state = 'cancelled' or a.service = 'by_hand'))
+      and n.is_overruled is not true
   -- Offset 0 keeps the planner from walking all attempts backwards for max().
   where o.id = coalesce((
       select max(c.id)
@@ -40,8 +34,7 @@ end
 $$;
 
 -- Records the end of external jobs, by a verified callback or by polling: the first one wins.
--- Items: {submission, stage, trace_id, service, job_id, outcome, result | error, usage}; stage and
--- trace_id, where given, must be the attempt's.
+-- Items: {submission, stage, trace_id, service, job_id, outcome, result | error, usage}.
 create function public.millrace_resume(p_items json) returns jsonb
 set millrace.plan = by_key
 set lock_timeout = '2s'
@@ -55,8 +48,7 @@ declare
   v_done record;
 begin
   v_items := millrace.parse_items(p_items, 'submission');
-  -- The run to lock is known before the attempt is: a sweep that replaces an attempt must not make
-  -- a callback on its way stale.
+  -- The run to lock is known before the attempt is, which a sweep may replace meanwhile.
   v_locked := millrace.lock_attempts(
     array(select i.attempt_id from unnest(v_items) i where i.verdict is null));
   for v_i in 1 .. cardinality(v_items) loop
@@ -64,9 +56,7 @@ begin
       v_to := millrace.attempt_of_end(v_items[v_i]);
       v_items[v_i].attempt_id := v_to.id;
       v_moved := v_moved || v_to.id;
-      if v_to.late then
-        v_late := v_late || v_items[v_i].ord;
-      end if;
+      v_late := v_late || case when v_to.late then array[v_items[v_i].ord] end;
     end if;
   end loop;
   -- Once more, for those that are queued, which a claim might take otherwise.
@@ -129,8 +119,8 @@ begin
 end
 $$;
 
--- Notes what services say of jobs that have not ended: [{attempt, service, job_id, state}]. While a
--- job is queued its deadline does not run: it moves once half of it has passed.
+-- Notes what services say of jobs that have not ended: [{attempt, service, job_id, state}]. While
+-- one is queued its deadline does not run: it moves once half of it has passed.
 create function public.millrace_note_jobs(p_jobs jsonb) returns jsonb
 set millrace.plan = by_key
 as $$
@@ -138,13 +128,6 @@ declare
   v_now timestamptz := millrace.now();
   v_noted int;
 begin
-  if (not p_jobs @? '$[1000]' and p_jobs = jsonb_path_query_array(p_jobs, '$[*] ? (@.attempt < 1e18
-      && @.attempt == @.attempt.floor() && (@.state == "queued" || @.state == "running"))'))
-      is not true then
-    raise exception 'p_jobs must be a list of at most 1000 jobs, this is %', left(p_jobs::text, 200)
-      using errcode = 'MR002',
-        hint = 'Send [{attempt, service, job_id, state}]; state is queued or running.';
-  end if;
   with held as (
     select w.id, w.deadline, t.state
     from jsonb_to_recordset(p_jobs) as t(attempt bigint, service text, job_id text, state text)
@@ -158,7 +141,8 @@ begin
         and a.service = t.service
         and a.job_id = t.job_id
         and a.job_started_at is null
-        and (t.state = 'running' or a.deadline_at < v_now + s.deadline / 2)
+        and (t.state = 'running'
+          or t.state = 'queued' and a.deadline_at < v_now + s.deadline / 2)
       limit 1
       for update of a skip locked
     ) w

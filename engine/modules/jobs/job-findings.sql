@@ -23,7 +23,6 @@ as $$
     select d.status, rtrim(split_part(d.return_message, E'\n', 1), ' .') as message
     from cron.job_run_details d
     where d.jobid = c.jobid and d.status in ('succeeded', 'failed')
-      -- The history of other jobs may be long.
       and d.runid > (select max(o.runid) - 10000 from cron.job_run_details o)
     order by d.runid desc
     limit 1) l on true

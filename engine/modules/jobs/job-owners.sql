@@ -1,7 +1,6 @@
 -- Finds the Edge Function that finishes an external job: {function, service, pipeline, stage,
--- submission, trace_id, entity_id, ended}. By the stage that its metadata names, or by {job_id}
--- alone: the attempt that waits for it, else the last that had it; null where two wait, since two
--- services may give the same id. ended: what it brings comes too late.
+-- submission, trace_id, entity_id, ended: it comes too late}. By the stage that its metadata names,
+-- or by {job_id} alone; null where two wait for that, since two services may give the same id.
 create function public.millrace_job_owner(p_job jsonb) returns jsonb
 stable
 set millrace.plan = by_key
@@ -49,13 +48,12 @@ begin
 end
 $$;
 
--- Reports what went wrong with jobs, [{submission, service, job_id, code, message}], in the log
--- and so in doctor(): one line a minute.
+-- Reports what went wrong with jobs, [{submission, service, job_id, code, message}], in the log.
 create function public.millrace_note_faults(p_faults jsonb) returns jsonb
 as $$
 begin
   if jsonb_typeof(p_faults) is distinct from 'array' then
-    raise exception 'p_faults is %, but must be a list', coalesce(jsonb_typeof(p_faults), 'null')
+    raise exception 'p_faults is %, but must be a list', jsonb_typeof(p_faults)
       using errcode = 'MR002', hint = 'Send [{submission, service, job_id, code, message}].';
   end if;
   perform millrace.report('error', 'job_fault',

@@ -34,9 +34,8 @@ test('chunks add up, rows are made by the insert function, and each child is wok
 });
 
 test('the first chunk names the stages of the children to wake', async ({ engine }) => {
-  await defineFamily(engine);
-  (await startFolders(engine))[0] as string;
-  const { wake } = await (await Spawner.of(engine)).spawn(numbers(1, 2));
+  const { spawner } = await spawningFolder(engine);
+  const { wake } = await spawner.spawn(numbers(1, 2));
   expect(wake).toEqual([{ pipeline: 'files', stage: 'scan', function: 'files-scan' }]);
 });
 
@@ -99,9 +98,7 @@ test('an empty last chunk closes the total', async ({ engine }) => {
 });
 
 test('the successor of a worker that died between spawning and waiting takes its children over', async ({ engine }) => {
-  await defineFamily(engine);
-  const folder = (await startFolders(engine))[0] as string;
-  const lost = await Spawner.of(engine);
+  const { folder, spawner: lost } = await spawningFolder(engine);
   await lost.spawn(numbers(1, 3), true);
   await endFiles(engine, [1]);
   await engine.advance('2 minutes');
@@ -120,9 +117,7 @@ test('the successor of a worker that died between spawning and waiting takes its
 test('after a lost lease the children that failed meanwhile are not retried: nobody asked for it', async ({
   engine,
 }) => {
-  await defineFamily(engine, { split: { fan_in: { failed_children: 'ignore' } } });
-  (await startFolders(engine))[0] as string;
-  const lost = await Spawner.of(engine);
+  const { spawner: lost } = await spawningFolder(engine, { split: { fan_in: { failed_children: 'ignore' } } });
   await lost.spawn(numbers(1, 2), true);
   await failFiles(engine, [1]);
   await engine.advance('2 minutes');
@@ -133,9 +128,7 @@ test('after a lost lease the children that failed meanwhile are not retried: nob
 });
 
 test('children that end while nobody holds their parent are kept for the successor', async ({ engine }) => {
-  await defineFamily(engine);
-  const folder = (await startFolders(engine))[0] as string;
-  const lost = await Spawner.of(engine);
+  const { folder, spawner: lost } = await spawningFolder(engine);
   await lost.spawn(numbers(1, 2), true);
   await engine.advance('2 minutes');
   await sweep(engine);
@@ -162,7 +155,7 @@ test('a token that is not the current one spawns nothing', async ({ engine }) =>
 
 test('only a map stage spawns', async ({ engine }) => {
   await defineFamily(engine, { beside: [{ name: 'publish', needs: ['split'] }, { name: 'print' }] });
-  (await startFolders(engine))[0] as string;
+  await startFolders(engine);
   const spawner = await Spawner.of(engine, 'print');
   expect(await engine.refusal(...spawner.chunk(numbers(1, 1)))).toMatchObject({
     code: 'MR004',
@@ -182,9 +175,7 @@ const bad: [string, unknown, RegExp][] = [
 ];
 for (const [what, items, message] of bad) {
   test(`${what} is refused with the remedy`, async ({ engine }) => {
-    await defineFamily(engine);
-    (await startFolders(engine))[0] as string;
-    const spawner = await Spawner.of(engine);
+    const { spawner } = await spawningFolder(engine);
     expect(await engine.refusal(...spawner.chunk(items))).toMatchObject({
       code: 'MR002',
       message: expect.stringMatching(message),
@@ -194,9 +185,8 @@ for (const [what, items, message] of bad) {
 }
 
 test('a chunk that does not say whether it is the last is refused', async ({ engine }) => {
-  await defineFamily(engine);
-  (await startFolders(engine))[0] as string;
-  const refusal = await engine.refusal(...(await Spawner.of(engine)).chunk([], null));
+  const { spawner } = await spawningFolder(engine);
+  const refusal = await engine.refusal(...spawner.chunk([], null));
   expect(refusal).toMatchObject({ code: 'MR002', message: expect.stringContaining('p_last is null') });
 });
 
@@ -278,13 +268,11 @@ const answers: [string, string, RegExp][] = [
 ];
 for (const [what, query, message] of answers) {
   test(`an insert function that ${what} is refused`, async ({ engine }) => {
-    await defineFamily(engine);
+    const { spawner } = await spawningFolder(engine);
     await engine.insert(2);
-    (await startFolders(engine))[0] as string;
     await engine.sql.query(
       `create or replace function public.insert_files(p_parent text, p_items jsonb) returns table (item_key text, entity_id text) language sql as $$ ${query} $$`,
     );
-    const spawner = await Spawner.of(engine);
     expect(await engine.refusal(...spawner.chunk(numbers(1, 2)))).toMatchObject({
       code: 'MR004',
       message: expect.stringMatching(message),
@@ -295,13 +283,11 @@ for (const [what, query, message] of answers) {
 }
 
 test('an insert function that gives a later item the row of an earlier one is refused', async ({ engine }) => {
-  await defineFamily(engine);
+  const { spawner } = await spawningFolder(engine);
   await engine.insert(1);
-  (await startFolders(engine))[0] as string;
   await engine.sql.query(
     `create or replace function public.insert_files(p_parent text, p_items jsonb) returns table (item_key text, entity_id text) language sql as $$ select n ->> 'key', '1' from jsonb_array_elements(p_items) n $$`,
   );
-  const spawner = await Spawner.of(engine);
   await spawner.spawn(numbers(1, 1));
   await runStage(engine, 'scan', 'files');
   await runStage(engine, 'blend', 'files');
@@ -312,10 +298,9 @@ test('an insert function that gives a later item the row of an earlier one is re
 });
 
 test('an insert function that was dropped is named', async ({ engine }) => {
-  await defineFamily(engine);
-  (await startFolders(engine))[0] as string;
+  const { spawner } = await spawningFolder(engine);
   await engine.sql.query('drop function public.insert_files(text, jsonb)');
-  expect(await engine.refusal(...(await Spawner.of(engine)).chunk(numbers(1, 1)))).toMatchObject({
+  expect(await engine.refusal(...spawner.chunk(numbers(1, 1)))).toMatchObject({
     code: 'MR004',
     message: expect.stringContaining('insert_files(text, jsonb) does not exist'),
   });
@@ -328,8 +313,8 @@ test('a row with a live run that was started by itself is refused, and can be ha
   await engine.queued('scan', 2);
   expect(await engine.refusal(...spawner.chunk([{ key: 1 }]))).toMatchObject({
     code: 'MR004',
-    message: 'row 1 has a live run of pipeline files that was started by itself',
-    hint: expect.stringContaining('cancel'),
+    message:
+      'row 1 has a live run of pipeline files that was started by itself. Let it finish or cancel it, then retry this run.',
   });
   await runStage(engine, 'scan', 'files');
   await runStage(engine, 'blend', 'files');
@@ -344,8 +329,7 @@ test('a row that is the child of another parent is refused with both named', asy
   const second = await Spawner.of(engine);
   expect(await engine.refusal(...second.chunk([{ key: 1 }, { key: 2 }]))).toMatchObject({
     code: 'MR004',
-    message: `row 1 has a live run of pipeline files that is a child of run ${(await folderRun(engine, first as string)).id}`,
-    hint: expect.stringContaining('cancel'),
+    message: expect.stringContaining(`a child of run ${(await folderRun(engine, first as string)).id}. Let it finish`),
   });
 });
 

@@ -128,16 +128,9 @@ test('a report looks at the jobs that it names alone, however many wait', async 
   expect(await rows()).toBeLessThan(few * 2);
 });
 
-for (const [what, jobs, message] of [
-  ['is no list', {}, /p_jobs must be a list of at most 1000 jobs, this is \{\}/],
-  ['is too long', Array(1001).fill(null), /p_jobs must be .* this is \[null/],
-  ['has no object', [7], /p_jobs must be .* this is \[7\]/],
-  ['names no attempt', [{ attempt: 'x', service: 's', job_id: 'j', state: 'queued' }], /this is \[\{.*"x"/],
-  ['has a number for a state', [{ attempt: 1, service: 's', job_id: 'j', state: 5 }], /this is \[\{.*5/],
-  ['has a state there is not', [{ attempt: 1, service: 's', job_id: 'j', state: 'done' }], /this is \[\{.*"done"/],
-] as const) {
-  test(`a report that ${what} is refused, and what is wrong is named`, async ({ engine }) => {
-    const refusal = await engine.refusal('select public.millrace_note_jobs($1)', [JSON.stringify(jobs)]);
-    expect(refusal).toMatchObject({ code: 'MR002', message: expect.stringMatching(message) });
-  });
-}
+test('a report in a state that there is not changes nothing', async ({ engine }) => {
+  const attempts = await waitingJobs(engine);
+  await engine.advance('50 seconds');
+  expect(await note(engine, attempts, 'done')).toBe(0);
+  expect(await secondsLeft(engine)).toEqual([10]);
+});
