@@ -77,10 +77,8 @@ const listed: Record<string, string> = {
 const working = /^(11|12|21|22|23)[01]/;
 /** The remedies that a refusal must name: at which states, for which codes. */
 const remedies: [states: RegExp, codes: number[], hint: RegExp][] = [
-  [/./, [111, 121, 211, 221, 231], /^The engine writes \d+ when a worker takes stage/],
-  [/./, [112, 122, 212, 222, 232], /^The engine writes \d+ when stage \w+ is done/],
-  [/./, [240], /^240 follows by itself/],
-  [working, [100, 200], /^\d+ follows by itself/],
+  [/./, [111, 121, 211, 221, 231, 112, 122, 212, 222, 232, 240], /^The engine writes \d+ by itself, as stage/],
+  [working, [100, 200], /^The engine writes \d+ by itself/],
   [working, [120, 210, 220, 230, 300], /^Stage \w+ has no result yet, .*millrace\.skip\(run/],
   [working, [310, 320, 330, 410, 500, 510, 520, 530, 540], /millrace\.cancel\(run\)/],
   [/^[12]00$/, [120, 210, 220, 230, 300], /^Write (110|210) instead/],

@@ -9,11 +9,7 @@ declare
     select s.shows #> array['answers', p_value, 'decision']
     from millrace.stages s
     where s.id = p_stage_id);
-  v_asked bigint[];
-  v_free bigint[];
-  v_done record;
-begin
-  v_asked := array(
+  v_asked bigint[] := array(
     select a.id
     from millrace.runs r
     join millrace.attempts a on a.run_id = r.id and a.stage_id = p_stage_id
@@ -22,16 +18,18 @@ begin
       and r.status = 'running'
       and a.state = 'waiting'
     order by a.id);
-  v_free := array(
+  v_free bigint[] := array(
     select d.attempt_id
     from public.millrace_decisions d
     where d.attempt_id = any (v_asked) and d.closed_at is null
     order by d.attempt_id
     for update skip locked);
+  v_done record;
+begin
   update public.millrace_decisions d
   set decision = v_decision
   where d.attempt_id = any (v_free);
-  v_asked := array(select a from unnest(v_asked) a where a <> all (v_free));
+  v_asked := array(select unnest(v_asked) except select unnest(v_free));
   if v_asked = '{}' then
     return;
   end if;
@@ -58,10 +56,7 @@ declare
   v_now timestamptz := millrace.now();
   v_error constant jsonb := jsonb_build_object(
     'code', 'discarded', 'message', 'the question was taken back', 'on_demand', true);
-  v_runs bigint[];
-  v_asked int[];
-begin
-  v_runs := array(
+  v_runs bigint[] := array(
     select r.id
     from millrace.runs r
     where r.pipeline_id = p_pipeline_id
@@ -69,6 +64,8 @@ begin
       and r.status = 'running'
     order by r.id
     for no key update);
+  v_asked int[];
+begin
   with closed as (
     update millrace.attempts a
     set state = 'skipped', finished_at = v_now, deadline_at = null, poll_at = null,

@@ -14,25 +14,22 @@ declare
       and (b.key !~ '^\S+ failed ' or b.value not in (
         select n.value from jsonb_each_text(p_definition -> 'places') n))
     order by b.value);
-  v_live bigint;
   v_rows bigint;
+  v_live bigint;
 begin
   if v_changed = '{}' or p_definition #> '{entity,status}' is null then
     return;
   end if;
-  select count(*) into v_live
-  from millrace.pipelines p
-  join millrace.runs r on r.pipeline_id = p.id and r.status = 'running'
-  where p.name = p_definition ->> 'pipeline';
-  execute format('select count(*) from %s e where e.%I::text = any ($1)',
-    to_regclass(p_definition #>> '{entity,table}'), p_definition #>> '{entity,status,column}')
-  into v_rows
-  using v_changed;
-  if v_live + v_rows > 0 then
+  execute format('select count(*), (select count(*) from millrace.pipelines p join millrace.runs r '
+    'on r.pipeline_id = p.id and r.status = ''running'' where p.name = $2) '
+    'from %s e where e.%I::text = any ($1)', to_regclass(p_definition #>> '{entity,table}'),
+    p_definition #>> '{entity,status,column}')
+  into v_rows, v_live
+  using v_changed, p_definition ->> 'pipeline';
+  if v_rows + v_live > 0 then
     perform millrace.refuse_definition(format('entity.status shows another value in place of %s, '
         'but %s rows show that and %s runs are live', array_to_string(v_changed, ', '), v_rows,
-        v_live), 'Keep the value; its name and description may change. Or let the runs finish, and '
-      'change it while no row shows it.');
+        v_live), 'Keep the value, or change it while no row shows it and no run is live.');
   end if;
 end
 $$;
@@ -45,6 +42,7 @@ as $$
 declare
   v_status jsonb := p_definition #> '{entity,status}'
     || jsonb_build_object('places', p_definition -> 'places');
+  v_lookup regclass := to_regclass(v_status ->> 'lookup');
 begin
   update millrace.pipelines p
   set status = v_status
@@ -53,19 +51,16 @@ begin
     return;
   end if;
   -- What the definition lists no more stays, since the history names it.
-  update millrace.status_values v
-  set retired = true
-  where v.pipeline_id = p_pipeline_id;
   delete from millrace.status_values v
   using jsonb_array_elements(p_definition -> 'values') n
   where v.pipeline_id = p_pipeline_id and v.value = n ->> 'value';
+  update millrace.status_values v set retired = true where v.pipeline_id = p_pipeline_id;
   insert into millrace.status_values
-    (pipeline_id, value, name, description, category, is_terminal, sort_order, lands, begins,
-    before)
-  select p_pipeline_id, v.value, v.name, v.description, v.category, v.is_terminal, v.sort_order,
-    coalesce(v.lands, v.value), v.begins, coalesce(v.before, '{}')
-  from jsonb_populate_recordset(null::millrace.status_values, (p_definition -> 'values')) v;
-  if v_status ? 'lookup' then
+  select v.*
+  from jsonb_array_elements(p_definition -> 'values') n
+  cross join jsonb_populate_record(null::millrace.status_values, jsonb_build_object('pipeline_id',
+    p_pipeline_id, 'retired', false, 'lands', n -> 'value', 'before', '[]'::jsonb) || n) v;
+  if v_lookup is not null then
     -- A name may be unique: one that another value has from now on makes way.
     execute format($q$
       update %1$s t
@@ -74,7 +69,7 @@ begin
       where v.pipeline_id = $1
         and not v.retired
         and v.name = t.name
-        and v.value <> t.code::text$q$, to_regclass(v_status ->> 'lookup'))
+        and v.value <> t.code::text$q$, v_lookup)
     using p_pipeline_id;
     execute format($q$
       insert into %1$s as t (code, name, description, category, is_terminal, sort_order)
@@ -88,8 +83,7 @@ begin
       where (t.name, t.description, t.category, t.is_terminal, t.sort_order)
         is distinct from (excluded.name, excluded.description, excluded.category,
           excluded.is_terminal, excluded.sort_order)$q$,
-      to_regclass(v_status ->> 'lookup'),
-      millrace.column_type(to_regclass(v_status ->> 'lookup'), 'code'))
+      v_lookup, millrace.column_type(v_lookup, 'code'))
     using p_pipeline_id;
   end if;
   update millrace.version_moves m

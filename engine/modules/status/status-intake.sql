@@ -1,83 +1,29 @@
 -- What values mean that people write, by the moves of the version that a row's live run has, else
 -- of the current one. The caller, an intake trigger, holds the entities.
 
--- Lists the values that people may write at a value, by where the rows' runs stand; fresh: no run
--- is known. A question is taken back by the value from which it began.
+-- Lists the values that people may write at a value, by where the rows' runs stand. p_until: the
+-- place of the last stage that may start over. A question is taken back by p_began_from alone.
 create function millrace.open_moves(
-  p_version_id int, p_live_id int, p_until int, p_fresh boolean, p_was text, p_ids text[]
+  p_version_id int, p_live_id int, p_until int, p_began_from text, p_was text
 ) returns table (to_value text, means text, stage_id int, declared boolean, place int)
-stable
+language sql stable
 as $$
-#variable_conflict use_column
-begin
-  return query
-    select v.to_value, v.means, v.stage_id, v.declared, vs.position
-    from millrace.version_moves v
-    left join millrace.version_stages vs
-      on vs.version_id = v.version_id and vs.stage_id = v.stage_id
-    where v.version_id = p_version_id
-      and v.by = 'person'
-      and not v.retired
-      and v.from_value is not distinct from p_was
-      and (v.at_stage_id is null or v.at_stage_id = p_live_id)
-      and (v.means not in ('start', 'enter') or v.declared or p_fresh or vs.position <= p_until)
-      and (v.means <> 'discard' or (
-        select bool_and(r.began_from = v.to_value)
-        from millrace.versions o
-        join millrace.runs r on r.pipeline_id = o.pipeline_id and r.status = 'running'
-        where o.id = p_version_id and r.entity_id = any (p_ids)));
-end
+  select m.to_value, m.means, m.stage_id, m.declared, vs.position
+  from millrace.version_moves m
+  left join millrace.version_stages vs
+    on vs.version_id = m.version_id and vs.stage_id = m.stage_id
+  where m.version_id = p_version_id
+    and m.by = 'person'
+    and not m.retired
+    and m.from_value is not distinct from p_was
+    and (m.at_stage_id is null or m.at_stage_id = p_live_id)
+    and (m.means not in ('start', 'enter') or m.declared or vs.position <= p_until)
+    and (m.means <> 'discard' or m.to_value = p_began_from)
+    and (m.means <> 'give_up' or p_live_id is not null and p_until < 1000000)
 $$;
 
--- Finds the meaning of values that people wrote, in groups; null where a value is not allowed.
--- live_id: the live stage, or the bypassed one of a run that is over; until: the place of the last
--- stage that may start over.
-create function millrace.meanings_of_values(
-  p_pipeline_id int, p_ids text[], p_was text[], p_now text[]
-) returns table (
-  version_id int, live_id int, until int, fresh boolean, was text, now text, ids text[],
-  means text, stage_id int
-)
-stable
-as $$
-#variable_conflict use_column
-begin
-  return query
-    with standing as materialized (
-      select v.version_id,
-        case when d.run_status = 'running' or d.at_state = 'skipped' then d.at_id end as live_id,
-        case
-          when d.run_status = 'completed' and d.phase <> 'ended' then 1000000
-          else (
-            select c.position
-            from millrace.version_stages c
-            where c.version_id = v.version_id and c.stage_id = d.at_id)
-        end as until, d.run_id is null as fresh, d.was, d.now,
-        array_agg(d.id order by d.ordinality) as ids
-      from millrace.pipelines p
-      cross join lateral rows from (
-        unnest(p_was), unnest(p_now), millrace.status_states(p.id, p_ids)
-      ) with ordinality d(was, now)
-      cross join lateral (
-        select case d.run_status when 'running' then d.version_id
-          else p.current_version_id end as version_id) v
-      where p.id = p_pipeline_id
-      group by 1, 2, 3, 4, 5, 6
-    )
-    select s.version_id, s.live_id, s.until, s.fresh, s.was, s.now, s.ids, m.means, m.stage_id
-    from standing s
-    left join lateral (
-      select o.means, o.stage_id
-      from millrace.open_moves(s.version_id, s.live_id, s.until, s.fresh, s.was, s.ids) o
-      where o.to_value = s.now
-      order by array_position(
-          array['answer', 'step', 'discard', 'start', 'enter', 'give_up'], o.means),
-        o.declared desc, o.place
-      limit 1) m on true;
-end
-$$;
-
--- Acts on values that people wrote by their meanings.
+-- Acts on values that people wrote, in groups of rows that stand alike. live_id: the live stage, or
+-- the bypassed one of a run that is over; fresh: no run is known. Refusals come first.
 create function millrace.on_values_written(
   p_pipeline_id int, p_ids text[], p_was text[], p_now text[]
 )
@@ -88,9 +34,36 @@ declare
   v_group record;
 begin
   for v_group in
-    select j.*
-    from millrace.meanings_of_values(p_pipeline_id, p_ids, p_was, p_now) j
-    order by j.means is not null, j.ids[1]
+    with standing as materialized (
+      select v.id as version_id, d.was, d.now, d.run_id is null as fresh,
+        case when d.run_status = 'running' or d.phase = 'bypassed' then d.at_id end as live_id,
+        case
+          when d.run_id is null or d.run_status = 'completed' and d.phase <> 'ended' then 1000000
+          else c.position
+        end as until, case d.run_status when 'running' then d.began_from end as began_from,
+        array_agg(d.id order by d.ordinality) as ids
+      from millrace.pipelines p
+      cross join lateral rows from (
+        unnest(p_was), unnest(p_now), millrace.status_states(p.id, p_ids)
+      ) with ordinality d(was, now)
+      cross join lateral (
+        select case d.run_status when 'running' then d.version_id
+          else p.current_version_id end as id) v
+      left join millrace.version_stages c on c.version_id = v.id and c.stage_id = d.at_id
+      where p.id = p_pipeline_id
+      group by 1, 2, 3, 4, 5, 6, 7
+    )
+    select s.*, m.means, m.stage_id
+    from standing s
+    left join lateral (
+      select o.means, o.stage_id
+      from millrace.open_moves(s.version_id, s.live_id, s.until, s.began_from, s.was) o
+      where o.to_value = s.now
+      order by array_position(
+          array['answer', 'step', 'discard', 'start', 'enter', 'give_up'], o.means),
+        o.declared desc, o.place
+      limit 1) m on true
+    order by m.means is not null, s.ids[1]
   loop
     case v_group.means
       when 'step' then null;
@@ -103,11 +76,10 @@ begin
         perform millrace.start_at_value(p_pipeline_id, v_group.stage_id, v_group.means,
           v_group.fresh, v_group.was, v_group.now, v_group.ids);
       when 'give_up' then
-        perform millrace.give_up_by_value(
-          p_pipeline_id, v_group.was, v_group.now, v_group.ids);
+        perform millrace.give_up_by_value(p_pipeline_id, v_group.ids);
       else
         perform millrace.refuse_move(p_pipeline_id, v_group.version_id, v_group.live_id,
-          v_group.until, v_group.fresh, v_group.was, v_group.now, v_group.ids);
+          v_group.until, v_group.began_from, v_group.was, v_group.now, v_group.ids);
     end case;
   end loop;
 end
@@ -130,36 +102,31 @@ declare
       and r.status = 'running'
     order by r.id + 0
     for no key update);
-  v_held bigint[] := array(
-    select a.run_id
-    from millrace.attempts a
-    where a.run_id = any (v_runs) and a.state = 'queued' and a.held);
-  v_fault record;
+  v_wrong record;
   v_stages int[];
 begin
-  select format(f.what, p.status ->> 'retry_at', millrace.rows_named(array_agg(i.id order by i.id)))
-    as what, f.remedy
-  into v_fault
+  select p.status ->> 'retry_at' as what, p.status ->> 'column' as status,
+    array_agg(i.id order by i.id) filter (where i.was is null) as idle,
+    array_agg(i.id order by i.id) filter (
+      where (i.at <= v_now + interval '1 year' and isfinite(i.at)) is not true) as never
+  into v_wrong
   from millrace.pipelines p
   cross join unnest(p_ids, p_was, p_at) i(id, was, at)
-  cross join lateral (values
-    (1, i.was is null, '%s was written to %s, but no retry waits there',
-      'Only a retry in backoff can be moved. To begin a stage, write ' || (p.status ->> 'column')),
-    (2, (i.at <= v_now + interval '1 year' and isfinite(i.at)) is not true,
-      '%s of %s was set to no time within a year', 'Write when it is to be tried again, such as '
-      'now(). To stop a run: select millrace.cancel(run)'),
-    (3, exists (select from millrace.runs r where r.id = any (v_held) and r.entity_id = i.id),
-      '%s was written to %s, whose quota holds them back',
-      'They go on when its window is over, or once it is raised')) f(place, wrong, what, remedy)
-  where p.id = p_pipeline_id and f.wrong
-  group by p.id, f.place, f.what, f.remedy
-  order by f.place
-  limit 1;
-  if found then
-    raise exception '%', v_fault.what using errcode = 'MR005', hint = v_fault.remedy || '.';
+  where p.id = p_pipeline_id
+  group by p.id;
+  if v_wrong.idle is not null then
+    raise exception '% was written to %, but no retry waits there', v_wrong.what,
+      millrace.rows_named(v_wrong.idle)
+      using errcode = 'MR005', hint = 'Only a retry in backoff can be moved. To begin a stage, '
+        'write ' || v_wrong.status || '.';
+  elsif v_wrong.never is not null then
+    raise exception '% of % was set to no time within a year', v_wrong.what,
+      millrace.rows_named(v_wrong.never)
+      using errcode = 'MR005', hint = 'Write when it is to be tried again, such as now(). To stop '
+        'a run: select millrace.cancel(run).';
   end if;
   with taken as materialized (
-    select a.id
+    select a.id, a.run_id
     from millrace.attempts a
     where a.run_id = any (v_runs) and a.state = 'queued'
     order by a.id
@@ -167,10 +134,10 @@ begin
   ), moved as (
     update millrace.attempts a
     set queue_at = greatest(i.at, v_now)
-    from taken t, millrace.runs r, unnest(p_ids, p_at) i(id, at)
+    from taken t
+    join millrace.runs r on r.id = t.run_id
+    join unnest(p_ids, p_at) i(id, at) on i.id = r.entity_id
     where a.id = t.id
-      and r.id = a.run_id
-      and i.id = r.entity_id
     returning a.stage_id
   )
   select array_agg(distinct m.stage_id) into v_stages from moved m;
@@ -187,7 +154,8 @@ begin
   set retry_count = least(i.tries, a.number - 1)
   from unnest(p_ids, p_tries) i(id, tries)
   join millrace.runs r on r.entity_id = i.id
-  where r.pipeline_id = p_pipeline_id
+  where i.tries > 0
+    and r.pipeline_id = p_pipeline_id
     and r.status = 'running'
     and a.run_id = r.id
     and a.state = 'queued';

@@ -10,102 +10,92 @@ $$;
 
 -- Raises MR005 about a value that may not follow the one which rows have, with what to do instead.
 create function millrace.refuse_move(
-  p_pipeline_id int, p_version_id int, p_live_id int, p_until int, p_fresh boolean, p_was text,
+  p_pipeline_id int, p_version_id int, p_live_id int, p_until int, p_began_from text, p_was text,
   p_now text, p_ids text[]
 )
 stable
 as $$
 declare
+  v_pipeline millrace.pipelines;
+  v_known text := (
+    select string_agg(v.value, ', ' order by v.sort_order)
+    from millrace.status_values v
+    where v.pipeline_id = p_pipeline_id and not v.retired
+    having not bool_or(v.value = p_now));
   v_next text := (
     select string_agg(distinct m.to_value, ', ')
-    from millrace.open_moves(p_version_id, p_live_id, p_until, p_fresh, p_was, p_ids) m);
-  v_why text;
-  v_hint text;
+    from millrace.open_moves(p_version_id, p_live_id, p_until, p_began_from, p_was) m);
+  v_remedy text;
 begin
+  select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
   with stage as materialized (
-    select s.*, s.id = p_live_id as live, l.name as live_name, l.place as live_place
-    from millrace.stages_of_version(p_version_id) s
-    left join millrace.stages_of_version(p_version_id) l on l.id = p_live_id
-  ), remedy as (
-    select 1 as rank, -a.id as place, format('Stage %s was answered with %s%s at %s.', s.name,
-      millrace.done_value(s.shows, a.output), ' by ' || (a.output ->> 'decided_by'),
-      to_char(a.finished_at at time zone 'utc', 'YYYY-MM-DD HH24:MI "UTC"')) as says
-    from millrace.attempts a
-    join millrace.stages s
-      on s.id = a.stage_id and s.kind = 'manual' and s.shows -> 'answers' ? p_now
-    where a.state = 'completed'
-      and not a.superseded
-      and a.run_id = (
-        select max(r.id)
-        from millrace.runs r
-        where r.pipeline_id = p_pipeline_id and r.entity_id = p_ids[1])
-    union all
-    select 2, 0, format('Write one of %s first.', string_agg(f.value, ', '))
-    from stage s
-    cross join lateral (
-      select a.value
-      from jsonb_array_elements_text(s.shows #> array['answers', p_now, 'from']) a(value)
-      union all
-      select m.value ->> 0
-      from jsonb_array_elements(s.shows -> 'step_moves') m(value)
-      where m.value ->> 1 = p_now) f
-    where s.live
-    having count(*) > 0
-    union all
-    select case when s.ready = p_now then 3 else 4 end, s.place, case
-        when p_now in (s.shows ->> 'leave', s.shows ->> 'enter')
-          then format('%s follows by itself.', p_now)
-        when s.ready <> p_now and p_now = s.shows ->> 'started'
-          then format('The engine writes %s when a worker takes stage %s.', p_now, s.name)
-        when s.ready <> p_now
-          then format('The engine writes %s when stage %s is done.', p_now, s.name)
-        when s.place <= s.live_place then format('At %s no stage starts over.', p_was)
-        else format('Stage %s has no result yet, which %s needs; to go on without it: '
-          'select millrace.skip(run, %L).', s.live_name, s.name, s.live_name)
-      end
-    from stage s
-    where case
-        when s.ready <> p_now then p_now in (s.shows ->> 'started', s.shows ->> 'completed',
-          s.shows ->> 'leave', s.shows ->> 'enter')
-        else not s.demanded and p_live_id is not null
-          and not exists (select from stage q where q.manual and q.shows -> 'answers' ? p_now)
-      end
-    union all
-    select 5, 0, 'To stop the run: select millrace.cancel(run).'
-    where p_live_id is not null
+    select s.*, s.id = p_live_id as live from millrace.stages_of_version(p_version_id) s
   )
-  select format('%s of %s %s', p.status ->> 'column', millrace.rows_named(p_ids), case
-      when p_now is null
-        then format('was set to null, but a row cannot leave pipeline %s', p.name)
-      when k.known is not null
-        then format('was set to %s, which is no value of pipeline %s', p_now, p.name)
+  select concat_ws(' ', coalesce((
+      select format('Stage %s was answered with %s%s at %s.', s.name,
+        millrace.done_value(s.shows, a.output), ' by ' || (a.output ->> 'decided_by'),
+        to_char(a.finished_at at time zone 'utc', 'YYYY-MM-DD HH24:MI "UTC"'))
+      from millrace.attempts a
+      join millrace.stages s on s.id = a.stage_id and s.shows -> 'answers' ? p_now
+      where a.state = 'completed'
+        and not a.superseded
+        and a.run_id = (
+          select max(r.id)
+          from millrace.runs r
+          where r.pipeline_id = p_pipeline_id and r.entity_id = p_ids[1])
+      order by a.id desc
+      limit 1), (
+      select format('Write one of %s first.', string_agg(distinct m.from_value, ', '))
+      from millrace.version_moves m
+      where m.version_id = p_version_id
+        and m.at_stage_id = p_live_id
+        and m.to_value = p_now
+        and m.means in ('answer', 'step')
+        and not m.retired
+      having count(*) > 0), (
+      select case
+          when s.place <= l.place then format('At %s no stage starts over.', p_was)
+          else format('Stage %s has no result yet, which %s needs; to go on without it: '
+            'select millrace.skip(run, %L).', l.name, s.name, l.name)
+        end
+      from stage s
+      join stage l on l.live
+      where s.ready = p_now
+        and not s.demanded
+        and not exists (select from stage q where q.shows -> 'answers' ? p_now)
+      order by s.place
+      limit 1), (
+      select format('The engine writes %s by itself, as stage %s goes on.', p_now, s.name)
+      from stage s
+      where s.ready <> p_now
+        and p_now in (s.shows ->> 'started', s.shows ->> 'completed', s.shows ->> 'leave',
+          s.shows ->> 'enter')
+      order by s.place
+      limit 1),
+      case when p_live_id is not null then 'To stop the run: select millrace.cancel(run).' end),
+    case when v_next is null then format('At %s nobody writes: the engine goes on from there.',
+      p_was) else format('From %s people may write: %s.', p_was, v_next) end, (
+      select format('When it is %s, people may write: %s.', s.shows ->> 'completed',
+        string_agg(distinct m.to_value, ', '))
+      from stage s
+      cross join lateral millrace.open_moves(
+        p_version_id, null, 1000000, null, s.shows ->> 'completed') m
+      where s.live and v_next is null
+      group by s.shows))
+  into v_remedy;
+  raise exception '% of % %', v_pipeline.status ->> 'column', millrace.rows_named(p_ids), case
+      when p_now is null then
+        'was set to null, but a row cannot leave pipeline ' || v_pipeline.name
+      when v_known is not null then
+        format('was set to %s, which is no value of pipeline %s', p_now, v_pipeline.name)
       else format('cannot go from %s to %s', coalesce(p_was, 'nothing'), p_now)
-    end), case
-      when p_now is null then 'To stop a run: select millrace.cancel(run). Delete the row to end '
-        'it for good.'
-      when k.known is not null then format('Known: %s.', k.known)
-      when p_was is null then format('A new row begins at one of %s; leave %s out, and the '
-        'pipeline begins it when it is started.', v_next, p.status ->> 'column')
-      else concat_ws(' ', (select r.says from remedy r order by r.rank, r.place limit 1), case
-        when v_next is not null then format('From %s people may write: %s.', p_was, v_next)
-        else format('At %s nobody writes: the engine goes on from there.', p_was)
-      end, (
-        select format('When it is %s, people may write: %s.', s.shows ->> 'completed',
-          string_agg(distinct m.to_value, ', '))
-        from stage s
-        cross join lateral millrace.open_moves(
-          p_version_id, null, 1000000, false, s.shows ->> 'completed', null) m
-        where s.live and v_next is null
-        group by s.shows))
     end
-  into v_why, v_hint
-  from millrace.pipelines p
-  cross join lateral (
-    select case when not bool_or(v.value = p_now)
-        then string_agg(v.value, ', ' order by v.sort_order) end as known
-    from millrace.status_values v
-    where v.pipeline_id = p.id and not v.retired) k
-  where p.id = p_pipeline_id;
-  raise exception '%', v_why using errcode = 'MR005', hint = v_hint;
+    using errcode = 'MR005', hint = case
+      when p_now is null then 'Cancel its run, or delete the row to end it for good.'
+      when v_known is not null then 'Known: ' || v_known || '.'
+      when p_was is null then format('A new row begins at one of %s; leave %s out, and the '
+        'pipeline begins it when it is started.', v_next, v_pipeline.status ->> 'column')
+      else v_remedy
+    end;
 end
 $$;

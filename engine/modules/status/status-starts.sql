@@ -12,12 +12,12 @@ declare
   v_hint text;
 begin
   select p.current_version_id as version_id, p.status ?| array['attempts', 'retry_at', 'error']
-      as figured, count(*) filter (where s.id <> t.id
-      and s.ready = coalesce(t.shows ->> 'queued', t.shows ->> 'asked')) > 0 as shared,
+      as figured,
+    count(*) filter (where s.ready in (t.shows ->> 'queued', t.shows ->> 'asked')) > 1 as shared,
     (array_agg(s.id order by s.place) filter (
       where s.id = t.id or s.shows ->> 'enter' = p_was))[1] as done_before,
     p_was is null or p_was in (
-      select e #>> '{}' from jsonb_array_elements(p.status -> 'entries') e) as entered
+      select e from jsonb_array_elements_text(p.status -> 'entries') e) as entered
   into v_at
   from millrace.pipelines p
   cross join lateral millrace.stages_of_version(p.current_version_id) s

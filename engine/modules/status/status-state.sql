@@ -33,7 +33,7 @@ create function millrace.status_states(p_pipeline_id int, p_ids text[])
 returns table (
   id text, value text, phase text, stage_id int, done_id int, via text, attempts int,
   retry_at timestamptz, error text, run_id bigint, run_status millrace.run_status, version_id int,
-  at_id int, at_state millrace.attempt_state
+  began_from text, at_id int
 )
 stable
 as $$
@@ -60,10 +60,13 @@ begin
         else w.shows ->> f.phase
       end, f.phase,
       case when f.phase not in ('ended', 'discarded', 'bypassed') then w.stage_id end,
-      case f.phase when 'ended' then w.stage_id when 'bypassed' then null else d.stage_id end,
+      case
+        when f.phase = 'ended' then w.stage_id
+        when f.phase not in ('discarded', 'bypassed') then d.stage_id
+      end,
       case
         when f.phase = 'ended' and w.shows ? 'asked' then millrace.done_value(w.shows, w.output)
-        when f.phase <> 'bypassed' then d.via
+        when f.phase not in ('discarded', 'bypassed') then d.via
       end,
       case
         when r.status = 'completed' then 0
@@ -78,7 +81,7 @@ begin
           select millrace.owner_message(o.error, o.id)
           from millrace.attempts o
           where o.id = w.parent_id)
-      end, r.id, r.status, r.version_id, w.stage_id, w.state
+      end, r.id, r.status, r.version_id, r.began_from, w.stage_id
     from millrace.pipelines p
     cross join unnest(p_ids) with ordinality i(id, place)
     left join lateral (
@@ -94,7 +97,7 @@ begin
         and not a.superseded and case r.status
           when 'running' then a.state in ('queued', 'started', 'waiting')
           when 'completed' then a.state = 'completed'
-            or a.state = 'skipped' and a.error ->> 'code' = 'bypassed'
+            or a.state = 'skipped' and a.error ->> 'code' in ('bypassed', 'discarded')
           else a.state in ('failed', 'cancelled')
         end
       order by vs.position desc, a.number desc
@@ -112,11 +115,7 @@ begin
     cross join lateral (
       select case
           when r.ended_as is not null then 'ended'
-          when r.status = 'completed' and r.began_from is not null and exists (
-            select from millrace.attempts a
-            where a.run_id = r.id and not a.superseded
-              and a.state = 'skipped' and a.error ->> 'code' = 'discarded') then 'discarded'
-          when r.status = 'completed' and w.state = 'skipped' then 'bypassed'
+          when w.state = 'skipped' then w.error ->> 'code'
           when r.status = 'completed' then 'completed'
           when r.status = 'failed' and w.started_at is not null then 'failed'
           when r.status <> 'running' then 'dropped'
@@ -139,45 +138,41 @@ create function millrace.status_path(
 stable
 as $$
 begin
-  with told as (
-    select a.shows as at, d.shows as done, 'agent:' || a.name as agent,
-      'agent:' || d.name as before, a.kind = 'manual' as asks, d.kind = 'manual' as asked, w.within,
-      a.id is not null and a.shows -> 'layer' is distinct from d.shows -> 'layer' as crosses,
-      not w.within and d.id is distinct from a.id
-        and coalesce(p_was = any (millrace.live_values(d.shows)), false) as after,
-      coalesce(p_was in (a.shows ->> 'backoff', a.shows ->> 'queued'), false) as waited
-    from (select) one
-    left join millrace.stages a on a.id = p_stage_id
-    left join millrace.stages d on d.id = p_done_id
-    cross join lateral (
-      select coalesce(p_was = any (millrace.live_values(a.shows)), false) as within) w
-  )
   select array_agg(s.value order by s.place), array_agg(s.actor order by s.place)
   into steps, actors
   from (
     select v.*, lag(v.value, 1, p_was) over (order by v.place) as last
-    from told t
+    from (select) one
+    left join millrace.stages a on a.id = p_stage_id
+    left join millrace.stages d on d.id = p_done_id
+    cross join lateral (
+      -- The place below that the row has come to: in its stage, in the one before, or in neither.
+      select a.shows -> 'layer' is distinct from d.shows -> 'layer' as crosses, case
+          when p_was = any (millrace.live_values(a.shows)) then
+            case p_was when a.shows ->> 'backoff' then 5 when a.shows ->> 'queued' then 6 else 7 end
+          when a.id is distinct from d.id and p_was = any (millrace.live_values(d.shows)) then
+            case p_was when d.shows ->> 'backoff' then 0 when d.shows ->> 'queued' then 1 else 2 end
+          when p_was is null then 4
+          else 5
+        end as place) t
     cross join lateral (values
-      -- What is left of the done stage, layers, what comes first of the other, and the value.
-      (1, t.after and p_was = t.done ->> 'backoff', t.done ->> 'queued', 'system:auto'),
-      (2, t.after and p_was in (t.done ->> 'backoff', t.done ->> 'queued'),
-        t.done ->> 'started', t.before),
-      (3, t.after, coalesce(p_via, t.done ->> 'completed'),
-        case when not t.asked then t.before end),
-      (4, t.after and t.crosses, t.done ->> 'leave', 'system:auto'),
-      (5, t.crosses and p_phase <> 'dropped' and (t.after or p_was is null), t.at ->> 'enter',
+      (1, d.shows ->> 'queued', 'system:auto'),
+      (2, d.shows ->> 'started', 'agent:' || d.name),
+      (3, coalesce(p_via, d.shows ->> 'completed'),
+        case when d.kind <> 'manual' then 'agent:' || d.name end),
+      (4, case when t.crosses and a.id is not null then d.shows ->> 'leave' end, 'system:auto'),
+      (5, case when t.crosses and p_phase <> 'dropped' then a.shows ->> 'enter' end,
         'system:auto'),
-      (6, p_phase in ('started', 'completed', 'failed', 'backoff')
-        and (not t.within or p_was = t.at ->> 'backoff'),
-        coalesce(t.at ->> 'queued', t.at ->> 'asked'), 'system:auto'),
-      (7, p_phase in ('completed', 'failed', 'backoff') and (not t.within or t.waited),
-        t.at ->> 'started', t.agent),
-      (8, true, p_value, case
-        when p_phase = 'completed' and t.asks or p_phase = 'discarded' then null
-        when p_phase in ('started', 'completed') then t.agent
+      (6, case when p_phase in ('started', 'completed', 'failed', 'backoff')
+        then coalesce(a.shows ->> 'queued', a.shows ->> 'asked') end, 'system:auto'),
+      (7, case when p_phase in ('completed', 'failed', 'backoff') then a.shows ->> 'started' end,
+        'agent:' || a.name),
+      (8, p_value, case
+        when p_phase = 'completed' and a.kind = 'manual' or p_phase = 'discarded' then null
+        when p_phase in ('started', 'completed') then 'agent:' || a.name
         else 'system:auto'
-      end)) v(place, passes, value, actor)
-    where v.passes and v.value is not null) s
+      end)) v(place, value, actor)
+    where v.place > t.place and v.value is not null) s
   where s.value is distinct from s.last;
 end
 $$;

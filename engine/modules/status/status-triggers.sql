@@ -1,29 +1,36 @@
--- Writes the pass over a statement's rows that finds what was written to their status, with its
--- lines of the history, which come before what follows from it.
-create function millrace.pass_over_written(
-  p_pipeline millrace.pipelines, p_from text, p_moved text, p_was text, p_began text
-) returns text
-stable
+-- Creates the __intake function of a pipeline with one status column, and __since, which keeps when
+-- a value began. One pass over a statement's rows finds what was written to their status, with its
+-- lines of the history, which come before what follows from it. Without nested loops over the rows,
+-- or sequential scans by the history's foreign key; with memory to sort a bulk write.
+create function millrace.write_status_intake(p_pipeline millrace.pipelines)
 as $write$
 declare
-  v_history jsonb := p_pipeline.status -> 'history';
+  v_status jsonb := p_pipeline.status;
+  v_history jsonb := v_status -> 'history';
+  v_column text := quote_ident(v_status ->> 'column');
+  v_key text := quote_ident(p_pipeline.entity_key);
+  v_tries text := quote_ident(v_status ->> 'attempts');
+  v_updated text := format('new_rows n join old_rows o on o.%1$s = n.%1$s', v_key);
+  v_passes text[];
 begin
-  return format($f$
+  v_passes := array(
+    select format($f$
     with moved as materialized (
-      select n.%1$I as id, %2$s as was, n.%3$I as now%4$s
+      select n.%1$s as id, o.%2$s as was, n.%2$s as now, %3$s as tries%4$s
       from %5$s
-      where %6$s
-    )%7$s
+      where n.%2$s is distinct from o.%2$s
+    )%6$s
     select array_agg(m.id::text order by m.id) as ids, array_agg(m.was::text order by m.id) as was,
-      array_agg(m.now::text order by m.id) as now, %8$s as told
+      array_agg(m.now::text order by m.id) as now, array_agg(m.tries order by m.id) as tries,
+      %7$s as told
     into v_written
-    from moved m;$f$,
-    p_pipeline.entity_key, p_was, p_pipeline.status ->> 'column',
-    case when v_history is not null then
-      format(', n.%I as since, %s as began, %s as changes', v_history ->> 'since', p_began,
-        coalesce('n.' || quote_ident(v_history ->> 'changes'), 'null::jsonb')) end,
-    p_from, p_moved,
-    case when v_history is not null then format($f$,
+    from moved m;$f$, v_key, v_column,
+      coalesce('case when n.' || v_tries || ' > o.' || v_tries || ' then n.' || v_tries || ' end',
+        'null') || '::bigint',
+      case when v_history is not null then
+        format(', n.%1$I as since, o.%1$I as began, %2$s as changes', v_history ->> 'since',
+          coalesce('n.' || quote_ident(v_history ->> 'changes'), 'null::jsonb')) end, f.rows,
+      case when v_history is not null then format($f$,
     noted as (
       insert into %s (%I, from_status, to_status, changed_at, changed_by, changes, duration_ms)
       select m.id, m.was, m.now, m.since, (select millrace.actor(tg_relid)), m.changes,
@@ -36,90 +43,58 @@ begin
         where v.pipeline_id = %s)
       order by m.id
     )$f$, to_regclass(v_history ->> 'table'), v_history ->> 'key', p_pipeline.id) end,
-    case when v_history ? 'changes'
-      then 'array_agg(m.id) filter (where m.changes is not null)' else 'null' end);
-end
-$write$;
-
--- Creates the __intake function of a pipeline with one status column, and __since, which keeps when
--- a value began. Without nested loops over the rows, or sequential scans by the history's foreign
--- key; with memory to sort a bulk write.
-create function millrace.write_status_intake(p_pipeline millrace.pipelines)
-as $write$
-declare
-  v_column text := quote_ident(p_pipeline.status ->> 'column');
-  v_since text := p_pipeline.status #>> '{history,since}';
-  v_both text := format('new_rows n join old_rows o on o.%1$I = n.%1$I', p_pipeline.entity_key);
-begin
+      case when v_history ? 'changes'
+        then 'array_agg(m.id) filter (where m.changes is not null)' else 'null' end)
+    from unnest(array[v_updated, format('new_rows n cross join (select (null::%s).*) o',
+      p_pipeline.entity_table)]) with ordinality f(rows, place)
+    order by f.place);
   perform millrace.write_function(format(
     '%I() returns trigger security definer '
     'set enable_nestloop = off set enable_seqscan = off set work_mem = ''32MB''',
     p_pipeline.name || '__intake'), format($f$
 declare
   v_outer text := coalesce(current_setting('millrace.projecting', true), '');
-  v_said text;
   v_written record; v_moved record;
-  v_tried text[]; v_tries bigint[];
 begin
-  if tg_op = 'UPDATE' then%s%s%s
+  if tg_op = 'UPDATE' then%s%s
   else%s
   end if;%s
   if v_written.ids is not null then
-    perform millrace.on_values_written(%s, v_written.ids, v_written.was, v_written.now);%s
+    perform millrace.on_values_written(%5$s, v_written.ids, v_written.was, v_written.now);
+    perform millrace.count_tries(%5$s, v_written.ids, v_written.tries)
+    where array_remove(v_written.tries, null) <> '{}';
   end if;
   return null;
-end $f$,
-    millrace.pass_over_written(p_pipeline, v_both,
-      format('n.%1$s is distinct from o.%1$s', v_column), 'o.' || v_column,
-      'o.' || quote_ident(v_since)),
+end $f$, v_passes[1],
     -- Due times were moved at rows whose status stayed.
-    case when p_pipeline.status ? 'retry_at' then format($f$
-    select array_agg(n.%1$I::text order by n.%1$I) as ids,
-      array_agg(o.%2$I order by n.%1$I) as was, array_agg(n.%2$I order by n.%1$I) as at
+    case when v_status ? 'retry_at' then format($f$
+    select array_agg(n.%1$s::text order by n.%1$s) as ids,
+      array_agg(o.%2$I order by n.%1$s) as was, array_agg(n.%2$I order by n.%1$s) as at
     into v_moved
     from %4$s
     where n.%3$s is not distinct from o.%3$s
       and n.%2$I is distinct from o.%2$I;
-    if v_moved.ids is not null then
-      perform millrace.on_retries_moved(%5$s, v_moved.ids, v_moved.was, v_moved.at);
-    end if;$f$, p_pipeline.entity_key, p_pipeline.status ->> 'retry_at', v_column, v_both,
+    perform millrace.on_retries_moved(%5$s, v_moved.ids, v_moved.was, v_moved.at)
+    where v_moved.ids is not null;$f$, v_key, v_status ->> 'retry_at', v_column, v_updated,
       p_pipeline.id) end,
-    case when p_pipeline.status ? 'attempts' then format($f$
-    select array_agg(n.%1$I::text order by n.%1$I), array_agg(n.%2$I::bigint order by n.%1$I)
-    into v_tried, v_tries
-    from %4$s
-    where n.%3$s is distinct from o.%3$s
-      and n.%2$I > o.%2$I;$f$, p_pipeline.entity_key, p_pipeline.status ->> 'attempts', v_column,
-      v_both) end,
-    millrace.pass_over_written(p_pipeline, 'new_rows n', format('n.%s is not null', v_column),
-      'null::' || millrace.column_type(p_pipeline.entity_table,
-        p_pipeline.status ->> 'column'), 'null::timestamptz'),
+    v_passes[2],
     -- Changed fields that were named for the history leave the row.
-    case when p_pipeline.status #> '{history,changes}' is not null then format($f$
+    case when v_history ? 'changes' then format($f$
   if v_written.told is not null then
-    v_said := set_config('millrace.projecting', pg_trigger_depth()::text, true);
+    perform set_config('millrace.projecting', pg_trigger_depth()::text, true);
     update %1$s e set %2$I = null
-    where e.%3$I = any (v_written.told);
-    v_said := set_config('millrace.projecting', v_outer, true);
-  end if;$f$, p_pipeline.entity_table, p_pipeline.status #>> '{history,changes}',
-      p_pipeline.entity_key) end,
-    p_pipeline.id,
-    case when p_pipeline.status ? 'attempts' then format($f$
-    if v_tried is not null then
-      perform millrace.count_tries(%s, v_tried, v_tries);
-    end if;$f$, p_pipeline.id) end));
-  if v_since is not null then
+    where e.%3$s = any (v_written.told);
+    perform set_config('millrace.projecting', v_outer, true);
+  end if;$f$, p_pipeline.entity_table, v_history ->> 'changes', v_key) end, p_pipeline.id));
+  if v_history is not null then
     -- Quoted always: PL/pgSQL takes no field with one of its words for a name, such as loop.
     perform millrace.write_function(
       format('%I() returns trigger security definer', p_pipeline.name || '__since'), format($f$
 begin
-  if tg_op = 'UPDATE' and old."%1$s" is not distinct from new."%1$s" then
-    new."%2$s" := old."%2$s";
-  else
-    new."%2$s" := millrace.now();
-  end if;
+  new."%2$s" := case when old."%1$s" is not distinct from new."%1$s" then old."%2$s"
+    else millrace.now() end;
   return new;
-end $f$, replace(p_pipeline.status ->> 'column', '"', '""'), replace(v_since, '"', '""')));
+end $f$, replace(v_status ->> 'column', '"', '""'), replace(v_history ->> 'since', '"', '""')));
   end if;
 end
 $write$;

@@ -61,10 +61,10 @@ test("work in progress is the engine's, null and unknown values are none, and a 
   expect(await all(111)).toMatchObject({
     code: 'MR005',
     message: `status_code of 2 rows (${ids[0]}, …) cannot go from 110 to 111`,
-    hint: 'The engine writes 111 when a worker takes stage fetch. At 110 nobody writes: the engine goes on from there.',
+    hint: 'The engine writes 111 by itself, as stage fetch goes on. At 110 nobody writes: the engine goes on from there.',
   });
-  expect((await all(112)).hint).toMatch(/^The engine writes 112 when stage fetch is done\./);
-  expect((await all(240)).hint).toMatch(/^240 follows by itself\./);
+  expect((await all(112)).hint).toMatch(/^The engine writes 112 by itself, as stage fetch goes on\./);
+  expect((await all(240)).hint).toMatch(/^The engine writes 240 by itself/);
   expect((await all(500)).hint).toMatch(/^To stop the run: select millrace.cancel\(run\)\./);
   expect(await all(null)).toMatchObject({
     code: 'MR005',
