@@ -32,7 +32,7 @@ create table millrace.journal (
   runs int not null,
   -- The sub of the token, or whom a secret key names.
   subject text,
-  -- user: a token; secret: a key; sql: a connection; engine: its time was over.
+  -- user: a token; secret: a key; sql: a connection.
   key text not null,
   session jsonb not null,
   filter jsonb,

@@ -1,11 +1,8 @@
--- Back pressure: a stage takes no more than a later stage has room for
---
--- What is due or in flight at the later stage and on the way to it, and in flight at all stages
--- that it holds back, never exceeds the threshold by a claim or a gate. What is in backoff, or
--- waits for a service that refuses its key, does not count.
+-- Back pressure: a stage takes no more than a later stage has room for, counting what is due or in
+-- flight there and on the way to it, and in flight at all stages that it holds back
 
--- Writes which stages hold a pipeline's stages back. One that is held back itself checks its own
--- queue, so what lies before it is not on the way.
+-- Writes which stages hold a pipeline's stages back. What lies before one that is held back itself
+-- is not on the way.
 create function millrace.save_back_pressures(p_pipeline_id int)
 as $$
 begin
@@ -45,9 +42,8 @@ as $$
 $$;
 
 -- Counts how many more attempts a stage, or each of these keys of it, may take before one that
--- holds it back is full; no row where none does. A gate is held back key by key where that stage,
--- what is on the way to it, and stages with work that it holds back too, have the gate's key. One
--- snapshot: what moves on meanwhile is seen once.
+-- holds it back is full; no row where none does. By key only a gate is held back, where all stages
+-- that count have its key. One snapshot: what moves on meanwhile is seen once.
 create function millrace.room_before_later(p_stage_id int, p_keys text[] default array[null])
 returns table (key text, room int)
 as $$
@@ -102,8 +98,7 @@ begin
     select substr(g.name, 2)
     from unnest(p_groups) g(name)
     cross join lateral (
-      select
-      from millrace.attempts q
+      select from millrace.attempts q
       where q.stage_id = p_stage_id
         and q.concurrency_group = g.name
         and q.queue_at <= v_now
@@ -126,8 +121,8 @@ begin
 end
 $$;
 
--- Lists the stages of which what is in flight counts for a stage that holds others back; with_due:
--- itself and those on the way to it, of which what is due counts too.
+-- Lists the stages that count for one that holds others back; with_due: also with what is due, not
+-- only in flight.
 create function millrace.counted_before(p_later_id int)
 returns table (stage_id int, with_due boolean)
 language sql stable

@@ -1,6 +1,4 @@
--- Buckets: how fast work begins, as a whole or for each key
---
--- A bucket is what is left of a rate, which a service may pause (note_uses).
+-- Buckets: what is left of a rate, as a whole or of each key
 
 -- Counts the tokens that the rate of a limit, or of a key (p_key: 0, then the key), has now;
 -- infinity without a rate. room: how many may be taken, none in a pause; opens_at: when one may.
@@ -39,8 +37,7 @@ begin
 end
 $$;
 
--- Takes p_each tokens for each attempt of the rates of a stage's limits and of its key; a negative
--- number gives them back.
+-- Takes p_each tokens for each attempt of the rates of a stage and of its key; -1 gives them back.
 create function millrace.take_tokens(p_stage_id int, p_attempt_ids bigint[], p_each int)
 as $$
 begin
@@ -64,7 +61,7 @@ begin
 end
 $$;
 
--- Which shared limits, or which keys of theirs, take nothing since a service asked for patience.
+-- Which shared limits, or keys of theirs, take nothing since a service asked for patience.
 create view millrace.limit_pauses as
 select l.name, case when l.limits ? 'key_rate' then u.key end as key,
   min(lower(u.during)) as since, max(upper(u.during)) as until

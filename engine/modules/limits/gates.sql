@@ -1,11 +1,10 @@
--- Gates: stages that the database passes
+-- Gates: stages without a function, which the database passes
 --
--- A gate has no function. The transaction that queues an attempt there completes it with the result
--- null where nothing waits before it, else the sweep does. A person's own write leaves a gate with
--- limits to the sweep: its locks last until the commit, and nobody knows when a person commits.
+-- A person's own write leaves a gate with limits to the sweep: its locks last until the commit, and
+-- nobody knows when a person commits.
 
--- Passes attempts that were just queued at a gate and are the first there; at one with limits only
--- if p_limited. Returns the stages that got work.
+-- Passes attempts that were just queued at a gate and are the first there, with limits only if
+-- p_limited. Returns the stages that got work.
 create function millrace.pass_at_once(p_stage_id int, p_run_ids bigint[], p_limited boolean)
 returns int[]
 as $$
@@ -13,8 +12,7 @@ declare
   v_now timestamptz := millrace.now();
 begin
   if exists (
-      select
-      from millrace.stages s
+      select from millrace.stages s
       join millrace.pipelines p on p.id = s.pipeline_id
       where s.id = p_stage_id and s.enabled and p.enabled and (p_limited or s.limits is null))
     and (
@@ -30,82 +28,80 @@ begin
 end
 $$;
 
--- Finds the attempts that a gate may pass next, but for p_held: the oldest, or a share of each
--- group. ids and behind are as in next_by_turns().
-create function millrace.next_at_gate(
-  p_stage millrace.stages, p_limit int, p_held bigint[], p_until timestamptz,
-  inout behind text, out ids bigint[]
-)
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_next record;
-begin
-  if p_stage.has_groups then
-    v_next := millrace.next_by_turns(p_stage, p_limit, 80, p_held, behind, p_until);
-    behind := v_next.behind;
-    select array_agg(a.id order by n.place, a.queue_at, a.id)
-    into ids
-    from unnest(v_next.names, v_next.shares) with ordinality n(name, share, place)
-    cross join lateral (
-      select q.id, q.queue_at
-      from millrace.attempts q
-      where q.stage_id = p_stage.id
-        and q.concurrency_group = n.name
-        and q.queue_at <= v_now
-        and q.state = 'queued'
-        and q.id <> all (p_held)
-      order by q.queue_at, q.id
-      limit n.share) a;
-    return;
-  end if;
-  select array_agg(o.id)
-  into ids
-  from (
-    select a.id
-    from millrace.attempts a
-    where a.stage_id = p_stage.id
-      and a.queue_at <= v_now
-      and a.state = 'queued'
-      and a.id <> all (p_held)
-    order by a.queue_at, a.id
-    limit p_limit) o;
-end
-$$;
-
--- Passes a gate as far as its limits allow, until the time is up. More rounds are for what somebody
--- holds.
+-- queued → completed at a gate, as far as its limits allow. More rounds are for what somebody
+-- holds. A start that no tenant has paid for passes its charge on.
 create function millrace.pass_gate(
   p_stage_id int, p_limit int, p_until timestamptz, out passed int, out ready int[]
 )
 as $$
 declare
+  v_now timestamptz := millrace.now();
   v_stage millrace.stages;
   v_next record;
   v_behind text;
+  v_ids bigint[];
   v_held bigint[] := '{}';
-  v_set record;
+  v_items millrace.work[];
+  v_uncounted bigint[];
+  v_done record;
 begin
   passed := 0;
   ready := '{}';
   select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
   if v_stage.limits is not null then
     v_stage := millrace.enter_limits(p_stage_id, false);
-    if v_stage.id is null then
-      return;
-    end if;
     p_limit := (millrace.room_at(v_stage, p_limit)).room;
   end if;
   for v_round in 1 .. 20 loop
-    exit when passed >= p_limit or millrace.now() > p_until;
-    v_next := millrace.next_at_gate(
-      v_stage, least(p_limit - passed, 500), v_held, p_until, v_behind);
+    exit when v_stage.id is null or passed >= p_limit or millrace.now() > p_until;
+    select n.*
+    into v_next
+    from millrace.next_by_turns(
+      v_stage, least(p_limit - passed, 500), 80, v_held, v_behind, p_until) n
+    where v_stage.has_groups;
     v_behind := v_next.behind;
-    exit when v_next.ids is null;
-    v_set := millrace.pass(v_stage, v_next.ids);
-    passed := passed + cardinality(v_set.passed);
-    ready := ready || v_set.ready;
-    v_held := v_held || v_next.ids;
+    v_ids := array(
+      select q.id
+      from unnest(v_next.names, v_next.shares) n(name, share)
+      cross join lateral (
+        select a.id
+        from millrace.attempts a
+        where a.stage_id = v_stage.id
+          and a.concurrency_group = n.name
+          and a.queue_at <= v_now
+          and a.state = 'queued'
+          and a.id <> all (v_held)
+        order by a.queue_at, a.id
+        limit n.share) q
+      union all
+      (select a.id
+       from millrace.attempts a
+       where not v_stage.has_groups
+         and a.stage_id = v_stage.id
+         and a.queue_at <= v_now
+         and a.state = 'queued'
+         and a.id <> all (v_held)
+       order by a.queue_at, a.id
+       limit least(p_limit - passed, 500)));
+    exit when v_ids = '{}';
+    v_held := v_held || v_ids;
+    v_ids := millrace.lock_attempts(v_ids);
+    select array_agg(millrace.work_on(a, r.entity_id, 'completed', 'null') order by a.id),
+      array_agg(a.run_id) filter (where a.uncounted)
+    into v_items, v_uncounted
+    from millrace.attempts a
+    join millrace.runs r on r.id = a.run_id and (r.status = 'running') is true
+    where a.id = any (v_ids) and a.state = 'queued';
+    continue when v_items is null;
+    v_done := millrace.apply_outcomes_guarded(v_items);
+    ready := ready || v_done.ready;
+    v_ids := array(
+      select i.attempt_id
+      from unnest(v_done.items) i
+      where i.verdict is null and i.outcome = 'completed');
+    passed := passed + cardinality(v_ids);
+    perform millrace.take_tokens(p_stage_id, v_ids, 1);
+    perform millrace.note_starts(v_uncounted, v_now) where v_uncounted is not null;
   end loop;
   update millrace.limits l
   set last_group = v_behind
@@ -116,45 +112,8 @@ begin
 end
 $$;
 
--- queued → completed at a gate, with a token of each key. One that the database refuses fails
--- alone, or is put off; a start that no tenant has paid for passes its charge on.
-create function millrace.pass(
-  p_stage millrace.stages, p_attempt_ids bigint[], out passed bigint[], out ready int[]
-)
-as $$
-declare
-  v_began_at timestamptz := millrace.now();
-  v_items millrace.work[];
-  v_uncounted bigint[];
-  v_done record;
-begin
-  passed := '{}';
-  ready := '{}';
-  p_attempt_ids := millrace.lock_attempts(p_attempt_ids);
-  select array_agg(millrace.work_on(a, r.entity_id, 'completed', 'null') order by a.id),
-    array_agg(a.run_id) filter (where a.uncounted)
-  into v_items, v_uncounted
-  from millrace.attempts a
-  join millrace.runs r on r.id = a.run_id and (r.status = 'running') is true
-  where a.id = any (p_attempt_ids) and a.state = 'queued';
-  if v_items is null then
-    return;
-  end if;
-  v_done := millrace.apply_outcomes_guarded(v_items);
-  ready := v_done.ready;
-  passed := array(
-    select i.attempt_id
-    from unnest(v_done.items) i
-    where i.verdict is null and i.outcome = 'completed');
-  perform millrace.take_tokens(p_stage.id, passed, 1);
-  if v_uncounted is not null then
-    perform millrace.note_starts(v_uncounted, v_began_at);
-  end if;
-end
-$$;
-
--- Passes up to so many attempts at all gates within a second, the gate with the oldest first. Each
--- has half of the time that is left, for thousands of keys may have no room.
+-- Passes all gates for a second, the one with the oldest attempt first. Each has half of the time
+-- that is left, for thousands of keys may have no room.
 create function millrace.sweep_gates(p_limit int default 2000) returns int
 as $$
 declare

@@ -1,10 +1,9 @@
 -- Concurrency groups: whose turn it is
 --
--- A stage with the limit concurrency has a group for each key. A claim, or the pass of a gate, goes
--- from group to group by name, and begins behind the one that was served last (limits.last_group).
--- The queue itself is the list of groups, read by a loose scan.
+-- Groups take turns by name, behind the one that was served last (limits.last_group). The queue
+-- itself is the list of groups, read by a loose scan.
 
--- Lists groups of which something is queued or started at a stage, behind one and round to it.
+-- Lists groups with something queued or started at a stage, behind one and round to it.
 create function millrace.groups_behind(p_stage_id int, p_after text, p_most int) returns text[]
 as $$
 begin
@@ -32,9 +31,9 @@ begin
 end
 $$;
 
--- Finds up to p_limit groups behind one that have something due but p_held and room for it, and how
--- much each may take. names: empty after a whole round, null where p_looks at up to 500 groups or
--- p_until end it sooner; behind: where the next call begins, at first behind the last served.
+-- Finds up to p_limit groups behind one with room and something due but p_held, and how much each
+-- may take. names: empty after a whole round, null where p_looks at 500 groups or p_until end it
+-- sooner; behind: where the next call begins.
 create function millrace.next_by_turns(
   p_stage millrace.stages, p_limit int, p_looks int, p_held bigint[], inout behind text,
   out names text[], out shares int[], p_until timestamptz default 'infinity'
@@ -61,8 +60,7 @@ begin
       join millrace.room_of_keys(p_stage, v_groups) r on r.concurrency_group = g.name
       where r.room >= 1
         and exists (
-          select
-          from millrace.attempts a
+          select from millrace.attempts a
           where a.stage_id = p_stage.id
             and a.concurrency_group = g.name
             and a.queue_at <= v_now
@@ -82,8 +80,7 @@ begin
 end
 $$;
 
--- queued → started for up to p_room attempts that may share an isolate, by turns. wait_ms as in
--- claim_limited().
+-- queued → started for up to p_room attempts that may share an isolate, by turns.
 create function millrace.claim_by_turns(
   p_stage millrace.stages, p_worker millrace.workers, p_room int,
   out token uuid, out attempt_ids bigint[], out wait_ms int
@@ -152,8 +149,7 @@ begin
     from millrace.room_of_keys(p_stage, millrace.groups_behind(p_stage.id, v_behind, 100)) r
     where (r.is_full or r.opens_at <= v_now + interval '10 seconds')
       and exists (
-        select
-        from millrace.attempts a
+        select from millrace.attempts a
         where a.stage_id = p_stage.id
           and a.concurrency_group = r.concurrency_group
           and a.queue_at <= v_now

@@ -1,7 +1,7 @@
--- In flight: what counts against a limit of places, which is what is started or waits
+-- In flight: what is started or waits
 
 -- Lists what is in flight at a stage, or in groups of it, by its leases and deadlines, but no more
--- than p_most that wait, or of each group; null: all. What is queued is not read.
+-- than p_most that wait, or of each group. What is queued is not read.
 create function millrace.in_flight_at(
   p_stage_id int, p_groups text[] default null, p_most int default null
 )
@@ -45,8 +45,8 @@ select s.id as stage_id, f.attempt_id, f.key
 from millrace.stages s
 cross join lateral millrace.in_flight_at(s.id) f;
 
--- Lists stages that may go on since attempts have ended: theirs, and those short of a limit shared
--- with them.
+-- Lists stages with work that may go on since attempts have ended: theirs, and those short of a
+-- limit shared with them.
 create function millrace.stages_freed(p_attempt_ids bigint[]) returns int[]
 as $$
 declare
@@ -59,10 +59,8 @@ begin
     join millrace.limited_stages n on n.limit_id = m.limit_id
       and (n.stage_id = m.stage_id or n.short_at is not null)
     where a.id = any (p_attempt_ids)
-      -- Whether there is room is asked last, by who wakes: where a worker lives, nobody counts.
       and exists (
-        select
-        from millrace.attempts q
+        select from millrace.attempts q
         where q.stage_id = n.stage_id and q.queue_at <= v_now and q.state = 'queued'));
 end
 $$;

@@ -1,25 +1,20 @@
--- Finds limits that hold for other stages than name them.
+-- Finds limits that hold for other stages than name them, or otherwise than these say.
 create view millrace.limit_faults (rule, run_id, attempt_id, detail) as
-select 'a shared limit holds for the stages that name it', null::bigint, null::bigint,
+select 'the limits of a stage are its own and those that it names', null::bigint, null::bigint,
   format('stage %s of %s', s.name, p.name)
 from millrace.stages s
 join millrace.pipelines p on p.id = s.pipeline_id
-where array(
-    select l.name
+left join millrace.limits o on o.stage_id = s.id
+where s.limits is distinct from nullif(o.limits, '{}')
+  or array(
+    select coalesce(l.name, '')
     from millrace.limited_stages m
     join millrace.limits l on l.id = m.limit_id
-    where m.stage_id = s.id and l.name is not null
-    order by l.name)
+    where m.stage_id = s.id
+    order by 1)
   <> array(
     select n
     from jsonb_array_elements_text(s.limits -> 'shared') n
-    order by n)
-union all
-select 'a stage''s limits are those of its own limit', null, null,
-  format('stage %s of %s', s.name, p.name)
-from millrace.stages s
-join millrace.pipelines p on p.id = s.pipeline_id
-left join millrace.limits l on l.stage_id = s.id
-where s.limits is distinct from nullif(l.limits, '{}')
-  or (l.id is not null and not exists (
-    select from millrace.limited_stages m where m.limit_id = l.id and m.stage_id = s.id));
+    union all
+    select ''
+    order by 1);

@@ -1,11 +1,8 @@
 -- Limits: so much of something, by a key, in a window or at a time
 --
--- A claim locks the stage's limits, its own first and the shared ones by their ids, so that what it
--- counts stays true until it commits; asks them for room; takes attempts and tokens; and gives back
--- what its batch or a tenant has no room for. No step reads the whole queue.
+-- A claim locks the stage's limits, so that what it counts stays true until it commits.
 
--- Locks a limit: a shared one by its id, a stage's own by the negative id of the stage; false where
--- somebody has it.
+-- Locks a shared limit by its id, a stage's own by its negative one; false where somebody has it.
 create function millrace.lock_limit(p_key int, p_may_wait boolean) returns boolean
 as $$
 begin
@@ -59,9 +56,9 @@ exception
 end
 $$;
 
--- Counts how many of p_wanted attempts a stage may take by all of its limits, its own first; a gate
--- by rate and back pressure alone. wait_ms: when to ask again for room; null: not by waiting.
--- short_of: the shared limit that allows the least.
+-- Counts how many of p_wanted attempts a stage may take by all of its limits; a gate by rate and
+-- back pressure alone. wait_ms: when to ask again for room; null: not by waiting. short_of: the
+-- shared limit that allows the least.
 create function millrace.room_at(
   p_stage millrace.stages, p_wanted int, out room int, out wait_ms int, out short_of int
 )
@@ -134,8 +131,7 @@ begin
       when room > 0 then null
       when v_tokens.free < 1
         then ceil(1000 * least(86400, extract(epoch from v_tokens.opens_at - millrace.now())))
-      -- It is another stage's turn, which may have no worker at this moment, or its room wakes
-      -- nobody.
+      -- The turn or the room of another stage, which wakes nobody.
       when v_tokens.free > 0 or v_behind = 0 or v_in_work and v_limit.stage_id is null then 1000
     end;
     short_of := case
@@ -147,9 +143,8 @@ begin
 end
 $$;
 
--- Counts for groups how many of their keys a stage may begin now, infinity without a limit.
--- is_full: the key has no place; opens_at: when it has a token again. It hashes, however its caller
--- plans: there may be 500 groups.
+-- Counts for groups how many of their keys a stage may begin now. is_full: the key has no place;
+-- opens_at: when it has a token again. It hashes, since there may be 500 groups.
 create function millrace.room_of_keys(p_stage millrace.stages, p_groups text[])
 returns table (concurrency_group text, room float8, is_full boolean, opens_at timestamptz)
 set enable_hashjoin = on
@@ -182,8 +177,8 @@ begin
 end
 $$;
 
--- Says whether a stage's limits would let a claim take something now, if it is queued; true also
--- where there are more groups than a look takes, or something is to run alone.
+-- Says whether a stage's limits would let a claim take something that is queued; true also where
+-- there are more groups than a look takes, or something is to run alone.
 create function millrace.may_claim(p_stage millrace.stages) returns boolean
 as $$
 begin
@@ -191,8 +186,7 @@ begin
     and (not p_stage.has_groups
       or coalesce((millrace.next_by_turns(p_stage, 1, 5, '{}', null)).names <> '{}', true)
       or exists (
-        select
-        from millrace.attempts a
+        select from millrace.attempts a
         where a.stage_id = p_stage.id
           and a.isolated
           and a.queue_at <= millrace.now()
@@ -215,8 +209,6 @@ begin
   if p_limit < 1 then
     return;
   elsif p_stage.limits is not null then
-    -- In the order in which claim() takes it.
-    perform pg_advisory_xact_lock(hashtext('millrace.host'), hashtext(p_worker.host::text));
     p_stage := millrace.enter_limits(p_stage.id, p_may_wait);
     if p_stage.id is null then
       wait_ms := 50;
@@ -253,6 +245,33 @@ begin
 end
 $$;
 
+-- Notes that a stage is short of a shared limit, or took something while another was. For a while
+-- each leaves the others their share: of places as many, and of a rate one after the other.
+create function millrace.note_share(p_stage_id int, p_room int, p_short_of int, p_taken int)
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_short_of int := case
+    when p_taken >= p_room and (p_room > 0 or exists (
+      select from millrace.attempts a
+      where a.stage_id = p_stage_id and a.queue_at <= v_now and a.state = 'queued'))
+      then p_short_of
+  end;
+begin
+  update millrace.limited_stages m
+  set short_at = case when m.limit_id = v_short_of then v_now end,
+    taken_at = case when p_taken > 0 then v_now else m.taken_at end
+  where m.stage_id = p_stage_id
+    and exists (
+      select from millrace.limited_stages o
+      where o.limit_id = m.limit_id
+        and o.stage_id <> p_stage_id
+        and (m.limit_id = v_short_of
+          or m.short_at is not null
+          or p_taken > 0 and o.short_at > v_now - interval '15 seconds'));
+end
+$$;
+
 -- Forgets buckets that are whole, and ends throttles whose time is over.
 create function millrace.sweep_limits()
 as $$
@@ -268,21 +287,12 @@ begin
     for update of b skip locked) o
   where d.limit_id = o.limit_id and d.key = o.key;
   for v_limit in
-    select l.*
-    from millrace.limits l
-    where l.until <= millrace.now()
-    order by l.id
+    select l.* from millrace.limits l where l.until <= millrace.now() order by l.id
   loop
     continue when not millrace.lock_limit(coalesce(-v_limit.stage_id, v_limit.id), false);
-    select l.* into v_limit from millrace.limits l where l.id = v_limit.id;
-    if v_limit.until <= millrace.now() and millrace.end_throttle(v_limit, false) then
-      perform millrace.note('unthrottle', p.name, s.name, '{}',
-        jsonb_build_object('key', 'engine', 'reason', 'its time was over', 'outcome',
-          jsonb_strip_nulls(jsonb_build_object('limit', v_limit.name))))
-      from (select) o
-      left join millrace.stages s on s.id = v_limit.stage_id
-      left join millrace.pipelines p on p.id = s.pipeline_id;
-    end if;
+    perform millrace.end_throttle(l, false)
+    from millrace.limits l
+    where l.id = v_limit.id and l.until <= millrace.now();
   end loop;
 end
 $$;

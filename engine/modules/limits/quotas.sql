@@ -1,11 +1,9 @@
 -- Quotas: what one tenant may start and spend in a window of time
 --
--- A claim takes attempts by the other limits, and puts back what exceeds a quota: what never begins
--- is charged to nobody, and only what is in work may be overspent. A start is what a person queues;
--- it is charged when its first attempt is claimed. Spending is noted when attempts end (uses.sql).
+-- What exceeds a quota is put back after the claim, so that what never begins is charged to nobody.
 
 -- Keeps the quota of a definition, makes due what the former one held back, and marks the stages
--- that look at quotas from now on.
+-- that look at quotas.
 create function millrace.save_quota(p_pipeline_id int, p_definition jsonb)
 as $$
 declare
@@ -84,8 +82,7 @@ begin
 end
 $$;
 
--- Marks what a person has just queued, in runs and their new children: the first that is claimed
--- pays.
+-- Marks what a person has queued since then, in runs and their new children, for its tenant to pay.
 create function millrace.note_starts(p_run_ids bigint[], p_since timestamptz)
 as $$
 begin
@@ -115,26 +112,9 @@ begin
 end
 $$;
 
--- Counts what a tenant has left of an amount in the present window; null without a bound.
-create function millrace.room_of_tenant(p_quota millrace.limits, p_key text, p_kind text)
-returns numeric
-as $$
-declare
-  v_amount jsonb := p_quota.limits -> p_kind;
-begin
-  return coalesce(v_amount ->> 'count', v_amount ->> 'usd')::numeric - (
-    select coalesce(sum(u.used), 0)
-    from millrace.limit_uses u
-    where u.limit_id = p_quota.id
-      and u.key = p_key
-      and u.kind = p_kind
-      and u.during = millrace.window_of(v_amount));
-end
-$$;
-
--- Charges the tenants of a claim with its starts, one charge for all stages of a start. Returns
--- what has no room and why: spending, starts, or (busy) another that charges the tenant or defines
--- its quota, which would let go only what is held back by then.
+-- Charges the tenants of a claim with its starts, once for all stages of a start. Returns what has
+-- no room and why; busy: another charges the tenant, or defines the quota, which lets go only what
+-- is held back by then.
 create function millrace.charge_starts(
   p_attempt_ids bigint[], out attempt_ids bigint[], out whys text[]
 )
@@ -165,11 +145,16 @@ begin
     join millrace.limits l on l.pipeline_id = r.quota_of
     where a.id = any (p_attempt_ids)
   ), tenant as materialized (
-    select l.id as limit_id, t.key, l.id || ':' || t.key = any (v_busy) as is_busy,
-      millrace.room_of_tenant(l, t.key, 'spending') as money,
-      millrace.room_of_tenant(l, t.key, 'starts') as starts
-    from (select distinct i.limit_id, i.key from item i) t
-    join millrace.limits l on l.id = t.limit_id
+    select t.limit_id, t.key, t.limit_id || ':' || t.key = any (v_busy) as is_busy,
+      (t.limits #>> '{spending,usd}')::numeric
+        - coalesce(sum(u.used) filter (where u.kind = 'spending'), 0) as money,
+      (t.limits #>> '{starts,count}')::numeric
+        - coalesce(sum(u.used) filter (where u.kind = 'starts'), 0) as starts
+    from (select distinct i.limit_id, i.key, i.limits from item i) t
+    left join millrace.limit_uses u on u.limit_id = t.limit_id
+      and u.key = t.key
+      and u.during = millrace.window_of(t.limits -> u.kind)
+    group by t.limit_id, t.key, t.limits
   ), judged as materialized (
     select i.*, case
         when t.is_busy and (i.uncounted or t.money <= 0) then 'busy'
@@ -205,9 +190,8 @@ begin
 end
 $$;
 
--- started → queued for attempts of a claim whose tenants have no room, until they have; with their
--- tenants' others among the next 500, so that a few claims put back thousands. Starts are spread
--- over the windows to come, and the bound of a stage moves along.
+-- started → queued for attempts of a claim whose tenants have no room, and for their others among
+-- the next 500, so that few claims put back thousands. Starts are spread over the windows to come.
 create function millrace.hold_back(
   p_stage millrace.stages, p_attempt_ids bigint[], p_whys text[]
 )
@@ -273,7 +257,7 @@ begin
 end
 $$;
 
--- Puts back attempts of a claim whose tenants have no room. Returns the others.
+-- Puts back attempts of a claim whose tenants have no room, and returns the others.
 create function millrace.keep_to_quotas(
   p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[]
 ) returns millrace.claimed[]
@@ -317,11 +301,8 @@ begin
     join millrace.runs r on r.id = a.run_id
     where a.id = any (p_attempt_ids)), false);
   perform millrace.project_guarded(p_stage, 'settle', array(
-    select jsonb_populate_record(null::millrace.change, jsonb_build_object(
-      'entity_id', r.entity_id,
-      'status', 'queued',
-      'error', a.error ->> 'message',
-      'retry_count', a.retry_count))
+    select row(r.entity_id, 'queued', null, null, a.error ->> 'message', a.retry_count, null, null,
+      null)::millrace.change
     from millrace.attempts a
     join millrace.runs r on r.id = a.run_id
     where a.id = any (p_attempt_ids) and r.entity_id = any (v_free)), null);

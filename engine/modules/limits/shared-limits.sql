@@ -1,4 +1,4 @@
--- Shared limits: one over stages of any pipelines, defined before those that name it
+-- Shared limits: one over stages of any pipelines
 
 -- Tells what a shared limit may say; the build writes it.
 create function millrace.shared_limit_schema() returns jsonb
@@ -7,32 +7,36 @@ as $$
   select 'the schema of shared limits'::jsonb
 $$;
 
--- Raises MR001 where a shared limit has a rate for each key, and a stage of it no key.
-create function millrace.check_key_rates()
+-- Raises MR001 where a stage names no shared limit, or has no key for its key rate.
+create function millrace.check_shared()
 stable
 as $$
 declare
-  v_without record;
+  v_fault text := (
+    select format('stage %s: limits.shared names %s, which is no shared limit', s.name, n)
+    from millrace.stages s
+    cross join lateral jsonb_array_elements_text(s.limits -> 'shared') n
+    where not exists (select from millrace.limits l where l.name = n)
+    union all
+    select format('shared limit %s: limits.key_rate needs a key, but %s has no '
+      'limits.concurrency', l.name, string_agg(p.name || '.' || s.name, ', ' order by s.id))
+    from millrace.limits l
+    join millrace.limited_stages m on m.limit_id = l.id
+    join millrace.stages s on s.id = m.stage_id
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where l.limits ? 'key_rate' and not s.limits ? 'concurrency'
+    group by l.id
+    limit 1);
 begin
-  select l.name, string_agg(p.name || '.' || s.name, ', ' order by s.id) as stages
-  into v_without
-  from millrace.limits l
-  join millrace.limited_stages m on m.limit_id = l.id
-  join millrace.stages s on s.id = m.stage_id
-  join millrace.pipelines p on p.id = s.pipeline_id
-  where l.limits ? 'key_rate' and not s.limits ? 'concurrency'
-  group by l.id
-  limit 1;
-  if found then
-    raise exception 'shared limit %: limits.key_rate needs a key, but % has no limits.concurrency',
-      v_without.name, v_without.stages
-      using errcode = 'MR001', hint = 'Set limits.concurrency at each of these stages: its column '
-        || 'is the key.';
+  if v_fault is not null then
+    raise exception '%', v_fault
+      using errcode = 'MR001', hint = millrace.known_limits()
+        || ' The key is the column of limits.concurrency.';
   end if;
 end
 $$;
 
--- Names the shared limits, for the hint of an error.
+-- Names the shared limits for a hint.
 create function millrace.known_limits() returns text
 language sql stable
 as $$
@@ -58,12 +62,11 @@ begin
 end
 $$;
 
--- Follows a locked limit that has changed: writes it on its stage, gives each key its whole rate,
--- and wakes the stages.
+-- Writes a locked limit that has changed on its stage, gives each key its whole rate, and wakes.
 create function millrace.follow_limit(p_limit_id int)
 as $$
 begin
-  perform millrace.check_key_rates();
+  perform millrace.check_shared();
   delete from millrace.buckets b where b.limit_id = p_limit_id and b.key <> '';
   update millrace.stages s
   set limits = nullif(l.limits, '{}')
@@ -133,8 +136,8 @@ begin
 end
 $$;
 
--- Keeps claims out of a pipeline's stages with limits and from its quota, before define() locks the
--- table for which one may wait.
+-- Keeps claims out of a pipeline's limits and quota, before define() locks the table for which one
+-- may wait.
 create function millrace.lock_limits(p_pipeline text)
 as $$
 begin
@@ -151,18 +154,14 @@ begin
 end
 $$;
 
--- Writes the limits of a pipeline's stages as defined, and which limits hold for which stage.
+-- Writes which limits hold for the stages of a pipeline, as defined.
 create function millrace.save_limits(p_pipeline_id int)
 as $$
-declare
-  v_unknown record;
 begin
   insert into millrace.limits (stage_id, declared)
   select s.id, coalesce(s.limits, '{}')
   from millrace.stages s
   where s.pipeline_id = p_pipeline_id
-    and (s.limits is not null
-      or exists (select from millrace.limits o where o.stage_id = s.id))
   on conflict on constraint limits_stage_key do update set declared = excluded.declared;
   update millrace.stages s
   set limits = nullif(l.limits, '{}')
@@ -180,19 +179,6 @@ begin
   join millrace.limits l on l.stage_id = s.id or s.limits -> 'shared' ? l.name
   where s.pipeline_id = p_pipeline_id
   on conflict on constraint limited_stages_pkey do nothing;
-  select s.name, n as shared
-  into v_unknown
-  from millrace.stages s
-  cross join lateral jsonb_array_elements_text(s.limits -> 'shared') n
-  where s.pipeline_id = p_pipeline_id
-    and not exists (select from millrace.limits l where l.name = n)
-  order by s.id, n
-  limit 1;
-  if found then
-    raise exception 'stage %: limits.shared names %, which is no shared limit',
-      v_unknown.name, v_unknown.shared
-      using errcode = 'MR001', hint = millrace.known_limits();
-  end if;
-  perform millrace.check_key_rates();
+  perform millrace.check_shared();
 end
 $$;

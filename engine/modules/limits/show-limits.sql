@@ -1,7 +1,7 @@
 -- Showing limits: in views, to doctor(), and to operators
 
--- Each shared limit: what was declared and what holds today, until when it is throttled or paused
--- as a whole, what is in flight and spent, and for which stages its budget pays nothing more.
+-- Each shared limit: what is declared and what holds today, until when it is throttled or paused,
+-- what is in flight and spent, and for which stages its budget pays nothing more.
 create view millrace.shared_limit_state as
 select l.name, n.stages, l.declared, l.limits as today,
   l.reason as throttled_for, l.until as throttled_until,
@@ -27,11 +27,10 @@ cross join lateral (
   where l.limits ? 'spending') u
 cross join lateral (
   select coalesce(array_agg(s.name order by s.id), '{}') as stages,
-    coalesce(array_agg(s.name order by s.id) filter (where s.spent), '{}') as spent_for
+    coalesce(array_agg(s.name order by s.id) filter (where exists (
+      select from millrace.budgets_of(l, s.id) b where b.is_spent)), '{}') as spent_for
   from (
-    select t.id, p.name || '.' || t.name as name,
-      u.window_ends_at is not null and exists (
-        select from millrace.budgets_of(l, t.id) b where b.is_spent) as spent
+    select t.id, p.name || '.' || t.name as name
     from millrace.limited_stages m
     join millrace.stages t on t.id = m.stage_id
     join millrace.pipelines p on p.id = t.pipeline_id
@@ -61,14 +60,11 @@ language sql stable
 as $$
   select 'shared limit ' || l.name || ' lets its stages work',
     cardinality(l.spent_for) = 0 and not exists (
-      select
-      from millrace.limit_pauses k
+      select from millrace.limit_pauses k
       where k.name = l.name and k.until > k.since + interval '10 minutes'),
     coalesce(nullif(concat_ws('; ',
-      case
-        when l.throttled_until is not null then format('throttled until %s: %s',
-          to_char(l.throttled_until, 'YYYY-MM-DD HH24:MI:SS'), l.throttled_for)
-      end,
+      'throttled until ' || to_char(l.throttled_until, 'YYYY-MM-DD HH24:MI:SS: ')
+        || l.throttled_for,
       millrace.pauses_in_words(l.name)
         || format(': select millrace.unthrottle_limit(%L) asks again at once', l.name),
       case

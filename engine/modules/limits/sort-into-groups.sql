@@ -1,9 +1,6 @@
--- Concurrency groups: how the queue of a stage is sorted
---
--- Whoever queues an attempt at a stage with the limit concurrency writes its group: 0, then the
--- key.
+-- Concurrency groups: how the queue of a stage is sorted, by 0 and the key
 
--- Lists the groups of runs at a stage, by the keys of their rows, read here where p_keys is null.
+-- Lists the groups of runs at a stage, by the keys of their rows.
 create function millrace.groups_of_runs(
   p_stage millrace.stages, p_run_ids bigint[], p_keys text[] default null
 ) returns text[]
@@ -38,7 +35,7 @@ begin
 end
 $$;
 
--- Lists so many attempts that are queued or in work at a stage, and so many that wait; null: all.
+-- Lists so many attempts that are queued or in work at a stage, and so many that wait.
 create function millrace.live_attempts(p_stage_id int, p_limit int) returns bigint[]
 as $$
 begin

@@ -1,24 +1,12 @@
 -- Throttles: a limit over a limit, for a while
---
--- A stage without limits has one of its own while it is throttled.
 
--- Locks a stage, whose limits define() may be changing, and its own limit, which it makes where
--- there is none.
+-- Locks a stage, whose limits define() may be changing, and its own limit.
 create function millrace.own_limit(p_stage_id int) returns millrace.limits
 as $$
-declare
-  v_limit millrace.limits;
 begin
   perform millrace.lock_limit(-p_stage_id, true);
   perform from millrace.stages s where s.id = p_stage_id for no key update;
-  insert into millrace.limits (stage_id, declared)
-  values (p_stage_id, '{}')
-  on conflict on constraint limits_stage_key do nothing;
-  select l.* into v_limit from millrace.limits l where l.stage_id = p_stage_id;
-  insert into millrace.limited_stages (limit_id, stage_id)
-  values (v_limit.id, p_stage_id)
-  on conflict on constraint limited_stages_pkey do nothing;
-  return v_limit;
+  return (select l from millrace.limits l where l.stage_id = p_stage_id);
 end
 $$;
 

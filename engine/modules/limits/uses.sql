@@ -1,10 +1,7 @@
--- Uses: what was used of a limit in a window of time
---
--- Windows are counted from the epoch: an hour begins on the hour, a day at midnight UTC.
+-- Uses: what was used of a limit in a window of time, counted from the epoch
 --
 -- A budget is asked before a claim. What is in flight counts as what an attempt of its stage has
--- cost on average; a stage without an average has one in flight at a time. So no more is overspent
--- than attempts differ from their average.
+-- cost on average; a stage without an average has one in flight at a time.
 
 -- Finds the present window of so much in per_seconds.
 create function millrace.window_of(p_amount jsonb) returns tstzrange
@@ -19,24 +16,8 @@ begin
 end
 $$;
 
--- Averages what an attempt of a stage uses; null where none has named anything.
-create function millrace.average_use(p_stage_id int, p_kind text) returns numeric
-as $$
-begin
-  return (
-    select sum(case p_kind when 'usd' then t.cost_usd else t.input_tokens + t.output_tokens end)
-      / nullif(sum(t.n) filter (where t.outcome in ('completed', 'failed', 'retried')), 0)
-    from millrace.stages s
-    join millrace.sums t
-      on t.unit = 'total' and t.pipeline_id = s.pipeline_id and t.stage_id = s.id
-    where s.id = p_stage_id
-    having sum(t.cost_usd + t.input_tokens + t.output_tokens) > 0);
-end
-$$;
-
--- Lists the budgets of a shared limit, or both kinds where p_stage_id is null: spent in the present
--- window, bound by what is in flight, unspent, and used by an attempt of the stage. One snapshot:
--- the end of an attempt inserts the one and deletes the other.
+-- Lists the budgets of a shared limit, or both kinds where p_stage_id is null. One snapshot: the
+-- end of an attempt inserts what is spent and deletes what is bound.
 create function millrace.budgets_of(p_limit millrace.limits, p_stage_id int)
 returns table (
   kind text, spent numeric, bound numeric, unspent numeric, average numeric, is_spent boolean)
@@ -45,26 +26,39 @@ declare
   v_window tstzrange := millrace.window_of(p_limit.limits -> 'spending');
 begin
   return query
-    select k.kind, s.spent, f.bound, u.unspent, u.average,
-      u.unspent <= 0 or u.unspent + 1e-9 < coalesce(u.average, 0)
-    from unnest(array['usd', 'tokens']) k(kind)
-    cross join lateral (
-      select coalesce(sum(u.used), 0) as spent
-      from millrace.limit_uses u
-      where u.limit_id = p_limit.id and u.key = '' and u.kind = k.kind and u.during = v_window) s
-    cross join lateral (
-      select coalesce(sum(n.many * coalesce(
-        millrace.average_use(n.stage_id, k.kind), 0)), 0) as bound
-      from (
-        select m.stage_id, count(*) as many
-        from millrace.limited_stages m
-        cross join lateral millrace.in_flight_at(m.stage_id)
-        where m.limit_id = p_limit.id
-        group by m.stage_id) n) f
-    cross join lateral (
-      select (p_limit.limits #>> array['spending', k.kind])::numeric - s.spent as unspent,
-        millrace.average_use(p_stage_id, k.kind) as average) u
-    where p_stage_id is null or p_limit.limits -> 'spending' ? k.kind;
+    with stage as materialized (
+      select m.stage_id, f.many, t.usd / nullif(t.ended, 0) as usd,
+        t.tokens / nullif(t.ended, 0) as tokens
+      from millrace.limited_stages m
+      join millrace.stages s on s.id = m.stage_id
+      cross join lateral (select count(*) as many from millrace.in_flight_at(m.stage_id)) f
+      -- Without a row where none has named anything.
+      left join lateral (
+        select sum(u.cost_usd) as usd, sum(u.input_tokens + u.output_tokens) as tokens,
+          sum(u.n) filter (where u.outcome in ('completed', 'failed', 'retried')) as ended
+        from millrace.sums u
+        where u.unit = 'total' and u.pipeline_id = s.pipeline_id and u.stage_id = s.id
+        having sum(u.cost_usd + u.input_tokens + u.output_tokens) > 0) t on true
+      where m.limit_id = p_limit.id and v_window is not null
+    )
+    select k.kind, k.spent, k.bound, k.allowed - k.spent, k.average,
+      k.allowed - k.spent <= 0 or k.allowed - k.spent + 1e-9 < coalesce(k.average, 0)
+    from (
+      select b.kind, (p_limit.limits #>> array['spending', b.kind])::numeric as allowed, (
+          select coalesce(sum(u.used), 0)
+          from millrace.limit_uses u
+          where u.limit_id = p_limit.id
+            and u.key = ''
+            and u.kind = b.kind
+            and u.during = v_window) as spent,
+        coalesce(sum(t.many * a.average), 0) as bound,
+        max(a.average) filter (where t.stage_id = p_stage_id) as average
+      from unnest(array['usd', 'tokens']) b(kind)
+      left join stage t on true
+      cross join lateral (
+        select case b.kind when 'usd' then t.usd else t.tokens end as average) a
+      group by b.kind) k
+    where p_stage_id is null or k.allowed is not null;
 end
 $$;
 
@@ -73,8 +67,7 @@ create function millrace.is_spent(p_stage millrace.stages) returns boolean
 as $$
 begin
   return exists (
-    select
-    from millrace.limited_stages m
+    select from millrace.limited_stages m
     join millrace.limits l on l.id = m.limit_id and l.limits ? 'spending'
     cross join lateral millrace.budgets_of(l, p_stage.id) b
     where m.stage_id = p_stage.id and b.is_spent);
@@ -82,8 +75,7 @@ end
 $$;
 
 -- Notes what ended attempts used of budgets and quotas, and pauses the shared rates for which a
--- service has asked for patience. A budget counts in the declared window too, which holds again
--- when a throttle ends.
+-- service asked for patience. A budget counts in the declared window too, for when a throttle ends.
 create function millrace.note_uses(p_stage millrace.stages, p_items millrace.work[])
 as $$
 declare
@@ -147,7 +139,7 @@ begin
 end
 $$;
 
--- Adds up the uses of each window, in the statement that deletes them, and deletes what is over.
+-- Adds up the uses of each window in the statement that deletes them, and deletes what is over.
 create function millrace.sum_uses(p_most int)
 as $$
 begin

@@ -364,11 +364,11 @@ test('each rule of the invariants about shared limits is told when it is broken'
   await engine.expectSound();
   const damages: [string, string][] = [
     [
-      'a shared limit holds for the stages that name it',
+      'the limits of a stage are its own and those that it names',
       'delete from millrace.limited_stages m using millrace.limits l where l.id = m.limit_id and l.name is not null',
     ],
     [
-      "a stage's limits are those of its own limit",
+      'the limits of a stage are its own and those that it names',
       `delete from millrace.limits where stage_id = (select id from millrace.stages where name = 'one')`,
     ],
   ];

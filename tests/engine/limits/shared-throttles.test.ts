@@ -49,7 +49,6 @@ test('it holds until its time is over, and what was declared holds again then', 
       reason: 'captchas',
       outcome: { limit: 'model', limits: { max_in_flight: 2 } },
     },
-    { verb: 'unthrottle', reason: 'its time was over', key: 'engine', outcome: { limit: 'model' } },
   ]);
 });
 

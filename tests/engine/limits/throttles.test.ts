@@ -37,7 +37,6 @@ test('a stage without limits has places in flight, and none when its time is ove
   expect(await worker.take()).toHaveLength(5);
   expect(await journal(engine)).toMatchObject([
     { verb: 'throttle', stage: 'one', reason: 'captchas', outcome: { limits: { max_in_flight: 3 } } },
-    { verb: 'unthrottle', stage: 'one', reason: 'its time was over', key: 'engine' },
   ]);
 });
 
