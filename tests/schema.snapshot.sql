@@ -1186,14 +1186,14 @@ table public.books with (fillfactor=50) row level security
   constraint books_title_length CHECK ((octet_length(title) <= 4000))
   CREATE INDEX books_by_account ON public.books USING btree (account_id, created_at)
   CREATE UNIQUE INDEX books_pkey ON public.books USING btree (id)
-  CREATE TRIGGER millrace_books_deleted AFTER DELETE ON public.books REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_deleted('4', 'id')
+  CREATE TRIGGER millrace_books_deleted AFTER DELETE ON public.books REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_gone('4', 'id')
   CREATE TRIGGER millrace_books_inserted AFTER INSERT ON public.books REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION millrace.books__intake()
-  CREATE TRIGGER millrace_books_key BEFORE UPDATE OF id ON public.books FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.on_key_changed('id')
-  CREATE TRIGGER millrace_books_truncated AFTER TRUNCATE ON public.books FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_deleted('4')
+  CREATE TRIGGER millrace_books_key BEFORE UPDATE OF id ON public.books FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.on_rows_gone('4', 'id')
+  CREATE TRIGGER millrace_books_truncated AFTER TRUNCATE ON public.books FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_gone('4')
   CREATE TRIGGER millrace_books_updated AFTER UPDATE ON public.books REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (((current_setting('millrace.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('millrace'::text, 'create'::text)))) EXECUTE FUNCTION millrace.books__intake()
-  CREATE TRIGGER millrace_toc_deleted AFTER DELETE ON public.books REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_deleted('3', 'id')
-  CREATE TRIGGER millrace_toc_key BEFORE UPDATE OF id ON public.books FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.on_key_changed('id')
-  CREATE TRIGGER millrace_toc_truncated AFTER TRUNCATE ON public.books FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_deleted('3')
+  CREATE TRIGGER millrace_toc_deleted AFTER DELETE ON public.books REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_gone('3', 'id')
+  CREATE TRIGGER millrace_toc_key BEFORE UPDATE OF id ON public.books FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.on_rows_gone('3', 'id')
+  CREATE TRIGGER millrace_toc_truncated AFTER TRUNCATE ON public.books FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_gone('3')
   policy books_of_own_account permissive all to authenticated using (account_id = (((( SELECT auth.jwt() AS jwt) -> 'app_metadata'::text) ->> 'account_id'::text))::uuid) with check (account_id = (((( SELECT auth.jwt() AS jwt) -> 'app_metadata'::text) ->> 'account_id'::text))::uuid)
   grant delete, insert, select, update to service_role
   grant delete, select to authenticated
@@ -1228,9 +1228,9 @@ table public.chunk row level security
   constraint chunk_pkey PRIMARY KEY (id)
   CREATE UNIQUE INDEX chunk_ordinal_key ON public.chunk USING btree (document_id, ordinal)
   CREATE UNIQUE INDEX chunk_pkey ON public.chunk USING btree (id)
-  CREATE TRIGGER millrace_chunks_deleted AFTER DELETE ON public.chunk REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_deleted('5', 'id')
-  CREATE TRIGGER millrace_chunks_key BEFORE UPDATE OF id ON public.chunk FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.on_key_changed('id')
-  CREATE TRIGGER millrace_chunks_truncated AFTER TRUNCATE ON public.chunk FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_deleted('5')
+  CREATE TRIGGER millrace_chunks_deleted AFTER DELETE ON public.chunk REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_gone('5', 'id')
+  CREATE TRIGGER millrace_chunks_key BEFORE UPDATE OF id ON public.chunk FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.on_rows_gone('5', 'id')
+  CREATE TRIGGER millrace_chunks_truncated AFTER TRUNCATE ON public.chunk FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_gone('5')
   policy chunk_of_own_document permissive select to authenticated using (EXISTS ( SELECT
    FROM document d
   WHERE (d.id = chunk.document_id)))
@@ -1311,15 +1311,15 @@ table public.document with (fillfactor=50) row level security
   CREATE INDEX document_by_org ON public.document USING btree (clerk_org_id, created_at)
   CREATE UNIQUE INDEX document_pkey ON public.document USING btree (id)
   CREATE TRIGGER document_goes_one_way BEFORE INSERT OR UPDATE OF extraction_status, chunking_status, kg_ingest_status, monolith_status ON public.document FOR EACH ROW EXECUTE FUNCTION document_goes_one_way()
-  CREATE TRIGGER millrace_document_monolith_deleted AFTER DELETE ON public.document REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_deleted('6', 'id')
+  CREATE TRIGGER millrace_document_monolith_deleted AFTER DELETE ON public.document REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_gone('6', 'id')
   CREATE TRIGGER millrace_document_monolith_inserted AFTER INSERT ON public.document REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION millrace.document_monolith__intake()
-  CREATE TRIGGER millrace_document_monolith_key BEFORE UPDATE OF id ON public.document FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.on_key_changed('id')
-  CREATE TRIGGER millrace_document_monolith_truncated AFTER TRUNCATE ON public.document FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_deleted('6')
+  CREATE TRIGGER millrace_document_monolith_key BEFORE UPDATE OF id ON public.document FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.on_rows_gone('6', 'id')
+  CREATE TRIGGER millrace_document_monolith_truncated AFTER TRUNCATE ON public.document FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_gone('6')
   CREATE TRIGGER millrace_document_monolith_updated AFTER UPDATE ON public.document REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (((current_setting('millrace.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('millrace'::text, 'create'::text)))) EXECUTE FUNCTION millrace.document_monolith__intake()
-  CREATE TRIGGER millrace_documents_deleted AFTER DELETE ON public.document REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_deleted('7', 'id')
+  CREATE TRIGGER millrace_documents_deleted AFTER DELETE ON public.document REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_gone('7', 'id')
   CREATE TRIGGER millrace_documents_inserted AFTER INSERT ON public.document REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION millrace.documents__intake()
-  CREATE TRIGGER millrace_documents_key BEFORE UPDATE OF id ON public.document FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.on_key_changed('id')
-  CREATE TRIGGER millrace_documents_truncated AFTER TRUNCATE ON public.document FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_deleted('7')
+  CREATE TRIGGER millrace_documents_key BEFORE UPDATE OF id ON public.document FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.on_rows_gone('7', 'id')
+  CREATE TRIGGER millrace_documents_truncated AFTER TRUNCATE ON public.document FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_gone('7')
   CREATE TRIGGER millrace_documents_updated AFTER UPDATE ON public.document REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (((current_setting('millrace.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('millrace'::text, 'create'::text)))) EXECUTE FUNCTION millrace.documents__intake()
   policy document_of_own_org permissive all to authenticated using (clerk_org_id = ( SELECT clerk_org_id() AS clerk_org_id)) with check ((metadata ->> 'clerk_org_id'::text) = ( SELECT clerk_org_id() AS clerk_org_id))
   grant delete, insert, select, update to service_role
@@ -1425,11 +1425,11 @@ table public.ingestion_queue with (fillfactor=70) row level security
   CREATE TRIGGER ingestion_queue_enter BEFORE INSERT ON public.ingestion_queue FOR EACH ROW EXECUTE FUNCTION enter_article()
   CREATE TRIGGER ingestion_queue_withdraw AFTER UPDATE OF status_code ON public.ingestion_queue FOR EACH ROW WHEN (((old.status_code = ANY (ARRAY[400, 410])) AND (new.status_code = 300))) EXECUTE FUNCTION withdraw_article()
   CREATE TRIGGER millrace_articles_begun BEFORE INSERT ON public.ingestion_queue FOR EACH ROW WHEN ((new.status_code IS NOT NULL)) EXECUTE FUNCTION millrace.articles__since()
-  CREATE TRIGGER millrace_articles_deleted AFTER DELETE ON public.ingestion_queue REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_deleted('1', 'id')
+  CREATE TRIGGER millrace_articles_deleted AFTER DELETE ON public.ingestion_queue REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_gone('1', 'id')
   CREATE TRIGGER millrace_articles_inserted AFTER INSERT ON public.ingestion_queue REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION millrace.articles__intake()
-  CREATE TRIGGER millrace_articles_key BEFORE UPDATE OF id ON public.ingestion_queue FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.on_key_changed('id')
+  CREATE TRIGGER millrace_articles_key BEFORE UPDATE OF id ON public.ingestion_queue FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.on_rows_gone('1', 'id')
   CREATE TRIGGER millrace_articles_since BEFORE UPDATE ON public.ingestion_queue FOR EACH ROW WHEN ((((old.status_code IS DISTINCT FROM new.status_code) OR (old.status_changed_at IS DISTINCT FROM new.status_changed_at)) AND ((current_setting('millrace.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('millrace'::text, 'create'::text))))) EXECUTE FUNCTION millrace.articles__since()
-  CREATE TRIGGER millrace_articles_truncated AFTER TRUNCATE ON public.ingestion_queue FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_deleted('1')
+  CREATE TRIGGER millrace_articles_truncated AFTER TRUNCATE ON public.ingestion_queue FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_gone('1')
   CREATE TRIGGER millrace_articles_updated AFTER UPDATE ON public.ingestion_queue REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (((current_setting('millrace.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('millrace'::text, 'create'::text)))) EXECUTE FUNCTION millrace.articles__intake()
   policy article_added permissive insert to authenticated with check ((added_by = ( SELECT auth.uid() AS uid)) AND (entered_as = ANY (
 CASE
@@ -1601,10 +1601,10 @@ table public.leads with (fillfactor=50) row level security
   constraint leads_pkey PRIMARY KEY (id)
   CREATE INDEX leads_by_account ON public.leads USING btree (account_id, created_at)
   CREATE UNIQUE INDEX leads_pkey ON public.leads USING btree (id)
-  CREATE TRIGGER millrace_leads_deleted AFTER DELETE ON public.leads REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_deleted('8', 'id')
+  CREATE TRIGGER millrace_leads_deleted AFTER DELETE ON public.leads REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_gone('8', 'id')
   CREATE TRIGGER millrace_leads_inserted AFTER INSERT ON public.leads REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION millrace.leads__intake()
-  CREATE TRIGGER millrace_leads_key BEFORE UPDATE OF id ON public.leads FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.on_key_changed('id')
-  CREATE TRIGGER millrace_leads_truncated AFTER TRUNCATE ON public.leads FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_deleted('8')
+  CREATE TRIGGER millrace_leads_key BEFORE UPDATE OF id ON public.leads FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.on_rows_gone('8', 'id')
+  CREATE TRIGGER millrace_leads_truncated AFTER TRUNCATE ON public.leads FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_gone('8')
   CREATE TRIGGER millrace_leads_updated AFTER UPDATE ON public.leads REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (((current_setting('millrace.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('millrace'::text, 'create'::text)))) EXECUTE FUNCTION millrace.leads__intake()
   policy leads_of_own_account permissive all to authenticated using (account_id = (((( SELECT auth.jwt() AS jwt) -> 'app_metadata'::text) ->> 'account_id'::text))::uuid) with check (account_id = (((( SELECT auth.jwt() AS jwt) -> 'app_metadata'::text) ->> 'account_id'::text))::uuid)
   grant delete, insert, select, update to service_role
@@ -1700,9 +1700,9 @@ table public.link_sources row level security
   CREATE UNIQUE INDEX link_sources_address_key ON public.link_sources USING btree (address, column_name) NULLS NOT DISTINCT
   CREATE UNIQUE INDEX link_sources_pkey ON public.link_sources USING btree (id)
   CREATE TRIGGER link_sources_prepare BEFORE INSERT OR UPDATE OF kind, address, column_name, enabled, next_poll_at ON public.link_sources FOR EACH ROW EXECUTE FUNCTION prepare_link_source()
-  CREATE TRIGGER millrace_link_sources_deleted AFTER DELETE ON public.link_sources REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_deleted('9', 'id')
-  CREATE TRIGGER millrace_link_sources_key BEFORE UPDATE OF id ON public.link_sources FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.on_key_changed('id')
-  CREATE TRIGGER millrace_link_sources_truncated AFTER TRUNCATE ON public.link_sources FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_deleted('9')
+  CREATE TRIGGER millrace_link_sources_deleted AFTER DELETE ON public.link_sources REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_gone('9', 'id')
+  CREATE TRIGGER millrace_link_sources_key BEFORE UPDATE OF id ON public.link_sources FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.on_rows_gone('9', 'id')
+  CREATE TRIGGER millrace_link_sources_truncated AFTER TRUNCATE ON public.link_sources FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_gone('9')
   grant delete, insert, select, update to service_role
 table public.linkedin_jobs_raw row level security
   column fetched_at timestamp with time zone not null
@@ -1767,11 +1767,11 @@ table public.linkedin_links row level security
   CREATE TRIGGER linkedin_links_new AFTER INSERT ON public.linkedin_links REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION note_new_links()
   CREATE TRIGGER linkedin_links_updated BEFORE UPDATE ON public.linkedin_links FOR EACH ROW EXECUTE FUNCTION note_link_update()
   CREATE TRIGGER millrace_links_begun BEFORE INSERT ON public.linkedin_links FOR EACH ROW WHEN ((new.status IS NOT NULL)) EXECUTE FUNCTION millrace.links__since()
-  CREATE TRIGGER millrace_links_deleted AFTER DELETE ON public.linkedin_links REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_deleted('10', 'id')
+  CREATE TRIGGER millrace_links_deleted AFTER DELETE ON public.linkedin_links REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_gone('10', 'id')
   CREATE TRIGGER millrace_links_inserted AFTER INSERT ON public.linkedin_links REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION millrace.links__intake()
-  CREATE TRIGGER millrace_links_key BEFORE UPDATE OF id ON public.linkedin_links FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.on_key_changed('id')
+  CREATE TRIGGER millrace_links_key BEFORE UPDATE OF id ON public.linkedin_links FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.on_rows_gone('10', 'id')
   CREATE TRIGGER millrace_links_since BEFORE UPDATE ON public.linkedin_links FOR EACH ROW WHEN ((((old.status IS DISTINCT FROM new.status) OR (old.status_since IS DISTINCT FROM new.status_since)) AND ((current_setting('millrace.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('millrace'::text, 'create'::text))))) EXECUTE FUNCTION millrace.links__since()
-  CREATE TRIGGER millrace_links_truncated AFTER TRUNCATE ON public.linkedin_links FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_deleted('10')
+  CREATE TRIGGER millrace_links_truncated AFTER TRUNCATE ON public.linkedin_links FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_gone('10')
   CREATE TRIGGER millrace_links_updated AFTER UPDATE ON public.linkedin_links REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (((current_setting('millrace.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('millrace'::text, 'create'::text)))) EXECUTE FUNCTION millrace.links__intake()
   grant delete, insert, select, update to service_role
 sequence public.linkedin_links_id_seq
@@ -1864,10 +1864,10 @@ table public.pages with (fillfactor=50) row level security
   constraint pages_pkey PRIMARY KEY (id)
   CREATE UNIQUE INDEX pages_number_key ON public.pages USING btree (book_id, number)
   CREATE UNIQUE INDEX pages_pkey ON public.pages USING btree (id)
-  CREATE TRIGGER millrace_pages_deleted AFTER DELETE ON public.pages REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_deleted('2', 'id')
+  CREATE TRIGGER millrace_pages_deleted AFTER DELETE ON public.pages REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_gone('2', 'id')
   CREATE TRIGGER millrace_pages_inserted AFTER INSERT ON public.pages REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION millrace.pages__intake()
-  CREATE TRIGGER millrace_pages_key BEFORE UPDATE OF id ON public.pages FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.on_key_changed('id')
-  CREATE TRIGGER millrace_pages_truncated AFTER TRUNCATE ON public.pages FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_deleted('2')
+  CREATE TRIGGER millrace_pages_key BEFORE UPDATE OF id ON public.pages FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.on_rows_gone('2', 'id')
+  CREATE TRIGGER millrace_pages_truncated AFTER TRUNCATE ON public.pages FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_gone('2')
   CREATE TRIGGER millrace_pages_updated AFTER UPDATE ON public.pages REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT WHEN (((current_setting('millrace.projecting'::text, true) IS DISTINCT FROM (pg_trigger_depth())::text) OR (NOT has_schema_privilege('millrace'::text, 'create'::text)))) EXECUTE FUNCTION millrace.pages__intake()
   policy pages_of_own_books permissive all to authenticated using (EXISTS ( SELECT
    FROM books b
@@ -1961,9 +1961,9 @@ table public.site_notice row level security
   constraint site_notice_type_known CHECK ((type = ANY (ARRAY['publication.published'::text, 'publication.updated'::text, 'publication.removed'::text])))
   CREATE INDEX site_notice_by_publication ON public.site_notice USING btree (publication_id)
   CREATE UNIQUE INDEX site_notice_pkey ON public.site_notice USING btree (id)
-  CREATE TRIGGER millrace_site_notices_deleted AFTER DELETE ON public.site_notice REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_deleted('11', 'id')
-  CREATE TRIGGER millrace_site_notices_key BEFORE UPDATE OF id ON public.site_notice FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.on_key_changed('id')
-  CREATE TRIGGER millrace_site_notices_truncated AFTER TRUNCATE ON public.site_notice FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_deleted('11')
+  CREATE TRIGGER millrace_site_notices_deleted AFTER DELETE ON public.site_notice REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_gone('11', 'id')
+  CREATE TRIGGER millrace_site_notices_key BEFORE UPDATE OF id ON public.site_notice FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.on_rows_gone('11', 'id')
+  CREATE TRIGGER millrace_site_notices_truncated AFTER TRUNCATE ON public.site_notice FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_gone('11')
   grant delete, select to service_role
 table public.source row level security
   column address text not null
@@ -1989,9 +1989,9 @@ table public.source row level security
   CREATE INDEX source_by_next_poll ON public.source USING btree (next_poll_at, id) WHERE (next_poll_at IS NOT NULL)
   CREATE UNIQUE INDEX source_address_key ON public.source USING btree (address)
   CREATE UNIQUE INDEX source_pkey ON public.source USING btree (id)
-  CREATE TRIGGER millrace_sources_deleted AFTER DELETE ON public.source REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_deleted('12', 'id')
-  CREATE TRIGGER millrace_sources_key BEFORE UPDATE OF id ON public.source FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.on_key_changed('id')
-  CREATE TRIGGER millrace_sources_truncated AFTER TRUNCATE ON public.source FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_deleted('12')
+  CREATE TRIGGER millrace_sources_deleted AFTER DELETE ON public.source REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_gone('12', 'id')
+  CREATE TRIGGER millrace_sources_key BEFORE UPDATE OF id ON public.source FOR EACH ROW WHEN ((old.id IS DISTINCT FROM new.id)) EXECUTE FUNCTION millrace.on_rows_gone('12', 'id')
+  CREATE TRIGGER millrace_sources_truncated AFTER TRUNCATE ON public.source FOR EACH STATEMENT EXECUTE FUNCTION millrace.on_rows_gone('12')
   CREATE TRIGGER source_prepare BEFORE INSERT OR UPDATE OF address, enabled, next_poll_at ON public.source FOR EACH ROW EXECUTE FUNCTION prepare_source()
   policy source_of_curators permissive all to authenticated using ( SELECT is_curator() AS is_curator) with check ( SELECT is_curator() AS is_curator)
   grant delete, insert, select, update to service_role

@@ -74,25 +74,23 @@ $locks$;
 -- Names the functions that somebody has edited since they were installed.
 do $edited$
 declare
-  v_edited text[];
-  v_message text;
+  v_edited text;
 begin
-  v_edited := array(
-    select format('%s (%s)', f.oid::regprocedure,
-      case when s.signature = any ('{{changed}}') then 'replaced' else 'kept as it is' end)
-    from (
-      select left(b, 12) as body, substr(b, 14) as signature
-      from unnest('{{bodies}}'::text[]) b
-    ) s
-    join pg_proc f on f.oid = to_regprocedure(s.signature)
-    where left(md5(f.prosrc), 12) <> s.body
-    order by 1);
-  if cardinality(v_edited) > 0 then
-    v_message := 'functions of Millrace were edited in this database: '
-      || array_to_string(v_edited, ', ');
-    raise warning '%', v_message;
+  select 'functions of Millrace were edited in this database: '
+    || string_agg(format('%s (%s)', f.oid::regprocedure, case
+      when s.signature = any ('{{changed}}') then 'replaced' else 'kept as it is' end), ', '
+      order by f.oid::regprocedure::text)
+  into v_edited
+  from (
+    select left(b, 12) as body, substr(b, 14) as signature
+    from unnest('{{bodies}}'::text[]) b
+  ) s
+  join pg_proc f on f.oid = to_regprocedure(s.signature)
+  where left(md5(f.prosrc), 12) <> s.body;
+  if v_edited is not null then
+    raise warning '%', v_edited;
     insert into millrace.log (level, code, message)
-    values ('warning', 'functions_edited', v_message);
+    values ('warning', 'functions_edited', v_edited);
   end if;
 end
 $edited$;

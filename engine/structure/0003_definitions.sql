@@ -14,17 +14,14 @@ create table millrace.pipelines (
   quota jsonb,
   current_version_id int,
   status jsonb,
-  -- The column of the entity by which the sweep starts runs.
   due_column text,
   has_given boolean not null default false,
   -- {median_seconds, p95_seconds}.
   sla jsonb,
-  -- The column of the entity by which people know a row.
   label_column text,
   -- Null for the setting retention_days.
   retention_days int,
   switched_line bigint,
-  -- A uuid column of the entity, the trace id of its runs.
   trace_column text,
   digest text
 );
@@ -53,7 +50,6 @@ create table millrace.stages (
   decision jsonb,
   agent jsonb,
   limits jsonb,
-  -- From ready to done.
   sla interval,
   has_groups boolean not null default false,
   counted_by_parent boolean not null default false,
@@ -99,11 +95,9 @@ create table millrace.version_stages (
   child_pipeline_id int,
   -- True of a row that brings the stage's output along: its first run skips the stage.
   given_path jsonpath,
-  -- Only a start by name begins it.
   on_demand boolean not null default false,
   -- The first that holds of the row and the result ends the run: [{name, when}].
   ends jsonb,
-  -- Decides whether its input is as before.
   unchanged_path jsonpath,
   primary key (version_id, stage_id)
 );

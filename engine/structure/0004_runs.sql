@@ -78,7 +78,6 @@ create table millrace.attempts (
   finished_at timestamptz,
   deadline_at timestamptz,
   poll_at timestamptz,
-  -- When its service was heard to run the job.
   job_started_at timestamptz,
   -- When its stage's bound is over; null once it is done.
   late_at timestamptz,
@@ -88,7 +87,6 @@ create table millrace.attempts (
   number smallint not null,
   retry_count smallint not null default 0,
   releases smallint not null default 0,
-  -- Runs alone in its isolate, which it may end.
   isolated boolean not null default false,
   -- Its stage was started over since.
   superseded boolean not null default false,
@@ -99,13 +97,10 @@ create table millrace.attempts (
   service text,
   job_id text,
   error jsonb,
-  -- The key it waits under at a stage with groups.
   concurrency_group text,
   output jsonb,
   usage jsonb,
-  -- Of its input, where its stage declares unchanged.
   input_hash uuid,
-  -- An isolate ended while it ran this row alone.
   lost_alone boolean not null default false,
   primary key (id) with (fillfactor = 90),
   unique (run_id, stage_id, number)

@@ -35,7 +35,6 @@ create table millrace.row_costs (
   stage_id int primary key references millrace.stages on delete cascade,
   cpu_ms real not null constraint row_costs_cpu_bounds check (cpu_ms between 0.1 and 2000),
   memory_bytes bigint,
-  -- Isolates that ended without a word while they held rows.
   lives_cut int not null default 0,
   learned_at timestamptz not null
 );

@@ -36,7 +36,6 @@ create index limited_stages_by_stage on millrace.limited_stages (stage_id, limit
 create table millrace.limit_uses (
   id bigint generated always as identity primary key,
   limit_id int not null,
-  -- The tenant of a quota, or what a service refused.
   key text not null default '',
   kind text not null,
   during tstzrange not null,

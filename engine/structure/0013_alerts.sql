@@ -28,7 +28,6 @@ create table millrace.alert_rules (
   recover interval not null default '5 minutes',
   -- How many ends error_share needs.
   least int not null default 1,
-  -- Null for all.
   channels text[],
   playbook text,
   enabled boolean not null default true,
@@ -68,9 +67,7 @@ create table millrace.alerts (
   since timestamptz not null,
   raised_at timestamptz not null,
   resolved_at timestamptz,
-  -- When it was first written into a message.
   told_at timestamptz,
-  -- Resolved, and all told.
   settled boolean not null default false
 );
 create unique index alerts_one_open on millrace.alerts (rule_id, pipeline_id, stage_id)
@@ -99,7 +96,6 @@ create table millrace.alert_messages (
   channel_id int not null references millrace.alert_channels on delete cascade,
   state text not null default 'waiting',
   events jsonb not null,
-  -- How many events it does not list.
   more int not null default 0,
   created_at timestamptz not null,
   first_tried_at timestamptz,

@@ -72,14 +72,20 @@ end $f$, v_function.read, v_columns, p_pipeline.entity_table, p_pipeline.entity_
 end
 $write$;
 
--- Deletes the runs of deleted rows; triggers give the pipeline's id and its key.
-create function millrace.on_rows_deleted() returns trigger
+-- Deletes the runs of deleted rows, and raises MR005 where the key of a row changes. Triggers give
+-- the pipeline's id and the column of the key.
+create function millrace.on_rows_gone() returns trigger
 security definer
 as $$
 declare
   v_ids text[];
 begin
-  if tg_op = 'TRUNCATE' then
+  if tg_op = 'UPDATE' then
+    raise exception
+      'the key of a row of % cannot change from % to %: its runs are filed under it',
+      tg_relid::regclass, to_jsonb(old) ->> tg_argv[1], to_jsonb(new) ->> tg_argv[1]
+      using errcode = 'MR005', hint = 'Insert a new row and delete the old one.';
+  elsif tg_op = 'TRUNCATE' then
     perform millrace.delete_runs(array(
       select r.id
       from millrace.runs r
@@ -102,18 +108,6 @@ begin
 end
 $$;
 
--- Raises MR005 where the key of a row changes.
-create function millrace.on_key_changed() returns trigger
-security definer
-as $$
-begin
-  raise exception
-    'the key of a row of % cannot change from % to %: its runs are filed under it',
-    tg_relid::regclass, to_jsonb(old) ->> tg_argv[0], to_jsonb(new) ->> tg_argv[0]
-    using errcode = 'MR005', hint = 'Insert a new row and delete the old one.';
-end
-$$;
-
 -- Creates the triggers of a pipeline.
 create function millrace.write_triggers(p_pipeline millrace.pipelines)
 as $write$
@@ -125,11 +119,11 @@ begin
   execute format($f$
 create or replace trigger millrace_%1$s_deleted after delete on %2$s
   referencing old table as deleted
-  for each statement execute function millrace.on_rows_deleted(%3$L, %4$L);
+  for each statement execute function millrace.on_rows_gone(%3$L, %4$L);
 create or replace trigger millrace_%1$s_truncated after truncate on %2$s
-  for each statement execute function millrace.on_rows_deleted(%3$L);
+  for each statement execute function millrace.on_rows_gone(%3$L);
 create or replace trigger millrace_%1$s_key before update of %4$I on %2$s for each row
-  when (old.%4$I is distinct from new.%4$I) execute function millrace.on_key_changed(%4$L)$f$,
+  when (old.%4$I is distinct from new.%4$I) execute function millrace.on_rows_gone(%3$L, %4$L)$f$,
     p_pipeline.name, p_pipeline.entity_table, p_pipeline.id, p_pipeline.entity_key);
   if p_pipeline.projection <> 'none' then
     execute format($f$

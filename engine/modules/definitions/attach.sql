@@ -6,6 +6,8 @@
 -- name would be planned anew each time, 6 % of a row's way through a stage.
 create function millrace.write_calls()
 as $$
+declare
+  c_body constant text := E'begin\n  case p_pipeline_id\n%s    else null;\n  end case;\nend';
 begin
   -- An older snapshot lacks pipelines that others have defined meanwhile.
   if current_setting('transaction_isolation') in ('repeatable read', 'serializable') then
@@ -21,11 +23,9 @@ begin
       end), '' order by p.id)))
   from (values
     ('lock_entities(p_pipeline_id int, p_ids text[], p_wait boolean) returns text[]', 'return',
-      'millrace.%s__lock(p_ids, p_wait)',
-      E'begin\n  case p_pipeline_id\n%s    else null;\n  end case;\nend'),
+      'millrace.%s__lock(p_ids, p_wait)', c_body),
     ('rows_of_entities(p_pipeline_id int, p_ids text[], p_each bigint) returns json[]', 'return',
-      'millrace.%s__rows(p_ids, p_each)',
-      E'begin\n  case p_pipeline_id\n%s    else null;\n  end case;\nend'),
+      'millrace.%s__rows(p_ids, p_each)', c_body),
     -- Shows transitions, announced to the intake triggers by the depth of triggers.
     ('project_entities(p_pipeline_id int, p_how text, p_stage text, p_changes millrace.change[], '
       'p_ids text[], p_dependents text[]) returns boolean', 'v_written :=',
@@ -61,12 +61,7 @@ declare
   v_key_type text := millrace.key_type(v_pipeline);
   v_statement text;
 begin
-  perform millrace.check_columns(v_pipeline, array(
-    select s.name
-    from millrace.version_stages vs
-    join millrace.stages s on s.id = vs.stage_id
-    where vs.version_id = v_pipeline.current_version_id
-    order by vs.position));
+  perform millrace.check_columns(v_pipeline);
   for v_statement in
     select format('drop trigger %I on %s', t.tgname, t.tgrelid::regclass)
     from unnest('{inserted,updated,begun,since,deleted,truncated,key}'::text[]) k(kind)

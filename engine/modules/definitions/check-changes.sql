@@ -76,7 +76,7 @@ $$;
 
 -- Raises MR001 where a table lacks a unique key or a stage's column, or has one of another type.
 -- Runs are filed under the key's text, which must be the same for each session and equal values.
-create function millrace.check_columns(p_pipeline millrace.pipelines, p_stages text[])
+create function millrace.check_columns(p_pipeline millrace.pipelines)
 stable
 as $$
 declare
@@ -85,7 +85,12 @@ declare
 begin
   perform millrace.refuse_definition(f.what, f.remedy)
   from (
-    with key as materialized (
+    with stage as materialized (
+      select s.name, vs.position
+      from millrace.version_stages vs
+      join millrace.stages s on s.id = vs.stage_id
+      where vs.version_id = p_pipeline.current_version_id
+    ), key as materialized (
       select b.oid as type, b.typtype = 'e' as is_enum, not c.collisdeterministic as is_careless,
         greatest(a.atttypmod, d.typtypmod) >= 0 as has_scale,
         format_type(a.atttypid, a.atttypmod) as name
@@ -131,21 +136,22 @@ begin
       p.entity_table), 'Give the stage another name, or use the projection none.'
     from millrace.pipelines p
     join millrace.version_stages vs on vs.version_id = p.current_version_id
-    join millrace.stages s on s.id = vs.stage_id and s.name = any (p_stages)
+    join millrace.stages s on s.id = vs.stage_id
+    join stage o on o.name = s.name
     where p.entity_table = p_pipeline.entity_table
       and p.id <> p_pipeline.id
       and 'columns' = all (array[p.projection, p_pipeline.projection])
     union all
     select 10 * o.position + c.place, case
         when a.attname is null then format('table %s has no column %s for stage %s',
-          p_pipeline.entity_table, c.name, o.stage)
+          p_pipeline.entity_table, c.name, o.name)
         else format('column %s of table %s is of type %s, but must be of type %s', c.name,
           p_pipeline.entity_table, format_type(a.atttypid, null), c.wanted)
       end, format('%sselect millrace.add_columns(%L, %L);',
         case when a.attname is not null then 'Drop or rename the column, then: ' end,
-        p_pipeline.entity_table::text, o.stage)
-    from unnest(p_stages) with ordinality o(stage, position)
-    cross join unnest(millrace.stage_columns(o.stage), c_types)
+        p_pipeline.entity_table::text, o.name)
+    from stage o
+    cross join unnest(millrace.stage_columns(o.name), c_types)
       with ordinality c(name, wanted, place)
     left join pg_attribute a on a.attrelid = p_pipeline.entity_table and a.attname = c.name
       and not a.attisdropped
