@@ -181,14 +181,6 @@ type millrace.built
   column entity json
   column failure json
   column needs json
-table millrace.bulk_faults
-  column bulk_id bigint not null
-  column code text not null
-  column message text not null
-  column run_id bigint not null
-  constraint bulk_faults_bulk_id_fkey FOREIGN KEY (bulk_id) REFERENCES millrace.bulks(id) ON DELETE CASCADE
-  constraint bulk_faults_pkey PRIMARY KEY (bulk_id, run_id)
-  CREATE UNIQUE INDEX bulk_faults_pkey ON millrace.bulk_faults USING btree (bulk_id, run_id)
 table millrace.bulks with (fillfactor=50)
   column args jsonb not null
   column began_at timestamp with time zone
@@ -197,6 +189,7 @@ table millrace.bulks with (fillfactor=50)
   column done integer not null default 0
   column ended_at timestamp with time zone
   column faults integer not null default 0
+  column faults_by_run jsonb[] not null default '{}'::jsonb[]
   column filter jsonb not null
   column held bigint[] not null default '{}'::bigint[]
   column id bigint not null generated always as identity

@@ -60,7 +60,9 @@ create table millrace.bulks (
   slices int not null default 0,
   done int not null default 0,
   passed_over int not null default 0,
+  -- Runs to which the verb could not be done, and the first 100 of them with why.
   faults int not null default 0,
+  faults_by_run jsonb[] not null default '{}',
   reason text,
   why text,
   created_at timestamptz not null,
@@ -68,12 +70,3 @@ create table millrace.bulks (
   ended_at timestamptz
 ) with (fillfactor = 50);
 create index bulks_running on millrace.bulks (id) where state = 'running';
-
--- Runs to which the verb of a bulk could not be done.
-create table millrace.bulk_faults (
-  bulk_id bigint not null references millrace.bulks on delete cascade,
-  run_id bigint not null,
-  code text not null,
-  message text not null,
-  primary key (bulk_id, run_id)
-);

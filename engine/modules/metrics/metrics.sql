@@ -4,10 +4,6 @@ create function public.millrace_metrics() returns json
 stable
 set enable_mergejoin = off set jit = off
 as $$
-declare
-  v_alive timestamptz := millrace.alive_since();
-  v_swept timestamptz := (
-    select s.value::timestamptz from millrace.settings s where s.name = 'last_sweep_at');
 begin
   return json_build_object(
     'release', (millrace.engine()).release,
@@ -16,38 +12,27 @@ begin
     'bounds', array(select b / 1000 from unnest(millrace.bucket_bounds()) b),
     'counters', array(
       select json_build_object(
-        'pipeline', p.name,
-        'stage', s.name,
+        'pipeline', p.name, 'stage', s.name,
         'outcomes', '{"completed": 0, "ended": 0, "failed": 0, "retried": 0, "skipped": 0,
-          "cancelled": 0}'::jsonb || t.outcomes,
-        'run_seconds', json_build_object('sum', t.run_ms / 1000, 'buckets', t.runs),
-        'wait_seconds', json_build_object('sum', t.wait_ms / 1000, 'buckets', t.waits),
-        'cost_usd', t.cost_usd,
-        'input_tokens', t.input_tokens,
-        'output_tokens', t.output_tokens)
-      from (
-        select c.pipeline_id, c.stage_id, sum(c.cost_usd) as cost_usd,
-          sum(c.input_tokens) as input_tokens, sum(c.output_tokens) as output_tokens,
-          sum(c.run_ms) as run_ms, sum(c.wait_ms) as wait_ms,
-          millrace.add_buckets(array_agg(c.runs)) as runs,
-          millrace.add_buckets(array_agg(c.waits)) as waits,
-          jsonb_object_agg(c.outcome, c.n)
-            - '{copied,removed,unstarted}'::text[] as outcomes
-        from millrace.sums c
-        where c.unit = 'total'
-        group by c.pipeline_id, c.stage_id) t
-      join millrace.pipelines p on p.id = t.pipeline_id
-      left join millrace.stages s on s.id = t.stage_id
-      where t.stage_id = 0 or s.id is not null
+          "cancelled": 0}'::jsonb || jsonb_object_agg(c.outcome, c.n)
+          - '{copied,removed,unstarted}'::text[],
+        'run_seconds', json_build_object('sum', sum(c.run_ms) / 1000,
+          'buckets', millrace.add_buckets(array_agg(c.runs))),
+        'wait_seconds', json_build_object('sum', sum(c.wait_ms) / 1000,
+          'buckets', millrace.add_buckets(array_agg(c.waits))),
+        'cost_usd', sum(c.cost_usd), 'input_tokens', sum(c.input_tokens),
+        'output_tokens', sum(c.output_tokens))
+      from millrace.sums c
+      join millrace.pipelines p on p.id = c.pipeline_id
+      left join millrace.stages s on s.id = c.stage_id
+      where c.unit = 'total'
+        and (c.stage_id = 0 or s.id is not null)
+      group by p.id, s.id
       order by p.name, s.id nulls first),
     'stages', array(
       select json_build_object(
-        'pipeline', p.name,
-        'stage', s.name,
-        'enabled', s.enabled and p.enabled,
-        'ready', c.ready,
-        'in_backoff', c.in_backoff,
-        'started', c.started,
+        'pipeline', p.name, 'stage', s.name, 'enabled', s.enabled and p.enabled,
+        'ready', c.ready, 'in_backoff', c.in_backoff, 'started', c.started,
         'oldest_ready_seconds', greatest(extract(epoch from millrace.now() - c.oldest_due_at), 0),
         'live_workers', coalesce(w.n, 0))
       from millrace.live_counts(10001) c
@@ -57,11 +42,14 @@ begin
         select o.stage_id, count(*) as n
         from millrace.workers o
         where o.left_at is null
-          and o.heartbeat_at > v_alive
+          and o.heartbeat_at > (select millrace.alive_since())
         group by o.stage_id) w on w.stage_id = s.id
       order by p.name, s.id),
-    'sweep_age_seconds', case when isfinite(v_swept)
-      then greatest(extract(epoch from millrace.now() - v_swept), 0) end,
+    'sweep_age_seconds', (
+      select greatest(extract(epoch from millrace.now() - s.value::timestamptz), 0)
+      from millrace.settings s
+      where s.name = 'last_sweep_at'
+        and s.value <> '-infinity'),
     'alerts', array(
       select json_build_object('rule', a.rule, 'pipeline', a.pipeline, 'open', count(*))
       from millrace.alerts a
@@ -69,14 +57,13 @@ begin
       group by a.rule, a.pipeline
       order by a.rule, a.pipeline),
     'messages', array(
-      select json_build_object('channel', c.name, 'waiting', m.waiting, 'dead', m.dead)
+      select json_build_object('channel', c.name,
+        'waiting', count(*) filter (where m.state = 'waiting'),
+        'dead', count(*) filter (where m.state = 'dead'))
       from millrace.alert_channels c
-      cross join lateral (
-        select count(*) filter (where o.state = 'waiting') as waiting,
-          count(*) filter (where o.state = 'dead') as dead
-        from millrace.alert_messages o
-        where o.channel_id = c.id
-          and o.state in ('waiting', 'dead')) m
+      left join millrace.alert_messages m
+        on m.channel_id = c.id and m.state in ('waiting', 'dead')
+      group by c.id
       order by c.name));
 end
 $$;

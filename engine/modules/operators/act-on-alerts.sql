@@ -1,47 +1,35 @@
 -- Acting on alerts: nobody is told of them for a while
 
 -- Silences alerts like one, or of a pipeline, a stage or a kind; all only for a caller who sees all
--- pipelines. Or ends a silence. A missing alert and one that the caller does not see are alike.
-create function millrace.act_on_alert(
-  p_caller millrace.caller,
-  p_request jsonb,
-  p_line bigint)
+-- pipelines. Or ends a silence.
+create function millrace.act_on_alert(p_caller millrace.caller, p_request jsonb, p_line bigint)
 returns jsonb
 as $$
 declare
   v_like jsonb := p_request;
   v_until timestamptz := millrace.request_end(p_request);
-  v_reason text := millrace.plain_text(coalesce(p_request ->> 'reason', ''), 500);
+  v_reason text := nullif(millrace.plain_text(p_request ->> 'reason', 500), '');
   v_silence millrace.silences;
 begin
   if p_request ->> 'verb' = 'unsilence' then
     perform millrace.need_fields(p_request, 'silence');
     update millrace.silences s
     set until = millrace.now()
-    where s.id = (p_request ->> 'silence')::bigint
+    where s.id = (p_request -> 'silence')::bigint
       and s.until > millrace.now()
       and (p_caller.pipelines is null or s.pipeline = any (p_caller.pipelines))
     returning s.* into v_silence;
-    if not found then
-      raise exception 'silence % is over, or there was none', p_request ->> 'silence'
-        using errcode = 'MR003',
-          hint = 'Look it up: select * from millrace.silences where until > now().';
-    end if;
   else
     if p_request ? 'alert' then
       select to_jsonb(l) into v_like
       from millrace.alerts l
-      where l.id = (p_request ->> 'alert')::bigint
+      where l.id = (p_request -> 'alert')::bigint
         and millrace.sees(p_caller, l.pipeline);
-      if not found then
-        raise exception 'there is no alert % that you see', p_request ->> 'alert'
-          using errcode = 'MR003', hint = 'Open ones: millrace_alerts({"open": true}).';
-      end if;
     elsif p_request ? 'stage' or p_caller.pipelines is not null then
       perform millrace.need_fields(p_request, 'pipeline');
     end if;
-    perform millrace.need_fields(p_request || jsonb_build_object(
-      'until', v_until, 'reason', nullif(v_reason, '')), 'until', 'reason');
+    perform millrace.need_fields(
+      p_request || jsonb_build_object('until', v_until, 'reason', v_reason), 'until', 'reason');
     if v_like ->> 'kind' is not null and not exists (
         select from millrace.alert_rules r where r.kind = v_like ->> 'kind') then
       raise exception 'there is no rule of kind %', millrace.short_json(v_like -> 'kind')
@@ -53,8 +41,14 @@ begin
     where v_like ->> 'stage' is not null;
     delete from millrace.silences s where s.until < millrace.now();
     insert into millrace.silences (pipeline, stage, kind, until, reason, line)
-    values (v_like ->> 'pipeline', v_like ->> 'stage', v_like ->> 'kind', v_until, v_reason, p_line)
+    select v_like ->> 'pipeline', v_like ->> 'stage', v_like ->> 'kind', v_until, v_reason, p_line
+    where v_like is not null
     returning * into v_silence;
+  end if;
+  if v_silence.id is null then
+    raise exception 'there is no % that you see',
+      coalesce('alert ' || (p_request ->> 'alert'), 'silence ' || (p_request ->> 'silence'))
+      using errcode = 'MR003', hint = 'Open ones: millrace_alerts({"open": true}).';
   end if;
   return jsonb_build_object('pipeline', v_silence.pipeline, 'stage', v_silence.stage,
     'outcome', jsonb_build_object('silence', v_silence.id, 'until', v_silence.until));

@@ -16,13 +16,13 @@ begin
 end
 $$;
 
--- Reads until when something is to hold; null where the request says nothing of it.
+-- Reads until when something is to hold; null where a request does not say.
 create function millrace.request_end(p_request jsonb) returns timestamptz
 stable
 as $$
 declare
   v_until timestamptz := coalesce((p_request ->> 'until')::timestamptz,
-    millrace.now() + make_interval(mins => (p_request ->> 'minutes')::int));
+    millrace.now() + make_interval(mins => (p_request -> 'minutes')::int));
 begin
   if v_until <= millrace.now() or v_until > millrace.now() + interval '400 days' then
     raise exception 'until is %, but must be a time from now to 400 days from now', v_until
@@ -37,7 +37,7 @@ create function millrace.act_on_run(p_caller millrace.caller, p_request jsonb)
 returns jsonb
 as $$
 declare
-  v_run bigint := (p_request ->> 'run')::bigint;
+  v_run bigint := (p_request ->> 'run')::numeric;
   v_pipeline text;
   v_did jsonb;
 begin
@@ -55,14 +55,12 @@ begin
   perform millrace.need_fields(p_request, 'stage')
   where p_request ->> 'verb'
     in ('skip', 'fail', 'start_stage', 'complete', 'reset_children');
+  perform millrace.need_fields(p_request, 'result') where p_request ->> 'verb' = 'complete';
   v_did := millrace.do_to_runs(array[v_run], p_request);
   return jsonb_build_object(
     'pipeline', v_pipeline, 'stage', p_request -> 'stage', 'run_ids', array[v_run],
     'outcome', v_did || jsonb_strip_nulls(jsonb_build_object(
-      'run', v_run,
-      'status', (select r.status from millrace.runs r where r.id = v_run),
-      'message', left(p_request ->> 'message', 2000),
-      'permanent', p_request -> 'permanent')));
+      'run', v_run, 'status', (select r.status from millrace.runs r where r.id = v_run))));
 end
 $$;
 
@@ -89,11 +87,9 @@ begin
   elsif p_request ?| array['pipeline', 'stage'] or v_verb not in ('throttle', 'unthrottle') then
     raise exception 'limit is for a throttle that names no pipeline, since several share it'
       using errcode = 'MR002', hint = 'Name the limit alone, or the stage alone.';
-  elsif p_caller.pipelines is not null and not millrace.limits_json(p_caller)
-      @> jsonb_build_array(jsonb_build_object('limit', v_limit)) then
-    raise exception 'there is no shared limit % that you see',
-      millrace.short_json(p_request -> 'limit')
-      using errcode = 'MR003', hint = 'Those that you see are in millrace_limits().';
+  elsif p_caller.pipelines is not null then
+    raise exception 'a shared limit is throttled by who sees all pipelines'
+      using errcode = '42501', hint = 'Throttle a stage of yours, or ask one of them.';
   else
     v_outcome := jsonb_build_object('limit', v_limit);
   end if;
@@ -122,19 +118,15 @@ begin
       perform millrace.finish_bypass(v_stage);
     when 'take_up' then
       v_outcome := jsonb_build_object('started',
-        millrace.take_up_rows(v_stage, coalesce((p_request ->> 'count')::int, 1000)));
+        millrace.take_up_rows(v_stage, coalesce((p_request ->> 'count')::numeric::int, 1000)));
   end case;
   return jsonb_build_object('pipeline', v_pipeline.name, 'stage', v_stage.name,
     'runs', v_outcome -> 'started', 'outcome', v_outcome);
 end
 $$;
 
--- Does a request in the name of a caller (null: of this session), and writes the line of the
--- journal that the act_ functions return.
-create function millrace.act(
-  p_request jsonb,
-  p_caller millrace.caller default null)
-returns jsonb
+-- Does a request in the name of a caller (null: of this session), and writes its line.
+create function millrace.act(p_request jsonb, p_caller millrace.caller default null) returns jsonb
 set millrace.plan = by_index
 as $$
 declare
@@ -169,9 +161,8 @@ begin
 end
 $$;
 
--- Does a verb for an operator and writes it into the journal: {"verb": "retry", "run": 42,
--- "reason": "…"}. A run may be named by pipeline and entity; throttle and unthrottle take a stage
--- of a pipeline, or a shared limit as "limit".
+-- Does a verb for an operator and writes it into the journal: {"verb": "retry", "run": 42}. A run
+-- may be named by pipeline and entity, a shared limit to throttle by limit.
 create function public.millrace_act(p_request jsonb) returns jsonb
 as $$
 declare

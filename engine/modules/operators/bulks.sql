@@ -9,17 +9,8 @@ language sql stable
 as $$
   select jsonb_strip_nulls(
     to_jsonb(p_bulk) - '{id,args,pipeline_id,subject,key,cursor,slices,created_at}'::text[]
-    || jsonb_build_object(
-      'bulk', p_bulk.id, 'do', p_bulk.args, 'by', p_bulk.subject,
-      'held', cardinality(p_bulk.held),
-      'faults_by_run', (
-        select jsonb_agg(to_jsonb(f))
-        from (
-          select o.run_id as run, o.code, o.message
-          from millrace.bulk_faults o
-          where o.bulk_id = p_bulk.id
-          order by o.run_id
-          limit 100) f)))
+    || jsonb_build_object('bulk', p_bulk.id, 'do', p_bulk.args, 'by', p_bulk.subject,
+      'held', cardinality(p_bulk.held)))
 $$;
 
 -- Writes the row of a bulk, which freezes its filter, and counts what one look finds: to 10,000.
@@ -85,7 +76,7 @@ begin
     perform millrace.need_fields(p_request, 'bulk');
     select b.* into v_bulk
     from millrace.bulks b
-    where b.id = (p_request ->> 'bulk')::bigint
+    where b.id = (p_request -> 'bulk')::bigint
       and millrace.sees(p_caller, b.filter ->> 'pipeline')
     for no key update;
   end if;
@@ -143,7 +134,7 @@ declare
   v_did record;
   v_done bigint[];
   v_held bigint[];
-  v_faults int;
+  v_faults jsonb[];
 begin
   select b.* into v_bulk
   from millrace.bulks b
@@ -189,11 +180,12 @@ begin
     'infinity');
   v_done := array(
     select s.id from unnest(v_still) s(id) where s.id <> all (v_did.refused::bigint[]));
-  insert into millrace.bulk_faults (bulk_id, run_id, code, message)
-  select p_bulk_id, u.id, u.code, millrace.cut_text(u.why, 1000)
-  from unnest(v_did.refused::bigint[], v_did.codes, v_did.why, v_did.later) u(id, code, why, later)
-  where not u.later;
-  get diagnostics v_faults = row_count;
+  v_faults := array(
+    select jsonb_build_object(
+      'run', u.id, 'code', u.code, 'message', millrace.cut_text(u.why, 1000))
+    from unnest(v_did.refused::bigint[], v_did.codes, v_did.why, v_did.later)
+      u(id, code, why, later)
+    where not u.later);
   v_held := array(
     select u.id
     from unnest(v_did.refused::bigint[], v_did.later) u(id, later)
@@ -212,9 +204,10 @@ begin
   end if;
   update millrace.bulks b
   set cursor = coalesce(v_found.next, '0'), held = b.held[201:] || v_held, slices = b.slices + 1,
-    done = b.done + cardinality(v_done), faults = b.faults + v_faults,
+    done = b.done + cardinality(v_done), faults = b.faults + cardinality(v_faults),
+    faults_by_run = (b.faults_by_run || v_faults)[:100],
     passed_over = b.passed_over + cardinality(v_wanted) - cardinality(v_done)
-      - cardinality(v_held) - v_faults
+      - cardinality(v_held) - cardinality(v_faults)
   where b.id = p_bulk_id
   returning b.* into v_bulk;
   if v_found.next is null and v_bulk.held = '{}' then

@@ -41,11 +41,6 @@ declare
           when 'array' then jsonb_build_object('enum', f.value)
           else v_forms -> (f.value #>> '{}') end), '{}')
         from jsonb_each(p_fields) f)), coalesce(p_asked, 'null'), p_name),
-    (select format('%s.%s is %s, but must be written without a decimal point', p_name, e.key, n)
-     from jsonb_each(p_asked) e
-     cross join jsonb_path_query(e.value, 'lax $[*] ? (@.type() == "number")') n
-     where n::text ~ '[.]'
-     limit 1),
     (select format('%s.%s is %s, but must be %s',
        p_name, f.key, p_asked -> f.key, v_forms #>> '{time,wanted}')
      from jsonb_each(p_fields) f
@@ -99,10 +94,11 @@ declare
   v_code text := quote_literal(p_filter ->> 'error_code');
   v_stage_id int;
   v_named text := concat_ws(' and ',
-    'r.id = any (' || quote_literal(translate(p_filter ->> 'runs', '[]', '{}')) || ')',
+    'r.id = any (' || quote_literal(translate(p_filter ->> 'runs', '[]', '{}'))
+      || '::numeric[]::bigint[])',
     'r.entity_id = ' || quote_literal(p_filter ->> 'entity'),
     'r.fan_out_id = any (array(select f.id from millrace.fan_outs f where f.run_id = '
-      || (p_filter ->> 'parent')::bigint || '))');
+      || (p_filter -> 'parent')::bigint || '))');
   v_by_end boolean := v_named = '' and v_status <> 'running';
   v_order text := case when v_by_end then 'r.finished_at desc, r.id desc' else 'r.id desc' end;
   v_at text := case
@@ -163,7 +159,7 @@ begin
   select f.ids, f.next
   into run_ids, v_last
   from millrace.find_among(
-    v_rows, v_order, v_condition, coalesce((p_filter ->> 'limit')::int, 50)) f;
+    v_rows, v_order, v_condition, coalesce((p_filter -> 'limit')::int, 50)) f;
   next := case
     when v_by_end then (
       select (extract(epoch from r.finished_at) * 1000000)::bigint || '.' || r.id

@@ -31,8 +31,8 @@ begin
 end
 $$;
 
--- Lets an operator in to read; raises 42501 for everybody else, MR002 for a query with other fields
--- than these, and MR003 for a pipeline that they do not see.
+-- Lets an operator in to read; raises 42501 for everybody else, and refuses a query with other
+-- fields than these, or of a pipeline that they do not see.
 create function millrace.enter(p_query jsonb default null, p_fields jsonb default null)
 returns millrace.caller
 as $$
@@ -120,8 +120,10 @@ begin
 end
 $$;
 
--- Finds a run that a caller sees, likewise.
-create function millrace.run_seen(p_caller millrace.caller, p_run bigint)
+-- Finds a run that a caller sees, by its number or by what is named, likewise.
+create function millrace.run_seen(
+  p_caller millrace.caller, p_run bigint, p_named text default null
+)
 returns millrace.runs
 stable
 as $$
@@ -134,7 +136,7 @@ begin
   where r.id = p_run
     and millrace.sees(p_caller, p.name);
   if not found then
-    raise exception 'there is no run %', coalesce(p_run::text, 'null')
+    raise exception 'there is no %', coalesce(p_named, 'run ' || p_run, 'run null')
       using errcode = 'MR003',
         hint = 'Look it up by its row: millrace_runs({"entity": "…"}).';
   end if;

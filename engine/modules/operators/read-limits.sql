@@ -1,26 +1,5 @@
--- Shared limits, as operators see and throttle them
-
--- Lists the shared limits all of whose stages a caller sees.
-create function millrace.limits_json(p_caller millrace.caller) returns jsonb
-language sql stable
-as $$
-  select coalesce(jsonb_agg(
-    to_jsonb(l) - array['name', 'throttled_for', 'throttled_until'] || jsonb_build_object(
-      'limit', l.name,
-      'keys', array(
-        select to_jsonb(k) - 'name'
-        from millrace.limit_pauses k
-        where k.name = l.name and k.key is not null),
-      'throttle', millrace.throttle_json(o)) order by l.name), '[]')
-  from millrace.shared_limit_state l
-  join millrace.limits o on o.name = l.name
-  where p_caller.pipelines is null
-    or p_caller.pipelines @> array(select split_part(n, '.', 1) from unnest(l.stages) n)
-      and cardinality(l.stages) > 0
-$$;
-
--- Shared limits, stages with limits and the hundred quotas that hold back most, with what is used
--- and what waits.
+-- Shared limits (for who sees all pipelines), stages with limits and the hundred quotas that hold
+-- back most, with what is used and what waits.
 create function public.millrace_limits(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_lists
@@ -29,7 +8,16 @@ declare
   v_caller millrace.caller := millrace.enter(p_query, '{}');
 begin
   return jsonb_build_object(
-    'limits', millrace.limits_json(v_caller),
+    'limits', array(
+      select to_jsonb(l) - array['name', 'throttled_for', 'throttled_until'] || jsonb_build_object(
+        'limit', l.name, 'throttle', millrace.throttle_json(o), 'keys', array(
+          select to_jsonb(k) - 'name'
+          from millrace.limit_pauses k
+          where k.name = l.name and k.key is not null))
+      from millrace.shared_limit_state l
+      join millrace.limits o on o.name = l.name
+      where v_caller.pipelines is null
+      order by l.name),
     'stages', array(
       select jsonb_build_object(
         'pipeline', p.name, 'stage', s.name, 'limits', s.limits - 'shared',
@@ -46,14 +34,10 @@ begin
         and millrace.sees(v_caller, p.name)
       order by p.name, s.id),
     'quotas', array(
-      select to_jsonb(q) || jsonb_build_object(
-        'key', millrace.cut_text(q.key, 200))
-      from (
-        select u.*
-        from millrace.quotas u
-        where millrace.sees(v_caller, u.pipeline)
-        order by u.held desc, u.used / nullif(u.allowed, 0) desc nulls last
-        limit 100) q
-      order by q.held desc, q.used / q.allowed desc));
+      select to_jsonb(q) || jsonb_build_object('key', millrace.cut_text(q.key, 200))
+      from millrace.quotas q
+      where millrace.sees(v_caller, q.pipeline)
+      order by q.held desc, q.used / nullif(q.allowed, 0) desc nulls last
+      limit 100));
 end
 $$;

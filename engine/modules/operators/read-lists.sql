@@ -27,7 +27,7 @@ language sql stable
 as $$
   select array(
     select to_jsonb(h) - 'sla' || jsonb_build_object(
-      'oldest_age', extract(epoch from h.oldest_age), 'sla_seconds', extract(epoch from h.sla),
+      'oldest_age', extract(epoch from h.oldest_age),
       'paused', case when not s.enabled then millrace.pause_json(s.switched_line) end,
       'throttle', millrace.throttle_json(o),
       'bypass', (
@@ -61,12 +61,10 @@ begin
         'pipeline', p.name, 'enabled', p.enabled,
         'paused', case when not p.enabled then millrace.pause_json(p.switched_line) end,
         'open_alerts', (
-          select millrace.capped(count(*), 10000)
-          from (
-            select
-            from millrace.alerts a
-            where a.pipeline_id = p.id and a.resolved_at is null
-            limit 10000) o))
+          select count(*)::text
+          from millrace.alerts a
+          where a.pipeline_id = p.id
+            and a.resolved_at is null))
       from millrace.pipelines p
       where millrace.sees(v_caller, p.name)
       order by p.name),
@@ -114,8 +112,8 @@ begin
 end
 $$;
 
--- What happened at a pipeline, or at one stage of it, over time, {pipeline, stage, from, to,
--- step_seconds}, and what each stage came to in all.
+-- What happened at a pipeline, or at one stage of it, in steps of time, and at each stage in all:
+-- {"pipeline": "books", "stage": …, "from": …, "to": …, "step_seconds": …}.
 create function public.millrace_series(p_query jsonb) returns jsonb
 stable
 set millrace.plan = for_lists
@@ -131,11 +129,10 @@ begin
     perform millrace.stage_named(v_pipeline.name, p_query ->> 'stage');
   end if;
   return jsonb_build_object(
-    'pipeline', v_pipeline.name, 'stage', p_query -> 'stage', 'from', v_from, 'to', v_to,
     'points', array(
       select to_jsonb(s)
       from millrace.series(v_pipeline.name, p_query ->> 'stage', v_from, v_to,
-        make_interval(secs => coalesce((p_query ->> 'step_seconds')::int, 60))) s
+        make_interval(secs => coalesce((p_query -> 'step_seconds')::int, 60))) s
       order by s.at),
     'stages', (
       select coalesce(jsonb_object_agg(s.name, to_jsonb(f)), '{}')
@@ -178,7 +175,7 @@ as $$
     concat_ws(' and ', 'true', p_condition,
       'r.pipeline = ' || quote_literal(p_asked ->> 'pipeline'),
       'r.pipeline = any (' || quote_literal(p_caller.pipelines) || ')'),
-    coalesce((p_asked ->> 'limit')::int, 50)) f
+    coalesce((p_asked -> 'limit')::int, 50)) f
 $$;
 
 -- Alerts, the newest first, {"open": true} for open ones; more from {"cursor": next} on.
@@ -213,8 +210,8 @@ declare
   v_found record;
 begin
   v_found := millrace.find_lines(v_caller, 'millrace.journal', concat_ws(' and ', 'true',
-    'r.run_ids @> array[' || (p_query ->> 'run')::bigint || ']::bigint[]',
-    'r.bulk_id = ' || (p_query ->> 'bulk')::bigint,
+    'r.run_ids @> array[' || (p_query -> 'run')::bigint || ']::bigint[]',
+    'r.bulk_id = ' || (p_query -> 'bulk')::bigint,
     'r.verb = ' || quote_literal(p_query ->> 'verb'),
     'coalesce(r.subject, r.session ->> ''user'') = ' || quote_literal(p_query ->> 'by'),
     'r.at >= ' || quote_literal(p_query ->> 'since'),

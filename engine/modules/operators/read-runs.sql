@@ -102,7 +102,7 @@ set millrace.plan = for_runs
 as $$
 declare
   v_caller millrace.caller := millrace.enter(p_query, '{"run": "id"}');
-  v_run millrace.runs := millrace.run_seen(v_caller, (p_query ->> 'run')::bigint);
+  v_run millrace.runs := millrace.run_seen(v_caller, (p_query -> 'run')::bigint);
 begin
   return (millrace.runs_json(array[v_run.id], v_caller.payloads) -> 0) || jsonb_build_object(
     'version', (
@@ -195,14 +195,9 @@ declare
 begin
   select a.* into v_attempt
   from millrace.attempts a
-  join millrace.runs r on r.id = a.run_id
-  join millrace.pipelines p on p.id = r.pipeline_id
-  where a.id = (p_query ->> 'attempt')::bigint
-    and millrace.sees(v_caller, p.name);
-  if not found then
-    raise exception 'there is no attempt % that you see', coalesce(p_query ->> 'attempt', 'null')
-      using errcode = 'MR003', hint = 'Those of a run are in millrace_run({"run": …}).';
-  end if;
+  where a.id = (p_query -> 'attempt')::bigint;
+  perform millrace.run_seen(
+    v_caller, v_attempt.run_id, 'attempt ' || (p_query ->> 'attempt'));
   return millrace.attempt_json(v_attempt, v_caller.payloads) || jsonb_build_object(
     'payloads', v_caller.payloads,
     'output', case when v_caller.payloads then millrace.payload_json(v_attempt.output) end);

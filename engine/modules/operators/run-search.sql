@@ -1,10 +1,9 @@
 -- Searching runs by what people have in their hands
 
--- Finds rows of a pipeline by how their label begins, or by all of it, as an index leads to it.
-create function millrace.rows_labelled(
-  p_pipeline millrace.pipelines, p_text text, p_limit int
-)
-returns table (entity_id text)
+-- Finds the newest runs of 20 rows by how their label begins, or by all of it, as an index leads
+-- to it.
+create function millrace.runs_labelled(p_pipeline millrace.pipelines, p_text text)
+returns setof bigint
 stable
 set enable_seqscan = off
 as $$
@@ -15,8 +14,10 @@ declare
   end;
 begin
   if v_test is not null then
-    return query execute format('select e.%I::text from %s e where e.%I %s limit %s',
-      p_pipeline.entity_key, p_pipeline.entity_table, p_pipeline.label_column, v_test, p_limit);
+    return query execute format('select (select max(r.id) from millrace.runs r '
+      'where r.entity_id = e.%I::text and r.pipeline_id = %s) from %s e where e.%I %s limit 20',
+      p_pipeline.entity_key, p_pipeline.id, p_pipeline.entity_table, p_pipeline.label_column,
+      v_test);
   end if;
 end
 $$;
@@ -27,19 +28,18 @@ returns text
 stable
 as $$
 declare
-  v_type text := millrace.key_type(p_pipeline);
   v_label text;
 begin
-  if p_pipeline.label_column is not null and pg_input_is_valid(p_entity_id, v_type) then
-    execute format('select e.%1$I::text from %2$s e where e.%3$I = $1::%4$s',
-      p_pipeline.label_column, p_pipeline.entity_table, p_pipeline.entity_key, v_type)
+  if p_pipeline.label_column is not null then
+    execute format('select e.%I::text from %s e where e.%I = $1::%s', p_pipeline.label_column,
+      p_pipeline.entity_table, p_pipeline.entity_key, millrace.key_type(p_pipeline))
     into v_label
     using p_entity_id;
   end if;
   -- Blanks name nothing: the row's key does.
   return case when v_label ~ '\S' then v_label end;
 -- A column or a table that is gone is doctor()'s to name.
-exception when undefined_column or undefined_table then
+exception when undefined_column or undefined_table or data_exception then
   return null;
 end
 $$;
@@ -77,18 +77,11 @@ begin
      order by r.entity_id, r.id desc
      limit 50)
     union
-    select n.id
+    select l.id
     from millrace.pipelines p
-    cross join lateral millrace.rows_labelled(p, v_text, 20) e
-    cross join lateral (
-      select r.id
-      from millrace.runs r
-      where r.entity_id = e.entity_id
-        and r.pipeline_id = p.id
-      order by r.entity_id desc, r.id desc
-      limit 1) n
+    cross join lateral millrace.runs_labelled(p, v_text) l(id)
     where p.id = any (v_pipelines)
-      and p.label_column is not null
+      and l.id is not null
     order by id desc
     limit 50)));
 end

@@ -121,17 +121,19 @@ test('an operator throttles a limit by its name, and the doctor tells of it', as
   });
 });
 
-test('an operator of some pipelines throttles only what holds for no other', async ({ engine }) => {
-  await limited(engine, { max_in_flight: 5 });
-  await engine.pipeline(chain(['uno'], { limits: { shared: ['model'] } }), {}, 'other');
-  await engine.sql.query(`select millrace.define_limit('own', '{"max_in_flight": 5}')`);
-  await engine.pipeline(chain(['due'], { limits: { shared: ['own'] } }), {}, 'third');
-  const ben = await signIn(engine, 'ben', { pipelines: ['flow', 'third'] });
+test('an operator of some pipelines throttles their stages, and neither sees nor throttles what several share', async ({
+  engine,
+}) => {
+  const worker = await limited(engine, { max_in_flight: 5 });
+  const ben = await signIn(engine, 'ben', { pipelines: ['flow'] });
   const request = { limits: { max_in_flight: 1 }, minutes: 5, reason: 'captchas' };
-  await expect(ben.act('throttle', { ...request, limit: 'model' })).rejects.toMatchObject({
-    code: 'MR003',
-    message: 'there is no shared limit "model" that you see',
-  });
-  await ben.act('throttle', { ...request, limit: 'own' });
-  await expect(ben.act('throttle', { ...request, limit: 'none' })).rejects.toMatchObject({ code: 'MR003' });
+  for (const limit of ['model', 'none']) {
+    for (const verb of ['throttle', 'unthrottle'])
+      await expect(ben.act(verb, { ...request, limit })).rejects.toMatchObject({
+        code: '42501',
+        message: 'a shared limit is throttled by who sees all pipelines',
+      });
+  }
+  expect(await ben.ask('limits')).toMatchObject({ limits: [] });
+  expect(await worker.take(10)).toHaveLength(5);
 });

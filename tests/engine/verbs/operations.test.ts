@@ -122,14 +122,18 @@ test('completing a queued stage by hand: its result is the one given, and the ru
   expect(await engine.item(id)).toMatchObject({ one_status: 'completed', one_result: { by: 'me' } });
 });
 
-test('a request to complete a stage that names no result completes it with null, and does not fail it', async ({
+test('a request to complete a stage that names no result, or null, is refused: a skipped one has none', async ({
   engine,
 }) => {
   await engine.pipeline(chain(['one', 'two']));
   const [id] = await engine.queued('one');
   const request = { verb: 'complete', pipeline: 'flow', entity: id, stage: 'one' };
-  await engine.sql.query('select millrace.act($1)', [JSON.stringify(request)]);
-  expect(await engine.item(id)).toMatchObject({ one_status: 'completed', one_result: null, two_status: 'queued' });
+  for (const asked of [request, { ...request, result: null }])
+    expect(await engine.refusal('select millrace.act($1)', [JSON.stringify(asked)])).toMatchObject({
+      code: 'MR002',
+      message: 'result is missing, but complete needs it',
+    });
+  expect(await engine.item(id)).toMatchObject({ one_status: 'queued', two_status: 'pending' });
 });
 
 test.for(['completed', 'failed', 'waiting', 'released'])(
