@@ -355,6 +355,11 @@ table millrace.dropped_metadata
   constraint dropped_metadata_pkey PRIMARY KEY (id)
   CREATE UNIQUE INDEX dropped_metadata_pkey ON millrace.dropped_metadata USING btree (id)
 sequence millrace.dropped_metadata_id_seq
+view millrace.due_findings
+  column detail text
+  column ok boolean
+  column what text
+  as  SELECT format('due rows of pipeline %s are found by an index'::text, p.name) AS what, i.found AS ok, CASE WHEN i.found THEN p.due_column ELSE format('each sweep reads the whole table: create index concurrently on %s (%I, %I);'::text, p.entity_table, p.due_column, p.entity_key) END AS detail FROM millrace.pipelines p CROSS JOIN LATERAL ( SELECT (EXISTS ( SELECT FROM pg_index i_1 JOIN pg_class c ON c.oid = i_1.indexrelid JOIN pg_am m ON m.oid = c.relam AND m.amname = 'btree'::name JOIN pg_attribute a ON a.attrelid = i_1.indrelid AND a.attnum = i_1.indkey[0] WHERE i_1.indrelid = p.entity_table::oid AND a.attname = p.due_column AND i_1.indisvalid)) AS found) i WHERE p.due_column IS NOT NULL;
 table millrace.due_progress with (fillfactor=50)
   column lap_at timestamp with time zone
   column lap_key text

@@ -9,16 +9,11 @@ declare
 begin
   update millrace.pipelines p
   set due_column = v_column
-  where p.id = p_pipeline_id
-    and p.due_column is distinct from v_column;
-  if found then
-    delete from millrace.due_progress d where d.pipeline_id = p_pipeline_id;
-  end if;
-  if v_column is not null then
-    insert into millrace.due_progress (pipeline_id)
-    values (p_pipeline_id)
-    on conflict on constraint due_progress_pkey do nothing;
-  end if;
+  where p.id = p_pipeline_id and p.due_column is distinct from v_column;
+  insert into millrace.due_progress (pipeline_id)
+  select p_pipeline_id
+  where v_column is not null
+  on conflict on constraint due_progress_pkey do nothing;
 end
 $$;
 
@@ -33,10 +28,15 @@ declare
   v_row record;
   v_looked int := 0;
   v_keys text[] := '{}';
+  v_found boolean;
   v_started record;
 begin
   select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
-  if not exists (select from millrace.due_rows(v_pipeline, null, null, 1)) then
+  execute format('select exists (select from %s e where e.%I <= $1)', v_pipeline.entity_table,
+    v_pipeline.due_column)
+  into v_found
+  using millrace.now();
+  if not v_found then
     return 0;
   end if;
   -- In the order of define(), which holds the table when it writes the progress.
@@ -48,9 +48,12 @@ begin
   if not found then
     return 0;
   end if;
-  for v_row in
-    select k.key, k.due
-    from millrace.due_rows(v_pipeline, v_progress.lap_at, v_progress.lap_key, v_look) k
+  for v_row in execute format(
+    'select e.%2$I::text as key, e.%1$I as due from %3$s e where e.%1$I <= $1 '
+    'and ($2 is null or (e.%1$I, e.%2$I) > ($2, $3::%4$s)) order by e.%1$I, e.%2$I limit $4',
+    v_pipeline.due_column, v_pipeline.entity_key, v_pipeline.entity_table,
+    millrace.key_type(v_pipeline))
+  using millrace.now(), v_progress.lap_at, v_progress.lap_key, v_look
   loop
     v_looked := v_looked + 1;
     if millrace.is_rested(p_pipeline_id, v_row.key, v_row.due) then
@@ -73,23 +76,6 @@ begin
     case when r.others > 0 then ', nor for ' || r.others || ' others' end, r.why))
   from unnest(v_started.refused, v_started.others, v_started.why) r(key, others, why);
   return v_started.done;
-end
-$$;
-
--- Finds the next rows that are past due, in the order of column and key.
-create function millrace.due_rows(
-  p_pipeline millrace.pipelines, p_after timestamptz, p_after_key text, p_limit int
-) returns table (key text, due timestamptz)
-volatile
-as $$
-begin
-  return query execute format(
-    'select e.%2$I::text, e.%1$I from %3$s e where e.%1$I <= $1 ' || case
-      when p_after is not null then 'and e.%1$I >= $2 and (e.%1$I, e.%2$I) > ($2, $3::%4$s) '
-      else '' end || 'order by e.%1$I, e.%2$I limit $4',
-    p_pipeline.due_column, p_pipeline.entity_key, p_pipeline.entity_table,
-    millrace.key_type(p_pipeline))
-  using millrace.now(), p_after, p_after_key, p_limit;
 end
 $$;
 
@@ -133,25 +119,22 @@ end
 $$;
 
 -- Looks for columns by which runs are due that have no index.
-create function millrace.due_findings() returns setof millrace.finding
-language sql stable
-as $$
-  select format('due rows of pipeline %s are found by an index', p.name), i.found,
-    case
-      when i.found then p.due_column
-      else format('each sweep reads the whole table: create index concurrently on %s (%I, %I);',
-        p.entity_table, p.due_column, p.entity_key)
-    end
-  from millrace.pipelines p
-  cross join lateral (
-    select exists (
-      select
-      from pg_index i
-      join pg_class c on c.oid = i.indexrelid
-      join pg_am m on m.oid = c.relam and m.amname = 'btree'
-      join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
-      where i.indrelid = p.entity_table
-        and a.attname = p.due_column
-        and i.indisvalid) as found) i
-  where p.due_column is not null
-$$;
+create view millrace.due_findings (what, ok, detail) as
+select format('due rows of pipeline %s are found by an index', p.name), i.found,
+  case
+    when i.found then p.due_column
+    else format('each sweep reads the whole table: create index concurrently on %s (%I, %I);',
+      p.entity_table, p.due_column, p.entity_key)
+  end
+from millrace.pipelines p
+cross join lateral (
+  select exists (
+    select
+    from pg_index i
+    join pg_class c on c.oid = i.indexrelid
+    join pg_am m on m.oid = c.relam and m.amname = 'btree'
+    join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
+    where i.indrelid = p.entity_table
+      and a.attname = p.due_column
+      and i.indisvalid) as found) i
+where p.due_column is not null;

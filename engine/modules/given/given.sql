@@ -13,14 +13,11 @@ declare
     select case when (
         select r.id
         from millrace.runs r
-        where r.entity_id = i.id
-          and r.pipeline_id = p_pipeline.id
-        limit 1) is null
-      and (
+        where r.entity_id = i.id and r.pipeline_id = p_pipeline.id
+        limit 1) is null and (
         select f.entity_id
         from millrace.former_runs f
-        where f.pipeline_id = p_pipeline.id
-          and f.entity_id = i.id
+        where f.entity_id = i.id and f.pipeline_id = p_pipeline.id
         limit 1) is null then i.id end
     from unnest(p_entity_ids) with ordinality i(id, place)
     order by i.place);

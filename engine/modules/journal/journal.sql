@@ -42,10 +42,7 @@ security definer
 as $$
 begin
   if tg_op = 'DELETE' then
-    if not exists (
-        select
-        from gone g
-        where g.at > millrace.now()
+    if not exists (select from gone g where g.at > millrace.now()
           - make_interval(days => coalesce(millrace.setting('journal_days'), '400')::int)) then
       return null;
     end if;
@@ -72,15 +69,13 @@ declare
   v_before timestamptz := millrace.now()
     - make_interval(days => coalesce(millrace.setting('journal_days'), '400')::int);
 begin
-  if exists (select from millrace.journal j where j.at < v_before) then
-    delete from millrace.journal j
-    where j.id in (
-      select o.id
-      from millrace.journal o
-      where o.at < v_before
-      order by o.at
-      limit 1000);
-  end if;
+  delete from millrace.journal j
+  where j.id in (
+    select o.id
+    from millrace.journal o
+    where o.at < v_before
+    order by o.at
+    limit 1000);
   delete from millrace.bulks b
   where b.id in (select o.id from millrace.bulks o order by o.id limit 100)
     and b.created_at < v_before

@@ -55,12 +55,9 @@ create function millrace.known_pipelines() returns text
 stable
 as $$
 begin
-  return coalesce(
-    'Those there are: ' || (
-      select left(string_agg(p.name, ', ' order by p.name), 1000)
-      from millrace.pipelines p)
-      || '. A new one comes by npx millrace sync and its migration.',
-    'There is none yet: npx millrace sync, then push the migrations.');
+  return format('Those there are: %s. A new one comes by npx millrace sync and its migration.', (
+    select coalesce(left(string_agg(p.name, ', ' order by p.name), 1000), 'none')
+    from millrace.pipelines p));
 end
 $$;
 

@@ -15,11 +15,7 @@ begin
     return case when v_given ~ '^[a-z]+:' then v_given else 'user:' || v_given end;
   end if;
   if v_role in ('authenticated', 'anon', 'service_role') then
-    begin
-      v_claims := nullif(current_setting('request.jwt.claims', true), '')::jsonb;
-    exception when invalid_text_representation then
-      null;
-    end;
+    v_claims := auth.jwt();
   end if;
   return 'user:' || coalesce(nullif(v_claims #>> '{app_metadata,name}', ''),
     nullif(v_claims ->> 'email', ''), nullif(v_claims ->> 'sub', ''), v_role);

@@ -1,7 +1,6 @@
--- Finds rows that do not show their run's state, and histories that are no chain of legal moves, by
--- any version, to the value of their row: all, or of runs between ids. A held row does not show its
--- claim, the next sweep shows a due retry, a person moves a question; a failure may show an older
--- value of its code.
+-- Finds rows that do not show their run's state, of all runs or of those between ids, and histories
+-- that are no chain of legal moves to their row's value. A held row shows no claim, the next sweep
+-- a due retry; people move a question; a failure may show an older value of its code.
 create function millrace.status_faults(
   p_after bigint default null, p_until bigint default null
 ) returns setof millrace.fault

@@ -16,16 +16,15 @@ declare
   v_set text;
   v_differs text;
 begin
-  select coalesce(string_agg(format(', %I = t.%I', p_pipeline.status ->> n, n), ''), ''),
-    coalesce(string_agg(format(' or e.%I is distinct from t.%I', p_pipeline.status ->> n, n), ''),
-      '')
+  select string_agg(format(', %I = t.%I', p_pipeline.status ->> n, n), ''),
+    string_agg(format(' or e.%I is distinct from t.%I', p_pipeline.status ->> n, n), '')
   into v_set, v_differs
   from unnest(array['attempts', 'retry_at', 'error']) n
   where p_pipeline.status ->> n is not null and (n = 'retry_at' or not p_claim);
   if v_history is not null then
-    v_set := v_set || format(
+    v_set := concat(v_set, format(
       ', %1$I = case when t.was is distinct from t.value then v_now else t.began end',
-      v_history ->> 'since');
+      v_history ->> 'since'));
   end if;
   return format($f$
     with seen as %1$s (
@@ -90,10 +89,6 @@ begin
 end $f$;
   c_figures constant text := 'null::text as via, 0 as attempts, null::timestamptz as retry_at, '
     'null::text as error';
-  c_target constant text := $t$
-        select i as id, v_stage.shows ->> '%1$s' as value, '%1$s'::text as phase,
-          v_stage.id as stage_id, null::int as done_id, %2$s
-        from unnest(p_ids) i$t$;
 begin
   perform millrace.write_function(format('%I(p_stage text, p_changes millrace.change[]) '
     'returns boolean', p_pipeline.name || '__apply_outcomes'), format(c_show, 'millrace.now()',
@@ -115,22 +110,23 @@ begin
     millrace.show_statement(p_pipeline, p_key_type, format(
       'select s.* from millrace.status_states(%s, v_ids) s where s.value is not null',
       p_pipeline.id), false))));
-  perform millrace.write_function(format('%I(p_stage text, p_now timestamptz, p_ids text[]) '
-    'returns boolean', p_pipeline.name || '__started'), format(c_show, 'p_now', p_pipeline.id,
-      $f$if v_stage.shows is null or v_stage.kind in ('manual', 'gate') then
-    return false;
-  end if;$f$ || millrace.show_statement(p_pipeline, p_key_type,
-      format(c_target, 'started', c_figures), true)));
-  -- What begins under a condition, or with a question, shows itself when it begins.
-  perform millrace.write_function(format('%I(p_stage text, p_dependents text[], p_ids text[]) '
-    'returns boolean', p_pipeline.name || '__queued'), format(c_show, 'millrace.now()',
-      p_pipeline.id, $f$if v_stage.shows ->> 'queued' is null or not exists (
+  perform millrace.write_function(format('%I(p_stage text, %s p_ids text[]) returns boolean',
+      p_pipeline.name || '__' || f.phase, f.takes), format(c_show, f.now, p_pipeline.id, format(
+      E'if %s then\n    return false;\n  end if;', f.hidden)
+    || millrace.show_statement(p_pipeline, p_key_type, format($t$
+        select i as id, v_stage.shows ->> '%1$s' as value, '%1$s'::text as phase,
+          v_stage.id as stage_id, null::int as done_id, %2$s
+        from unnest(p_ids) i$t$, f.phase, c_figures), f.claims)))
+  from (values
+    ('started', 'p_now timestamptz,', 'p_now',
+      $f$v_stage.shows is null or v_stage.kind in ('manual', 'gate')$f$, true),
+    -- What begins under a condition, or with a question, shows itself when it begins.
+    ('queued', 'p_dependents text[],', 'millrace.now()',
+      $f$v_stage.shows ->> 'queued' is null or not exists (
       select
       from millrace.pipelines p
       join millrace.version_stages vs on vs.version_id = p.current_version_id
-      where p.id = v_stage.pipeline_id and vs.stage_id = v_stage.id and vs.unconditional) then
-    return false;
-  end if;$f$ || millrace.show_statement(p_pipeline, p_key_type,
-      format(c_target, 'queued', c_figures), false)));
+      where p.id = v_stage.pipeline_id and vs.stage_id = v_stage.id and vs.unconditional)$f$,
+      false)) f(phase, takes, now, hidden, claims);
 end
 $write$;
