@@ -193,17 +193,12 @@ begin
   end if;
   perform millrace.project(p_stage_id, v_changes);
   v_tired := array(
-    select i from unnest(p_items) i
+    select jsonb_populate_record(i, jsonb_build_object('outcome', 'failed', 'result', null,
+      'service', null, 'job_id', null, 'error', coalesce(i.error, '{"code": "released",
+        "message": "released by three workers in a row without a result"}')))
+    from unnest(p_items) i
     join millrace.attempts a on a.id = i.attempt_id
     where a.state = 'started');
-  for v_i in 1 .. cardinality(v_tired) loop
-    v_tired[v_i].outcome := 'failed';
-    v_tired[v_i].error := coalesce(v_tired[v_i].error, '{"code": "released",
-        "message": "released by three workers in a row without a result"}');
-    v_tired[v_i].result := null;
-    v_tired[v_i].service := null;
-    v_tired[v_i].job_id := null;
-  end loop;
   if cardinality(v_tired) > 0 then
     perform millrace.fail(p_stage_id, v_tired);
   end if;

@@ -145,30 +145,6 @@ begin
 end
 $$;
 
--- Builds a claim's batch once more, and releases what has no room any more, since a row may have
--- grown.
-create function millrace.held_batch(
-  p_stage millrace.stages, p_token uuid, p_attempt_ids bigint[], p_bytes bigint,
-  out batch json, out kept int
-)
-as $$
-declare
-  v_items millrace.claimed[] := millrace.held_items(p_token, p_attempt_ids);
-  v_filled record;
-begin
-  v_filled := millrace.fill_batch(p_stage, p_token, v_items,
-    array(select i.entity_id from unnest(v_items) i), p_bytes);
-  batch := v_filled.batch;
-  kept := v_filled.kept;
-  if kept < cardinality(v_items) then
-    perform millrace.record_items(millrace.parse_items((
-      select json_agg(json_build_object(
-        'attempt', i.attempt_id, 'token', p_token, 'outcome', 'released'))
-      from unnest(v_items[kept + 1:]) i), 'attempt'));
-  end if;
-end
-$$;
-
 -- Builds the results of a stage's needs; null where they may have more than p_each bytes.
 create function millrace.needs_of(
   p_run_id bigint, p_version_id int, p_stage_id int, p_each bigint

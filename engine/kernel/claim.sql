@@ -48,19 +48,14 @@ $$;
 create function millrace.may_scale_out(p_stage millrace.stages) returns boolean
 volatile
 as $$
-declare
-  v_now timestamptz := millrace.now();
 begin
   if exists (
       select from millrace.wake_ups r
-      where r.stage_id = p_stage.id and r.woken_at > v_now - interval '2 seconds') then
+      where r.stage_id = p_stage.id and r.woken_at > millrace.now() - interval '2 seconds') then
     return false;
   end if;
   return p_stage.max_workers > millrace.live_workers(p_stage.id)
-    and exists (
-      select from millrace.attempts a
-      where a.stage_id = p_stage.id and a.queue_at <= v_now and a.state = 'queued')
-    and (p_stage.limits is null or millrace.hook_has_room(p_stage));
+    and millrace.has_ready_work(p_stage.id);
 end
 $$;
 

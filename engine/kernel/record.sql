@@ -104,21 +104,29 @@ create function millrace.check_fencing(
 volatile
 as $$
 declare
-  v_judged record;
-  v_attempt millrace.attempts;
-  v_item millrace.work;
-  v_items millrace.work[] := '{}';
   v_twice bigint[] := array(
     select i.attempt_id
-    from unnest(p_items) i where i.verdict is null
+    from unnest(p_items) i
+    where i.verdict is null
     group by i.attempt_id
     having count(*) > 1);
 begin
-  for v_judged in
-    select i as item, a as attempt, r.entity_id, l.too_large, l.elsewhere, v.verdict,
-      case when i.outcome = 'waiting' and s.kind = 'map' then 'the children are not all spawned: '
-          'send the last chunk, with p_last, first'
-        else format('attempt %s is listed twice in one call', i.attempt_id) end as why_rejected
+  return array(
+    select jsonb_populate_record(i, jsonb_build_object(
+      'token', a.token, 'run_id', a.run_id, 'stage_id', a.stage_id, 'was', a.state,
+      'entity_id', r.entity_id, 'verdict', v.verdict, 'reason', case
+        when v.verdict = 'busy' then 'the entity is locked by another transaction'
+        when v.verdict = 'rejected' then coalesce(i.reason,
+          case when i.outcome = 'waiting' and s.kind = 'map' then 'the children are not all '
+            'spawned: send the last chunk, with p_last, first' end,
+          format('attempt %s is listed twice in one call', i.attempt_id))
+        when v.verdict is distinct from 'stale' then coalesce(i.reason, l.too_large)
+        when i.ord = any (p_late) and l.too_large is not null then l.too_large
+        when l.elsewhere then 'the job was submitted for another run'
+        else millrace.stale_reason(a.state, a.error) end)
+      || case when l.too_large is null then '{}' else jsonb_build_object(
+        'outcome', 'failed', 'result', null, 'error', jsonb_build_object(
+          'code', 'result_too_large', 'permanent', true, 'message', l.too_large)) end)
     from unnest(p_items) i
     left join millrace.attempts a on a.id = i.attempt_id
     left join millrace.runs r on r.id = a.run_id
@@ -133,32 +141,9 @@ begin
       offset 0) l
     cross join lateral (
       select millrace.verdict_of(p_items, i, a, s.kind, l.elsewhere, i.attempt_id = any (v_twice),
-        a.id = any (p_locked), i.ord = any (p_late), l.too_large is not null) as verdict) v
-    order by i.ord
-  loop
-    v_item := v_judged.item;
-    v_attempt := v_judged.attempt;
-    v_item.outcome := case when v_judged.too_large is null then v_item.outcome else 'failed' end;
-    v_item.result := case when v_judged.too_large is null then v_item.result end;
-    v_item.error := case when v_judged.too_large is null then v_item.error
-      else jsonb_build_object(
-        'code', 'result_too_large', 'permanent', true, 'message', v_judged.too_large) end;
-    v_item.token := v_attempt.token;
-    v_item.run_id := v_attempt.run_id;
-    v_item.stage_id := v_attempt.stage_id;
-    v_item.was := v_attempt.state;
-    v_item.entity_id := v_judged.entity_id;
-    v_item.verdict := v_judged.verdict;
-    v_item.reason := case
-      when v_item.verdict = 'busy' then 'the entity is locked by another transaction'
-      when v_item.verdict = 'rejected' then coalesce(v_item.reason, v_judged.why_rejected)
-      when v_item.verdict is distinct from 'stale' then coalesce(v_item.reason, v_judged.too_large)
-      when v_item.ord = any (p_late) and v_judged.too_large is not null then v_judged.too_large
-      when v_judged.elsewhere then 'the job was submitted for another run'
-      else millrace.stale_reason(v_attempt.state, v_attempt.error) end;
-    v_items := v_items || v_item;
-  end loop;
-  return v_items;
+        a.id = any (p_locked), i.ord = any (p_late), l.too_large is not null) as verdict
+      offset 0) v
+    order by i.ord);
 end
 $$;
 
@@ -257,7 +242,7 @@ declare
   v_group record;
   v_left record;
 begin
-  items := p_items;
+  items := array(select i from unnest(p_items) i where i.verdict is not null);
   ready := '{}';
   for v_group in
     select i.stage_id, i.outcome, array_agg(i order by i.ord) as items,
@@ -268,17 +253,18 @@ begin
     order by 4
   loop
     if v_group.place > 1 then
-      v_left := millrace.without_late(items, v_group.items);
-      items := v_left.all_items;
+      v_left := millrace.without_late(v_group.items);
+      items := items || v_left.late;
       v_group.items := v_left.in_time;
     end if;
     -- An apply function may have started a stage over or deleted the entity.
     if v_group.outcome = 'completed' and cardinality(v_group.items) > 0
       and millrace.apply_results(v_group.stage_id, v_group.items) then
-      v_left := millrace.without_late(items, v_group.items);
-      items := v_left.all_items;
+      v_left := millrace.without_late(v_group.items);
+      items := items || v_left.late;
       v_group.items := v_left.in_time;
     end if;
+    items := items || v_group.items;
     continue when cardinality(v_group.items) = 0;
     case v_group.outcome
       when 'completed' then
@@ -316,40 +302,26 @@ begin
 end
 $$;
 
--- Finds the attempts of unrecorded items whose state has changed since.
-create function millrace.late_attempts(p_items millrace.work[]) returns bigint[]
+-- Parts unrecorded items from those whose attempts an earlier group cancelled, which are stale.
+create function millrace.without_late(
+  p_items millrace.work[], out in_time millrace.work[], out late millrace.work[]
+)
 volatile
 as $$
 begin
-  return array(
-    select i.attempt_id
+  late := array(
+    select jsonb_populate_record(i, '{"verdict": "stale",
+      "reason": "the attempt was cancelled by what else the same call did"}')
     from unnest(p_items) i
     left join millrace.attempts a on a.id = i.attempt_id
     where i.verdict is null and a.state is distinct from i.was);
-end
-$$;
-
--- Marks as stale the items that an earlier group cancelled; returns the rest.
-create function millrace.without_late(
-  p_all millrace.work[], p_group millrace.work[],
-  out all_items millrace.work[], out in_time millrace.work[]
-)
-as $$
-declare
-  v_late bigint[] := millrace.late_attempts(p_group);
-begin
-  all_items := p_all;
-  in_time := p_group;
-  if cardinality(v_late) = 0 then
-    return;
+  in_time := p_items;
+  if cardinality(late) > 0 then
+    in_time := array(
+      select i
+      from unnest(p_items) i
+      where i.attempt_id not in (select l.attempt_id from unnest(late) l));
   end if;
-  for v_i in 1 .. cardinality(all_items) loop
-    if all_items[v_i].attempt_id = any (v_late) then
-      all_items[v_i].verdict := 'stale';
-      all_items[v_i].reason := 'the attempt was cancelled by what else the same call did';
-    end if;
-  end loop;
-  in_time := array(select i from unnest(p_group) i where i.attempt_id <> all (v_late));
 end
 $$;
 
@@ -433,7 +405,8 @@ begin
   end if;
   v_left := millrace.apply_outcomes_guarded(p_items[:v_half], p_until => p_until);
   v_rest := p_items[v_half + 1:];
-  v_rest := (millrace.without_late(v_rest, v_rest)).all_items;
+  v_right := millrace.without_late(v_rest);
+  v_rest := v_right.in_time || v_right.late;
   if p_transient and millrace.now() >= p_until then
     items := v_left.items
       || millrace.put_off(v_rest, 'others of the same call took too long');
@@ -450,27 +423,19 @@ $$;
 create function millrace.put_off(p_items millrace.work[], p_why text)
 returns millrace.work[]
 as $$
-declare
-  v_first millrace.work;
-  v_stage record;
 begin
-  for v_i in 1 .. cardinality(p_items) loop
-    continue when p_items[v_i].verdict is not null;
-    if v_first.attempt_id is null then
-      v_first := p_items[v_i];
-    end if;
-    p_items[v_i].verdict := 'busy';
-    p_items[v_i].reason := p_why;
-  end loop;
-  if v_first.attempt_id is not null then
-    select s.name, p.name as pipeline into v_stage
-    from millrace.stages s
-    join millrace.pipelines p on p.id = s.pipeline_id
-    where s.id = v_first.stage_id;
-    perform millrace.report_passed_over(
-      v_stage.pipeline, v_stage.name, v_first.entity_id, p_why);
-  end if;
-  return p_items;
+  perform millrace.report_passed_over(p.name, s.name, i.entity_id, p_why)
+  from (
+    select u.stage_id, u.entity_id
+    from unnest(p_items) u
+    where u.verdict is null
+    limit 1) i
+  join millrace.stages s on s.id = i.stage_id
+  join millrace.pipelines p on p.id = s.pipeline_id;
+  return array(
+    select case when i.verdict is not null then i
+      else jsonb_populate_record(i, jsonb_build_object('verdict', 'busy', 'reason', p_why)) end
+    from unnest(p_items) i);
 end
 $$;
 

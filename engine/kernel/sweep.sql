@@ -4,13 +4,6 @@
 -- millrace_sweep(). A user who writes a row waits for who holds it: so sweep_all() commits after
 -- each portion.
 
--- Returns how many rows one portion holds at most.
-create function millrace.portion() returns int
-language sql immutable
-as $$
-  select 250
-$$;
-
 -- Lists what there is to sweep but for the parts in p_done. Index probes look first, since
 -- pg_cron's fresh sessions compile each function that is called.
 create function millrace.to_sweep(p_done text[])
@@ -66,45 +59,53 @@ begin
 end
 $$;
 
--- Does one portion of a part of the sweep. A fault is reported and ends no other part.
+-- Does one portion, of at most 250 rows, of the first part of the sweep but for those in p_done;
+-- name is null where there is none. A fault is reported and ends no other part.
 create function millrace.sweep_portion(
-  p_part text, p_id bigint, p_name text, out done int, out more boolean
+  p_done text[], out name text, out part text, out done int, out more boolean
 )
 set millrace.plan = by_index
 set lock_timeout = '2s'
 as $$
 declare
-  v_most int := millrace.portion();
+  c_most constant int := 250;
+  v_id bigint;
   v_context text;
 begin
+  select t.name, t.part, t.id into name, part, v_id from millrace.to_sweep(p_done) t limit 1;
+  if not found then
+    return;
+  end if;
   done := 0;
-  case p_part
-    when 'leases', 'deadlines' then
-      done := millrace.sweep_overdue(p_part, p_id::int, v_most);
-    when 'woken' then
+  begin
+    case part
+      when 'leases', 'deadlines' then
+        done := millrace.sweep_overdue(part, v_id::int, c_most);
+      when 'woken' then
+        more := false;
+        done := millrace.wake(array(
+          select s.id
+          from millrace.stages s
+          where s.pipeline_id = v_id
+            and s.enabled
+            and s.kind <> 'gate'
+            and not s.bypassed
+            and millrace.has_ready_work(s.id)));
+      when 'leftovers' then perform millrace.forget_leftovers();
+      else
+        select h.done, h.more into done, more from millrace.hook_sweep(part, v_id, c_most) h;
+    end case;
+    more := coalesce(more, done >= c_most);
+  exception
+    when query_canceled or assert_failure or others then
+      get stacked diagnostics v_context = pg_exception_context;
+      if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
+          format('The sweep failed at %s: %s', name, sqlerrm)) then
+        raise;
+      end if;
+      done := 0;
       more := false;
-      done := millrace.wake(array(
-        select s.id
-        from millrace.stages s
-        where s.pipeline_id = p_id
-          and s.enabled
-          and s.kind <> 'gate'
-          and not s.bypassed
-          and millrace.has_ready_work(s.id)));
-    when 'leftovers' then perform millrace.forget_leftovers();
-    else
-      select h.done, h.more into done, more from millrace.hook_sweep(p_part, p_id, v_most) h;
-  end case;
-  more := coalesce(more, done >= v_most);
-exception
-  when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if not millrace.report_caught(sqlstate, v_context, 'sweep_failed',
-        format('The sweep failed at %s: %s', p_name, sqlerrm)) then
-      raise;
-    end if;
-    done := 0;
-    more := false;
+  end;
 end
 $$;
 
@@ -258,24 +259,19 @@ declare
   v_counts jsonb := '{"leases": 0, "deadlines": 0, "woken": 0, "collected": 0, "cancelled": 0,
     "alerts": 0, "resolved": 0, "pulses": 0, "due": 0, "bulks": 0}';
   v_done text[] := '{}';
-  v_before text[];
-  v_part record;
   v_portion record;
 begin
   loop
-    v_before := v_done;
-    for v_part in select t.* from millrace.to_sweep(v_done) t loop
-      v_portion := millrace.sweep_portion(v_part.part, v_part.id, v_part.name);
-      v_done := v_done || v_part.name;
-      if v_portion.done > 0 then
-        v_counts := v_counts || jsonb_build_object(v_part.part,
-          coalesce((v_counts ->> v_part.part)::int, 0) + v_portion.done);
-      end if;
-      if v_portion.more then
-        return v_counts || '{"more": true}';
-      end if;
-    end loop;
-    exit when v_done = v_before;
+    v_portion := millrace.sweep_portion(v_done);
+    exit when v_portion.name is null;
+    if v_portion.done > 0 then
+      v_counts := v_counts || jsonb_build_object(v_portion.part,
+        coalesce((v_counts ->> v_portion.part)::int, 0) + v_portion.done);
+    end if;
+    if v_portion.more then
+      return v_counts || '{"more": true}';
+    end if;
+    v_done := v_done || v_portion.name;
   end loop;
   perform millrace.note_sweep();
   return v_counts;
@@ -290,21 +286,15 @@ as $$
 declare
   v_until timestamptz := clock_timestamp() + interval '50 seconds';
   v_done text[] := '{}';
-  v_before text[];
-  v_part record;
   v_portion record;
 begin
   loop
-    v_before := v_done;
-    for v_part in select t.* from millrace.to_sweep(v_done) t loop
-      loop
-        v_portion := millrace.sweep_portion(v_part.part, v_part.id, v_part.name);
-        commit;
-        exit when not v_portion.more or clock_timestamp() >= v_until;
-      end loop;
-      v_done := v_done || v_part.name;
-    end loop;
-    exit when v_done = v_before or clock_timestamp() >= v_until;
+    v_portion := millrace.sweep_portion(v_done);
+    commit;
+    exit when v_portion.name is null or clock_timestamp() >= v_until;
+    if not v_portion.more then
+      v_done := v_done || v_portion.name;
+    end if;
   end loop;
   perform millrace.note_sweep();
 end

@@ -77,17 +77,18 @@ $$;
 create function millrace.wake(p_stage_ids int[], p_noted boolean default false) returns int
 as $$
 declare
-  v_stage jsonb;
-  v_woken int := 0;
+  v_wakes int[] := case
+    when p_noted then p_stage_ids
+    else millrace.stages_to_wake(p_stage_ids)
+  end;
 begin
-  for v_stage in
-    select w
-    from jsonb_array_elements(millrace.wake_list(
-      case when p_noted then p_stage_ids else millrace.stages_to_wake(p_stage_ids) end)) w
-  loop
-    v_woken := v_woken + millrace.post(v_stage ->> 'function', v_stage - 'function')::int;
-  end loop;
-  return v_woken;
+  return (
+    select count(*) filter (where millrace.post(
+      s.function_name, jsonb_build_object('pipeline', p.name, 'stage', s.name)))
+    from millrace.stages s
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where s.id = any (v_wakes)
+      and s.kind <> 'gate');
 end
 $$;
 

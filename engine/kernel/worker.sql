@@ -98,20 +98,30 @@ begin
 end
 $$;
 
--- Repeats the answer to a worker's last call, with rather a wake-up too many.
+-- Repeats the answer to a worker's last call, with rather a wake-up too many. Releases what has no
+-- room in the batch any more, since a row may have grown.
 create function millrace.answer_again(p_call millrace.call, p_verdicts json) returns json
 as $$
 declare
   v_worker millrace.workers := p_call.worker;
   v_stage millrace.stages := p_call.stage;
-  v_held record;
+  v_items millrace.claimed[] := millrace.held_items(v_worker.last_token, (
+    select c.attempt_ids from millrace.claims c where c.token = v_worker.last_token));
+  v_filled record;
 begin
-  v_held := millrace.held_batch(v_stage, v_worker.last_token,
-    (select c.attempt_ids from millrace.claims c where c.token = v_worker.last_token),
+  v_filled := millrace.fill_batch(v_stage, v_worker.last_token, v_items,
+    array(select i.entity_id from unnest(v_items) i),
     millrace.batch_bytes(p_call.batch_bytes));
+  if v_filled.kept < cardinality(v_items) then
+    perform millrace.record_items(millrace.parse_items((
+      select json_agg(json_build_object(
+        'attempt', i.attempt_id, 'token', v_worker.last_token, 'outcome', 'released'))
+      from unnest(v_items[v_filled.kept + 1:]) i), 'attempt'));
+  end if;
   update millrace.workers w set heartbeat_at = millrace.now() where w.id = v_worker.id;
-  return millrace.claim_answer(p_call, case when v_held.kept = 0 then 'empty' else 'working' end,
-    'repeated answer', v_held.batch, millrace.followers_with_work(v_stage.id), p_verdicts);
+  return millrace.claim_answer(p_call,
+    case when v_filled.kept = 0 then 'empty' else 'working' end,
+    'repeated answer', v_filled.batch, millrace.followers_with_work(v_stage.id), p_verdicts);
 end
 $$;
 

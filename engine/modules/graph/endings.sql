@@ -44,7 +44,7 @@ begin
     order by e.name nulls last
   loop
     -- A user's trigger on what was shown may have ended what else the batch is about.
-    v_group.items := (millrace.without_late(v_group.items, v_group.items)).in_time;
+    v_group.items := (millrace.without_late(v_group.items)).in_time;
     if v_group.name is not null then
       perform millrace.complete_and_end(p_stage_id, v_group.items, v_group.name);
     elsif cardinality(v_group.items) > 0 then
