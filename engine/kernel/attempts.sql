@@ -36,17 +36,9 @@ create function millrace.change_of(
 ) returns millrace.change
 immutable
 as $$
-declare
-  v_change millrace.change;
 begin
-  v_change.entity_id := p_entity_id;
-  v_change.status := p_status;
-  v_change.job_id := p_job_id;
-  v_change.error := p_error;
-  v_change.retry_count := 0;
-  v_change.started_at := p_started_at;
-  v_change.completed_at := p_completed_at;
-  return v_change;
+  return row(p_entity_id, p_status, p_job_id, null, p_error, 0, p_started_at, p_completed_at,
+    null)::millrace.change;
 end
 $$;
 
@@ -258,16 +250,12 @@ $$;
 -- Projects cancelled attempts onto their entities.
 create function millrace.project_cancelled(p_cancelled millrace.cancelled[])
 as $$
-declare
-  v_stage record;
 begin
-  for v_stage in
-    select c.stage_id, array_agg(c.change) as changes
+  perform millrace.project(s.id, s.changes)
+  from (
+    select c.stage_id as id, array_agg(c.change) as changes
     from unnest(p_cancelled) c
     group by c.stage_id
-    order by c.stage_id
-  loop
-    perform millrace.project(v_stage.stage_id, v_stage.changes);
-  end loop;
+    order by c.stage_id) s;
 end
 $$;

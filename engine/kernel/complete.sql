@@ -25,7 +25,7 @@ begin
   if p_run_ids is null then
     p_run_ids := array(select i.run_id from unnest(p_items) i);
   end if;
-  v_next := millrace.advance(p_stage_id, p_run_ids, false);
+  v_next := millrace.advance(p_stage_id, p_run_ids);
   v_stages := v_next.followers;
   if not v_next.all_ready then
     v_stages := array(select distinct r.stage_id from unnest(v_next.ready) r);
@@ -118,10 +118,9 @@ end
 $$;
 
 -- Queues the unconditional followers of a stage that is done, where their other needs are done and
--- they have not begun. all_ready: every run readied every follower; then ready is null unless
--- p_list asks for it.
+-- they have not begun. all_ready: every run readied every follower; else ready lists what did.
 create function millrace.advance(
-  p_stage_id int, p_run_ids bigint[], p_list boolean default true,
+  p_stage_id int, p_run_ids bigint[],
   out ready millrace.ready[], out followers int[], out names text[], out has_groups boolean,
   out all_ready boolean
 )
@@ -145,7 +144,6 @@ begin
   join millrace.stages s on s.id = f.stage_id
   where p_stage_id = any (f.needs) and f.unconditional;
   if cardinality(followers) = 0 then
-    ready := '{}';
     all_ready := true;
   elsif all_ready then
     insert into millrace.attempts (run_id, stage_id, number, queue_at, created_at, late_at)
@@ -153,10 +151,6 @@ begin
     from millrace.stages s
     cross join unnest(p_run_ids) r(id)
     where s.id = any (followers);
-    ready := case when p_list then array(
-      select row(r.id, f.id)::millrace.ready
-      from unnest(p_run_ids) r(id)
-      cross join unnest(followers) f(id)) end;
   else
     with run as materialized (
       select r.id, r.version_id from millrace.runs r where r.id = any (p_run_ids)

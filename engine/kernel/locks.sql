@@ -26,51 +26,43 @@ as $$
 declare
   v_group record;
   v_entities text[];
-  v_wanted bigint[] := '{}';
+  v_locked bigint[] := p_attempt_ids;
   v_runs bigint[];
-  v_locked bigint[] := '{}';
-  v_queued boolean := false;
 begin
   for v_group in
-    select r.pipeline_id, array_agg(distinct r.entity_id collate "C") as entity_ids,
-      array_agg(a.id) as attempt_ids, array_agg(distinct r.id) as run_ids,
-      bool_or(a.state = 'queued') as any_queued
+    select r.pipeline_id, array_agg(distinct r.entity_id collate "C") as entity_ids
     from millrace.attempts a
     join millrace.runs r on r.id = a.run_id
     where a.id = any (p_attempt_ids)
     group by r.pipeline_id
     order by r.pipeline_id
   loop
-    if millrace.writes_entities(v_group.pipeline_id) then
-      v_entities := millrace.lock_entities(v_group.pipeline_id, v_group.entity_ids, false);
-      if cardinality(v_entities) < cardinality(v_group.entity_ids) then
-        select coalesce(array_agg(a.id), '{}'), coalesce(array_agg(distinct r.id), '{}')
-        into v_group.attempt_ids, v_group.run_ids
+    continue when not millrace.writes_entities(v_group.pipeline_id);
+    v_entities := millrace.lock_entities(v_group.pipeline_id, v_group.entity_ids, false);
+    if cardinality(v_entities) < cardinality(v_group.entity_ids) then
+      v_locked := array(
+        select a.id
         from millrace.attempts a
         join millrace.runs r on r.id = a.run_id
-        where a.id = any (v_group.attempt_ids) and r.entity_id = any (v_entities);
-      end if;
+        where a.id = any (v_locked)
+          and (r.pipeline_id <> v_group.pipeline_id or r.entity_id = any (v_entities)));
     end if;
-    v_locked := v_locked || v_group.attempt_ids;
-    v_wanted := v_wanted || v_group.run_ids;
-    v_queued := v_queued or v_group.any_queued;
   end loop;
   v_runs := array(
-    select r.id from millrace.runs r
-    where r.id = any (v_wanted)
+    select r.id
+    from millrace.runs r
+    where r.id = any (array(
+      select a.run_id from millrace.attempts a where a.id = any (v_locked)))
     order by r.id
     for no key update skip locked);
-  if cardinality(v_runs) < cardinality(v_wanted) then
-    v_locked := array(
-      select a.id from millrace.attempts a
-      where a.id = any (v_locked) and a.run_id = any (v_runs));
-  end if;
-  if v_queued then
-    perform from millrace.attempts a
-    where a.id = any (v_locked) and a.state = 'queued'
-    order by a.id
-    for update;
-  end if;
+  v_locked := array(
+    select a.id
+    from millrace.attempts a
+    where a.id = any (v_locked) and a.run_id = any (v_runs));
+  perform from millrace.attempts a
+  where a.id = any (v_locked) and a.state = 'queued'
+  order by a.id
+  for update;
   return v_locked;
 end
 $$;
@@ -78,18 +70,14 @@ $$;
 -- Locks runs and their entities in the lock order, waiting for both.
 create function millrace.hold_runs(p_run_ids bigint[])
 as $$
-declare
-  v_group record;
 begin
-  for v_group in
-    select r.pipeline_id, array_agg(r.entity_id) as entity_ids
+  perform millrace.lock_entities(p.id, p.entity_ids, true)
+  from (
+    select r.pipeline_id as id, array_agg(r.entity_id) as entity_ids
     from millrace.runs r
     where r.id = any (p_run_ids)
     group by r.pipeline_id
-    order by r.pipeline_id
-  loop
-    perform millrace.lock_entities(v_group.pipeline_id, v_group.entity_ids, true);
-  end loop;
+    order by r.pipeline_id) p;
   perform
   from millrace.runs r
   where r.id = any (p_run_ids)

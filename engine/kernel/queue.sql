@@ -232,15 +232,15 @@ begin
   if not v_first then
     perform millrace.hook_before_begin(p_stage_id, v_new);
   end if;
-  if cardinality(v_new) > 0 and v_stage.unconditional then
+  if v_new <> '{}' and v_stage.unconditional then
     perform millrace.queue_attempts(
       p_stage_id, v_new, true, case when v_new = v_made.ids then v_made.keys end);
     v_wake := v_wake || p_stage_id;
-  elsif cardinality(v_new) > 0 then
+  elsif v_new <> '{}' then
     v_wake := v_wake || millrace.hook_begin(
       p_stage_id, v_new, p_by_name, cardinality(p_dirty_ids) = 0);
   end if;
-  if not v_on.alone and cardinality(v_new) > 0 then
+  if v_new <> '{}' and not v_on.alone then
     v_wake := v_wake || millrace.hook_begin_branches(v_new);
   end if;
   if v_on.counted then

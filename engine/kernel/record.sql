@@ -140,20 +140,20 @@ begin
         i.claimed_stage <> s.name or i.claimed_trace <> r.trace_id::text as elsewhere
       offset 0) l
     cross join lateral (
-      select millrace.verdict_of(p_items, i, a, s.kind, l.elsewhere, i.attempt_id = any (v_twice),
-        a.id = any (p_locked), i.ord = any (p_late), l.too_large is not null) as verdict
+      select millrace.verdict_of(p_items, i, a, s.kind,
+        l.elsewhere or i.ord = any (p_late) and l.too_large is not null,
+        i.attempt_id = any (v_twice), a.id = any (p_locked), i.ord = any (p_late)) as verdict
       offset 0) v
     order by i.ord);
 end
 $$;
 
 -- Judges one item by its locked attempt; null to go on. A job's end finds its attempt waiting for
--- this job, with none yet, or with one bought after it (p_late). p_elsewhere: the job was submitted
--- for another run or database. p_twice: of two jobs of one attempt, the second is busy until the
--- first is recorded.
+-- this job, with none yet, or with one bought after it (p_late). p_elsewhere: it says nothing of
+-- this run. p_twice: of two jobs of one attempt, the second is busy until the first is recorded.
 create function millrace.verdict_of(
   p_items millrace.work[], p_item millrace.work, p_attempt millrace.attempts, p_kind text,
-  p_elsewhere boolean, p_twice boolean, p_locked boolean, p_late boolean, p_too_large boolean
+  p_elsewhere boolean, p_twice boolean, p_locked boolean, p_late boolean
 ) returns text
 volatile
 as $$
@@ -189,7 +189,7 @@ begin
       when v_state = p_item.outcome then 'duplicate'
       when p_item.outcome = 'waiting' and v_state = 'completed' then 'duplicate'
       else 'stale' end
-    when p_elsewhere or p_late and p_too_large then 'stale'
+    when p_elsewhere then 'stale'
     when v_state in ('started', 'queued') then null
     when v_state = 'waiting' and (p_late or v_same_job) then null
     when v_state = 'completed' and p_item.outcome = 'completed'
@@ -283,17 +283,17 @@ create function millrace.apply_results(p_stage_id int, p_items millrace.work[])
 returns boolean
 as $$
 declare
-  v_apply text := (select s.apply from millrace.stages s where s.id = p_stage_id);
+  v_apply text := (
+    select s.apply || '(jsonb)' from millrace.stages s where s.id = p_stage_id);
 begin
   if v_apply is null then
     return false;
-  end if;
-  if to_regprocedure(v_apply || '(jsonb)') is null then
-    raise exception 'the stage''s apply function %(jsonb) does not exist', v_apply
+  elsif to_regprocedure(v_apply) is null then
+    raise exception 'the stage''s apply function % does not exist', v_apply
       using errcode = 'MR004', hint = 'Create it again, or define the pipeline without it; '
         'then retry the dead letters.';
   end if;
-  execute format('select %s($1)', to_regprocedure(v_apply || '(jsonb)')::regproc)
+  execute format('select %s($1)', to_regprocedure(v_apply)::regproc)
   using (
     select jsonb_agg(jsonb_build_object('attempt', i.attempt_id, 'run', i.run_id,
       'entity_id', i.entity_id, 'result', i.result) order by i.ord)

@@ -16,10 +16,10 @@ exception when others then
   v_why := sqlerrm;
   v_item := regexp_replace(p_item::text,
     '(?<!\\)((?:\\\\)*)\\u(0000|[dD][89a-fA-F][0-9a-fA-F]{2})', '\1?', 'g')::json;
-  v_kept := jsonb_build_object(
-    'attempt', v_item ->> 'attempt', 'submission', v_item ->> 'submission',
-    'token', v_item ->> 'token', 'service', v_item ->> 'service', 'job_id', v_item ->> 'job_id',
-    'stage', v_item ->> 'stage', 'trace_id', v_item ->> 'trace_id');
+  v_kept := (
+    select jsonb_object_agg(k, v_item ->> k)
+    from unnest(array['attempt', 'submission', 'token', 'service', 'job_id', 'stage',
+      'trace_id']) k);
   if v_item ->> 'outcome' = 'completed' then
     return v_kept || jsonb_build_object('outcome', 'failed', 'refused', v_why,
       'error', jsonb_build_object('code', 'unstorable_result', 'permanent', true, 'message', format(

@@ -97,18 +97,14 @@ $$;
 create function millrace.finish_runs(p_stage_id int, p_run_ids bigint[])
 as $$
 declare
-  v_now timestamptz := millrace.now();
-begin
-  with ended as (
-    update millrace.runs r
-    set status = 'completed', finished_at = v_now
-    from millrace.version_stages vs
+  v_done bigint[] := array(
+    select r.id
+    from millrace.runs r
+    join millrace.version_stages vs
+      on vs.version_id = r.version_id and vs.stage_id = p_stage_id and vs.is_sink
     where r.id = any (p_run_ids)
       -- "is true" keeps the planner off the index of live runs.
       and (r.status = 'running') is true
-      and vs.version_id = r.version_id
-      and vs.stage_id = p_stage_id
-      and vs.is_sink
       and not exists (
         select from millrace.version_stages o
         where o.version_id = r.version_id
@@ -119,26 +115,15 @@ begin
             where a.run_id = r.id
               and a.stage_id = o.stage_id
               and a.state in ('completed', 'skipped')
-              and not a.superseded))
-    returning r.id, r.fan_out_id, r.pipeline_id, r.created_at
-  ), pulse as (
-    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms)
-    -- With a bypass, what was left out is still to come: no time from end to end.
-    select v_now, e.pipeline_id, 0, 'completed', count(*),
-      array_agg(date_part('epoch', v_now - e.created_at) * 1000)
-        filter (where not exists (select from millrace.bypassed b where b.run_id = e.id))
-    from ended e
-    group by e.pipeline_id
-  )
-  insert into millrace.child_tallies (fan_out_id, completed)
-  select e.fan_out_id, count(*)
-  from ended e
-  where e.fan_out_id is not null
-  group by e.fan_out_id;
+              and not a.superseded)));
+begin
+  if cardinality(v_done) > 0 then
+    perform millrace.end_runs(v_done, 'completed');
+  end if;
 end
 $$;
 
--- running → failed | cancelled, or completed under a name, for locked runs; tallies a child's end.
+-- running → completed | failed | cancelled for locked runs; tallies a child's end for its parent.
 create function millrace.end_runs(
   p_run_ids bigint[], p_status millrace.run_status, p_failed_stage_id int default null,
   p_ended_as text default null
@@ -150,26 +135,33 @@ begin
   with ended as (
     update millrace.runs r
     set status = p_status, finished_at = v_now, failed_stage_id = p_failed_stage_id,
-      ended_as = p_ended_as, error_code = (
+      ended_as = p_ended_as,
+      error_code = case when p_failed_stage_id is not null then (
         select left(coalesce(a.error ->> 'code', 'unknown'), 200)
         from millrace.attempts a
         where a.run_id = r.id
           and a.stage_id = p_failed_stage_id
         order by a.number desc
-        limit 1)
+        limit 1) end
     where r.id = any (p_run_ids)
-    returning r.fan_out_id, r.pipeline_id, r.created_at
+      and (r.status = 'running') is true
+    returning r.id, r.fan_out_id, r.pipeline_id, r.created_at
   ), pulse as (
     insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms)
+    -- With a bypass, what was left out is still to come: no time from end to end.
     select v_now, e.pipeline_id, 0,
-      case p_status when 'completed' then 'ended' else p_status::text end, count(*),
-      array_agg(date_part('epoch', v_now - e.created_at) * 1000)
-        filter (where p_status = 'completed')
+      case when p_ended_as is null then p_status::text else 'ended' end, count(*),
+      array_agg(date_part('epoch', v_now - e.created_at) * 1000) filter (
+        where p_status = 'completed' and not exists (
+          select
+          from millrace.bypassed b
+          where b.run_id = e.id))
     from ended e
     group by e.pipeline_id
   )
   insert into millrace.child_tallies (fan_out_id, completed, failed, cancelled)
-  select e.fan_out_id, count(*) filter (where p_status = 'completed'),
+  select e.fan_out_id,
+    count(*) filter (where p_status = 'completed'),
     count(*) filter (where p_status = 'failed'),
     count(*) filter (where p_status = 'cancelled')
   from ended e

@@ -121,7 +121,10 @@ begin
   update millrace.workers w set heartbeat_at = millrace.now() where w.id = v_worker.id;
   return millrace.claim_answer(p_call,
     case when v_filled.kept = 0 then 'empty' else 'working' end,
-    'repeated answer', v_filled.batch, millrace.followers_with_work(v_stage.id), p_verdicts);
+    'repeated answer', v_filled.batch, array(
+      select distinct f.stage_id
+      from millrace.version_stages f
+      where v_stage.id = any (f.needs) and millrace.has_ready_work(f.stage_id)), p_verdicts);
 end
 $$;
 
@@ -294,9 +297,9 @@ begin
     update millrace.claims c
     set attempt_ids = v_ids
     where c.token = p_token;
-  end if;
-  if cut and v_stage.limits is not null then
-    perform millrace.hook_put_back(v_stage, v_ids, v_back);
+    if v_stage.limits is not null then
+      perform millrace.hook_put_back(v_stage, v_ids, v_back);
+    end if;
   end if;
   v_shown := millrace.project_guarded(v_stage, 'started', null, p_entity_ids[:kept]);
 end
@@ -415,17 +418,6 @@ begin
       using errcode = 'MR003', hint = v_known || '.';
   end if;
   return v_stage;
-end
-$$;
-
--- Lists the stages right after this one that have ready work.
-create function millrace.followers_with_work(p_stage_id int) returns int[]
-as $$
-begin
-  return array(
-    select distinct vs.stage_id
-    from millrace.version_stages vs
-    where p_stage_id = any (vs.needs) and millrace.has_ready_work(vs.stage_id));
 end
 $$;
 

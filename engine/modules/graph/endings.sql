@@ -73,7 +73,7 @@ begin
   v_changes := millrace.close_completed(p_items, millrace.now(), false, '{}', null);
   -- Not at the stage itself, whose late children go on.
   perform millrace.cancel_attempts(v_runs, v_stages);
-  perform millrace.end_runs(millrace.running_of(v_runs), 'completed', p_ended_as => p_name);
+  perform millrace.end_runs(v_runs, 'completed', p_ended_as => p_name);
   v_stages := millrace.add_skipped(v_stages, v_runs, jsonb_build_object(
     'code', 'skipped', 'message', 'the run ended as ' || p_name, 'ended', p_name));
   -- For thresholds of their parents.
