@@ -12,15 +12,20 @@ import { sizeFaults } from './size-faults.ts';
 export async function functionFaults({ root }: Project): Promise<string[]> {
   const folder = path.join(root, 'supabase', 'functions');
   const names = fs.readdirSync(folder).filter((name) => usesRuntime(path.join(folder, name)));
-  const faults = await Promise.all(
+  const looked = await Promise.all(
     names.map(async (name) => {
       try {
-        return [...mapFaults(folder, name), ...(await importFaults(folder, name))];
+        const ofMap = mapFaults(folder, name);
+        const { faults, isLoadable } = await importFaults(folder, name);
+        return { name, faults: [...ofMap, ...faults], isLoadable };
       } catch (error) {
-        return [(error as Error).message];
+        return { name, faults: [(error as Error).message], isLoadable: false };
       }
     }),
   );
+  const loadable = looked.filter(({ isLoadable }) => isLoadable).map(({ name }) => name);
+  const ofLoading = await loadFaults(folder, loadable);
+  const faults = looked.map((one) => [...one.faults, ...(ofLoading.get(one.name) ?? [])]);
   const sound = names.filter((_, at) => faults[at]?.length === 0);
   return [...faults.flat(), ...(await sizeFaults(folder, sound))];
 }
@@ -55,8 +60,8 @@ function mapFaults(folder: string, name: string): string[] {
     );
 }
 
-/** What the function's files import and nothing has; then what its handler says when it is loaded. */
-async function importFaults(folder: string, name: string): Promise<string[]> {
+/** What the function's files import and nothing has, and whether its handler can be loaded then. */
+async function importFaults(folder: string, name: string): Promise<{ faults: string[]; isLoadable: boolean }> {
   const imports = importsOf(folder, name);
   const elsewhere: string[] = [];
   const unmapped: string[] = [];
@@ -78,19 +83,36 @@ async function importFaults(folder: string, name: string): Promise<string[]> {
     const quiet = { write: false, logLevel: 'silent', tsconfigRaw: {} } as const;
     await build({ entryPoints, bundle: true, format: 'esm', plugins: [specifiers], ...quiet });
   } catch (error) {
-    return (error as { errors: Message[] }).errors.map(
-      ({ text, location }) => `${whereIs(location, name)}: ${text}: correct it.`,
-    );
+    const { errors } = error as { errors: Message[] };
+    const faults = errors.map(({ text, location }) => `${whereIs(location, name)}: ${text}: correct it.`);
+    return { faults, isLoadable: false };
   }
   if (unmapped.length > 0 && Object.keys(imports).length > 0) {
-    return unmapped.map((specifier) => {
+    const faults = unmapped.map((specifier) => {
       const known = specifier.split('/')[0] === modelPackage ? readManifest().modelImports : {};
       const pins = JSON.stringify(known).slice(1, -1) || 'it';
       return `supabase/functions/${name} imports ${specifier}, which its deno.json does not map: add ${pins} to imports.`;
     });
+    return { faults, isLoadable: false };
   }
   // A package that only Deno fetches cannot be loaded here.
-  return elsewhere.length > 0 ? [] : loadFault(folder, name);
+  return { faults: [], isLoadable: elsewhere.length === 0 && fs.existsSync(handlerOf(folder, name)) };
+}
+
+const handlerOf = (folder: string, name: string) => path.join(folder, name, 'handler.ts');
+
+/** What handlers say when they are loaded: all at once, as they share most of their code, and each alone where that fails. */
+async function loadFaults(folder: string, names: string[]): Promise<Map<string, string[]>> {
+  if (names.length > 1) {
+    const handlers = names.map((name) => handlerOf(folder, name));
+    const isSound = await loadModules(handlers).then(
+      () => true,
+      () => false,
+    );
+    if (isSound) return new Map();
+  }
+  const faults = names.map(async (name): Promise<[string, string[]]> => [name, await loadFault(folder, name)]);
+  return new Map(await Promise.all(faults));
 }
 
 const whereIs = (location: Message['location'], name: string) =>
@@ -99,10 +121,8 @@ const whereIs = (location: Message['location'], name: string) =>
     : `supabase/functions/${name}`;
 
 async function loadFault(folder: string, name: string): Promise<string[]> {
-  const handler = path.join(folder, name, 'handler.ts');
-  if (!fs.existsSync(handler)) return [];
   try {
-    await loadModules([handler]);
+    await loadModules([handlerOf(folder, name)]);
     return [];
   } catch (error) {
     const { message, place = '' } = error as LoadError;

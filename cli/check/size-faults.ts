@@ -20,7 +20,8 @@ export async function sizeFaults(folder: string, names: string[]): Promise<strin
     names.map(async (name): Promise<string[]> => {
       try {
         const { entry, importMap } = configOf(name);
-        return sizeFault(name, await weighFunction({ entry, importMap, deno, packages: 'deno' }));
+        const measured = { entry, importMap, deno, packages: 'deno' } as const;
+        return sizeFault(name, await weighFunction(measured, limits.sent * 1e6));
       } catch (error) {
         unknown.push(`${name} (${(error as Error).message})`);
         return [];
