@@ -49,6 +49,7 @@ const isUsers = `n.nspname <> 'information_schema' and n.nspname not like 'pg\\_
 const prepare = `
   set session_replication_role = replica;
   set lock_timeout = '3s';
+  set plan_cache_mode = force_generic_plan;
   create temporary table made_before as select 1 as dummy;
   create temporary table catalog_sizes (name text primary key, size bigint not null);
   create function pg_temp.drop_new(p_last oid) returns void language plpgsql as $$
