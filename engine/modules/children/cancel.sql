@@ -1,5 +1,3 @@
--- Cancelling children: a parent only gives its fan-out up; the sweep cancels the children
-
 -- Cancels those of held runs that run, and shows it on their rows; returns how many.
 create function millrace.cancel_runs(p_run_ids bigint[], p_shown boolean) returns int
 as $$

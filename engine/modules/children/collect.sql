@@ -64,17 +64,18 @@ begin
       select count(*) filter (where not c.busy)
       from unnest($1::bigint[]) f
       cross join lateral millrace.collect_children(
-        case when clock_timestamp() < %L then f end) c
-      cross join lateral millrace.wake(c.wake)$q$, v_until), v_until);
+        case when extract(epoch from clock_timestamp()) < %s then f end) c
+      cross join lateral millrace.wake(c.wake)$q$, extract(epoch from v_until)), v_until);
   perform millrace.report('error', 'collect_failed',
     format('The children of fan-out %s cannot be added up: %s', r.id, r.why))
-  from unnest(v_done.refused, v_done.why) r(id, why);
+  from unnest(v_done.refused, v_done.others, v_done.why) r(id, others, why)
+  where r.others = 0;
   return v_done.done;
 end
 $$;
 
--- Adds up what the children of a fan-out have reported, begins what waited for a threshold, and
--- ends the waiting stage when its rule is met. busy: to be tried again.
+-- Adds up what the children of a fan-out have reported, begins what awaited a threshold, and ends
+-- the waiting stage by its rule. busy: to be tried again.
 create function millrace.collect_children(
   p_fan_out_id bigint, out wake int[], out busy boolean
 )

@@ -1,5 +1,3 @@
--- Retrying children: a person retries a parent, and its children go on
-
 -- Opens the latest fan-outs of a stage again; a map that spawns retries its failed children.
 create function millrace.reopen_fan_outs(p_stage_id int, p_run_ids bigint[])
 as $$

@@ -1,5 +1,3 @@
--- Spawning: the worker of a map stage hands over its items, in chunks
-
 -- Begins children for a chunk of items {key, …}; p_last closes the total. Idempotent by key, since
 -- a worker's successor sends all again. busy: items whose row somebody holds.
 create function public.millrace_spawn(
@@ -126,7 +124,7 @@ begin
     raise exception 'table % has no row % for item %',
         v_child.entity_table, v_lacking.id, v_lacking.key
       using errcode = 'MR003', hint = 'Insert the rows first, spell their keys as the table does, '
-        'or name an insert function in the definition.';
+        'or name an insert function.';
   end if;
   v_made := millrace.begin_children(
     v_child, v_items.fan_outs, v_items.keys, v_items.ids, fan_out.retry_children);

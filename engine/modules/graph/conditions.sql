@@ -109,11 +109,16 @@ begin
       millrace.rows_asked(v_asked.pipeline_id, v_asked.entity_ids, v_asked.conditions))
       u(id, version_id, entity)
     join millrace.version_stages vs on vs.version_id = u.version_id and vs.stage_id = p_stage_id
+    cross join lateral (
+      select coalesce(jsonb_object_agg(s.name, d.output), '{}') as needs
+      from millrace.done_attempts d
+      join millrace.stages s on s.id = d.stage_id
+      where d.run_id = u.id
+        and d.stage_id = any (vs.needs)) n
     where u.entity is not null
       -- Unknown counts as false, as of a text compared with a number.
       and not coalesce(jsonb_path_match_tz(
-        jsonb_build_object('entity', u.entity,
-          'needs', millrace.needs_of(u.id, u.version_id, p_stage_id, null)),
+        jsonb_build_object('entity', u.entity, 'needs', n.needs),
         vs.when_path, '{}', true), false));
 end
 $$;

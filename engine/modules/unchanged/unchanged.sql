@@ -39,7 +39,7 @@ begin
     order by o.entity_id desc, o.id desc
     limit 1) f
   where u.entity is not null
-    and f.input_hash = millrace.digest_input(u.version_id, p_stage_id, u.entity,
+    and f.input_hash = millrace.digest_input(u.id, p_stage_id, u.entity,
       millrace.needs_of(u.id, u.version_id, p_stage_id, null));
   perform millrace.queue_attempts(p_stage_id, p_run_ids);
   if not p_shown then
@@ -76,11 +76,10 @@ as $$
 begin
   update millrace.attempts a
   set input_hash = millrace.digest_input(
-    i.version_id, p_stage.id, b.item -> 'entity', b.item -> 'needs')
+    (b.item ->> 'run')::bigint, p_stage.id, b.item -> 'entity', b.item -> 'needs')
   from json_array_elements(p_batch) b(item)
   cross join lateral (
-    select o.ctid as place, (
-      select r.version_id from millrace.runs r where r.id = o.run_id) as version_id
+    select o.ctid as place
     from millrace.attempts o
     where o.id = (b.item ->> 'attempt')::bigint
       and o.state = 'started'
@@ -91,20 +90,20 @@ $$;
 
 -- Makes the digest of what a stage's path finds in its input, the path and the apply function.
 create function millrace.digest_input(
-  p_version_id int, p_stage_id int, p_entity json, p_needs json
+  p_run_id bigint, p_stage_id int, p_entity json, p_needs json
 ) returns uuid
 stable
 as $$
 begin
   return (
     select md5(jsonb_build_array(vs.unchanged_path::text, i.found, s.apply)::text)::uuid
-    from millrace.version_stages vs
+    from millrace.runs r
+    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
     join millrace.stages s on s.id = vs.stage_id
     cross join lateral jsonb_path_query_array_tz(
       jsonb_build_object('entity', p_entity, 'needs', p_needs),
       vs.unchanged_path, '{}', true) i(found)
-    where vs.version_id = p_version_id
-      and vs.stage_id = p_stage_id
+    where r.id = p_run_id
       and jsonb_path_exists(i.found, '$[*] ? (@ != null)'));
 end
 $$;

@@ -19,7 +19,7 @@ import {
   sweep,
   waitingFolder,
 } from '../../support/children.ts';
-import { type Row, test } from '../../support/engine.ts';
+import { chain, type Row, test } from '../../support/engine.ts';
 import { openTransaction } from '../../support/sessions.ts';
 import { completed, runStage, Worker } from '../../support/worker.ts';
 
@@ -238,6 +238,26 @@ test("without an insert function the key is the row's id", async ({ engine }) =>
   await engine.insert(2);
   expect(await spawner.spawn([{ key: 1 }, { key: '2' }], true)).toMatchObject({ spawned: 2, total: 2 });
   expect(await fileRun(engine, spawner.fanOut, 2)).toMatchObject({ entity_id: '2' });
+});
+
+test('a fan-out goes on with the pipeline that it began with', async ({ engine }) => {
+  const { folder, spawner } = await spawningFolder(engine, plain);
+  await engine.insert(2);
+  await spawner.spawn([{ key: 1 }]);
+  const run = (await folderRun(engine, folder)).id;
+  await engine.sql.query('select millrace.cancel($1)', [run]);
+  await sweep(engine);
+  await spawner.worker.leave(true);
+  await engine.pipeline(chain(['look']), { projection: 'none' }, 'others');
+  await defineFamily(engine, { split: { child: { pipeline: 'others' } } });
+  await engine.sql.query('select millrace.retry($1)', [run]);
+  expect(await spawnAll(engine, [{ key: 1 }, { key: 2 }])).toBe(spawner.fanOut);
+  expect(
+    await engine.rows(
+      'select distinct p.name from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id where r.fan_out_id = $1',
+      [spawner.fanOut],
+    ),
+  ).toEqual([{ name: 'files' }]);
 });
 
 test('rows that do not exist, or are spelt otherwise, are refused', async ({ engine }) => {
