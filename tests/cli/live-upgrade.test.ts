@@ -191,7 +191,7 @@ async function expectDiagnosed(dev: Dev, client: pg.Client): Promise<void> {
       `SQL is run in the dashboard's SQL editor, or by: npx supabase db query --yes --remote='${dev.dbUrl}?sslmode=disable' "SQL"\n`,
   );
   await client.query(`delete from vault.secrets where name = 'millrace_project_url'`);
-  expect(await asked('doctor')).toContain('✗ project_url is set\n    missing: npx millrace connect\n');
+  expect(await asked('doctor')).toContain('✗ project_url is set\n    missing: npx millrace connect writes it\n');
   expect(await asked('connect')).toContain('Checks of doctor() still fail:\n✗ the engine has its own rows\n');
   await client.query('select millrace.set_up()');
   const wrongKey = { SUPABASE_SECRET_KEY: 'sb_secret_of_another_project' };
