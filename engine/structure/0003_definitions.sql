@@ -8,21 +8,29 @@ create table millrace.pipelines (
   entity_key text not null,
   projection text not null,
   enabled boolean not null default true,
+  -- Stages of another pipeline start runs of it.
   is_child boolean not null default false,
   -- A jsonb column of the entity, copied when a run starts.
   metadata_column text,
+  -- What one tenant may start and spend.
   quota jsonb,
   current_version_id int,
+  -- What the definition says of the status column.
   status jsonb,
+  -- The column of the entity by which the sweep starts runs.
   due_column text,
   has_given boolean not null default false,
-  -- {median_seconds, p95_seconds}.
+  -- How long its runs should take: {median_seconds, p95_seconds}.
   sla jsonb,
+  -- The column of the entity by which people know a row, such as a title.
   label_column text,
-  -- Null for the setting retention_days.
+  -- How long its finished runs are kept; null for the setting retention_days.
   retention_days int,
+  -- The journal's line of the last switch.
   switched_line bigint,
+  -- A column of the entity, the trace id of its runs.
   trace_column text,
+  -- Of its compiled definition, to compare a project's folder with.
   digest text
 );
 
@@ -32,6 +40,7 @@ create table millrace.stages (
   pipeline_id int not null references millrace.pipelines on delete cascade,
   name text not null,
   kind text not null,
+  -- The Edge Function that runs it; null for the kinds manual, pipeline and gate.
   function_name text,
   batch_size int not null constraint stages_batch_size_bounds check (batch_size between 1 and 500),
   max_workers int not null
@@ -50,20 +59,28 @@ create table millrace.stages (
   decision jsonb,
   agent jsonb,
   limits jsonb,
+  -- How long after it became ready it should be done.
   sla interval,
+  -- Its limits sort its queue into groups.
   has_groups boolean not null default false,
+  -- A threshold of a parent counts the children that have done it.
   counted_by_parent boolean not null default false,
+  -- Some version has a stage after it that is not unconditional.
   has_conditional_followers boolean not null default false,
   -- A claim looks at quotas, its own pipeline's or a parent's.
   counted boolean not null default false,
   enabled boolean not null default true,
+  -- What the status column shows of it.
   shows jsonb,
   has_ends boolean not null default false,
   switched_line bigint,
+  -- Left out today: millrace.bypasses says why.
   bypassed boolean not null default false,
+  -- What becomes of it while its budget is spent: wait or bypass.
   when_spent text not null default 'wait',
   has_unchanged boolean not null default false,
-  -- Of its rows in work, where the engine chooses batch_size and max_workers.
+  -- How many of its rows may be in work at once; the engine then chooses batch_size and
+  -- max_workers.
   concurrency int constraint stages_concurrency_bounds check (concurrency between 1 and 5000),
   constraint stages_name_key unique (pipeline_id, name)
 );
@@ -95,9 +112,11 @@ create table millrace.version_stages (
   child_pipeline_id int,
   -- True of a row that brings the stage's output along: its first run skips the stage.
   given_path jsonpath,
+  -- Only a start by name begins it; a run that comes to it by itself is over.
   on_demand boolean not null default false,
   -- The first that holds of the row and the result ends the run: [{name, when}].
   ends jsonb,
+  -- Decides whether its input is as before.
   unchanged_path jsonpath,
   primary key (version_id, stage_id)
 );
@@ -142,6 +161,7 @@ create table millrace.back_pressures (
   stage_id int not null references millrace.stages on delete cascade,
   later_id int not null references millrace.stages on delete cascade,
   backlog int not null,
+  -- The stages between the two from which work comes without another check.
   on_the_way int[] not null default '{}',
   primary key (stage_id, later_id)
 );

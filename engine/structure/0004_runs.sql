@@ -1,12 +1,15 @@
--- Runs and attempts, which are the queue. A claim changes no indexed column, so that it is a HOT
--- update. No foreign keys: transitions alone write, and check_invariants() finds orphans.
+-- Runs and attempts; ARCHITECTURE.md draws their states
+--
+-- The attempts table is the queue. queue_at is set while an attempt is queued or started, and no
+-- other column that a claim changes is indexed: it is a HOT update while its page has room. There
+-- are no foreign keys: the transitions alone write, and check_invariants() looks for orphans.
 
 create type millrace.run_status as enum ('running', 'completed', 'failed', 'cancelled');
 
 create type millrace.attempt_state as enum (
   'queued', 'started', 'waiting', 'completed', 'failed', 'cancelled', 'skipped');
 
--- One pass of one entity through one pipeline.
+-- One pass of one entity through one pipeline. An entity has at most one live run a pipeline.
 create table millrace.runs (
   id bigint generated always as identity primary key,
   pipeline_id int not null,
@@ -14,19 +17,23 @@ create table millrace.runs (
   entity_id text not null,
   status millrace.run_status not null default 'running',
   trace_id uuid not null default gen_random_uuid(),
+  -- Its place among the children of a parent, under item_key.
   fan_out_id bigint,
   item_key text,
   -- Its row of run_metadata; a child without a metadata column has its parent's.
   metadata_id bigint,
+  -- The pipeline whose quota it counts against, under quota_key.
   quota_of int,
   quota_key text,
   created_at timestamptz not null,
   finished_at timestamptz,
   -- The value at which a person began it, restored when the question is taken back.
   began_from text,
+  -- The name under which a stage's result ended it.
   ended_as text,
-  -- The stages whose output the row brought along.
+  -- The stages whose output the row brought along; in its first run alone.
   given int[],
+  -- The stage whose failure ended it.
   failed_stage_id int,
   error_code text
 ) with (
@@ -78,6 +85,7 @@ create table millrace.attempts (
   finished_at timestamptz,
   deadline_at timestamptz,
   poll_at timestamptz,
+  -- When its service was first heard to run the job.
   job_started_at timestamptz,
   -- When its stage's bound is over; null once it is done.
   late_at timestamptz,
@@ -87,20 +95,25 @@ create table millrace.attempts (
   number smallint not null,
   retry_count smallint not null default 0,
   releases smallint not null default 0,
+  -- Runs alone in its isolate: it follows a lost lease, or a limit that was reached.
   isolated boolean not null default false,
   -- Its stage was started over since.
   superseded boolean not null default false,
-  -- Its claim charges the tenant with its start.
+  -- Its tenant has not been charged with its start, which its claim does.
   uncounted boolean not null default false,
-  -- Until its tenant's quota has room again.
+  -- Queued until its tenant's quota has room again, as error says.
   held boolean not null default false,
   service text,
   job_id text,
   error jsonb,
+  -- The key it waits under at a stage with groups.
   concurrency_group text,
   output jsonb,
+  -- What it used, such as tokens and cost.
   usage jsonb,
+  -- The digest of its input, where its stage declares unchanged.
   input_hash uuid,
+  -- An isolate ended while it ran this row alone.
   lost_alone boolean not null default false,
   primary key (id) with (fillfactor = 90),
   unique (run_id, stage_id, number)

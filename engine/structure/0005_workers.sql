@@ -8,7 +8,7 @@ create table millrace.workers (
   heartbeat_at timestamptz not null,
   left_at timestamptz,
   leave_tries smallint not null default 0,
-  -- Attempts in work, also when it has left.
+  -- How many attempts it has in work, also when it has left.
   held int not null default 0,
   taken int not null default 0,
   -- An index over held itself would get an entry with each claim.
@@ -35,6 +35,7 @@ create table millrace.row_costs (
   stage_id int primary key references millrace.stages on delete cascade,
   cpu_ms real not null constraint row_costs_cpu_bounds check (cpu_ms between 0.1 and 2000),
   memory_bytes bigint,
+  -- How many isolates ended without a word while they held rows.
   lives_cut int not null default 0,
   learned_at timestamptz not null
 );

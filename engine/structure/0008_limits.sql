@@ -14,7 +14,7 @@ create table millrace.limits (
   reason text,
   line bigint,
   throttled_at timestamptz,
-  -- The next claim goes on behind it.
+  -- The group behind which the next claim or pass of a gate goes on.
   last_group text not null default '',
   constraint limits_of_one check (num_nonnulls(name, stage_id, pipeline_id) = 1)
 ) with (fillfactor = 50);
