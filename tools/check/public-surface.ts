@@ -34,7 +34,6 @@ export const publicSurface = [
   'millrace.skip',
   'millrace.stage_costs',
   'millrace.start',
-  'millrace.start_stage',
   'millrace.sweep',
   'millrace.sweep_all',
   'millrace.take_up',

@@ -15,10 +15,7 @@ begin
   returning id into v_id;
   if v_id is null then
     raise exception 'there is no channel % that is enabled', coalesce(p_channel, 'null')
-      using errcode = 'MR003', hint = 'Channels are: ' || coalesce((
-        select string_agg(c.name || case when c.enabled then '' else ' (not enabled)' end, ', '
-          order by c.name)
-        from millrace.alert_channels c), 'none') || '.';
+      using errcode = 'MR003', hint = 'Those there are: select * from millrace.alert_channels.';
   end if;
   perform millrace.post('millrace/alerts', '{}');
   return v_id;

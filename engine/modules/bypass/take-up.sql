@@ -20,17 +20,14 @@ begin
   if p_limit is null or p_limit not between 1 and 10000 then
     raise exception 'p_count is %, but must be from 1 to 10000', coalesce(p_limit::text, 'null')
       using errcode = 'MR002', hint = 'Call it again for more.';
-  elsif p_stage.bypassed then
-    raise exception 'stage % is bypassed: what is taken up would be left out again', p_stage.name
-      using errcode = 'MR004',
-        hint = 'End that first: select millrace.end_bypass(pipeline, stage).';
+  elsif p_stage.bypassed or p_stage.when_spent = 'bypass' and millrace.is_spent(p_stage) then
+    raise exception 'stage % is bypassed or its budget spent: all would be left out again',
+      p_stage.name
+      using errcode = 'MR004', hint =
+        'End that first, select millrace.end_bypass(pipeline, stage), or wait for the next window.';
   elsif v_by_name is null then
     raise exception 'stage % is not part of the pipeline''s current version', p_stage.name
       using errcode = 'MR004', hint = 'Start the rows at another: millrace.start().';
-  elsif p_stage.when_spent = 'bypass' and millrace.is_spent(p_stage) then
-    raise exception 'the budget of stage % is spent: what is taken up would be left out again',
-      p_stage.name
-      using errcode = 'MR004', hint = 'Wait for the next window, or raise the budget.';
   end if;
   v_ids := array(
     select b.entity_id

@@ -13,7 +13,7 @@ begin
       using errcode = 'MR002', hint = 'Send the function''s own SUPABASE_URL.';
   elsif length(coalesce(p_wake_secret, '')) < 16 then
     raise exception 'p_wake_secret has fewer than 16 characters'
-      using errcode = 'MR002', hint = 'Set MILLRACE_WAKE_SECRET to a longer one, or remove it.';
+      using errcode = 'MR002', hint = 'Lengthen or remove MILLRACE_WAKE_SECRET.';
   end if;
   for v_secret in
     values ('project_url', rtrim(p_project_url, '/')), ('wake_secret', p_wake_secret)
@@ -49,9 +49,8 @@ as $$
   select case
     when p_status between 200 and 299 then null
     when p_status is null then 'correct the setting project_url, or see whether it is up there'
-    when p_status = 404 then 'deploy it: npx supabase functions deploy ' || f.name
+    when p_status in (404, 426) then 'deploy it: npx supabase functions deploy ' || f.name
     when p_status in (401, 403) then 'npx millrace connect has both sides know one wake_secret'
-    when p_status = 426 then 'deploy it anew: npx supabase functions deploy ' || f.name
     else 'look at the logs of function ' || f.name
   end
   from split_part(p_function, '/', 1) f(name)

@@ -120,8 +120,9 @@ begin
       and case when w.since is not null then millrace.live_workers(s.id) = 0
         and (s.limits is null or millrace.hook_has_room(s)) end;
   return query
-    with kept as (
-      select n.table_id, n.name
+    with forged as (
+      select c.oid::regclass as entity_table, r.rolname as role,
+        string_agg(distinct v.name, ', ') as verbs
       from millrace.pipelines p
       cross join lateral (
         select p.entity_table::oid, c
@@ -136,11 +137,7 @@ begin
         union all
         select to_regclass(t), '*'
         from unnest(array[p.status #>> '{history,table}', p.status ->> 'lookup']) t
-      ) n(table_id, name)
-    ), forged as (
-      select c.oid::regclass as entity_table, r.rolname as role,
-        string_agg(distinct v.name, ', ') as verbs
-      from kept k
+      ) k(table_id, name)
       join pg_class c on c.oid = k.table_id
       join pg_attribute a
         on a.attrelid = c.oid and a.attnum > 0 and k.name in (a.attname, '*') and not a.attisdropped
@@ -212,13 +209,6 @@ begin
       cross join lateral unnest(c.faulty) i
       where i <= v_newest) s(after, until)
     cross join lateral millrace.check_slice(s.after, s.until) f;
-  return query
-    select 'no stage is later than its bound', count(*) = 0,
-      coalesce(string_agg(format('%s of %s: %s', s.name, p.name, l.late), ', '
-        order by p.name, s.id) || ': select * from millrace.late_runs', 'none')
-    from millrace.late_counts() l
-    join millrace.stages s on s.id = l.stage_id
-    join millrace.pipelines p on p.id = s.pipeline_id;
   return query select * from millrace.hook_findings();
   return query
     select 'no errors in the last hour', count(*) = 0,

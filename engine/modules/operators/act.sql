@@ -54,7 +54,7 @@ begin
   end if;
   perform millrace.need_fields(p_request, 'stage')
   where p_request ->> 'verb'
-    in ('skip', 'fail', 'start_stage', 'complete', 'reset_children');
+    in ('skip', 'fail', 'complete', 'reset_children');
   perform millrace.need_fields(p_request, 'result') where p_request ->> 'verb' = 'complete';
   v_did := millrace.do_to_runs(array[v_run], p_request);
   return jsonb_build_object(

@@ -12,11 +12,8 @@ $$;
 create function millrace.prune_batch(p_pipeline millrace.pipelines) returns int
 as $$
 declare
-  v_batch record;
-  v_done record;
-begin
-  with old as materialized (
-    select r.id, r.finished_at
+  v_ids bigint[] := array(
+    select r.id
     from millrace.prune_progress g
     join millrace.runs r on r.pipeline_id = g.pipeline_id
       and r.finished_at is not null
@@ -25,17 +22,17 @@ begin
       and r.finished_at
         < millrace.now() - make_interval(days => millrace.retention_days(p_pipeline))
     order by r.finished_at, r.id
-    limit 1000
-  )
-  select array_agg(o.id) as ids, max(o.finished_at) as last_at,
-    (array_agg(o.id order by o.finished_at desc, o.id desc))[1] as last_id,
-    count(*) < 1000 as is_last
-  into v_batch
-  from old o;
+    limit 1000);
+  v_last record;
+  v_done record;
+begin
+  select r.finished_at as at, r.id into v_last
+  from millrace.runs r
+  where r.id = v_ids[cardinality(v_ids)];
   v_done := millrace.in_halves(array(
       select r.id::text
       from millrace.runs r
-      where r.id = any (v_batch.ids)
+      where r.id = any (v_ids)
         and r.status <> 'running'
         and not exists (
           select
@@ -54,10 +51,9 @@ begin
     format('Run %s cannot be pruned: %s', r.id, r.why))
   from unnest(v_done.refused, v_done.why) r(id, why);
   update millrace.prune_progress g
-  set seen_at = coalesce(v_batch.last_at, g.seen_at),
-    seen_id = coalesce(v_batch.last_id, g.seen_id),
+  set seen_at = coalesce(v_last.at, g.seen_at), seen_id = coalesce(v_last.id, g.seen_id),
     removed = g.removed + v_done.done,
-    ended_at = case when v_batch.is_last then millrace.now() end
+    ended_at = case when cardinality(v_ids) < 1000 then millrace.now() end
   where g.pipeline_id = p_pipeline.id;
   return v_done.done;
 end

@@ -29,8 +29,7 @@ from (
 join millrace.pipelines p on p.id = d.pipeline_id
 join millrace.stages s on s.id = d.stage_id;
 comment on column millrace.dead_letters.can_retry is
-  'Whether retry() takes it: not where its entity has a later run, nor a child whose parent has '
-  'given it up, which goes on with its parent.';
+  'Whether retry() takes it: not where its row has a later run, or its parent has given it up.';
 
 -- How many runs have failed at which stage by which error, to 10,000 each, and when the oldest and
 -- the newest did; 1,000 causes at most.

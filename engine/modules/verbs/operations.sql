@@ -51,37 +51,24 @@ begin
         'millrace.operations where run_id = ' || p_run || '.';
   end if;
   v_state := millrace.state_of(p_run, version_stage.stage_id);
-  v_hint := millrace.verb_hint(p_verb, v_state, run, version_stage.needs);
+  v_hint := case
+    when p_verb = 'retry' and v_state not in ('failed', 'cancelled')
+      then 'Only a stage that failed or was cancelled can be retried.'
+    when p_verb in ('complete', 'fail') and v_state not in ('queued', 'started', 'waiting')
+      then 'Only a stage that is queued, started or waiting can be ended by hand.'
+    when p_verb = 'skip' and v_state in ('completed', 'skipped')
+      then 'It is done. To go on without its result: millrace.reset(run, stage), then skip it.'
+    when p_verb = 'skip' and v_state = 'pending' and (run.status <> 'running' or exists (
+        select from unnest(version_stage.needs) n where not millrace.is_done(p_run, n)))
+      then 'Skip or finish its needs first.'
+    when p_verb = 'reset_children' and v_state = 'pending'
+      then 'It spawns its children once its needs are done.'
+  end;
   if v_hint is not null then
     raise exception 'stage % of run % cannot be told to %: it is %, and the run is %',
       p_stage, p_run, p_verb, v_state, run.status
       using errcode = 'MR004', hint = v_hint;
   end if;
-end
-$$;
-
--- Says what helps where a verb is not for a stage in this state; null where it is.
-create function millrace.verb_hint(
-  p_verb text, p_state text, p_run millrace.runs, p_needs int[]
-) returns text
-as $$
-begin
-  return case
-    when p_verb = 'retry' and p_state not in ('failed', 'cancelled')
-      then 'Only a stage that failed or was cancelled can be retried.'
-    when p_verb = 'start_stage' and (p_state <> 'pending' or p_run.status <> 'running')
-      then 'Only a pending stage of a running run can be started; '
-        'use millrace.retry(run) or millrace.reset(run, stage).'
-    when p_verb in ('complete', 'fail') and p_state not in ('queued', 'started', 'waiting')
-      then 'Only a stage that is queued, started or waiting can be ended by hand.'
-    when p_verb = 'skip' and p_state in ('completed', 'skipped')
-      then 'It is done. To go on without its result: millrace.reset(run, stage), then skip it.'
-    when p_verb = 'skip' and p_state = 'pending' and (p_run.status <> 'running' or exists (
-        select from unnest(p_needs) n where not millrace.is_done(p_run.id, n)))
-      then 'Skip or finish its needs first.'
-    when p_verb = 'reset_children' and p_state = 'pending'
-      then 'It spawns its children once its needs are done.'
-  end;
 end
 $$;
 

@@ -13,11 +13,9 @@ declare
   v_wake int[];
   v_did jsonb := '{}';
 begin
-  if v_verb = 'cancel' then
-    perform millrace.cancel_all(p_runs);
-    return v_did;
-  elsif v_verb = 'retry' and cardinality(p_runs) > 1 and not p_do ? 'stage' then
-    perform millrace.retry_all(p_runs);
+  if v_verb = 'cancel'
+      or v_verb = 'retry' and cardinality(p_runs) > 1 and not p_do ? 'stage' then
+    perform millrace.do_to_all(p_runs, v_verb);
     return v_did;
   end if;
   foreach v_run in array p_runs loop
@@ -25,14 +23,12 @@ begin
     v_stage_id := (v_held.version_stage).stage_id;
     case v_verb
       when 'retry' then
-        perform millrace.retry_all(array[v_run]);
+        perform millrace.do_to_all(array[v_run], v_verb);
       when 'reset' then
         v_wake := v_wake || millrace.reset_one(v_held.run, v_held.version_stage);
       when 'reset_children' then
         v_did := jsonb_build_object('children',
           millrace.reset_failed_children(v_held.run, v_held.version_stage));
-      when 'start_stage' then
-        v_wake := v_wake || millrace.enqueue_stage(array[v_run], v_stage_id, true);
       when 'skip' then
         v_wake := v_wake || millrace.reopen_run(v_held.run, array[v_stage_id]);
         v_wake := v_wake || millrace.skip_stage(v_stage_id, millrace.running_of(array[v_run]),
@@ -51,34 +47,27 @@ begin
 end
 $$;
 
--- Cancels runs; MR004 where one is over.
-create function millrace.cancel_all(p_runs bigint[])
+-- Cancels runs, or retries held ones, all or none.
+create function millrace.do_to_all(p_runs bigint[], p_verb text)
 as $$
 declare
-  v_over millrace.runs;
+  v_fault millrace.runs;
 begin
-  perform millrace.hold_runs(p_runs);
-  select r.* into v_over
-  from millrace.runs r
-  where r.id = any (p_runs)
-    and r.status <> 'running'
-  limit 1;
-  if found then
-    raise exception 'run % cannot be cancelled: it is %', v_over.id, v_over.status
-      using errcode = 'MR004', hint = 'Only a running run can be cancelled.';
+  if p_verb = 'cancel' then
+    perform millrace.hold_runs(p_runs);
+    select r.* into v_fault
+    from millrace.runs r
+    where r.id = any (p_runs)
+      and r.status <> 'running'
+    limit 1;
+    perform millrace.cancel_runs(p_runs, true);
+  elsif millrace.retry_runs(p_runs) < cardinality(p_runs) then
+    select r.* into v_fault from millrace.runs r where r.id = p_runs[1];
   end if;
-  perform millrace.cancel_runs(p_runs, true);
-end
-$$;
-
--- Retries held runs, which go on where they failed or were cancelled; MR004 where one cannot.
-create function millrace.retry_all(p_runs bigint[])
-as $$
-begin
-  if millrace.retry_runs(p_runs) < cardinality(p_runs) then
-    raise exception 'run % has nothing to retry: it is %', p_runs[1], (
-        select r.status from millrace.runs r where r.id = p_runs[1])
-      using errcode = 'MR004', hint = 'Only a run that failed or was cancelled can be retried.';
+  if v_fault.id is not null then
+    raise exception 'run % has nothing to %: it is %', v_fault.id, p_verb, v_fault.status
+      using errcode = 'MR004', hint =
+        'What runs can be cancelled, what failed or was cancelled can be retried.';
   end if;
 end
 $$;
@@ -105,8 +94,7 @@ begin
       p_error => jsonb_build_object('code', 'failed_by_hand',
         'message', coalesce(p_do ->> 'message', 'failed by hand'),
         'permanent', coalesce((p_do ->> 'permanent')::boolean, false)))
-    else millrace.work_on(
-      v_attempt, p_run.entity_id, 'completed', coalesce(p_do -> 'result', 'null')) end]);
+    else millrace.work_on(v_attempt, p_run.entity_id, 'completed', p_do -> 'result') end]);
   v_item := v_done.items[1];
   if v_item.verdict = 'busy' or v_item.outcome = 'failed' and not v_fails then
     raise exception 'stage % of run % cannot be ended: %', p_do ->> 'stage', p_run.id, v_item.reason

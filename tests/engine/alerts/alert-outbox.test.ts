@@ -305,7 +305,7 @@ test('a test goes out by its channel at once', async ({ engine }) => {
   expect(await deliver(engine)).toEqual([]);
   expect(await refusedAct(engine, 'test_channel', { channel: 'gone' })).toMatchObject({
     code: 'MR003',
-    hint: 'Channels are: ops.',
+    hint: 'Those there are: select * from millrace.alert_channels.',
   });
 });
 
@@ -346,7 +346,7 @@ test('a channel that is switched off is sent nothing until it is switched on', a
   expect(await take(engine)).toEqual([]);
   expect(await refusedAct(engine, 'test_channel', { channel: 'ops' })).toMatchObject({
     code: 'MR003',
-    hint: 'Channels are: ops (not enabled).',
+    hint: 'Those there are: select * from millrace.alert_channels.',
   });
   await engine.sql.query('update millrace.alert_channels set enabled = true');
   expect(await deliver(engine)).toEqual(['raised backlog']);

@@ -214,13 +214,3 @@ test('the late runs of a stage are counted to ten thousand', async ({ engine }) 
   await engine.advance('10 minutes');
   expect(await late(engine)).toBe(5000);
 });
-
-test('doctor tells of stages that are later than their bound', async ({ engine }) => {
-  await bounded(engine, 2);
-  const line = () =>
-    engine.rows(`select ok, detail from millrace.doctor() where what = 'no stage is later than its bound'`);
-  expect(await line()).toEqual([{ ok: true, detail: 'none' }]);
-  await engine.advance('10 minutes');
-  const told = 'only of flow: 2: select * from millrace.late_runs';
-  expect(await line()).toEqual([{ ok: false, detail: told }]);
-});

@@ -60,7 +60,7 @@ test('before the sweep has seen the next window, nothing spent is taken up', asy
   await spend(engine);
   expect(await engine.refusal(`select millrace.take_up('flow', 'two')`)).toMatchObject({
     code: 'MR004',
-    message: 'the budget of stage two is spent: what is taken up would be left out again',
+    message: 'stage two is bypassed or its budget spent: all would be left out again',
   });
 });
 

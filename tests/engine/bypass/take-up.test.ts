@@ -197,7 +197,7 @@ test('what cannot be taken up is refused with the remedy', async ({ engine }) =>
   await engine.sql.query(`select millrace.bypass('flow', 'two', 'again')`);
   expect(await refused(`take_up('flow', 'two')`)).toMatchObject({
     code: 'MR004',
-    message: 'stage two is bypassed: what is taken up would be left out again',
+    message: 'stage two is bypassed or its budget spent: all would be left out again',
   });
   await engine.sql.query(`select millrace.end_bypass('flow', 'two')`);
   await engine.pipeline(chain(['one']));
