@@ -23,9 +23,8 @@ const inSql = [
   /(MR(?!000)\d{3})/g,
 ];
 
-/** Codes that the code puts together or chooses: an agent's limits, a quota's amounts, columns that cannot be read. */
+/** Codes that the code puts together or chooses: an agent's limits, a quota's amounts. */
 const composed = [
-  ...['group_key_failed', 'quota_key_failed', 'metadata_unreadable', 'trace_unreadable'],
   ...['turns', 'tokens', 'cost', 'time'].map((what) => `agent_${what}_exceeded`),
   ...['starts', 'spending'].map((kind) => `quota_${kind}`),
 ];

@@ -33,26 +33,24 @@ declare
         order by i.place);
     exception when others then
       if millrace.error_kind(sqlstate) <> 'lasting' then raise; end if;
-      perform millrace.report('error', %8$L, %9$L || sqlerrm, jsonb_build_object('column', %4$L));
+      perform millrace.report('error', 'column_unreadable', %8$L || sqlerrm,
+        jsonb_build_object('column', %4$L));
     end;
   end if;$f$, c.condition, c.field, c.read, c.name, p_pipeline.entity_table, p_pipeline.entity_key,
-      millrace.key_type(p_pipeline), c.code, format('The %s of %s cannot be read, so that its %s: ',
-        c.field, coalesce('stage ' || c.stage, 'pipeline ' || p_pipeline.name), c.so)), ''
-      order by c.stage nulls first, c.field)
+      millrace.key_type(p_pipeline), format('The column %s of %s cannot be read, so that it counts '
+        'as empty: ', c.name, p_pipeline.entity_table)), '' order by c.condition, c.field)
     from (
-      values (null, 'p_new', 'metadata', 'r.value::jsonb', p_pipeline.metadata_column,
-          'metadata_unreadable', 'runs start without'),
-        (null, 'p_new', 'traces', 'r.value::uuid', p_pipeline.trace_column,
-          'trace_unreadable', 'runs start each with its own'),
-        (null, 'p_new', 'payers', 'millrace.group_key(r.value::text, null)',
-          p_pipeline.quota ->> 'column', 'quota_key_failed', 'runs share one quota')
+      values ('p_new', 'metadata', 'r.value::jsonb', p_pipeline.metadata_column),
+        ('p_new', 'traces', 'r.value::uuid', p_pipeline.trace_column),
+        ('p_new', 'payers', 'millrace.group_key(r.value::text, null)',
+          p_pipeline.quota ->> 'column')
       union all
-      select s.name, format('p_stage = %L', s.name), 'keys',
+      select format('p_stage = %L', s.name), 'keys',
         format('millrace.group_key(r.value::text, %L)', s.limits #>> '{concurrency,part}'),
-        s.limits #>> '{concurrency,column}', 'group_key_failed', 'rows wait under one key'
+        s.limits #>> '{concurrency,column}'
       from millrace.stages s
       where s.pipeline_id = p_pipeline.id and s.limits ? 'concurrency'
-    ) c(stage, condition, field, read, name, code, so)
+    ) c(condition, field, read, name)
     where c.name is not null);
 begin
   if v_reads is not null then

@@ -92,7 +92,7 @@ begin
   insert into millrace.version_moves
     (version_id, from_value, to_value, by, means, at_stage_id, stage_id, declared, drawn)
   select p_version_id, f.value, m."to", m.by, m.means, a.id, s.id,
-    coalesce(bool_or(m.declared), false), coalesce(bool_or(m.drawn), false)
+    bool_or(m.declared is true), bool_or(m.drawn is true)
   from jsonb_to_recordset(p_definition -> 'moves') m("from" text[], "to" text, by text, means text,
     at text, stage text, declared boolean, drawn boolean)
   cross join unnest(m."from") f(value)

@@ -23,14 +23,12 @@ begin
       select 'a row shows where its run stands', s.run_id, null::bigint,
         format('row %%s of %%s shows %%s, but its run is at %%s', s.id, %1$L,
           coalesce(e.%3$I::text, 'nothing'), s.value)
-      from millrace.status_states($1, case
-        when $3 is null then array(select o.%2$I::text from %1$s o)
-        else array(
-          select distinct r.entity_id
-          from millrace.runs r
-          where r.pipeline_id = $1
-            and r.id > $3
-            and r.id <= $4) end) s
+      from millrace.status_states($1, array(
+        select distinct r.entity_id
+        from millrace.runs r
+        where r.pipeline_id = $1
+          and r.id > coalesce($3, 0)
+          and r.id <= coalesce($4, 9223372036854775807))) s
       join %1$s e on e.%2$I = s.id::%4$s
       left join millrace.stages t on t.id = s.stage_id
       where s.value is not null

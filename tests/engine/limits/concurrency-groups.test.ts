@@ -332,8 +332,8 @@ test('a column that is gone makes no write of the user fail, and is reported', a
   await has_groups(engine, perKey(2));
   await engine.sql.query('alter table public.items rename column key to other');
   await engine.queued('only', 3);
-  expect(await engine.rows(`select code, detail from millrace.log where code = 'group_key_failed'`)).toEqual([
-    { code: 'group_key_failed', detail: { column: 'key' } },
+  expect(await engine.rows(`select code, detail from millrace.log where code = 'column_unreadable'`)).toEqual([
+    { code: 'column_unreadable', detail: { column: 'key' } },
   ]);
   await engine.define({
     pipeline: 'flow',

@@ -212,7 +212,7 @@ test.for([
     await engine.sql.query(`alter table public.items ${change}`);
     await engine.queue('one', [id as string]);
     expect(await metadata(engine, id)).toEqual([null]);
-    expect(await engine.rows(`select level, message from millrace.log where code = 'metadata_unreadable'`)).toEqual([
+    expect(await engine.rows(`select level, message from millrace.log where code = 'column_unreadable'`)).toEqual([
       { level: 'error', message: expect.stringMatching(fault) },
     ]);
     // As doctor() advises.

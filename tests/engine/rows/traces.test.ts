@@ -75,5 +75,5 @@ test('a trace column that was renamed since keeps no row from starting', async (
   await engine.sql.query('alter table public.items rename column trace_id to trail');
   await engine.queue('one', [id as string]);
   expect(await traces(engine, id)).toHaveLength(1);
-  expect(await engine.value(`select code from millrace.log where level = 'error'`)).toBe('trace_unreadable');
+  expect(await engine.value(`select code from millrace.log where level = 'error'`)).toBe('column_unreadable');
 });
