@@ -30,7 +30,6 @@ export interface StageHealth {
   retries: number;
   oldest_age: number | null;
   live_workers: number;
-  sla_seconds: number | null;
   late: number;
   paused: Pause | null;
   throttle: Throttle | null;
@@ -152,7 +151,7 @@ export interface Channel {
   kind: string;
   enabled: boolean;
   has_address: boolean;
-  last: { state: string; tries: number; status: number | null; error: string | null; at: string } | null;
+  last: { state: string; tries: number; error: string | null; at: string } | null;
 }
 
 export interface DefinedPipeline {
@@ -222,8 +221,6 @@ export interface Figures {
 }
 
 export interface Series {
-  from: string;
-  to: string;
   points: Figures[];
   /** By stage, all steps together, where they were asked for. */
   stages?: Record<string, Figures>;
@@ -281,8 +278,6 @@ export interface Attempt {
   ended_at?: string;
   deadline_at?: string;
   service?: string;
-  job?: string;
-  usage?: Record<string, unknown>;
   error?: Fault;
   superseded?: boolean;
 }
@@ -299,9 +294,7 @@ export interface Run extends ListedRun {
   children: {
     stage: string;
     pipeline: string;
-    state: string;
     spawned: number;
-    total: number | null;
     completed: number;
     failed: number;
     cancelled: number;

@@ -1,5 +1,5 @@
--- What a monitoring system asks for: counters from the totals, which never fall, gauges of each
--- stage, alerts. It goes as json: jsonb would take all numbers apart at each level.
+-- What a monitoring system asks for: counters, gauges of each stage, alerts. It goes as json:
+-- jsonb would take all numbers apart at each level.
 create function public.millrace_metrics() returns json
 stable
 set enable_mergejoin = off set jit = off
@@ -68,8 +68,7 @@ begin
 end
 $$;
 
--- Whether doctor() finds all well, and what it does not; of which release the database is, and by
--- their digests what its pipelines are defined to be.
+-- Whether doctor() finds all well, the release, and the digests of the definitions.
 create function public.millrace_health() returns jsonb
 stable
 as $$

@@ -1,7 +1,4 @@
--- Acting on alerts: nobody is told of them for a while
-
--- Silences alerts like one, or of a pipeline, a stage or a kind; all only for a caller who sees all
--- pipelines. Or ends a silence.
+-- Silences alerts like one, or of a pipeline, a stage or a kind, for a while; or ends a silence.
 create function millrace.act_on_alert(p_caller millrace.caller, p_request jsonb, p_line bigint)
 returns jsonb
 as $$

@@ -1,5 +1,3 @@
--- Acting: one function for every verb, which asks who calls, does it and writes its line
-
 -- Raises MR002 where a request lacks one of these fields.
 create function millrace.need_fields(p_request jsonb, variadic p_fields text[])
 immutable
@@ -49,9 +47,8 @@ begin
   select p.name into v_pipeline
   from millrace.pipelines p
   where p.id = (millrace.run_seen(p_caller, v_run)).pipeline_id;
-  if p_request ->> 'stage' is not null then
-    perform millrace.stage_named(v_pipeline, p_request ->> 'stage');
-  end if;
+  perform millrace.stage_named(v_pipeline, p_request ->> 'stage')
+  where p_request ->> 'stage' is not null;
   perform millrace.need_fields(p_request, 'stage')
   where p_request ->> 'verb'
     in ('skip', 'fail', 'complete', 'reset_children');
@@ -85,7 +82,7 @@ begin
       v_stage := millrace.stage_named(v_pipeline.name, p_request ->> 'stage');
     end if;
   elsif p_request ?| array['pipeline', 'stage'] or v_verb not in ('throttle', 'unthrottle') then
-    raise exception 'limit is for a throttle that names no pipeline, since several share it'
+    raise exception 'limit stands beside what does not go with it'
       using errcode = 'MR002', hint = 'Name the limit alone, or the stage alone.';
   elsif p_caller.pipelines is not null then
     raise exception 'a shared limit is throttled by who sees all pipelines'

@@ -13,7 +13,7 @@ as $$
       'held', cardinality(p_bulk.held)))
 $$;
 
--- Writes the row of a bulk, which freezes its filter, and counts what one look finds: to 10,000.
+-- Writes the row of a bulk, which freezes its filter, and counts what one look finds.
 create function millrace.preview_bulk(
   p_caller millrace.caller,
   p_do jsonb,
@@ -59,8 +59,7 @@ begin
 end
 $$;
 
--- Previews, begins, continues or aborts a bulk. `continue` shows one that does not run. Whoever
--- begins it is the operator of its slices.
+-- Previews, begins, continues or aborts a bulk, whose slices are its beginner's.
 create function millrace.act_in_bulk(p_caller millrace.caller, p_request jsonb)
 returns jsonb
 as $$
@@ -116,9 +115,8 @@ as $$
   returning b.*
 $$;
 
--- Works off the next slice of a bulk, unless somebody else is doing so. It waits for nobody: what
--- is held comes with a later slice. What matches no more under the locks, or cannot go on, is
--- passed over.
+-- Works off the next slice of a bulk, unless somebody else does. What is held comes with a later
+-- slice; what matches no more under the locks, or cannot go on, is passed over.
 create function millrace.work_slice(p_bulk_id bigint) returns millrace.bulks
 set lock_timeout = '200ms'
 as $$

@@ -2,7 +2,7 @@
 --
 -- A call looks at 20,000 rows at most and says up to which it has come: none grows with history.
 
--- Says which fields a filter may have, and of which form each is.
+-- Lists the fields of a filter, with the form of each.
 create function millrace.filter_fields() returns jsonb
 language sql immutable
 as $$
@@ -78,10 +78,9 @@ begin
 end
 $$;
 
--- Finds runs of pipelines by a filter that check_request() accepts, with cursor and limit: the
--- newest end first where their status is over, else the highest id. What the filter names, and up
--- to 20,000 running runs, are read by their index. A stage or an error is that at which a run
--- failed, was cancelled, or is while it runs. next: where to go on; null at the end.
+-- Finds runs of pipelines by a filter with cursor and limit: the newest end first where their
+-- status is over, else the highest id. What the filter names, and up to 20,000 running runs, are
+-- read by their index. next: where to go on; null at the end.
 create function millrace.find_runs(
   p_pipelines int[], p_filter jsonb, out run_ids bigint[], out next text
 )

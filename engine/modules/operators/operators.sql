@@ -1,5 +1,3 @@
--- Operators: who calls, and what they may
-
 -- Reads the caller: by the sub of a token what millrace.operators says; a secret key and the
 -- engine's owner may all. In a function with its owner's rights the role's setting alone tells.
 create function millrace.caller() returns millrace.caller
@@ -50,8 +48,7 @@ begin
 end
 $$;
 
--- Admits an operator to act, and locks their row, so that a revocation waits until the deed is
--- done. A secret key names the operator.
+-- Admits an operator to act. A revocation waits for the lock on their row.
 create function millrace.enter_to_act(p_operator text) returns millrace.caller
 as $$
 declare
@@ -97,7 +94,7 @@ as $$
       and millrace.sees(p_caller, p.name))
 $$;
 
--- Finds the pipeline of this name that a caller sees; raises MR003 for a missing one alike.
+-- Finds the pipeline of this name; raises MR003 where there is none that the caller sees.
 create function millrace.pipeline_seen(p_caller millrace.caller, p_pipeline text)
 returns millrace.pipelines
 stable
@@ -120,7 +117,7 @@ begin
 end
 $$;
 
--- Finds a run that a caller sees, by its number or by what is named, likewise.
+-- Finds a run, likewise.
 create function millrace.run_seen(
   p_caller millrace.caller, p_run bigint, p_named text default null
 )

@@ -1,5 +1,4 @@
--- Shared limits (for who sees all pipelines), stages with limits and the hundred quotas that hold
--- back most, with what is used and what waits.
+-- Shared limits (for who sees all pipelines), stages with limits and the 100 quotas that hold most.
 create function public.millrace_limits(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_lists
@@ -25,7 +24,7 @@ begin
         'in_flight', (select count(*) from millrace.in_flight_at(s.id)),
         'starts', case when o.limits ? 'rate' then (millrace.room_in(o, '')).room end,
         'ready', h.ready, 'oldest_age', extract(epoch from h.oldest_age),
-        'throttle', millrace.throttle_json(o) - 'line')
+        'throttle', millrace.throttle_json(o))
       from millrace.stages s
       join millrace.pipelines p on p.id = s.pipeline_id
       join millrace.stage_health h on h.pipeline = p.name and h.stage = s.name

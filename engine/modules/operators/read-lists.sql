@@ -1,5 +1,3 @@
--- What operators read of pipelines, alerts and deeds
-
 -- Shows a line of the journal.
 create function millrace.line_json(p_line millrace.journal) returns jsonb
 language sql immutable
@@ -11,7 +9,7 @@ as $$
       'bulk', p_line.bulk_id))
 $$;
 
--- Tells since when, by whom and why a stage or a pipeline is held back.
+-- Shows since when, by whom and why a stage or a pipeline is held back.
 create function millrace.pause_json(p_line bigint) returns jsonb
 language sql stable
 as $$
@@ -21,7 +19,7 @@ as $$
   left join millrace.journal j on j.id = p_line and j.verb in ('pause', 'bypass')
 $$;
 
--- Lists the stages of pipelines with what is queued and in work at them, by pipeline and stage.
+-- Lists the stages of pipelines with what is queued and in work.
 create function millrace.stages_json(p_pipelines text[]) returns jsonb[]
 language sql stable
 as $$
@@ -103,7 +101,7 @@ begin
         'needs', array(
           select n.name from millrace.stages n where n.id = any (vs.needs) order by n.id),
         'left_out', (
-          select nullif(count(*), 0)
+          select count(*)
           from (select from millrace.bypassed b where b.stage_id = s.id limit 10000) l)))
       from millrace.version_stages vs
       join millrace.stages s on s.id = vs.stage_id
@@ -125,9 +123,7 @@ declare
   v_to timestamptz := coalesce((p_query ->> 'to')::timestamptz, millrace.now());
   v_from timestamptz := coalesce((p_query ->> 'from')::timestamptz, v_to - interval '1 hour');
 begin
-  if p_query ? 'stage' then
-    perform millrace.stage_named(v_pipeline.name, p_query ->> 'stage');
-  end if;
+  perform millrace.stage_named(v_pipeline.name, p_query ->> 'stage') where p_query ? 'stage';
   return jsonb_build_object(
     'points', array(
       select to_jsonb(s)
@@ -159,8 +155,7 @@ begin
 end
 $$;
 
--- Finds lines of a table that a caller sees, the newest first. next: where to go on; null at the
--- end. A line of no pipeline is for callers who see all.
+-- Finds lines of a table, the newest first; those of no pipeline are for callers who see all.
 create function millrace.find_lines(
   p_caller millrace.caller, p_table text, p_condition text, p_asked jsonb,
   out ids bigint[], out next text

@@ -1,5 +1,3 @@
--- What operators read of runs; results, metadata and details of errors only who sees payloads
---
 -- What users and services wrote is shown as it is, cut where it is long: a page must escape it.
 
 -- Shows a payload, or the beginning of its text where it has more than 100 kB.
@@ -58,8 +56,8 @@ as $$
   left join millrace.fan_outs f on f.id = r.fan_out_id
 $$;
 
--- Runs by a filter, the newest first, or the newest end where their status is over. While next is
--- not null there may be more, from {"cursor": next} on.
+-- Runs by a filter, the newest first, or the newest end where their status is over. More from
+-- {"cursor": next} on, while it is not null.
 create function public.millrace_runs(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_runs
@@ -86,7 +84,6 @@ as $$
     'queued_at', p_attempt.created_at, 'due_at', p_attempt.queue_at,
     'started_at', p_attempt.started_at, 'ended_at', p_attempt.finished_at,
     'deadline_at', p_attempt.deadline_at, 'service', p_attempt.service,
-    'job', millrace.cut_text(p_attempt.job_id, 500), 'usage', p_attempt.usage,
     'error', millrace.error_json(
       p_attempt.error, case when p_payloads then 20000 end),
     'superseded', nullif(p_attempt.superseded, false)))
@@ -94,8 +91,7 @@ as $$
   where s.id = p_attempt.stage_id
 $$;
 
--- One run, {"run": 42}: stages, newest attempts, children in numbers, cost, agents' turns, what
--- people were asked and did.
+-- One run, {"run": 42}, with its stages, attempts, children, cost, turns, decisions and lines.
 create function public.millrace_run(p_query jsonb) returns jsonb
 stable
 set millrace.plan = for_runs
@@ -117,17 +113,14 @@ begin
       join millrace.stages s on s.id = vs.stage_id
       where vs.version_id = v_run.version_id),
     'children', array(
-      select to_jsonb(c) - 'id'
-      from (
-        select f.id, s.name as stage, p.name as pipeline, f.state, f.spawned, f.total, f.completed,
-          f.failed, f.cancelled
-        from millrace.fan_outs f
-        join millrace.stages s on s.id = f.stage_id
-        join millrace.pipelines p on p.id = f.child_pipeline_id
-        where f.run_id = v_run.id
-        order by f.id desc
-        limit 50) c
-      order by c.id),
+      select jsonb_build_object('stage', s.name, 'pipeline', p.name, 'spawned', f.spawned,
+        'completed', f.completed, 'failed', f.failed, 'cancelled', f.cancelled)
+      from millrace.fan_outs f
+      join millrace.stages s on s.id = f.stage_id
+      join millrace.pipelines p on p.id = f.child_pipeline_id
+      where f.run_id = v_run.id
+      order by f.id desc
+      limit 50),
     'attempts', array(
       select millrace.attempt_json(l.a, v_caller.payloads)
       from (

@@ -1,5 +1,4 @@
--- What is set up: operators (all of them for who acts on all pipelines), channels of alerts,
--- settings, pipelines, and what doctor() finds amiss. With a pipeline its newest versions instead.
+-- Operators, channels of alerts, settings, pipelines and findings; or a pipeline's newest versions.
 create function public.millrace_settings(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_lists
@@ -32,7 +31,7 @@ begin
         'channel', c.name, 'kind', c.kind, 'enabled', c.enabled,
         'has_address', millrace.setting('channel_' || c.name || '_address') is not null,
         'last', (
-          select jsonb_build_object('state', m.state, 'tries', m.tries, 'status', m.status,
+          select jsonb_build_object('state', m.state, 'tries', m.tries,
             'error', m.error, 'at', coalesce(m.ended_at, m.tried_at, m.created_at))
           from millrace.alert_messages m
           where m.channel_id = c.id

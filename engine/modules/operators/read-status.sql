@@ -1,6 +1,6 @@
--- Values of a pipeline with the projection status, how many rows show each and since when, of 4,000
--- by the key, with a live and with a failed run each (whole: these are all), and the legal moves.
--- With {"value": "new"} the 50 rows that show it longest.
+-- Values of a pipeline with the projection status, how many rows show each and since when, and the
+-- legal moves. It looks at 4,000 rows by the key, with a live and with a failed run each. With
+-- {"value": "new"} the 50 rows that show it longest.
 create function public.millrace_status(p_query jsonb) returns jsonb
 stable
 set millrace.plan = for_runs
@@ -62,7 +62,6 @@ begin
     millrace.key_type(v_pipeline), v_pipeline.id, p_query ->> 'value')
   into v_found;
   return v_found || jsonb_build_object(
-    -- Fewer than were asked for by the key are all that there are.
     'whole', (v_found ->> 'looked')::int < 4000,
     'table', v_pipeline.entity_table::text, 'column', v_pipeline.status -> 'column',
     'moves', array(

@@ -1,7 +1,4 @@
--- Searching runs by what people have in their hands
-
--- Finds the newest runs of 20 rows by how their label begins, or by all of it, as an index leads
--- to it.
+-- Finds the newest runs of 20 rows by their label, or how it begins, as an index leads to it.
 create function millrace.runs_labelled(p_pipeline millrace.pipelines, p_text text)
 returns setof bigint
 stable
@@ -22,7 +19,7 @@ begin
 end
 $$;
 
--- Reads the label of a row; null where there is no such row, or no label to be seen.
+-- Reads the label of a row; null where there is none.
 create function millrace.label_of(p_pipeline millrace.pipelines, p_entity_id text)
 returns text
 stable
@@ -44,8 +41,7 @@ exception when undefined_column or undefined_table or data_exception then
 end
 $$;
 
--- Runs by {"text": …}: the number of a run or an attempt, a trace id, the key of a row, or the
--- label that entity.label names, as far as an index leads to it.
+-- Runs by {"text": …}: the number of a run or an attempt, a trace id, a row's key or its label.
 create function public.millrace_search(p_query jsonb) returns jsonb
 stable
 set millrace.plan = for_runs
