@@ -13,16 +13,14 @@ declare
 begin
   if exists (
       select from millrace.stages s
-      join millrace.pipelines p on p.id = s.pipeline_id
-      where s.id = p_stage_id and s.enabled and p.enabled and (p_limited or s.limits is null))
+      where s.id = p_stage_id and (p_limited or s.limits is null))
     and (
       select a.run_id
       from millrace.attempts a
       where a.stage_id = p_stage_id and a.queue_at <= v_now and a.state = 'queued'
       order by a.queue_at, a.id
       limit 1) = any (p_run_ids) then
-    return (millrace.pass_gate(
-      p_stage_id, cardinality(p_run_ids), v_now + interval '1 second')).ready;
+    return (millrace.pass_gate(p_stage_id, cardinality(p_run_ids))).ready;
   end if;
   return '{}';
 end
@@ -31,7 +29,7 @@ $$;
 -- queued → completed at a gate, as far as its limits allow. More rounds are for what somebody
 -- holds. A start that no tenant has paid for passes its charge on.
 create function millrace.pass_gate(
-  p_stage_id int, p_limit int, p_until timestamptz, out passed int, out ready int[]
+  p_stage_id int, p_limit int, out passed int, out ready int[]
 )
 as $$
 declare
@@ -47,17 +45,21 @@ declare
 begin
   passed := 0;
   ready := '{}';
-  select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
+  select s.*
+  into v_stage
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id and p.enabled
+  where s.id = p_stage_id and s.enabled;
   if v_stage.limits is not null then
     v_stage := millrace.enter_limits(p_stage_id, false);
     p_limit := (millrace.room_at(v_stage, p_limit)).room;
   end if;
   for v_round in 1 .. 20 loop
-    exit when v_stage.id is null or passed >= p_limit or millrace.now() > p_until;
+    exit when v_stage.id is null or passed >= p_limit
+      or millrace.now() > v_now + interval '1 second';
     select n.*
     into v_next
-    from millrace.next_by_turns(
-      v_stage, least(p_limit - passed, 500), 80, v_held, v_behind, p_until) n
+    from millrace.next_by_turns(v_stage, least(p_limit - passed, 500), 50, v_held, v_behind) n
     where v_stage.has_groups;
     v_behind := v_next.behind;
     v_ids := array(
@@ -112,38 +114,33 @@ begin
 end
 $$;
 
--- Passes all gates for a second, the one with the oldest attempt first. Each has half of the time
--- that is left, for thousands of keys may have no room.
+-- Passes up to so many attempts at all gates, the gate with the oldest first.
 create function millrace.sweep_gates(p_limit int default 2000) returns int
 as $$
 declare
   v_now timestamptz := millrace.now();
-  v_until constant timestamptz := v_now + interval '1 second';
   v_gate record;
   v_set record;
   v_passed int := 0;
-  v_ready int[] := '{}';
   v_context text;
 begin
   for v_gate in
     select s.id, s.name
     from millrace.stages s
-    join millrace.pipelines p on p.id = s.pipeline_id
     cross join lateral (
       select a.queue_at, a.id
       from millrace.attempts a
       where a.stage_id = s.id and a.queue_at <= v_now and a.state = 'queued'
       order by a.queue_at, a.id
       limit 1) h
-    where s.kind = 'gate' and s.enabled and p.enabled
+    where s.kind = 'gate'
     order by h.queue_at, h.id
   loop
-    exit when v_passed >= p_limit or millrace.now() >= v_until;
+    exit when v_passed >= p_limit;
     begin
-      v_set := millrace.pass_gate(
-        v_gate.id, p_limit - v_passed, v_until - (v_until - millrace.now()) / 2);
+      v_set := millrace.pass_gate(v_gate.id, p_limit - v_passed);
+      perform millrace.wake(v_set.ready);
       v_passed := v_passed + v_set.passed;
-      v_ready := v_ready || v_set.ready;
     exception when query_canceled or assert_failure or others then
       get stacked diagnostics v_context = pg_exception_context;
       if not millrace.report_caught(sqlstate, v_context, 'sweep_failed', format(
@@ -152,7 +149,6 @@ begin
       end if;
     end;
   end loop;
-  perform millrace.wake(v_ready);
   return v_passed;
 end
 $$;

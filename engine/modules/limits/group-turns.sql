@@ -32,11 +32,11 @@ end
 $$;
 
 -- Finds up to p_limit groups behind one with room and something due but p_held, and how much each
--- may take. names: empty after a whole round, null where p_looks at 500 groups or p_until end it
--- sooner; behind: where the next call begins.
+-- may take. names: empty after a whole round, null after p_looks at 500 groups each; behind: where
+-- the next call begins.
 create function millrace.next_by_turns(
   p_stage millrace.stages, p_limit int, p_looks int, p_held bigint[], inout behind text,
-  out names text[], out shares int[], p_until timestamptz default 'infinity'
+  out names text[], out shares int[]
 )
 set enable_hashjoin = on
 as $$
@@ -75,7 +75,6 @@ begin
     behind := v_groups[v_most];
     v_most := 500;
     names := null;
-    exit when millrace.now() > p_until;
   end loop;
 end
 $$;
@@ -97,7 +96,7 @@ begin
   -- More rounds are for what shares leave over and what somebody holds.
   for v_round in 1 .. 20 loop
     v_next := millrace.next_by_turns(
-      p_stage, p_room - cardinality(attempt_ids), 80, '{}', v_behind, v_now + interval '1 second');
+      p_stage, p_room - cardinality(attempt_ids), 50, '{}', v_behind);
     v_behind := v_next.behind;
     exit when coalesce(v_next.names, '{}') = '{}';
     with picked as materialized (

@@ -28,7 +28,7 @@ begin
   end if;
   select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
   -- "offset 0" keeps each lock behind the order.
-  if v_stage.limits ? 'shared' and exists (
+  if exists (
       select
       from (
         select l.id
@@ -38,7 +38,7 @@ begin
         order by l.id
         offset 0) o
       where not millrace.lock_limit(o.id, p_may_wait))
-    or v_stage.limits ? 'back_pressure' and exists (
+    or exists (
       select
       from (
         select b.later_id

@@ -279,9 +279,7 @@ begin
     returning a.id
   )
   select array_agg(r.id) into v_released from released r;
-  if v_released is not null then
-    perform millrace.show_held(p_stage, v_released);
-  end if;
+  perform millrace.show_held(p_stage, v_released);
   return millrace.held_items(p_token, p_attempt_ids);
 end
 $$;

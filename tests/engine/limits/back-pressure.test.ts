@@ -79,7 +79,7 @@ test('two gates at one threshold share it, and the second does not wait for the 
   }
   await engine.sql.query('update millrace.stages set enabled = true');
   const gate = (name: string) => `select * from millrace.pass_gate(
-    (select id from millrace.stages where name = '${name}'), 2000, millrace.now())`;
+    (select id from millrace.stages where name = '${name}'), 2000)`;
   const one = await engine.database.connect();
   const two = await engine.database.connect();
   await one.query('begin');
