@@ -27,12 +27,8 @@ $$;
 
 -- Builds a change of one stage for the projection.
 create function millrace.change_of(
-  p_entity_id text,
-  p_status text,
-  p_job_id text default null,
-  p_error text default null,
-  p_started_at timestamptz default null,
-  p_completed_at timestamptz default null
+  p_entity_id text, p_status text, p_job_id text default null, p_error text default null,
+  p_started_at timestamptz default null, p_completed_at timestamptz default null
 ) returns millrace.change
 immutable
 as $$
@@ -106,10 +102,7 @@ $$;
 
 -- Shows a stage in one state on the entities of runs, since p_at where it has a time.
 create function millrace.show_stage(
-  p_stage_id int,
-  p_run_ids bigint[],
-  p_status text,
-  p_at timestamptz default null,
+  p_stage_id int, p_run_ids bigint[], p_status text, p_at timestamptz default null,
   p_job_id text default null
 )
 as $$

@@ -75,20 +75,18 @@ begin
   if v_failed.due_now then
     v_ready := array[p_stage_id];
   end if;
-  if cardinality(v_failed.dead) = 0 then
-    perform millrace.project(p_stage_id, v_failed.changes);
-    return v_ready;
-  end if;
-  if v_stage.on_failure = 'continue' then
+  if v_failed.dead <> '{}' and v_stage.on_failure = 'continue' then
     perform millrace.abandon_fan_outs(v_failed.dead, array[p_stage_id]);
-    perform millrace.project(p_stage_id, v_failed.changes);
-    return v_ready || millrace.hook_skip_failed(p_stage_id, v_failed.dead);
+  elsif v_failed.dead <> '{}' then
+    -- Before the first projection: a user's trigger may queue a stage anew there.
+    perform millrace.end_runs(v_failed.dead, 'failed', p_stage_id);
+    v_cancelled := millrace.cancel_attempts(v_failed.dead, null);
   end if;
-  -- Before the first projection: a user's trigger may queue a stage anew there.
-  perform millrace.end_runs(v_failed.dead, 'failed', p_stage_id);
-  v_cancelled := millrace.cancel_attempts(v_failed.dead, null);
   perform millrace.project(p_stage_id, v_failed.changes);
   perform millrace.project_cancelled(v_cancelled);
+  if v_failed.dead <> '{}' and v_stage.on_failure = 'continue' then
+    v_ready := v_ready || millrace.hook_skip_failed(p_stage_id, v_failed.dead);
+  end if;
   return v_ready;
 end
 $$;

@@ -63,14 +63,10 @@ create function millrace.project_queued(
 )
 as $$
 begin
-  if cardinality(p_entity_ids) > 0 then
-    perform millrace.project_entities(
-      p_pipeline_id, 'queued',
-      (select s.name from millrace.stages s where s.id = p_stage_id),
-      null,
-      p_entity_ids,
-      array(select s.name from millrace.stages s where s.id = any (p_dependents)));
-  end if;
+  perform millrace.project_entities(
+    p_pipeline_id, 'queued',
+    (select s.name from millrace.stages s where s.id = p_stage_id), null, p_entity_ids,
+    array(select s.name from millrace.stages s where s.id = any (p_dependents)));
 end
 $$;
 

@@ -1,3 +1,5 @@
+-- Retrying: what failed or was cancelled begins again
+
 -- Gives a failed or cancelled stage of running runs a new attempt. Returns the stages with work.
 create function millrace.retry_stage(
   p_stage_id int, p_kind text, p_run_ids bigint[]

@@ -241,7 +241,6 @@ as $$
 declare
   v_since timestamptz := millrace.alive_since();
   v_others record;
-  v_places int := coalesce(p_stage.concurrency, p_stage.batch_size * p_stage.max_workers);
 begin
   if p_worker.left_at is not null then
     -- What runs alone may be one too many for a moment.
@@ -262,7 +261,8 @@ begin
     and w.working
     and w.id <> p_worker.id
     and w.heartbeat_at > v_since;
-  places := greatest(0, v_places - p_worker.held - v_others.held);
+  places := greatest(0, coalesce(p_stage.concurrency, p_stage.batch_size * p_stage.max_workers)
+    - p_worker.held - v_others.held);
   if places = 0 and v_others.any_leaving then
     wait_ms := 100;
   end if;
@@ -278,13 +278,13 @@ create function millrace.hand_out(
 as $$
 declare
   v_stage millrace.stages := p_call.stage;
-  v_bytes bigint := millrace.batch_bytes(p_call.batch_bytes);
   v_ids bigint[];
   v_back bigint[];
   v_filled record;
   v_shown boolean;
 begin
-  v_filled := millrace.fill_batch(v_stage, p_token, p_items, p_entity_ids, v_bytes);
+  v_filled := millrace.fill_batch(v_stage, p_token, p_items, p_entity_ids,
+    millrace.batch_bytes(p_call.batch_bytes));
   batch := v_filled.batch;
   kept := v_filled.kept;
   cut := kept < cardinality(p_items);
@@ -433,15 +433,11 @@ declare
 begin
   -- First, as in every call of a worker, so that no two wait for each other.
   perform from millrace.workers w where w.id = p_worker for update;
-  with held as (
-    select c.token from millrace.claims c
-    where c.worker_id = p_worker order by c.token for update
-  )
   update millrace.claims c
   set expires_at = v_now + s.lease
-  from held, millrace.workers w
+  from millrace.workers w
   join millrace.stages s on s.id = w.stage_id
-  where c.token = held.token and w.id = p_worker;
+  where w.id = p_worker and c.worker_id = w.id;
   v_held := millrace.held_by(p_worker);
   update millrace.workers w
   set heartbeat_at = v_now, held = cardinality(v_held)
