@@ -45,7 +45,10 @@ begin
   if v_silence.id is null then
     raise exception 'there is no % that you see',
       coalesce('alert ' || (p_request ->> 'alert'), 'silence ' || (p_request ->> 'silence'))
-      using errcode = 'MR003', hint = 'Open ones: millrace_alerts({"open": true}).';
+      using errcode = 'MR003', hint = case
+        when p_request ? 'alert' then 'Open ones: millrace_alerts({"open": true}).'
+        else 'Look it up: select * from millrace.silences where until > now().'
+      end;
   end if;
   return jsonb_build_object('pipeline', v_silence.pipeline, 'stage', v_silence.stage,
     'outcome', jsonb_build_object('silence', v_silence.id, 'until', v_silence.until));

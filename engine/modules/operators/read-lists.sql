@@ -125,6 +125,7 @@ declare
 begin
   perform millrace.stage_named(v_pipeline.name, p_query ->> 'stage') where p_query ? 'stage';
   return jsonb_build_object(
+    'pipeline', v_pipeline.name,
     'points', array(
       select to_jsonb(s)
       from millrace.series(v_pipeline.name, p_query ->> 'stage', v_from, v_to,
