@@ -1,7 +1,4 @@
--- Concurrency groups: whose turn it is
---
--- Groups take turns by name, behind the one that was served last (limits.last_group). The queue
--- itself is the list of groups, read by a loose scan.
+-- Concurrency groups take turns by name, behind the one that was served last
 
 -- Lists groups with something queued or started at a stage, behind one and round to it.
 create function millrace.groups_behind(p_stage_id int, p_after text, p_most int) returns text[]

@@ -75,10 +75,7 @@ begin
   perform millrace.wake(array(
     select m.stage_id
     from millrace.limited_stages m
-    join millrace.stages s on s.id = m.stage_id
-    where m.limit_id = p_limit_id
-      and s.enabled
-      and millrace.has_ready_work(m.stage_id)
+    where m.limit_id = p_limit_id and millrace.has_ready_work(m.stage_id)
     order by m.stage_id));
 end
 $$;

@@ -1,7 +1,4 @@
 -- Uses: what was used of a limit in a window of time, counted from the epoch
---
--- A budget is asked before a claim. What is in flight counts as what an attempt of its stage has
--- cost on average; a stage without an average has one in flight at a time.
 
 -- Finds the present window of so much in per_seconds.
 create function millrace.window_of(p_amount jsonb) returns tstzrange
