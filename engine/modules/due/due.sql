@@ -1,7 +1,8 @@
 -- Due: a row whose column is past gets a run, unless it has a live one. While nobody moves the
 -- column on, it gets its next run a minute after the last began.
 
--- Keeps the column by which runs of a pipeline are due.
+-- Keeps the column by which runs of a pipeline are due. The lap begins anew: its key may be none of
+-- another table.
 create function millrace.save_due(p_pipeline_id int, p_definition jsonb)
 as $$
 declare
@@ -13,7 +14,8 @@ begin
   insert into millrace.due_progress (pipeline_id)
   select p_pipeline_id
   where v_column is not null
-  on conflict on constraint due_progress_pkey do nothing;
+  on conflict on constraint due_progress_pkey do update
+  set (lap_at, lap_key) = (null, null);
 end
 $$;
 
@@ -49,8 +51,9 @@ begin
     return 0;
   end if;
   for v_row in execute format(
-    'select e.%2$I::text as key, e.%1$I as due from %3$s e where e.%1$I <= $1 '
-    'and ($2 is null or (e.%1$I, e.%2$I) > ($2, $3::%4$s)) order by e.%1$I, e.%2$I limit $4',
+    'select e.%2$I::text as key, e.%1$I as due from %3$s e where e.%1$I <= $1 ' || case
+      when v_progress.lap_at is not null then 'and (e.%1$I, e.%2$I) > ($2, $3::%4$s) ' else ''
+    end || 'order by e.%1$I, e.%2$I limit $4',
     v_pipeline.due_column, v_pipeline.entity_key, v_pipeline.entity_table,
     millrace.key_type(v_pipeline))
   using millrace.now(), v_progress.lap_at, v_progress.lap_key, v_look

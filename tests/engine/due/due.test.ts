@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import { chain, type Engine, type StageDefinition, test } from '../../support/engine.ts';
+import { planRows } from '../../support/plan-rows.ts';
 import { begin, openTransaction, untilBlocked } from '../../support/sessions.ts';
 import { failed, finish, runStage, Worker } from '../../support/worker.ts';
 
@@ -250,6 +251,37 @@ test('the sweep reads the index, not the table', async ({ engine }) => {
   await engine.sql.query('select millrace.sweep()');
   expect(await engine.value(reads)).toBe(0);
   await engine.sql.query('commit');
+});
+
+test('a lap goes on where it was: however many rows come before, it reads its own alone', async ({ engine }) => {
+  await define(engine, { projection: 'none' });
+  await engine.sql.query(`
+    insert into public.items (check_at) select millrace.now() - n * interval '1 second' from generate_series(4000, 1, -1) n;
+    analyze public.items;
+    update millrace.due_progress set (lap_at, lap_key) = (select check_at, id::text from public.items where id = 3900)`);
+  // As the sweep has it planned.
+  const planned = 'set enable_seqscan = off; set plan_cache_mode = force_generic_plan';
+  const start = 'select millrace.start_due_runs(id, 5) from millrace.pipelines';
+  expect(await planRows(engine.database.superUrl, `${planned}; ${start}`)).toBeLessThan(1000);
+  expect(await engine.value('select array_agg(entity_id order by id)::text from millrace.runs')).toBe(
+    '{3901,3902,3903,3904,3905}',
+  );
+});
+
+test('a pipeline that moves to a table with other keys begins its lap anew', async ({ engine }) => {
+  await engine.sql.query(`
+    create table public.pages (id text primary key, check_at timestamptz);
+    insert into public.pages select 'page ' || n, millrace.now() from generate_series(1, 300) n;
+    create table public.items (id bigint primary key, label text, check_at timestamptz);
+    insert into public.items values (7, 'a', millrace.now())`);
+  await engine.pipeline(chain(['check']), { table: 'public.pages', projection: 'none', due: 'check_at' } as object);
+  await engine.sql.query(`
+    select millrace.start_due_runs(id, 100) from millrace.pipelines;
+    select millrace.cancel(id) from millrace.runs order by id`);
+  expect(await engine.value('select lap_key from millrace.due_progress')).toMatch(/^page/);
+  await engine.pipeline(chain(['check']), { projection: 'none', due: 'check_at' } as object);
+  expect(await sweep(engine)).toBe(1);
+  expect(await runs(engine, '7')).toBe(1);
 });
 
 test.for([
