@@ -92,18 +92,25 @@ begin
       where r.pipeline_id = tg_argv[0]::int
       order by r.id
       for update));
+    v_ids := array(
+      select f.entity_id from millrace.former_runs f where f.pipeline_id = tg_argv[0]::int
+      union
+      select b.entity_id
+      from millrace.stages s
+      join millrace.bypassed b on b.stage_id = s.id
+      where s.pipeline_id = tg_argv[0]::int);
   else
     execute format('select array(select d.%I::text from deleted d)', tg_argv[1]) into v_ids;
     perform millrace.forget(tg_argv[0]::int, v_ids);
   end if;
   delete from millrace.former_runs f
   where f.pipeline_id = tg_argv[0]::int
-    and (v_ids is null or f.entity_id = any (v_ids));
+    and f.entity_id = any (v_ids);
   delete from millrace.bypassed b
   using millrace.stages s
   where s.pipeline_id = tg_argv[0]::int
     and b.stage_id = s.id
-    and (v_ids is null or b.entity_id = any (v_ids));
+    and b.entity_id = any (v_ids);
   return null;
 end
 $$;

@@ -2,6 +2,7 @@
 import { expect } from 'vitest';
 import { spawnAll } from '../../support/children.ts';
 import { chain, type Engine, type Row, projectTest as test } from '../../support/engine.ts';
+import { planRows } from '../../support/plan-rows.ts';
 import { completed, Worker } from '../../support/worker.ts';
 
 const account = 'a11ce000-0000-4000-8000-000000000001';
@@ -124,4 +125,17 @@ test('a row keeps one former run, the last, and none of another’s', async ({ e
   expect(await engine.value('select run_id from millrace.former_runs where entity_id = $1', [first])).toBe(last);
   await engine.sql.query('truncate public.items');
   expect(await former(engine)).toEqual([]);
+});
+
+test('a row that an apply function deletes costs the same however many others have had runs', async ({ engine }) => {
+  await engine.pipeline(chain(['one']));
+  await engine.sql.query(`
+    insert into millrace.former_runs (pipeline_id, entity_id, run_id, status, costs, created_at)
+      select p.id, n::text, n, 'completed', '{}', millrace.now() from millrace.pipelines p, generate_series(1, 3000) n
+      where p.name = 'flow';
+    analyze millrace.former_runs;
+    insert into public.items (label) values ('a')`);
+  // As worker calls are planned.
+  const planned = 'set enable_seqscan = off; set plan_cache_mode = force_generic_plan';
+  expect(await planRows(engine.database.superUrl, `${planned}; delete from public.items`)).toBeLessThan(100);
 });
