@@ -1,6 +1,7 @@
 // Manual stages by value: what people write between question and answer, and the answers.
 import { expect } from 'vitest';
 import { type Engine, test } from '../../support/engine.ts';
+import { untilBlocked } from '../../support/sessions.ts';
 import { historyOf, makeNotes, type StatusDefinition, valuesOf } from '../../support/status.ts';
 import { runStage } from '../../support/worker.ts';
 
@@ -127,7 +128,7 @@ test('who writes an answer waits for no decision: the one who decides hears that
     (error: Error) => error.message,
   );
   // The other holds the decision's row by now, and waits for the note.
-  await engine.value(`select pg_sleep(0.3)`);
+  await untilBlocked(engine, decider);
   await curator.query('update public.note set status_code = 330 where id = $1', [id]);
   await curator.query('commit');
   expect(await decided).toBe(`attempt ${attempt} can no longer be decided: the attempt is completed`);
