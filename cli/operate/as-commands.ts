@@ -17,6 +17,7 @@ const commands: [RegExp, string | ((...parts: string[]) => string)][] = [
   [/select millrace\.reset\(run, stage\)/g, 'npx millrace reset RUN --from STAGE'],
   [/select \* from millrace\.(?:all_)?alerts(?: where resolved_at is null)?/g, 'npx millrace alerts'],
   [/select \* from millrace\.(?:throttles|bypasses)\b/g, 'npx millrace status PIPELINE'],
+  [/select \* from millrace\.silences where until > now\(\)/g, 'npx millrace journal --verb silence'],
   [/select millrace\.end_bypass\(pipeline, stage\)/g, 'npx millrace bypass PIPELINE STAGE --end'],
   [/select \* from millrace\.timeline\((\d+)\)/g, 'npx millrace show $1'],
   [/select \* from millrace\.runs where status = 'running'/g, 'npx millrace runs --status running'],
