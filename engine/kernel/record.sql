@@ -320,7 +320,8 @@ begin
     in_time := array(
       select i
       from unnest(p_items) i
-      where i.attempt_id not in (select l.attempt_id from unnest(late) l));
+      where i.verdict is not null
+        or i.attempt_id not in (select l.attempt_id from unnest(late) l));
   end if;
 end
 $$;

@@ -105,6 +105,25 @@ test('several guilty rows in one batch are all found', async ({ engine }) => {
   expect(await engine.value('select count(*)::int from public.notes')).toBe(11);
 });
 
+test('a batch recorded in parts answers what is malformed too, beside an item that another has made stale', async ({
+  engine,
+}) => {
+  await withApply(engine);
+  const ids = await engine.queued('one', 3);
+  await engine.sql.query(`
+    create or replace function public.note(p_items jsonb) returns void language plpgsql as $$
+    begin
+      if p_items @> '[{"result": "bad"}]' then raise exception 'a bad word'; end if;
+      update public.items set one_status = 'queued' where id = ${ids[2]} and p_items @> '[{"result": "anew"}]';
+    end $$`);
+  const worker = await Worker.of(engine, 'one');
+  const [first, second, third] = (await worker.take()).map((item, place) =>
+    completed(item, ['anew', 'bad', 'good'][place]),
+  );
+  const { items } = await worker.complete([first, second, { attempt: 'fourth' }, third]);
+  expect(items.map((item) => item.verdict)).toEqual(['accepted', 'rejected', 'rejected', 'stale']);
+});
+
 test('apply runs for external jobs as well', async ({ engine }) => {
   await withApply(engine, { kind: 'external', completion: { callback: true } });
   const [id] = await engine.queued('one');
