@@ -32,7 +32,7 @@ declare
     for update skip locked);
 begin
   for v_group in
-    select p.id, p.projection <> 'none' as projected,
+    select p.id, p.name, p.projection <> 'none' as projected,
       array_agg(c.id) as run_ids, array_agg(c.entity_id) as entity_ids
     from (
       select r.id, r.pipeline_id, r.entity_id
@@ -59,6 +59,10 @@ begin
       order by r.id
       for no key update skip locked),
       'select millrace.cancel_runs($1::bigint[], true)', v_until);
+    perform millrace.report_passed_over(v_group.name, null, r.entity_id, u.why)
+    from unnest(v_done.refused, v_done.why, v_done.later) u(id, why, later)
+    join millrace.runs r on r.id = u.id::bigint
+    where u.later;
     -- One whose trigger refuses to show it is cancelled unseen, unless another try may do.
     v_count := v_count + v_done.done + millrace.cancel_runs(array(
       select u.id::bigint

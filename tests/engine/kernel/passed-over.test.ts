@@ -262,6 +262,7 @@ test('a child whose row refuses for now is cancelled later, the others at once',
   await sweep(engine);
   const cancelled = `select count(*)::int from millrace.runs where fan_out_id is not null and status = 'cancelled'`;
   expect(await engine.value(cancelled)).toBe(2);
+  expect(await passedOver(engine)).toEqual([{ id: '2', stage: null }]);
   await engine.sql.query('drop trigger refuse on public.items');
   await sweep(engine);
   expect(await engine.value(cancelled)).toBe(3);
