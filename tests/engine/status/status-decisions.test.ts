@@ -132,6 +132,8 @@ test('who writes an answer waits for no decision: the one who decides hears that
   await curator.query('update public.note set status_code = 330 where id = $1', [id]);
   await curator.query('commit');
   expect(await decided).toBe(`attempt ${attempt} can no longer be decided: the attempt is completed`);
+  // An error is told before its transaction has let the decision go.
+  await decider.query('');
   expect(await code(engine, id)).toBe(330);
   await engine.sql.query('select millrace.sweep()');
   expect(await engine.value('select closed_why from public.millrace_decisions')).toBe('the attempt is completed');
