@@ -17,6 +17,16 @@ const fault = (schema: unknown, value: unknown) =>
 
 const object = (properties: Row, more: Row = {}) => ({ type: 'object', properties, ...more });
 
+it('looks at each part once, however deep the fault is', async () => {
+  let [schema, value, path]: [unknown, unknown, string] = [{ type: 'integer' }, 'x', 'decision'];
+  for (let depth = 0; depth < 16; depth += 1) {
+    [schema, value, path] = [object({ a: schema }), { a: value }, `${path}.a`];
+  }
+  await engine.sql.query(`set statement_timeout = '5s'`);
+  expect(await fault(schema, value)).toBe(`${path} is "x", but must be of type integer`);
+  await engine.sql.query('reset statement_timeout');
+});
+
 describe('a value that breaks its schema is named with its path, what it is and what it must be', () => {
   const verdict = object({ verdict: { enum: ['accept', 'reject'] } });
   const cases: [string, unknown, unknown, string][] = [
