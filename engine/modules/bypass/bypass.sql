@@ -153,7 +153,7 @@ begin
   order by r.entity_id
   on conflict on constraint bypassed_pkey do update set
     run_id = excluded.run_id, at = excluded.at, reason = excluded.reason;
-  perform millrace.supersede(v_runs, array[p_stage.id]);
+  perform millrace.cancel_attempts(v_runs, array[p_stage.id]);
   perform millrace.wake(millrace.skip_stage(p_stage.id, v_runs, jsonb_build_object(
     'code', 'bypassed', 'message', 'bypassed: ' || v_reason)));
   if v_uncounted is not null then

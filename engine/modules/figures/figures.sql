@@ -131,7 +131,8 @@ begin
   if (p_from < p_to and isfinite(p_from) and isfinite(p_to)) is not true then
     raise exception 'p_from is %, but must be before p_to, %', p_from, p_to
       using errcode = 'MR002', hint = 'Name both times.';
-  elsif (v_seconds >= 60 and v_seconds % 60 = 0 and p_step::text !~ 'mon|year') is not true then
+  elsif (v_seconds >= 60 and v_seconds % 60 = 0
+      and extract(month from p_step) = 0 and extract(year from p_step) = 0) is not true then
     raise exception 'p_step is %, but must be whole minutes, hours or days', p_step
       using errcode = 'MR002', hint = 'Such as 5 minutes, 1 hour, 1 day.';
   elsif extract(epoch from p_to - p_from) / v_seconds > 2000 then

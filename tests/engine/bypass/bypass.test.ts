@@ -1,5 +1,6 @@
 // A bypass: a stage is left out for a while, its rows go on, and each is remembered.
 import { expect } from 'vitest';
+import { waitingFolder } from '../../support/children.ts';
 import { chain, type Engine, type Row, test } from '../../support/engine.ts';
 import { defineSplit, insertParts, partRuns, spawnParts } from '../../support/operations.ts';
 import { journal, signIn } from '../../support/operators.ts';
@@ -31,7 +32,7 @@ test('what is queued at a bypassed stage is skipped with the reason and remember
   expect(await engine.statuses(ids[0])).toEqual({ one: 'completed', two: 'skipped', three: 'queued' });
   expect(await engine.attempts(ids[0])).toEqual([
     'one 1 completed',
-    'two 1 cancelled superseded',
+    'two 1 cancelled',
     'two 2 skipped',
     'three 1 queued',
   ]);
@@ -130,12 +131,7 @@ test('a retry in backoff is left out too; what is in work or waits for its job g
   if (!first || !second || !third) throw new Error('three were queued');
   await worker.report(failed(first), waiting(second, 'job-2'));
   expect(await bypass(engine, 'one')).toBe(1);
-  expect(await engine.attempts(ids[0])).toEqual([
-    'one 1 failed superseded',
-    'one 2 cancelled superseded',
-    'one 3 skipped',
-    'two 1 queued',
-  ]);
+  expect(await engine.attempts(ids[0])).toEqual(['one 1 failed', 'one 2 cancelled', 'one 3 skipped', 'two 1 queued']);
   expect(await worker.report(completed(third))).toEqual(['accepted']);
   await resume(engine, [
     { submission: second.submission, service: 'scraper', job_id: 'job-2', outcome: 'completed', result: {} },
@@ -158,6 +154,12 @@ test('a map that is left out gives its children up', async ({ engine }) => {
   await sweep(engine);
   expect(await partRuns(engine, parts[0])).toEqual(['cancelled']);
   expect(await engine.statuses(id)).toMatchObject({ split: 'skipped', join: 'queued' });
+});
+
+test('children that leave a stage out are tallied: nobody counts their siblings anew', async ({ engine }) => {
+  await waitingFolder(engine, 3);
+  await bypass(engine, 'scan', null, 'files');
+  expect(await engine.rows('select from millrace.child_tallies where recount')).toEqual([]);
 });
 
 test('with skip_dependents the stages after it are left out as after skip()', async ({ engine }) => {
@@ -327,7 +329,7 @@ test('a bypass and the completion that queues the stage: the sweep leaves out wh
   expect(await bypass(engine, 'two')).toBe(0);
   await worker.client.query('commit');
   await sweep(engine);
-  expect(await engine.attempts(id)).toEqual(['one 1 completed', 'two 1 cancelled superseded', 'two 2 skipped']);
+  expect(await engine.attempts(id)).toEqual(['one 1 completed', 'two 1 cancelled', 'two 2 skipped']);
   expect(await remembered(engine)).toEqual([id]);
 });
 

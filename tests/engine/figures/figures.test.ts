@@ -214,6 +214,17 @@ test('a clock that is set back makes no time negative', async ({ engine }) => {
   ).toEqual([{ outcome: 'completed', n: 2, run_ms: 0, r0: 2 }]);
 });
 
+test('a step of months is refused however the caller has intervals written', async ({ engine }) => {
+  await engine.pipeline([{ name: 'only' }]);
+  for (const style of ['iso_8601', 'sql_standard']) {
+    await engine.sql.query(`set intervalstyle = ${style}`);
+    const series = `select millrace.series('flow', null, 'today', 'tomorrow', $1)`;
+    expect(await engine.refusal(series, ['1 month'])).toMatchObject({ code: 'MR002' });
+    expect(await engine.refusal(series, ['1 year'])).toMatchObject({ code: 'MR002' });
+  }
+  await engine.sql.query('reset intervalstyle');
+});
+
 test('a series has a row for each step, empty ones too', async ({ engine }) => {
   await engine.pipeline(chain(['only']));
   for (const minutes of [0, 3, 60]) {

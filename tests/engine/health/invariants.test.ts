@@ -132,6 +132,36 @@ const damages: [string, string, string][] = [
     shown,
   ],
   ['a stage does not begin', `delete from millrace.attempts where state = 'queued'`, begun],
+  [
+    'a live attempt is superseded',
+    `update millrace.attempts set superseded = true where state = 'queued'`,
+    'a superseded attempt is not live',
+  ],
+  [
+    'a job is heard to run before its attempt waits',
+    `update millrace.attempts set job_started_at = now() where state = 'started'`,
+    'a job is heard to run while its attempt waits',
+  ],
+  [
+    'a stage under way becomes one that no worker takes',
+    `update millrace.stages set kind = 'manual'`,
+    'no worker is awaited for a stage that none runs',
+  ],
+  [
+    'a person is awaited, and nobody is asked',
+    `update millrace.stages set kind = 'manual'`,
+    'an attempt that waits for a person has its open question',
+  ],
+  [
+    'a run under way says how it ended',
+    `update millrace.runs set ended_as = 'gone' where status = 'running'`,
+    'a run that ended under a name is completed',
+  ],
+  [
+    'a stage is skipped for an ending that was none',
+    `update millrace.attempts set state = 'skipped', output = null, error = '{"ended": "gone"}' where state = 'completed' and ${second}`,
+    'a stage is skipped for the ending of its own run',
+  ],
 ];
 
 /** A folder whose split waits for three files, of which one is done and added up. */
