@@ -72,6 +72,8 @@ test('what goes wrong is said as the page says it', async ({ engine }) => {
   const refused = async (call: string, ...values: unknown[]) =>
     page.expectPromised(await messageOf(() => engine.rows(`select millrace.${call}`, values)));
   await refused(`complete_stage($1, 'ship', '1')`, run);
+  await refused(`start_stage($1, 'charge')`, run);
   await refused(`complete_stage($1, 'charge', null)`, run);
-  await refused(`complete_stage($1, 'charge', '1')`, 999);
+  await refused(`start_stage($1, 'charge')`, 999);
+  await refused(`start_stage($1, 'ship')`, run);
 });

@@ -60,6 +60,13 @@ test('five cards satisfy a threshold of 20 and one of 10, once all are read', as
   expect(await states(engine, run)).toMatchObject({ sample: 'queued', opening: 'queued' });
 });
 
+test('a person can start a stage without waiting for its threshold', async ({ engine }) => {
+  const page = await open(engine);
+  const { run } = await splitCatalogue(engine, page, 2);
+  await page.run(engine, 'select millrace.start_stage', { 42: run });
+  expect(await states(engine, run)).toMatchObject({ sample: 'queued', opening: 'pending' });
+});
+
 test('what goes wrong is said as the page says it', async ({ engine }) => {
   const page = await open(engine);
   const catalogues = page.exported<PipelineDefinition>('catalogues');

@@ -34,6 +34,7 @@ const weights = {
   reset: 3,
   skip: 2,
   reset_children: 2,
+  start_stage: 2,
   complete_stage: 2,
   fail_stage: 2,
   pause: 1,

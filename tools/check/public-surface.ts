@@ -34,6 +34,7 @@ export const publicSurface = [
   'millrace.skip',
   'millrace.stage_costs',
   'millrace.start',
+  'millrace.start_stage',
   'millrace.sweep',
   'millrace.sweep_all',
   'millrace.take_up',

@@ -51,7 +51,7 @@ begin
   where p_request ->> 'stage' is not null;
   perform millrace.need_fields(p_request, 'stage')
   where p_request ->> 'verb'
-    in ('skip', 'fail', 'complete', 'reset_children');
+    in ('skip', 'fail', 'start_stage', 'complete', 'reset_children');
   perform millrace.need_fields(p_request, 'result') where p_request ->> 'verb' = 'complete';
   v_did := millrace.do_to_runs(array[v_run], p_request);
   return jsonb_build_object(

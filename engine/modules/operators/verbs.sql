@@ -17,6 +17,10 @@ set millrace.verb = reset;
 create function millrace.reset_children(p_run bigint, p_stage text) returns int
 set millrace.verb = reset_children, children;
 
+-- Starts a pending stage whose needs are done, without waiting for its thresholds.
+create function millrace.start_stage(p_run bigint, p_stage text)
+set millrace.verb = start_stage;
+
 -- Completes a queued, started or waiting stage with a result given by hand.
 create function millrace.complete_stage(p_run bigint, p_stage text, p_result jsonb)
 set millrace.verb = complete;

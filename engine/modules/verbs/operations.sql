@@ -54,6 +54,9 @@ begin
   v_hint := case
     when p_verb = 'retry' and v_state not in ('failed', 'cancelled')
       then 'Only a stage that failed or was cancelled can be retried.'
+    when p_verb = 'start_stage' and (v_state <> 'pending' or run.status <> 'running')
+      then 'Only a pending stage of a running run can be started; '
+        'use millrace.retry(run) or millrace.reset(run, stage).'
     when p_verb in ('complete', 'fail') and v_state not in ('queued', 'started', 'waiting')
       then 'Only a stage that is queued, started or waiting can be ended by hand.'
     when p_verb = 'skip' and v_state in ('completed', 'skipped')

@@ -155,6 +155,7 @@ test('a key that is no value of its column’s type is refused, by spawn and by 
 
 test.for([
   'skip($1, null)',
+  'start_stage($1, null)',
   `complete_stage($1, null, '{}')`,
   `fail_stage($1, null, 'it broke')`,
   'reset_children($1, null)',

@@ -78,6 +78,41 @@ test('a skipped stage is complete', async ({ engine }) => {
   expect(await operation(engine, id, 'one')).toMatchObject({ state: 'skipped', operation: 'complete', is_done: true });
 });
 
+test('a stage held back by a threshold starts by hand, once', async ({ engine }) => {
+  const early = { name: 'early', after: [{ map: 'split', stage: 'read', count: 2 }] };
+  await defineSplit(engine, [early]);
+  const parts = await insertParts(engine, 3);
+  const [id] = await engine.queued('split');
+  expect(await operation(engine, id, 'early')).toMatchObject({ operation: 'not started', can_start: false });
+  await verb(engine, 'start_stage', id, 'early');
+  expect(await operation(engine, id, 'early')).toMatchObject({ state: 'queued' });
+  expect(await refused(engine, 'start_stage', id, 'early')).toMatchObject({
+    code: 'MR004',
+    message: expect.stringMatching(/stage early of run \d+ cannot be told to start_stage: it is queued/),
+    hint: expect.stringMatching(/pending/),
+  });
+  await spawnParts(engine, parts);
+  await runStage(engine, 'scan', 'parts');
+  await runStage(engine, 'read', 'parts');
+  await engine.sql.query('select millrace.sweep()');
+  expect((await engine.attempts(id)).filter((attempt) => attempt.startsWith('early'))).toEqual(['early 1 queued']);
+});
+
+test('a stage whose needs are not done cannot start; nor one of a run that is over', async ({ engine }) => {
+  const { id } = await one(engine);
+  expect(await refused(engine, 'start_stage', id, 'two')).toMatchObject({
+    code: 'MR005',
+    message: expect.stringMatching(/its need one has no result/),
+    hint: expect.stringMatching(/Queue one instead/),
+  });
+  await verb(engine, 'cancel', id);
+  expect(await refused(engine, 'start_stage', id, 'two')).toMatchObject({
+    code: 'MR004',
+    message: expect.stringMatching(/the run is cancelled/),
+    hint: expect.stringMatching(/millrace\.retry/),
+  });
+});
+
 test('completing a queued stage by hand: its result is the one given, and the run goes on', async ({ engine }) => {
   const { id, worker } = await one(engine);
   await verb(engine, 'complete_stage', id, 'one', '{"by": "me"}');
@@ -197,7 +232,7 @@ test('verbs name what they do not know: the run, the stage, a run that has a suc
   const first = (await engine.run(id)).id;
   const on = (name: string, run: unknown, stage: string | null, more = '') =>
     engine.refusal(`select millrace.${name}($1, $2${more})`, [run, stage]);
-  for (const [name, more] of [['skip'], ['reset'], ['reset_children'], ['fail_stage', `, 'x'`]]) {
+  for (const [name, more] of [['start_stage'], ['skip'], ['reset'], ['reset_children'], ['fail_stage', `, 'x'`]]) {
     expect(await on(name as string, 999, 'one', more)).toMatchObject({ code: 'MR003', message: 'there is no run 999' });
     expect(await on(name as string, first, 'nine', more)).toMatchObject({
       code: 'MR003',
