@@ -291,8 +291,9 @@ begin
   loop
     v_portion := millrace.sweep_portion(v_done);
     commit;
-    exit when v_portion.name is null or clock_timestamp() >= v_until;
-    if not v_portion.more then
+    exit when v_portion.name is null;
+    -- Once the time is over each part that is left has a portion, or the last ones would starve.
+    if not v_portion.more or clock_timestamp() >= v_until then
       v_done := v_done || v_portion.name;
     end if;
   end loop;

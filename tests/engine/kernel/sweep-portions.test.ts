@@ -96,6 +96,22 @@ for (const [what, happen] of Object.entries(situations)) {
   });
 }
 
+test('what takes all of the time leaves each other part a portion', async ({ engine }) => {
+  await situations['a queue at a bypassed stage']?.(engine);
+  await engine.sql.query(`
+    create schema hasty;
+    create sequence hasty.minutes;
+    create function hasty.clock_timestamp() returns timestamptz language sql as
+      $$ select pg_catalog.clock_timestamp() + interval '1 minute' * nextval('hasty.minutes') $$`);
+  const hasty = await engine.database.connect();
+  // In its own body alone: all that it calls has a search path of its own.
+  await hasty.query('set search_path = hasty, pg_catalog');
+  await hasty.query('call millrace.sweep_all()');
+  expect(await engine.value(`select count(*)::int from millrace.bypassed`)).toBe(portion);
+  expect(await engine.value('select millrace.is_new_minute()'), 'rules are judged').toBe(false);
+  expect(await engine.value('select count(*)::int from millrace.sums')).toBeGreaterThan(0);
+});
+
 test('retries that fell due are shown portion by portion', async ({ engine }) => {
   await makeLinks(engine);
   await engine.sql.query(`insert into public.link (label, status) select 'a', 'new' from generate_series(1, 600)`);
