@@ -171,7 +171,10 @@ begin
       'runs', v_free, 'limit', cardinality(v_free) + 1))).run_ids) s(id)
     join millrace.runs r on r.id = s.id
     left join millrace.fan_outs f on f.id = r.fan_out_id and f.state in ('abandoned', 'closed')
-    where v_verb = 'cancel' or f.id is null and millrace.is_latest_run(r.id)
+    where (v_verb = 'cancel' or f.id is null and millrace.is_latest_run(r.id))
+      -- A clock set back brings it behind the cursor again.
+      and not exists (
+        select from millrace.journal j where j.run_ids @> array[r.id] and j.bulk_id = p_bulk_id)
     order by r.id);
   v_did := millrace.in_halves(v_still::text[], format(
     'select cardinality($1::bigint[]) from millrace.do_to_runs($1::bigint[], %L)', v_bulk.args),

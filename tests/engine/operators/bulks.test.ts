@@ -94,6 +94,21 @@ test('what comes to match after the preview is none of it, nor what fails again'
   expect(await statuses(engine)).toEqual({ failed: 2, running: 3 });
 });
 
+test('a run that fails again after the clock was set back is taken no second time', async ({ engine }) => {
+  await engine.pipeline(stages);
+  await deadLetters(engine, 510);
+  const operator = await signIn(engine, 'ann', {});
+  const { bulk } = await preview(operator, { verb: 'retry' });
+  await operator.act('begin', { bulk });
+  expect(await operator.act('continue', { bulk })).toMatchObject({ done: 500 });
+  const worker = await Worker.of(engine, 'one');
+  const again = await worker.take(500);
+  await engine.advance('-1 hour');
+  await worker.report(...again.map((item) => failed(item, { code: 'gone', permanent: true })));
+  expect(await workOff(operator, bulk)).toMatchObject({ state: 'done', done: 510, passed_over: 500 });
+  expect(await tries(engine)).toEqual([{ number: 2, runs: 510 }]);
+});
+
 test('runs that change meanwhile are passed over', async ({ engine }) => {
   await engine.pipeline(stages);
   const [first, second] = await deadLetters(engine, 3);
