@@ -58,12 +58,16 @@ begin
       order by a.rule, a.pipeline),
     'messages', array(
       select json_build_object('channel', c.name,
-        'waiting', count(*) filter (where m.state = 'waiting'),
-        'dead', count(*) filter (where m.state = 'dead'))
+        -- By an index each: most were delivered.
+        'waiting', (
+          select count(*)
+          from millrace.alert_messages m
+          where m.channel_id = c.id and m.state = 'waiting'),
+        'dead', (
+          select count(*)
+          from millrace.alert_messages m
+          where m.channel_id = c.id and m.state = 'dead'))
       from millrace.alert_channels c
-      left join millrace.alert_messages m
-        on m.channel_id = c.id and m.state in ('waiting', 'dead')
-      group by c.id
       order by c.name));
 end
 $$;
