@@ -24,7 +24,7 @@ begin
          where r.pipeline_id = %6$s and r.status = 'running' limit 4000)
         union
         (select r.entity_id::%5$s from millrace.runs r
-         where r.pipeline_id = %6$s and r.status = 'failed' limit 4000)
+         where r.pipeline_id = %6$s and r.status = 'failed' order by r.finished_at desc limit 4000)
       ) k(key)
       join %1$s t on t.%2$I = k.key
       left join lateral (

@@ -50,6 +50,24 @@ test('without a column for it, since when a row shows its value is told by the n
   expect(values).toEqual(some({ value: 'new', rows: 1, oldest: expect.stringMatching(/T09:00:00/) }));
 });
 
+test('of many failed runs the newest are looked at, wherever their rows stand', async ({ engine }) => {
+  await makeLinks(engine);
+  await engine.sql.query('alter table public.link disable trigger user');
+  await engine.sql.query(`insert into public.link (label, status)
+    select 'l', case n when 1 then 'gone' else 'dead' end from generate_series(1, 8100) n`);
+  await engine.sql.query(`
+    insert into millrace.runs (pipeline_id, version_id, entity_id, status, created_at, finished_at, failed_stage_id, error_code)
+    select p.id, p.current_version_id, l.id::text, 'failed', millrace.now(),
+      millrace.now() - interval '1 second' * row_number() over (order by l.id), s.id, 'x'
+    from public.link l, millrace.pipelines p
+    join millrace.stages s on s.pipeline_id = p.id and s.name = 'scrape'
+    where p.name = 'page_links'`);
+  const operator = await signIn(engine, 'ann', { role: 'viewer' });
+  const { values } = await operator.ask<{ values: Row[] }>('status', { pipeline: 'page_links' });
+  await engine.sql.query('truncate millrace.runs restart identity');
+  expect(values).toEqual(some({ value: 'gone', rows: 1 }));
+});
+
 test('a pipeline without a status column says so, and one that is not seen is not there', async ({ engine }) => {
   await engine.pipeline([{ name: 'one' }]);
   const operator = await signIn(engine, 'ann', { pipelines: ['flow'] });
