@@ -14,25 +14,15 @@ const commands: [RegExp, string | ((...parts: string[]) => string)][] = [
     /select millrace\.skip\((run|\d+), '?(\w+)'?\)/g,
     (_, run = '', stage = '') => `npx millrace skip ${run.toUpperCase()} --stage ${stage}`,
   ],
-  [/select millrace\.reset\(run, stage\)/g, 'npx millrace reset RUN --from STAGE'],
-  [/select \* from millrace\.(?:all_)?alerts(?: where resolved_at is null)?/g, 'npx millrace alerts'],
+  [/millrace\.reset\(run, stage\)/g, 'npx millrace reset RUN --from STAGE'],
   [/select \* from millrace\.(?:throttles|bypasses)\b/g, 'npx millrace status PIPELINE'],
   [/select \* from millrace\.silences where until > now\(\)/g, 'npx millrace journal --verb silence'],
   [/select millrace\.end_bypass\(pipeline, stage\)/g, 'npx millrace bypass PIPELINE STAGE --end'],
   [/select \* from millrace\.timeline\((\d+)\)/g, 'npx millrace show $1'],
-  [/select \* from millrace\.runs where status = 'running'/g, 'npx millrace runs --status running'],
-  [/select \* from millrace\.stage_health where pipeline = '(\w+)'/g, 'npx millrace status $1'],
-  [
-    /millrace_act\(\{"verb": "unthrottle", "pipeline": "(\w+)", "stage": "(\w+)"\}\)/g,
-    'npx millrace throttle $1 $2 --end',
-  ],
-  [/millrace_act\(\{"verb": "abort", "bulk": (\d+)\}\)/g, 'npx millrace cancel --bulk $1'],
   [/millrace_overview\(\)/g, 'npx millrace status'],
   [/millrace_alerts\(\{"open": true\}\)/g, 'npx millrace alerts'],
   [/millrace_runs\(\{"pipeline": …\}\)/g, 'npx millrace runs PIPELINE'],
-  // The other way of looking it up is SQL.
-  [/millrace_runs\(\{"entity": "…"\}\)(?:, or in SQL [^;]*?'…')?/g, 'npx millrace runs --entity KEY'],
-  [/millrace_run\(\{"run": …\}\)/g, 'npx millrace show RUN'],
+  [/millrace_runs\(\{"entity": "…"\}\)/g, 'npx millrace runs --entity KEY'],
 ];
 
 const plain = (given: string) => given.replaceAll(/[',]/g, '').trim();

@@ -96,7 +96,7 @@ function Shared({ limits, stages }: { limits: SharedLimit[]; stages: LimitedStag
       label="Shared limits and budgets"
       rows={limits}
       keyOf={({ limit }) => limit}
-      none="There is no shared limit."
+      none="There is no shared limit, or it is for who sees all pipelines."
       columns={[
         { name: 'Limit', cell: (l) => <b>{l.limit}</b> },
         {
