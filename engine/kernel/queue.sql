@@ -191,6 +191,11 @@ begin
     raise exception 'stage % is not part of the pipeline''s current version', v_on.name
       using errcode = 'MR004', hint = 'It was dropped from the definition; queue another stage.';
   end if;
+  -- A user's trigger may have deleted some by the same statement, before it was taken in.
+  if current_setting('millrace.rows_gone', true) = 'on' then
+    p_entity_ids := millrace.lock_entities(p_pipeline_id, p_entity_ids, true);
+    p_dirty_ids := array(select d from unnest(p_dirty_ids) d where d = any (p_entity_ids));
+  end if;
   -- Locked first: without a projection, who ends a run does not hold its row. "+ 0" has the runs
   -- sorted, or an old plan might read them all.
   select coalesce(array_agg(l.id), '{}'), array_agg(l.entity_id) into v_live, v_live_entities

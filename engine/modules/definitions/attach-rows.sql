@@ -111,6 +111,8 @@ begin
   where s.pipeline_id = tg_argv[0]::int
     and b.stage_id = s.id
     and b.entity_id = any (v_ids);
+  -- For the statement around this one, which may still have to be taken in.
+  perform set_config('millrace.rows_gone', 'on', true);
   return null;
 end
 $$;

@@ -112,6 +112,22 @@ test('deleting rows takes their runs with it; a late report learns why nothing w
   expect(await engine.rows('select * from millrace.claims')).toEqual([]);
 });
 
+test('a row that a user’s trigger deletes in the statement which queues it has no run', async ({ engine }) => {
+  await engine.pipeline(two);
+  await engine.sql.query(`
+    create function public.drop_double() returns trigger language plpgsql as $$
+    begin
+      delete from public.items i where i.id = new.id and i.label = 'double';
+      return null;
+    end $$;
+    create trigger drop_double after insert or update on public.items for each row execute function public.drop_double();
+    insert into public.items (id, label, one_status) values (1, 'a', 'queued'), (2, 'double', 'queued'), (3, 'b', 'pending');
+    update public.items set label = case id when 1 then 'double' else label end, two_status = 'pending', one_status = 'queued'`);
+  expect(await engine.rows('select entity_id from millrace.runs')).toEqual([{ entity_id: '3' }]);
+  expect((await runStage(engine, 'one')).map((item) => item.entity_id)).toEqual(['3']);
+  await engine.expectSound();
+});
+
 test('truncating the table takes all of its runs with it, and no other pipeline’s', async ({ engine }) => {
   await engine.pipeline(two);
   await engine.pipeline(two, { table: 'public.others' }, 'other');
