@@ -1,5 +1,5 @@
-// Runs a TypeScript file or Vitest of this project, after installing what is missing. Plain JavaScript without
-// dependencies, since it runs before there are any: node tools/bootstrap.mjs <file.ts|vitest> [arguments]
+// Runs a file or Vitest of this project, after installing what is missing. Plain JavaScript without dependencies, since it runs
+// before there are any: node tools/bootstrap.mjs <file.ts|file.mjs|vitest> [arguments]
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, fstatSync, readFileSync, rmSync, statfsSync, statSync } from 'node:fs';
 import path from 'node:path';
@@ -114,7 +114,7 @@ function run(target, args) {
   const command =
     target === 'vitest'
       ? [path.join(modulesFolder, 'vitest', 'vitest.mjs'), ...args]
-      : ['--import', 'tsx', path.join(projectFolder, target), ...args];
+      : [...(target.endsWith('.mjs') ? [] : ['--import', 'tsx']), path.join(projectFolder, target), ...args];
   // The channel tells a long-running child when this process has ended, however it ended.
   const stdio = target === 'vitest' ? 'inherit' : ['inherit', 'inherit', 'inherit', 'ipc'];
   const child = spawn(process.execPath, command, { cwd: projectFolder, stdio });
