@@ -9,7 +9,7 @@ import { PackedProject, tables, write } from '../support/packed-project.ts';
 
 const root = path.join(import.meta.dirname, '..', '..');
 const packed = new PackedProject();
-const { millrace, filesOf, folderWith } = packed;
+const { millrace, here, filesOf, folderWith } = packed;
 
 /** Bytes of all files below a folder, one that has several names counted once. */
 function sizeOf(place: string, isCounted: (file: string) => boolean): number {
@@ -91,10 +91,10 @@ test('what a command takes and which release this is are told to whoever asks', 
   }
 });
 
-test('a file in the way leaves all as it was', () => {
+test('a file in the way leaves all as it was', async () => {
   const place = folderWith({ 'supabase/config.toml': '', 'supabase/functions': '' });
   const before = filesOf(place);
-  expect(millrace('init', '--workdir', place)).toMatchObject({
+  expect(await here('init', '--workdir', place)).toMatchObject({
     status: 1,
     stderr: expect.stringContaining('Nothing was written: '),
   });
@@ -142,14 +142,14 @@ test.each([
     { 'supabase/config.toml': '[functions.millrace]\nverify_jwt = true\n' },
     'has a section for function millrace that says verify_jwt = true',
   ],
-])('init names %s, and writes nothing', (_, files, answer) => {
+])('init names %s, and writes nothing', async (_, files, answer) => {
   const place = folderWith(files);
   const before = filesOf(place);
-  expect(millrace('init', '--workdir', place)).toMatchObject({ status: 1, stderr: expect.stringContaining(answer) });
+  expect(await here('init', '--workdir', place)).toMatchObject({ status: 1, stderr: expect.stringContaining(answer) });
   expect(filesOf(place)).toEqual(before);
 });
 
-test('a section of the configuration that is not as init writes it stays, and one that cannot be added to is named', () => {
+test('a section of the configuration that is not as init writes it stays, and one that cannot be added to is named', async () => {
   const ours = '[functions.millrace]\nverify_jwt = false\n';
   const foo = '[functions.foo]\nverify_jwt = true\n\n';
   for (const [section, isOurs] of [
@@ -160,9 +160,9 @@ test('a section of the configuration that is not as init writes it stays, and on
   ] as const) {
     const place = folderWith({ 'supabase/config.toml': foo + section });
     const at = ['--workdir', place];
-    expect(millrace('init', ...at).status).toBe(0);
+    expect((await here('init', ...at)).status).toBe(0);
     const named = 'the section of function millrace in supabase/config.toml';
-    const { status, stdout } = millrace('uninstall', ...at);
+    const { status, stdout } = await here('uninstall', ...at);
     expect(status).toBe(0);
     expect(stdout.includes(named)).toBe(!isOurs);
     const left = fs.readFileSync(path.join(place, 'supabase', 'config.toml'), 'utf8');
@@ -170,27 +170,27 @@ test('a section of the configuration that is not as init writes it stays, and on
   }
   const inline = 'functions = { foo = { verify_jwt = true } }\n';
   const place = folderWith({ 'supabase/config.toml': inline });
-  expect(millrace('init', '--workdir', place)).toMatchObject({
+  expect(await here('init', '--workdir', place)).toMatchObject({
     status: 1,
     stderr: expect.stringContaining('write functions.millrace with verify_jwt = false there'),
   });
   expect(filesOf(place)).toEqual({ 'supabase/config.toml': inline });
 });
 
-test('uninstall keeps an edited function, goes through a link, and writes its migration anew with other options', () => {
+test('uninstall keeps an edited function, goes through a link, and writes its migration anew with other options', async () => {
   const place = folderWith({ 'elsewhere/hello/index.ts': '', 'supabase/config.json': '{}' });
   fs.symlinkSync('../elsewhere', path.join(place, 'supabase', 'functions'));
   const at = ['--workdir', place];
-  expect(millrace('init', ...at).status).toBe(0);
+  expect((await here('init', ...at)).status).toBe(0);
   const index = path.join(place, 'elsewhere', 'millrace', 'index.ts');
   fs.appendFileSync(index, '// Mine.\n');
-  expect(millrace('uninstall', '--dry-run', ...at).stdout).toMatch(
+  expect((await here('uninstall', '--dry-run', ...at)).stdout).toMatch(
     /^supabase\/functions\/_millrace: \d+ files, which go$/m,
   );
-  const { files, patch } = JSON.parse(millrace('uninstall', '--dry-run', '--json', ...at).stdout);
+  const { files, patch } = JSON.parse((await here('uninstall', '--dry-run', '--json', ...at)).stdout);
   expect(files).toContain('supabase/config.json');
   expect(patch).toContain('_uninstall_millrace.sql');
-  expect(millrace('uninstall', ...at)).toMatchObject({
+  expect(await here('uninstall', ...at)).toMatchObject({
     status: 0,
     stdout: expect.stringMatching(
       /since you have edited it: supabase\/functions\/millrace\/index\.ts; then .*refused while runs are live: npx millrace uninstall --cancel/s,
@@ -198,47 +198,47 @@ test('uninstall keeps an edited function, goes through a link, and writes its mi
   });
   expect(fs.readFileSync(index, 'utf8')).toContain('// Mine.');
   const written = filesOf(place);
-  expect(millrace('uninstall', '--cancel', ...at)).toMatchObject({ status: 0, stderr: '' });
+  expect(await here('uninstall', '--cancel', ...at)).toMatchObject({ status: 0, stderr: '' });
   const [name = ''] = Object.keys(written).filter((file) => file.endsWith('_uninstall_millrace.sql'));
   expect(filesOf(place)).toEqual({ ...written, [name]: expect.stringContaining('select millrace.cancel(r.id)') });
 });
 
-test('a table that no migration makes is named, and an engine whose migration is gone comes before what calls it', () => {
+test('a table that no migration makes is named, and an engine whose migration is gone comes before what calls it', async () => {
   const place = folderWith({ 'supabase/config.toml': '' });
   const at = ['--workdir', place];
   const lacking = expect.stringContaining('No migration makes the table public.tickets: write one before');
-  expect(millrace('init', ...at).status).toBe(0);
-  expect(millrace('add', 'tickets', 'triage', ...at)).toMatchObject({ status: 0, stderr: lacking });
-  expect(millrace('sync', ...at)).toMatchObject({ status: 0, stderr: lacking });
-  expect(millrace('check', ...at)).toMatchObject({ status: 0, stderr: lacking });
+  expect((await here('init', ...at)).status).toBe(0);
+  expect(await here('add', 'tickets', 'triage', ...at)).toMatchObject({ status: 0, stderr: lacking });
+  expect(await here('sync', ...at)).toMatchObject({ status: 0, stderr: lacking });
+  expect(await here('check', ...at)).toMatchObject({ status: 0, stderr: lacking });
   const made = 'create table if not exists "public"."tickets" (id int);';
   write(place, afterNow(0), made);
-  expect(millrace('check', ...at).stderr).toMatch(
+  expect((await here('check', ...at)).stderr).toMatch(
     /_pipeline_tickets\.sql defines pipeline tickets before a later one makes public\.tickets: delete it/,
   );
   for (const name of fs.readdirSync(path.join(place, 'supabase', 'migrations'))) {
     if (name.endsWith('_zz.sql')) fs.rmSync(path.join(place, 'supabase', 'migrations', name));
   }
   write(place, 'supabase/migrations/20260101000000_t.sql', made);
-  expect(millrace('check', ...at)).toMatchObject({ status: 0, stderr: '' });
+  expect(await here('check', ...at)).toMatchObject({ status: 0, stderr: '' });
 
   const migrations = path.join(place, 'supabase', 'migrations');
   const [, engine = '', pipeline = ''] = fs.readdirSync(migrations);
   expect(engine).toMatch(/_millrace\.sql$/);
   fs.rmSync(path.join(migrations, engine));
-  expect(millrace('init', ...at).status).toBe(0);
+  expect((await here('init', ...at)).status).toBe(0);
   expect(fs.readdirSync(migrations)).toEqual([expect.anything(), expect.stringMatching(/_millrace\.sql$/), pipeline]);
-  expect(millrace('check', ...at).status).toBe(0);
+  expect((await here('check', ...at)).status).toBe(0);
   for (const name of fs.readdirSync(migrations)) fs.rmSync(path.join(migrations, name));
   write(place, 'supabase/migrations/20260101000000_t.sql', tables);
   write(place, 'supabase/migrations/20260101000001_p.sql', "select millrace.pause('tickets');");
-  expect(millrace('init', ...at).stderr).toContain('and there is no room for one after 20260101000000_t.sql');
+  expect((await here('init', ...at)).stderr).toContain('and there is no room for one after 20260101000000_t.sql');
 });
 
-test('check names a function that is too large for Supabase, and one that only Docker can deploy', () => {
+test('check names a function that is too large for Supabase, and one that only Docker can deploy', async () => {
   const place = folderWith({ 'supabase/config.toml': '', 'supabase/migrations/20260101000000_t.sql': tables });
   const at = ['--workdir', place];
-  for (const line of [['init'], ['add', 'tickets', 'triage', 'reply'], ['sync']]) millrace(...line, ...at);
+  for (const line of [['init'], ['add', 'tickets', 'triage', 'reply'], ['sync']]) await here(...line, ...at);
   for (const [stage, megabytes] of [
     ['triage', 8],
     ['reply', 28],
@@ -252,7 +252,7 @@ test('check names a function that is too large for Supabase, and one that only D
     const handler = fs.readFileSync(path.join(place, folder, 'handler.ts'), 'utf8');
     write(place, `${folder}/handler.ts`, `import './words.ts';\n${handler}`);
   }
-  const { status, stderr } = millrace('check', ...at);
+  const { status, stderr } = await here('check', ...at);
   expect(status).toBe(1);
   expect(stderr).toMatch(
     /Function tickets-triage has [56]\.\d\d MB .* takes 5 where it is deployed without Docker: .*its own files/,
@@ -263,18 +263,18 @@ test('check names a function that is too large for Supabase, and one that only D
   expect(stderr).not.toContain('Function millrace');
 });
 
-test('two branches that changed a pipeline are brought together by one sync', () => {
+test('two branches that changed a pipeline are brought together by one sync', async () => {
   const place = folderWith({ 'supabase/config.toml': '', 'supabase/migrations/20260101000000_t.sql': tables });
   const ours = ['--workdir', place];
-  for (const line of [['init'], ['add', 'tickets', 'triage'], ['sync']]) millrace(...line, ...ours);
+  for (const line of [['init'], ['add', 'tickets', 'triage'], ['sync']]) await here(...line, ...ours);
   const other = fs.mkdtempSync(path.join(packed.folder, 'branch-'));
   fs.cpSync(place, other, { recursive: true });
   for (const [branch, stage] of [
     [place, 'reply'],
     [other, 'close'],
   ] as const) {
-    millrace('add', 'tickets', stage, '--workdir', branch);
-    expect(millrace('sync', '--workdir', branch).status).toBe(0);
+    await here('add', 'tickets', stage, '--workdir', branch);
+    expect((await here('sync', '--workdir', branch)).status).toBe(0);
   }
   // As git merges them: files of both, and the lines of both in the definition and the configuration.
   const definition = 'supabase/functions/_pipelines/tickets.ts';
@@ -285,23 +285,23 @@ test('two branches that changed a pipeline are brought together by one sync', ()
   fs.cpSync(other, place, { recursive: true });
   write(place, definition, merged);
   write(place, 'supabase/config.toml', config);
-  expect(millrace('check', ...ours)).toMatchObject({
+  expect(await here('check', ...ours)).toMatchObject({
     status: 1,
     stderr: expect.stringContaining('No migration defines the present state of: tickets. Run `npx millrace sync`'),
   });
-  expect(millrace('sync', ...ours)).toMatchObject({ status: 0, stderr: '' });
-  expect(millrace('check', ...ours)).toMatchObject({ status: 0, stderr: '' });
+  expect(await here('sync', ...ours)).toMatchObject({ status: 0, stderr: '' });
+  expect(await here('check', ...ours)).toMatchObject({ status: 0, stderr: '' });
   // A stage that goes again leaves its code and columns, which nobody else deletes.
   write(place, definition, merged.replace(`${line}\n`, ''));
-  expect(millrace('sync', ...ours).stderr).toContain(
+  expect((await here('sync', ...ours)).stderr).toContain(
     'What stays is supabase/functions/tickets-close and its test, and its columns in public.tickets, such as close_status: delete',
   );
-  expect(millrace('check', ...ours).stderr).toContain(
+  expect((await here('check', ...ours)).stderr).toContain(
     'Bring the stage back, or delete supabase/functions/tickets-close with',
   );
 });
 
-test('without the right to write in a folder, and with a folder where a file must be, all stays as it was', () => {
+test('without the right to write in a folder, and with a folder where a file must be, all stays as it was', async () => {
   const place = folderWith({ 'supabase/config.toml': '', 'supabase/functions/hello/index.ts': '' });
   const functions = path.join(place, 'supabase', 'functions');
   // Root may write anywhere, so that it is somebody else who tries.
@@ -326,11 +326,11 @@ test('without the right to write in a folder, and with a folder where a file mus
   expect(filesOf(place)).toEqual(before);
 
   fs.mkdirSync(path.join(functions, 'millrace', 'deno.json'), { recursive: true });
-  expect(millrace('init', '--workdir', place).stderr).toMatch(/^Nothing was written: .*deno\.json is a folder/);
+  expect((await here('init', '--workdir', place)).stderr).toMatch(/^Nothing was written: .*deno\.json is a folder/);
   expect(filesOf(place)).toEqual(before);
 });
 
-test('a link stays one, a file its mode, and what Windows made of texts is neither an edit nor in the way', () => {
+test('a link stays one, a file its mode, and what Windows made of texts is neither an edit nor in the way', async () => {
   const place = folderWith({
     'shared/config.json': '\ufeff{\r\n  "project_id": "app"\r\n}\r\n',
     'supabase/migrations/20260101000000_t.sql': tables,
@@ -343,24 +343,24 @@ test('a link stays one, a file its mode, and what Windows made of texts is neith
   fs.chmodSync(target, 0o640);
   const at = ['--workdir', place];
   for (const line of [['init'], ['add', 'tickets', 'triage'], ['sync']])
-    expect(millrace(...line, ...at).status).toBe(0);
+    expect((await here(...line, ...at)).status).toBe(0);
   expect(fs.readlinkSync(config)).toBe('../shared/config.json');
   expect(fs.statSync(target).mode & 0o777).toBe(0o640);
   expect(fs.readFileSync(config, 'utf8')).toMatch(/^\ufeff\{[\s\S]*"tickets-triage": \{\s*"verify_jwt": false/);
   // As git checks out where core.autocrlf is set.
   for (const [name, text] of Object.entries(filesOf(place))) write(place, name, text.replaceAll(/\r?\n/g, '\r\n'));
-  expect(millrace('check', ...at)).toMatchObject({ status: 0, stderr: '' });
+  expect(await here('check', ...at)).toMatchObject({ status: 0, stderr: '' });
   for (const line of [['init'], ['sync'], ['upgrade']]) {
-    expect(millrace(...line, ...at).stdout).toBe('Nothing to do: all of it is there.\n');
+    expect((await here(...line, ...at)).stdout).toBe('Nothing to do: all of it is there.\n');
   }
-  expect(millrace('uninstall', ...at)).toMatchObject({
+  expect(await here('uninstall', ...at)).toMatchObject({
     status: 0,
     stdout: expect.stringContaining('cancels them. What you have in _pipelines, its stages'),
   });
   expect(fs.readdirSync(path.join(place, 'supabase', 'functions'))).toEqual(['_pipelines', 'tickets-triage']);
   // Once more it goes on with what is there: the table's migration, and the definition.
-  expect(millrace('init', ...at).stdout).toContain('Next: npx millrace sync.');
-  expect(millrace('sync', ...at)).toMatchObject({ status: 0, stderr: '' });
+  expect((await here('init', ...at)).stdout).toContain('Next: npx millrace sync.');
+  expect(await here('sync', ...at)).toMatchObject({ status: 0, stderr: '' });
 });
 
 test('a full disk leaves all as it was', () => {
@@ -396,13 +396,13 @@ test('Ctrl-C while files are written ends the command once all are there', async
   expect([0, 130]).toContain(await exited);
   watched.close();
   expect(Object.keys(filesOf(place)).filter((name) => name.endsWith('.part'))).toEqual([]);
-  expect(millrace('init', '--workdir', place).stdout).toBe('Nothing to do: all of it is there.\n');
+  expect((await here('init', '--workdir', place)).stdout).toBe('Nothing to do: all of it is there.\n');
 });
 
-test('an init that was killed on its way is done anew by the next', () => {
+test('an init that was killed on its way is done anew by the next', async () => {
   const place = folderWith({ 'supabase/config.toml': '', 'supabase/migrations/20260101000000_t.sql': tables });
   const at = ['--workdir', place];
-  expect(millrace('init', ...at).status).toBe(0);
+  expect((await here('init', ...at)).status).toBe(0);
   const whole = filesOf(place);
   // As where some files were in their places, and others beside them.
   const ended = spawnSync(process.execPath, ['-e', '']).pid;
@@ -410,15 +410,18 @@ test('an init that was killed on its way is done anew by the next', () => {
     (name) => `supabase/functions/${name}`,
   );
   for (const name of waiting) fs.renameSync(path.join(place, name), path.join(place, `${name}.${ended}.part`));
-  expect(millrace('init', ...at)).toMatchObject({ status: 0, stderr: '' });
+  expect(await here('init', ...at)).toMatchObject({ status: 0, stderr: '' });
   expect(filesOf(place)).toEqual(whole);
 });
 
-test('check names what could not be deployed, and writes nothing', () => {
+test('check names what could not be deployed, and writes nothing', async () => {
   const place = folderWith({ 'supabase/config.toml': '', 'supabase/migrations/20260101000000_t.sql': tables });
   const at = ['--workdir', place];
-  for (const line of [['init'], ['add', 'tickets', 'triage', 'reply'], ['sync']]) millrace(...line, ...at);
-  expect(millrace('check', ...at)).toMatchObject({ status: 0, stdout: 'All is well: what is here can be deployed.\n' });
+  for (const line of [['init'], ['add', 'tickets', 'triage', 'reply'], ['sync']]) await here(...line, ...at);
+  expect(await here('check', ...at)).toMatchObject({
+    status: 0,
+    stdout: 'All is well: what is here can be deployed.\n',
+  });
 
   const change = (name: string, how: (text: string) => string) => {
     const file = path.join(place, name);
@@ -499,7 +502,7 @@ test('check names what could not be deployed, and writes nothing', () => {
     const before = filesOf(place);
     for (const [name, how] of broken) change(name, how);
     const changed = filesOf(place);
-    const { status, stderr } = millrace('check', ...at);
+    const { status, stderr } = await here('check', ...at);
     expect(status).toBe(1);
     for (const [, , answer] of broken) expect(stderr).toContain(answer);
     expect(filesOf(place)).toEqual(changed);
@@ -517,16 +520,19 @@ test('check names what could not be deployed, and writes nothing', () => {
     'supabase/migrations/20260101000000_squashed.sql',
     `${tables}CREATE OR REPLACE FUNCTION "millrace"."engine"() RETURNS record AS $$ begin level := 1; end $$;\n`,
   );
-  expect(millrace('check', ...at).stderr).toContain('without its rows, as a squash leaves it: run `npx millrace init`');
-  expect(millrace('init', ...at).stdout).toMatch(/wrote supabase\/migrations\/\d{14}_millrace_set_up\.sql/);
-  expect(millrace('sync', ...at).stdout).toContain('_pipeline_tickets.sql');
-  expect(millrace('check', ...at).status).toBe(0);
+  expect((await here('check', ...at)).stderr).toContain(
+    'without its rows, as a squash leaves it: run `npx millrace init`',
+  );
+  expect((await here('init', ...at)).stdout).toMatch(/wrote supabase\/migrations\/\d{14}_millrace_set_up\.sql/);
+  expect((await here('sync', ...at)).stdout).toContain('_pipeline_tickets.sql');
+  expect((await here('check', ...at)).status).toBe(0);
 });
 
-test('a definition neither speaks for a command nor ends it, nor keeps it from its end', () => {
+test('a definition neither speaks for a command nor ends it, nor keeps it from its end', async () => {
   const place = folderWith({ 'supabase/config.toml': '', 'supabase/migrations/20260101000000_t.sql': tables });
   const at = ['--workdir', place];
-  for (const line of [['init'], ['add', 'tickets', 'triage'], ['sync']]) millrace(...line, ...at);
+  for (const line of [['init'], ['add', 'tickets', 'triage'], ['sync']]) await here(...line, ...at);
+  // In a process of its own, which it could end, or keep.
   const definition = 'supabase/functions/_pipelines/tickets.ts';
   const text = fs.readFileSync(path.join(place, definition), 'utf8');
   write(place, definition, `${text}console.log('read');\nsetInterval(() => {}, 1000);\n`);
@@ -547,10 +553,10 @@ test('a definition neither speaks for a command nor ends it, nor keeps it from i
   });
 });
 
-test('a file that cannot be read is named to whoever syncs or checks, with its place', () => {
+test('a file that cannot be read is named to whoever syncs or checks, with its place', async () => {
   const place = folderWith({ 'supabase/config.toml': '', 'supabase/migrations/20260101000000_t.sql': tables });
   const at = ['--workdir', place];
-  for (const line of [['init'], ['add', 'tickets', 'triage']]) expect(millrace(...line, ...at).status).toBe(0);
+  for (const line of [['init'], ['add', 'tickets', 'triage']]) expect((await here(...line, ...at)).status).toBe(0);
   const functions = 'supabase/functions';
   const engine = Object.keys(filesOf(place)).find((name) => name.endsWith('_millrace.sql')) ?? '';
   const broken: [command: string, file: string, text: string | null, answer: RegExp][] = [
@@ -579,27 +585,27 @@ test('a file that cannot be read is named to whoever syncs or checks, with its p
     const whole = path.join(place, file);
     fs.renameSync(whole, `${whole}.whole`);
     if (text !== null) fs.writeFileSync(whole, text);
-    expect(millrace(command, ...at)).toMatchObject({ status: 1, stderr: expect.stringMatching(answer) });
+    expect(await here(command, ...at)).toMatchObject({ status: 1, stderr: expect.stringMatching(answer) });
     fs.renameSync(`${whole}.whole`, whole);
   }
-  expect(millrace('sync', ...at)).toMatchObject({ status: 0, stderr: '' });
+  expect(await here('sync', ...at)).toMatchObject({ status: 0, stderr: '' });
 });
 
-test('a tsconfig.json that refuses what Deno runs is named, and with what docs/install.md lists it takes the strictest', () => {
+test('a tsconfig.json that refuses what Deno runs is named, and with what docs/install.md lists it takes the strictest', async () => {
   const place = folderWith({ 'supabase/config.toml': '', 'supabase/migrations/20260101000000_t.sql': tables });
   const at = ['--workdir', place];
   const compiles = (compilerOptions: object, exclude: string[]) =>
     write(place, 'tsconfig.json', JSON.stringify({ compilerOptions, exclude: ['node_modules', ...exclude] }));
   compiles({}, []);
   const functions = /^tsconfig\.json takes in supabase\/functions, .* add "supabase\/functions" to its "exclude"/;
-  expect(millrace('init', ...at)).toMatchObject({ status: 0, stderr: expect.stringMatching(functions) });
+  expect(await here('init', ...at)).toMatchObject({ status: 0, stderr: expect.stringMatching(functions) });
   compiles({}, ['supabase']);
-  expect(millrace('add', 'tickets', 'triage', ...at).stderr).toMatch(/takes in tests\/tickets-\*\.test\.ts, /);
+  expect((await here('add', 'tickets', 'triage', ...at)).stderr).toMatch(/takes in tests\/tickets-\*\.test\.ts, /);
   compiles({}, ['./supabase/functions/**', 'tests/*.test.ts']);
-  expect(millrace('add', 'tickets', 'call', '--external', ...at)).toMatchObject({ status: 0, stderr: '' });
+  expect(await here('add', 'tickets', 'call', '--external', ...at)).toMatchObject({ status: 0, stderr: '' });
   // As Next.js has it, which checks it before each build.
   write(place, 'tsconfig.json', '{ "include": ["**/*.ts"], "exclude": ["node_modules"], } // Mine.');
-  expect(millrace('check', ...at).stderr).toMatch(functions);
+  expect((await here('check', ...at)).stderr).toMatch(functions);
 
   const page = fs.readFileSync(path.join(root, 'docs', 'install.md'), 'utf8');
   const [, listed = ''] = /^```json\n(.*?)^```/ms.exec(page.slice(page.indexOf('## Your tsconfig.json'))) ?? [];

@@ -1,10 +1,37 @@
 // A project that the supabase CLI made and that has installed the tarballs, for tests that run the package's commands.
 import { spawnSync } from 'node:child_process';
+import type { EventEmitter } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll } from 'vitest';
+import { pathToFileURL } from 'node:url';
+import { format, stripVTControlCharacters } from 'node:util';
+import { afterAll, beforeAll, vi } from 'vitest';
 import { installPacked } from './packed.ts';
+
+let loads = 0;
+// The same ones for every command, since what runs a project's files keeps those that it found at first.
+const written = { stdout: '', stderr: '' };
+const takeOut = (text: unknown) => {
+  written.stdout += stripVTControlCharacters(String(text));
+  return true;
+};
+const takeError = (text: unknown) => {
+  written.stderr += stripVTControlCharacters(String(text));
+  return true;
+};
+const goOn = () => {};
+
+/** Whatever a command listens to. */
+function heard() {
+  const events: [EventEmitter, string][] = [
+    [process.stdout, 'error'],
+    ...['SIGINT', 'SIGTERM', 'SIGHUP'].map((signal): [EventEmitter, string] => [process, signal]),
+  ];
+  return events.flatMap(([emitter, event]) =>
+    emitter.listeners(event).map((listener) => ({ emitter, event, listener: listener as () => void })),
+  );
+}
 
 export class PackedProject {
   /** Holds the project, and other folders beside it. */
@@ -38,6 +65,44 @@ export class PackedProject {
       env: { PATH, HOME, GOGC, DENO_V8_FLAGS },
     });
     return { status, stdout, stderr };
+  };
+
+  /**
+   * Does in this process what `millrace` has another one do, which proves no more of what a command does with files, and takes Node, the
+   * program and esbuild to be started. The packed program is loaded anew each time.
+   */
+  readonly here = async (...args: string[]) => {
+    const { env, argv, exitCode, exit, stdout } = process;
+    const { PATH, HOME, GOGC, DENO_V8_FLAGS } = env;
+    const [folder, write, errorWrite] = [process.cwd(), stdout.write, process.stderr.write];
+    const before = new Set(heard().map(({ listener }) => listener));
+    written.stdout = '';
+    written.stderr = '';
+    const spies = [
+      vi.spyOn(console, 'log').mockImplementation((...told) => void takeOut(`${format(...told)}\n`)),
+      vi.spyOn(console, 'error').mockImplementation((...told) => void takeError(`${format(...told)}\n`)),
+    ];
+    process.chdir(this.place);
+    Object.assign(process, {
+      env: { PATH, HOME, GOGC, DENO_V8_FLAGS },
+      argv: [argv[0], this.bin, ...args],
+      exit: goOn,
+    });
+    Object.assign(stdout, { write: takeOut });
+    Object.assign(process.stderr, { write: takeError });
+    process.exitCode = undefined;
+    try {
+      const program = pathToFileURL(fs.realpathSync(this.bin)).href;
+      await import(/* @vite-ignore */ `${program}?${loads++}`);
+      return { status: Number(process.exitCode ?? 0), ...written };
+    } finally {
+      for (const { emitter, event, listener } of heard()) if (!before.has(listener)) emitter.off(event, listener);
+      Object.assign(process.stderr, { write: errorWrite });
+      Object.assign(stdout, { write });
+      Object.assign(process, { env, argv, exitCode, exit });
+      process.chdir(folder);
+      for (const spy of spies) spy.mockRestore();
+    }
   };
 
   /** All files of the project's own, or of another, with their texts. */
