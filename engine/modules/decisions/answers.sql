@@ -4,6 +4,7 @@
 -- Refuses an answer that does not fit the schema or comes too late, and notes who gave it.
 create function millrace.check_answer() returns trigger
 security definer
+set millrace.plan = by_key
 as $$
 declare
   v_fault text;
@@ -68,19 +69,27 @@ begin
       where d.attempt_id = any (v_decided)));
   -- Not guarded: a fault, as of the stage's apply function, is the person's answer.
   v_done := millrace.apply_outcomes(array(
-    select millrace.work_on(a, r.entity_id, 'completed',
+    select millrace.work_on(a.attempt,
+      (select r.entity_id from millrace.runs r where r.id = (a.attempt).run_id), 'completed',
       jsonb_build_object('decision', d.decision, 'decided_by', d.decided_by))
     from public.millrace_decisions d
-    join millrace.attempts a on a.id = d.attempt_id and a.state = 'waiting'
-    join millrace.runs r on r.id = a.run_id
+    -- "offset 0" keeps it a look-up for each, in every plan.
+    cross join lateral (
+      select o as attempt
+      from millrace.attempts o
+      where o.id = d.attempt_id and o.state = 'waiting'
+      offset 0) a
     where d.attempt_id = any (v_decided)
-    order by a.id));
-  select d.id, coalesce(i.reason, millrace.why_undecided(a)) as reason into v_refused
+    order by d.attempt_id));
+  select d.id, coalesce(
+    (select i.reason from unnest(v_done.items) i where i.attempt_id = d.id),
+    millrace.why_undecided((select a from millrace.attempts a where a.id = d.id))) as reason
+  into v_refused
   from unnest(v_decided) d(id)
-  left join unnest(v_done.items) i on i.attempt_id = d.id
-  left join millrace.attempts a on a.id = d.id
-  where i.attempt_id is null
-    or i.verdict is not null
+  where d.id not in (
+    select i.attempt_id
+    from unnest(v_done.items) i
+    where i.verdict is null)
   limit 1;
   if found then
     raise exception 'attempt % can no longer be decided: %', v_refused.id, v_refused.reason

@@ -259,16 +259,16 @@ declare
 begin
   perform millrace.add_skipped(array[p_stage_id], v_runs,
     '{"code": "failed", "message": "the stage failed, and the run goes on without it"}');
+  -- No join: by an old plan it would compare each with all attempts of the stage.
   update millrace.attempts a
-  set parent_id = o.id
-  from millrace.attempts o
+  set parent_id = (
+    select o.id
+    from millrace.attempts o
+    where o.run_id = a.run_id and o.stage_id = p_stage_id and o.number = a.number - 1)
   where a.run_id = any (v_runs)
     and a.stage_id = p_stage_id
     and a.state = 'skipped'
-    and not a.superseded
-    and o.run_id = a.run_id
-    and o.stage_id = a.stage_id
-    and o.number = a.number - 1;
+    and not a.superseded;
   return millrace.continue_after_skip(p_stage_id, v_runs);
 end
 $$;

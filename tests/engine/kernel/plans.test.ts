@@ -25,6 +25,59 @@ test('a worker whose plans are of a time when there were few runs does not walk 
   expect(many).toBeLessThan(few + 100);
 });
 
+test.for([
+  [
+    'a failure that a run goes on without',
+    { on_failure: 'continue' },
+    '{"outcome": "failed", "error": {"permanent": true}}',
+  ],
+  ['an ending', { ends: [{ name: 'good', when: '$.result.a == 1' }] }, '{"outcome": "completed", "result": {"a": 1}}'],
+] as const)(
+  '%s looks at each run once, by plans of a time when there were few: %s',
+  async ([, options, outcome], { engine }) => {
+    await engine.pipeline([
+      { name: 'first', ...options },
+      { name: 'second', needs: ['first'] },
+    ]);
+    await engine.sql.query('vacuum analyze');
+    const work = (count: number) => `
+    insert into public.items (first_status) select 'queued' from generate_series(1, ${count});
+    select pg_temp.work(${count})`;
+    const rows = (count: number) =>
+      planRows(
+        engine.database.superUrl,
+        `create function pg_temp.work(p_count int) returns json language plpgsql as $$
+       declare v_worker uuid := gen_random_uuid();
+         v_batch json := public.millrace_claim('flow', 'first', v_worker, v_worker, 1, p_count) -> 'batch';
+       begin
+         return public.millrace_complete(v_worker, 2, (select json_agg(jsonb_build_object(
+           'attempt', b -> 'attempt', 'token', b -> 'token') || '${outcome}') from json_array_elements(v_batch) b), 0, true);
+       end $$; ${work(1)}; ${work(1)}; ${work(count)}`,
+      );
+    const [few, many] = [await rows(100), await rows(400)];
+    expect(few).toBeGreaterThan(1000);
+    expect(many).toBeLessThan(few * 6);
+  },
+);
+
+test('decisions are taken without a walk through all attempts, by plans of a time when they were few', async ({
+  engine,
+}) => {
+  await engine.pipeline([{ name: 'ask', kind: 'manual', decision: { schema: {} } }]);
+  await engine.sql.query('vacuum analyze millrace.runs, millrace.attempts, public.millrace_decisions');
+  await engine.queued('ask', 900);
+  const decide = 'update public.millrace_decisions set decision = $${}$$ where attempt_id <=';
+  const rows = (first: number, last: number) =>
+    planRows(
+      engine.database.superUrl,
+      `${decide} ${first} and decided_at is null; ${decide} ${last} and decided_at is null`,
+    );
+  const few = await rows(1, 51);
+  const many = await rows(52, 452);
+  expect(few).toBeGreaterThan(500);
+  expect(many).toBeLessThan(few * 10);
+});
+
 test('a bulk update in a session that has updated one row before looks at each row once', async ({ engine }) => {
   await engine.pipeline(chain(['first', 'second']));
   await engine.insert(800);
