@@ -29,8 +29,8 @@ end
 $$;
 
 -- Finds up to p_limit groups behind one with room and something due but p_held, and how much each
--- may take. names: empty after a whole round, null after p_looks at 500 groups each; behind: where
--- the next call begins.
+-- may take. names: empty after a whole round, null after p_looks at 500 groups each, or half a
+-- second; behind: where the next call begins.
 create function millrace.next_by_turns(
   p_stage millrace.stages, p_limit int, p_looks int, p_held bigint[], inout behind text,
   out names text[], out shares int[]
@@ -72,6 +72,7 @@ begin
     behind := v_groups[v_most];
     v_most := 500;
     names := null;
+    exit when millrace.now() > v_now + interval '500 milliseconds';
   end loop;
 end
 $$;
@@ -92,6 +93,7 @@ begin
   attempt_ids := '{}';
   -- More rounds are for what shares leave over and what somebody holds.
   for v_round in 1 .. 20 loop
+    exit when millrace.now() > v_now + interval '1 second';
     v_next := millrace.next_by_turns(
       p_stage, p_room - cardinality(attempt_ids), 50, '{}', v_behind);
     v_behind := v_next.behind;

@@ -28,7 +28,7 @@ begin
   end if;
   select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
   -- "offset 0" keeps each lock behind the order.
-  if exists (
+  if v_stage.limits ? 'shared' and exists (
       select
       from (
         select l.id
@@ -38,7 +38,7 @@ begin
         order by l.id
         offset 0) o
       where not millrace.lock_limit(o.id, p_may_wait))
-    or exists (
+    or v_stage.limits ? 'back_pressure' and exists (
       select
       from (
         select b.later_id
@@ -56,26 +56,80 @@ exception
 end
 $$;
 
--- Counts how many of p_wanted attempts a stage may take by all of its limits; a gate by rate and
--- back pressure alone. wait_ms: when to ask again for room; null: not by waiting. short_of: the
--- shared limit that allows the least.
+-- Counts how many of p_wanted attempts of a stage one limit lets it take now; a gate by rate and
+-- back pressure alone. wait_ms: when to ask again for room; null: not by waiting.
+create function millrace.room_under(
+  p_limit millrace.limits, p_stage millrace.stages, p_wanted int, p_rivals bigint,
+  p_is_next boolean, out room int, out wait_ms int
+)
+as $$
+declare
+  v_in_work boolean := p_stage.function_name is not null;
+  v_max int := case when v_in_work then (p_limit.limits ->> 'max_in_flight')::numeric end;
+  v_busy boolean;
+  v_free float8;
+  v_opens_at timestamptz;
+  v_behind int;
+begin
+  room := p_wanted;
+  if v_max is not null then
+    select least(room, v_max - sum(f.many), ceil(v_max::float8 / nullif(p_rivals, 1))
+      - sum(f.many) filter (where m.stage_id = p_stage.id))
+    into room
+    from millrace.limited_stages m
+    cross join lateral (
+      select count(*) as many from millrace.in_flight_at(m.stage_id, null, v_max)) f
+    where m.limit_id = p_limit.id;
+  end if;
+  if v_in_work and room > 0 and p_limit.limits ? 'spending' then
+    -- Asked first: what ends meanwhile has been spent by then.
+    v_busy := exists (select from millrace.in_flight_at(p_stage.id, null, 1));
+    room := least(room, (
+      select min(case
+        when b.unspent <= b.bound then 0
+        when b.average = 0 then room
+        when b.average > 0 then floor((b.unspent - b.bound) / b.average + 1e-9)
+        when v_busy then 0
+        else 1
+      end)
+      from millrace.budgets_of(p_limit, p_stage.id) b));
+  end if;
+  if room > 0 and p_limit.limits ? 'rate' then
+    select r.free, r.opens_at
+    into v_free, v_opens_at
+    from millrace.room_in(p_limit, '') r(tokens, is_whole, free, opens_at);
+    room := least(room, case
+      when p_is_next then ceil(v_free / p_rivals)
+      else floor(v_free / p_rivals)
+    end);
+  end if;
+  if room > 0 and p_limit.limits ? 'back_pressure' then
+    v_behind := (select b.free from millrace.room_before_later(p_stage.id) b(key, free));
+    room := least(room, v_behind);
+  end if;
+  wait_ms := case
+    when room > 0 then null
+    when v_free < 1
+      then ceil(1000 * least(86400, extract(epoch from v_opens_at - millrace.now())))
+    -- The turn or the room of another stage, which wakes nobody.
+    when v_free > 0 or v_behind = 0 or v_in_work and p_limit.stage_id is null then 1000
+  end;
+end
+$$;
+
+-- Counts that by all limits of a stage, its own first. short_of: the shared limit that allows the
+-- least.
 create function millrace.room_at(
   p_stage millrace.stages, p_wanted int, out room int, out wait_ms int, out short_of int
 )
 as $$
 declare
-  v_in_work boolean := p_stage.function_name is not null;
   v_each record;
-  v_limit millrace.limits;
-  v_most int;
-  v_max int;
-  v_busy boolean;
-  v_tokens record;
-  v_behind int;
+  v_one record;
 begin
   room := p_wanted;
   for v_each in
-    select l, o.rivals, o.is_next
+    select l, l.id, l.stage_id, o.rivals, o.is_next
     from millrace.limited_stages m
     join millrace.limits l on l.id = m.limit_id
     -- A stage that is short may be without a worker until the sweep has woken it.
@@ -89,55 +143,13 @@ begin
     where m.stage_id = p_stage.id
     order by l.stage_id is null, l.id
   loop
-    v_limit := v_each.l;
-    v_most := room;
-    v_max := case when v_in_work then (v_limit.limits ->> 'max_in_flight')::numeric end;
-    select least(room, v_max - sum(f.many), ceil(v_max::float8 / nullif(v_each.rivals, 1))
-      - sum(f.many) filter (where m.stage_id = p_stage.id))
-    into room
-    from millrace.limited_stages m
-    cross join lateral (
-      select count(*) as many
-      from millrace.in_flight_at(m.stage_id, null, v_max)
-      where v_max is not null) f
-    where m.limit_id = v_limit.id;
-    -- Asked first: what ends meanwhile has been spent by then.
-    v_busy := v_limit.limits ? 'spending'
-      and exists (select from millrace.in_flight_at(p_stage.id, null, 1));
-    select least(room, min(case
-      when b.unspent <= b.bound then 0
-      when b.average = 0 then room
-      when b.average > 0 then floor((b.unspent - b.bound) / b.average + 1e-9)
-      when v_busy then 0
-      else 1
-    end))
-    into room
-    from millrace.budgets_of(v_limit, p_stage.id) b
-    where v_in_work and room > 0 and v_limit.limits ? 'spending';
-    select r.free, r.opens_at
-    into v_tokens
-    from millrace.room_in(v_limit, '') r(tokens, is_whole, free, opens_at)
-    where room > 0 and v_limit.limits ? 'rate';
-    room := least(room, case
-      when v_each.is_next then ceil(v_tokens.free / v_each.rivals)
-      else floor(v_tokens.free / v_each.rivals)
-    end);
-    select b.free
-    into v_behind
-    from millrace.room_before_later(p_stage.id) b(key, free)
-    where room > 0 and v_limit.limits ? 'back_pressure';
-    room := least(room, v_behind);
-    wait_ms := case
-      when room > 0 then null
-      when v_tokens.free < 1
-        then ceil(1000 * least(86400, extract(epoch from v_tokens.opens_at - millrace.now())))
-      -- The turn or the room of another stage, which wakes nobody.
-      when v_tokens.free > 0 or v_behind = 0 or v_in_work and v_limit.stage_id is null then 1000
-    end;
+    v_one := millrace.room_under(v_each.l, p_stage, room, v_each.rivals, v_each.is_next);
     short_of := case
-      when room < v_most and v_limit.stage_id is null then v_limit.id
+      when v_one.room < room and v_each.stage_id is null then v_each.id
       else short_of
     end;
+    room := v_one.room;
+    wait_ms := v_one.wait_ms;
     exit when room <= 0;
   end loop;
 end
@@ -178,7 +190,7 @@ end
 $$;
 
 -- Says whether a stage's limits would let a claim take something that is queued; true also where
--- there are more groups than a look takes, or something is to run alone.
+-- there are more groups than a look takes.
 create function millrace.may_claim(p_stage millrace.stages) returns boolean
 as $$
 begin
@@ -186,11 +198,14 @@ begin
     and (not p_stage.has_groups
       or coalesce((millrace.next_by_turns(p_stage, 1, 5, '{}', null)).names <> '{}', true)
       or exists (
-        select from millrace.attempts a
-        where a.stage_id = p_stage.id
-          and a.isolated
-          and a.queue_at <= millrace.now()
-          and a.state = 'queued'));
+        select from millrace.room_of_keys(p_stage, array(
+          select distinct a.concurrency_group
+          from millrace.attempts a
+          where a.stage_id = p_stage.id
+            and a.isolated
+            and a.queue_at <= millrace.now()
+            and a.state = 'queued')) r
+        where r.room > 0));
 end
 $$;
 

@@ -378,3 +378,46 @@ test('what follows a skipped stage is sorted into its group at once', async ({ e
   await engine.sql.query(`select millrace.skip($1, 'only')`, [(await engine.run(id)).id]);
   expect(await (await Worker.of(engine, 'next')).take()).toHaveLength(1);
 });
+
+test('a claim that goes from one full key to the next ends soon, also where somebody holds what has room', async ({
+  engine,
+}) => {
+  await has_groups(engine, perKey(1));
+  const names = Array.from({ length: 1_300 }, (_, number) => `key ${number + 1_000}`);
+  await queueKeys(engine, ...names, ...names);
+  const person = await openTransaction(engine);
+  await person.query(`select from millrace.attempts where concurrency_group = '0key 1700' for update`);
+  const busy = await Worker.of(engine, 'only');
+  expect([...(await busy.take(1_000)), ...(await busy.take(1_000))]).toHaveLength(1_299);
+  // Each look takes a third of a second.
+  await engine.sql.query(`
+    create sequence public.looks;
+    grant usage on sequence public.looks to public;
+    alter function millrace.groups_behind(int, text, int) rename to groups_at_once;
+    create function millrace.groups_behind(p_stage_id int, p_after text, p_most int) returns text[] language plpgsql as $$
+    begin
+      perform nextval('public.looks');
+      return millrace.groups_at_once(p_stage_id, p_after, p_most);
+    end $$;
+    create or replace function millrace.now() returns timestamptz language sql volatile set search_path = '' as
+    $$ select c.at + l.last_value * interval '333 milliseconds' from public.test_clock c, public.looks l $$`);
+  const worker = await Worker.of(engine, 'only');
+  expect(await worker.claim(50)).toMatchObject({ status: 'empty', wait_ms: 1000 });
+  expect(await engine.value<number>('select last_value::int from public.looks')).toBeLessThan(10);
+  await person.query('commit');
+  expect(keysOf(await worker.take(50))).toEqual(['key 1700']);
+});
+
+test('what is to run alone wakes no worker while its key is full', async ({ engine }) => {
+  await has_groups(engine, perKey(1), { kind: 'external', completion: { callback: true, deadline_seconds: 86_400 } });
+  await queueKeys(engine, 'a', 'a');
+  const worker = await Worker.of(engine, 'only');
+  const job = await worker.takeOne();
+  await worker.report(waiting(job, 'job-1'));
+  await worker.leave();
+  await engine.sql.query(`update millrace.attempts set isolated = true where state = 'queued'`);
+  await engine.advance('1 minute');
+  await engine.sweepAll();
+  expect(await engine.rows(`select from millrace.wake_ups where woken_at = millrace.now()`)).toEqual([]);
+  expect((await resume(engine, [jobEnd(job, 'job-1')])).wake).toMatchObject([{ stage: 'only' }]);
+});
