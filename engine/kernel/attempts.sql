@@ -215,7 +215,7 @@ begin
   where a.run_id = any (p_run_ids)
     and (p_stage_ids is null or a.stage_id = any (p_stage_ids))
     and a.state = 'queued'
-  order by a.id
+  order by a.id + 0
   for update;
   with cancelled as (
     update millrace.attempts a

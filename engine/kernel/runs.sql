@@ -176,9 +176,10 @@ as $$
 declare
   v_finished int[];
 begin
+  -- "+ 0" has them sorted, or an old plan might walk all attempts.
   perform from millrace.attempts a
   where a.run_id = any (p_run_ids)
-  order by a.id
+  order by a.id + 0
   for update;
   perform millrace.hook_before_deletion(p_run_ids, p_too_old);
   with gone as (

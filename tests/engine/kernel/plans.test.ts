@@ -60,6 +60,24 @@ test.for([
   },
 );
 
+test.for([
+  ['deleted', 'delete from public.items where id = $1'],
+  ['cancelled', 'select millrace.cancel($1)'],
+])(
+  'what is %s costs the same beside many attempts, by plans of a time when there were few',
+  async ([, statement], { engine }) => {
+    await engine.pipeline([{ name: 'first' }]);
+    await engine.sql.query('vacuum analyze');
+    await engine.queued('first', 3);
+    const pages = (id: number) =>
+      indexPages(engine, engine.sql, 'millrace.attempts', () => engine.sql.query(statement as string, [id]));
+    await pages(1);
+    const few = await pages(2);
+    await engine.queued('first', 10_000);
+    expect(await pages(3)).toBeLessThan(few + 20);
+  },
+);
+
 test('decisions are taken without a walk through all attempts, by plans of a time when they were few', async ({
   engine,
 }) => {
