@@ -25,9 +25,12 @@ begin
         (6, 'woken', exists (
           select
           from millrace.stages s
-          join millrace.attempts a on a.stage_id = s.id and a.queue_at <= v_now
+          -- "limit 1" keeps it a look-up for each stage, or it may walk the whole queue.
+          cross join lateral (
+            select from millrace.attempts a
+            where a.stage_id = s.id and a.queue_at <= v_now and a.state = 'queued'
+            limit 1) a
           where s.pipeline_id = p.id
-            and a.state = 'queued'
             and s.enabled
             and s.kind <> 'gate'
             and not s.bypassed))) k(place, part, wanted)
