@@ -53,7 +53,7 @@ describe('in the database', () => {
     ]);
     expect(await amiss()).toContainEqual({
       what: 'wake_secret is set',
-      detail: expect.stringMatching(/vault\.create_secret/),
+      detail: expect.stringMatching(/npx millrace connect/),
     });
     // The secret key wakes where there is no wake-up secret.
     await leads.rows(`select vault.create_secret($1, 'millrace_secret_key')`, [leads.stack.secretKey]);
