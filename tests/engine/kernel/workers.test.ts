@@ -3,10 +3,21 @@ import { type Engine, test } from '../../support/engine.ts';
 import { begin, untilBlocked } from '../../support/sessions.ts';
 import { Worker } from '../../support/worker.ts';
 
-const _atOnce = { backoff: { kind: 'list', seconds: [0] }, max_attempts: 5 };
-
 const workers = (engine: Engine, count: number) =>
   Promise.all(Array.from({ length: count }, () => Worker.of(engine, 'only')));
+
+/** Signs a first worker on in an open transaction, for which a second waits; `other` is what that one hears. */
+async function twoSigningOn(engine: Engine, maximum: number) {
+  await engine.pipeline([{ name: 'only', max_workers: maximum }]);
+  await engine.queued('only', 5);
+  const [first, second] = await workers(engine, 2);
+  if (!first || !second) throw new Error('two workers were made');
+  await first.client.query('begin');
+  expect((await first.claim(1)).status).toBe('working');
+  const claim = begin(second.claim(1));
+  await untilBlocked(engine, second.client);
+  return { first, other: () => claim };
+}
 
 test('a worker above the maximum is sent home without being signed on', async ({ engine }) => {
   await engine.pipeline([{ name: 'only', max_workers: 2 }]);
@@ -23,30 +34,16 @@ test('a worker above the maximum is sent home without being signed on', async ({
 });
 
 test('of two workers that sign on at once, only one becomes the last that the maximum allows', async ({ engine }) => {
-  await engine.pipeline([{ name: 'only', max_workers: 1 }]);
-  await engine.queued('only', 5);
-  const [first, second] = await workers(engine, 2);
-  if (!first || !second) throw new Error('two workers were made');
-  await first.client.query('begin');
-  expect((await first.claim(1)).status).toBe('working');
-  const other = begin(second.claim(1));
-  await untilBlocked(engine, second.client);
+  const { first, other } = await twoSigningOn(engine, 1);
   await first.client.query('commit');
-  expect((await other).status).toBe('refused');
+  expect((await other()).status).toBe('refused');
 });
 
 test('a worker that waited to sign on is let in by what holds of its stage by then', async ({ engine }) => {
-  await engine.pipeline([{ name: 'only', max_workers: 2 }]);
-  await engine.queued('only', 5);
-  const [first, second] = await workers(engine, 2);
-  if (!first || !second) throw new Error('two workers were made');
-  await first.client.query('begin');
-  expect((await first.claim(1)).status).toBe('working');
-  const other = begin(second.claim(1));
-  await untilBlocked(engine, second.client);
+  const { first, other } = await twoSigningOn(engine, 2);
   await engine.sql.query(`select millrace.pause('flow', 'only')`);
   await first.client.query('commit');
-  expect(await other).toMatchObject({ status: 'refused', batch: [] });
+  expect(await other()).toMatchObject({ status: 'refused', batch: [] });
 });
 
 test('of many workers that sign on at once, no more become live than the maximum', async ({ engine }) => {
