@@ -11,8 +11,8 @@ interface JsonSchema {
 
 const width = 100;
 
-/** Spells fields as the database does. */
-function inEngineTerms({ properties, required, ...schema }: JsonSchema): JsonSchema {
+/** Spells fields as the database does, and leaves out what it does not read. */
+function inEngineTerms({ properties, required, remedy: _, maxProperties: __, ...schema }: JsonSchema): JsonSchema {
   const fields = Object.entries(properties ?? {}).map(([key, field]) => [snakeCase(key), inEngineTerms(field)]);
   return {
     ...schema,
