@@ -32,9 +32,6 @@ create function millrace.hook_before_start(p_pipeline millrace.pipelines, p_run_
 -- Charges a start that has queued something in these runs since it began.
 create function millrace.hook_started(p_run_ids bigint[], p_began_at timestamptz);
 
--- Raises MR005 where a stage cannot begin in these runs.
-create function millrace.hook_before_begin(p_stage_id int, p_run_ids bigint[]);
-
 -- Begins a stage with conditions whose needs are done. p_by_name overrules them; p_shown: the rows
 -- show it as queued already. Returns the stages with work.
 create function millrace.hook_begin(
@@ -46,43 +43,23 @@ begin
 end
 $$;
 
--- Begins a stage of a kind that begins in its own way. Returns the stages with work; null where the
--- stage is to be queued.
+-- Begins a stage in the way of its kind, which is to queue it where no module has another. p_shown:
+-- the rows show it as queued already. Returns the stages with work.
 create function millrace.hook_begin_kind(
   p_kind text, p_stage_id int, p_run_ids bigint[], p_shown boolean default false
 ) returns int[]
 as $$
 begin
   -- the modules' begin_kind
-  return null;
+  perform millrace.queue_attempts(p_stage_id, p_run_ids);
+  if not p_shown then
+    perform millrace.show_stage(p_stage_id, p_run_ids, 'queued');
+  end if;
+  return array[p_stage_id];
 end
 $$;
-
--- Begins all that may begin in runs that are new or go on. Returns the stages with work.
-create function millrace.hook_begin_branches(p_run_ids bigint[]) returns int[]
-as $$
-begin
-  -- the modules' begin_branches
-end
-$$;
-
--- Opens again what hung on a stage that is retried.
-create function millrace.hook_retry(p_stage_id int, p_run_ids bigint[]);
 
 -- The queue and its claims
-
--- Names the groups of attempts to come, in the order of their runs. p_keys: the keys of their rows,
--- where known.
-create function millrace.hook_groups(p_stage millrace.stages, p_run_ids bigint[], p_keys text[])
-returns text[]
-as $$
-begin
-  -- the modules' groups
-end
-$$;
-
--- Sorts queued attempts into groups.
-create function millrace.hook_queued(p_stage_id int, p_run_ids bigint[]);
 
 -- Says whether the limits of a stage let anything be claimed now, or what is in a group.
 create function millrace.hook_has_room(p_stage millrace.stages, p_group text default null)
@@ -115,14 +92,6 @@ create function millrace.hook_put_back(
 -- Notes what the attempts of a batch are given to work on.
 create function millrace.hook_handed_out(p_stage millrace.stages, p_batch json);
 
--- Lists the fan-outs whose children have reported.
-create function millrace.hook_to_collect() returns bigint[]
-as $$
-begin
-  -- the modules' to_collect
-end
-$$;
-
 -- A report
 
 -- Completes a batch at a stage that may end runs. Returns the stages that got work.
@@ -134,20 +103,14 @@ begin
 end
 $$;
 
--- Begins what advance() does not queue, in runs of which a stage is done. Returns the stages with
--- work.
-create function millrace.hook_advance(p_stage_id int, p_run_ids bigint[]) returns int[]
+-- Begins what follows a stage that is done: what advance() has not queued, or all of it. Without a
+-- stage, begins all that may begin. Returns the stages with work.
+create function millrace.hook_advance(
+  p_stage_id int, p_run_ids bigint[], p_all boolean default false
+) returns int[]
 as $$
 begin
   -- the modules' advance
-end
-$$;
-
--- Skips a stage that has failed for good, where the run goes on. Returns the stages with work.
-create function millrace.hook_skip_failed(p_stage_id int, p_run_ids bigint[]) returns int[]
-as $$
-begin
-  -- the modules' skip_failed
 end
 $$;
 
@@ -225,59 +188,3 @@ stable;
 -- Tells how the modules' parts of the engine are, with the remedy.
 create function millrace.hook_findings() returns setof millrace.finding
 stable;
-
--- What attach() has written for a pipeline
---
--- lock_entities(), rows_of_entities() and project_entities(), which every batch calls, branch for
--- each pipeline; the others call by name, planned at each call.
-
--- Reads the stored bytes of what rows_of_entities() would build.
-create function millrace.sizes_of_entities(p_pipeline_id int, p_ids text[]) returns bigint[]
-as $$
-declare
-  v_sizes bigint[];
-begin
-  execute format('select millrace.%I($1)', (
-    select p.name from millrace.pipelines p where p.id = p_pipeline_id) || '__sizes')
-  into v_sizes
-  using p_ids;
-  return v_sizes;
-end
-$$;
-
--- Reads what the conditions of given stages read of entities, in the order of their keys.
-create function millrace.asked_of_entities(p_pipeline_id int, p_ids text[], p_each bigint)
-returns jsonb[]
-as $$
-declare
-  v_asked jsonb[];
-begin
-  execute format('select millrace.%I($1, $2)', (
-    select p.name from millrace.pipelines p where p.id = p_pipeline_id) || '__asked')
-  into v_asked
-  using p_ids, p_each;
-  return v_asked;
-end
-$$;
-
--- Reads what the columns that a definition names hold, in the order of the keys; null where it
--- names none.
-create function millrace.values_of_entities(
-  p_pipeline_id int, p_ids text[], p_new boolean, p_stage text
-) returns millrace.row_values
-as $$
-declare
-  v_read regproc := (
-    select to_regproc(format('millrace.%I', p.name || '__values'))
-    from millrace.pipelines p
-    where p.id = p_pipeline_id);
-  v_values millrace.row_values;
-begin
-  if v_read is not null then
-    execute format('select v.* from %s($1, $2, $3) v', v_read)
-    into v_values
-    using p_ids, p_new, p_stage;
-  end if;
-  return v_values;
-end
-$$;

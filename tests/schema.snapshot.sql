@@ -678,6 +678,12 @@ view millrace.quotas
 type millrace.ready
   column run_id bigint
   column stage_id integer
+type millrace.refusal
+  column code text
+  column key text
+  column later boolean
+  column others integer
+  column why text
 table millrace.releases
   column installed_at timestamp with time zone not null default millrace.now()
   column level integer not null

@@ -70,6 +70,20 @@ begin
 end
 $$;
 
+-- Reads the stored bytes of what rows_of_entities() would build.
+create function millrace.sizes_of_entities(p_pipeline_id int, p_ids text[]) returns bigint[]
+as $$
+declare
+  v_sizes bigint[];
+begin
+  execute format('select millrace.%I($1)', (
+    select p.name from millrace.pipelines p where p.id = p_pipeline_id) || '__sizes')
+  into v_sizes
+  using p_ids;
+  return v_sizes;
+end
+$$;
+
 -- Builds the rows and results of as many items, from the first, as have p_bytes together. One that
 -- alone has more comes with its failure. Stored sizes are asked before anything is fetched.
 create function millrace.measured_rows(

@@ -31,7 +31,7 @@ begin
     v_stages := array(select distinct r.stage_id from unnest(v_next.ready) r);
   end if;
   if v_next.has_groups then
-    perform millrace.hook_queued(s, case when v_next.all_ready then p_run_ids
+    perform millrace.assign_groups(s, case when v_next.all_ready then p_run_ids
       else array(
         select r.run_id from unnest(v_next.ready) r where r.stage_id = s) end)
     from unnest(v_stages) s;

@@ -66,7 +66,7 @@ begin
   into v_failed
   from failed f;
   if v_failed.grouped is not null then
-    perform millrace.hook_queued(p_stage_id, v_failed.grouped);
+    perform millrace.assign_groups(p_stage_id, v_failed.grouped);
   end if;
   select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
   if v_stage.counted or v_stage.limits ? 'shared' then
@@ -85,7 +85,7 @@ begin
   perform millrace.project(p_stage_id, v_failed.changes);
   perform millrace.project_cancelled(v_cancelled);
   if v_failed.dead <> '{}' and v_stage.on_failure = 'continue' then
-    v_ready := v_ready || millrace.hook_skip_failed(p_stage_id, v_failed.dead);
+    v_ready := v_ready || millrace.skip_failed_stage(p_stage_id, v_failed.dead);
   end if;
   return v_ready;
 end

@@ -1,5 +1,40 @@
 -- Queueing a stage: what writing `queued` means, and start()
 
+-- Lists the groups of runs at a stage: 0 and the keys of their rows, which a definition names.
+create function millrace.groups_of_runs(
+  p_stage millrace.stages, p_run_ids bigint[], p_keys text[] default null
+) returns text[]
+as $$
+begin
+  return array(
+    select '0' || coalesce(e.key, '')
+    from unnest(p_run_ids, coalesce(p_keys, (millrace.values_of_entities(
+      p_stage.pipeline_id, array(
+        select r.entity_id
+        from unnest(p_run_ids) with ordinality i(id, place)
+        left join millrace.runs r on r.id = i.id
+        order by i.place), false, p_stage.name)).keys)) with ordinality e(id, key, place)
+    order by e.place);
+end
+$$;
+
+-- Sorts attempts that were just queued at a stage, until they are queued again.
+create function millrace.assign_groups(p_stage_id int, p_run_ids bigint[])
+as $$
+begin
+  update millrace.attempts a
+  set concurrency_group = u.concurrency_group
+  from millrace.stages s
+  cross join lateral unnest(p_run_ids, millrace.groups_of_runs(s, p_run_ids))
+    u(id, concurrency_group)
+  where s.id = p_stage_id
+    and s.has_groups
+    and a.run_id = u.id
+    and a.stage_id = p_stage_id
+    and a.state = 'queued';
+end
+$$;
+
 -- Adds a queued attempt of a stage to each run, as the retry of the one before unless that was
 -- superseded. p_start charges the tenant. p_keys: their rows' keys, where known.
 create function millrace.queue_attempts(
@@ -18,7 +53,7 @@ declare
 begin
   select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
   if v_stage.has_groups then
-    v_groups := millrace.hook_groups(v_stage, p_run_ids, p_keys);
+    v_groups := millrace.groups_of_runs(v_stage, p_run_ids, p_keys);
   end if;
   insert into millrace.attempts (run_id, stage_id, number, parent_id, queue_at, created_at, late_at,
     uncounted, concurrency_group)
@@ -37,13 +72,67 @@ begin
 end
 $$;
 
+-- Raises MR005 where a run lacks the result of a need of a stage, and names the stage to queue
+-- instead. Of a row that shows one status nothing before may lack.
+create function millrace.refuse_missing_needs(p_run_ids bigint[], p_stage_id int)
+as $$
+declare
+  v_lacking record;
+begin
+  select count(distinct r.id) as runs, min(r.entity_id) as entity_id,
+    (array_agg(s.name order by n.position desc)
+      filter (where n.stage_id = any (vs.needs) or p.projection = 'status'
+        or d.undemanded and vs.after @> jsonb_build_array(
+          jsonb_build_object('map', n.stage_id))))[1] as need,
+    (array_agg(s.name order by n.position))[1] as first
+  into v_lacking
+  from millrace.runs r
+  join millrace.pipelines p on p.id = r.pipeline_id
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+  join millrace.version_stages n
+    on n.version_id = r.version_id and p_stage_id = any (n.dependents)
+  join millrace.stages s on s.id = n.stage_id
+  left join lateral (
+    select coalesce(d.error ? 'on_demand', false) as undemanded
+    from millrace.done_attempts d
+    where d.run_id = r.id
+      and d.stage_id = n.stage_id
+    limit 1) d on true
+  where r.id = any (p_run_ids)
+    and d.undemanded is distinct from false;
+  if v_lacking.need is not null then
+    raise exception 'stage % cannot start for % entities (%, …): its need % has no result',
+      (select s.name from millrace.stages s where s.id = p_stage_id),
+      v_lacking.runs, v_lacking.entity_id, v_lacking.need
+      using errcode = 'MR005', hint = format(
+        'Queue %s instead; the stages after it follow by themselves.', v_lacking.first);
+  end if;
+end
+$$;
+
+-- Returns the stage at which a pipeline starts unless another is named.
+create function millrace.first_stage(p_pipeline_id int) returns int
+stable
+as $$
+begin
+  return (
+    select vs.stage_id
+    from millrace.pipelines p
+    join millrace.version_stages vs
+      on vs.version_id = p.current_version_id and vs.needs = '{}' and vs.after = '[]'
+    where p.id = p_pipeline_id
+    order by vs.on_demand, vs.position
+    limit 1);
+end
+$$;
+
 -- Begins a stage of locked runs, whatever its thresholds say. Returns the stages with work.
 create function millrace.enqueue_stage(
   p_run_ids bigint[], p_stage_id int, p_by_name boolean default false
 ) returns int[]
 as $$
 begin
-  perform millrace.hook_before_begin(p_stage_id, p_run_ids);
+  perform millrace.refuse_missing_needs(p_run_ids, p_stage_id);
   if (
       select bool_and(vs.unconditional)
       from millrace.runs r
@@ -67,6 +156,30 @@ begin
     p_pipeline_id, 'queued',
     (select s.name from millrace.stages s where s.id = p_stage_id), null, p_entity_ids,
     array(select s.name from millrace.stages s where s.id = any (p_dependents)));
+end
+$$;
+
+-- Begins all that may begin in runs, and clears on the rows what has not begun.
+create function millrace.begin_branches(p_run_ids bigint[]) returns int[]
+as $$
+begin
+  perform millrace.project_queued(g.pipeline_id, null, g.pending, g.entity_ids)
+  from (
+    select r.pipeline_id, array_agg(r.entity_id) as entity_ids, array(
+      select vs.stage_id
+      from millrace.version_stages vs
+      where vs.version_id = r.version_id
+        and not exists (
+          select
+          from millrace.attempts a
+          where a.run_id = r.id and a.stage_id = vs.stage_id and not a.superseded)) as pending
+    from millrace.runs r
+    join millrace.pipelines p on p.id = r.pipeline_id and p.projection <> 'none'
+    where r.id = any (p_run_ids)
+      -- A user's trigger may have begun another run of the row.
+      and (r.status = 'running' or millrace.is_latest_run(r.id))
+    group by 1, 3) g;
+  return millrace.hook_advance(null, p_run_ids);
 end
 $$;
 
@@ -231,7 +344,7 @@ begin
     v_new := millrace.runs_to_begin(p_stage_id, v_new);
   end if;
   if not v_first then
-    perform millrace.hook_before_begin(p_stage_id, v_new);
+    perform millrace.refuse_missing_needs(v_new, p_stage_id);
   end if;
   if v_new <> '{}' and v_stage.unconditional then
     perform millrace.queue_attempts(
@@ -242,7 +355,7 @@ begin
       p_stage_id, v_new, p_by_name, cardinality(p_dirty_ids) = 0);
   end if;
   if v_new <> '{}' and not v_on.alone then
-    v_wake := v_wake || millrace.hook_begin_branches(v_new);
+    v_wake := v_wake || millrace.begin_branches(v_new);
   end if;
   if v_on.counted then
     perform millrace.hook_started(

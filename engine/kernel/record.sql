@@ -216,6 +216,14 @@ as $$
   end
 $$;
 
+-- Says why this token may not speak for the attempt; null when it may.
+create function millrace.void_reason(p_attempt millrace.attempts, p_token uuid) returns text
+language sql immutable
+as $$
+  select millrace.stale_reason(p_attempt.state, p_attempt.error)
+  where (p_attempt.state = 'started' and p_attempt.token = p_token) is not true
+$$;
+
 -- Builds the answer to each item of a recorded batch, in order.
 create function millrace.verdicts_of(p_items millrace.work[]) returns json
 immutable

@@ -1,5 +1,27 @@
 -- Runs: how they are made, ended and deleted
 
+-- Reads what the columns that a definition names hold, in the order of the keys; null where it
+-- names none.
+create function millrace.values_of_entities(
+  p_pipeline_id int, p_ids text[], p_new boolean, p_stage text
+) returns millrace.row_values
+as $$
+declare
+  v_read regproc := (
+    select to_regproc(format('millrace.%I', p.name || '__values'))
+    from millrace.pipelines p
+    where p.id = p_pipeline_id);
+  v_values millrace.row_values;
+begin
+  if v_read is not null then
+    execute format('select v.* from %s($1, $2, $3) v', v_read)
+    into v_values
+    using p_ids, p_new, p_stage;
+  end if;
+  return v_values;
+end
+$$;
+
 -- Makes runs of the current version for held entities that have no live run. Returns the runs, and
 -- their rows' keys at the stage that begins.
 create function millrace.new_runs(
@@ -167,6 +189,23 @@ begin
   from ended e
   where e.fan_out_id is not null
   group by e.fan_out_id;
+end
+$$;
+
+-- Cancels those of held runs that run, and shows it on their rows; returns how many.
+create function millrace.cancel_runs(p_run_ids bigint[], p_shown boolean) returns int
+as $$
+declare
+  -- A user's trigger on what was cancelled before may have ended some.
+  v_runs bigint[] := millrace.running_of(p_run_ids);
+  v_cancelled millrace.cancelled[];
+begin
+  if v_runs <> '{}' then
+    perform millrace.end_runs(v_runs, 'cancelled');
+    v_cancelled := millrace.cancel_attempts(v_runs, null);
+    perform millrace.project_cancelled(v_cancelled) where p_shown;
+  end if;
+  return cardinality(v_runs);
 end
 $$;
 

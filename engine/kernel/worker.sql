@@ -345,7 +345,7 @@ begin
     v_wake := millrace.wake_list(p_wake);
   end if;
   if v_stage.kind = 'map' or p_call.is_child then
-    v_collect := millrace.hook_to_collect();
+    v_collect := millrace.parents_to_collect('{}');
   end if;
   return json_build_object(
     'status', p_status,
@@ -364,6 +364,23 @@ begin
     'cut', p_cut,
     'left', p_left,
     'collect', v_collect);
+end
+$$;
+
+-- Names fan-outs with tallies, but for these.
+create function millrace.parents_to_collect(p_except bigint[]) returns bigint[]
+volatile
+as $$
+begin
+  return array(
+    select distinct t.fan_out_id
+    from (
+      select t.fan_out_id
+      from millrace.child_tallies t
+      where t.fan_out_id <> all (p_except)
+      limit 1000
+    ) t
+    limit 20);
 end
 $$;
 

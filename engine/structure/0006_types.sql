@@ -77,6 +77,10 @@ create type millrace.call as (
   row_cpu_ms real
 );
 
+-- A part of a portion that a user's trigger refused: its first key, and how many stand with it.
+-- later: the database said to try again.
+create type millrace.refusal as (key text, others int, code text, why text, later boolean);
+
 -- One point of a look at the engine.
 create type millrace.finding as (what text, ok boolean, detail text);
 

@@ -112,9 +112,9 @@ begin
     v_skipped := millrace.in_halves(v_ids, format(
       'select millrace.bypass_held(s, millrace.lock_attempts($1::bigint[])) '
       'from millrace.stages s where s.id = %s', p_stage.id), v_until);
-    perform millrace.report_passed_over(p.name, p_stage.name, r.entity_id, u.why)
-    from unnest(v_skipped.refused, v_skipped.why) u(id, why)
-    join millrace.attempts a on a.id = u.id::bigint
+    perform millrace.report_passed_over(p.name, p_stage.name, r.entity_id, f.why)
+    from unnest(v_skipped.refused) f
+    join millrace.attempts a on a.id = f.key::bigint
     join millrace.runs r on r.id = a.run_id
     join millrace.pipelines p on p.id = r.pipeline_id;
     v_done := v_done + v_skipped.done;

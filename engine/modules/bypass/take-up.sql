@@ -50,8 +50,8 @@ begin
         v_by_name, p_stage.id), v_until);
     v_started := v_started + v_done.done;
     perform millrace.report('error', 'not_taken_up',
-      format('Row %s cannot be taken up at stage %s: %s', r.key, p_stage.name, r.why))
-    from unnest(v_done.refused, v_done.why) r(key, why);
+      format('Row %s cannot be taken up at stage %s: %s', f.key, p_stage.name, f.why))
+    from unnest(v_done.refused) f;
   end loop;
   return v_started;
 end

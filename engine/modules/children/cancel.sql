@@ -1,20 +1,3 @@
--- Cancels those of held runs that run, and shows it on their rows; returns how many.
-create function millrace.cancel_runs(p_run_ids bigint[], p_shown boolean) returns int
-as $$
-declare
-  -- A user's trigger on what was cancelled before may have ended some.
-  v_runs bigint[] := millrace.running_of(p_run_ids);
-  v_cancelled millrace.cancelled[];
-begin
-  if v_runs <> '{}' then
-    perform millrace.end_runs(v_runs, 'cancelled');
-    v_cancelled := millrace.cancel_attempts(v_runs, null);
-    perform millrace.project_cancelled(v_cancelled) where p_shown;
-  end if;
-  return cardinality(v_runs);
-end
-$$;
-
 -- Cancels children of abandoned fan-outs on free rows, and forgets the fan-outs of deleted parents.
 create function millrace.cancel_children(p_limit int) returns int
 as $$
@@ -59,19 +42,19 @@ begin
       order by r.id
       for no key update skip locked),
       'select millrace.cancel_runs($1::bigint[], true)', v_until);
-    perform millrace.report_passed_over(v_group.name, null, r.entity_id, u.why)
-    from unnest(v_done.refused, v_done.why, v_done.later) u(id, why, later)
-    join millrace.runs r on r.id = u.id::bigint
-    where u.later;
+    perform millrace.report_passed_over(v_group.name, null, r.entity_id, f.why)
+    from unnest(v_done.refused) f
+    join millrace.runs r on r.id = f.key::bigint
+    where f.later;
     -- One whose trigger refuses to show it is cancelled unseen, unless another try may do.
     v_count := v_count + v_done.done + millrace.cancel_runs(array(
-      select u.id::bigint
-      from unnest(v_done.refused, v_done.others, v_done.why, v_done.later) u(id, others, why, later)
+      select f.key::bigint
+      from unnest(v_done.refused) f
       cross join lateral millrace.report('error', 'projection_failed',
-        'A cancelled child could not be shown on its row: ' || u.why,
-        jsonb_build_object('run', u.id::bigint))
-      where u.others = 0
-        and not u.later), false);
+        'A cancelled child could not be shown on its row: ' || f.why,
+        jsonb_build_object('run', f.key::bigint))
+      where f.others = 0
+        and not f.later), false);
   end loop;
   update millrace.fan_outs f
   set state = 'closed'

@@ -24,23 +24,6 @@ begin
 end
 $$;
 
--- Names fan-outs with tallies, but for these.
-create function millrace.parents_to_collect(p_except bigint[]) returns bigint[]
-volatile
-as $$
-begin
-  return array(
-    select distinct t.fan_out_id
-    from (
-      select t.fan_out_id
-      from millrace.child_tallies t
-      where t.fan_out_id <> all (p_except)
-      limit 1000
-    ) t
-    limit 20);
-end
-$$;
-
 -- Collects the children of so many fan-outs at most.
 create function millrace.collect_reported(p_limit int) returns int
 as $$
@@ -67,9 +50,9 @@ begin
         case when extract(epoch from clock_timestamp()) < %s then f end) c
       cross join lateral millrace.wake(c.wake)$q$, extract(epoch from v_until)), v_until);
   perform millrace.report('error', 'collect_failed',
-    format('The children of fan-out %s cannot be added up: %s', r.id, r.why))
-  from unnest(v_done.refused, v_done.others, v_done.why) r(id, others, why)
-  where r.others = 0;
+    format('The children of fan-out %s cannot be added up: %s', f.key, f.why))
+  from unnest(v_done.refused) f
+  where f.others = 0;
   return v_done.done;
 end
 $$;

@@ -65,14 +65,6 @@ exception
 end
 $$;
 
--- Says why this token may not speak for the attempt; null when it may.
-create function millrace.void_reason(p_attempt millrace.attempts, p_token uuid) returns text
-language sql immutable
-as $$
-  select millrace.stale_reason(p_attempt.state, p_attempt.error)
-  where (p_attempt.state = 'started' and p_attempt.token = p_token) is not true
-$$;
-
 -- Begins the children of the items whose rows can be had, in the open fan-out of a map attempt.
 create function millrace.spawn_chunk(
   p_attempt millrace.attempts, p_items jsonb, p_last boolean,

@@ -1,6 +1,38 @@
 -- Starting children. A child never touches its parent's rows, or a thousand that end at once would
 -- queue for one lock; who holds a child never takes its parent.
 
+-- Lets children go on that failed or were cancelled. Returns those whose rows have had a later run:
+-- they leave their fan-outs.
+create function millrace.retry_children(p_run_ids bigint[]) returns bigint[]
+as $$
+declare
+  v_failed bigint[] := array(
+    select r.id
+    from millrace.runs r
+    where r.id = any (p_run_ids)
+      and r.status in ('failed', 'cancelled')
+    order by r.id
+    for no key update);
+  v_overtaken bigint[] := array(
+    select id from unnest(v_failed) id where not millrace.is_latest_run(id));
+begin
+  if v_overtaken <> '{}' then
+    perform millrace.keep_costs(v_overtaken);
+    insert into millrace.child_tallies (fan_out_id, recount)
+    select distinct r.fan_out_id, true
+    from millrace.runs r
+    where r.id = any (v_overtaken);
+    update millrace.runs r
+    set fan_out_id = null, item_key = null
+    where r.id = any (v_overtaken);
+  end if;
+  if v_failed <> '{}' then
+    perform millrace.retry_runs(v_failed);
+  end if;
+  return v_overtaken;
+end
+$$;
+
 -- Begins children on held rows, each for a fan-out under a key; p_retry: those that failed go on.
 -- made: how many more there are. faults: by row, {code, message} of what keeps it from one.
 create function millrace.begin_children(

@@ -66,8 +66,8 @@ begin
     )
     select count(*) from closed$q$, 'infinity');
   perform millrace.report('error', 'decision_not_closed',
-    format('The decision on attempt %s cannot be closed: %s', r.id, r.why))
-  from unnest(v_closed.refused, v_closed.why) r(id, why);
+    format('The decision on attempt %s cannot be closed: %s', f.key, f.why))
+  from unnest(v_closed.refused) f;
   return v_closed.done;
 end
 $$;

@@ -2,8 +2,9 @@
 -- __asked, which conditions read, __values of columns that the definition names, __started,
 -- __apply_outcomes and __queued, which show transitions, and the triggers __intake and __since.
 
--- Writes the functions that lead from every batch to what is written for its pipeline. Calls by
--- name would be planned anew each time, 6 % of a row's way through a stage.
+-- Writes lock_entities(), rows_of_entities() and project_entities(), which lead from every batch to
+-- what is written for its pipeline. Calls by name, as of its other functions, would be planned anew
+-- each time, 6 % of a row's way through a stage.
 create function millrace.write_calls()
 as $$
 declare

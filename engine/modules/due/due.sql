@@ -75,9 +75,9 @@ begin
       p_pipeline_id, millrace.first_stage(p_pipeline_id)),
     clock_timestamp() + interval '2 seconds');
   perform millrace.report('error', 'due_not_started', format(
-    'Row %s of pipeline %s is due, but no run can start%s: %s', r.key, v_pipeline.name,
-    case when r.others > 0 then ', nor for ' || r.others || ' others' end, r.why))
-  from unnest(v_started.refused, v_started.others, v_started.why) r(key, others, why);
+    'Row %s of pipeline %s is due, but no run can start%s: %s', f.key, v_pipeline.name,
+    case when f.others > 0 then ', nor for ' || f.others || ' others' end, f.why))
+  from unnest(v_started.refused) f;
   return v_started.done;
 end
 $$;

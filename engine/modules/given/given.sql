@@ -21,10 +21,14 @@ declare
         limit 1) is null then i.id end
     from unnest(p_entity_ids) with ordinality i(id, place)
     order by i.place);
+  v_asked jsonb[];
 begin
   if array_remove(v_first, null) = '{}' then
     return null;
   end if;
+  execute format('select millrace.%I($1, $2)', p_pipeline.name || '__asked')
+  into v_asked
+  using v_first, millrace.batch_bytes();
   return array(
     select case when u.id is not null then array(
         select vs.stage_id
@@ -33,8 +37,7 @@ begin
           and vs.given_path is not null
           and coalesce(jsonb_path_match_tz(u.asked, vs.given_path, '{}', true), false)
         order by vs.position)::text end
-    from unnest(v_first, millrace.asked_of_entities(
-      p_pipeline.id, v_first, millrace.batch_bytes())) with ordinality u(id, asked, place)
+    from unnest(v_first, v_asked) with ordinality u(id, asked, place)
     order by u.place);
 end
 $$;

@@ -180,17 +180,17 @@ begin
     'select cardinality($1::bigint[]) from millrace.do_to_runs($1::bigint[], %L)', v_bulk.args),
     'infinity');
   v_done := array(
-    select s.id from unnest(v_still) s(id) where s.id <> all (v_did.refused::bigint[]));
+    select s.id from unnest(v_still) s(id)
+    where s.id not in (select f.key::bigint from unnest(v_did.refused) f));
   v_faults := array(
     select jsonb_build_object(
-      'run', u.id, 'code', u.code, 'message', millrace.cut_text(u.why, 1000))
-    from unnest(v_did.refused::bigint[], v_did.codes, v_did.why, v_did.later)
-      u(id, code, why, later)
-    where not u.later);
+      'run', f.key::bigint, 'code', f.code, 'message', millrace.cut_text(f.why, 1000))
+    from unnest(v_did.refused) f
+    where not f.later);
   v_held := array(
-    select u.id
-    from unnest(v_did.refused::bigint[], v_did.later) u(id, later)
-    where u.later
+    select f.key::bigint
+    from unnest(v_did.refused) f
+    where f.later
     union all
     -- Nobody holds a row that is gone, past its triggers: its run is passed over.
     select r.id

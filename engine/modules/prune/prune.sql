@@ -48,8 +48,8 @@ begin
       for update of r skip locked),
     'select cardinality($1), millrace.delete_runs($1::bigint[], true)', 'infinity');
   perform millrace.report('error', 'run_not_pruned',
-    format('Run %s cannot be pruned: %s', r.id, r.why))
-  from unnest(v_done.refused, v_done.why) r(id, why);
+    format('Run %s cannot be pruned: %s', f.key, f.why))
+  from unnest(v_done.refused) f;
   update millrace.prune_progress g
   set seen_at = coalesce(v_last.at, g.seen_at), seen_id = coalesce(v_last.id, g.seen_id),
     removed = g.removed + v_done.done,

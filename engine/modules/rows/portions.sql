@@ -1,10 +1,8 @@
 -- Does a portion's work, and halves one that a user's own trigger refuses. p_work takes the keys $1
--- and returns how many it has done. refused: the first key of each part that is given up; others:
--- how many stand with it, since the time was over; later: the database said to try again.
+-- and returns how many it has done. A refused part is one key, or more once the time is over.
 create function millrace.in_halves(
   p_keys text[], p_work text, p_until timestamptz,
-  out done int, out refused text[], out others int[], out codes text[], out why text[],
-  out later boolean[]
+  out done int, out refused millrace.refusal[]
 )
 set lock_timeout = '200ms'
 as $$
@@ -30,11 +28,8 @@ begin
     if v_kind = 'fatal' then
       raise;
     elsif v_half = 0 or clock_timestamp() >= p_until then
-      refused := p_keys[:1];
-      others := array[cardinality(p_keys) - 1];
-      codes := array[sqlstate];
-      why := array[sqlerrm];
-      later := array[v_kind = 'transient'];
+      refused := array[row(p_keys[1], cardinality(p_keys) - 1, sqlstate, sqlerrm,
+        v_kind = 'transient')::millrace.refusal];
       return;
     end if;
   end;
@@ -42,9 +37,5 @@ begin
   v_right := millrace.in_halves(p_keys[v_half + 1:], p_work, p_until);
   done := v_left.done + v_right.done;
   refused := v_left.refused || v_right.refused;
-  others := v_left.others || v_right.others;
-  codes := v_left.codes || v_right.codes;
-  why := v_left.why || v_right.why;
-  later := v_left.later || v_right.later;
 end
 $$;

@@ -66,7 +66,7 @@ begin
   return case
       when cardinality(v_items) = cardinality(p_run_ids) then '{}' else array[p_stage_id] end
     || case when v_items is null then '{}'
-      else millrace.complete_or_end(p_stage_id, v_items) end;
+      else millrace.hook_complete(p_stage_id, v_items) end;
 end
 $$;
 

@@ -1,4 +1,4 @@
--- Operations: what a person does to one stage of one run
+-- Operations: where a stage of a run stands, and what may be done to it
 
 -- Locks a run, waiting for it, and finds the stage in its version. Raises MR004 where the run is
 -- not the latest of its row, its parent has given it up, or the stage allows no such verb.

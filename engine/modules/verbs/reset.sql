@@ -1,4 +1,4 @@
--- Operations: starting stages of a run, or its failed children, over.
+-- Resetting: stages of a run, or its failed children, start over
 
 -- Resets a stage of a held run, or all of it. Returns the stages to wake.
 create function millrace.reset_one(p_run millrace.runs, p_stage millrace.version_stages)

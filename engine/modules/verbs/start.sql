@@ -91,19 +91,3 @@ begin
   perform millrace.queue_stage(p_pipeline.id, v_stage_id, v_new, v_new, p_stage is not null);
 end
 $$;
-
--- Returns the stage at which a pipeline starts unless another is named.
-create function millrace.first_stage(p_pipeline_id int) returns int
-stable
-as $$
-begin
-  return (
-    select vs.stage_id
-    from millrace.pipelines p
-    join millrace.version_stages vs
-      on vs.version_id = p.current_version_id and vs.needs = '{}' and vs.after = '[]'
-    where p.id = p_pipeline_id
-    order by vs.on_demand, vs.position
-    limit 1);
-end
-$$;

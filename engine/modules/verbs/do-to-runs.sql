@@ -1,4 +1,4 @@
--- Operations: verbs by hand, to runs and to their stages
+-- Verbs: what a person does to runs and to their stages
 
 -- Does a verb to runs, one after the other where the engine has no way to do it to all at once;
 -- returns what it came to with the last.
