@@ -66,12 +66,19 @@ create function millrace.is_latest_run(p_run_id bigint) returns boolean
 volatile
 as $$
 begin
+  -- In the order of the index: by an old plan a comparison of ids might walk all later runs.
   return not exists (
     select
     from millrace.runs r
-    join millrace.runs o
-      on o.entity_id = r.entity_id and o.pipeline_id = r.pipeline_id and o.id > r.id
-    where r.id = p_run_id);
+    cross join lateral (
+      select o.id
+      from millrace.runs o
+      where o.entity_id = any (array[r.entity_id])
+        and o.pipeline_id = r.pipeline_id
+      order by o.entity_id desc, o.id desc
+      limit 1) l
+    where r.id = p_run_id
+      and l.id > r.id);
 end
 $$;
 
