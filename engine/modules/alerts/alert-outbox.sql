@@ -1,5 +1,6 @@
 -- The outbox: each minute writes one message a channel. Taking a message puts it off by a minute at
--- least, so that it is sent again should the function die; the next of its channel waits for it.
+-- least, so that it is sent again should the function die; the next of its channel waits for it and
+-- takes in what comes meanwhile.
 
 -- Shows an alert as operators and messages have it; at: when its facts were looked at.
 create function millrace.alert_json(p_alert millrace.alerts) returns jsonb
@@ -11,8 +12,9 @@ as $$
       'at', p_alert.raised_at)
 $$;
 
--- Writes down what is to be told now. A message lists fifty events and counts the rest. What came
--- and went while nobody was to hear of it is settled.
+-- Writes down what is to be told now, into a message that nobody has tried yet where there is one.
+-- A message lists fifty events, of several minutes the newest, and counts the rest. What came and
+-- went while nobody was to hear of it is settled.
 create function millrace.write_messages(p_now timestamptz)
 as $$
 begin
@@ -35,13 +37,34 @@ begin
           and (s.pipeline is null or s.pipeline = a.pipeline)
           and (s.stage is null or s.stage = a.stage)
           and (s.kind is null or s.kind = a.kind))
-  ), written as (
-    insert into millrace.alert_messages (channel_id, events, more, created_at)
-    select e.channel_id, jsonb_agg(e.event order by e.place) filter (where e.place <= 50),
-      greatest(count(*) - 50, 0), p_now
+  ), news as (
+    select e.channel_id, jsonb_agg(e.event order by e.place) filter (where e.place <= 50) as events,
+      greatest(count(*) - 50, 0) as more
     from event e
     group by e.channel_id
-    order by e.channel_id
+  ), joined as (
+    update millrace.alert_messages m
+    set events = jsonb_path_query_array(m.events || n.events, '$[last - 49 to last]'),
+      more = m.more + n.more
+        + greatest(jsonb_array_length(m.events) + jsonb_array_length(n.events) - 50, 0)
+    from news n
+    cross join lateral (
+      select o.id
+      from millrace.alert_messages o
+      where o.channel_id = n.channel_id
+        and o.state = 'waiting'
+      order by o.id desc
+      limit 1
+      for update skip locked) l
+    where m.id = l.id
+      and m.tries = 0
+    returning m.channel_id
+  ), written as (
+    insert into millrace.alert_messages (channel_id, events, more, created_at)
+    select n.channel_id, n.events, n.more, p_now
+    from news n
+    where n.channel_id not in (select j.channel_id from joined j)
+    order by n.channel_id
   )
   update millrace.alerts a
   set told_at = case when a.resolved_at is null then p_now else a.told_at end,

@@ -100,9 +100,28 @@ describe('a receiver', () => {
     expect(pauses).toEqual([1, 2, 4, 8, 16]);
     await minutes(engine, 30);
     expect(await deliver(engine)).toEqual(['raised backlog']);
-    expect(await deliver(engine), 'what came meanwhile').toEqual(['resolved backlog']);
-    expect(await deliver(engine)).toEqual(['raised backlog']);
+    expect(await deliver(engine), 'what came meanwhile').toEqual(['resolved backlog', 'raised backlog']);
     expect(await deliver(engine)).toEqual([]);
+  });
+
+  test('that is down while there is much to tell hears of the newest fifty events in one message', async ({
+    engine,
+  }) => {
+    await alarmed(engine);
+    await take(engine);
+    for (let round = 0; round < 30; round++) {
+      await runStage(engine, 'only');
+      await minutes(engine, 1);
+      await engine.queued('only', 3);
+      await minutes(engine, 1);
+    }
+    expect(await deliver(engine)).toEqual(['raised backlog']);
+    const [message] = await take(engine);
+    expect(message).toMatchObject({ more: 10, events: { length: 50 } });
+    expect(message?.events.map(({ event }) => event).slice(-2)).toEqual(['resolved', 'raised']);
+    expect(await engine.value('select max(id)::text from millrace.alerts')).toBe(`${message?.events.at(-1)?.alert}`);
+    await note(engine, message, { ok: true, status: 200 });
+    expect(await take(engine)).toEqual([]);
   });
 
   test('that asks for time has it, up to six hours', async ({ engine }) => {
