@@ -97,6 +97,8 @@ declare
   v_pipeline_id int;
   v_version_id int;
 begin
+  -- One at a time, or two that are each other's parents would not see it.
+  perform pg_advisory_xact_lock(hashtext('millrace.calls'));
   perform millrace.check_definition(p_definition);
   v_table := to_regclass(p_definition #>> '{entity,table}');
   perform millrace.lock_limits(v_name);

@@ -1,7 +1,8 @@
 import { expect } from 'vitest';
 import { collectChildren } from '../../support/children.ts';
+import { compiled } from '../../support/definitions.ts';
 import { chain, type Engine, type Row, type StageDefinition, test } from '../../support/engine.ts';
-import { openTransaction, untilBlocked } from '../../support/sessions.ts';
+import { begin, openTransaction, untilBlocked } from '../../support/sessions.ts';
 import { completed, failed, runStage, Worker } from '../../support/worker.ts';
 
 const contents = (more: Row = {}): StageDefinition => ({
@@ -338,6 +339,29 @@ test('a cancel of the parent and the end of its child take turns', async ({ engi
   await collecting.query('commit');
   await cancel;
   expect(await engine.statuses(id)).toMatchObject({ contents: 'completed', publish: 'failed' });
+});
+
+test("of two pipelines that are defined at once, each as the other's parent, the second is refused", async ({
+  engine,
+}) => {
+  await engine.pipeline(chain(['find']), {}, 'index');
+  await engine.pipeline([{ name: 'publish' }]);
+  const parent = (pipeline: string, stage: string, child: string) =>
+    compiled({
+      pipeline,
+      entity: { table: 'public.items', key: 'id', projection: 'none' },
+      stages: [{ name: stage, kind: 'pipeline', child: { pipeline: child } }],
+    });
+  const first = await openTransaction(engine);
+  await first.query('select millrace.define($1)', [parent('flow', 'publish', 'index')]);
+  const second = await engine.database.connect();
+  const defined = begin(second.query('select millrace.define($1)', [parent('index', 'find', 'flow')]));
+  await untilBlocked(engine, second);
+  await first.query('commit');
+  await expect(defined).rejects.toMatchObject({
+    code: 'MR001',
+    message: expect.stringMatching(/does not start this one in turn/),
+  });
 });
 
 test('pipelines that contain themselves or one another are refused when they are defined', async ({ engine }) => {
