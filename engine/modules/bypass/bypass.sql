@@ -10,6 +10,11 @@ create function millrace.begin_bypass(
 ) returns int
 as $$
 begin
+  -- The table of the rows before the stage, in the order of define(), which may just have changed
+  -- the stage.
+  execute format('lock table %s in row exclusive mode', (
+    select p.entity_table from millrace.pipelines p where p.id = p_stage.pipeline_id));
+  select s.* into p_stage from millrace.stages s where s.id = p_stage.id;
   if p_stage.function_name is null then
     raise exception 'stage % cannot be bypassed: no worker takes anything of a % stage',
       p_stage.name, p_stage.kind
@@ -19,9 +24,6 @@ begin
     raise exception 'reason is missing, but a bypass has one'
       using errcode = 'MR002', hint = 'Say in a few words why.';
   end if;
-  -- The table of the rows before the stage, in the order of define().
-  execute format('lock table %s in row exclusive mode', (
-    select p.entity_table from millrace.pipelines p where p.id = p_stage.pipeline_id));
   update millrace.stages s set bypassed = true where s.id = p_stage.id;
   insert into millrace.bypasses as b (stage_id, reason, until, line, began_at)
   values (p_stage.id, p_reason, p_until, p_line, millrace.now())

@@ -1,6 +1,7 @@
 // A bypass: a stage is left out for a while, its rows go on, and each is remembered.
 import { expect } from 'vitest';
 import { waitingFolder } from '../../support/children.ts';
+import { compiled } from '../../support/definitions.ts';
 import { chain, type Engine, type Row, test } from '../../support/engine.ts';
 import { defineSplit, insertParts, partRuns, spawnParts } from '../../support/operations.ts';
 import { journal, signIn } from '../../support/operators.ts';
@@ -46,6 +47,23 @@ test('what is queued at a bypassed stage is skipped with the reason and remember
   expect(await journal(engine)).toMatchObject([
     { verb: 'bypass', stage: 'two', reason: 'the model is down', outcome: { until: null, skipped: 2 } },
   ]);
+});
+
+test('a stage that a definition turns into a question this very moment is not bypassed', async ({ engine }) => {
+  await engine.pipeline(chain(['one', 'two']));
+  const deploying = await openTransaction(engine);
+  await deploying.query('select millrace.define($1)', [
+    compiled({
+      pipeline: 'flow',
+      entity: { table: 'public.items', key: 'id', projection: 'columns' },
+      stages: [{ name: 'one' }, { name: 'two', needs: ['one'], kind: 'manual', decision: { schema: {} } }],
+    }),
+  ]);
+  const person = await engine.database.connect();
+  const asked = begin(person.query(`select millrace.bypass('flow', 'two', 'the model is down')`));
+  await untilBlocked(engine, person);
+  await deploying.query('commit');
+  await expect(asked).rejects.toMatchObject({ code: 'MR004', message: expect.stringContaining('a manual stage') });
 });
 
 test('a bypassed stage hands out no work and is not woken, and the sweep skips what comes in', async ({ engine }) => {
