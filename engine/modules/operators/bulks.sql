@@ -149,13 +149,13 @@ begin
       where o.subject = v_bulk.subject
         and o.role = 'operator'
         and (o.pipelines is null or v_pipeline = any (o.pipelines))) then
-    return millrace.end_bulk(
-      p_bulk_id, 'aborted', v_bulk.subject || ' may no longer act here');
+    return millrace.end_bulk(p_bulk_id, 'aborted', v_bulk.subject || ' may no longer act here');
   end if;
   -- A verb that goes run by run takes longer than the Data API gives 500 of them.
   v_found := millrace.find_runs(array[v_bulk.pipeline_id], v_bulk.filter || jsonb_build_object(
     'cursor', v_bulk.cursor,
-    'limit', case when v_verb in ('retry', 'cancel') then 500 else 100 end));
+    'limit', case when v_verb in ('retry', 'cancel') and not v_bulk.args ? 'stage'
+      then 500 else 100 end));
   v_wanted := v_bulk.held[:200] || v_found.run_ids;
   v_entities := millrace.lock_entities(v_bulk.pipeline_id, array(
     select r.entity_id from millrace.runs r where r.id = any (v_wanted)), false);

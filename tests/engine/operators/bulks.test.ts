@@ -109,6 +109,16 @@ test('a run that fails again after the clock was set back is taken no second tim
   expect(await tries(engine)).toEqual([{ number: 2, runs: 510 }]);
 });
 
+test('what goes run by run, such as the retry of a stage, goes in slices of a hundred', async ({ engine }) => {
+  await engine.pipeline(stages);
+  await deadLetters(engine, 110);
+  const operator = await signIn(engine, 'ann', {});
+  const { bulk } = await preview(operator, { verb: 'retry', stage: 'one' });
+  await operator.act('begin', { bulk });
+  expect(await operator.act('continue', { bulk })).toMatchObject({ state: 'running', done: 100 });
+  expect(await workOff(operator, bulk)).toMatchObject({ state: 'done', done: 110 });
+});
+
 test('runs that change meanwhile are passed over', async ({ engine }) => {
   await engine.pipeline(stages);
   const [first, second] = await deadLetters(engine, 3);
