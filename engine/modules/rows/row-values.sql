@@ -15,12 +15,22 @@ as $$
 $$;
 
 -- Creates the __values function of a pipeline, or drops it where no column is declared. It reads
--- the key at p_stage and, where p_new says so, what new runs take. A column that was renamed since
--- must not make a user's own write fail: it counts as empty, and is reported.
+-- the key at p_stage, once where that is the tenant too, and what new runs take, where p_new says
+-- so. A column that was renamed since must not make a user's own write fail: it counts as empty,
+-- and is reported.
 create function millrace.write_values(p_pipeline millrace.pipelines)
 as $write$
 declare
+  -- The function is called for long values alone: a call costs more than to read the row.
+  c_key constant text := 'case when octet_length(r.value::text) > 400 '
+    'then millrace.group_key(r.value::text, null) else coalesce(r.value::text, '''') end';
   v_name text := p_pipeline.name || '__values';
+  v_paying text[] := array(
+    select s.name
+    from millrace.stages s
+    where s.pipeline_id = p_pipeline.id
+      and s.limits #>> '{concurrency,column}' = p_pipeline.quota ->> 'column'
+      and s.limits #>> '{concurrency,part}' is distinct from 'host');
   v_reads text := (
     select string_agg(format($f$
   if %1$s then
@@ -42,11 +52,12 @@ declare
     from (
       values ('p_new', 'metadata', 'r.value::jsonb', p_pipeline.metadata_column),
         ('p_new', 'traces', 'r.value::uuid', p_pipeline.trace_column),
-        ('p_new', 'payers', 'millrace.group_key(r.value::text, null)',
-          p_pipeline.quota ->> 'column')
+        ('p_new', 'payers', c_key, p_pipeline.quota ->> 'column')
       union all
-      select format('p_stage = %L', s.name), 'keys',
-        format('millrace.group_key(r.value::text, %L)', s.limits #>> '{concurrency,part}'),
+      select format('p_stage = %L%s', s.name,
+          case when s.name = any (v_paying) then ' and v_values.payers is null' end), 'keys',
+        case when s.limits #>> '{concurrency,part}' = 'host'
+          then 'millrace.group_key(r.value::text, ''host'')' else c_key end,
         s.limits #>> '{concurrency,column}'
       from millrace.stages s
       where s.pipeline_id = p_pipeline.id and s.limits ? 'concurrency'
@@ -58,7 +69,10 @@ begin
       'out v_values millrace.row_values)', v_name), format($f$
 #variable_conflict use_variable
 begin%s
-end $f$, v_reads));
+  if p_stage = any (%L::text[]) then
+    v_values.keys := coalesce(v_values.payers, v_values.keys);
+  end if;
+end $f$, v_reads, v_paying));
   elsif to_regproc(format('millrace.%I', v_name)) is not null then
     execute format('drop function millrace.%I(text[], boolean, text)', v_name);
   end if;
