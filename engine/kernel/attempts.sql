@@ -116,6 +116,21 @@ begin
 end
 $$;
 
+-- Shows the latest runs of held entities, where the pipeline has one status column.
+create function millrace.show_status(p_pipeline_id int, p_entity_ids text[])
+as $$
+begin
+  if cardinality(p_entity_ids) > 0 and (
+      select p.projection = 'status'
+      from millrace.pipelines p
+      where p.id = p_pipeline_id) then
+    perform millrace.project_entities(p_pipeline_id, 'settle', null, array(
+      select millrace.change_of(i, 'queued')
+      from unnest(p_entity_ids) i), null, null);
+  end if;
+end
+$$;
+
 -- started → waiting for an external job, under the stage's deadline and poll interval.
 create function millrace.wait(p_stage_id int, p_items millrace.work[])
 as $$
@@ -283,6 +298,20 @@ begin
 end
 $$;
 
+-- Skips a stage in these runs, says why, and goes on to what follows it. One that nobody asked for
+-- is not shown.
+create function millrace.skip_stage(p_stage_id int, p_run_ids bigint[], p_why jsonb)
+returns int[]
+as $$
+begin
+  perform millrace.add_skipped(array[p_stage_id], p_run_ids, p_why);
+  if not p_why ? 'on_demand' then
+    perform millrace.show_stage(p_stage_id, p_run_ids, 'skipped', millrace.now());
+  end if;
+  return millrace.continue_after_skip(p_stage_id, p_run_ids);
+end
+$$;
+
 -- Adds skipped attempts to these runs at those of the stages that are not done; returns these, for
 -- the caller to show.
 create function millrace.add_skipped(p_stage_ids int[], p_run_ids bigint[], p_why jsonb)
@@ -378,20 +407,5 @@ begin
     and a.state = 'skipped'
     and not a.superseded;
   return millrace.continue_after_skip(p_stage_id, v_runs);
-end
-$$;
-
--- Shows the latest runs of held entities, where the pipeline has one status column.
-create function millrace.show_status(p_pipeline_id int, p_entity_ids text[])
-as $$
-begin
-  if cardinality(p_entity_ids) > 0 and (
-      select p.projection = 'status'
-      from millrace.pipelines p
-      where p.id = p_pipeline_id) then
-    perform millrace.project_entities(p_pipeline_id, 'settle', null, array(
-      select millrace.change_of(i, 'queued')
-      from unnest(p_entity_ids) i), null, null);
-  end if;
 end
 $$;

@@ -44,7 +44,7 @@ end
 $$;
 
 -- Deletes all runs of deleted entities.
-create function millrace.forget(p_pipeline_id int, p_entity_ids text[])
+create function millrace.forget_runs(p_pipeline_id int, p_entity_ids text[])
 set millrace.plan = by_index
 as $$
 begin

@@ -127,7 +127,7 @@ end
 $$;
 
 -- Begins a stage of locked runs, whatever its thresholds say. Returns the stages with work.
-create function millrace.enqueue_stage(
+create function millrace.begin_at_once(
   p_run_ids bigint[], p_stage_id int, p_by_name boolean default false
 ) returns int[]
 as $$
@@ -259,7 +259,7 @@ begin
     perform millrace.forget_given(v_version.runs, v_closure);
     perform millrace.project_queued(
       v_version.pipeline_id, p_stage_id, v_version.dependents, v_version.entity_ids);
-    v_wake := v_wake || millrace.enqueue_stage(
+    v_wake := v_wake || millrace.begin_at_once(
       millrace.runs_to_begin(p_stage_id, v_version.runs), p_stage_id, p_by_name);
   end loop;
   return v_wake;

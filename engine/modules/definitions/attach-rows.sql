@@ -101,7 +101,7 @@ begin
       where s.pipeline_id = tg_argv[0]::int);
   else
     execute format('select array(select d.%I::text from deleted d)', tg_argv[1]) into v_ids;
-    perform millrace.forget(tg_argv[0]::int, v_ids);
+    perform millrace.forget_runs(tg_argv[0]::int, v_ids);
   end if;
   delete from millrace.former_runs f
   where f.pipeline_id = tg_argv[0]::int

@@ -113,25 +113,11 @@ begin
     order by f.position, r.version_id
   loop
     v_wake := v_wake || millrace.begin_stage(v_follower.stage_id,
-      millrace.open_runs(v_follower.stage_id, v_follower.ids));
+      millrace.runs_ready_for(v_follower.stage_id, v_follower.ids));
     if v_follower.is_limited_gate and p_stage_id is not null then
       v_wake := v_wake || millrace.pass_at_once(v_follower.stage_id, v_follower.ids, true);
     end if;
   end loop;
   return v_wake;
-end
-$$;
-
--- Skips a stage in these runs, says why, and goes on to what follows it. One that nobody asked for
--- is not shown.
-create function millrace.skip_stage(p_stage_id int, p_run_ids bigint[], p_why jsonb)
-returns int[]
-as $$
-begin
-  perform millrace.add_skipped(array[p_stage_id], p_run_ids, p_why);
-  if not p_why ? 'on_demand' then
-    perform millrace.show_stage(p_stage_id, p_run_ids, 'skipped', millrace.now());
-  end if;
-  return millrace.continue_after_skip(p_stage_id, p_run_ids);
 end
 $$;

@@ -2,7 +2,7 @@
 -- itself; by an old plan "not exists" or a join might compare each with all attempts.
 
 -- Picks the runs in which a stage has not begun, its needs are done and its thresholds hold.
-create function millrace.open_runs(p_stage_id int, p_run_ids bigint[]) returns bigint[]
+create function millrace.runs_ready_for(p_stage_id int, p_run_ids bigint[]) returns bigint[]
 volatile
 as $$
 begin

@@ -67,7 +67,7 @@ begin
     perform millrace.add_skipped(array[v_earlier_id], k.run_ids, k.why),
       millrace.show_stage(v_earlier_id, k.run_ids, 'skipped', millrace.now())
     from millrace.runs_to_skip(
-      v_earlier_id, millrace.open_runs(v_earlier_id, v_first), false) k;
+      v_earlier_id, millrace.runs_ready_for(v_earlier_id, v_first), false) k;
   end loop;
   return case when v_first = '{}' then p_run_ids
     else millrace.runs_to_begin(p_stage_id, p_run_ids) end;

@@ -30,7 +30,7 @@ begin
         v_did := jsonb_build_object('children',
           millrace.reset_failed_children(v_held.run, v_held.version_stage));
       when 'start_stage' then
-        v_wake := v_wake || millrace.enqueue_stage(array[v_run], v_stage_id, true);
+        v_wake := v_wake || millrace.begin_at_once(array[v_run], v_stage_id, true);
       when 'skip' then
         v_wake := v_wake || millrace.reopen_run(v_held.run, array[v_stage_id]);
         v_wake := v_wake || millrace.skip_stage(v_stage_id, millrace.running_of(array[v_run]),

@@ -19,7 +19,7 @@ begin
   v_wake := millrace.reopen_run(p_run, v_stages);
   if (select s.has_unchanged from millrace.stages s where s.id = p_stage.stage_id) then
     v_wake := v_wake || millrace.begin_stage(p_stage.stage_id,
-      millrace.open_runs(p_stage.stage_id, array[p_run.id]), p_anew => true);
+      millrace.runs_ready_for(p_stage.stage_id, array[p_run.id]), p_anew => true);
   end if;
   return v_wake || millrace.begin_branches(array[p_run.id]);
 end
