@@ -5,16 +5,10 @@ import os from 'node:os';
 import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { vi } from 'vitest';
-import { runArticles } from '../../local/demo/articles/run-articles.ts';
-import { runBooks } from '../../local/demo/books/run-books.ts';
-import { runDocuments } from '../../local/demo/documents/run-documents.ts';
-import { runLeads } from '../../local/demo/leads/run-leads.ts';
-import { runLinks } from '../../local/demo/links/run-links.ts';
+import { demos } from '../../local/demo/demos.ts';
 import { readArguments } from '../../local/demo/read-arguments.ts';
 import { scratchFolder } from '../../local/platform/scratch-folder.ts';
 import type { Ended } from './run-command.ts';
-
-const demos = { articles: runArticles, books: runBooks, documents: runDocuments, leads: runLeads, links: runLinks };
 
 /** Does what `npm run demo` does with these arguments and settings. Resolves to what it would print, without colours. */
 export async function demoHere(args: string[], env: Record<string, string>): Promise<Ended> {
@@ -30,7 +24,8 @@ export async function demoHere(args: string[], env: Record<string, string>): Pro
   for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
   try {
     const given = readArguments(args);
-    const code = await demos[given.demo](given, new AbortController().signal);
+    const run = await demos[given.demo]();
+    const code = await run(given, new AbortController().signal);
     return { code, stdout, stderr: '' };
   } catch (error) {
     return { code: 1, stdout, stderr: `${(error as Error).message}\n` };
