@@ -1,19 +1,18 @@
 // A project from init to its end: rows on their way through an upgrade, what doctor and connect say of faults, and out again.
-import { execFile, execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { promisify } from 'node:util';
 import type pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
+import { deployedFunctions } from '../../local/platform/functions/function-config.ts';
 import { type Dev, linkTools, startDev } from '../support/dev-command.ts';
 import { releaseFormer, releaseNext } from '../support/next-release.ts';
 import { PackedProject } from '../support/packed-project.ts';
-import { deployFunctions } from '../support/recorded-deployment.ts';
 import { makeNextLevel, type NextLevel, snapshot } from '../support/releases.ts';
 
 const root = path.join(import.meta.dirname, '..', '..');
 const packed = new PackedProject();
-const { millrace, filesOf } = packed;
+const { here, hereWith, filesOf } = packed;
 
 test('from init to a completed row, through an upgrade, and out again', async () => {
   const table = (
@@ -34,48 +33,54 @@ test('from init to a completed row, through an upgrade, and out again', async ()
   // What tells that it runs goes with it.
   const { 'supabase/.temp/millrace-stack.json': told, ...before } = filesOf();
   expect(told).toContain(dev.apiUrl);
-  expect(millrace('init')).toMatchObject({ status: 0, stdout: expect.stringContaining('Next: npx millrace add') });
-  expect(millrace('init').stdout).toBe('Nothing to do: all of it is there.\n');
-  expect(millrace('add', 'tickets', 'triage', 'reply').status).toBe(0);
-  expect(millrace('add', 'tickets', 'close_it').status).toBe(0);
-  expect(millrace('add', 'tickets', 'triage').stderr).toContain('supabase/functions/tickets-triage is there already');
-  expect(millrace('add', 'Tickets', 'triage').stderr).toContain('"Tickets" cannot be a name');
+  expect(await here('init')).toMatchObject({ status: 0, stdout: expect.stringContaining('Next: npx millrace add') });
+  expect((await here('init')).stdout).toBe('Nothing to do: all of it is there.\n');
+  expect((await here('add', 'tickets', 'triage', 'reply')).status).toBe(0);
+  expect((await here('add', 'tickets', 'close_it')).status).toBe(0);
+  expect((await here('add', 'tickets', 'triage')).stderr).toContain(
+    'supabase/functions/tickets-triage is there already',
+  );
+  expect((await here('add', 'Tickets', 'triage')).stderr).toContain('"Tickets" cannot be a name');
   for (const option of ['--table=public.orders', '--key=no']) {
-    expect(millrace('add', 'tickets', 'send', option).stderr).toContain('leave out --table and --key');
+    expect((await here('add', 'tickets', 'send', option)).stderr).toContain('leave out --table and --key');
   }
-  expect(millrace('add', 'calls', 'transcribe', '--external').status).toBe(0);
-  expect(millrace('sync', '--check')).toMatchObject({
+  expect((await here('add', 'calls', 'transcribe', '--external')).status).toBe(0);
+  expect(await here('sync', '--check')).toMatchObject({
     status: 1,
     stderr: expect.stringContaining('Run `npx millrace sync`'),
   });
-  expect(millrace('sync')).toMatchObject({ status: 0, stdout: expect.stringContaining('_pipeline_tickets.sql') });
-  expect(millrace('sync', '--check').status).toBe(0);
-  expect(millrace('check')).toMatchObject({ status: 0, stderr: '' });
+  expect(await here('sync')).toMatchObject({ status: 0, stdout: expect.stringContaining('_pipeline_tickets.sql') });
+  expect((await here('sync', '--check')).status).toBe(0);
+  expect(await here('check')).toMatchObject({ status: 0, stderr: '' });
 
   const vitest = path.join(root, 'node_modules', 'vitest', 'vitest.mjs');
   const config = `--config=${path.join(packed.place, 'none.config.mjs')}`;
   fs.writeFileSync(path.join(packed.place, 'none.config.mjs'), 'export default {};\n');
-  const tested = spawnSync(process.execPath, [vitest, 'run', '--root', packed.place, config], {
-    encoding: 'utf8',
-    env: { PATH: process.env.PATH, NO_COLOR: '1' },
-  });
+  const tested = spawnSync(
+    process.execPath,
+    [vitest, 'run', '--root', packed.place, config, '--isolate=false', '--maxWorkers=1'],
+    {
+      encoding: 'utf8',
+      env: { PATH: process.env.PATH, NO_COLOR: '1' },
+    },
+  );
   expect(tested.stdout, tested.stderr).toMatch(/Tests\s+4 passed/);
   fs.rmSync(path.join(packed.place, 'none.config.mjs'));
 
   const runtime = path.join(packed.place, 'supabase', 'functions', '_millrace', 'mod.ts');
   const shipped = fs.readFileSync(runtime, 'utf8');
-  expect(millrace('upgrade').stdout).toBe('Nothing to do: all of it is there.\n');
+  expect((await here('upgrade')).stdout).toBe('Nothing to do: all of it is there.\n');
   fs.writeFileSync(runtime, `${shipped}// mine\n`);
-  const refused = millrace('upgrade');
+  const refused = await here('upgrade');
   expect(refused.status).toBe(1);
   expect(refused.stderr).toContain('+// mine');
   expect(refused.stderr).toContain('run this again with --force');
-  expect(millrace('upgrade', '--force').status).toBe(0);
+  expect((await here('upgrade', '--force')).status).toBe(0);
   expect(fs.readFileSync(runtime, 'utf8')).toBe(shipped);
 
   await expectUpgraded(dev, next, schema);
   fs.appendFileSync(runtime, '// mine\n');
-  const left = millrace('uninstall', '--columns', '--cancel');
+  const left = await here('uninstall', '--columns', '--cancel');
   expect(left.stdout).toContain(
     'remove what stays, since you have edited it: supabase/functions/_millrace/mod.ts; then',
   );
@@ -119,8 +124,8 @@ async function expectUpgraded(dev: Dev, next: NextLevel, schema: string[]): Prom
     execFileSync('sh', ['-c', pushTo(dev)], { cwd: packed.place, stdio: 'ignore' });
     // Whether its sweep has run by now or not.
     expect(await ask(dev, 'status')).toContain('✓ The engine is ');
-    const uploads = await deployFunctions(packed.place, process.env);
-    expect([...uploads.keys()].sort()).toEqual([
+    // All of these arrive at Supabase, as tests/cli/functions-deploy.test.ts has it.
+    expect(deployedFunctions(path.join(supabase, 'functions'))).toEqual([
       'calls-transcribe',
       'greet',
       'millrace',
@@ -133,18 +138,18 @@ async function expectUpgraded(dev: Dev, next: NextLevel, schema: string[]): Prom
 
     releaseNext(packed.place, next);
     // It has the package by a tarball, so that npm need not know any other release.
-    expect(millrace('sync').stderr).toContain(
+    expect((await here('sync')).stderr).toContain(
       'run `npx millrace upgrade`, or run `npm i -D ./millrace-0.1.0.tgz`, whose',
     );
-    expect(millrace('upgrade', '--to', '0.9.0').stderr).toContain(
+    expect((await here('upgrade', '--to', '0.9.0')).stderr).toContain(
       'run `npm i -D ./millrace-0.9.0.tgz`, whose tarball `npm ci && npm pack` writes in a clone of that release, then',
     );
-    expect(millrace('upgrade')).toMatchObject({ status: 0, stdout: expect.stringContaining('Next: look at it') });
+    expect(await here('upgrade')).toMatchObject({ status: 0, stdout: expect.stringContaining('Next: look at it') });
     const step = fs.readdirSync(migrations).at(-1) ?? '';
     expect(step).toMatch(new RegExp(`^\\d{14}_millrace_level_${next.level}\\.sql$`));
     expect(fs.readFileSync(path.join(migrations, step), 'utf8')).toBe(next.upgrade);
     expect(fs.readFileSync(path.join(supabase, 'functions', '_millrace', 'mod.ts'), 'utf8')).toContain('next release');
-    expect(millrace('upgrade').stdout).toBe('Nothing to do: all of it is there.\n');
+    expect((await here('upgrade')).stdout).toBe('Nothing to do: all of it is there.\n');
 
     expect(await ask(dev, 'doctor')).toContain(
       `The database has Millrace 0.1.0 at level 1, and this folder 99.0.0 at level ${next.level}: run \`${pushTo(dev)}\`.`,
@@ -162,7 +167,7 @@ async function expectUpgraded(dev: Dev, next: NextLevel, schema: string[]): Prom
     await expectDiagnosed(dev, client);
     await client.query(`select millrace.pause('tickets')`);
     await client.query(`insert into public.tickets (triage_status) values ('queued')`);
-    const removed = millrace('uninstall', '--columns', '--cancel', '--dry-run');
+    const removed = await here('uninstall', '--columns', '--cancel', '--dry-run');
     expect(removed.stdout).toContain('+select millrace.cancel(r.id)');
     await expectRemoved(client, schema);
   } finally {
@@ -170,13 +175,10 @@ async function expectUpgraded(dev: Dev, next: NextLevel, schema: string[]): Prom
   }
 }
 
-/** Runs a command that asks the stack. */
+/** What a command says that asks the stack. */
 async function ask(dev: Dev, line: string, given: Record<string, string> = {}): Promise<string> {
-  const bin = packed.bin;
-  const env = { PATH: process.env.PATH, SUPABASE_URL: dev.apiUrl, SUPABASE_SECRET_KEY: dev.secretKey, ...given };
-  const { stdout, stderr } = await promisify(execFile)(bin, line.split(' '), { cwd: packed.place, env }).catch(
-    (error) => error,
-  );
+  const asked = { SUPABASE_URL: dev.apiUrl, SUPABASE_SECRET_KEY: dev.secretKey, ...given };
+  const { stdout, stderr } = await hereWith(asked, ...line.split(' '));
   return `${stdout}${stderr}`;
 }
 
@@ -237,7 +239,7 @@ async function expectAhead(dev: Dev, asked: (line: string) => Promise<string>): 
   expect(await asked('doctor')).toBe(
     'No migration defines the present state of: tickets. Run `npx millrace sync` and commit what it writes.\n',
   );
-  expect(millrace('sync')).toMatchObject({
+  expect(await here('sync')).toMatchObject({
     status: 0,
     stdout: expect.stringContaining(`${pushTo(dev)} brings it into`),
   });
@@ -260,13 +262,13 @@ async function expectRemoved(client: pg.Client, schema: string[]): Promise<void>
   const migrations = path.join(copy, 'supabase', 'migrations');
   const push = () =>
     client.query(fs.readFileSync(path.join(migrations, fs.readdirSync(migrations).at(-1) ?? ''), 'utf8'));
-  expect(millrace('uninstall', '--workdir', copy).status).toBe(0);
+  expect((await here('uninstall', '--workdir', copy)).status).toBe(0);
   await expect(push()).rejects.toThrow(
     'runs are live: 1. Nothing was removed. End them, or run npx millrace uninstall --cancel and push again',
   );
-  expect(millrace('uninstall', '--columns', '--cancel', '--workdir', copy).status).toBe(0);
+  expect((await here('uninstall', '--columns', '--cancel', '--workdir', copy)).status).toBe(0);
   await push();
   expect(await snapshot(client)).toEqual(schema);
   // In a project that was left, init begins anew.
-  expect(millrace('init', '--workdir', copy).stdout).toMatch(/wrote supabase\/migrations\/\d{14}_millrace\.sql/);
+  expect((await here('init', '--workdir', copy)).stdout).toMatch(/wrote supabase\/migrations\/\d{14}_millrace\.sql/);
 }

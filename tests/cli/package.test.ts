@@ -9,7 +9,7 @@ import { PackedProject, tables, write } from '../support/packed-project.ts';
 
 const root = path.join(import.meta.dirname, '..', '..');
 const packed = new PackedProject();
-const { millrace, here, filesOf, folderWith } = packed;
+const { millrace, here, hereWith, filesOf, folderWith } = packed;
 
 /** Bytes of all files below a folder, one that has several names counted once. */
 function sizeOf(place: string, isCounted: (file: string) => boolean): number {
@@ -29,40 +29,36 @@ test('the package is small to fetch and to keep', () => {
   expect(size).toBeGreaterThan(15 * 1024 * 1024);
 });
 
-test('what is asked wrongly is answered with the usage or the remedy, and writes nothing', () => {
+test('what is asked wrongly is answered with the usage or the remedy, and writes nothing', async () => {
   const before = filesOf();
   expect(millrace('install')).toMatchObject({
     status: 2,
     stderr: expect.stringContaining('There is no command install.'),
   });
-  expect(millrace('staus').stderr).toBe(
+  expect((await here('staus')).stderr).toBe(
     'There is no command staus. Do you mean status? npx millrace --help lists all.\n',
   );
-  expect(millrace('init', '--now')).toMatchObject({
+  expect(await here('init', '--now')).toMatchObject({
     status: 2,
     stderr: expect.stringContaining("Unknown option '--now'."),
   });
-  expect(millrace('init', '--workdir', os.tmpdir())).toMatchObject({
+  expect(await here('init', '--workdir', os.tmpdir())).toMatchObject({
     status: 1,
     stderr: expect.stringContaining('There is no supabase/config.toml, config.jsonc or config.json in '),
   });
-  expect(millrace('add', 'tickets', 'triage').stderr).toContain('run `npx millrace init` first');
-  const local = spawnSync(packed.bin, ['connect'], {
-    cwd: packed.place,
-    encoding: 'utf8',
-    env: { PATH: process.env.PATH, SUPABASE_URL: 'http://127.0.0.1:54321' },
-  });
+  expect((await here('add', 'tickets', 'triage')).stderr).toContain('run `npx millrace init` first');
+  const local = await hereWith({ SUPABASE_URL: 'http://127.0.0.1:54321' }, 'connect');
   expect(local.stderr).toContain('`npx supabase status` tells that of `npx supabase start`');
-  const nowhere = { PATH: process.env.PATH, SUPABASE_URL: 'http://127.0.0.1:9', SUPABASE_SECRET_KEY: 'none' };
-  expect(spawnSync(packed.bin, ['connect'], { cwd: packed.place, encoding: 'utf8', env: nowhere })).toMatchObject({
+  const nowhere = { SUPABASE_URL: 'http://127.0.0.1:9', SUPABASE_SECRET_KEY: 'none' };
+  expect(await hereWith(nowhere, 'connect')).toMatchObject({
     status: 4,
     stderr: expect.stringContaining('http://127.0.0.1:9/functions/v1/millrace/connect cannot be reached ('),
   });
-  expect(millrace('connect').stderr).toContain('start one with `npx millrace dev`, set SUPABASE_URL');
-  expect(millrace('connect', '--remote', 'abc').stderr).toContain('Write --remote=abc');
-  expect(millrace('connect', '--remote').stderr).toContain('This folder is linked to no project');
+  expect((await here('connect')).stderr).toContain('start one with `npx millrace dev`, set SUPABASE_URL');
+  expect((await here('connect', '--remote', 'abc')).stderr).toContain('Write --remote=abc');
+  expect((await here('connect', '--remote')).stderr).toContain('This folder is linked to no project');
   const reference = '--remote=abcdefghijklmnopqrst';
-  expect(millrace('doctor', reference).stderr).toContain('SUPABASE_SECRET_KEY is not set, and');
+  expect((await here('doctor', reference)).stderr).toContain('SUPABASE_SECRET_KEY is not set, and');
   const bin = packed.bin;
   const bare = { cwd: packed.place, encoding: 'utf8', env: { PATH: path.join(packed.folder, 'none') } } as const;
   expect(spawnSync(process.execPath, [bin, 'connect', reference], bare).stderr).toContain('run `npm i -D supabase`');
@@ -70,21 +66,21 @@ test('what is asked wrongly is answered with the usage or the remedy, and writes
   expect(spawnSync(process.execPath, [bin, 'dev'], bare).stderr).toMatch(
     /^The supabase CLI is not installed .*"npm i -D supabase"/,
   );
-  expect(millrace('uninstall').stderr).toContain('run `npx millrace init` first');
-  const shown = millrace('init', '--dry-run');
+  expect((await here('uninstall')).stderr).toContain('run `npx millrace init` first');
+  const shown = await here('init', '--dry-run');
   expect(shown.stdout).toContain('+serveMillrace();');
   expect(shown.stdout).toMatch(/^supabase\/functions\/_millrace: \d+ files, all new$/m);
   expect(shown.stdout.split('\n').length).toBeLessThan(100);
   expect(filesOf()).toEqual(before);
 });
 
-test('what a command takes and which release this is are told to whoever asks', () => {
+test('what a command takes and which release this is are told to whoever asks', async () => {
   expect(millrace('--version')).toMatchObject({ status: 0, stdout: '0.1.0\n' });
   for (const line of ['-h', '--help', 'help']) {
-    expect(millrace(line)).toMatchObject({ status: 0, stdout: expect.stringContaining('npx millrace COMMAND\n') });
+    expect(await here(line)).toMatchObject({ status: 0, stdout: expect.stringContaining('npx millrace COMMAND\n') });
   }
   for (const line of ['add -h', 'help add']) {
-    expect(millrace(...line.split(' '))).toMatchObject({
+    expect(await here(...line.split(' '))).toMatchObject({
       status: 0,
       stdout: expect.stringMatching(/^npx millrace add P/),
     });

@@ -71,7 +71,10 @@ export class PackedProject {
    * Does in this process what `millrace` has another one do, which proves no more of what a command does with files, and takes Node, the
    * program and esbuild to be started. The packed program is loaded anew each time.
    */
-  readonly here = async (...args: string[]) => {
+  readonly here = (...args: string[]) => this.hereWith({}, ...args);
+
+  /** The same, with more in its environment. */
+  readonly hereWith = async (more: Record<string, string>, ...args: string[]) => {
     const { env, argv, exitCode, exit, stdout } = process;
     const { PATH, HOME, GOGC, DENO_V8_FLAGS } = env;
     const [folder, write, errorWrite] = [process.cwd(), stdout.write, process.stderr.write];
@@ -84,7 +87,7 @@ export class PackedProject {
     ];
     process.chdir(this.place);
     Object.assign(process, {
-      env: { PATH, HOME, GOGC, DENO_V8_FLAGS },
+      env: { PATH, HOME, GOGC, DENO_V8_FLAGS, ...more },
       argv: [argv[0], this.bin, ...args],
       exit: goOn,
     });
