@@ -97,7 +97,7 @@ describe.runIf(process.platform === 'linux')('at the hard limit of CPU, a functi
   });
 
   it('is ended without a word in the turn that passes it, and its caller is told with 546', async () => {
-    await open({ cpuSoftMs: hostedLimits.cpuSoftMs, cpuHardMs: hostedLimits.cpuHardMs });
+    await open({ cpuSoftMs: 200, cpuHardMs: 400 });
     const answer = await call('request/stall');
     expect([answer.status, (await answer.json()).code]).toEqual([546, 'WORKER_LIMIT']);
     expect(lines()).toEqual(['ended by the platform’s limit: cpu']);

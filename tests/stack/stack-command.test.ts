@@ -43,7 +43,6 @@ const aStarter = [
   ...[process.execPath, '-e'],
   "require('node:child_process').spawn(process.argv[1], process.argv.slice(2), { stdio: 'inherit' })",
 ];
-const asNpmDoes = [process.execPath, 'tools/bootstrap.mjs', 'tools/stack.ts', '--json'];
 /** The same from one file of JavaScript, which starts in half of the processor's time. */
 const bundled: string[] = [];
 
@@ -112,7 +111,7 @@ function processesOf(dataDir: string): number[] {
 
 describe.runIf(process.platform === 'linux')('npm run stack -- --json', () => {
   it('prints one line with every address when ready, and leaves nothing behind at SIGTERM', async () => {
-    const { child, lines, addresses } = await startCommand(asNpmDoes);
+    const { child, lines, addresses } = await startCommand();
     expect(Object.keys(addresses)).toEqual([
       ...['dbUrl', 'apiUrl', 'functionsUrl', 'secretKey', 'publishableKey', 'serviceRoleKey', 'anonKey'],
       ...['scraperUrl', 'ocrUrl', 'transcriberUrl', 'llmUrl', 'dataDir'],
