@@ -12,11 +12,13 @@ import { sizeFaults } from './size-faults.ts';
 export async function functionFaults({ root }: Project): Promise<string[]> {
   const folder = path.join(root, 'supabase', 'functions');
   const names = fs.readdirSync(folder).filter((name) => usesRuntime(path.join(folder, name)));
+  // All at once, as they share most of their files, and each alone where that fails.
+  const together = await importsBelow(folder, names).catch(() => undefined);
   const looked = await Promise.all(
     names.map(async (name) => {
       try {
         const ofMap = mapFaults(folder, name);
-        const { faults, isLoadable } = await importFaults(folder, name);
+        const { faults, isLoadable } = await importFaults(folder, name, together);
         return { name, faults: [...ofMap, ...faults], isLoadable };
       } catch (error) {
         return { name, faults: [(error as Error).message], isLoadable: false };
@@ -60,33 +62,71 @@ function mapFaults(folder: string, name: string): string[] {
     );
 }
 
-/** What the function's files import and nothing has, and whether its handler can be loaded then. */
-async function importFaults(folder: string, name: string): Promise<{ faults: string[]; isLoadable: boolean }> {
-  const imports = importsOf(folder, name);
-  const elsewhere: string[] = [];
-  const unmapped: string[] = [];
-  const specifiers: Plugin = {
-    name: 'specifiers',
-    setup: (bundle) =>
-      bundle.onResolve({ filter: /^[^./]/ }, ({ path: specifier, kind }) => {
-        if (kind === 'entry-point' || path.isAbsolute(specifier)) return undefined;
-        const key = Object.keys(imports).find(
-          (known) => specifier === known || specifier.startsWith(`${known.replace(/\/$/, '')}/`),
-        );
-        if (!key && !/^(npm|jsr|node|https?):/.test(specifier)) unmapped.push(specifier);
-        if (!(key && key in readManifest().imports) && !specifier.startsWith('node:')) elsewhere.push(specifier);
-        return { path: specifier, external: true };
-      }),
+/** What the files of these functions import from elsewhere, such as `zod`, by the function. Throws what esbuild says. */
+async function importsBelow(folder: string, names: string[]): Promise<Map<string, Set<string>>> {
+  const root = fs.realpathSync(folder);
+  const { metafile } = await build({
+    entryPoints: names.map((name) => entryOf(folder, name)),
+    absWorkingDir: root,
+    outdir: '.',
+    write: false,
+    bundle: true,
+    format: 'esm',
+    plugins: [leftToDeno],
+    metafile: true,
+    logLevel: 'silent',
+    tsconfigRaw: {},
+  });
+  const below = (file: string, seen = new Set<string>(), found = new Set<string>()) => {
+    if (seen.has(file)) return found;
+    seen.add(file);
+    for (const { path: imported, external } of metafile.inputs[file]?.imports ?? []) {
+      if (external) found.add(imported);
+      else below(imported, seen, found);
+    }
+    return found;
   };
-  const entryPoints = [path.join(folder, name, 'index.ts')];
+  const inputOf = (name: string) =>
+    path
+      .relative(root, fs.realpathSync(entryOf(folder, name)))
+      .split(path.sep)
+      .join('/');
+  return new Map(names.map((name) => [name, below(inputOf(name))]));
+}
+
+/** Packages, which Deno finds by each function's deno.json. */
+const leftToDeno: Plugin = {
+  name: 'left-to-deno',
+  setup: (bundle) =>
+    bundle.onResolve({ filter: /^[^./]/ }, ({ path: specifier, kind }) =>
+      kind === 'entry-point' || path.isAbsolute(specifier) ? undefined : { path: specifier, external: true },
+    ),
+};
+
+const entryOf = (folder: string, name: string) => path.join(folder, name, 'index.ts');
+
+/** What the function's files import and nothing has, and whether its handler can be loaded then; `together`: what all import. */
+async function importFaults(
+  folder: string,
+  name: string,
+  together: Map<string, Set<string>> | undefined,
+): Promise<{ faults: string[]; isLoadable: boolean }> {
+  const imports = importsOf(folder, name);
+  let specifiers: string[];
   try {
-    const quiet = { write: false, logLevel: 'silent', tsconfigRaw: {} } as const;
-    await build({ entryPoints, bundle: true, format: 'esm', plugins: [specifiers], ...quiet });
+    const found = together ?? (await importsBelow(folder, [name]));
+    specifiers = [...(found.get(name) ?? [])];
   } catch (error) {
     const { errors } = error as { errors: Message[] };
     const faults = errors.map(({ text, location }) => `${whereIs(location, name)}: ${text}: correct it.`);
     return { faults, isLoadable: false };
   }
+  const keyOf = (specifier: string) =>
+    Object.keys(imports).find((known) => specifier === known || specifier.startsWith(`${known.replace(/\/$/, '')}/`));
+  const unmapped = specifiers.filter((specifier) => !keyOf(specifier) && !/^(npm|jsr|node|https?):/.test(specifier));
+  const elsewhere = specifiers.filter(
+    (specifier) => !specifier.startsWith('node:') && !((keyOf(specifier) ?? '') in readManifest().imports),
+  );
   if (unmapped.length > 0 && Object.keys(imports).length > 0) {
     const faults = unmapped.map((specifier) => {
       const known = specifier.split('/')[0] === modelPackage ? readManifest().modelImports : {};
