@@ -97,14 +97,15 @@ declare
   v_pipeline_id int;
   v_version_id int;
 begin
-  -- One at a time, or two that are each other's parents would not see it.
-  perform pg_advisory_xact_lock(hashtext('millrace.calls'));
   perform millrace.check_definition(p_definition);
   v_table := to_regclass(p_definition #>> '{entity,table}');
   perform millrace.lock_limits(v_name);
   -- Without a projection, who begins a run has only locked its row.
   execute format('lock table %s in %s mode', v_table, case p_definition #>> '{entity,projection}'
     when 'none' then 'exclusive' else 'share row exclusive' end);
+  -- One at a time from here, as in attach(): each sees the pipelines that others have defined.
+  perform pg_advisory_xact_lock(hashtext('millrace.calls'));
+  perform millrace.check_stages(p_definition);
   perform millrace.check_values(p_definition);
   perform millrace.check_changes(p_definition);
   insert into millrace.pipelines as p (name, entity_table, entity_key, projection, metadata_column,
