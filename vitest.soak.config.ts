@@ -11,7 +11,7 @@ const hunts = {
   include: [
     'tests/engine/deadlock-hunt.test.ts',
     'tests/engine/decisions/decisions-at-random.test.ts',
-    'tests/engine/limits/limits-random.test.ts',
+    'tests/engine/limits/{gates,limits,shared-limits}-random.test.ts',
     'tests/engine/definitions/odd-names.test.ts',
     'tests/engine/random-*.test.ts',
     'tests/engine/status/status-random.test.ts',

@@ -109,13 +109,12 @@ const quota = { column: 'key', starts: { count: 3, per_seconds: 2 } };
 
 const length = huntLength(60, 600);
 
+const seeds = Array.from({ length: huntLength(1, 4) }, (_, place) => place + 1);
+
 test.for([
-  [1, 'without a quota', undefined],
-  [2, 'without a quota', undefined],
-  [3, 'without a quota', undefined],
-  [4, 'with a quota', quota],
-  [5, 'with a quota', quota],
-] as const)(
+  ...seeds.map((seed) => [seed, 'without a quota', undefined] as const),
+  ...seeds.map((seed) => [seed + 3, 'with a quota', quota] as const),
+])(
   'whatever happens, no limit is exceeded and nothing is forgotten (seed %i, %s)',
   async ([seed, , quota], { engine }) => {
     await engine.sql.query('create table public.items (id bigserial primary key, label text, key text)');
