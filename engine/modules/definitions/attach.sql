@@ -103,9 +103,9 @@ end $f$, format('select e.%1$I::text from %2$s e where e.%1$I = any (p_ids::%3$s
       string_agg(p.oid::regprocedure::text, ', '))
     from pg_proc p
     where p.pronamespace = 'millrace'::regnamespace
-      and (p.proname ^@ (v_pipeline.name || '__')
-        or p.proname in ('lock_entities', 'rows_of_entities', 'project_entities'))
-      and has_function_privilege('public', p.oid, 'execute')
+      and case when p.proname ^@ (v_pipeline.name || '__')
+          or p.proname in ('lock_entities', 'rows_of_entities', 'project_entities')
+        then has_function_privilege('public', p.oid, 'execute') end
     having count(*) > 0);
   if v_statement is not null then
     execute v_statement;

@@ -87,6 +87,7 @@ $$;
 -- Defines a pipeline or changes it, as definePipeline() has compiled it, and returns the number of
 -- its version. The same definition again changes nothing.
 create function millrace.define(p_definition jsonb) returns int
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   c_columns constant text[] := '{kind,function_name,batch_size,max_workers,lease,timeout,retry,

@@ -32,20 +32,27 @@ $$;
 
 -- Adds up counts by error code: the 20 most frequent codes keep theirs, the rest is "other".
 create function millrace.add_codes(p_counts jsonb[]) returns jsonb
-language sql immutable
+immutable
 as $$
-  with code as (
-    select k.key, sum(k.value::numeric) as n,
-      row_number() over (order by k.key = 'other', sum(k.value::numeric) desc, k.key) as place
-    from unnest(p_counts) c
-    cross join lateral jsonb_each_text(c) k
-    group by k.key
-  )
-  select jsonb_object_agg(f.key, f.n)
-  from (
-    select case when c.place <= 20 then c.key else 'other' end as key, sum(c.n) as n
-    from code c
-    group by 1) f
+begin
+  -- Most have none, which is told sooner than any query.
+  if coalesce(array_remove(p_counts, null), '{}') = '{}' then
+    return null;
+  end if;
+  return (
+    with code as (
+      select k.key, sum(k.value::numeric) as n,
+        row_number() over (order by k.key = 'other', sum(k.value::numeric) desc, k.key) as place
+      from unnest(p_counts) c
+      cross join lateral jsonb_each_text(c) k
+      group by k.key
+    )
+    select jsonb_object_agg(f.key, f.n)
+    from (
+      select case when c.place <= 20 then c.key else 'other' end as key, sum(c.n) as n
+      from code c
+      group by 1) f);
+end
 $$;
 
 -- Adds up to so many pulses to the sums, in the statement that deletes them; returns how many. It
