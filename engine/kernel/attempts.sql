@@ -156,7 +156,8 @@ begin
   insert into millrace.child_tallies (fan_out_id)
   select f.id
   from unnest(p_items) i
-  join millrace.fan_outs f on f.attempt_id = i.attempt_id
+  cross join lateral (
+    select o.id from millrace.fan_outs o where o.attempt_id = i.attempt_id offset 0) f
   where i.service = 'children';
 end
 $$;
@@ -387,11 +388,14 @@ declare
   v_runs bigint[] := array(
     select r.id
     from millrace.runs r
-    join millrace.attempts a on a.run_id = r.id and a.stage_id = p_stage_id
     where r.id = any (p_run_ids)
-      and r.status = 'running'
-      and a.state = 'failed'
-      and millrace.is_last_word(a)
+      and (r.status = 'running') is true
+      and (
+        select millrace.is_last_word(a)
+        from millrace.attempts a
+        where a.run_id = r.id and a.stage_id = p_stage_id and a.state = 'failed'
+        order by a.number desc
+        limit 1)
     order by r.id);
 begin
   perform millrace.add_skipped(array[p_stage_id], v_runs,

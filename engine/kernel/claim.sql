@@ -221,9 +221,12 @@ begin
     select row(a.id, a.run_id, r.entity_id, r.trace_id, r.version_id, a.retry_count,
       coalesce(a.submission_id, a.id), a.number, a.isolated)::millrace.claimed
     from unnest(p_attempt_ids) with ordinality i(id, place)
-    join millrace.attempts a on a.id = i.id
-    join millrace.runs r on r.id = a.run_id
-    where a.token = p_token and a.state = 'started'
+    cross join lateral (
+      select o.*
+      from millrace.attempts o
+      where o.id = i.id and o.token = p_token and o.state = 'started'
+      offset 0) a
+    cross join lateral (select o.* from millrace.runs o where o.id = a.run_id offset 0) r
     order by i.place);
 end
 $$;

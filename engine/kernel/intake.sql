@@ -51,7 +51,8 @@ begin
   perform millrace.delete_runs(array(
     select r.id from millrace.runs r
     where r.entity_id = any (p_entity_ids) and r.pipeline_id = p_pipeline_id
-    order by r.id
+    -- "+ 0" has the runs sorted, or an old plan might read them all.
+    order by r.id + 0
     for update));
 end
 $$;

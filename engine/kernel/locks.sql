@@ -32,7 +32,8 @@ begin
   for v_group in
     select r.pipeline_id, array_agg(distinct r.entity_id collate "C") as entity_ids
     from millrace.attempts a
-    join millrace.runs r on r.id = a.run_id
+    -- "offset 0" keeps it a look-up for each, in every plan.
+    cross join lateral (select o.* from millrace.runs o where o.id = a.run_id offset 0) r
     where a.id = any (p_attempt_ids)
     group by r.pipeline_id
     order by r.pipeline_id
@@ -43,7 +44,7 @@ begin
       v_locked := array(
         select a.id
         from millrace.attempts a
-        join millrace.runs r on r.id = a.run_id
+        cross join lateral (select o.* from millrace.runs o where o.id = a.run_id offset 0) r
         where a.id = any (v_locked)
           and (r.pipeline_id <> v_group.pipeline_id or r.entity_id = any (v_entities)));
     end if;

@@ -30,6 +30,8 @@ begin
   where s.id = p_stage_id
     and s.has_groups
     and a.run_id = u.id
+    -- Once more, or an old plan might walk the attempts of the stage.
+    and a.run_id = any (p_run_ids)
     and a.stage_id = p_stage_id
     and a.state = 'queued';
 end
@@ -203,7 +205,7 @@ begin
   select distinct r.fan_out_id, true
   from millrace.runs r
   where r.id = any (p_run_ids)
-    and r.fan_out_id is not null;
+    and (r.fan_out_id is not null) is true;
 end
 $$;
 

@@ -457,7 +457,7 @@ begin
   if not exists (
       select from millrace.log l
       where l.code = 'row_passed_over'
-        and l.at > millrace.now() - interval '1 hour'
+        and l.at > (select millrace.now()) - interval '1 hour'
         and l.detail ->> 'pipeline' = p_pipeline
         and l.detail ->> 'stage' is not distinct from p_stage) then
     insert into millrace.log (level, code, message, detail)

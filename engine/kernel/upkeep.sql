@@ -19,7 +19,7 @@ begin
       select
       from millrace.log
       where code = p_code
-        and at > millrace.now() - interval '1 minute') then
+        and at > (select millrace.now()) - interval '1 minute') then
     insert into millrace.log (level, code, message, detail)
     values (p_level, p_code, p_message, p_detail);
   end if;

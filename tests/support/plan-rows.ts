@@ -14,22 +14,36 @@ interface PlanNode {
  * compared in vain, those of statements within functions and triggers included.
  */
 export async function planRows(superUrl: string, statement: string, values: unknown[] = []): Promise<number> {
+  return inCountingSession(superUrl, (client, rows) => rows(() => client.query(statement, values)));
+}
+
+/** The same for what a deed does in a session that lasts, and keeps the plans that it has made. */
+export async function inCountingSession<Result>(
+  superUrl: string,
+  use: (client: pg.Client, rows: (deed: () => Promise<unknown>) => Promise<number>) => Promise<Result>,
+): Promise<Result> {
   const client = new pg.Client({ connectionString: superUrl });
   await client.connect();
-  let rows = 0;
+  let count = 0;
   client.on('notice', ({ message = '' }) => {
     const plan = message.match(/^duration: .* plan:\n(.*)$/s)?.[1];
-    if (plan) rows += rowsOf(JSON.parse(plan).Plan);
+    if (plan) count += rowsOf(JSON.parse(plan).Plan);
   });
+  const listen = (from: number) => client.query(`set auto_explain.log_min_duration = ${from}`);
   try {
     await client.query(`load 'auto_explain';
-      set auto_explain.log_min_duration = 0; set auto_explain.log_nested_statements = on; set auto_explain.log_format = json;
+      set auto_explain.log_nested_statements = on; set auto_explain.log_format = json;
       set auto_explain.log_analyze = on; set auto_explain.log_timing = off; set auto_explain.log_level = notice`);
-    await client.query(statement, values);
+    return await use(client, async (deed) => {
+      count = 0;
+      await listen(0);
+      await deed();
+      await listen(-1);
+      return count;
+    });
   } finally {
     await client.end();
   }
-  return rows;
 }
 
 function rowsOf(node: PlanNode): number {

@@ -142,12 +142,20 @@ begin
     return;
   end if;
   delete from millrace.turns t
-  using json_to_recordset(p_verdicts) as v(attempt bigint, verdict text)
-  join millrace.attempts a
-    on a.id = v.attempt and a.state = 'completed' and a.stage_id = p_stage.id
-  where v.verdict = 'accepted'
-    and t.run_id = a.run_id
-    and t.stage_id = a.stage_id
-    and t.execution = a.number - a.retry_count;
+  where t.ctid = any (array(
+    select c.place
+    from json_to_recordset(p_verdicts) as v(attempt bigint, verdict text)
+    -- "offset 0" keeps both a look-up for each, in every plan.
+    cross join lateral (
+      select o.run_id, o.number - o.retry_count as execution
+      from millrace.attempts o
+      where o.id = v.attempt and o.state = 'completed' and o.stage_id = p_stage.id
+      offset 0) a
+    cross join lateral (
+      select o.ctid as place
+      from millrace.turns o
+      where o.run_id = a.run_id and o.stage_id = p_stage.id and o.execution = a.execution
+      offset 0) c
+    where v.verdict = 'accepted'));
 end
 $$;

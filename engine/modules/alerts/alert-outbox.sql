@@ -96,6 +96,7 @@ $$;
 -- Hands messages about alerts to the function that sends them. One that was first tried a day ago
 -- is dead, or it would keep all others of its channel.
 create function public.millrace_take_messages() returns jsonb
+set millrace.plan = by_key
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -149,6 +150,7 @@ $$;
 -- Notes which messages about alerts were delivered, and why others were not. What was delivered
 -- stays so; a failure counts for the last try alone.
 create function public.millrace_note_deliveries(p_deliveries jsonb) returns jsonb
+set millrace.plan = by_key
 as $$
 declare
   v_now timestamptz := millrace.now();

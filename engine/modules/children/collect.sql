@@ -139,8 +139,9 @@ begin
   -- Read under the locks: a cancel may have given it up meanwhile.
   select f.* into v_fan_out
   from millrace.fan_outs f
-  join millrace.runs r on r.id = f.run_id and r.status = 'running'
-  where f.id = p_fan_out_id and f.state = 'open';
+  where f.id = p_fan_out_id
+    and (f.state = 'open') is true
+    and (select r.status from millrace.runs r where r.id = f.run_id) = 'running';
   if found then
     v_passed := millrace.pass_thresholds(v_fan_out);
     v_joined := millrace.join_children(v_fan_out);
@@ -235,7 +236,11 @@ begin
       from millrace.runs r
       join millrace.version_stages vs on vs.version_id = r.version_id and vs.is_sink
       join millrace.stages s on s.id = vs.stage_id
-      join millrace.done_attempts a on a.run_id = r.id and a.stage_id = s.id
+      cross join lateral (
+        select d.output
+        from millrace.done_attempts d
+        where d.run_id = r.id and d.stage_id = s.id
+        limit 1) a
       where r.fan_out_id = p_fan_out.id);
   end if;
   v_done := millrace.apply_outcomes_guarded(array[millrace.work_on(v_on.attempt, v_on.entity_id,
@@ -256,6 +261,6 @@ begin
   where a.id = any (p_attempt_ids)
     and a.state = 'completed'
     and f.attempt_id = a.id
-    and f.state = 'open';
+    and (f.state = 'open') is true;
 end
 $$;

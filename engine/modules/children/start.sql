@@ -149,14 +149,17 @@ begin
     return v_made.wake;
   end if;
   v_failed := array(
-    select millrace.work_on(a, r.entity_id, 'failed',
+    select millrace.work_on(a.attempt, r.entity_id, 'failed',
       p_error => '{"permanent": true}' || e.value)
     from millrace.runs r
-    join millrace.attempts a
-      on a.run_id = r.id and a.stage_id = p_stage_id and a.state = 'waiting'
+    cross join lateral (
+      select o as attempt
+      from millrace.attempts o
+      where o.run_id = r.id and o.stage_id = p_stage_id and o.state = 'waiting'
+      offset 0) a
     join jsonb_each(v_made.faults) e on e.key = r.entity_id
     where r.id = any (p_run_ids)
-    order by a.id);
+    order by (a.attempt).id);
   return v_made.wake || millrace.fail(p_stage_id, v_failed);
 end
 $$;

@@ -109,6 +109,7 @@ create trigger millrace_decisions_take
 -- on. Answers {attempt, verdict: accepted | duplicate}. Policies for select and update on
 -- public.millrace_decisions say who may.
 create function public.millrace_decide(p_attempt bigint, p_decision jsonb) returns jsonb
+set millrace.plan = by_key
 as $$
 declare
   v_decided_at timestamptz;

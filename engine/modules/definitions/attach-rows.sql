@@ -76,6 +76,7 @@ $write$;
 -- the pipeline's id and the column of the key.
 create function millrace.on_rows_gone() returns trigger
 security definer
+set millrace.plan = by_index
 as $$
 declare
   v_ids text[];

@@ -20,20 +20,20 @@ begin
     from family m
     cross join lateral (
       select f.stage_id, f.attempt_id, c.id
-      from millrace.fan_outs f
+      -- "offset 0" keeps these look-ups for each run, in every plan.
+      from (select o.* from millrace.fan_outs o where o.run_id = m.id offset 0) f
       join millrace.runs c on c.fan_out_id = f.id
-      where f.run_id = m.id
     ) n
   )
   select m.root_id, coalesce(m.stage_id, a.stage_id), coalesce(m.attempt_id, a.id), case
     when jsonb_typeof(a.usage -> 'cost_usd') = 'number' then (a.usage ->> 'cost_usd')::numeric end
   from family m
-  join millrace.attempts a on a.run_id = m.id
+  cross join lateral (select o.* from millrace.attempts o where o.run_id = m.id offset 0) a
   union all
   select m.root_id, coalesce(m.stage_id, f.stage_id), coalesce(m.attempt_id, f.attempt_id),
     g.cost_usd
   from family m
-  join millrace.fan_outs f on f.run_id = m.id
+  cross join lateral (select o.* from millrace.fan_outs o where o.run_id = m.id offset 0) f
   join millrace.former_costs g on g.fan_out_id = f.id;
 end
 $$;
@@ -113,7 +113,7 @@ $$;
 -- where none named a price; the sum is what the run has cost.
 create function millrace.stage_costs(p_run bigint) returns table (stage text, cost_usd numeric)
 stable
-set plan_cache_mode = force_generic_plan
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
   return query

@@ -81,7 +81,7 @@ begin
   from millrace.runs r
   where (select s.counted_by_parent from millrace.stages s where s.id = p_stage_id)
     and r.id = any (p_run_ids)
-    and r.fan_out_id is not null
+    and (r.fan_out_id is not null) is true
   group by r.fan_out_id;
   return millrace.begin_followers(p_stage_id, p_run_ids, p_all);
 end

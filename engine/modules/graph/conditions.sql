@@ -41,7 +41,11 @@ begin
     from jsonb_to_recordset(p_after) as a(map int, stage int, kind text, n int)
     left join millrace.fan_outs f
       on f.run_id = p_run_id and f.stage_id = a.map and f.state = 'open'
-    left join millrace.fan_progress p on p.fan_out_id = f.id and p.stage_id = a.stage
+    left join lateral (
+      select o.done
+      from millrace.fan_progress o
+      where o.fan_out_id = f.id and o.stage_id = a.stage
+      limit 1) p on true
     where not millrace.is_done(p_run_id, a.map)
       and case
         when f.id is null then true

@@ -82,11 +82,14 @@ begin
   insert into millrace.child_tallies (fan_out_id, stage_id, done)
   select r.fan_out_id, s.id, count(*)
   from millrace.runs r
-  join millrace.done_attempts d on d.run_id = r.id
+  cross join lateral (
+    select o.stage_id
+    from millrace.done_attempts o
+    where o.run_id = r.id and (o.stage_id = p_stage_id or o.error ? 'ended')
+    offset 0) d
   join millrace.stages s on s.id = d.stage_id and s.counted_by_parent
   where r.id = any (v_runs)
-    and r.fan_out_id is not null
-    and (d.stage_id = p_stage_id or d.error ? 'ended')
+    and (r.fan_out_id is not null) is true
   group by r.fan_out_id, s.id;
   perform millrace.project(p_stage_id, v_changes);
   foreach v_stage_id in array v_stages loop

@@ -24,14 +24,18 @@ begin
         and o.id < r.id
       order by o.id desc
       limit 1) o
-    join millrace.done_attempts d
-      on d.run_id = o.id
-      and d.stage_id = any (array(
-        select vs.stage_id
-        from millrace.version_stages vs
-        where vs.version_id = p_stage.version_id
-          and vs.stage_id <> all (p_stage.dependents || p_stage.stage_id)))
-      and (d.error ?| array['on_demand', 'ended']) is not true
+    -- "offset 0" keeps it a look-up for each run, in every plan.
+    cross join lateral (
+      select a.*
+      from millrace.done_attempts a
+      where a.run_id = o.id
+        and a.stage_id = any (array(
+          select vs.stage_id
+          from millrace.version_stages vs
+          where vs.version_id = p_stage.version_id
+            and vs.stage_id <> all (p_stage.dependents || p_stage.stage_id)))
+        and (a.error ?| array['on_demand', 'ended']) is not true
+      offset 0) d
     where r.id = any (p_run_ids)
     order by r.id, d.id
     returning stage_id

@@ -17,6 +17,8 @@ $$;
 create function millrace.check_slice(p_after bigint, p_until bigint) returns setof millrace.fault
 stable
 set millrace.plan = by_index
+-- Anew for each slice: so large a plan of a time when there were few runs walks all attempts.
+set plan_cache_mode = force_custom_plan
 as $$
 begin
   return query

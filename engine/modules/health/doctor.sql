@@ -112,7 +112,7 @@ begin
       select min(a.queue_at) as since
       from millrace.attempts a
       where a.stage_id = s.id
-        and a.queue_at <= millrace.now() - interval '1 minute'
+        and a.queue_at <= (select millrace.now()) - interval '1 minute'
         and a.state = 'queued') w
     where s.function_name is not null
       and s.enabled
@@ -182,6 +182,7 @@ $$;
 -- checks those of the newest runs and of those where the sweep has found something.
 create function millrace.doctor() returns setof millrace.finding
 stable
+set millrace.plan = for_lists
 as $$
 declare
   v_newest bigint := coalesce((

@@ -7,7 +7,7 @@ from millrace.attempts a
 join millrace.runs r on r.id = a.run_id
 join millrace.stages s on s.id = a.stage_id
 join millrace.pipelines p on p.id = s.pipeline_id
-where a.late_at <= millrace.now()
+where a.late_at <= (select millrace.now())
 order by a.late_at;
 
 -- Counts late runs stage by stage, the first 10,000 of all, and names the one that is longest so.
@@ -19,7 +19,7 @@ as $$
   from (
     select a.stage_id, a.run_id, a.late_at
     from millrace.attempts a
-    where a.late_at <= millrace.now()
+    where a.late_at <= (select millrace.now())
     order by a.late_at
     limit 10001) l
   join millrace.stages s on s.id = l.stage_id

@@ -16,19 +16,14 @@ select 'a failed run, and no other, names the stage that failed it and the error
 from millrace.runs r
 where (r.status = 'failed') <> (r.failed_stage_id is not null)
   or (r.status = 'failed') <> (r.error_code is not null)
-  or (r.status = 'failed' and not exists (
-    select
+  -- "limit 1" keeps the planner from reading all attempts for it.
+  or (r.status = 'failed' and (
+    select a.state = 'failed' and not a.superseded
     from millrace.attempts a
     where a.run_id = r.id
       and a.stage_id = r.failed_stage_id
-      and a.state = 'failed'
-      and not a.superseded
-      and not exists (
-        select
-        from millrace.attempts n
-        where n.run_id = a.run_id
-          and n.stage_id = a.stage_id
-          and n.number > a.number)))
+    order by a.number desc
+    limit 1) is not true)
 union all
 select f.rule, a.run_id, a.id,
   format('stage %s is %s, the run %s', s.name, a.state, coalesce(r.status::text, 'gone'))

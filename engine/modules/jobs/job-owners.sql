@@ -50,6 +50,7 @@ $$;
 
 -- Reports what went wrong with jobs, [{submission, service, job_id, code, message}], in the log.
 create function public.millrace_note_faults(p_faults jsonb) returns jsonb
+set millrace.plan = by_key
 as $$
 begin
   if jsonb_typeof(p_faults) is distinct from 'array' then

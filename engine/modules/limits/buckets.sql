@@ -15,12 +15,16 @@ declare
   v_burst float8 := coalesce((v_rate ->> 'burst')::float8, v_count, 'infinity');
   v_paused_until timestamptz := (
     select max(upper(u.during))
-    from millrace.limit_uses u
-    where u.limit_id = p_limit.id
-      and u.key = substr(p_key, 2)
-      and u.kind = 'pause'
-      and u.during @> v_now
-      and (p_key <> '' or not p_limit.limits ? 'key_rate'));
+    from (
+      select o.during
+      from millrace.limit_uses o
+      where o.limit_id = p_limit.id
+        and o.key = substr(p_key, 2)
+        and o.kind = 'pause'
+        and o.during @> v_now
+        and (p_key <> '' or not p_limit.limits ? 'key_rate')
+      -- Or it would look for the maximum by walking the windows of all limits.
+      offset 0) u);
 begin
   -- "abs": the clock may have been set back.
   tokens := least(v_burst, (

@@ -92,7 +92,11 @@ begin
       array_agg(a.run_id) filter (where a.uncounted)
     into v_items, v_uncounted
     from millrace.attempts a
-    join millrace.runs r on r.id = a.run_id and (r.status = 'running') is true
+    cross join lateral (
+      select o.entity_id
+      from millrace.runs o
+      where o.id = a.run_id and o.status = 'running'
+      offset 0) r
     where a.id = any (v_ids) and a.state = 'queued';
     continue when v_items is null;
     v_done := millrace.apply_outcomes_guarded(v_items);

@@ -54,13 +54,16 @@ declare
 begin
   return array(
     select distinct n.stage_id
-    from millrace.attempts a
+    from unnest(p_attempt_ids) i(id)
+    -- "offset 0" keeps both a look-up for each, in every plan.
+    cross join lateral (
+      select o.stage_id from millrace.attempts o where o.id = i.id offset 0) a
     join millrace.limited_stages m on m.stage_id = a.stage_id
     join millrace.limited_stages n on n.limit_id = m.limit_id
       and (n.stage_id = m.stage_id or n.short_at is not null)
-    where a.id = any (p_attempt_ids)
-      and exists (
-        select from millrace.attempts q
-        where q.stage_id = n.stage_id and q.queue_at <= v_now and q.state = 'queued'));
+    where exists (
+      select from millrace.attempts q
+      where q.stage_id = n.stage_id and q.queue_at <= v_now and q.state = 'queued'
+      offset 0));
 end
 $$;

@@ -126,7 +126,8 @@ declare
       select l.id || ':' || r.quota_key as name, l.pipeline_id,
         l.limits ? 'starts' and bool_or(a.uncounted) as starts
       from millrace.attempts a
-      join millrace.runs r on r.id = a.run_id
+      -- "offset 0" keeps it a look-up for each, in every plan.
+      cross join lateral (select o.* from millrace.runs o where o.id = a.run_id offset 0) r
       join millrace.limits l on l.pipeline_id = r.quota_of
       where a.id = any (p_attempt_ids)
       group by l.id, r.quota_key
@@ -141,7 +142,7 @@ begin
       row_number() over (
         partition by l.id, r.quota_key, a.uncounted order by a.queue_at, a.id) as turn
     from millrace.attempts a
-    join millrace.runs r on r.id = a.run_id
+    cross join lateral (select o.* from millrace.runs o where o.id = a.run_id offset 0) r
     join millrace.limits l on l.pipeline_id = r.quota_of
     where a.id = any (p_attempt_ids)
   ), tenant as materialized (
@@ -151,9 +152,13 @@ begin
       (t.limits #>> '{starts,count}')::numeric
         - coalesce(sum(u.used) filter (where u.kind = 'starts'), 0) as starts
     from (select distinct i.limit_id, i.key, i.limits from item i) t
-    left join millrace.limit_uses u on u.limit_id = t.limit_id
-      and u.key = t.key
-      and u.during = millrace.window_of(t.limits -> u.kind)
+    left join lateral (
+      select o.kind, o.used
+      from millrace.limit_uses o
+      where o.limit_id = t.limit_id
+        and o.key = t.key
+        and o.during = millrace.window_of(t.limits -> o.kind)
+      offset 0) u on true
     group by t.limit_id, t.key, t.limits
   ), judged as materialized (
     select i.*, case
@@ -174,14 +179,13 @@ begin
   ), paid as (
     update millrace.attempts a
     set uncounted = false
-    from (
+    where a.id = any (array(
       select o.id
       from millrace.attempts o
       where o.uncounted
         and o.run_id = any (array(select j.run_id from judged j where j.why = 'charged'))
       -- What another claim is taking is its own to charge.
-      for update skip locked) o
-    where a.id = o.id
+      for update skip locked))
   )
   select array_agg(j.id), array_agg(j.why)
   into attempt_ids, whys
@@ -203,8 +207,8 @@ begin
   with claimed as materialized (
     select a.id, a.queue_at, i.why, r.quota_of, r.quota_key
     from unnest(p_attempt_ids, p_whys) i(id, why)
-    join millrace.attempts a on a.id = i.id
-    join millrace.runs r on r.id = a.run_id
+    cross join lateral (select o.* from millrace.attempts o where o.id = i.id offset 0) a
+    cross join lateral (select o.* from millrace.runs o where o.id = a.run_id offset 0) r
   ), other as materialized (
     select a.id, q.queue_at, t.why, t.quota_of, t.quota_key
     from (
@@ -213,7 +217,7 @@ begin
       where o.stage_id = p_stage.id and o.queue_at <= v_now and o.state = 'queued'
       order by o.queue_at, o.id
       limit 500) q
-    join millrace.runs r on r.id = q.run_id
+    cross join lateral (select o.* from millrace.runs o where o.id = q.run_id offset 0) r
     join (
       select distinct c.why, c.quota_of, c.quota_key
       from claimed c
@@ -250,6 +254,7 @@ begin
           justify_hours(make_interval(secs => (d.amount ->> 'per_seconds')::float8)))) end
     from due d
     where a.id = d.id
+      and a.id = any (array(select o.id from due o))
     returning a.id, d.why
   )
   select array_agg(p.id) filter (where p.why <> 'busy') into v_held from put p;
@@ -296,13 +301,13 @@ begin
   v_free := millrace.lock_entities(p_stage.pipeline_id, array(
     select r.entity_id
     from millrace.attempts a
-    join millrace.runs r on r.id = a.run_id
+    cross join lateral (select o.* from millrace.runs o where o.id = a.run_id offset 0) r
     where a.id = any (p_attempt_ids)), false);
   perform millrace.project_guarded(p_stage, 'settle', array(
     select row(r.entity_id, 'queued', null, null, a.error ->> 'message', a.retry_count, null, null,
       null)::millrace.change
     from millrace.attempts a
-    join millrace.runs r on r.id = a.run_id
+    cross join lateral (select o.* from millrace.runs o where o.id = a.run_id offset 0) r
     where a.id = any (p_attempt_ids) and r.entity_id = any (v_free)), null);
 end
 $$;

@@ -20,6 +20,7 @@ $$;
 
 -- Sorts attempts that were queued before the stages of a pipeline had groups.
 create function millrace.sort_ungrouped(p_pipeline_id int, p_limit int)
+set millrace.plan = by_index
 as $$
 begin
   update millrace.attempts a
@@ -30,9 +31,11 @@ begin
     cross join lateral (
       select o.id, o.run_id
       from unnest(millrace.live_attempts(s.id, p_limit)) i
-      join millrace.attempts o on o.id = i
-      where o.concurrency_group is null
-      for update of o skip locked) l
+      cross join lateral (
+        select q.id, q.run_id
+        from millrace.attempts q
+        where q.id = i and q.concurrency_group is null
+        for update skip locked) o) l
     where s.pipeline_id = p_pipeline_id and s.has_groups
     group by s.id) n
   cross join lateral unnest(n.ids, millrace.groups_of_runs(n.s, n.run_ids))

@@ -165,7 +165,7 @@ begin
   where u.id in (
     select o.id
     from millrace.limit_uses o
-    where upper(o.during) <= millrace.now()
+    where upper(o.during) <= (select millrace.now())
       and (o.kind <> 'pause' or upper(o.during) <= millrace.now() - interval '10 minutes')
     order by upper(o.during)
     limit p_most

@@ -2,7 +2,7 @@
 -- jsonb would take all numbers apart at each level.
 create function public.millrace_metrics() returns json
 stable
-set enable_mergejoin = off set jit = off
+set millrace.plan = for_lists
 as $$
 begin
   return json_build_object(
@@ -41,7 +41,8 @@ begin
       left join (
         select o.stage_id, count(*) as n
         from millrace.workers o
-        where o.left_at is null
+        where o.working
+          and o.left_at is null
           and o.heartbeat_at > (select millrace.alive_since())
         group by o.stage_id) w on w.stage_id = s.id
       order by p.name, s.id),

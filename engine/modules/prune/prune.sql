@@ -14,13 +14,16 @@ as $$
 declare
   v_ids bigint[] := array(
     select r.id
-    from millrace.prune_progress g
-    join millrace.runs r on r.pipeline_id = g.pipeline_id
+    from millrace.runs r
+    where r.pipeline_id = p_pipeline.id
       and r.finished_at is not null
-      and (r.finished_at, r.id) > (g.seen_at, g.seen_id)
-    where g.pipeline_id = p_pipeline.id
-      and r.finished_at
-        < millrace.now() - make_interval(days => millrace.retention_days(p_pipeline))
+      -- Sub-selects, or the bounds would be asked of each run that has ended.
+      and (r.finished_at, r.id) > (
+        select g.seen_at, g.seen_id
+        from millrace.prune_progress g
+        where g.pipeline_id = p_pipeline.id)
+      and r.finished_at < (
+        select millrace.now() - make_interval(days => millrace.retention_days(p_pipeline)))
     order by r.finished_at, r.id
     limit 1000);
   v_last record;

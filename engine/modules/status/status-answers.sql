@@ -12,11 +12,14 @@ declare
   v_asked bigint[] := array(
     select a.id
     from millrace.runs r
-    join millrace.attempts a on a.run_id = r.id and a.stage_id = p_stage_id
+    cross join lateral (
+      select o.id
+      from millrace.attempts o
+      where o.run_id = r.id and o.stage_id = p_stage_id and o.state = 'waiting'
+      offset 0) a
     where r.pipeline_id = p_pipeline_id
       and r.entity_id = any (p_ids)
       and r.status = 'running'
-      and a.state = 'waiting'
     order by a.id);
   v_free bigint[] := array(
     select d.attempt_id
@@ -62,7 +65,7 @@ declare
     where r.pipeline_id = p_pipeline_id
       and r.entity_id = any (p_ids)
       and r.status = 'running'
-    order by r.id
+    order by r.id + 0
     for no key update);
   v_asked int[];
 begin

@@ -29,10 +29,11 @@ begin
         v_pipeline, run.entity_id);
   end if;
   select r.* into v_parent
-  from millrace.fan_outs f
-  join millrace.runs r on r.id = f.run_id
-  where f.id = run.fan_out_id
-    and f.state in ('abandoned', 'closed');
+  from millrace.runs r
+  where r.id = (
+    select f.run_id
+    from millrace.fan_outs f
+    where f.id = run.fan_out_id and f.state in ('abandoned', 'closed'));
   if found then
     raise exception 'run % cannot go on: it is a child of run %, which is %',
       p_run, v_parent.id, v_parent.status

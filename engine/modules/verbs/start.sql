@@ -81,7 +81,8 @@ begin
       and r.pipeline_id = p_pipeline.id
       and r.entity_id = any (held)
       and r.status = 'running'
-    order by r.id
+    -- "+ 0" has the runs sorted, or an old plan might read them all.
+    order by r.id + 0
     for no key update);
   v_new := array(
     select e.id
