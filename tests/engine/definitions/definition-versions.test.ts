@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
+import { compiled } from '../../support/definitions.ts';
 import { chain, test } from '../../support/engine.ts';
-import { openTransaction } from '../../support/sessions.ts';
+import { begin, openTransaction, untilBlocked } from '../../support/sessions.ts';
 import { completed, failed, runStage, Worker } from '../../support/worker.ts';
 
 test('defining the same again changes nothing', async ({ engine }) => {
@@ -173,4 +174,18 @@ test('a pipeline that is not known is led to no other one', async ({ engine }) =
     const statement = 'select millrace.lock_entities($1, $2, false)';
     expect(await engine.refusal(statement, [pipeline, [id]])).toMatchObject({ code: '2F005' });
   }
+});
+
+test('a migration that alters a table and defines its pipeline does so beside another definition', async ({
+  engine,
+}) => {
+  const definition = compiled(await engine.pipeline(chain(['first'])));
+  const altering = await openTransaction(engine);
+  await altering.query('alter table public.items add column title text');
+  const other = await engine.database.connect();
+  const defined = begin(other.query('select millrace.define($1)', [definition]));
+  await untilBlocked(engine, other);
+  await altering.query('select millrace.define($1)', [definition]);
+  await altering.query('commit');
+  await defined;
 });
