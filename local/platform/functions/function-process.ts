@@ -9,7 +9,8 @@ import { type FunctionLimits, judgeUsage, type Limit, msToNextLimit } from './li
 import { createUsageMeter, type UsageMeter } from './usage-meter.ts';
 
 const bootTimeoutMs = 30_000;
-const watchMs = { most: 100, least: 10 };
+/** The pauses between two looks at what a process has used: while it works, at most and at least, and while it does nothing. */
+const watchMs = { most: 100, least: 10, idle: 500 };
 
 export type ProcessOptions = ProgramOptions;
 
@@ -35,6 +36,7 @@ export class FunctionProcess {
   readonly #boot: Deferred<number> = deferred();
   readonly #announced = new Set<Limit>();
   #watchTimer: NodeJS.Timeout | undefined;
+  #isWatchedSeldom = false;
   #requests = 0;
   #hasBackgroundWork = false;
   #retired = false;
@@ -79,6 +81,7 @@ export class FunctionProcess {
   /** Counts a request in; the function it returns counts it out. */
   beginRequest(): () => void {
     this.#requests += 1;
+    this.#watchSoon();
     return () => {
       this.#requests -= 1;
       if (this.#retired && this.#requests === 0) this.#drain();
@@ -115,6 +118,7 @@ export class FunctionProcess {
       void this.kill();
     } else {
       this.#hasBackgroundWork = told.event === 'busy';
+      if (this.#hasBackgroundWork) this.#watchSoon();
       this.#dropping = false;
       this.#dropIfIdle();
     }
@@ -132,8 +136,21 @@ export class FunctionProcess {
     this.#dropsWhenIdle = verdict.dropWhenIdle;
     for (const limit of verdict.announce) this.#announce(limit);
     this.#dropIfIdle();
-    const delay = Math.max(watchMs.least, Math.min(watchMs.most, msToNextLimit(this.#limits, used)));
-    this.#watchTimer = setTimeout(() => this.#watch(), delay);
+    this.#isWatchedSeldom = this.#requests === 0 && !this.#hasBackgroundWork;
+    const most = this.#isWatchedSeldom ? watchMs.idle : watchMs.most;
+    this.#watchIn(Math.max(watchMs.least, Math.min(most, msToNextLimit(this.#limits, used))));
+  }
+
+  /** Looks soon at a process that has done nothing until now. */
+  #watchSoon(): void {
+    if (!this.#isWatchedSeldom || this.#gone) return;
+    this.#isWatchedSeldom = false;
+    this.#watchIn(watchMs.least);
+  }
+
+  #watchIn(ms: number): void {
+    clearTimeout(this.#watchTimer);
+    this.#watchTimer = setTimeout(() => this.#watch(), ms);
     this.#watchTimer.unref();
   }
 
