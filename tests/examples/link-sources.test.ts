@@ -121,21 +121,24 @@ test('Ingest duplicates of the same URL from Sheets → only one linkedin_links 
 
 test('a sheet of many ranges is read by polls of a bounded length, each going on where the last left off', async () => {
   const many = `a-sheet-of-these-tests-${randomUUID()}`;
-  sources.write(`${many}.csv`, Array.from({ length: 41_000 }, (_, n) => `https://example.com/${many}/${n}`).join('\n'));
+  // All its links are read; only those at its beginning and at its end are new, each of which Postgres writes with all that follows.
+  const links = Array.from({ length: 41_000 }, (_, n) => (n < 40_000 ? n % 5_000 : n));
+  const different = 6000;
+  sources.write(`${many}.csv`, links.map((n) => `https://example.com/${many}/${n}`).join('\n'));
   const id = await stack.add('sheet', sheetAddress(many));
   const passes: number[] = [];
-  for (let found = 0; found < 41_000; ) {
+  for (let found = 0; found < different; ) {
     const [row] = await stack.poll(id);
     expect(row?.last_error).toBeNull();
     passes.push((row?.found ?? 0) - found);
     found = row?.found ?? 0;
     const isDue = await stack.value('select next_poll_at <= now() from public.link_sources where id = $1', [id]);
-    expect(isDue).toBe(found < 41_000);
+    expect(isDue).toBe(found < different);
   }
   expect(passes.length).toBeGreaterThan(1);
   sources.asked.length = 0;
   const [unchanged] = await stack.poll(id);
-  expect(unchanged?.found).toBe(41_000);
+  expect(unchanged?.found).toBe(different);
   // The tab, and seventeen ranges. A worker that ends meanwhile hands the pass to the next one, which begins it anew; that a
   // range is read once otherwise is proved where sheets are read.
   expect(sources.asked.filter((path) => path.includes(many)).length).toBeGreaterThanOrEqual(18);

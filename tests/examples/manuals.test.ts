@@ -75,17 +75,24 @@ async function rowsOf({ bytes }: Manual, scanned: boolean): Promise<PageRow[]> {
   return rows;
 }
 
-/** Two pages at a time. */
+/** One page after the other, so that one reader does it all: to start another takes as long as it takes to read some pages. */
 async function readPictures(bytes: Uint8Array, count: number): Promise<unknown[]> {
   const { signal } = new AbortController();
   const read: unknown[] = [];
-  const next = async (page: number): Promise<void> => {
-    if (page > count) return;
-    read[page - 1] = await readers.read({ bytes, page }, signal);
-    await next(page + 2);
-  };
-  await Promise.all([next(1), next(2)]);
+  for (let page = 1; page <= count; page++) read.push(await readers.read({ bytes, page }, signal));
   return read;
+}
+
+const made = new Map<SetUp, { manual: Manual; rows: PageRow[] }>();
+
+/** A set-up's manual and its pages, which all tests of it share. */
+async function madeOf(setUp: SetUp): Promise<{ manual: Manual; rows: PageRow[] }> {
+  const known = made.get(setUp);
+  if (known) return known;
+  const manual = await setManual(setUp);
+  const fresh = { manual, rows: await rowsOf(manual, setUp.scanned ?? false) };
+  made.set(setUp, fresh);
+  return fresh;
 }
 
 /** What the agent's tool says of the pages, wherever it looks. */
@@ -103,8 +110,8 @@ async function read(
   setUp: SetUp,
   spoil: (rows: PageRow[], manual: Manual) => PageRow[] = (rows) => rows,
 ): Promise<Outcome> {
-  const manual = await setManual(setUp);
-  const pages = spoil(await rowsOf(manual, setUp.scanned ?? false), manual);
+  const { manual, rows } = await madeOf(setUp);
+  const pages = spoil(structuredClone(rows), manual);
   const id = `manual ${setUp.name} ${Math.random()}`;
   const { env } = await startProject({
     pages,
