@@ -53,12 +53,15 @@ begin
           true);
         execute format('lock table %s in %s mode', v_table.name, v_table.mode);
       end loop;
+      -- As attach() does: a definition that holds it may wait for a table that was just locked.
+      v_table := null;
+      perform pg_advisory_xact_lock(hashtext('millrace.calls'));
       exit;
     exception when lock_not_available or deadlock_detected then
       if clock_timestamp() >= v_give_up then
         raise exception
-          'the database is busy, try again: somebody holds table %. Millrace stays as it was',
-          v_table.name
+          'the database is busy, try again: somebody %. Millrace stays as it was',
+          coalesce('holds table ' || v_table.name, 'defines a pipeline')
           using errcode = 'lock_not_available',
             hint = 'End the transaction that holds it (see pg_stat_activity), or let it wait '
               'longer: update millrace.settings set value = ''5 minutes'' where name = '

@@ -8,6 +8,7 @@ import { compiled } from '../support/definitions.ts';
 import { chain, test } from '../support/engine.ts';
 import { expectOver, finishAll } from '../support/random-ending.ts';
 import { makeNextLevel, type NextLevel, snapshot } from '../support/releases.ts';
+import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
 import { completed, failed, Worker, waiting } from '../support/worker.ts';
 
 let next: NextLevel;
@@ -148,6 +149,24 @@ describe('an upgrade', () => {
     await user.query('commit');
     await upgrading;
     expect(await engine.statuses(id)).toEqual({ one: 'queued', two: 'pending' });
+  });
+
+  test('stands in no definition’s way that has just begun', async ({ engine }) => {
+    await engine.pipeline(chain(['one']));
+    await engine.sql.query('create table public.notes (id bigint primary key)');
+    const gate = await openTransaction(engine);
+    await gate.query('lock table millrace.limits in access exclusive mode');
+    const definer = await engine.database.connect();
+    const entity = { table: 'public.notes', key: 'id', projection: 'none' };
+    const defined = begin(
+      definer.query('select millrace.define($1)', [compiled({ pipeline: 'notes', entity, stages: [{ name: 'one' }] })]),
+    );
+    await untilBlocked(engine, definer);
+    const upgrader = await engine.database.connect();
+    const upgraded = begin(upgrader.query(next.upgrade));
+    await untilBlocked(engine, upgrader);
+    await gate.query('commit');
+    await Promise.all([defined, upgraded]);
   });
 
   test('leaves whatever is under way to end as it would have', async ({ engine }) => {

@@ -142,6 +142,13 @@ begin
       and p.id <> p_pipeline.id
       and 'columns' = all (array[p.projection, p_pipeline.projection])
     union all
+    select 6, format('entity.status.column: %s shows pipeline %s already', p.status ->> 'column',
+      p.name), 'Give each pipeline a column of its own.'
+    from millrace.pipelines p
+    where p.entity_table = p_pipeline.entity_table
+      and p.id <> p_pipeline.id
+      and p.status ->> 'column' = p_pipeline.status ->> 'column'
+    union all
     select 10 * o.position + c.place, case
         when a.attname is null then format('table %s has no column %s for stage %s',
           p_pipeline.entity_table, c.name, o.name)

@@ -56,13 +56,7 @@ begin
       f(field text, name text, arguments text, remedy text)
     where to_regprocedure(format('%s(%s)', f.name, f.arguments)) is null
     union all
-    select 5, format('entity.status.column: %s shows pipeline %s already', h.status_column, p.name),
-      'Give each pipeline a column of its own.'
-    from here h
-    join millrace.pipelines p on p.entity_table = h.entity_table
-      and p.name <> p_definition ->> 'pipeline' and p.status ->> 'column' = h.status_column
-    union all
-    select 6, format('entity.status.values: %s is no smallint, which the column is', v.value),
+    select 5, format('entity.status.values: %s is no smallint, which the column is', v.value),
       'List each value once, as the column shows it.'
     from here h
     join pg_attribute a on a.attrelid = h.entity_table and a.attname = h.status_column

@@ -69,18 +69,50 @@ begin
 end
 $$;
 
--- Adds to a table the seven columns that the projection keeps for each of these stages.
+-- Adds to a table the seven columns that the projection keeps for each of these stages. Limits come
+-- before the table, as in define(), which most often follows in the same transaction.
 create function millrace.add_columns(p_table regclass, variadic p_stages text[])
 as $$
 declare
   c_types constant text[] := array['text not null default ''pending''', 'text', 'jsonb', 'text',
     'int not null default 0', 'timestamptz', 'timestamptz'];
 begin
+  perform millrace.lock_limits(p.name)
+  from (
+    select o.name from millrace.pipelines o where o.entity_table = p_table order by o.id) p;
   execute format('alter table %s %s', p_table, (
     select string_agg(format('add column if not exists %I %s', c.name, c.type), ', '
       order by s.n, c.n)
     from unnest(p_stages) with ordinality s(name, n)
     cross join unnest(millrace.stage_columns(s.name), c_types) with ordinality c(name, type, n)));
+end
+$$;
+
+-- Locks what define() changes: limits, the table and, as attach() does, all other definitions, so
+-- that each sees what the others have defined. It waits for these while it holds nothing, since
+-- users write to its table, and another definition may need it.
+create function millrace.lock_definition(p_pipeline text, p_table regclass, p_mode text)
+as $$
+declare
+  v_wait boolean := false;
+begin
+  loop
+    begin
+      if v_wait then
+        perform pg_advisory_xact_lock(hashtext('millrace.calls'));
+      else
+        perform millrace.lock_limits(p_pipeline);
+        execute format('lock table %s in %s mode', p_table, p_mode);
+        if pg_try_advisory_xact_lock(hashtext('millrace.calls')) then
+          return;
+        end if;
+      end if;
+      -- Lets go what this block has locked.
+      raise object_in_use;
+    exception when object_in_use then
+      v_wait := not v_wait;
+    end;
+  end loop;
 end
 $$;
 
@@ -100,12 +132,9 @@ declare
 begin
   perform millrace.check_definition(p_definition);
   v_table := to_regclass(p_definition #>> '{entity,table}');
-  perform millrace.lock_limits(v_name);
   -- Without a projection, who begins a run has only locked its row.
-  execute format('lock table %s in %s mode', v_table, case p_definition #>> '{entity,projection}'
+  perform millrace.lock_definition(v_name, v_table, case p_definition #>> '{entity,projection}'
     when 'none' then 'exclusive' else 'share row exclusive' end);
-  -- One at a time from here, as in attach(): each sees the pipelines that others have defined.
-  perform pg_advisory_xact_lock(hashtext('millrace.calls'));
   perform millrace.check_stages(p_definition);
   perform millrace.check_values(p_definition);
   perform millrace.check_changes(p_definition);

@@ -189,3 +189,70 @@ test('a migration that alters a table and defines its pipeline does so beside an
   await altering.query('commit');
   await defined;
 });
+
+test('a migration that adds columns and defines their stage does so beside a claim under limits', async ({
+  engine,
+}) => {
+  const limits = { rate: { count: 100, per_seconds: 1 } };
+  const definition = compiled(await engine.pipeline(chain(['first'], { limits })));
+  const [id] = await engine.queued('first');
+  const migration = await openTransaction(engine);
+  await migration.query(`select millrace.add_columns('public.items', 'first')`);
+  const worker = await engine.database.connect();
+  const claim = begin(
+    worker.query(`select public.millrace_claim('flow', 'first', gen_random_uuid(), gen_random_uuid(), 1, 1)`),
+  );
+  await untilBlocked(engine, worker);
+  await migration.query('select millrace.define($1)', [definition]);
+  await migration.query('commit');
+  await claim;
+  expect(await engine.statuses(id)).toEqual({ first: 'started' });
+});
+
+test('a definition that waits for another one holds up neither it nor those who write', async ({ engine }) => {
+  const [items, notes] = ['items', 'notes'].map((table) =>
+    compiled({
+      pipeline: table,
+      entity: { table: `public.${table}`, key: 'id', projection: 'none' },
+      stages: [{ name: 'first' }],
+    }),
+  );
+  await engine.sql.query(
+    'create table public.items (id int primary key); create table public.notes (id int primary key)',
+  );
+  const both = await openTransaction(engine);
+  await both.query('select millrace.define($1)', [items]);
+  const other = await engine.database.connect();
+  const defined = begin(other.query('select millrace.define($1)', [notes]));
+  await untilBlocked(engine, other);
+  await engine.sql.query(`set lock_timeout = '1s'; insert into public.notes values (1); reset lock_timeout`);
+  await both.query('select millrace.define($1)', [notes]);
+  await both.query('commit');
+  await defined;
+});
+
+test('of two pipelines that are defined at once for one status column, the second is refused', async ({ engine }) => {
+  await engine.sql.query('create table public.items (id int primary key, state text)');
+  const values = { work: { new: ['New'], doing: ['In work'] }, over: { done: ['Done'], failed: ['Failed'] } };
+  const shown = (pipeline: string) =>
+    compiled({
+      pipeline,
+      entity: {
+        table: 'public.items',
+        key: 'id',
+        projection: 'status',
+        status: { column: 'state', failed: 'failed', values },
+      },
+      stages: [{ name: 'first', shows: { queued: 'new', started: 'doing', completed: 'done' } }],
+    });
+  const first = await openTransaction(engine);
+  await first.query('select millrace.define($1)', [shown('one')]);
+  const second = await engine.database.connect();
+  const defined = begin(second.query('select millrace.define($1)', [shown('two')]));
+  await untilBlocked(engine, second);
+  await first.query('commit');
+  await expect(defined).rejects.toMatchObject({
+    code: 'MR001',
+    message: expect.stringContaining('entity.status.column: state shows pipeline one already'),
+  });
+});
