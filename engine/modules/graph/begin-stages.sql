@@ -88,7 +88,7 @@ end
 $$;
 
 -- Begins followers of a stage in held runs: p_all, or those under conditions; without a stage all
--- that may. A person may be writing then: gates with limits are left to the sweep.
+-- that may.
 create function millrace.begin_followers(
   p_stage_id int, p_run_ids bigint[], p_all boolean default false
 ) returns int[]
@@ -98,14 +98,13 @@ declare
   v_wake int[] := '{}';
 begin
   for v_follower in
-    select f.stage_id, r.ids, s.kind = 'gate' and s.limits is not null as is_limited_gate
+    select f.stage_id, r.ids
     from (
       select o.version_id, array_agg(o.id) as ids
       from millrace.runs o
       where o.id = any (p_run_ids)
       group by o.version_id) r
     join millrace.version_stages f on f.version_id = r.version_id
-    join millrace.stages s on s.id = f.stage_id
     where p_stage_id is null
       or (p_all or not f.unconditional)
         and (p_stage_id = any (f.needs)
@@ -114,9 +113,6 @@ begin
   loop
     v_wake := v_wake || millrace.begin_stage(v_follower.stage_id,
       millrace.runs_ready_for(v_follower.stage_id, v_follower.ids));
-    if v_follower.is_limited_gate and p_stage_id is not null then
-      v_wake := v_wake || millrace.pass_at_once(v_follower.stage_id, v_follower.ids, true);
-    end if;
   end loop;
   return v_wake;
 end

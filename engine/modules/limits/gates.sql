@@ -1,19 +1,19 @@
 -- Gates: stages without a function, which the database passes
 --
--- A person's own write leaves a gate with limits to the sweep: its locks last until the commit, and
--- nobody knows when a person commits.
+-- What a person brings to a gate with limits is left to the sweep: its locks last until the commit,
+-- nobody knows when a person commits, and an old snapshot counts wrong.
 
--- Passes attempts that were just queued at a gate and are the first there, with limits only if
--- p_limited. Returns the stages that got work.
-create function millrace.pass_at_once(p_stage_id int, p_run_ids bigint[], p_limited boolean)
-returns int[]
+-- Passes attempts that were just queued at a gate and are the first there; with limits only where a
+-- worker, a service or the sweep calls. Returns the stages that got work.
+create function millrace.pass_at_once(p_stage_id int, p_run_ids bigint[]) returns int[]
 as $$
 declare
   v_now timestamptz := millrace.now();
 begin
   if exists (
       select from millrace.stages s
-      where s.id = p_stage_id and (p_limited or s.limits is null))
+      where s.id = p_stage_id
+        and (s.limits is null or current_setting('millrace.commits_soon', true) = 'on'))
     and (
       select a.run_id
       from millrace.attempts a

@@ -77,19 +77,25 @@ test('nothing passes at once before what is queued already', async ({ engine }) 
   expect(await sweep(engine)).toMatchObject({ passed: 3 });
 });
 
-test('a person who queues a row at a gate with limits keeps nobody from passing it', async ({ engine }) => {
-  await engine.pipeline([
-    { name: 'gate', kind: 'gate', limits: tenPerMinute },
-    { name: 'work', needs: ['gate'] },
-  ]);
-  const [mine, other] = await engine.insert(2);
-  const person = await openTransaction(engine);
-  await person.query(`update public.items set gate_status = 'queued' where id = $1`, [mine]);
-  await engine.queue('gate', [other as string]);
-  expect((await engine.statuses(other)).gate).toBe('queued');
-  expect(await sweep(engine)).toMatchObject({ passed: 1 });
+test('what a person brings to a gate with limits keeps nobody from passing it, and is counted when it passes', async ({
+  engine,
+}) => {
+  const [first, ...others] = gated({ back_pressure: [{ stage: 'last', backlog: 3 }] });
+  await engine.pipeline([{ ...first, when: '$.entity.label != "left out"' } as StageDefinition, ...others]);
+  const [named] = await bring(engine, 1);
+  const [skipped, completed, other] = await engine.queued('first', 3);
+  const [leftOut] = await engine.insert(1);
+  const run = async (id: string | undefined) => (await engine.run(id)).id;
+  const person = await openTransaction(engine, 'repeatable read');
+  await person.query(`update public.items set gate_status = 'queued' where id = $1`, [named]);
+  await person.query(`update public.items set label = 'left out', first_status = 'queued' where id = $1`, [leftOut]);
+  await person.query(`select millrace.skip($1, 'first')`, [await run(skipped)]);
+  await person.query(`select millrace.complete_stage($1, 'first', '{}')`, [await run(completed)]);
+  await runStage(engine, 'first');
+  expect(await engine.statuses(other)).toMatchObject({ gate: 'completed' });
   await person.query('commit');
-  expect(await sweep(engine)).toMatchObject({ passed: 1 });
+  expect(await queuedAt(engine, 'gate')).toBe(4);
+  expect(await sweep(engine)).toMatchObject({ passed: 2 });
 });
 
 test('a completion that comes to a gate never waits for whoever passes it', async ({ engine }) => {
