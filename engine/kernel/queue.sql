@@ -161,8 +161,8 @@ begin
 end
 $$;
 
--- Begins all that may begin in runs, and clears on the rows what has not begun.
-create function millrace.begin_branches(p_run_ids bigint[]) returns int[]
+-- Clears on the rows what has not begun in these runs.
+create function millrace.clear_pending(p_run_ids bigint[])
 as $$
 begin
   perform millrace.project_queued(g.pipeline_id, null, g.pending, g.entity_ids)
@@ -181,6 +181,14 @@ begin
       -- A user's trigger may have begun another run of the row.
       and (r.status = 'running' or millrace.is_latest_run(r.id))
     group by 1, 3) g;
+end
+$$;
+
+-- Begins all that may begin in runs, and clears on the rows what has not begun.
+create function millrace.begin_branches(p_run_ids bigint[]) returns int[]
+as $$
+begin
+  perform millrace.clear_pending(p_run_ids);
   return millrace.hook_advance(null, p_run_ids);
 end
 $$;

@@ -18,6 +18,8 @@ begin
   end if;
   v_wake := millrace.reopen_run(p_run, v_stages);
   if (select s.has_unchanged from millrace.stages s where s.id = p_stage.stage_id) then
+    -- First: what it skips on the spot, since nobody asked for it, is not shown.
+    perform millrace.clear_pending(array[p_run.id]);
     v_wake := v_wake || millrace.begin_stage(p_stage.stage_id,
       millrace.runs_ready_for(p_stage.stage_id, array[p_run.id]), p_anew => true);
   end if;
@@ -71,6 +73,8 @@ begin
     where vs.version_id = p_run.version_id
       and p_stage.stage_id = any (vs.needs)) || p_stage.stage_id;
   v_wake := millrace.reopen_run(p_run, v_stages);
+  -- First: the stage may fail on the spot, and what is skipped on demand then is not shown.
+  perform millrace.clear_pending(array[p_run.id]);
   v_wake := v_wake || millrace.retry_stage(p_stage.stage_id, (
     select s.kind from millrace.stages s where s.id = p_stage.stage_id),
     millrace.running_of(array[p_run.id]));

@@ -1,8 +1,9 @@
 import { expect } from 'vitest';
 import { defineFamily, folderStatuses, startFolders } from '../../support/children.ts';
 import { chain, type Engine, type StageDefinition, test } from '../../support/engine.ts';
+import { verb } from '../../support/operations.ts';
 import { begin, openTransaction, untilBlocked } from '../../support/sessions.ts';
-import { completed, finish, runStage, Worker } from '../../support/worker.ts';
+import { completed, failed, finish, runStage, Worker } from '../../support/worker.ts';
 
 /** print → publish → revise, which only a person begins → republish. */
 const published = (): StageDefinition[] =>
@@ -152,6 +153,52 @@ test('a run that starts over from before it clears what it showed', async ({ eng
   await runStage(engine, 'publish');
   expect(await engine.statuses(id)).toMatchObject({ publish: 'completed', revise: 'pending' });
   expect(await engine.run(id)).toMatchObject({ status: 'completed' });
+});
+
+test('a run that is reset at it, or before it, clears what it showed, though the input is as it was', async ({
+  engine,
+}) => {
+  const unchanged = '$.entity.label';
+  await engine.pipeline([
+    { name: 'print', when: '$.entity.label != "withdrawn"', unchanged },
+    { name: 'revise', needs: ['print'], on_demand: true, unchanged },
+  ]);
+  const [id] = await engine.queued('print');
+  await runStage(engine, 'print');
+  const revised = async () => {
+    await engine.queue('revise', [id as string]);
+    await finish(engine, 'revise', { at: 'page' });
+  };
+  const cleared = { revise_status: 'pending', revise_result: null };
+  await revised();
+  await verb(engine, 'reset', id, 'revise');
+  expect(await engine.item(id)).toMatchObject({ print_status: 'completed', ...cleared });
+  await revised();
+  await engine.sql.query(`update public.items set label = 'withdrawn'`);
+  await verb(engine, 'reset', id, 'print');
+  expect(await engine.item(id)).toMatchObject({ print_status: 'skipped', ...cleared });
+});
+
+test('a child run that is to go on, and fails at once, clears what it showed', async ({ engine }) => {
+  await engine.pipeline([{ name: 'scan' }], {}, 'sub');
+  await engine.pipeline([
+    { name: 'inner', kind: 'pipeline', child: { pipeline: 'sub' }, on_failure: 'continue' },
+    { name: 'revise', needs: ['inner'], on_demand: true },
+    { name: 'beside' },
+  ]);
+  const [id] = await engine.queued('inner');
+  const worker = await Worker.of(engine, 'scan', 'sub');
+  await worker.report(failed(await worker.takeOne(), { permanent: true }));
+  await engine.sql.query('select millrace.sweep()');
+  await engine.queue('revise', [id as string]);
+  await finish(engine, 'revise', { at: 'page' });
+  await engine.sql.query(`select millrace.start('sub', $1)`, [id]);
+  await verb(engine, 'reset_children', id, 'inner');
+  expect(await engine.item(id)).toMatchObject({
+    inner_status: 'failed',
+    revise_status: 'pending',
+    revise_result: null,
+  });
 });
 
 test('a first stage that only a person begins does not begin with the run, beside it or inside a parent', async ({
