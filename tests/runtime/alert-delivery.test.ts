@@ -11,6 +11,7 @@ const raised = {
   rule: 'backlog',
   message: '12 runs are ready at assess of claims, above 10',
   since: '2026-11-02T09:00:00+00:00',
+  at: '2026-11-02T09:30:00+00:00',
   playbook: 'https://wiki.example.com/throttle',
 };
 
@@ -206,6 +207,25 @@ test('an e-mail goes to all addresses by one call with the key, under the messag
       'Project: https://project.test',
     ].join('\n\n'),
   });
+});
+
+test('Slack and an e-mail show the newest twenty of what had to wait, the newest first', async () => {
+  const events = Array.from({ length: 30 }, (_, minute) => ({
+    ...raised,
+    message: `alert ${minute}`,
+    at: new Date(Date.UTC(2026, 10, 2, 9, minute)).toISOString(),
+  }));
+  const slack = await deliver({}, { kind: 'slack', events });
+  const lines = (JSON.parse(slack.received[0]?.body ?? '') as { text: string }).text.split('\n');
+  expect([...lines.slice(0, 2), ...lines.slice(-2)]).toEqual([
+    'Raised: alert 29',
+    'Raised: alert 28',
+    'Raised: alert 10',
+    expect.stringContaining('and 10 more'),
+  ]);
+  const email = await deliver({}, { kind: 'email', events: [{ event: 'test', message: 'A test' }, ...events] });
+  const { subject } = JSON.parse(email.received[0]?.body ?? '') as { subject: string };
+  expect(subject).toBe('[Millrace] Raised: alert 29 (and 30 more)');
 });
 
 test('the subject of an e-mail has one line, whatever a message holds', async () => {

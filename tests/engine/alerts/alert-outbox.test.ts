@@ -1,6 +1,17 @@
 import { describe, expect } from 'vitest';
-import { addChannel, addRule, deliver, minutes, note, onlyRule, take } from '../../support/alerts.ts';
+import { takenMessages } from '../../../supabase/functions/_millrace/alerts/alert-message.ts';
+import {
+  addChannel,
+  addRule,
+  deliver,
+  minutes,
+  note,
+  onlyRule,
+  type TakenMessage,
+  take,
+} from '../../support/alerts.ts';
 import { type Engine, test } from '../../support/engine.ts';
+import { openTransaction } from '../../support/sessions.ts';
 import { runStage } from '../../support/worker.ts';
 
 const backlog = { name: 'backlog', kind: 'backlog', stage: '*', above: 2, recover: '0' };
@@ -236,6 +247,26 @@ describe('a delivery', () => {
     const [message] = await take(engine);
     await note(engine, message, { ok: false, error: 'gone', permanent: true });
     expect(await engine.value('select detail from millrace.engine_values()')).toBe(before);
+  });
+
+  test('is told once, in whichever order it is taken and joined by what happens meanwhile', async ({ engine }) => {
+    await alarmed(engine);
+    const sender = await openTransaction(engine);
+    const { rows } = await sender.query<{ a: object }>('select public.millrace_take_messages() as a');
+    await runStage(engine, 'only');
+    await minutes(engine, 1);
+    await sender.query('commit');
+    const [first] = takenMessages.parse(rows[0]?.a).messages as TakenMessage[];
+    expect(first?.events.map(({ event }) => event)).toEqual(['raised']);
+    await note(engine, first, { ok: true, status: 200 });
+    // In a transaction that is not over yet, as the sweep's may be.
+    await engine.queued('only', 3);
+    await engine.advance('1 minute');
+    await sender.query('begin; select millrace.evaluate_rules()');
+    expect(await take(engine), 'joined just now').toEqual([]);
+    await sender.query('commit');
+    expect(await deliver(engine)).toEqual(['resolved backlog', 'raised backlog']);
+    expect(await deliver(engine)).toEqual([]);
   });
 
   test('is taken once by two functions that are woken at once', async ({ engine }) => {

@@ -46,9 +46,9 @@ export function emailBody(message: AlertMessage, to: string[]): string {
   return JSON.stringify({ from: message.sender, to, subject: subjectOf(message), text: textOf(message) });
 }
 
-function subjectOf({ events, more }: AlertMessage): string {
-  const [first] = events;
-  const others = events.length - 1 + more;
+function subjectOf(message: AlertMessage): string {
+  const [first] = newestFirst(message);
+  const others = message.events.length - 1 + message.more;
   const subject = `[Millrace] ${first ? `${words[first.event]}: ${first.message}` : 'Alerts'}`;
   const shown = oneLine(subject).slice(0, LONGEST_SUBJECT);
   return others > 0 ? `${shown} (and ${others} more)` : shown;
@@ -64,8 +64,16 @@ function textOf(message: AlertMessage): string {
   return [...parts, ...unlisted(message), `Project: ${message.project ?? 'unknown'}`].join('\n\n');
 }
 
-function shownEvents({ events }: AlertMessage): AlertEvent[] {
-  return events.slice(0, SHOWN_EVENTS).map((event) => ({ ...event, message: oneLine(event.message) }));
+function shownEvents(message: AlertMessage): AlertEvent[] {
+  return newestFirst(message)
+    .slice(0, SHOWN_EVENTS)
+    .map((event) => ({ ...event, message: oneLine(event.message) }));
+}
+
+/** People read the newest first; a message that had to wait lists what happened in its order. */
+function newestFirst({ events }: AlertMessage): AlertEvent[] {
+  const time = ({ resolved_at, at }: AlertEvent) => Date.parse(resolved_at ?? at ?? '') || 0;
+  return [...events].sort((one, other) => time(other) - time(one));
 }
 
 function unlisted({ events, more }: AlertMessage): string[] {
