@@ -95,14 +95,17 @@ const denoSpecifiers: Plugin = {
   },
 };
 
-/** Has Node load zod, which would make up nine tenths of a bundle, from its own files, once for all bundles. */
+/**
+ * Has Node load the zod of this package, which would make up nine tenths of a bundle. Deno takes that one too, by deno.json, whichever
+ * the project has for its other code. What packages import, they find where they are.
+ */
 const zodLeftToNode: Plugin = {
   name: 'zod-left-to-node',
   setup(bundle) {
-    bundle.onResolve({ filter: /^zod(\/|$)/ }, async ({ path: specifier, resolveDir, kind, pluginData }) => {
-      if (kind === 'require-call' || pluginData === 'found') return undefined;
-      const found = await bundle.resolve(specifier, { resolveDir, kind, pluginData: 'found' });
-      return found.errors.length > 0 ? found : { path: pathToFileURL(found.path).href, external: true };
+    bundle.onResolve({ filter: /^zod(\/|$)/ }, async ({ path: specifier, importer, kind, pluginData }) => {
+      if (pluginData === 'found' || importer.split(path.sep).includes('node_modules')) return undefined;
+      const found = await bundle.resolve(specifier, { resolveDir: packageFolder, kind, pluginData: 'found' });
+      return found.path.endsWith('.js') ? { path: pathToFileURL(found.path).href, external: true } : undefined;
     });
   },
 };

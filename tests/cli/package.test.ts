@@ -524,14 +524,26 @@ test('check names what could not be deployed, and writes nothing', async () => {
   expect((await here('check', ...at)).status).toBe(0);
 });
 
-test('a definition neither speaks for a command nor ends it, nor keeps it from its end', async () => {
-  const place = folderWith({ 'supabase/config.toml': '', 'supabase/migrations/20260101000000_t.sql': tables });
+test('a definition neither speaks for a command nor ends it, nor keeps it from its end, whichever zod the project has', async () => {
+  const place = folderWith({
+    'supabase/config.toml': '',
+    'supabase/migrations/20260101000000_t.sql': tables,
+    'node_modules/zod/package.json': '{"name": "zod", "version": "3.25.76", "type": "module", "main": "index.js"}',
+    'node_modules/zod/index.js': "export const z = {};\nexport const word = 'read';\n",
+    'node_modules/words/package.json': '{"name": "words", "version": "1.0.0", "type": "module"}',
+    'node_modules/words/index.js': "export { word } from 'zod';\n",
+  });
   const at = ['--workdir', place];
-  for (const line of [['init'], ['add', 'tickets', 'triage'], ['sync']]) await here(...line, ...at);
+  for (const line of [['init'], ['add', 'tickets', 'triage'], ['sync']]) {
+    expect(await here(...line, ...at)).toMatchObject({ status: 0, stderr: '' });
+  }
+  expect((await here('check', ...at)).stderr).toBe('');
   // In a process of its own, which it could end, or keep.
   const definition = 'supabase/functions/_pipelines/tickets.ts';
   const text = fs.readFileSync(path.join(place, definition), 'utf8');
-  write(place, definition, `${text}console.log('read');\nsetInterval(() => {}, 1000);\n`);
+  // A package finds the zod that is there, where Deno takes the project's files to that of deno.json.
+  const said = "import { word } from '../../../node_modules/words/index.js';\nconsole.log(word);\n";
+  write(place, definition, `${text}${said}setInterval(() => {}, 1000);\n`);
   expect(millrace('check', '--json', ...at)).toMatchObject({ status: 0, stdout: '{"faults":[]}\n' });
   expect(millrace('check', ...at).stderr).toMatch(/^(read\n)+$/);
   const last = text.split('\n').length;
