@@ -3,6 +3,8 @@ import { execFile } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import pg from 'pg';
 import { supabaseBinary } from './binaries.ts';
 import { readConfig } from './functions/project-config.ts';
 import { isBundled } from './places.ts';
@@ -66,7 +68,7 @@ export async function applyMigrations(
   const files = migrationFiles(migrations);
   const { roles, vault, settings } = preceding(migrations.folder);
   const givesRoles = isNew && roles !== undefined;
-  if (files.length + seeds.length === 0 && !givesRoles) return;
+  if (seeds.length === 0 && !givesRoles && (files.length === 0 || (await hasJust(url, files)))) return;
   // A work folder of its own: the CLI leaves notes beside the migrations it reads.
   const work = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-migrate-'));
   try {
@@ -90,6 +92,25 @@ export async function applyMigrations(
     await runCli(['db', 'push', remote, '--yes', ...included, '--workdir', work]);
   } finally {
     fs.rmSync(work, { recursive: true });
+  }
+}
+
+/** Whether a database has had all of these migrations and no other, which the CLI takes a second to find. */
+async function hasJust(url: string, files: string[]): Promise<boolean> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ version: string }>(
+      'select version from supabase_migrations.schema_migrations',
+    );
+    const stamps = files.map((file) => /^(\d+)_/.exec(path.basename(file))?.[1]);
+    return isDeepStrictEqual(stamps.sort(), rows.map(({ version }) => version).sort());
+  } catch (error) {
+    // The CLI makes the table with the first migration.
+    if ((error as { code?: string }).code === '42P01') return false;
+    throw error;
+  } finally {
+    await client.end();
   }
 }
 

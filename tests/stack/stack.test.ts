@@ -1,9 +1,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import pg from 'pg';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { childProcesses } from '../../local/platform/child-processes.ts';
 import { readUseNewPipeline, setProjectSecrets } from '../../local/platform/database/project-secrets.ts';
+import { applyMigrations } from '../../local/platform/migrate.ts';
 import { scratchFolder } from '../../local/platform/scratch-folder.ts';
 import { type Stack, startStack } from '../../local/platform/stack.ts';
 import { until } from '../support/until.ts';
@@ -128,6 +129,9 @@ describe('startStack', () => {
         /^The migration 20260101000000_one\.sql was edited after the database in \S+ took it, .*: put it back/,
       ),
     ]);
+    // Where nothing is missing, the CLI is not started, which has a folder of its own.
+    vi.stubEnv('TMPDIR', path.join(dataDir, 'nowhere'));
+    await applyMigrations(third.dbUrl, { folder: migrations }).finally(() => vi.unstubAllEnvs());
     await third.stop();
     expect(fs.existsSync(dataDir)).toBe(true);
 
