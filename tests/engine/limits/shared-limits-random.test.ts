@@ -91,9 +91,9 @@ class Bench {
     expect(spent, 'spent in a minute').toBeLessThanOrEqual(spending.usd + unknown * price + 1e-9);
   }
 
-  /** Goes on until no run is left; throws when that never comes. */
+  /** Goes on until no run is left; throws when that never comes. The budget of a minute, which is twelve rounds, ends eight runs. */
   async finish(): Promise<void> {
-    for (let round = 0; round < 400; round++) {
+    for (let round = 0; round < 6 * length; round++) {
       const left = await this.engine.value<number>(`select count(*)::int from millrace.runs where status = 'running'`);
       if (left === 0) return;
       while (this.jobs.length > 0) await this.act('end', 0);
