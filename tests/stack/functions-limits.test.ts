@@ -1,8 +1,11 @@
 // What a function hears, may do and answers at each limit of the platform: the table of docs/local-stack.md, row by row.
+import fs from 'node:fs';
 import http from 'node:http';
+import { syncBuiltinESMExports } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createFunctionsHost, type FunctionsHost } from '../../local/platform/functions/host.ts';
 import { type FunctionLimits, hostedLimits } from '../../local/platform/functions/limits.ts';
 import { until } from '../support/until.ts';
@@ -82,6 +85,31 @@ describe.runIf(process.platform === 'linux')(
       expect(await finish(pid)).toEqual(['finishes', 'hears drain', 'hears early_drop']);
       expect(await answer).toBe(200);
     });
+  },
+);
+
+it.runIf(process.platform === 'linux')(
+  'a function with many short requests is looked at ten times a second',
+  async () => {
+    await open();
+    await call('');
+    const looks = `/proc/${first()}/status`;
+    const spy = vi.spyOn(fs, 'readFileSync');
+    syncBuiltinESMExports();
+    try {
+      const began = performance.now();
+      while (performance.now() - began < 600) {
+        await call('');
+        await sleep(15);
+      }
+      const most = (performance.now() - began) / 100 + 1;
+      const found = spy.mock.calls.filter(([file]) => file === looks).length;
+      expect(found).toBeGreaterThan(0);
+      expect(found).toBeLessThanOrEqual(most);
+    } finally {
+      spy.mockRestore();
+      syncBuiltinESMExports();
+    }
   },
 );
 

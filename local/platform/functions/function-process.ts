@@ -37,6 +37,8 @@ export class FunctionProcess {
   readonly #announced = new Set<Limit>();
   #watchTimer: NodeJS.Timeout | undefined;
   #isWatchedSeldom = false;
+  /** When it was looked at, and how long after that the next look is. */
+  #looked = { at: 0, delay: 0 };
   #requests = 0;
   #hasBackgroundWork = false;
   #retired = false;
@@ -138,14 +140,18 @@ export class FunctionProcess {
     this.#dropIfIdle();
     this.#isWatchedSeldom = this.#requests === 0 && !this.#hasBackgroundWork;
     const most = this.#isWatchedSeldom ? watchMs.idle : watchMs.most;
-    this.#watchIn(Math.max(watchMs.least, Math.min(most, msToNextLimit(this.#limits, used))));
+    const delay = Math.max(watchMs.least, Math.min(most, msToNextLimit(this.#limits, used)));
+    this.#looked = { at: performance.now(), delay };
+    this.#watchIn(delay);
   }
 
-  /** Looks soon at a process that has done nothing until now. */
+  /** Looks soon at a process that has done nothing until now, though no more often than at one that works. */
   #watchSoon(): void {
     if (!this.#isWatchedSeldom || this.#gone) return;
     this.#isWatchedSeldom = false;
-    this.#watchIn(watchMs.least);
+    const { at, delay } = this.#looked;
+    const passed = performance.now() - at;
+    this.#watchIn(Math.min(delay, Math.max(watchMs.most, passed + watchMs.least)) - passed);
   }
 
   #watchIn(ms: number): void {
