@@ -144,7 +144,7 @@ begin
       deadline_at = v_now + coalesce(s.deadline, interval '10 minutes'),
       poll_at = v_now + s.poll_every
     from unnest(p_items) i, millrace.stages s
-    where a.id = i.attempt_id and a.state = i.was and s.id = p_stage_id
+    where a.id = any (array[i.attempt_id]) and a.state = i.was and s.id = p_stage_id
     returning i.entity_id, a.job_id, a.retry_count, a.started_at
   )
   select array_agg(row(w.entity_id, 'started', w.job_id, null, null, w.retry_count, w.started_at,
@@ -209,7 +209,7 @@ begin
       isolated = a.isolated or i.error is not null,
       releases = a.releases + (i.error is null)::int
     from unnest(p_items) i
-    where a.id = i.attempt_id
+    where a.id = any (array[i.attempt_id])
       and a.state = i.was
       and case when i.error is null then a.releases < 2 else not a.isolated end
     returning i.entity_id, a.retry_count, a.run_id, a.concurrency_group
@@ -228,7 +228,7 @@ begin
       'service', null, 'job_id', null, 'error', coalesce(i.error, '{"code": "released",
         "message": "released by three workers in a row without a result"}')))
     from unnest(p_items) i
-    join millrace.attempts a on a.id = i.attempt_id
+    join millrace.attempts a on a.id = any (array[i.attempt_id])
     where a.state = 'started');
   if cardinality(v_tired) > 0 then
     perform millrace.fail(p_stage_id, v_tired);

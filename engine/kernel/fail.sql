@@ -17,7 +17,7 @@ begin
       deadline_at = null, late_at = null, error = i.error, usage = i.usage,
       service = coalesce(a.service, i.service), job_id = coalesce(a.job_id, i.job_id)
     from unnest(p_items) i
-    where a.id = i.attempt_id and a.state = i.was
+    where a.id = any (array[i.attempt_id]) and a.state = i.was
     returning a.*, i.entity_id, i.was, i.job_id as reported_job,
       coalesce(i.error ->> 'code' in ('lost_lease', 'resource_limit'), false) as lost,
       coalesce(i.error ->> 'code', '') = 'released' as released,

@@ -12,7 +12,7 @@ begin
       p_stage.pipeline_id, array(
         select r.entity_id
         from unnest(p_run_ids) with ordinality i(id, place)
-        left join millrace.runs r on r.id = i.id
+        left join millrace.runs r on r.id = any (array[i.id])
         order by i.place), false, p_stage.name)).keys)) with ordinality e(id, key, place)
     order by e.place);
 end

@@ -128,8 +128,8 @@ begin
         'outcome', 'failed', 'result', null, 'error', jsonb_build_object(
           'code', 'result_too_large', 'permanent', true, 'message', l.too_large)) end)
     from unnest(p_items) i
-    left join millrace.attempts a on a.id = i.attempt_id
-    left join millrace.runs r on r.id = a.run_id
+    left join millrace.attempts a on a.id = any (array[i.attempt_id])
+    left join millrace.runs r on r.id = any (array[a.run_id])
     left join millrace.stages s on s.id = a.stage_id
     cross join lateral (
       select case when i.outcome = 'completed' and octet_length(i.result::text)
@@ -321,7 +321,7 @@ begin
     select jsonb_populate_record(i, '{"verdict": "stale",
       "reason": "the attempt was cancelled by what else the same call did"}')
     from unnest(p_items) i
-    left join millrace.attempts a on a.id = i.attempt_id
+    left join millrace.attempts a on a.id = any (array[i.attempt_id])
     where i.verdict is null and a.state is distinct from i.was);
   in_time := p_items;
   if cardinality(late) > 0 then

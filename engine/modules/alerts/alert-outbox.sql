@@ -161,14 +161,19 @@ begin
       coalesce(jsonb_typeof(p_deliveries), 'null')
       using errcode = 'MR002', hint = 'Send [{"message": 1, "try": 1, "ok": true}].';
   end if;
-  with said as (
-    select o.id, d.*, case when d.ok then 'delivered' when d.permanent then 'dead'
-      else 'waiting' end as state
+  with given as materialized (
+    select *
     from jsonb_to_recordset(p_deliveries) as d(
       message bigint, try int, ok boolean, status int, error text, permanent boolean,
       retry_after_ms float8)
+  ), said as (
+    select o.id, d.*, case when d.ok then 'delivered' when d.permanent then 'dead'
+      else 'waiting' end as state
+    from given d
     join millrace.alert_messages o on o.id = d.message
-    where o.state <> 'delivered'
+    -- Once more, or an old plan might walk all messages.
+    where o.id = any (array(select g.message from given g))
+      and o.state <> 'delivered'
       and (d.ok or o.state = 'waiting' and o.tries = d.try)
     order by o.id
     for update of o

@@ -262,6 +262,8 @@ begin
   where a.id = any (p_attempt_ids)
     and a.state = 'completed'
     and f.attempt_id = a.id
+    -- Once more, or an old plan might walk all fan-outs.
+    and f.attempt_id = any (p_attempt_ids)
     and (f.state = 'open') is true;
 end
 $$;

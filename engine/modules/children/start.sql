@@ -98,8 +98,8 @@ begin
       i.given::int[], r.quota_of, r.quota_key, millrace.now()
     from unnest(p_fan_outs, p_keys, p_entity_ids, v_copied.ids, v_copied.faults, v_given)
       i(fan_out_id, key, entity_id, metadata_id, fault, given)
-    join millrace.fan_outs f on f.id = i.fan_out_id
-    join millrace.runs r on r.id = f.run_id
+    join millrace.fan_outs f on f.id = any (array[i.fan_out_id])
+    join millrace.runs r on r.id = any (array[f.run_id])
     where i.fault is null
     returning id
   )

@@ -15,7 +15,7 @@ begin
     array(select i.entity_id from unnest(p_items) i) as entity_ids
   into v_asked
   from unnest(p_items) i
-  join millrace.runs r on r.id = i.run_id
+  join millrace.runs r on r.id = any (array[i.run_id])
   join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
   where vs.ends is not null
     and (select s.has_ends from millrace.stages s where s.id = p_stage_id);

@@ -116,7 +116,8 @@ begin
       update millrace.attempts a
       set state = 'started', token = v_token, started_at = v_now
       from picked p
-      where a.id = p.id
+      -- A look-up for each, where an old plan may compare each with all attempts.
+      where a.id = any (array[p.id])
       returning a.id, a.queue_at, p.place
     )
     select array_agg(t.id order by t.place, t.queue_at, t.id) into v_ids from taken t;

@@ -59,14 +59,14 @@ begin
     update millrace.runs r
     set quota_of = f.quota_of, quota_key = f.quota_key
     from unnest(p_run_ids) i
-    join millrace.runs n on n.id = i
+    join millrace.runs n on n.id = any (array[i])
     cross join lateral (
       select o.quota_of, o.quota_key
       from millrace.runs o
       where o.entity_id = n.entity_id and o.pipeline_id = n.pipeline_id and o.id < n.id
       order by o.id desc
       limit 1) f
-    where r.id = i and r.quota_of is null and f.quota_of is not null;
+    where r.id = any (array[i]) and r.quota_of is null and f.quota_of is not null;
     return;
   end if;
   select array_agg(r.id), array_agg(r.entity_id)
@@ -77,7 +77,7 @@ begin
   set quota_of = p_pipeline.id, quota_key = coalesce(u.key, '')
   from unnest(v_runs, (
     millrace.values_of_entities(p_pipeline.id, v_entities, true, null)).payers) u(id, key)
-  where r.id = u.id
+  where r.id = any (array[u.id])
     and (r.quota_of, r.quota_key) is distinct from (p_pipeline.id, coalesce(u.key, ''));
 end
 $$;

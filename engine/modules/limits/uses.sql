@@ -87,7 +87,7 @@ begin
       tstzrange(least(min(p.since), millrace.now()), millrace.now() + make_interval(secs => least(
         max((i.error ->> 'retry_after_ms')::float8) / 1000, 86400))), 1, true
     from unnest(p_items) i
-    left join millrace.attempts a on a.id = i.attempt_id
+    left join millrace.attempts a on a.id = any (array[i.attempt_id])
     join millrace.limited_stages m on m.stage_id = p_stage.id
     join millrace.limits l
       on l.id = m.limit_id and l.name is not null and l.limits ?| array['rate', 'key_rate']
@@ -128,7 +128,7 @@ begin
     cross join lateral (
       select (i.usage ->> 'cost_usd')::numeric as usd
       where jsonb_typeof(i.usage -> 'cost_usd') = 'number') c
-    join millrace.runs r on r.id = i.run_id
+    join millrace.runs r on r.id = any (array[i.run_id])
     join millrace.limits l on l.pipeline_id = r.quota_of
     where l.limits ? 'spending' and c.usd > 0
     group by l.id, r.quota_key;

@@ -169,7 +169,7 @@ begin
     select r.id
     from unnest((millrace.find_runs(array[v_bulk.pipeline_id], v_bulk.filter || jsonb_build_object(
       'runs', v_free, 'limit', cardinality(v_free) + 1))).run_ids) s(id)
-    join millrace.runs r on r.id = s.id
+    join millrace.runs r on r.id = any (array[s.id])
     left join millrace.fan_outs f on f.id = r.fan_out_id and f.state in ('abandoned', 'closed')
     where (v_verb = 'cancel' or f.id is null and millrace.is_latest_run(r.id))
       -- A clock set back brings it behind the cursor again.

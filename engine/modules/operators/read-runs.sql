@@ -51,7 +51,7 @@ as $$
       left join millrace.attempts o on o.id = a.parent_id and a.state = 'queued') end))
     order by i.place), '[]')
   from unnest(p_run_ids) with ordinality i(id, place)
-  join millrace.runs r on r.id = i.id
+  join millrace.runs r on r.id = any (array[i.id])
   join millrace.pipelines p on p.id = r.pipeline_id
   left join millrace.fan_outs f on f.id = r.fan_out_id
 $$;
