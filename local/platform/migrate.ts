@@ -137,8 +137,8 @@ function failureOf(output: string): string {
   const first = / does not exist /.test(why ?? '') ? 'Add the migration of what is missing, or correct' : 'Correct';
   const remedy = file.includes('_pipeline_')
     ? [
-        `${first} the definition, delete supabase/migrations/${file} if no database has taken it yet, and run ` +
-          `\`${isBundled ? 'npx millrace sync' : 'npm run pipelines:sync'}\` again.`,
+        `${first} the definition; then delete supabase/migrations/${file}, if no database has taken it yet, and run ` +
+          `\`${isBundled ? 'npx millrace sync' : 'npm run pipelines:sync'}\`, which writes it anew after the others.`,
       ]
     : [];
   return [`Migration ${file} failed.`, why, ...shown, ...remedy].join('\n');

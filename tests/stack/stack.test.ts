@@ -54,14 +54,14 @@ describe('startStack', () => {
       /^Migration 20260101000001_pipeline_bad.sql failed.\nERROR: invalid input syntax for type json/,
     );
     expect(failure).toMatch(
-      /delete supabase\/migrations\/20260101000001_pipeline_bad.sql .* `npm run pipelines:sync` again/,
+      /delete supabase\/migrations\/20260101000001_pipeline_bad.sql .* `npm run pipelines:sync`, which/,
     );
     expect(String(failure).split('\n').length).toBeLessThan(20);
 
     const noTable = `select 'public.tickets'::regclass;`;
     fs.writeFileSync(path.join(migrations, '20260101000001_pipeline_bad.sql'), noTable);
     await expect(startStack({ migrations, functionsDir })).rejects.toThrow(
-      /^Migration [\s\S]*does not exist [\s\S]*\nAdd the migration of what is missing, or correct the definition, delete /,
+      /^Migration [\s\S]*does not exist [\s\S]*\nAdd the migration of what is missing, or correct the definition; then delete /,
     );
   });
 
