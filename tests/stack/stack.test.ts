@@ -54,7 +54,7 @@ describe('startStack', () => {
       /^Migration 20260101000001_pipeline_bad.sql failed.\nERROR: invalid input syntax for type json/,
     );
     expect(failure).toMatch(
-      /delete supabase\/migrations\/20260101000001_pipeline_bad.sql .* `npm run pipelines:sync`, which/,
+      /delete supabase\/migrations\/20260101000001_pipeline_bad\.sql, .* `npm run pipelines:sync`, which/,
     );
     expect(String(failure).split('\n').length).toBeLessThan(20);
 
