@@ -38,7 +38,7 @@ begin
       coalesce(i.entity, i.built_entity) as entity, i.retry_count, i.submission, i.isolated,
       -- The execution that the oldest attempt began.
       case when i.number = 1 then i.attempt_id else (
-        select min(a.id)
+        select min(a.id + 0)
         from millrace.attempts a
         where a.run_id = i.run_id and a.stage_id = p_stage.id and not a.superseded)
       end as execution,

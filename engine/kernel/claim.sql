@@ -51,7 +51,8 @@ as $$
 begin
   if exists (
       select from millrace.wake_ups r
-      where r.stage_id = p_stage.id and r.woken_at > millrace.now() - interval '2 seconds') then
+      where r.stage_id = p_stage.id
+        and r.woken_at > (select millrace.now()) - interval '2 seconds') then
     return false;
   end if;
   return p_stage.max_workers > millrace.live_workers(p_stage.id)

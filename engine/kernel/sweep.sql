@@ -164,7 +164,7 @@ begin
     v_tokens := array(
       select c.token
       from millrace.claims c
-      where p_part = 'leases' and c.expires_at <= millrace.now()
+      where p_part = 'leases' and c.expires_at <= (select millrace.now())
       for update skip locked);
     v_done := millrace.apply_outcomes_guarded(array(
       select millrace.work_on(a, r.entity_id, 'failed', p_error => case

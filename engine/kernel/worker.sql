@@ -530,6 +530,6 @@ begin
       and w.id <> p_worker.id
       and w.left_at is null
       and w.stage_id = p_worker.stage_id
-      and c.expires_at > millrace.now());
+      and c.expires_at > (select millrace.now()));
 end
 $$;

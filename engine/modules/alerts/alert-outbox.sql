@@ -89,7 +89,7 @@ as $$
       order by o.id
       limit 1) m
     where c.enabled
-      and coalesce(m.next_at <= millrace.now(), true)
+      and coalesce(m.next_at <= (select millrace.now()), true)
     order by m.id)
 $$;
 
@@ -105,7 +105,7 @@ begin
   with due as (
     select m.id, coalesce(m.first_tried_at + interval '1 day' <= v_now, false) as is_old
     from millrace.alert_messages m
-    where m.id = any (millrace.due_messages())
+    where m.id = any ((select millrace.due_messages())::bigint[])
       -- Once more, under the lock: somebody may just have taken it.
       and m.state = 'waiting'
       and coalesce(m.tried_at + m.wait <= v_now, true)
@@ -122,6 +122,7 @@ begin
         else m.error end
     from due d
     where m.id = d.id
+      and m.id = any (array(select o.id from due o))
     returning m.*
   )
   select jsonb_agg(jsonb_build_object(
@@ -188,6 +189,7 @@ begin
       tried_at = case s.state when 'waiting' then v_now else m.tried_at end
     from said s
     where m.id = s.id
+      and m.id = any (array(select o.id from said o))
     returning m.id
   )
   select count(*) into v_noted from noted;

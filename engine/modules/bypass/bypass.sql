@@ -62,7 +62,7 @@ begin
     where s.pipeline_id = p_pipeline_id
       and s.function_name is not null
       and (s.bypassed or s.when_spent = 'bypass' and millrace.is_spent(s))
-      and (b.until <= millrace.now()) is not true
+      and (b.until <= (select millrace.now())) is not true
     order by s.id
   loop
     v_skipped := v_skipped + millrace.bypass_queued(v_stage, p_limit - v_skipped);
@@ -73,7 +73,7 @@ begin
     from millrace.stages s
     join millrace.bypasses b on b.stage_id = s.id
     where s.pipeline_id = p_pipeline_id
-      and b.until <= millrace.now()
+      and b.until <= (select millrace.now())
     order by s.id
     for no key update skip locked
   loop

@@ -93,12 +93,12 @@ begin
     from (
       select r.status, r.created_at
       from millrace.runs r
-      where r.entity_id = p_key
+      where r.entity_id = any (array[p_key])
         and r.pipeline_id = p_pipeline_id
-      order by r.id desc
+      order by r.entity_id desc, r.id desc
       limit 1) l
     where l.status = 'running'
-      or l.created_at >= p_due and l.created_at > millrace.now() - interval '1 minute');
+      or l.created_at >= p_due and l.created_at > (select millrace.now()) - interval '1 minute');
 end
 $$;
 

@@ -139,7 +139,7 @@ begin
       where k.unit = u.unit
         and k.pipeline_id = t.pipeline_id
         and k.stage_id = t.stage_id
-        and k.at < millrace.now() - s.value::int * u.each
+        and k.at < (select millrace.now()) - s.value::int * u.each
       limit 20000) o
     limit 20000));
 end

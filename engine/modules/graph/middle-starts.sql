@@ -19,10 +19,10 @@ begin
     cross join lateral (
       select o.id
       from millrace.runs o
-      where o.entity_id = r.entity_id
+      where o.entity_id = any (array[r.entity_id])
         and o.pipeline_id = r.pipeline_id
         and o.id < r.id
-      order by o.id desc
+      order by o.entity_id desc, o.id desc
       limit 1) o
     -- "offset 0" keeps it a look-up for each run, in every plan.
     cross join lateral (

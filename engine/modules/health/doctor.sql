@@ -123,30 +123,35 @@ begin
     with forged as (
       select c.oid::regclass as entity_table, r.rolname as role,
         string_agg(distinct v.name, ', ') as verbs
-      from millrace.pipelines p
-      cross join lateral (
-        select p.entity_table::oid, c
-        from millrace.stages s
-        cross join lateral unnest(millrace.stage_columns(s.name)) c
-        where p.projection = 'columns'
-          and s.pipeline_id = p.id
-          and c not like '%\_status'
-        union all
-        select p.entity_table::oid, p.status ->> f
-        from unnest('{attempts,retry_at,error}'::text[]) f
-        union all
-        select to_regclass(t), '*'
-        from unnest(array[p.status #>> '{history,table}', p.status ->> 'lookup']) t
-      ) k(table_id, name)
+      from (
+        -- By tables, or each column would be looked up among all of its table.
+        select w.table_id, array_agg(distinct w.name) as names, bool_or(w.name = '*') as whole
+        from millrace.pipelines p
+        cross join lateral (
+          select p.entity_table::oid, c
+          from millrace.stages s
+          cross join lateral unnest(millrace.stage_columns(s.name)) c
+          where p.projection = 'columns'
+            and s.pipeline_id = p.id
+            and c not like '%\_status'
+          union all
+          select p.entity_table::oid, p.status ->> f
+          from unnest('{attempts,retry_at,error}'::text[]) f
+          union all
+          select to_regclass(t), '*'
+          from unnest(array[p.status #>> '{history,table}', p.status ->> 'lookup']) t
+        ) w(table_id, name)
+        group by w.table_id) k
       join pg_class c on c.oid = k.table_id
       join pg_attribute a
-        on a.attrelid = c.oid and a.attnum > 0 and k.name in (a.attname, '*') and not a.attisdropped
+        on a.attrelid = c.oid and a.attnum > 0 and (k.whole or a.attname = any (k.names))
+        and not a.attisdropped
       join pg_roles api on api.rolname = 'authenticator'
       join pg_roles r on pg_has_role(api.oid, r.oid, 'member')
         and r.oid <> api.oid and not r.rolbypassrls and not r.rolsuper
       cross join (values ('delete', 'd'), ('insert', 'a'), ('update', 'w')) v(name, policy)
       where case v.name
-          when 'delete' then k.name = '*' and has_table_privilege(r.oid, c.oid, 'delete')
+          when 'delete' then k.whole and has_table_privilege(r.oid, c.oid, 'delete')
           else has_column_privilege(r.oid, c.oid, a.attnum, v.name)
         end
         and (not c.relrowsecurity or exists (

@@ -46,10 +46,13 @@ begin
         and ('queued' in (%3$s) or 'started' in (%3$s))
         and not exists (
           select
-          from millrace.runs o
-          where o.entity_id = l.entity_id
-            and o.pipeline_id = $1
-            and (o.id > l.id or o.status = 'running'))$q$,
+          from (
+            select r.id, r.status
+            from millrace.runs r
+            where r.entity_id = l.entity_id and r.pipeline_id = $1
+            -- Or a plan might walk all later runs.
+            offset 0) o
+          where o.id > l.id or o.status = 'running')$q$,
       v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.statuses, v_pipeline.key_type)
     using v_pipeline.id, p_after, p_until;
   end loop;

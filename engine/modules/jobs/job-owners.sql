@@ -39,7 +39,8 @@ begin
           and o.job_id is not null
           and o.service not in ('children', 'decision', 'by_hand')
           and o.job_id = v_job_id
-        order by o.id desc
+        -- "+ 0", or an old plan might walk all attempts from the newest on.
+        order by o.id + 0 desc
         limit 100) a
       join millrace.runs r on r.id = a.run_id
       join millrace.stages s on s.id = a.stage_id

@@ -42,7 +42,7 @@ security definer
 as $$
 begin
   if tg_op = 'DELETE' then
-    if not exists (select from gone g where g.at > millrace.now()
+    if not exists (select from gone g where g.at > (select millrace.now())
           - make_interval(days => coalesce(millrace.setting('journal_days'), '400')::int)) then
       return null;
     end if;

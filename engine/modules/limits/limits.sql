@@ -139,7 +139,7 @@ begin
       from millrace.limited_stages n
       where n.limit_id = l.id
         and n.stage_id <> m.stage_id
-        and n.short_at > millrace.now() - interval '15 seconds') o
+        and n.short_at > (select millrace.now()) - interval '15 seconds') o
     where m.stage_id = p_stage.id
     order by l.stage_id is null, l.id
   loop
@@ -203,7 +203,7 @@ begin
           from millrace.attempts a
           where a.stage_id = p_stage.id
             and a.isolated
-            and a.queue_at <= millrace.now()
+            and a.queue_at <= (select millrace.now())
             and a.state = 'queued')) r
         where r.room > 0));
 end
@@ -302,12 +302,12 @@ begin
     for update of b skip locked) o
   where d.limit_id = o.limit_id and d.key = o.key;
   for v_limit in
-    select l.* from millrace.limits l where l.until <= millrace.now() order by l.id
+    select l.* from millrace.limits l where l.until <= (select millrace.now()) order by l.id
   loop
     continue when not millrace.lock_limit(coalesce(-v_limit.stage_id, v_limit.id), false);
     perform millrace.end_throttle(l, false)
     from millrace.limits l
-    where l.id = v_limit.id and l.until <= millrace.now();
+    where l.id = v_limit.id and l.until <= (select millrace.now());
   end loop;
 end
 $$;

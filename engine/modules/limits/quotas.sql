@@ -63,8 +63,10 @@ begin
     cross join lateral (
       select o.quota_of, o.quota_key
       from millrace.runs o
-      where o.entity_id = n.entity_id and o.pipeline_id = n.pipeline_id and o.id < n.id
-      order by o.id desc
+      where o.entity_id = any (array[n.entity_id])
+        and o.pipeline_id = n.pipeline_id
+        and o.id < n.id
+      order by o.entity_id desc, o.id desc
       limit 1) f
     where r.id = any (array[i]) and r.quota_of is null and f.quota_of is not null;
     return;
@@ -318,7 +320,7 @@ with used as (
   select l.pipeline_id, u.key, u.kind, sum(u.used) as used
   from millrace.limit_uses u
   join millrace.limits l on l.id = u.limit_id and l.pipeline_id is not null
-  where upper(u.during) > millrace.now()
+  where upper(u.during) > (select millrace.now())
   group by l.pipeline_id, u.key, u.kind
 ), held as (
   select r.quota_of as pipeline_id, r.quota_key as key, substr(a.error ->> 'code', 7) as kind,

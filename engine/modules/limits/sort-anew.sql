@@ -23,24 +23,30 @@ create function millrace.sort_ungrouped(p_pipeline_id int, p_limit int)
 set millrace.plan = by_index
 as $$
 begin
+  with sorted as materialized (
+    select u.*
+    from (
+      select s, array_agg(l.id) as ids, array_agg(l.run_id) as run_ids
+      from millrace.stages s
+      cross join lateral (
+        select o.id, o.run_id
+        from unnest(millrace.live_attempts(s.id, p_limit)) i
+        cross join lateral (
+          select q.id, q.run_id
+          from millrace.attempts q
+          where q.id = i and q.concurrency_group is null
+          for update skip locked) o) l
+      where s.pipeline_id = p_pipeline_id and s.has_groups
+      group by s.id) n
+    cross join lateral unnest(n.ids, millrace.groups_of_runs(n.s, n.run_ids))
+      u(id, concurrency_group)
+  )
   update millrace.attempts a
   set concurrency_group = u.concurrency_group
-  from (
-    select s, array_agg(l.id) as ids, array_agg(l.run_id) as run_ids
-    from millrace.stages s
-    cross join lateral (
-      select o.id, o.run_id
-      from unnest(millrace.live_attempts(s.id, p_limit)) i
-      cross join lateral (
-        select q.id, q.run_id
-        from millrace.attempts q
-        where q.id = i and q.concurrency_group is null
-        for update skip locked) o) l
-    where s.pipeline_id = p_pipeline_id and s.has_groups
-    group by s.id) n
-  cross join lateral unnest(n.ids, millrace.groups_of_runs(n.s, n.run_ids))
-    u(id, concurrency_group)
-  where a.id = u.id;
+  from sorted u
+  where a.id = u.id
+    -- Once more, or an old plan might walk all attempts.
+    and a.id = any (array(select o.id from sorted o));
 end
 $$;
 

@@ -166,7 +166,7 @@ begin
     select o.id
     from millrace.limit_uses o
     where upper(o.during) <= (select millrace.now())
-      and (o.kind <> 'pause' or upper(o.during) <= millrace.now() - interval '10 minutes')
+      and (o.kind <> 'pause' or upper(o.during) <= (select millrace.now()) - interval '10 minutes')
     order by upper(o.during)
     limit p_most
     for update skip locked);

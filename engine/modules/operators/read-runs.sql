@@ -119,7 +119,8 @@ begin
       join millrace.stages s on s.id = f.stage_id
       join millrace.pipelines p on p.id = f.child_pipeline_id
       where f.run_id = v_run.id
-      order by f.id desc
+      -- "+ 0", or an old plan might walk all fan-outs from the newest on.
+      order by f.id + 0 desc
       limit 50),
     'attempts', array(
       select millrace.attempt_json(l.a, v_caller.payloads)
@@ -166,7 +167,7 @@ begin
         'decision', case when v_caller.payloads then millrace.payload_json(o.decision) end))
       from public.millrace_decisions o
       where o.run_id = v_run.id
-      order by o.attempt_id desc
+      order by o.attempt_id + 0 desc
       limit 20),
     'journal', array(
       select millrace.line_json(j)

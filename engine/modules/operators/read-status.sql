@@ -30,7 +30,7 @@ begin
       left join lateral (
         select r.id
         from millrace.runs r
-        where r.entity_id = t.%2$I::text and r.pipeline_id = %6$s
+        where r.entity_id = any (array[t.%2$I::text]) and r.pipeline_id = %6$s
         order by r.entity_id desc, r.id desc
         limit 1) l on true)
     select jsonb_build_object(

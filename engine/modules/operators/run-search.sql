@@ -66,13 +66,16 @@ begin
        and r.pipeline_id = any (v_pipelines)
      limit 50)
     union
-    -- In this order no plan walks all runs from the newest on.
-    (select r.id
-     from millrace.runs r
-     where r.entity_id = v_text
-       and r.pipeline_id = any (v_pipelines)
-     order by r.entity_id, r.id desc
-     limit 50)
+    select r.id
+    from unnest(v_pipelines) p(id)
+    cross join lateral (
+      -- In this order no plan walks all runs from the newest on.
+      select o.id
+      from millrace.runs o
+      where o.entity_id = any (array[v_text])
+        and o.pipeline_id = p.id
+      order by o.entity_id desc, o.id desc
+      limit 50) r
     union
     select l.id
     from millrace.pipelines p

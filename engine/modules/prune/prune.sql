@@ -109,11 +109,11 @@ begin
   if not v_more then
     -- Somebody was answering them when their run was deleted.
     delete from public.millrace_decisions d
-    where d.attempt_id in (
+    where d.attempt_id = any (array(
       select o.attempt_id
       from public.millrace_decisions o
       where not exists (select from millrace.attempts a where a.id = o.attempt_id)
-      for update skip locked);
+      for update skip locked));
   end if;
   v_scheduled := exists (select from cron.job j where j.jobname = 'millrace-prune-more');
   if v_more and not v_scheduled then
@@ -145,5 +145,5 @@ as $$
   from millrace.prune_progress g
   join millrace.pipelines p on p.id = g.pipeline_id
   where g.ended_at is null
-    and g.began_at < millrace.now() - interval '1 day'
+    and g.began_at < (select millrace.now()) - interval '1 day'
 $$;

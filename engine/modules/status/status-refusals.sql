@@ -40,10 +40,10 @@ begin
       where a.state = 'completed'
         and not a.superseded
         and a.run_id = (
-          select max(r.id)
+          select max(r.id + 0)
           from millrace.runs r
           where r.pipeline_id = p_pipeline_id and r.entity_id = p_ids[1])
-      order by a.id desc
+      order by a.id + 0 desc
       limit 1), (
       select format('Write one of %s first.', string_agg(distinct m.from_value, ', '))
       from millrace.version_moves m

@@ -123,7 +123,7 @@ begin
       from millrace.attempts o
       where o.run_id = p_run.id
         and o.state = 'queued'
-        and o.queue_at > millrace.now()
+        and o.queue_at > (select millrace.now())
         and not o.held
         and o.stage_id = coalesce(p_stage_id, o.stage_id)
       order by o.id

@@ -13,7 +13,8 @@ declare
   v_started record := millrace.start_rows(v_pipeline, array[p_entity_id], p_stage, p_restart);
   -- It may be over already: all its stages are skipped.
   v_run bigint := (
-    select max(r.id)
+    -- "+ 0", or an old plan might look for it from the newest run on.
+    select max(r.id + 0)
     from millrace.runs r
     where r.pipeline_id = v_pipeline.id
       and r.entity_id = v_started.held[1]);
