@@ -38,6 +38,7 @@ test('what keeps to the style passes', async () => {
     functionOf()
       .replace('language sql', 'returns millrace.a\nlanguage sql')
       .replace('1;', 'row(1, 2, 3, 4, 5, 6)::millrace.a;'),
+    functionOf({ body: '  select from a where a.at <= (select millrace.cancel()) and a.id = millrace.cancel(a.at);' }),
     functionOf({ body: Array(95).fill('  select 1;').join('\n') }),
     `comment on function millrace.cancel(int) is 'Cancels.';\n`,
     `comment on table millrace.runs is 'Runs.';\n`,
@@ -49,6 +50,11 @@ test('what keeps to the style passes', async () => {
 
 test.each([
   ['a line is too wide', `-- ${'é'.repeat(98)}\n`, '1: 101 columns, at most 100'],
+  [
+    'a column is compared with a call that is made for each row',
+    `${functionOf({ name: 'millrace.when' })}${functionOf({ body: '  select from a where a.at <= millrace.when();' })}`,
+    '11: a column is compared with millrace.when(), called for each row: (select millrace.when())',
+  ],
   ['a keyword is in upper case', functionOf({ body: '  SELECT 1;' }), '5: SELECT is not in lower case'],
   [
     'several clauses stand on a long line',

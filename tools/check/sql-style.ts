@@ -14,6 +14,9 @@ const branchesTwice = /^ {3,}end (?:if|loop|case);$/m;
 const shortStatement = 90;
 /** More fields than that, told by their places alone, nobody can read. */
 const mostPlaces = 5;
+/** A column, by the one letter of its table, an operator, and a call of the engine's with what it is given. */
+const comparedWithCall =
+  /\b[a-z]\.\w+\)*\s+(?:[<>]=?|<>|=|@>|<@|&&|between)\s+(?:any \()?((?:millrace|public)\.\w+)\(([^()]*)/g;
 /** Built once for each row of a batch, where a constructor's call would cost more than the rest of the statement. */
 const rowsOfBatches = ['millrace.change', 'millrace.claimed'];
 const searchPath = 'pg_catalog, pg_temp';
@@ -37,6 +40,7 @@ export async function checkSqlStyle(root: string, ignored = generated): Promise<
     ...[...engine, ...examples].flatMap((file) => lineFaults(root, file)),
     ...[...statements, ...(await statementsIn(root, examples))].flatMap(statementFaults),
     ...statements.flatMap(surfaceFaults),
+    ...volatileFaults(statements),
     ...helperFaults(root, statements),
   ];
   return findings
@@ -86,6 +90,22 @@ function rowFaults({ file, from, text, node }: Statement): Finding[] {
     const line = from + bare.slice(0, index).split('\n').length - 1;
     return [{ file, line, fault: `${fields} fields by position, at most ${mostPlaces}: name them in a constructor` }];
   });
+}
+
+/** Finds columns that are compared with what a volatile function returns: it is called for each row, and bounds no index. */
+function volatileFaults(statements: Statement[]): Finding[] {
+  const fixed = new Set(
+    statements
+      .filter(({ node }) => JSON.stringify(node.options ?? []).match(/"sval":"(?:stable|immutable)"/))
+      .map(({ node }) => nameOf(node.funcname)),
+  );
+  return statements.flatMap(({ file, from, text }) =>
+    [...withoutComments(text).matchAll(comparedWithCall)].flatMap(({ index, 1: name = '', 2: given = '' }) => {
+      if (fixed.has(name) || /\b[a-z]\.\w/.test(given)) return [];
+      const line = from + text.slice(0, index).split('\n').length - 1;
+      return [{ file, line, fault: `a column is compared with ${name}(), called for each row: (select ${name}())` }];
+    }),
+  );
 }
 
 /** Counts the fields from `from`, right after an opening bracket, to the `end` right after the bracket that closes it. */
@@ -168,4 +188,8 @@ function lacksSchema({ kind, node }: Statement): boolean {
 
 function withoutCommentsAndStrings(text: string): string {
   return text.replaceAll(/\b[eE]?'(?:[^']|'')*'|'(?:[^']|'')*'|"[^"]*"|--[^\n]*|\/\*[\s\S]*?\*\//g, blank);
+}
+
+function withoutComments(text: string): string {
+  return text.replaceAll(/--[^\n]*/g, blank);
 }
