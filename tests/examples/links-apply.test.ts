@@ -128,7 +128,7 @@ test('a failure shows error with its wait and its cause, and five retries later 
   expect(await links.row(id)).toMatchObject({ status: 'dead', last_error: 'asked for patience' });
 });
 
-test('a dead link goes on where its word says, and not beyond the stage that failed', async ({ links }) => {
+test('a dead link goes on where its word says, and not beyond the stage that failed', async ({ engine, links }) => {
   const id = await links.add('https://a.test/posts/1');
   await links.classify('post');
   const worker = await links.worker('scrape_post');
@@ -141,6 +141,7 @@ test('a dead link goes on where its word says, and not beyond the stage that fai
     hint: 'Known: new, error, classified, queued, scraping, scraped, staged, extracted, dead.',
   });
   await links.write(id, 'queued');
+  await engine.value('select millrace.sweep()');
   await links.scrape('scrape_post', 'two');
   expect((await links.row(id)).status).toBe('scraped');
 });
