@@ -1,4 +1,4 @@
-// Random work at a gate whose keys take turns. GATES_SEED=… begins with another seed, SOAK=1 takes longer.
+// Random work at a gate whose keys take turns. GATES_SEED=… begins with another seed, SOAK=1 takes more of them.
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { test } from '../../support/engine.ts';
@@ -54,14 +54,12 @@ class Referee {
   }
 }
 
-const length = huntLength(50, 400);
 const first = Number(process.env.GATES_SEED ?? 1);
 
 test.for(Array.from({ length: huntLength(2, 30) }, (_, place) => [first + place] as const))(
   'whatever happens, a gate passes what there is room for of each key, by turns, and forgets nothing (seed %i)',
-  { timeout: huntLength(60_000, 600_000) },
   async ([seed], { engine }) => {
-    const drawn = fc.tuple(shapes, fc.array(steps, { minLength: length, maxLength: length }));
+    const drawn = fc.tuple(shapes, fc.array(steps, { minLength: 50, maxLength: 50 }));
     const [[shape, history]] = fc.sample(drawn, { seed, numRuns: 1 }) as [
       [Shape, { verb: string; n: number; shape: Shape }[]],
     ];
