@@ -75,6 +75,7 @@ declare
   v_id bigint;
   v_context text;
 begin
+  -- Gates with limits may pass rows, since nobody keeps this transaction open.
   perform set_config('millrace.commits_soon', 'on', true);
   select t.name, t.part, t.id into name, part, v_id from millrace.to_sweep(p_done) t limit 1;
   if not found then

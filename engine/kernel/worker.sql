@@ -70,6 +70,7 @@ declare
   v_done record;
   v_dropped boolean;
 begin
+  -- Gates with limits may pass rows, since nobody keeps this transaction open.
   perform set_config('millrace.commits_soon', 'on', true);
   if p_limit is null or p_limit not between 0 and 1000 then
     raise exception 'p_limit is %, but must be from 0 to 1000', coalesce(p_limit::text, 'null')

@@ -12,6 +12,7 @@ declare
   v_wake int[] := '{}';
   v_busy bigint[] := '{}';
 begin
+  -- Gates with limits may pass rows, since nobody keeps this transaction open.
   perform set_config('millrace.commits_soon', 'on', true);
   for v_fan_out in select distinct f from unnest(p_fan_outs) f order by f loop
     v_done := millrace.collect_children(v_fan_out);

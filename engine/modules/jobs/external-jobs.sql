@@ -47,6 +47,7 @@ declare
   v_late int[] := '{}';
   v_done record;
 begin
+  -- Gates with limits may pass rows, since nobody keeps this transaction open.
   perform set_config('millrace.commits_soon', 'on', true);
   v_items := millrace.parse_items(p_items, 'submission');
   -- The run to lock is known before the attempt is, which a sweep may replace meanwhile.
