@@ -4,6 +4,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { callGraph } from '../../tools/check/call-graph.ts';
 import { checkEngineLayers } from '../../tools/check/engine-layers.ts';
+import { codeOf } from '../../tools/check/sql-code.ts';
 import { codeStatements, hooksSql } from '../../tools/engine/engine-sql.ts';
 
 let root: string;
@@ -65,23 +66,59 @@ test('the kernel calls hooks alone, and a module those before it', async () => {
   );
 });
 
-test('a kernel of more than 16 files or 150,000 bytes is refused', async () => {
-  const fault = (files: number, bytes: number) =>
-    `engine/kernel has ${files} files and ${bytes} bytes, at most 16 and 150000: `;
+test('the sizes of kernel, engine and ARCHITECTURE.md are bounded by code, and comments are free', async () => {
   for (const name of ['low', 'high'])
     write(`engine/modules/${name}/README.md`, `# ${name}\n\nStands on: the kernel alone.\n`);
-  const write16 = (bytes: number) => {
-    for (let file = 1; file <= 16; file += 1) write(`engine/kernel/${file}.sql`, '-- Nothing\n');
-    write('engine/kernel/16.sql', `-- ${'x'.repeat(bytes - 15 * 11 - 3)}`);
-  };
   fs.rmSync(path.join(root, 'engine/kernel/none.sql'));
-  write16(150_000);
-  expect(await checkEngineLayers(root, false)).toBe('');
-  write16(150_001);
-  expect(await checkEngineLayers(root, false)).toContain(fault(16, 150_001));
-  write16(200);
-  write('engine/kernel/17.sql', '-- Nothing\n');
-  expect(await checkEngineLayers(root, false)).toContain(fault(17, 211));
+  const code = (bytes: number) => `select '${'x'.repeat(bytes - 11)}';\n`;
+  const faults = () => checkEngineLayers(root, false);
+  for (let file = 1; file < 20; file += 1) write(`engine/kernel/${file}.sql`, '-- Nothing\n');
+  write('engine/kernel/20.sql', `-- ${'x'.repeat(300_000)}\n${code(128_000)}`);
+  expect(await faults()).toBe('');
+  write('engine/kernel/20.sql', code(128_001));
+  expect(await faults()).toContain('kernel has 20 files and 128001 bytes of code, at most 20 and 128000: ');
+  write('engine/kernel/20.sql', code(100_000));
+  write('engine/kernel/21.sql', '-- Nothing\n');
+  expect(await faults()).toContain('kernel has 21 files and 100000 bytes of code, at most 20 and 128000: ');
+  fs.rmSync(path.join(root, 'engine/kernel/21.sql'));
+  write('engine/modules/low/b.sql', code(510_000));
+  write('engine/releases/1.sql', code(1000));
+  write('engine/hooks.sql', fn('h', "begin\n  -- the modules' moment\n  return 1;\nend"));
+  write('engine/modules/low/hooks.plpgsql', `-- on moment\nperform '${'x'.repeat(9890)}';\n`);
+  write('ARCHITECTURE.md', 'x'.repeat(20_000));
+  expect(await faults()).toBe('');
+  write('engine/modules/low/hooks.plpgsql', `-- on moment\nperform '${'x'.repeat(9891)}';\n`);
+  expect(await faults()).toContain('engine has 620001 bytes of code, at most 620000: ');
+  write('engine/modules/low/hooks.plpgsql', '-- None\n');
+  write('ARCHITECTURE.md', 'x'.repeat(20_001));
+  expect(await faults()).toBe('ARCHITECTURE.md has 20001 bytes, at most 20000');
+});
+
+test('the code of SQL lacks its comments, those in functions included, and keeps what strings hold', () => {
+  const sql = [
+    '-- Adds.',
+    'create function a(b text) /* of',
+    'b */ returns text as $$',
+    'begin',
+    '  -- a line',
+    "  return 'it''s --no' || E'\\'--no' || \"--no\" || $t$--no$t$ || b; -- yes",
+    'end',
+    '$$;',
+    '',
+    'comment on function a(text) is $$--no$$;',
+    '',
+  ].join('\n');
+  expect(codeOf(sql)).toBe(
+    [
+      'create function a(b text)  returns text as $$',
+      'begin',
+      "  return 'it''s --no' || E'\\'--no' || \"--no\" || $t$--no$t$ || b;",
+      'end',
+      '$$;',
+      'comment on function a(text) is $$--no$$;',
+      '',
+    ].join('\n'),
+  );
 });
 
 test('the README of a module ends with those that it stands on', async () => {
