@@ -285,8 +285,8 @@ begin
 end
 $$;
 
--- Calls the user's apply function, in the transaction that completes; false when the stage has
--- none.
+-- Calls the user's apply function in the completing transaction. Returns false when the stage has
+-- no such function.
 create function millrace.apply_results(p_stage_id int, p_items millrace.work[])
 returns boolean
 as $$
@@ -303,8 +303,8 @@ begin
   end if;
   execute format('select %s($1)', to_regprocedure(v_apply)::regproc)
   using (
-    select jsonb_agg(jsonb_build_object('attempt', i.attempt_id, 'run', i.run_id,
-      'entity_id', i.entity_id, 'result', i.result) order by i.ord)
+    select json_agg(jsonb_build_object('attempt', i.attempt_id, 'run', i.run_id,
+      'entity_id', i.entity_id, 'result', i.result) order by i.ord)::jsonb
     from unnest(p_items) i);
   return true;
 end

@@ -17,7 +17,7 @@ exception when others then
   v_item := regexp_replace(p_item::text,
     '(?<!\\)((?:\\\\)*)\\u(0000|[dD][89a-fA-F][0-9a-fA-F]{2})', '\1?', 'g')::json;
   v_kept := (
-    select jsonb_object_agg(k, v_item ->> k)
+    select json_object_agg(k, v_item ->> k)::jsonb
     from unnest(array['attempt', 'submission', 'token', 'service', 'job_id', 'stage',
       'trace_id']) k);
   if v_item ->> 'outcome' = 'completed' then
@@ -101,15 +101,15 @@ begin
   end if;
   if v_items is null then
     v_items := (
-      select jsonb_agg(millrace.storable_item(i.value) order by i.ordinality)
+      select json_agg(millrace.storable_item(i.value) order by i.ordinality)::jsonb
       from json_array_elements(p_items) with ordinality i);
   end if;
   if jsonb_path_exists(v_items, '$[*] ? (@.type() != "object")') then
     v_items := (
-      select jsonb_agg(
+      select json_agg(
         case jsonb_typeof(i.value) when 'object' then i.value
           else jsonb_build_object('malformed', jsonb_typeof(i.value)) end
-        order by i.ordinality)
+        order by i.ordinality)::jsonb
       from jsonb_array_elements(v_items) with ordinality i);
   end if;
   return array(

@@ -63,8 +63,8 @@ stable
 as $$
 begin
   return (
-    select coalesce(jsonb_agg(jsonb_build_object(
-      'pipeline', p.name, 'stage', s.name, 'function', s.function_name) order by s.id), '[]')
+    select coalesce(json_agg(jsonb_build_object(
+      'pipeline', p.name, 'stage', s.name, 'function', s.function_name) order by s.id)::jsonb, '[]')
     from millrace.stages s
     join millrace.pipelines p on p.id = s.pipeline_id
     where s.id = any (p_stage_ids)

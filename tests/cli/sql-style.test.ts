@@ -55,6 +55,11 @@ test.each([
     `${functionOf({ name: 'millrace.when' })}${functionOf({ body: '  select from a where a.at <= millrace.when();' })}`,
     '11: a column is compared with millrace.when(), called for each row: (select millrace.when())',
   ],
+  [
+    'an aggregate copies objects',
+    functionOf({ body: '  select jsonb_object_agg(a, b);' }),
+    '5: jsonb_object_agg takes quadratic time in the keys of an object: json_object_agg(…)::jsonb',
+  ],
   ['a keyword is in upper case', functionOf({ body: '  SELECT 1;' }), '5: SELECT is not in lower case'],
   [
     'several clauses stand on a long line',

@@ -38,7 +38,8 @@ begin
           and (s.stage is null or s.stage = a.stage)
           and (s.kind is null or s.kind = a.kind))
   ), news as (
-    select e.channel_id, jsonb_agg(e.event order by e.place) filter (where e.place <= 50) as events,
+    select e.channel_id,
+      (json_agg(e.event order by e.place) filter (where e.place <= 50))::jsonb as events,
       greatest(count(*) - 50, 0) as more
     from event e
     group by e.channel_id
@@ -125,7 +126,7 @@ begin
       and m.id = any (array(select o.id from due o))
     returning m.*
   )
-  select jsonb_agg(jsonb_build_object(
+  select json_agg(jsonb_build_object(
     'message', m.id,
     'try', m.tries,
     'webhook_id', m.webhook_id,
@@ -139,7 +140,7 @@ begin
     'project', millrace.setting('project_url'),
     'playbooks_url', millrace.setting('playbooks_url'),
     'events', m.events,
-    'more', m.more) order by m.id)
+    'more', m.more) order by m.id)::jsonb
   into v_messages
   from taken m
   join millrace.alert_channels c on c.id = m.channel_id

@@ -234,7 +234,7 @@ begin
       'failed', p_fan_out.failed, 'cancelled', p_fan_out.cancelled);
   else
     v_result := (
-      select coalesce(jsonb_object_agg(s.name, a.output), '{}')
+      select coalesce(json_object_agg(s.name, a.output)::jsonb, '{}')
       from millrace.runs r
       join millrace.version_stages vs on vs.version_id = r.version_id and vs.is_sink
       join millrace.stages s on s.id = vs.stage_id

@@ -72,10 +72,10 @@ begin
       and (r.status = 'running') is true
     order by r.id + 0
     for no key update of r), false);
-  select coalesce(jsonb_object_agg(l.entity_id, jsonb_build_object('code', 'child_running',
+  select coalesce(json_object_agg(l.entity_id, jsonb_build_object('code', 'child_running',
     'message', format('row %s has a live run of pipeline %s that %s. Let it finish or cancel it, '
       'then retry this run.', l.entity_id, p_child.name,
-      coalesce('is a child of run ' || f.run_id, 'was started by itself')))), '{}')
+      coalesce('is a child of run ' || f.run_id, 'was started by itself'))))::jsonb, '{}')
   into faults
   from millrace.runs l
   left join millrace.fan_outs f on f.id = l.fan_out_id
@@ -105,8 +105,8 @@ begin
   )
   select array_agg(m.id order by m.id) into v_runs from made m;
   faults := faults || coalesce((
-    select jsonb_object_agg(i.entity_id, jsonb_build_object('code', 'metadata_too_large',
-      'message', i.fault || '. Shorten it, then retry this run.'))
+    select json_object_agg(i.entity_id, jsonb_build_object('code', 'metadata_too_large',
+      'message', i.fault || '. Shorten it, then retry this run.'))::jsonb
     from unnest(p_entity_ids, v_copied.faults) i(entity_id, fault)
     where i.fault is not null), '{}');
   made := coalesce(cardinality(v_runs), 0) - cardinality(v_overtaken);

@@ -28,8 +28,8 @@ begin
   select v_id, t.id, s.position, i.needs, i.dependents, s.is_sink, s.unconditional, s.when_path,
     s.otherwise, s.given_path, s.unchanged_path, s.on_demand, s.ends,
     coalesce((
-      select jsonb_agg(jsonb_build_object('map', m.id, 'stage', c.id, 'kind', a.kind, 'n', a.n)
-        order by m.id, c.id)
+      select json_agg(jsonb_build_object('map', m.id, 'stage', c.id, 'kind', a.kind, 'n', a.n)
+        order by m.id, c.id)::jsonb
       from jsonb_to_recordset(s.after) a(map text, stage text, kind text, n int)
       join millrace.stages m on m.pipeline_id = p_pipeline_id and m.name = a.map
       join millrace.pipelines p on p.name = m.child ->> 'pipeline'

@@ -47,7 +47,7 @@ begin
       cross join lateral jsonb_each_text(c) k
       group by k.key
     )
-    select jsonb_object_agg(f.key, f.n)
+    select json_object_agg(f.key, f.n)::jsonb
     from (
       select case when c.place <= 20 then c.key else 'other' end as key, sum(c.n) as n
       from code c
@@ -79,7 +79,7 @@ begin
       sum(greatest(u.run_ms::float8, 0)) as run_ms, sum(greatest(u.wait_ms::float8, 0)) as wait_ms,
       millrace.count_buckets(array_agg(u.run_ms)) as runs,
       millrace.count_buckets(array_agg(u.wait_ms)) as waits, (
-        select jsonb_object_agg(k.code, k.n)
+        select json_object_agg(k.code, k.n)::jsonb
         from (
           select c as code, count(*) as n
           from unnest(array_agg(u.code)) c

@@ -79,7 +79,7 @@ begin
     where c.cost_usd is not null
     group by r.pipeline_id, r.entity_id, s.name
   ), total as (
-    select c.pipeline_id, c.entity_id, jsonb_object_agg(c.name, c.cost_usd) as costs
+    select c.pipeline_id, c.entity_id, json_object_agg(c.name, c.cost_usd)::jsonb as costs
     from cost c
     group by c.pipeline_id, c.entity_id
   )
@@ -96,7 +96,7 @@ begin
   on conflict on constraint former_runs_pkey do update
   set run_id = excluded.run_id, trace_id = excluded.trace_id, status = excluded.status,
     metadata = excluded.metadata, costs = (
-      select coalesce(jsonb_object_agg(s.stage, s.cost), '{}')
+      select coalesce(json_object_agg(s.stage, s.cost)::jsonb, '{}')
       from (
         select c.key as stage, sum(c.value::numeric) as cost
         from (

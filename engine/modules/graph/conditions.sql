@@ -114,7 +114,7 @@ begin
       u(id, version_id, entity)
     join millrace.version_stages vs on vs.version_id = u.version_id and vs.stage_id = p_stage_id
     cross join lateral (
-      select coalesce(jsonb_object_agg(s.name, d.output), '{}') as needs
+      select coalesce(json_object_agg(s.name, d.output)::jsonb, '{}') as needs
       from millrace.done_attempts d
       join millrace.stages s on s.id = d.stage_id
       where d.run_id = u.id

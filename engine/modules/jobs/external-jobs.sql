@@ -107,11 +107,11 @@ begin
     returning a.*, s.name as stage, s.function_name, s.pipeline_id,
       a.job_started_at is null as awaits_start
   )
-  select jsonb_agg(jsonb_build_object(
+  select json_agg(jsonb_build_object(
       'attempt', t.id, 'submission', coalesce(t.submission_id, t.id), 'trace_id', r.trace_id,
       'pipeline', p.name, 'stage', t.stage, 'function', t.function_name,
       'service', t.service, 'job_id', t.job_id, 'entity_id', r.entity_id,
-      'deadline_at', t.deadline_at, 'awaits_start', t.awaits_start) order by t.id)
+      'deadline_at', t.deadline_at, 'awaits_start', t.awaits_start) order by t.id)::jsonb
   into v_jobs
   from taken t
   join millrace.pipelines p on p.id = t.pipeline_id

@@ -14,7 +14,7 @@ begin
       select json_build_object(
         'pipeline', p.name, 'stage', s.name,
         'outcomes', '{"completed": 0, "ended": 0, "failed": 0, "retried": 0, "skipped": 0,
-          "cancelled": 0}'::jsonb || jsonb_object_agg(c.outcome, c.n)
+          "cancelled": 0}'::jsonb || json_object_agg(c.outcome, c.n)::jsonb
           - '{copied,removed,unstarted}'::text[],
         'run_seconds', json_build_object('sum', sum(c.run_ms) / 1000,
           'buckets', millrace.add_buckets(array_agg(c.runs))),
@@ -85,6 +85,6 @@ declare
 begin
   return to_jsonb(millrace.engine()) - 'contracts' || jsonb_build_object(
     'ok', v_findings = '{}', 'findings', v_findings, 'definitions', (
-      select coalesce(jsonb_object_agg(p.name, p.digest), '{}') from millrace.pipelines p));
+      select coalesce(json_object_agg(p.name, p.digest)::jsonb, '{}') from millrace.pipelines p));
 end
 $$;

@@ -37,9 +37,9 @@ declare
   v_fault text := coalesce(
     millrace.schema_fault(jsonb_build_object(
       'type', 'object', 'additionalProperties', false, 'properties', (
-        select coalesce(jsonb_object_agg(f.key, case jsonb_typeof(f.value)
+        select coalesce(json_object_agg(f.key, case jsonb_typeof(f.value)
           when 'array' then jsonb_build_object('enum', f.value)
-          else v_forms -> (f.value #>> '{}') end), '{}')
+          else v_forms -> (f.value #>> '{}') end)::jsonb, '{}')
         from jsonb_each(p_fields) f)), coalesce(p_asked, 'null'), p_name),
     (select format('%s.%s is %s, but must be %s',
        p_name, f.key, p_asked -> f.key, v_forms #>> '{time,wanted}')

@@ -132,7 +132,7 @@ begin
         make_interval(secs => coalesce((p_query -> 'step_seconds')::int, 60))) s
       order by s.at),
     'stages', (
-      select coalesce(jsonb_object_agg(s.name, to_jsonb(f)), '{}')
+      select coalesce(json_object_agg(s.name, to_jsonb(f))::jsonb, '{}')
       from millrace.stages s
       cross join lateral millrace.figures(v_pipeline.name, s.name, v_from, v_to) f
       where s.pipeline_id = v_pipeline.id));

@@ -15,7 +15,8 @@ $$;
 create function millrace.error_json(p_error jsonb, p_detail int) returns jsonb
 language sql immutable
 as $$
-  select jsonb_strip_nulls(jsonb_object_agg(f.name, millrace.cut_text(p_error ->> f.name, f.most)))
+  select jsonb_strip_nulls(
+    json_object_agg(f.name, millrace.cut_text(p_error ->> f.name, f.most))::jsonb)
   from (values ('code', 500), ('message', 2000), ('hint', 2000), ('detail', p_detail),
     ('stack', p_detail)) f(name, most)
   where p_error is not null
@@ -27,18 +28,18 @@ create function millrace.runs_json(p_run_ids bigint[], p_payloads boolean defaul
 returns jsonb
 language sql stable
 as $$
-  select coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+  select coalesce(json_agg(jsonb_strip_nulls(jsonb_build_object(
     'run', r.id, 'pipeline', p.name, 'entity', millrace.cut_text(r.entity_id),
     'label', millrace.cut_text(millrace.label_of(p, r.entity_id), 500),
     'status', r.status, 'ended_as', r.ended_as, 'trace', r.trace_id,
     'began_at', r.created_at, 'ended_at', r.finished_at, 'parent', f.run_id,
     'item', millrace.cut_text(r.item_key),
     'at', case when r.status <> 'completed' then (
-      select jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+      select json_agg(jsonb_strip_nulls(jsonb_build_object(
         'stage', s.name, 'state', a.state, 'attempt', a.id, 'retries', a.retry_count,
         'due_at', a.queue_at,
         'error', millrace.error_json(coalesce(a.error, o.error),
-          case when p_payloads then 500 end))) order by a.stage_id)
+          case when p_payloads then 500 end))) order by a.stage_id)::jsonb
       from (
         select t.*
         from millrace.attempts t
@@ -49,7 +50,7 @@ as $$
         limit 5) a
       join millrace.stages s on s.id = a.stage_id
       left join millrace.attempts o on o.id = a.parent_id and a.state = 'queued') end))
-    order by i.place), '[]')
+    order by i.place)::jsonb, '[]')
   from unnest(p_run_ids) with ordinality i(id, place)
   join millrace.runs r on r.id = any (array[i.id])
   join millrace.pipelines p on p.id = r.pipeline_id
@@ -104,11 +105,11 @@ begin
     'version', (
       select v.number from millrace.versions v where v.id = v_run.version_id),
     'stages', (
-      select jsonb_agg(jsonb_build_object(
+      select json_agg(jsonb_build_object(
         'stage', s.name, 'kind', s.kind, 'state', millrace.state_of(v_run.id, s.id),
         'needs', array(
           select n.name from millrace.stages n where n.id = any (vs.needs) order by n.id))
-        order by vs.position)
+        order by vs.position)::jsonb
       from millrace.version_stages vs
       join millrace.stages s on s.id = vs.stage_id
       where vs.version_id = v_run.version_id),

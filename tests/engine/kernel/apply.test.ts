@@ -58,6 +58,42 @@ test('apply gets the attempt, the run, the entity and the result of each, in the
   );
 });
 
+test('a result of 80,000 keys is recorded with its batch within the eight seconds of a call', async ({ engine }) => {
+  await engine.sql.query(`
+    create table public.lengths (entity_id text, length int);
+    create function public.measure(p_items jsonb) returns void language sql as $$
+      insert into public.lengths select i ->> 'entity_id', length(i ->> 'result') from jsonb_array_elements(p_items) i
+    $$`);
+  await engine.pipeline([
+    { name: 'one', apply: 'public.measure' },
+    { name: 'two', needs: ['one'], when: 'exists($.needs.one.k79999)' },
+  ]);
+  const ids = await engine.queued('one', 5);
+  const worker = await Worker.of(engine, 'one');
+  await worker.client.query(`set statement_timeout = '8s'`);
+  const batch = await worker.take();
+  const wide = Object.fromEntries(Array.from({ length: 80_000 }, (_, n) => [`k${n}`, 1]));
+  // An item that is no object and one that jsonb cannot hold each have the call read item by item.
+  const reports = [
+    ...batch.map((item, at) => completed(item, at === 1 ? wide : at === 2 ? '\u0000' : {})),
+    'no object',
+  ];
+  const { items } = await worker.complete(reports);
+  expect(items.map(({ verdict }) => verdict)).toEqual([
+    'accepted',
+    'accepted',
+    'rejected',
+    'accepted',
+    'accepted',
+    'rejected',
+  ]);
+  expect(await engine.value('select max(length) from public.lengths')).toBe(
+    JSON.stringify(wide).length + 2 * 80_000 - 1,
+  );
+  expect(await engine.statuses(ids[1])).toEqual({ one: 'completed', two: 'queued' });
+  expect(await engine.statuses(ids[0])).toEqual({ one: 'completed', two: 'skipped' });
+});
+
 test('one row of fifty for which apply raises fails alone with the SQL error; the others are recorded once', async ({
   engine,
 }) => {
