@@ -120,6 +120,7 @@ create table millrace.version_stages (
   unchanged_path jsonpath,
   primary key (version_id, stage_id)
 );
+create index version_stages_by_stage on millrace.version_stages (stage_id, version_id);
 
 -- The values of a status column; dropped ones stay, retired. A row adopted with a value comes to
 -- stand at lands and begins begins; before: stages that can say whether it brings their output.
@@ -142,6 +143,7 @@ create table millrace.status_values (
 -- at_stage_id must be live for it, stage_id is begun or answered. declared: by the definition,
 -- legal wherever the run ended. retired: only histories have it.
 create table millrace.version_moves (
+  id int generated always as identity primary key,
   version_id int not null references millrace.versions on delete cascade,
   from_value text,
   to_value text not null,

@@ -53,6 +53,6 @@ create index wake_ups_by_stage on millrace.wake_ups (stage_id, woken_at);
 create unlogged table millrace.posts (
   request_id bigint not null,
   posted_at timestamptz not null default transaction_timestamp(),
-  function_name text
+  function_name text,
+  primary key (posted_at, request_id)
 );
-create index posts_by_time on millrace.posts (posted_at);

@@ -32,10 +32,11 @@ create table millrace.fan_progress (
 
 -- What children that were deleted or overtaken had cost.
 create table millrace.former_costs (
+  id bigint generated always as identity,
   fan_out_id bigint not null,
-  cost_usd numeric not null
+  cost_usd numeric not null,
+  primary key (fan_out_id, id)
 );
-create index former_costs_by_fan_out on millrace.former_costs (fan_out_id);
 
 -- What children report, one row a batch, until it is added up: none touches its parent.
 create table millrace.child_tallies (

@@ -17,6 +17,9 @@ create table millrace.pulses (
   input_tokens numeric,
   output_tokens numeric
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+-- A publication for all tables refuses deletes without an identity. A primary key would cost each
+-- batch an index entry; the full row is logged by the sweep alone, where wal_level is logical.
+alter table millrace.pulses replica identity full;
 
 -- Pulses added up by the minute and the hour (UTC), and in all (total, at -infinity).
 create table millrace.sums (

@@ -70,3 +70,4 @@ create table millrace.bulks (
   ended_at timestamptz
 ) with (fillfactor = 50);
 create index bulks_running on millrace.bulks (id) where state = 'running';
+create index bulks_by_pipeline on millrace.bulks (pipeline_id);

@@ -114,6 +114,8 @@ create index ingestion_queue_by_step on public.ingestion_queue (status_step, cre
 create index ingestion_queue_by_time on public.ingestion_queue (created_at);
 create index ingestion_queue_by_user on public.ingestion_queue (added_by)
   where added_by is not null;
+create index ingestion_queue_by_topic on public.ingestion_queue (topic_id)
+  where topic_id is not null;
 create index ingestion_queue_copies on public.ingestion_queue (duplicate_of)
   where duplicate_of is not null;
 create unique index ingestion_queue_url_key on public.ingestion_queue (url_fingerprint)

@@ -81,3 +81,12 @@ it('every table in public has row-level security', async () => {
       where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and not c.relrowsecurity`),
   ).toEqual([]);
 });
+
+it('every table, the examples’ as well, has a primary key or a replica identity, or a publication stops updates of it', async () => {
+  expect(
+    await names(`select c.oid::regclass::text as name from pg_class c
+      where c.relnamespace in ('millrace'::regnamespace, 'public'::regnamespace) and c.relkind in ('r', 'p')
+        and c.relreplident not in ('f', 'i')
+        and not exists (select from pg_index i where i.indrelid = c.oid and i.indisprimary)`),
+  ).toEqual([]);
+});

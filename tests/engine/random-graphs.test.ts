@@ -2,8 +2,9 @@
 // GRAPHS_SEED=… GRAPHS_PATH=… plays it again, GRAPHS_SHRINK=1 beside them looks for a smaller one. `npm run soak` plays
 // thousands.
 import fc from 'fast-check';
+import pg from 'pg';
 import { expect } from 'vitest';
-import { test } from '../support/engine.ts';
+import { type Engine, test } from '../support/engine.ts';
 import { invariantBreaches } from '../support/planned-invariants.ts';
 import { expectOver, expectShown, finishAll } from '../support/random-ending.ts';
 import { defineGraph, graphs } from '../support/random-graphs.ts';
@@ -27,6 +28,7 @@ const timeLimit = Math.max(60_000, numRuns * 6_000);
 test(
   'whatever the graph and whatever happens, after every step the invariants hold, and in the end every run is over',
   async ({ engine }) => {
+    await publishAllTables(engine);
     const history = fc.tuple(graphs, histories(60));
     const property = fc.asyncProperty(history, async ([graph, steps]) => {
       await defineGraph(engine, graph);
@@ -56,3 +58,16 @@ test(
   },
   timeLimit,
 );
+
+/** Projects replicate so: Postgres then refuses updates and deletes of a table without a key or a replica identity. */
+async function publishAllTables(engine: Engine): Promise<void> {
+  const superuser = new pg.Client({ connectionString: engine.database.superUrl });
+  await superuser.connect();
+  try {
+    await superuser.query(
+      'alter table public.test_clock replica identity full; create publication everything for all tables',
+    );
+  } finally {
+    await superuser.end();
+  }
+}
