@@ -1,8 +1,8 @@
 -- The sweep: makes good what got lost, and starts what is due
 --
--- pg_cron calls sweep_all() every ten seconds; when it stalls, workers and callbacks call
--- millrace_sweep(). A user who writes a row waits for who holds it: so sweep_all() commits after
--- each portion.
+-- pg_cron sweeps every ten seconds; when it stalls, workers and callbacks call millrace_sweep(). A
+-- user who writes a row waits for the transaction that holds it, so pg_cron's job (the view
+-- millrace.schedules) commits after each portion.
 
 -- Lists what there is to sweep but for the parts in p_done. Index probes look first, since
 -- pg_cron's fresh sessions compile each function that is called.
@@ -257,7 +257,7 @@ end
 $$;
 
 -- Makes good what got lost, and starts what is due. Harmless at any time. Ends after some 250 rows,
--- in one transaction, and says "more": call it again, or sweep_all().
+-- in one transaction, and says "more": call it again.
 create function millrace.sweep() returns jsonb
 as $$
 declare
@@ -283,26 +283,25 @@ begin
 end
 $$;
 
--- Sweeps everything, for up to fifty seconds, and commits after each 250 rows or so. pg_cron calls
--- it. Not within a transaction.
-create procedure millrace.sweep_all()
+-- Does the next portion of a whole sweep. pg_cron's job calls it until it returns null, and commits
+-- after each call: a procedure that commits may not set its search_path.
+-- p_state: what the call before returned; null begins a sweep.
+create function millrace.sweep_next(p_state jsonb) returns jsonb
 as $$
--- Nothing is set in its header, or Postgres would not let it commit.
 declare
-  v_until timestamptz := clock_timestamp() + interval '50 seconds';
-  v_done text[] := '{}';
-  v_portion record;
+  v_state jsonb := coalesce(p_state,
+    jsonb_build_object('until', clock_timestamp() + interval '50 seconds', 'done', '[]'::jsonb));
+  v_done text[] := array(select jsonb_array_elements_text(v_state -> 'done'));
+  v_portion record := millrace.sweep_portion(v_done);
 begin
-  loop
-    v_portion := millrace.sweep_portion(v_done);
-    commit;
-    exit when v_portion.name is null;
-    -- Once the time is over each part that is left has a portion, or the last ones would starve.
-    if not v_portion.more or clock_timestamp() >= v_until then
-      v_done := v_done || v_portion.name;
-    end if;
-  end loop;
-  perform millrace.note_sweep();
+  if v_portion.name is null then
+    perform millrace.note_sweep();
+    return null;
+  -- Once the time is over each part that is left has a portion, or the last ones would starve.
+  elsif v_portion.more and clock_timestamp() < (v_state ->> 'until')::timestamptz then
+    return v_state;
+  end if;
+  return jsonb_insert(v_state, '{done,-1}', to_jsonb(v_portion.name), true);
 end
 $$;
 

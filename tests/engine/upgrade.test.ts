@@ -84,18 +84,18 @@ describe('an upgrade', () => {
       await owner.query(by(rows[0].text));
     };
     await edit('millrace.lasting(int)', (text) => text.replace('former', 'edited'));
-    await edit('millrace.sweep_all()', (text) => text.replace(/\bbegin\b/i, 'begin -- By hand.'));
+    await edit('millrace.sweep()', (text) => text.replace(/\bbegin\b/i, 'begin -- By hand.'));
     const warnings: string[] = [];
     owner.on('notice', ({ severity, message }) => severity === 'WARNING' && warnings.push(message ?? ''));
     await owner.query(next.upgrade);
     const named =
       'functions of Millrace were edited in this database: ' +
-      'millrace.lasting(integer) (replaced), millrace.sweep_all() (kept as it is)';
+      'millrace.lasting(integer) (replaced), millrace.sweep() (kept as it is)';
     expect(warnings).toEqual([named]);
     const log = await owner.query(`select level, message from millrace.log where code = 'functions_edited'`);
     expect(log.rows).toEqual([{ level: 'warning', message: named }]);
     expect((await owner.query('select millrace.lasting(1)')).rows).toEqual([{ lasting: 'next 1' }]);
-    const { rows } = await owner.query(`select prosrc from pg_proc where proname = 'sweep_all'`);
+    const { rows } = await owner.query(`select prosrc from pg_proc where proname = 'sweep'`);
     expect(rows[0].prosrc).toContain('-- By hand.');
     await database.drop();
   });

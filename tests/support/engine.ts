@@ -70,9 +70,9 @@ export class Engine {
     await this.sql.query('update public.test_clock set at = at + $1::interval', [interval]);
   }
 
-  /** Sweeps until nothing is left to sweep, portion by portion, as pg_cron does. */
-  async sweepAll(): Promise<void> {
-    await this.sql.query('call millrace.sweep_all()');
+  /** Sweeps until nothing is left to sweep, portion by portion, by the command of pg_cron's job. */
+  async sweepAll(client = this.sql): Promise<void> {
+    await client.query(await this.value<string>(`select command from millrace.schedules where name = 'millrace-sweep'`));
   }
 
   async now(): Promise<Date> {

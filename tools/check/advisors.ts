@@ -12,8 +12,6 @@ interface Finding {
 const justified = [
   // Each pipeline says by policies of its own who may decide, and they can only be permissive: one allows what another does not.
   'multiple_permissive_policies_public_millrace_decisions_',
-  // Postgres lets no procedure commit that sets anything in its header. All that it calls does so, and has its schema named.
-  'function_search_path_mutable_millrace_sweep_all_',
 ];
 
 /** Asks Supabase's advisors about the database at `url`. Resolves to their warnings and errors, empty when none. */

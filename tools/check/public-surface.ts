@@ -36,7 +36,6 @@ export const publicSurface = [
   'millrace.start',
   'millrace.start_stage',
   'millrace.sweep',
-  'millrace.sweep_all',
   'millrace.take_up',
   'millrace.throttle',
   'millrace.throttle_limit',

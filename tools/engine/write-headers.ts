@@ -101,9 +101,8 @@ function withHeader(statement: Statement): Statement {
   return { ...statement, text, node: nodeOf(text) };
 }
 
-/** Completes a function's header. A procedure that commits may set nothing there. */
+/** Completes a function's header. */
 function wholeHeader({ file, text, node }: Statement): string {
-  const commits = node.is_procedure && /^\s*commit;$/m.test(text);
   const said = withDefaults(withVerb(text, node), node);
   const replacing = said.replace(/^create (?=function|procedure)/m, 'create or replace ');
   const planned = replacing.replace(plan, (_, name: string) => {
@@ -112,7 +111,7 @@ function wholeHeader({ file, text, node }: Statement): string {
       throw new Error(`engine/${file}: there is no plan ${name}; the build has ${Object.keys(plans).join(', ')}.`);
     return settings.map((setting) => `set ${setting}`).join(' ');
   });
-  return commits ? planned : planned.replace(body, (as) => `${searchPath}\n${as}`);
+  return planned.replace(body, (as) => `${searchPath}\n${as}`);
 }
 
 /** Says what most functions are and need not say: they return nothing, and are written in plpgsql. */

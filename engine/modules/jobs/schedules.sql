@@ -41,7 +41,8 @@ $$;
 create view millrace.schedules as
 select *
 from (values
-  ('millrace-sweep', '10 seconds', 'call millrace.sweep_all()'),
+  ('millrace-sweep', '10 seconds', 'do $do$declare s jsonb; begin loop '
+    's := millrace.sweep_next(s); exit when s is null; commit; end loop; end$do$'),
   ('millrace-prune', '17 3 * * *', 'select millrace.prune()')) j(name, schedule, command);
 
 -- Nobody but the owner calls into the schema; each file says by name who calls the public functions

@@ -90,7 +90,7 @@ begin
     delete from millrace.log l where l.at < v_before;
     -- By command: a job that was unscheduled has left its history behind.
     delete from cron.job_run_details d
-    where d.command ~ '^(select|call) millrace\.(sweep|sweep_all|wake_job_poll|prune)\(\)$'
+    where d.command ~ '^(select|call|do .*) millrace\.(sweep\w*|wake_job_poll|prune)\('
       and coalesce(d.end_time, d.start_time, '-infinity') < millrace.now() - interval '1 day';
   end if;
   loop

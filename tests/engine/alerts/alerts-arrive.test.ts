@@ -165,7 +165,7 @@ describe('a receiver', () => {
     for (let minute = 0; minute < 2; minute++) {
       await engine.advance('1 minute');
       // As pg_cron calls it: portion after portion.
-      await engine.sql.query('call millrace.sweep_all()');
+      await engine.sweepAll();
     }
     await wake(engine);
     expect(read().flatMap(({ events }) => events.map(({ message }) => message))).toEqual([

@@ -102,19 +102,20 @@ test('doctor tells of a job whose last run failed, with what pg_cron says of it 
   expect(await amiss(engine)).toEqual([
     { ...finding, detail: expect.stringMatching(/^its last run failed: connection failed\. .*cron\.host/) },
   ]);
+  const command = await engine.value(`select command from millrace.schedules where name = 'millrace-sweep'`);
   await ran(
     'failed',
-    'ERROR:  function millrace.sweep_all() does not exist\nLINE 1: select\n        ^\nHINT:  No function.\n',
+    'ERROR:  function millrace.sweep_next() does not exist\nLINE 1: select\n        ^\nHINT:  No function.\n',
   );
   expect(await amiss(engine)).toEqual([
     {
       ...finding,
       detail:
-        'its last run failed: ERROR:  function millrace.sweep_all() does not exist. ' +
-        'To see more, run it by hand: call millrace.sweep_all()',
+        'its last run failed: ERROR:  function millrace.sweep_next() does not exist. ' +
+        `To see more, run it by hand: ${command}`,
     },
   ]);
-  await ran('succeeded', 'CALL');
+  await ran('succeeded', 'DO');
   expect(await amiss(engine)).toEqual([]);
   await owner.query(`select cron.alter_job(jobid, active := false) from cron.job where jobname = 'millrace-sweep'`);
   const [off] = await amiss(engine);

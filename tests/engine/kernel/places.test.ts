@@ -124,7 +124,7 @@ test('an outage that ends many functions at once teaches their stage once', asyn
   await engine.queued('only', 400);
   for (let worker = 0; worker < 8; worker++) await (await Worker.of(engine, 'only')).take(50);
   await engine.advance('61 seconds');
-  await engine.sql.query('call millrace.sweep_all()');
+  await engine.sweepAll();
   expect(await engine.rows('select cpu_ms from millrace.row_costs')).toEqual([{ cpu_ms: 12 }]);
 });
 

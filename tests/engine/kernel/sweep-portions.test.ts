@@ -98,15 +98,8 @@ for (const [what, happen] of Object.entries(situations)) {
 
 test('what takes all of the time leaves each other part a portion', async ({ engine }) => {
   await situations['a queue at a bypassed stage']?.(engine);
-  await engine.sql.query(`
-    create schema hasty;
-    create sequence hasty.minutes;
-    create function hasty.clock_timestamp() returns timestamptz language sql as
-      $$ select pg_catalog.clock_timestamp() + interval '1 minute' * nextval('hasty.minutes') $$`);
-  const hasty = await engine.database.connect();
-  // In its own body alone: all that it calls has a search path of its own.
-  await hasty.query('set search_path = hasty, pg_catalog');
-  await hasty.query('call millrace.sweep_all()');
+  let state: unknown = { until: '-infinity', done: [] };
+  while (state) state = await engine.value('select millrace.sweep_next($1)', [JSON.stringify(state)]);
   expect(await engine.value(`select count(*)::int from millrace.bypassed`)).toBe(portion);
   expect(await engine.value('select millrace.is_new_minute()'), 'rules are judged').toBe(false);
   expect(await engine.value('select count(*)::int from millrace.sums')).toBeGreaterThan(0);
@@ -146,7 +139,7 @@ test('five thousand leases expire at once: a user waits for the portion that has
   const holder = await engine.database.connect();
   await holder.query('select pg_advisory_lock(4711)');
   const sweeper = await engine.database.connect();
-  const sweeping = begin(sweeper.query('call millrace.sweep_all()').then(() => 'the sweep'));
+  const sweeping = begin(engine.sweepAll(sweeper).then(() => 'the sweep'));
   await untilBlocked(engine, sweeper);
   const user = await engine.database.connect();
   const mine = [first, last].map(async (id) => {

@@ -324,9 +324,9 @@ test('the sweep finishes what nobody continues, ten slices at a time', async ({ 
   await engine.sql.query('select millrace.sweep()');
   expect(await operator.ask('overview')).toMatchObject({ bulks: [{ bulk, done: 500, state: 'running' }] });
   await engine.sql.query('update millrace.bulks set slices = 9');
-  await engine.sql.query('call millrace.sweep_all()');
+  await engine.sweepAll();
   expect(await engine.rows('select state, done from millrace.bulks')).toEqual([{ state: 'running', done: 1000 }]);
-  await engine.sql.query('call millrace.sweep_all()');
+  await engine.sweepAll();
   expect(await engine.rows('select state, done from millrace.bulks')).toEqual([{ state: 'done', done: 1100 }]);
 });
 
