@@ -204,6 +204,7 @@ table millrace.bulks with (fillfactor=50)
   column why text
   constraint bulks_pipeline_id_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
   constraint bulks_pkey PRIMARY KEY (id)
+  CREATE INDEX bulks_by_pipeline ON millrace.bulks USING btree (pipeline_id)
   CREATE INDEX bulks_running ON millrace.bulks USING btree (id) WHERE (state = 'running'::text)
   CREATE UNIQUE INDEX bulks_pkey ON millrace.bulks USING btree (id)
 sequence millrace.bulks_id_seq
@@ -441,7 +442,10 @@ type millrace.finding
 table millrace.former_costs
   column cost_usd numeric not null
   column fan_out_id bigint not null
-  CREATE INDEX former_costs_by_fan_out ON millrace.former_costs USING btree (fan_out_id)
+  column id bigint not null generated always as identity
+  constraint former_costs_pkey PRIMARY KEY (fan_out_id, id)
+  CREATE UNIQUE INDEX former_costs_pkey ON millrace.former_costs USING btree (fan_out_id, id)
+sequence millrace.former_costs_id_seq
 table millrace.former_runs
   column costs jsonb not null
   column created_at timestamp with time zone not null
@@ -634,6 +638,7 @@ table millrace.pipelines
   column status jsonb
   column switched_line bigint
   column trace_column text
+  constraint pipelines_name_form CHECK ((name ~ '^[a-z][a-z0-9_]{0,40}$'::text))
   constraint pipelines_name_key UNIQUE (name)
   constraint pipelines_pkey PRIMARY KEY (id)
   CREATE UNIQUE INDEX pipelines_name_key ON millrace.pipelines USING btree (name)
@@ -643,7 +648,8 @@ table millrace.posts unlogged
   column function_name text
   column posted_at timestamp with time zone not null default transaction_timestamp()
   column request_id bigint not null
-  CREATE INDEX posts_by_time ON millrace.posts USING btree (posted_at)
+  constraint posts_pkey PRIMARY KEY (posted_at, request_id)
+  CREATE UNIQUE INDEX posts_pkey ON millrace.posts USING btree (posted_at, request_id)
 table millrace.prune_progress with (fillfactor=50)
   column began_at timestamp with time zone not null
   column ended_at timestamp with time zone
@@ -782,7 +788,7 @@ view millrace.schedules
   column command text
   column name text
   column schedule text
-  as  SELECT name, schedule, command FROM ( VALUES ('millrace-sweep'::text,'10 seconds'::text,'call millrace.sweep_all()'::text), ('millrace-prune'::text,'17 3 * * *'::text,'select millrace.prune()'::text)) j(name, schedule, command);
+  as  SELECT name, schedule, command FROM ( VALUES ('millrace-sweep'::text,'10 seconds'::text,'do $do$declare s jsonb; begin loop s := millrace.sweep_next(s); exit when s is null; commit; end loop; end$do$'::text), ('millrace-prune'::text,'17 3 * * *'::text,'select millrace.prune()'::text)) j(name, schedule, command);
 table millrace.settings
   column comment text not null default ''::text
   column name text not null
@@ -962,13 +968,17 @@ table millrace.version_moves
   column declared boolean not null default false
   column drawn boolean not null default false
   column from_value text
+  column id integer not null generated always as identity
   column means text not null
   column retired boolean not null default false
   column stage_id integer
   column to_value text not null
   column version_id integer not null
+  constraint version_moves_pkey PRIMARY KEY (id)
   constraint version_moves_version_id_fkey FOREIGN KEY (version_id) REFERENCES millrace.versions(id) ON DELETE CASCADE
   CREATE UNIQUE INDEX version_moves_key ON millrace.version_moves USING btree (version_id, from_value, to_value, by, means, at_stage_id, stage_id) NULLS NOT DISTINCT
+  CREATE UNIQUE INDEX version_moves_pkey ON millrace.version_moves USING btree (id)
+sequence millrace.version_moves_id_seq
 table millrace.version_stages
   column after jsonb not null default '[]'::jsonb
   column child_pipeline_id integer
@@ -988,6 +998,7 @@ table millrace.version_stages
   constraint version_stages_pkey PRIMARY KEY (version_id, stage_id)
   constraint version_stages_stage_id_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
   constraint version_stages_version_id_fkey FOREIGN KEY (version_id) REFERENCES millrace.versions(id) ON DELETE CASCADE
+  CREATE INDEX version_stages_by_stage ON millrace.version_stages USING btree (stage_id, version_id)
   CREATE UNIQUE INDEX version_stages_pkey ON millrace.version_stages USING btree (version_id, stage_id)
 table millrace.versions
   column created_at timestamp with time zone not null default millrace.now()
@@ -1413,6 +1424,7 @@ table public.ingestion_queue with (fillfactor=70) row level security
   CREATE INDEX ingestion_queue_by_source ON public.ingestion_queue USING btree (source_id) WHERE (source_id IS NOT NULL)
   CREATE INDEX ingestion_queue_by_step ON public.ingestion_queue USING btree (status_step, created_at)
   CREATE INDEX ingestion_queue_by_time ON public.ingestion_queue USING btree (created_at)
+  CREATE INDEX ingestion_queue_by_topic ON public.ingestion_queue USING btree (topic_id) WHERE (topic_id IS NOT NULL)
   CREATE INDEX ingestion_queue_by_user ON public.ingestion_queue USING btree (added_by) WHERE (added_by IS NOT NULL)
   CREATE INDEX ingestion_queue_copies ON public.ingestion_queue USING btree (duplicate_of) WHERE (duplicate_of IS NOT NULL)
   CREATE UNIQUE INDEX ingestion_queue_pkey ON public.ingestion_queue USING btree (id)
@@ -2077,4 +2089,4 @@ table public.topic row level security
   grant delete, insert, select, update to service_role
 schedule links-delete-old-pages "*/10 * * * *" select public.delete_old_link_pages(60)
 schedule millrace-prune "17 3 * * *" select millrace.prune()
-schedule millrace-sweep "10 seconds" call millrace.sweep_all()
+schedule millrace-sweep "10 seconds" do $do$declare s jsonb; begin loop s := millrace.sweep_next(s); exit when s is null; commit; end loop; end$do$

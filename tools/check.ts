@@ -13,6 +13,7 @@ import { checkDatabaseTypes, checkInstall, checkSnapshot } from './check/generat
 import { checkLayers } from './check/layers.ts';
 import { withMigratedDatabase } from './check/migrated-database.ts';
 import { nomenclatureFaults } from './check/nomenclature.ts';
+import { checkFunctions, lintingPostgres } from './check/plpgsql-check.ts';
 import { projectFolder } from './check/run-program.ts';
 import { checkSafeUpdates } from './check/safe-updates.ts';
 import { checkSqlStyle } from './check/sql-style.ts';
@@ -27,13 +28,17 @@ const lighter = 'load a lighter library, or do the work in a stage of its own';
 const downwards = 'move what both need into the lower layer, or hand it over as an argument';
 const belowCore = 'let a hook or the module above make the call, or move what is called below';
 const withWhere = 'give it one, or the Data API of a hosted project refuses it (safeupdate)';
+const lintAdvice =
+  'supabase db lint says so to every project: rewrite it, or add the reason in tools/check/plpgsql-check.ts';
 const byWriting = 'run `npm run check -- --write` and commit what it changes';
 
 interface Check {
   name: string;
   remedy: string;
-  /** Resolves to what is wrong, empty when all is well. */
-  findings: Promise<string>;
+  /** How to get what the check needs, where a machine may lack it. */
+  lacks?: string;
+  /** Resolves to what is wrong, empty when all is well; null when the machine lacks what the check needs. */
+  findings: Promise<string | null>;
 }
 
 /** Starts every check that needs no database. */
@@ -58,7 +63,18 @@ async function codeChecks(write: boolean): Promise<Check[]> {
     { name: 'pipelines', remedy: 'do as it says', findings: checkPipelines() },
     { name: 'code of the stages', remedy: 'do as it says', findings: checkStageCode() },
     { name: 'sizes of the functions', remedy: lighter, findings: checkFunctionSizes(functionsFolder) },
+    {
+      name: 'plpgsql_check',
+      remedy: lintAdvice,
+      lacks: 'apt-get install postgresql-15-plpgsql-check',
+      findings: lint(),
+    },
   ];
+}
+
+async function lint(): Promise<string | null> {
+  const postgres = lintingPostgres();
+  return postgres ? checkFunctions(postgres) : null;
 }
 
 async function nomenclature(): Promise<string> {
@@ -84,8 +100,12 @@ async function report(checks: Check[]): Promise<number> {
   // Caught at once: one that breaks while an earlier one is awaited would end the program.
   const caught = checks.map((check) => ({ ...check, findings: check.findings.catch(String) }));
   let failed = 0;
-  for (const { name, remedy, findings } of caught) {
+  for (const { name, remedy, lacks, findings } of caught) {
     const found = await findings;
+    if (found === null) {
+      console.log(`${pc.yellow('not run')} ${name}: ${lacks}`);
+      continue;
+    }
     if (!found) {
       console.log(`${pc.green('ok')}      ${name}`);
       continue;

@@ -3,7 +3,8 @@
 -- One row a pipeline; enabled = false pauses its stages.
 create table millrace.pipelines (
   id int generated always as identity primary key,
-  name text not null unique,
+  -- The names of triggers and functions that are written for a pipeline begin with it, unquoted.
+  name text not null unique constraint pipelines_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
   entity_table regclass not null,
   entity_key text not null,
   projection text not null,

@@ -72,7 +72,9 @@ export class Engine {
 
   /** Sweeps until nothing is left to sweep, portion by portion, by the command of pg_cron's job. */
   async sweepAll(client = this.sql): Promise<void> {
-    await client.query(await this.value<string>(`select command from millrace.schedules where name = 'millrace-sweep'`));
+    await client.query(
+      await this.value<string>(`select command from millrace.schedules where name = 'millrace-sweep'`),
+    );
   }
 
   async now(): Promise<Date> {

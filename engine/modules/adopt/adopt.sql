@@ -135,7 +135,7 @@ begin
     )%8$s
     select array_agg(a.key::text), array_agg(a.old), array_agg(a.value), array_agg(a.begins),
       array_agg(a.runs), (array_agg(a.key::text) filter (where a.lands is null))[1]
-    from adopted a$q$, variadic v_names || array[
+    from adopted a$q$, v_names[1], v_names[2], v_names[3], v_names[4], v_names[5], v_names[6],
       case when v_history is not null then format(', %I = $3', v_history ->> 'since') end,
       case when v_history is not null then format($h$, noted as (
       insert into %s (%I, from_status, to_status, changed_at, changed_by, changes)
@@ -143,7 +143,7 @@ begin
         jsonb_build_object($5, jsonb_build_object('old', a.old, 'new', a.lands))
       from adopted a
       where not a.runs and a.lands is not null
-    )$h$, to_regclass(v_history ->> 'table'), v_history ->> 'key', v_names[4]) end])
+    )$h$, to_regclass(v_history ->> 'table'), v_history ->> 'key', v_names[4]) end)
   into keys, old, codes, v_begins, v_runs, v_lost
   using p_limit, p_pipeline.id, millrace.now(), millrace.actor(p_pipeline.entity_table),
     p_old_column, p_else;

@@ -46,7 +46,7 @@ begin
   when %4$L then
     update %1$s e set %5$s%6$s
     from unnest(p_changes) c where e.%2$s = any (array[c.entity_id::%3$s]);$b$,
-        variadic v_names || array[s.name, (
+        v_names[1], v_names[2], v_names[3], s.name, (
           select string_agg(format('%I = c.%I', u.name, u.field), ', ' order by u.place)
           from unnest(millrace.stage_columns(s.name), c_fields)
             with ordinality u(name, field, place)), (
@@ -54,7 +54,7 @@ begin
             ', %1$I = case when %2$L = any (c.queued) then ''queued'' else e.%1$I end',
             n.name || '_status', n.name), '')
           from unnest(v_stages) n
-          join millrace.version_stages vs on vs.stage_id = n.id and s.id = any (vs.needs))]),
+          join millrace.version_stages vs on vs.stage_id = n.id and s.id = any (vs.needs))),
         '' order by s.id)
       from unnest(v_stages) s)));
   perform millrace.write_function(format('%I(p_stage text, p_now timestamptz, p_ids text[]) '
@@ -68,8 +68,8 @@ begin
       order by e.%2$s for no key update skip locked)
     update %1$s e set %5$I = 'started', %6$I = p_now
     from free
-    where e.ctid = free.ctid;$b$, variadic v_names
-        || array[s.name, s.name || '_status', s.name || '_started_at']), '' order by s.id)
+    where e.ctid = free.ctid;$b$, v_names[1], v_names[2], v_names[3], s.name,
+        s.name || '_status', s.name || '_started_at'), '' order by s.id)
       from unnest(v_stages) s)));
   perform millrace.write_function(format('%I(p_stage text, p_dependents text[], p_ids text[]) '
     'returns boolean', p_pipeline.name || '__queued'), format($f$
@@ -79,7 +79,7 @@ begin
   update %1$s e set %4$s
   where e.%2$s = any (p_ids::%3$s[]) and (p_stage is not null or %5$s);
   return true;
-end $f$, variadic v_names || array[(
+end $f$, v_names[1], v_names[2], v_names[3], (
       select string_agg(format(case u.place
           when 1 then '%1$I = case when p_stage = %2$L then ''queued'' '
             'when %2$L = any (p_dependents) then ''pending'' else e.%1$I end'
@@ -90,6 +90,6 @@ end $f$, variadic v_names || array[(
       cross join unnest(millrace.stage_columns(s.name)) with ordinality u(name, place)), (
       select string_agg(format('%L = any (p_dependents) and (%s)', s.name,
         millrace.dirty_condition('e', s.name, true)), ' or ' order by s.id)
-      from unnest(v_stages) s)]));
+      from unnest(v_stages) s)));
 end
 $write$;

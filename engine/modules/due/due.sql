@@ -27,7 +27,8 @@ declare
   v_look constant int := 5000;
   v_pipeline millrace.pipelines;
   v_progress millrace.due_progress;
-  v_row record;
+  v_key text;
+  v_due timestamptz;
   v_looked int := 0;
   v_keys text[] := '{}';
   v_found boolean;
@@ -50,7 +51,7 @@ begin
   if not found then
     return 0;
   end if;
-  for v_row in execute format(
+  for v_key, v_due in execute format(
     'select e.%2$I::text as key, e.%1$I as due from %3$s e where e.%1$I <= $1 ' || case
       when v_progress.lap_at is not null then 'and (e.%1$I, e.%2$I) > ($2, $3::%4$s) ' else ''
     end || 'order by e.%1$I, e.%2$I limit $4',
@@ -59,15 +60,14 @@ begin
   using millrace.now(), v_progress.lap_at, v_progress.lap_key, v_look
   loop
     v_looked := v_looked + 1;
-    if millrace.is_rested(p_pipeline_id, v_row.key, v_row.due) then
-      v_keys := v_keys || v_row.key;
+    if millrace.is_rested(p_pipeline_id, v_key, v_due) then
+      v_keys := v_keys || v_key;
     end if;
     exit when cardinality(v_keys) = p_limit;
   end loop;
   update millrace.due_progress d
   set (lap_at, lap_key) = (
-    select v_row.due, v_row.key
-    where v_looked = v_look or cardinality(v_keys) = p_limit)
+    select v_due, v_key where v_looked = v_look or cardinality(v_keys) = p_limit)
   where d.pipeline_id = p_pipeline_id;
   v_started := millrace.in_halves(
     millrace.lock_due(v_pipeline, v_keys),

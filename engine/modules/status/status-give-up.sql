@@ -3,10 +3,12 @@ create function millrace.give_up_by_value(p_pipeline_id int, p_ids text[])
 as $$
 declare
   v_pipeline millrace.pipelines;
-  v_live record;
+  v_run_id bigint;
+  v_stage text;
+  v_cause text;
 begin
   select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
-  for v_live in execute format($q$
+  for v_run_id, v_stage, v_cause in execute format($q$
     select distinct on (r.id) r.id, s.name as stage, nullif(btrim(%s), '') as cause
     from millrace.runs r
     join millrace.attempts a on a.run_id = r.id and a.state in ('queued', 'started', 'waiting')
@@ -19,8 +21,8 @@ begin
     v_pipeline.entity_table, v_pipeline.entity_key, millrace.key_type(v_pipeline))
   using p_pipeline_id, p_ids
   loop
-    perform millrace.do_to_runs(array[v_live.id], jsonb_build_object('verb', 'fail', 'stage',
-      v_live.stage, 'permanent', true, 'message', coalesce(v_live.cause, 'given up by hand')));
+    perform millrace.do_to_runs(array[v_run_id], jsonb_build_object('verb', 'fail', 'stage',
+      v_stage, 'permanent', true, 'message', coalesce(v_cause, 'given up by hand')));
   end loop;
 end
 $$;

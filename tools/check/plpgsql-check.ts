@@ -1,0 +1,153 @@
+// What `supabase db lint` says of the functions of a project, the engine's, the examples' and those that attach() writes. Its
+// extension plpgsql_check comes with no npm package, so a Postgres of the machine's is asked, in a cluster of its own.
+import { execFile } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import { extensionFiles } from '../../local/platform/extensions.ts';
+import { freePort } from '../../local/platform/free-port.ts';
+import { postgresUser } from '../../local/platform/postgres-user.ts';
+import { projectFolder } from './run-program.ts';
+
+const run = promisify(execFile);
+const installs = '/usr/lib/postgresql';
+const migrations = path.join(projectFolder, 'supabase', 'migrations');
+const ofPlatform = (file: string) => path.join(projectFolder, 'local', 'platform', file);
+/** What a project's database has before its first migration. The extensions are scripts here, as no server knows them. */
+const platformFiles = [
+  ...['database/roles.sql', 'database/schemas.sql', 'auth/auth.sql'].map(ofPlatform),
+  ...extensionFiles.filter((file) => file.endsWith('.sql')),
+  ...['database/webhooks.sql', 'realtime/realtime.sql', 'storage/storage.sql'].map(ofPlatform),
+];
+
+/** The programs of a Postgres of the machine's that has plpgsql_check; undefined where there is none. */
+export function lintingPostgres(): string | undefined {
+  if (!fs.existsSync(installs)) return undefined;
+  const versions = fs.readdirSync(installs).sort((one, other) => Number(other) - Number(one));
+  return versions
+    .map((version) => path.join(installs, version))
+    .filter((folder) => fs.existsSync(path.join(folder, 'lib', 'plpgsql_check.so')))
+    .map((folder) => path.join(folder, 'bin'))[0];
+}
+
+const identifiers =
+  'All names come by %I, quote_ident() or regclass, types by format_type() of the catalog, values by USING.';
+
+/** Functions whose EXECUTE takes a text that plpgsql_check cannot follow, each with the reason why nobody can put SQL into it. */
+const sanitized: Record<string, string> = {
+  attach: 'Both statements are of names in the catalog: %I, regclass and regprocedure.',
+  begin: identifiers,
+  find_among:
+    'find_runs() and the lists build the parts: texts by quote_literal(), ids as numbers, a cursor in the form of check_request().',
+  in_halves: 'Each caller gives a statement of its own, with ids by %s and the keys by USING.',
+  lock_definition: 'The mode is one of two words that define() writes, the table a regclass.',
+  lock_due: identifiers,
+  row_faults: `${identifiers} The pipeline's name and the key's type are literals by %L.`,
+  show_due: identifiers,
+  start_due_runs: identifiers,
+  write_function:
+    'The head is of names by %I, the body one literal by %L. Its texts come from attach(), where all names are by %I.',
+  write_triggers:
+    'A pipeline has a name of lower-case letters, digits and _ by a constraint of its table; the rest is by %I, %L and regclass.',
+};
+
+/** Resolves to a line for each fault that plpgsql_check finds in a project's functions, empty when there is none. */
+export async function checkFunctions(bin: string): Promise<string> {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-lint-'));
+  const user = postgresUser();
+  if (user) fs.chownSync(folder, user.uid, user.gid);
+  const data = path.join(folder, 'data');
+  const port = await freePort();
+  const settings = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off -c autovacuum=off`;
+  const program = (name: string, ...args: string[]) =>
+    run(path.join(bin, name), ['-D', data, ...args], { ...user, cwd: '/', env: { TZ: 'UTC', LC_ALL: 'C' } });
+  try {
+    await program('initdb', '--username=supabase_admin', '--encoding=UTF8', '--no-locale', '--no-sync', '--auth=trust');
+    await program('pg_ctl', '-o', settings, '-l', path.join(folder, 'log'), '-w', 'start');
+    try {
+      return await lint(`postgresql://supabase_admin@127.0.0.1:${port}/postgres`);
+    } finally {
+      await program('pg_ctl', '-m', 'immediate', 'stop');
+    }
+  } finally {
+    fs.rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function lint(url: string): Promise<string> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(`${newerFunctions}; create schema vault; create schema graphql`);
+    for (const file of platformFiles) await client.query(fs.readFileSync(file, 'utf8'));
+    for (const file of fs.readdirSync(migrations).sort()) {
+      if (!file.endsWith('.sql')) continue;
+      const text = fs.readFileSync(path.join(migrations, file), 'utf8');
+      await client.query(text.replace(/(server_version_num'\)::int < )170000/, '$10'));
+    }
+    await client.query('create extension plpgsql_check');
+    const { rows } = await client.query<Fault>(faults);
+    return faultsOf(rows).join('\n');
+  } finally {
+    await client.end();
+  }
+}
+
+/** Warnings of other kinds are about taste: a constant cast once, a parameter that one of several functions has no use for. */
+function faultsOf(rows: Fault[]): string[] {
+  const unsafe = rows.filter(({ level }) => level === 'security').map(({ name }) => name);
+  const gone = Object.keys(sanitized).filter((name) => !unsafe.includes(name));
+  return [
+    ...rows
+      .filter(({ level, name }) => level === 'error' || (level === 'security' && !(name in sanitized)))
+      .map(({ name, level, line, message, detail }) => `${name}():${line ?? ''} ${level}: ${message} ${detail ?? ''}`),
+    ...gone.map(
+      (name) => `${name}() has no such warning (any more): take it from the list in tools/check/plpgsql-check.ts`,
+    ),
+  ];
+}
+
+interface Fault {
+  name: string;
+  level: string;
+  line: number | null;
+  message: string;
+  detail: string | null;
+}
+
+/** Stand-ins of what Postgres 17 has and 15 has not, as far as their types go. */
+const newerFunctions = `
+  do $do$ begin
+    if to_regproc('pg_catalog.pg_input_is_valid') is null then
+      create function pg_catalog.pg_input_is_valid(text, text) returns boolean
+        language sql stable as 'select true';
+      create function pg_catalog.pg_input_error_info(
+        value text, type_name text, out message text, out detail text, out hint text, out sql_error_code text)
+        language sql stable as 'select null::text, null::text, null::text, null::text';
+    end if;
+    if to_regproc('pg_catalog.pg_basetype') is null then
+      create function pg_catalog.pg_basetype(regtype) returns regtype language sql stable as 'select $1';
+    end if;
+    if not exists (select from pg_collation c where c.collname = 'pg_c_utf8') then
+      create collation pg_catalog.pg_c_utf8 from "C";
+    end if;
+  end $do$`;
+
+/** Triggers are checked for each table that has one. Of the rest, supabase db lint asks the same. */
+const faults = `
+  select p.proname as name, f.level, f.lineno as line, f.message, f.detail
+  from (
+    select distinct on (p.oid) p.oid, coalesce(t.tgrelid, 0) as relation, t.tgoldtable, t.tgnewtable
+    from pg_proc p
+    left join pg_trigger t on t.tgfoid = p.oid and not t.tgisinternal
+    where p.pronamespace in ('millrace'::regnamespace, 'millrace_evidence'::regnamespace, 'public'::regnamespace)
+      and p.prolang = (select l.oid from pg_language l where l.lanname = 'plpgsql')
+      and (p.prorettype <> 'trigger'::regtype or t.tgrelid is not null)
+    -- A trigger after updates has both transition tables.
+    order by p.oid, t.tgoldtable is null, t.tgnewtable is null) c
+  cross join lateral plpgsql_check_function_tb(c.oid, c.relation, security_warnings => true,
+    oldtable => c.tgoldtable, newtable => c.tgnewtable) f
+  join pg_proc p on p.oid = f.functionid
+  order by 1, 3`;
