@@ -60,18 +60,30 @@ const isUrl = (remote: string) => /[:/.]/.test(remote);
 /** Where a remote project is. As the supabase CLI reads it, 20 lower-case letters are a reference, and other words a branch. */
 async function remoteUrl(remote: string, workdir: string): Promise<string> {
   if (isUrl(remote)) return safeUrl(remote);
-  const isReference = /^[a-z]{20}$/.test(remote);
-  const linked = isReference ? remote : linkedReference(workdir);
-  const reference = isReference || !remote ? linked : await branchReference(remote, findProject(workdir).root);
-  return `https://${reference}.supabase.co`;
+  if (isReference(remote)) return urlOf(remote);
+  const linked = linkedReference(workdir);
+  return urlOf(remote ? await branchReference(remote, findProject(workdir).root) : linked);
 }
+
+const isReference = (text: string) => /^[a-z]{20}$/.test(text);
+
+const urlOf = (reference: string) => `https://${reference}.supabase.co`;
 
 function linkedReference(workdir: string): string {
   const file = path.join(findProject(workdir).root, 'supabase', '.temp', 'project-ref');
   if (!fs.existsSync(file)) {
     throw new CommandError('This folder is linked to no project: say --remote=REF, or run `npx supabase link`.', 2);
   }
-  return fs.readFileSync(file, 'utf8').trim();
+  const reference = fs.readFileSync(file, 'utf8').trim();
+  // A checkout may hold a file that somebody else wrote: `evil.example/` would become the host that gets the secret key.
+  if (!isReference(reference)) {
+    throw new CommandError(
+      'supabase/.temp/project-ref holds no reference of a project, which has 20 lower-case letters: ' +
+        'run `npx supabase link`, or say --remote=REF.',
+      2,
+    );
+  }
+  return reference;
 }
 
 const own = /^(localhost|127\.0\.0\.1|\[::1\])$/;

@@ -147,6 +147,20 @@ test('where no project can be meant, that is said before anybody asks for a key'
   await expect(reached('http://example.com')).rejects.toThrow('a URL that begins with https://');
 });
 
+test.each(['evil.example/', 'evil.example#aaaaaaaaaaa', 'user@evil.example', 'AAAAAAAAAAAAAAAAAAAA', '../x', ''])(
+  'a linked reference that is none, %j, becomes no address',
+  async (reference) => {
+    logIn();
+    const workdir = folderLinkedTo(project);
+    fs.writeFileSync(path.join(workdir, 'supabase', '.temp', 'project-ref'), reference);
+    for (const remote of ['', recordedBranch.name]) {
+      await expect(reachProject({ remote, workdir, revealsKey: true })).rejects.toThrow(
+        'supabase/.temp/project-ref holds no reference of a project, which has 20 lower-case letters',
+      );
+    }
+  },
+);
+
 test('what the CLI refuses is told', async () => {
   logIn(token.replace(/.$/, '0'));
   const workdir = folderLinkedTo(project);

@@ -1,0 +1,63 @@
+-- Rows that show work which nothing has begun
+
+-- Counts rows that show work as queued though they have never had a run, as after a restore with
+-- triggers off, each kind with the statement that begins them. A run begins at its first stage:
+-- what an earlier stage made is a result that the restore has lost. Reads 4,000 rows, the last by
+-- key: the status columns of a user's table have no index of the engine's.
+create function millrace.rows_without_runs(p_pipeline millrace.pipelines)
+returns table (shown text, rows bigint, remedy text)
+stable
+as $$
+declare
+  v_wanted text := (
+    select string_agg(format('(%L, %L, e.%I::text)', v.stage, v.value, v.column_name), ', ')
+    from (
+      select s.name as stage, 'queued' as value, s.name || '_status' as column_name
+      from millrace.stages_of_version(p_pipeline.current_version_id) s
+      where p_pipeline.projection = 'columns'
+      union
+      select null, s.shows ->> 'enter', p_pipeline.status ->> 'column'
+      from millrace.stages_of_version(p_pipeline.current_version_id) s
+      where s.shows ->> 'enter' is not null) v);
+  v_key text := quote_ident(p_pipeline.entity_key);
+begin
+  if v_wanted is null then
+    return;
+  end if;
+  return query execute format($q$
+    select coalesce(w.stage || '_status ', '') || w.value, count(*), case
+        when w.stage is null then format('select millrace.begin(%%L, %%L, 1000)', %5$L, w.value)
+        else format('select millrace.start(%%1$L, array(select e.%%2$s::text from %%3$s e where '
+          'e.%%4$I = ''queued'' and not exists (select from millrace.runs r where r.pipeline_id = '
+          '%%5$s and r.entity_id = e.%%2$s::text) limit 1000))', %5$L, %1$L, %2$L,
+          w.stage || '_status', %3$s)
+      end
+    from (select * from %2$s o order by o.%1$s desc limit 4000) e
+    cross join lateral (values %4$s) w(stage, value, shown)
+    where w.shown = w.value
+      and not exists (
+        select
+        from millrace.runs r
+        where r.entity_id = any (array[e.%1$s::text]) and r.pipeline_id = %3$s)
+    group by w.stage, w.value$q$,
+    v_key, p_pipeline.entity_table, p_pipeline.id, v_wanted, p_pipeline.name);
+exception when undefined_column or undefined_table or syntax_error then
+  -- attachment_fault() says so.
+  return;
+end
+$$;
+
+-- Finds rows that show work as queued and have never had a run.
+create function millrace.row_findings() returns setof millrace.finding
+stable
+as $$
+begin
+  return query
+    select 'rows that show work as queued have a run', count(*) = 0,
+      coalesce(string_agg(format('%s rows of %s show %s and have never had a run (of the last 4000 '
+        'by key): %s until it begins none', w.rows, p.name, w.shown, w.remedy), '. '
+        order by p.name, w.shown), 'each of the last 4000 by key')
+    from millrace.pipelines p
+    cross join lateral millrace.rows_without_runs(p) w;
+end
+$$;

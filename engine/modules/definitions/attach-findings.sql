@@ -1,0 +1,100 @@
+-- What doctor() says of pipelines and their tables
+--
+-- A table that is restored, made anew or changed by hand loses what attach() wrote, and its rows
+-- are then written past the pipeline.
+
+-- Names what a pipeline lacks of all that attach() writes and needs, with the remedy; null when it
+-- lacks nothing.
+create function millrace.attachment_fault(p_pipeline millrace.pipelines) returns text
+stable
+as $$
+declare
+  v_table text := p_pipeline.entity_table::text;
+  v_status jsonb := case p_pipeline.projection when 'status' then p_pipeline.status end;
+  v_lacking text;
+  v_hint text;
+begin
+  if not exists (select from pg_class c where c.oid = p_pipeline.entity_table) then
+    return format('its table was dropped or made anew: run supabase/migrations/*_pipeline_%s.sql '
+      'once more, and before that cancel live runs of the former table: select millrace.cancel(id) '
+      'from millrace.runs where status = ''running'' and pipeline_id = %s',
+      p_pipeline.name, p_pipeline.id);
+  end if;
+  perform millrace.check_columns(p_pipeline);
+  v_lacking := (
+    select string_agg(format('table %s has no column %s', v_table, c.name), ', ')
+    from unnest(millrace.status_columns(v_status)
+      || array[p_pipeline.metadata_column, p_pipeline.trace_column]) c(name)
+    where c.name is not null
+      and millrace.column_type(p_pipeline.entity_table, c.name) is null);
+  if v_lacking is not null then
+    return format('%s: add the column again as it was, then select millrace.attach(%L)',
+      v_lacking, p_pipeline.name);
+  end if;
+  v_lacking := (
+    select string_agg(f.what, ', ')
+    from (
+      select format('trigger millrace_%s_%s is %s', p_pipeline.name, k.kind,
+        case when t.oid is null then 'missing' else 'disabled' end) as what
+      from (values ('deleted', true), ('truncated', true), ('key', true),
+        ('inserted', p_pipeline.projection <> 'none'),
+        ('updated', p_pipeline.projection <> 'none'),
+        ('begun', v_status #> '{history,since}' is not null),
+        ('since', v_status #> '{history,since}' is not null)) k(kind, wanted)
+      left join pg_trigger t on t.tgrelid = p_pipeline.entity_table
+        and t.tgname = format('millrace_%s_%s', p_pipeline.name, k.kind)::name
+      where k.wanted
+        and coalesce(t.tgenabled, 'D') not in ('O', 'A')
+      union all
+      select format('function millrace.%s__%s is missing', p_pipeline.name, k.kind)
+      from (values ('lock', true), ('rows', true), ('sizes', true), ('asked', true),
+        ('started', p_pipeline.projection <> 'none'),
+        ('queued', p_pipeline.projection <> 'none'),
+        ('apply_outcomes', p_pipeline.projection <> 'none')) k(kind, wanted)
+      where k.wanted
+        and not exists (
+          select
+          from pg_proc f
+          where f.pronamespace = 'millrace'::regnamespace
+            and f.proname = format('%s__%s', p_pipeline.name, k.kind)::name)) f);
+  if v_lacking is null then
+    execute format('select millrace.%I(''{}'', null)', p_pipeline.name || '__rows');
+    v_lacking := (
+      select 'stages are not given the column ' || min(a.attname) || ', which was added later'
+      from pg_proc f
+      join pg_attribute a
+        on a.attrelid = p_pipeline.entity_table and a.attnum > 0 and not a.attisdropped
+      where f.pronamespace = 'millrace'::regnamespace
+        and f.proname = p_pipeline.name || '__rows'
+        and position(format('e.%I,', a.attname) in f.prosrc) = 0
+        and position(format('e.%I ', a.attname) in f.prosrc) = 0
+        and not exists (
+          select
+          from millrace.pipelines o
+          join millrace.stages s on s.pipeline_id = o.id
+          where o.entity_table = p_pipeline.entity_table
+            and a.attname = any (case o.projection
+              when 'columns' then millrace.stage_columns(s.name)
+              when 'status' then millrace.status_columns(o.status)
+            end)));
+  end if;
+  return v_lacking || format(': select millrace.attach(%L)', p_pipeline.name);
+exception when others then
+  get stacked diagnostics v_hint = pg_exception_hint;
+  return sqlerrm || format(': %sselect millrace.attach(%L)',
+    nullif(v_hint, '') || ' Then ', p_pipeline.name);
+end
+$$;
+
+-- Finds pipelines that have lost what ties them to their tables.
+create function millrace.attachment_findings() returns setof millrace.finding
+stable
+as $$
+begin
+  return query
+    select 'pipeline ' || p.name || ' fits its table', f.fault is null,
+      coalesce(f.fault, p.entity_table::text)
+    from millrace.pipelines p
+    cross join lateral millrace.attachment_fault(p) f(fault);
+end
+$$;

@@ -1,0 +1,129 @@
+// doctor() names each pipeline that its table no longer leads to, and rows that nothing has begun; its remedies mend both.
+import { expect } from 'vitest';
+import { type Engine, test } from '../../support/engine.ts';
+import { makeNotes } from '../../support/status.ts';
+import { runStage } from '../../support/worker.ts';
+
+/** What doctor() finds amiss at pipelines' tables. */
+async function amiss(engine: Engine): Promise<string[]> {
+  const rows = await engine.rows<{ detail: string }>(
+    `select detail from millrace.doctor() where what ~ 'fits its table|^rows that show work' and not ok`,
+  );
+  return rows.map(({ detail }) => detail);
+}
+
+/** Runs the statement that a finding ends with. */
+const mend = (engine: Engine, detail = '') => engine.sql.query(detail.replace(/^.*?(?=select millrace\.attach)/s, ''));
+
+const losses: [string, string, string][] = [
+  [
+    'its triggers disabled',
+    'alter table public.items disable trigger user',
+    'trigger millrace_flow_deleted is disabled',
+  ],
+  [
+    'one trigger disabled',
+    'alter table public.items disable trigger millrace_flow_updated',
+    'trigger millrace_flow_updated is disabled: select',
+  ],
+  [
+    'a trigger that fires at replicas alone',
+    'alter table public.items enable replica trigger millrace_flow_inserted',
+    'trigger millrace_flow_inserted is disabled: select',
+  ],
+  [
+    'a trigger dropped',
+    'drop trigger millrace_flow_key on public.items',
+    'trigger millrace_flow_key is missing: select',
+  ],
+  ['a function dropped', 'drop function millrace.flow__sizes', 'function millrace.flow__sizes is missing: select'],
+];
+for (const [what, loss, said] of losses) {
+  test(`doctor names a pipeline with ${what}, and its remedy brings back the whole`, async ({ engine }) => {
+    await engine.pipeline([{ name: 'only' }]);
+    await engine.pipeline([{ name: 'later' }], {}, 'beside');
+    expect(await amiss(engine)).toEqual([]);
+    await engine.sql.query(loss);
+    const [found, ...more] = await amiss(engine);
+    expect(found).toContain(said);
+    for (const detail of [found, ...more]) await mend(engine, detail);
+    expect(await amiss(engine)).toEqual([]);
+    const [id] = await engine.insert(1);
+    await engine.sql.query(`update public.items set only_status = 'queued'`);
+    await runStage(engine, 'only');
+    expect(await engine.statuses(id)).toMatchObject({ only: 'completed' });
+  });
+}
+
+test("doctor names an engine's column that was dropped, with the statements that bring it back", async ({ engine }) => {
+  await engine.pipeline([{ name: 'only' }]);
+  await engine.sql.query('alter table public.items drop column only_retry_count');
+  const [found = ''] = await amiss(engine);
+  expect(found).toMatch(
+    /^table public\.items has no column only_retry_count for stage only: select millrace\.add_columns\('public\.items', 'only'\); Then select millrace\.attach\('flow'\)$/,
+  );
+  const [add = '', attach = ''] = found.split(/: | Then /).slice(1);
+  await engine.sql.query(add);
+  await engine.sql.query(attach);
+  expect(await amiss(engine)).toEqual([]);
+});
+
+test('doctor names a table that was made anew, and its migration ties the new one', async ({ engine }) => {
+  const definition = await engine.pipeline([{ name: 'only' }]);
+  await engine.queued('only', 1);
+  await engine.sql.query(`
+    create table public.anew (like public.items including all);
+    drop table public.items;
+    alter table public.anew rename to items`);
+  const [found = ''] = await amiss(engine);
+  expect(found).toContain('its table was dropped or made anew: run supabase/migrations/*_pipeline_flow.sql once more');
+  await engine.sql.query(found.replace(/^.*?(?=select millrace\.cancel)/s, ''));
+  await engine.define(definition);
+  expect(await amiss(engine)).toEqual([]);
+});
+
+test('doctor names a status column that was dropped', async ({ engine }) => {
+  await makeNotes(engine);
+  const column = await engine.value<string>(`select status ->> 'column' from millrace.pipelines where name = 'notes'`);
+  await engine.sql.query(`alter table public.note drop column ${column} cascade`);
+  expect((await amiss(engine))[0]).toMatch(
+    new RegExp(`^table public\\.note has no column ${column}.*add the column again.*millrace\\.attach\\('notes'\\)`),
+  );
+  expect(await engine.rows(`select detail from millrace.doctor() where what = 'no invariant is violated'`)).toEqual([
+    { detail: `column e.${column} does not exist: the rules cannot be checked until this is mended` },
+  ]);
+  await engine.sql.query(`alter table public.note add column ${column} smallint; select millrace.attach('notes')`);
+  expect(await amiss(engine)).toEqual([]);
+});
+
+test('doctor counts rows that show queued and never had a run, and the statement begins them', async ({ engine }) => {
+  await engine.pipeline([{ name: 'first' }, { name: 'second', needs: ['first'] }]);
+  await engine.queued('first', 2);
+  await engine.sql.query(`
+    alter table public.items disable trigger user;
+    insert into public.items (label, first_status) select 'restored', 'queued' from generate_series(1, 3);
+    insert into public.items (label, first_status, second_status) values ('further', 'completed', 'queued');
+    alter table public.items enable trigger user`);
+  const [found = '', ...more] = await amiss(engine);
+  expect(more).toEqual([]);
+  expect(found).toMatch(
+    /^3 rows of flow show first_status queued and have never had a run \(of the last 4000 by key\): select .*\. 1 rows of flow show second_status queued/,
+  );
+  for (const [statement] of found.matchAll(/select millrace\.start.*?(?= until it begins none)/g)) {
+    await engine.sql.query(statement);
+  }
+  expect(await amiss(engine)).toEqual([]);
+  expect(await engine.value(`select count(*)::int from millrace.runs where status = 'running'`)).toBe(6);
+});
+
+test('doctor counts rows that show the value by which a layer is entered and never had a run', async ({ engine }) => {
+  await makeNotes(engine);
+  await engine.sql.query(`
+    alter table public.note disable trigger user;
+    insert into public.note (label, status_code) values ('restored', 200);
+    alter table public.note enable trigger user`);
+  const [found = ''] = await amiss(engine);
+  expect(found).toMatch(/^1 rows of notes show 200 .*: select millrace\.begin\('notes', '200', 1000\) until/);
+  await engine.sql.query(`select millrace.begin('notes', '200', 1000)`);
+  expect(await amiss(engine)).toEqual([]);
+});
