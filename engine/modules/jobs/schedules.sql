@@ -4,14 +4,18 @@ create function millrace.schedule_polls()
 set enable_seqscan = off
 as $$
 declare
-  v_every interval := (
-    select least(min(s.poll_every), interval '59 seconds')
+  v_wanted text;
+begin
+  -- Of two sweeps that unschedule the job at once, pg_cron fails the second.
+  if not pg_try_advisory_xact_lock(hashtext('millrace.polls')) then
+    return;
+  end if;
+  v_wanted := (
+    select ceil(extract(epoch from least(min(s.poll_every), '59 seconds'))) || ' seconds'
     from millrace.stages s
     where s.poll_every is not null
       and exists (select from millrace.attempts a where a.poll_at is not null)
     having count(*) > 0);
-  v_wanted text := ceil(extract(epoch from v_every)) || ' seconds';
-begin
   if v_wanted is not distinct from (
       select j.schedule from cron.job j where j.jobname = 'millrace-poll') then
     return;

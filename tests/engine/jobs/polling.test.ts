@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { expect } from 'vitest';
 import { type Engine, projectTest, test } from '../../support/engine.ts';
-import { jobEnd } from '../../support/sessions.ts';
+import { jobEnd, openTransaction } from '../../support/sessions.ts';
 import { resume, Worker, waiting } from '../../support/worker.ts';
 
 interface Poll {
@@ -147,6 +147,19 @@ test('the poller is scheduled while a job waits, at the shortest interval of any
   await resume(engine, [jobEnd(item, 'job-0')]);
   await engine.sql.query('select millrace.sweep()');
   expect(await schedule(engine)).toBeUndefined();
+});
+
+test('two sweeps at once schedule and unschedule the poller without a fault', async ({ engine }) => {
+  const [attempt] = await waitingJobs(engine, 1);
+  for (const wanted of ['5 seconds', undefined]) {
+    const first = await openTransaction(engine);
+    await first.query('select millrace.sweep()');
+    await engine.sql.query('select millrace.sweep()');
+    await first.query('commit');
+    expect(await schedule(engine)).toBe(wanted);
+    if (wanted) await resume(engine, [jobEnd({ submission: attempt as number }, 'job-0')]);
+  }
+  expect(await engine.rows(`select message from millrace.log where code = 'sweep_failed'`)).toEqual([]);
 });
 
 projectTest(
