@@ -104,7 +104,7 @@ begin
       select json_agg(millrace.storable_item(i.value) order by i.ordinality)::jsonb
       from json_array_elements(p_items) with ordinality i);
   end if;
-  if jsonb_path_exists(v_items, '$[*] ? (@.type() != "object")') then
+  if jsonb_path_exists(v_items, 'strict $[*] ? (@.type() != "object")') then
     v_items := (
       select json_agg(
         case jsonb_typeof(i.value) when 'object' then i.value

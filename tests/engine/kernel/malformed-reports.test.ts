@@ -45,6 +45,18 @@ test('a malformed item is rejected with the field and the value found, beside a 
   }
 });
 
+test('a list within the list is rejected as any other item', async ({ engine }) => {
+  await engine.pipeline(chain(['one']));
+  await engine.queued('one');
+  const worker = await Worker.of(engine, 'one');
+  const held = await worker.takeOne();
+  for (const list of [[], [completed(held)]]) {
+    const { items } = await worker.complete([list]);
+    expect(items).toMatchObject([{ verdict: 'rejected', reason: 'an item must be an object, this is array' }]);
+  }
+  expect(await worker.report(completed(held))).toEqual(['accepted']);
+});
+
 test('keys that nobody asked for change nothing about a report, whatever its outcome', async ({ engine }) => {
   await engine.pipeline(chain(['one'], external));
   await engine.queued('one', 6);
