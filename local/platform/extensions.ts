@@ -8,7 +8,7 @@ import { ownFolder } from './places.ts';
 /** Extensions, each with the files that Postgres looks for. */
 const standIns: Record<string, string[]> = {
   supabase_vault: ['vault/supabase_vault.control', 'vault/supabase_vault--0.3.1.sql'],
-  pg_net: ['pg-net/pg_net.control', 'pg-net/pg_net--0.20.0.sql'],
+  pg_net: ['pg-net/pg_net.control', 'pg-net/pg_net--0.20.4.sql'],
   pg_cron: ['pg-cron/pg_cron.control', 'pg-cron/pg_cron--1.6.4.sql'],
   pg_graphql: ['graphql/pg_graphql.control', 'graphql/pg_graphql--1.5.11.sql'],
 };

@@ -151,6 +151,8 @@ function launch(options: PostgresOptions, port: number): Promise<ChildProcess> {
     fsync: fsync ? 'on' : 'off',
     max_connections: maxConnections,
     timezone: 'UTC',
+    // Hosted's, for every role that has none of its own.
+    statement_timeout: '2min',
     autovacuum: autovacuum ? 'on' : 'off',
     ...(real.length > 0 && { shared_preload_libraries: real.join(',') }),
     ...(real.includes('pg_net') && { 'pg_net.database_name': workersIn }),

@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => fs.rmSync(postgres, { recursive: true }));
 
-const real = `comment = 'Async HTTP'\ndefault_version = '0.20.0'\n`;
+const real = `comment = 'Async HTTP'\ndefault_version = '0.20.4'\n`;
 const write = (name: string, text: string) => fs.writeFileSync(path.join(controls, name), text);
 const read = (name: string) => fs.readFileSync(path.join(controls, name), 'utf8');
 

@@ -57,6 +57,17 @@ describe('the role postgres', () => {
     expect(stored.rows[0].secret).not.toContain('s3cret');
   });
 
+  it('has no statement that takes over two minutes', async () => {
+    expect((await postgres.query('show statement_timeout')).rows).toEqual([{ statement_timeout: '2min' }]);
+  });
+
+  it('deletes what pg_cron keeps of runs, and lets no trigger hear of it', async () => {
+    expect(await refusal(postgres, 'delete from cron.job_run_details')).toBeUndefined();
+    const trigger =
+      'create trigger heard after insert on cron.job_run_details execute function suppress_redundant_updates_trigger()';
+    expect(await refusal(postgres, trigger)).toBe('42501');
+  });
+
   it('cannot write the list of jobs or the secrets but through their functions', async () => {
     expect(await refusal(postgres, `update cron.job set command = 'select 2'`)).toBe('42501');
     expect(await refusal(postgres, `insert into vault.secrets (secret) values ('x')`)).toBe('42501');

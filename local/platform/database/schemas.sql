@@ -39,6 +39,7 @@ begin
   grant all on all tables in schema cron to postgres with grant option;
   revoke all on cron.job from postgres;
   grant select on cron.job to postgres with grant option;
+  revoke trigger on cron.job_run_details from postgres;
 end
 $$;
 create event trigger issue_pg_cron_access on ddl_command_end

@@ -116,7 +116,7 @@ function requestHeaders(queued: QueuedRequest, url: URL, isSameHost: boolean, ha
   return [
     ...(has('accept') ? [] : ([['Accept', '*/*']] as Headers)),
     ...given,
-    ['User-Agent', 'pg_net/0.20.0'],
+    ['User-Agent', 'pg_net/0.20.4'],
     ...(login === ':' || has('authorization')
       ? []
       : ([['Authorization', `Basic ${Buffer.from(login).toString('base64')}`]] as Headers)),

@@ -19,7 +19,7 @@ export function startPgNet(url: string, report: (message: string) => void): PgNe
   // Every request of a batch listens for the end.
   setMaxListeners(0, stopping.signal);
   const sender = createSender(stopping.signal);
-  const done = keepSession(url, 'pg_net 0.20.0', stopping.signal, report, async (client, over) => {
+  const done = keepSession(url, 'pg_net 0.20.4', stopping.signal, report, async (client, over) => {
     await client.query(`set search_path = ''`);
     const wakeUp = listen(client, over);
     await client.query('listen pg_net_wake');

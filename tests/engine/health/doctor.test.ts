@@ -9,7 +9,7 @@ const amiss = (engine: Engine) =>
 /** What pg_net's worker looks like to others. */
 async function showNetWorker(engine: Engine): Promise<void> {
   const worker = await engine.database.connect('supabase_admin');
-  await worker.query(`set application_name = 'pg_net 0.20.0'`);
+  await worker.query(`set application_name = 'pg_net 0.20.4'`);
 }
 
 async function healthy(engine: Engine): Promise<void> {

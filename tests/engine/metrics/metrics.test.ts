@@ -130,7 +130,7 @@ test('a token that is missing or short is named with its remedy', async ({ engin
 
 test('health is 200 while all is well, and 503 when the sweep is old or doctor finds something', async ({ engine }) => {
   const net = await engine.database.connect('supabase_admin');
-  await net.query(`set application_name = 'pg_net 0.20.0'`);
+  await net.query(`set application_name = 'pg_net 0.20.4'`);
   await engine.configureDoorbell();
   await engine.pipeline([{ name: 'only' }]);
   await engine.sql.query('revoke all on public.items from anon, authenticated');
