@@ -82,12 +82,13 @@ async function lint(url: string): Promise<string> {
   try {
     await client.query(`${newerFunctions}; create schema vault; create schema graphql`);
     for (const file of platformFiles) await client.query(fs.readFileSync(file, 'utf8'));
+    await client.query(rightsOfPostgres);
     for (const file of fs.readdirSync(migrations).sort()) {
       if (!file.endsWith('.sql')) continue;
       const text = fs.readFileSync(path.join(migrations, file), 'utf8');
       await client.query(text.replace(/(server_version_num'\)::int < )170000/, '$10'));
     }
-    await client.query('create extension plpgsql_check');
+    await client.query('reset role; create extension plpgsql_check');
     const { rows } = await client.query<Fault>(faults);
     return faultsOf(rows).join('\n');
   } finally {
@@ -108,6 +109,14 @@ function faultsOf(rows: Fault[]): string[] {
     ),
   ];
 }
+
+/** The migrations are postgres's, whom the extension pg_cron would have given these. */
+const rightsOfPostgres = `
+  alter database postgres owner to postgres;
+  grant usage on schema cron to postgres with grant option;
+  grant all on all functions in schema cron to postgres with grant option;
+  grant all on all tables in schema cron to postgres with grant option;
+  set role postgres`;
 
 interface Fault {
   name: string;
