@@ -1,6 +1,6 @@
 // Alerts as the door answers them, each with the sentence that its facts make.
 import type { Alert } from '../../pages/operate/answers.ts';
-import { playbookOf, sayAlert } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
+import { playbookOf, sayStanding } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 import type { Door } from './ask-door.ts';
 import { readLists } from './say.ts';
 
@@ -11,5 +11,8 @@ export async function readAlerts(
   query: Record<string, unknown>,
 ): Promise<{ alerts: ToldAlert[]; next: string | null }> {
   const { alerts, next } = await readLists<{ alerts: Alert[]; next: string | null }>(door, 'alerts', query, 'alerts');
-  return { alerts: alerts.map((alert) => ({ ...alert, message: sayAlert(alert), playbook: playbookOf(alert) })), next };
+  return {
+    alerts: alerts.map((alert) => ({ ...alert, message: sayStanding(alert), playbook: playbookOf(alert) })),
+    next,
+  };
 }

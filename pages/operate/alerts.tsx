@@ -1,6 +1,6 @@
 // What somebody should look at, and the way to its cause.
 
-import { playbookOf, sayAlert } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
+import { playbookOf, sayStanding } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 import { Ago, Moment } from '../base/format.tsx';
 import type { Route } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
@@ -40,7 +40,7 @@ export function Alerts(route: Route) {
                 name: 'What',
                 cell: (a) => (
                   <div class="sample">
-                    <Words text={sayAlert(a)} most={300} />
+                    <Words text={sayStanding(a)} most={400} />
                   </div>
                 ),
               },

@@ -1,5 +1,5 @@
 // Which pipelines run, which stage is behind, since when and why: what needs a person first.
-import { sayAlert } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
+import { sayStanding } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 import { Ago, databaseNow, Moment } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
 import { count, dollars, many, span } from '../base/numbers.ts';
@@ -85,7 +85,7 @@ function OpenAlerts({ alerts }: { alerts: Alert[] }) {
         {alerts.slice(0, shownAlerts).map((alert) => (
           <li key={alert.id}>
             <a href={to('alerts', '', { pipeline: alert.pipeline })}>
-              <Words text={sayAlert(alert)} most={160} />
+              <Words text={sayStanding(alert)} most={240} />
             </a>{' '}
             <span class="hint">
               since <Moment at={alert.raised_at} />

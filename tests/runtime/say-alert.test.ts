@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
-import { playbookOf, sayAlert, secondsInWords } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
+import {
+  playbookOf,
+  sayAlert,
+  sayStanding,
+  secondsInWords,
+} from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 
 test.for([
   [1, '1 second'],
@@ -24,4 +29,23 @@ test('a kind that only another release knows is named, and has a playbook all th
   expect(sayAlert({ kind: 'tomorrow' })).toBe('an alert of kind tomorrow');
   expect(playbookOf({ kind: 'tomorrow', playbook: null })).toBe('docs/playbooks/engine.md');
   expect(playbookOf({ kind: 'dead', playbook: 'our/page.md' })).toBe('our/page.md');
+});
+
+test('an open alert says its value when raised and the one now, which a resolved one does not have', () => {
+  const facts = {
+    kind: 'dead',
+    pipeline: 'flow',
+    stage: 'only',
+    value: 18,
+    above: 10,
+    detail: 'boom',
+    span_seconds: 3600,
+  };
+  const raised = '18 runs of only of flow failed in the last hour, most often as boom, above 10';
+  expect(sayStanding({ ...facts, value_now: 120, detail_now: 'rate_limited' })).toBe(
+    `${raised}, now 120, rate_limited`,
+  );
+  expect(sayStanding({ ...facts, value_now: 18, detail_now: 'boom' })).toBe(raised);
+  expect(sayStanding({ ...facts, value_now: null, detail_now: null })).toBe(`${raised}, over by now`);
+  expect(sayStanding(facts)).toBe(raised);
 });

@@ -175,6 +175,7 @@ as $$
 $$;
 
 -- Alerts, the newest first, {"open": true} for open ones; more from {"cursor": next} on.
+-- value_now, detail_now: of an open alert, as its rule measured last; null: not above the bound.
 create function public.millrace_alerts(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_lists
@@ -187,8 +188,14 @@ begin
   v_found := millrace.find_lines(v_caller, 'millrace.alerts',
     case when p_query -> 'open' = 'true' then 'r.resolved_at is null' end, p_query);
   return jsonb_build_object('next', v_found.next, 'alerts', array(
-    select millrace.alert_json(l)
+    select millrace.alert_json(l) || case
+      when l.resolved_at is null
+        then jsonb_build_object('value_now', t.value, 'detail_now', t.detail)
+      else '{}' end
     from millrace.alerts l
+    left join millrace.rule_states t
+      on (t.rule_id, t.pipeline_id, t.stage_id) = (l.rule_id, l.pipeline_id, l.stage_id)
+      and t.under_since is null
     where l.id = any (v_found.ids)
     order by l.id desc));
 end

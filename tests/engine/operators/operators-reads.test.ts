@@ -294,6 +294,33 @@ test('a graph of 60 stages, and 1,000 stages in all, are shown at once', async (
   for (const ms of [overviewMs, pipelineMs, runMs]) expect(ms).toBeLessThan(1000);
 });
 
+test('an open alert has its value now beside the one when raised, null once that is not above the bound', async ({
+  engine,
+}) => {
+  await engine.pipeline([{ name: 'one' }]);
+  await engine.sql.query('delete from millrace.alert_rules');
+  await engine.sql.query(
+    `insert into millrace.alert_rules (name, kind, stage, above, hold, recover)
+     values ('any', 'backlog', '*', 2, '0', '1 minute')`,
+  );
+  const operator = await viewer(engine);
+  const minute = async () => {
+    await engine.advance('1 minute');
+    await engine.sql.query('select millrace.sweep()');
+    return (await operator.ask<{ alerts: Row[] }>('alerts')).alerts;
+  };
+  await engine.queued('one', 3);
+  expect(await minute()).toMatchObject([{ value: 3, value_now: 3 }]);
+  await engine.queued('one', 4);
+  expect(await minute()).toMatchObject([{ value: 3, value_now: 7, detail_now: null }]);
+  const worker = await Worker.of(engine, 'one');
+  await worker.report(...(await worker.take(7)).map((item) => completed(item as never)));
+  expect(await minute()).toMatchObject([{ value: 3, value_now: null, resolved_at: null }]);
+  const [over] = await minute();
+  expect(over).toMatchObject({ value: 3, resolved_at: expect.any(String) });
+  expect(over).not.toHaveProperty('value_now');
+});
+
 test('alerts and the journal are read in pages, by pipeline, run, verb, person and time', async ({ engine }) => {
   await engine.pipeline([{ name: 'one', sla_seconds: 60 }]);
   const [first] = await engine.queued('one', 3);

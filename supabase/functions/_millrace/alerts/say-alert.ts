@@ -15,6 +15,9 @@ export interface AlertFacts {
   /** Since when the value has been above the bound, and when it was last looked at. */
   since?: string | null | undefined;
   at?: string | null | undefined;
+  /** What the rule measures now; null where that is not above the bound any more. */
+  value_now?: number | null | undefined;
+  detail_now?: string | null | undefined;
 }
 
 const units: [string, number][] = [
@@ -63,6 +66,37 @@ const sentences: Record<string, (said: Said) => string> = {
   engine: ({ detail }) => `the engine is not well: ${detail}`,
 };
 
+const seconds = (value: number) => secondsInWords(value);
+const values: Record<string, (value: number) => string> = {
+  run_sla: seconds,
+  refused: seconds,
+  error_share: (value) => `${Math.round(value * 100)} %`,
+  spend: (value) => `${value.toFixed(2)} US dollars`,
+  backlog: counted,
+  dead: counted,
+  late: counted,
+};
+
+/**
+ * Returns how an alert stands now where that is not what its sentence says, else undefined.
+ *
+ * @example
+ * ```ts
+ * sayNow({ kind: 'backlog', value: 1200, value_now: 2400 });
+ * // 'now 2,400'
+ * ```
+ */
+export function sayNow({ kind, value, detail, value_now, detail_now }: AlertFacts): string | undefined {
+  if (value_now === undefined) return undefined;
+  if (value_now === null) return 'over by now';
+  const inWords = values[kind ?? ''];
+  const count = inWords && inWords(value_now) !== inWords(value ?? 0) ? inWords(value_now) : undefined;
+  // The longest late run, and the times of a pause, are no news.
+  const isNews = kind !== 'late' && kind !== 'refused' && detail_now && detail_now !== detail;
+  const parts = [count, isNews ? detail_now : undefined].filter((part) => part !== undefined);
+  return parts.length > 0 ? `now ${parts.join(', ')}` : undefined;
+}
+
 /**
  * Says in one sentence what is wrong, where, and for how long.
  *
@@ -87,6 +121,10 @@ export function sayAlert(facts: AlertFacts): string {
   const held = since && at ? (Date.parse(at) - Date.parse(since)) / 1000 : 0;
   return `${say(said)}${held >= 60 ? `, for ${secondsInWords(held)}` : ''}`;
 }
+
+/** Says what is wrong, as when it was raised, and how it stands now: `18 runs are ready at a of b, above 10, now 120`. */
+export const sayStanding = (facts: AlertFacts): string =>
+  [sayAlert(facts), sayNow(facts)].filter((part) => part !== undefined).join(', ');
 
 const playbooks: Record<string, string> = {
   run_sla: 'stuck',
