@@ -3,9 +3,10 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import pc from 'picocolors';
 import { readPort } from '../cli/read-port.ts';
+import { tellChangedSettings } from '../local/platform/follow-settings.ts';
 import { reviewLink } from '../local/platform/review-link.ts';
 import { runUntilStopped } from '../local/platform/run-until-stopped.ts';
-import { readSettings, settingWarnings } from '../local/platform/settings.ts';
+import { readSettings, settingsFile, settingWarnings } from '../local/platform/settings.ts';
 import { startStack } from '../local/platform/stack.ts';
 import { startServices } from '../local/services/start-services.ts';
 import { argumentsOrExit, refuseKeptByNpm } from './command-arguments.ts';
@@ -42,6 +43,8 @@ await runUntilStopped({
   async start(say) {
     for (const line of settingWarnings()) console.error(pc.yellow(line));
     const kept = { ...(data && { dataDir: data }), ...(port && { port }), ...(dbPort && { dbPort }) };
-    return startStack({ env: readSettings(), services: startServices, ...kept, ...say });
+    const stack = await startStack({ env: readSettings(), services: startServices, ...kept, ...say });
+    tellChangedSettings(settingsFile, say.progress ?? (() => {}));
+    return stack;
   },
 });

@@ -1,8 +1,8 @@
 // What `millrace dev` runs: a project's own migrations, seeds and functions on a stack.
 import fs from 'node:fs';
 import path from 'node:path';
-import { parseEnv } from 'node:util';
 import { supabaseVersion } from './binaries.ts';
+import { followSettings, readEnvFile } from './follow-settings.ts';
 import { readConfig } from './functions/project-config.ts';
 import { reloadEdited } from './functions/reload-edited.ts';
 import { runUntilStopped } from './run-until-stopped.ts';
@@ -32,23 +32,24 @@ export async function runDev({ root, dataDir, port, dbPort, json }: DevOptions):
       const kept = { ...(dataDir && { dataDir }), ...(port && { port }), ...(dbPort && { dbPort }) };
       const stack = await startStack({ ...projectOptions(root), ...kept, ...say });
       await reloadEdited(path.join(root, 'supabase', 'functions'), stack.functions);
+      followSettings(settingsFile(root), stack, say.progress ?? (() => {}));
       tellNewMigrations(path.join(root, 'supabase', 'migrations'), stack, say.progress ?? (() => {}));
       return stack;
     },
   });
 }
 
+const settingsFile = (root: string) => path.join(root, 'supabase', 'functions', '.env');
+
 /** What a stack runs of the project in `root`: no services but its own, and the settings that its functions have locally. */
 export function projectOptions(root: string): StackOptions {
   const supabase = path.join(root, 'supabase');
-  const envFile = path.join(supabase, 'functions', '.env');
-  const env = fs.existsSync(envFile) ? parseEnv(fs.readFileSync(envFile, 'utf8')) : {};
   return {
     migrations: path.join(supabase, 'migrations'),
     functionsDir: path.join(supabase, 'functions'),
     packages: 'deno',
     seeds: seedsOf(supabase),
-    env: env as Record<string, string>,
+    env: readEnvFile(settingsFile(root)),
   };
 }
 

@@ -1,7 +1,6 @@
 // The settings of functions and services for a stack that a person starts: .env, and the environment before it.
 import fs from 'node:fs';
 import path from 'node:path';
-import { parseEnv } from 'node:util';
 import { diffChars } from 'diff';
 import { z } from 'zod';
 import { modelSettings } from '../../supabase/functions/_millrace/model/model-settings.ts';
@@ -12,8 +11,11 @@ import {
   webhookSettings,
   workerSettings,
 } from '../../supabase/functions/_millrace/settings.ts';
+import { readEnvFile } from './follow-settings.ts';
 
 const projectFolder = path.join(import.meta.dirname, '..', '..');
+/** What a person writes for the stacks of the repository. */
+export const settingsFile = path.join(projectFolder, '.env');
 /** Settings of the local services, which a deployment does not have. */
 const localNames = ['SCRAPER_ALLOW_HOSTS', 'OCR_ALLOW_HOSTS', 'DEEPGRAM_ALLOW_HOSTS', 'SOURCES_FOLDER'];
 
@@ -27,7 +29,7 @@ const nearestChanges = 2;
  * retry after the other.
  */
 export function readSettings(environment: NodeJS.ProcessEnv = process.env): Record<string, string> {
-  const settings: Record<string, string | undefined> = { ...readFile() };
+  const settings: Record<string, string | undefined> = { ...readEnvFile(settingsFile) };
   for (const name of knownNames()) if (environment[name]) settings[name] = environment[name];
   const given = Object.fromEntries(
     Object.entries(settings).filter((entry): entry is [string, string] => Boolean(entry[1])),
@@ -56,7 +58,7 @@ function addresses(given: Record<string, string>): SettingsGroup {
 /** A sentence for each name, in .env or the environment, that is nearly that of a setting and so probably meant for it. */
 export function settingWarnings(environment: NodeJS.ProcessEnv = process.env): string[] {
   const known = knownNames();
-  const given = Object.keys({ ...readFile(), ...environment }).filter((name) => !known.includes(name));
+  const given = Object.keys({ ...readEnvFile(settingsFile), ...environment }).filter((name) => !known.includes(name));
   return given.flatMap((name) => {
     const meant = known.find((setting) => isNear(name, setting));
     return meant ? [`${name} is no setting, and nothing reads it: did you mean ${meant}?`] : [];
@@ -68,11 +70,6 @@ function isNear(name: string, setting: string): boolean {
   const changes = diffChars(name, setting).filter(({ added, removed }) => added || removed);
   const letters = changes.reduce((sum, { value }) => sum + value.length, 0);
   return letters <= nearestChanges;
-}
-
-function readFile(): NodeJS.Dict<string> {
-  const file = path.join(projectFolder, '.env');
-  return fs.existsSync(file) ? parseEnv(fs.readFileSync(file, 'utf8')) : {};
 }
 
 function knownNames(): string[] {

@@ -92,6 +92,11 @@ export interface Stack extends Keys {
   operateLink(): string;
   /** A token of a signed-in user; `claims` such as `{ sub, account_id }`. */
   signUserToken(claims: Record<string, unknown>): Promise<string>;
+  /**
+   * Gives the functions these settings of the project instead of those they have, from their next request on. Throws where a setting
+   * of the stack itself is wrong, and changes nothing then. Only for a stack without services, which would need a new start.
+   */
+  takeSettings(env: Record<string, string>): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -117,7 +122,7 @@ async function assemble(options: StackOptions, teardown: Teardown): Promise<Stac
   teardown.add(release);
   if (!options.dataDir) watchdog.removeLater(dataDir);
   const keys = await readOrCreateKeys(path.join(dataDir, 'keys.json'));
-  const wakeSecret = env.MILLRACE_WAKE_SECRET || keys.wakeSecret;
+  const wakeSecret = wakeSecretOf(env, keys);
 
   let isFetching = true;
   const fetching = fetchForFunctions(options).finally(() => {
@@ -147,6 +152,7 @@ async function assemble(options: StackOptions, teardown: Teardown): Promise<Stac
     pgNet: parts.pgNet,
     pgCron: parts.pgCron,
     operateLink: parts.door.link,
+    takeSettings: (given) => takeSettings(base, parts.functions, given),
     signUserToken: (claims) => signUserToken(keys, claims),
     stop: teardown.run,
   };
@@ -161,6 +167,8 @@ function clusterOptions({ migrations, seeds = [], dbPort, fsync }: StackOptions,
     fsync: fsync ?? true,
   };
 }
+
+const wakeSecretOf = (env: Record<string, string>, keys: Keys) => env.MILLRACE_WAKE_SECRET || keys.wakeSecret;
 
 const functionsFolder = ({ functionsDir }: StackOptions) =>
   functionsDir ?? path.join(aboveFolder, 'supabase', 'functions');
@@ -208,10 +216,7 @@ async function startParts(base: Base, teardown: Teardown): Promise<Parts> {
   const functions = createFunctionsHost({
     folder: functionsFolder(options),
     packages: options.packages,
-    env: functionEnvironment(gateway.url, postgres.url('postgres'), keys, {
-      ...settings,
-      MILLRACE_WAKE_SECRET: wakeSecret,
-    }),
+    env: environmentOf(base, settings, wakeSecret),
     limits: { ...hostedLimits, ...options.limits },
     watchdog,
     log,
@@ -233,6 +238,17 @@ async function startParts(base: Base, teardown: Teardown): Promise<Parts> {
   });
   gateway.open({ restPort: postgrest.port, functions, storage, auth, door });
   return { door, settings, postgrest, functions, pgNet, pgCron };
+}
+
+const environmentOf = ({ gateway, postgres, keys }: Base, settings: Record<string, string>, wakeSecret: string) =>
+  functionEnvironment(gateway.url, postgres.url('postgres'), keys, { ...settings, MILLRACE_WAKE_SECRET: wakeSecret });
+
+async function takeSettings(base: Base, functions: FunctionsHost, given: Record<string, string>): Promise<void> {
+  const { postgres, gateway, keys } = base;
+  const useNewPipeline = readUseNewPipeline(given);
+  const wakeSecret = wakeSecretOf(given, keys);
+  functions.setEnv(environmentOf(base, { WEBHOOK_SECRET: keys.webhookSecret, ...given }, wakeSecret));
+  await setProjectSecrets(postgres.url('supabase_admin'), gateway.url, wakeSecret, useNewPipeline);
 }
 
 /** Starts the services that the options ask for. Resolves to the functions' settings. */

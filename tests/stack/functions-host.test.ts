@@ -1,7 +1,9 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { followSettings, tellChangedSettings } from '../../local/platform/follow-settings.ts';
 import { reloadEdited } from '../../local/platform/functions/reload-edited.ts';
 import { type Stack, startStack } from '../../local/platform/stack.ts';
 import { until } from '../support/until.ts';
@@ -40,6 +42,12 @@ function write(files: Record<string, unknown>) {
     fs.mkdirSync(path.dirname(file), { recursive: true });
     fs.writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));
   }
+}
+
+async function rowsOf(sql: string) {
+  const client = new pg.Client({ connectionString: stack.superDbUrl });
+  await client.connect();
+  return (await client.query(sql).finally(() => client.end())).rows;
 }
 
 /** Adds lines to config.toml as it is in the repository. */
@@ -128,6 +136,34 @@ describe('what config.toml and deno.json say of a function', () => {
     expect(await textOf('edited')).toBe('old');
     write({ 'edited/words.ts': "export const words = 'newer';" });
     await until(async () => (await textOf('edited')) === 'newer').finally(end);
+  });
+
+  it('gives functions the settings of a changed .env, the database the secrets among them, and says so', async () => {
+    write({
+      'set/index.ts':
+        "Deno.serve(() => new Response(['SETTING', 'ADDED'].map((name) => Deno.env.get(name)).join(' ')));",
+      '.env': 'SETTING=first\nGONE=1\n',
+    });
+    configure(`[functions.set]\n${open}`);
+    const file = path.join(functionsDir, '.env');
+    const said: string[] = [];
+    const say = (message: string) => said.push(message.replace(`${file} `, ''));
+    const ends = [followSettings(file, stack, say, 20), tellChangedSettings(file, say, 20)];
+    onTestFinished(() => ends.forEach((end) => void end()));
+    expect(await textOf('set')).toBe('of the project ');
+    write({ '.env': 'SETTING=second\nADDED=too\nMILLRACE_WAKE_SECRET=of the file\n' });
+    const names = 'ADDED, GONE, MILLRACE_WAKE_SECRET, SETTING';
+    await until(() => said.length === 2);
+    expect(said.sort()).toEqual([
+      `has changed: functions have ${names} from their next request on.`,
+      `has changed: this stack takes ${names} at its next start.`,
+    ]);
+    expect(await textOf('set')).toBe('second too');
+    const secret = "select decrypted_secret from vault.decrypted_secrets where name = 'millrace_wake_secret'";
+    expect(await rowsOf(secret)).toEqual([{ decrypted_secret: 'of the file' }]);
+    write({ '.env': 'SETTING=third\nUSE_NEW_PIPELINE=yes\n' });
+    await until(() => said.some((line) => line.includes('is not taken: USE_NEW_PIPELINE is "yes", but must be true')));
+    expect(await textOf('set')).toBe('second too');
   });
 
   it('holds from the next request on, for a function that was added as for one that runs', async () => {

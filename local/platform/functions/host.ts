@@ -24,6 +24,8 @@ export interface FunctionsHost {
   pids(name: string): number[];
   /** Lets the next request start a new process, as the platform does beside a busy one; those there finish what they do. */
   retire(name: string): void;
+  /** Replaces the environment of all functions: their next requests start new processes with it. */
+  setEnv(env: Record<string, string>): void;
   /** Kills its processes with SIGKILL. The next request starts a new one. */
   kill(name: string): Promise<void>;
   /** Tells all functions with `drain`, and ends each once it has finished what it does or after a moment's grace. */
@@ -53,10 +55,12 @@ class FunctionProcesses implements FunctionsHost {
   readonly #configOf: (name: string) => FunctionConfig;
   readonly #processes = new Map<string, FunctionProcess[]>();
   readonly #lines = new Map<string, string[]>();
+  #env: Record<string, string>;
   #stopped = false;
 
   constructor(options: HostOptions) {
     this.#options = options;
+    this.#env = options.env;
     this.#configOf = watchFunctionConfigs(options.folder, (line) => options.log?.('functions', line));
   }
 
@@ -87,6 +91,11 @@ class FunctionProcesses implements FunctionsHost {
     for (const worker of this.#processesOf(name)) worker.retire();
   }
 
+  setEnv(env: Record<string, string>): void {
+    this.#env = env;
+    for (const name of this.#processes.keys()) this.retire(name);
+  }
+
   async kill(name: string): Promise<void> {
     await Promise.all(this.#processesOf(name).map((worker) => worker.kill()));
   }
@@ -108,7 +117,8 @@ class FunctionProcesses implements FunctionsHost {
   }
 
   #start(name: string, { entry, importMap, staticFiles }: FunctionConfig): FunctionProcess {
-    const { folder, env, limits, packages, watchdog } = this.#options;
+    const { folder, limits, packages, watchdog } = this.#options;
+    const env = this.#env;
     const log = (line: string) => {
       this.#linesOf(name).push(line);
       this.#options.log?.(name, line);
