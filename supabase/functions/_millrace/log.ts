@@ -1,19 +1,30 @@
+import { LogLines, lineOf } from './log-lines.ts';
+
 type Fields = Record<string, unknown>;
 
-/** Writes one line of JSON to the function's log. Lines about an attempt name its run, trace and entity. */
+/**
+ * Writes lines of JSON to the function's log. Lines about an attempt name its run, trace and entity. Where more come at once than the
+ * platform keeps, several go in one event, and what is left out is counted.
+ */
 export interface Log {
   info(message: string, fields?: Fields): void;
   warn(message: string, fields?: Fields): void;
   error(message: string, fields?: Fields): void;
 }
 
+/** The platform counts the events of an isolate, whatever stage writes them. */
+const lines = new LogLines();
+
 /** A log whose lines all carry `base`, such as the pipeline and the stage. */
 export function createLog(base: Fields): Log {
-  const line = (level: string, message: string, fields: Fields = {}) =>
-    JSON.stringify({ level, message, ...base, ...fields });
-  return {
-    info: (message, fields) => console.log(line('info', message, fields)),
-    warn: (message, fields) => console.warn(line('warn', message, fields)),
-    error: (message, fields) => console.error(line('error', message, fields)),
-  };
+  const write =
+    (level: 'info' | 'warn' | 'error') =>
+    (message: string, fields: Fields = {}) =>
+      lines.add(level, lineOf({ level, message }, base, fields));
+  return { info: write('info'), warn: write('warn'), error: write('error') };
+}
+
+/** Writes lines that wait for others, before a function ends. */
+export function flushLog(): void {
+  lines.flush();
 }

@@ -37,7 +37,10 @@ export interface HandlerContext {
   /** How long after its start the handler is stopped: the stage's timeout. */
   timeoutMs: number;
   env: Env;
-  /** Writes lines of JSON into the function's log that name pipeline, stage, run, trace, entity and attempt. */
+  /**
+   * Writes lines of JSON into the function's log that name pipeline, stage, run, trace, entity and attempt. Supabase keeps 100 events
+   * of a function in ten seconds: what comes faster is bundled, and what has no room even so is counted.
+   */
   log: Log;
   /** The conversation of an agent's attempt. */
   checkpoints: Checkpoints;

@@ -1,7 +1,7 @@
 import { createCheckpoints } from '../agents/agent-checkpoints.ts';
 import { createEngine, type Rpc } from '../engine/engine-client.ts';
 import type { Platform } from '../engine/platform.ts';
-import { createLog } from '../log.ts';
+import { createLog, flushLog } from '../log.ts';
 import { type Env, readSettings, workerSettings } from '../settings.ts';
 import { createChildren } from '../stage/spawn-children.ts';
 import type { Stage } from '../stage/stage.ts';
@@ -53,6 +53,7 @@ export async function drainStage(stage: Stage, env: Env, platform: Platform, rpc
     return end;
   } finally {
     stopListening();
+    flushLog();
   }
 }
 

@@ -1,5 +1,5 @@
 import { messageOf } from '../errors.ts';
-import { createLog } from '../log.ts';
+import { createLog, flushLog } from '../log.ts';
 import { thisIsolate } from './isolate.ts';
 
 interface PlatformGlobals {
@@ -17,6 +17,7 @@ platform.addEventListener?.('drain', () => thisIsolate.retire());
 platform.addEventListener?.('beforeunload', (event) => {
   const detail = (event as Event & { detail?: { reason?: string } }).detail;
   for (const listener of unloadListeners) listener(detail?.reason ?? 'unknown');
+  flushLog();
 });
 
 /** Starts answering requests. Does nothing outside Deno, so that handlers can be imported anywhere. */

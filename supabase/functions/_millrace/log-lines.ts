@@ -1,0 +1,112 @@
+// Lines on their way to the function's log. Supabase keeps 100 events of a function in ten seconds, of 10,000 characters each,
+// and drops the rest without a word; two hundred rows at once have more to say.
+export type Level = 'info' | 'warn' | 'error';
+
+const WINDOW_MS = 10_000;
+/** Ten are left to what a handler itself writes to the console. */
+const MOST_EVENTS = 90;
+/** So many go out one by one; those after them several an event. */
+const SINGLE_EVENTS = 50;
+const BUNDLE_MS = 1_000;
+/** Characters of an event. */
+const LONGEST_EVENT = 9_900;
+const levels: Level[] = ['info', 'warn', 'error'];
+
+/**
+ * Writes lines one an event, or several an event where they come thick and fast. Lines beyond what the platform keeps are left out
+ * and counted, and the count is written as soon as there is room.
+ */
+export class LogLines {
+  /** When the events of the last ten seconds were written. */
+  #written: number[] = [];
+  #held: string[] = [];
+  #heldLength = 0;
+  #heldLevel: Level = 'info';
+  #leftOut = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** Takes a line, which is of one event's length at most. */
+  add(level: Level, line: string): void {
+    this.#tellLeftOut();
+    if (this.#held.length === 0 && this.#room() > MOST_EVENTS - SINGLE_EVENTS) {
+      this.#write(level, line);
+      return;
+    }
+    if (this.#heldLength + line.length > LONGEST_EVENT && !this.flush()) {
+      this.#leftOut += 1;
+      return;
+    }
+    this.#held.push(line);
+    this.#heldLength += line.length + 1;
+    this.#heldLevel = levels[Math.max(levels.indexOf(level), levels.indexOf(this.#heldLevel))] ?? level;
+    this.#flushLater();
+  }
+
+  /** Writes what is held back as one event. Returns false where the platform would drop it. */
+  flush(): boolean {
+    this.#tellLeftOut();
+    if (this.#held.length === 0) return true;
+    if (this.#room() === 0) return false;
+    const [lines, level] = [this.#held, this.#heldLevel];
+    this.#held = [];
+    this.#heldLength = 0;
+    this.#heldLevel = 'info';
+    this.#write(level, lines.join('\n'));
+    return true;
+  }
+
+  #tellLeftOut(): void {
+    if (this.#leftOut === 0 || this.#room() === 0) return;
+    const left_out = this.#leftOut;
+    this.#leftOut = 0;
+    const message = `${left_out} lines of the log were left out: the platform keeps ${MOST_EVENTS + 10} events in ten seconds`;
+    this.#write('warn', JSON.stringify({ level: 'warn', message, left_out }));
+  }
+
+  #flushLater(): void {
+    if (this.#timer !== undefined) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      if (!this.flush() || this.#leftOut > 0) this.#flushLater();
+    }, BUNDLE_MS);
+    // A process that has nothing else to do ends by itself.
+    (this.#timer as { unref?(): void }).unref?.();
+  }
+
+  /** How many events the platform would keep now. */
+  #room(): number {
+    const now = Date.now();
+    this.#written = this.#written.filter((at) => at <= now && at > now - WINDOW_MS);
+    return MOST_EVENTS - this.#written.length;
+  }
+
+  #write(level: Level, text: string): void {
+    this.#written.push(Date.now());
+    if (level === 'info') console.log(text);
+    else console[level](text);
+  }
+}
+
+/** Writes an event as a line of JSON. Of a line that is longer than the platform keeps, it tells the beginning and how much is missing. */
+export function lineOf(event: { level: Level; message: string }, base: object, fields: object): string {
+  const line = toJson({ ...event, ...base, ...fields });
+  if (line.length <= LONGEST_EVENT) return line;
+  const short = { level: event.level, message: event.message.slice(0, 1000), ...base };
+  const beginning = toJson({ ...event, ...fields }).slice(0, 4000);
+  const cut = toJson({ ...short, cut: beginning, left_out_characters: line.length - beginning.length });
+  return cut.length <= LONGEST_EVENT ? cut : `${cut.slice(0, LONGEST_EVENT - 1)}…`;
+}
+
+/** What JSON cannot hold is told in its place: a line of the log fails no attempt. */
+function toJson(value: object): string {
+  try {
+    return JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? String(part) : part));
+  } catch (error) {
+    const plain = Object.entries(value).filter(([, part]) => typeof part !== 'object' || part === null);
+    const texts = plain.map(([name, part]) => [name, typeof part === 'bigint' ? String(part) : part]);
+    return JSON.stringify({
+      ...Object.fromEntries(texts),
+      left_out: `fields that are no JSON: ${error}`.slice(0, 300),
+    });
+  }
+}
