@@ -1,9 +1,10 @@
 // docs/metrics: its dashboard, its rules and its page name metrics that there are.
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { MetricsAnswer } from '../../supabase/functions/_millrace/metrics/metrics-answer.ts';
 import { writeMetrics } from '../../supabase/functions/_millrace/metrics/write-metrics.ts';
 import { readMetrics } from '../support/open-metrics.ts';
@@ -84,6 +85,44 @@ test('the page lists every metric', async () => {
   expect(families.map(({ name }) => name).filter((name) => !listed.includes(name))).toEqual([]);
 });
 
+const annotated = async () =>
+  [...(await read('millrace.rules.yml')).matchAll(/^ +summary: (.*)$/gm)].map(([, text]) => text);
+
+test('no rule tells a bare value, which Prometheus writes with all its digits', async () => {
+  const values = (await annotated()).flatMap((text = '') => text.match(/\{\{[^}]*\$value[^}]*\}\}/g) ?? []);
+  expect(values.length).toBeGreaterThan(4);
+  expect(values.filter((value) => !/printf "%\.\d?f"|\| humanize/.test(value))).toEqual([]);
+});
+
+test('the page tells an uptime monitor the token, which health is refused without', async () => {
+  const page = await read('README.md');
+  const health = page.slice(page.indexOf('## Health'), page.indexOf('## The metrics'));
+  expect(health).toContain(
+    'Authorization: Bearer $METRICS_TOKEN" https://REF.supabase.co/functions/v1/millrace/health',
+  );
+  expect(health).toContain('401');
+});
+
+/** Seven runs that fail a minute, which an increase over the hour makes a broken number of. */
+const failing = {
+  interval: '1m',
+  input_series: [{ series: 'millrace_runs_total{pipeline="flow",outcome="failed"}', values: '0+7x59' }],
+  alert_rule_test: [
+    {
+      eval_time: '59m',
+      alertname: 'MillraceDead',
+      exp_alerts: [
+        {
+          exp_labels: { pipeline: 'flow' },
+          exp_annotations: {
+            summary: '413 runs of flow failed in an hour. See docs/playbooks/permanent-failures.md.',
+          },
+        },
+      ],
+    },
+  ],
+};
+
 test('promtool accepts the rules and the metrics, where it is installed', async ({ skip }) => {
   const run = promisify(execFile);
   const isThere = await run('promtool', ['--version']).then(
@@ -91,7 +130,13 @@ test('promtool accepts the rules and the metrics, where it is installed', async 
     () => false,
   );
   if (!isThere) skip();
-  await run('promtool', ['check', 'rules', path.join(folder, 'millrace.rules.yml')]);
+  const rules = path.join(folder, 'millrace.rules.yml');
+  await run('promtool', ['check', 'rules', rules]);
+  const place = await mkdtemp(path.join(tmpdir(), 'rules-'));
+  onTestFinished(() => rm(place, { recursive: true }));
+  const tests = path.join(place, 'tests.yml');
+  await writeFile(tests, JSON.stringify({ rule_files: [rules], evaluation_interval: '1m', tests: [failing] }));
+  await run('promtool', ['test', 'rules', tests]);
   const metrics = run('promtool', ['check', 'metrics']);
   metrics.child.stdin?.end(writeMetrics(answer, 'text'));
   await metrics;
