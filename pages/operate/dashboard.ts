@@ -10,13 +10,18 @@ function projectRef(): string | undefined {
   return /^https:\/\/([a-z0-9]{20})\.supabase\.co$/.exec(session.value?.url ?? doorProject.value)?.[1];
 }
 
-/** Where the functions' lines about a run are searched for: each names the run's trace. */
+/**
+ * Where the functions' lines about a run are searched for: each names the run's trace. All logs of a project are one ClickHouse table;
+ * `function_logs` was a table of BigQuery before. Nobody has tried this on a hosted project yet.
+ */
 export function logAddress({ trace, began_at, ended_at }: Run): string | undefined {
   const ref = projectRef();
   if (!ref || !trace || !/^[0-9a-f-]{36}$/.test(trace)) return undefined;
-  const sql = `select cast(timestamp as datetime) as at, event_message
-from function_logs
-where regexp_contains(event_message, '${trace}')
+  const sql = `-- Millrace: lines about a run
+select timestamp, event_message
+from logs
+where source = 'function_logs'
+  and event_message like '%${trace}%'
 order by timestamp desc
 limit 200`;
   const hour = 3_600_000;
