@@ -1,30 +1,38 @@
 // millrace connect: tells a project's database where its functions are, and with what to wake them.
+import { findRunningStack } from '../../local/platform/running-stack.ts';
 import { defineCommand, remoteOption } from '../define-command.ts';
 import { reachProject, targetAt } from '../operate/reach-project.ts';
 import { askServer } from '../project/ask-server.ts';
 import { awaitWakeUp } from '../project/await-wake-up.ts';
 import { CommandError } from '../project/command-error.ts';
 import { findProject } from '../project/find-project.ts';
+import { keepPage } from '../project/keep-page.ts';
 import { findingLines, readHealth } from '../project/read-health.ts';
 
 export const connect = defineCommand({
-  usage: `npx millrace connect [--remote[=REF]]
+  usage: `npx millrace connect [--page=URL] [--remote[=REF]]
   Has the deployed function millrace write its own address, and an HMAC of your secret key, into Vault, with which the database
   wakes functions; waits up to 20 s until the database has woken one. Asks the local stack, or the project at SUPABASE_URL, with
   SUPABASE_SECRET_KEY; for a hosted project without it, with what \`supabase projects api-keys --reveal\` tells.
+  --page=URL  where you host the operator's page, which messages about alerts link to
   --remote[=REF]  the project that the folder is linked to, or the one of this reference, branch or URL`,
-  options: remoteOption,
+  options: { ...remoteOption, page: { type: 'string' } },
   run: async ({ values }) => {
     const { url, headers } = await reachProject({ ...values, revealsKey: true });
     const { secret, ...sent } = await callConnect(url, headers);
     await awaitWakeUp(url, headers, sent);
     const { project_url } = sent;
+    const { root } = findProject(values.workdir);
+    const own = findRunningStack(root)?.apiUrl === url ? `${url}/operate/` : null;
+    const page_url = await keepPage(url, headers, values.page ?? own);
     const health = await readHealth(url, headers);
-    const query = `npx supabase db query ${targetAt(url, findProject(values.workdir).root, values.remote)}`.trim();
-    if (values.json) return JSON.stringify({ project_url, secret, ...health });
-    const told = `The database wakes functions at ${project_url}, with ${secret}; a wake-up was answered.`;
+    const query = `npx supabase db query ${targetAt(url, root, values.remote)}`.trim();
+    if (values.json) return JSON.stringify({ project_url, secret, page_url, ...health });
     return [
-      told,
+      `The database wakes functions at ${project_url}, with ${secret}; a wake-up was answered.`,
+      page_url
+        ? `Messages about alerts link to ${page_url}.`
+        : 'Messages about alerts link to no page: say where you host it by --page=URL.',
       ...(health.ok
         ? ['doctor() finds all well.']
         : ['Checks of doctor() still fail:', ...findingLines(health.findings, query)]),

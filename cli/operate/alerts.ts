@@ -1,10 +1,9 @@
 // millrace alerts and millrace silence: what somebody should look at, and who is not to hear of it for a while.
 import pc from 'picocolors';
-import type { Alert } from '../../pages/operate/answers.ts';
 import { CommandError } from '../project/command-error.ts';
 import { type Asked, defined, defineOperate, numberIn, numberOf, pipelineOf, textOf } from './asked.ts';
 import { moment } from './moments.ts';
-import { readAlerts } from './read-alerts.ts';
+import { readAlerts, type ToldAlert } from './read-alerts.ts';
 import { moreLine } from './runs.ts';
 import { line, say } from './say.ts';
 import { type Column, shellWord, table, terminalWidth, words } from './table.ts';
@@ -54,23 +53,24 @@ async function listAlerts(asked: Asked): Promise<0> {
 }
 
 /** What an operator does about an alert: looks at what failed, and silences what is known. */
-const nextSteps = ({ id, pipeline }: Alert) => [
+const nextSteps = ({ id, pipeline, playbook }: ToldAlert) => [
+  pc.dim(line(`What to do: ${playbook}`)),
   pc.dim(`Look: npx millrace dead${pipeline ? ` ${shellWord(pipeline)}` : ''}`),
   pc.dim(`It is known: npx millrace silence ${id} --minutes 60 --reason …`),
 ];
 
 export const silence = defineOperate({
-  usage: `npx millrace silence ALERT --minutes N --reason TEXT [--remote[=REF]]
-  Tells nobody of alerts like this one for so long; they are raised and listed all the same.
+  usage: `npx millrace silence ALERT… --minutes N --reason TEXT [--remote[=REF]]
+  Tells nobody of alerts like these for so long; they are raised and listed all the same.
   --pipeline P --stage S --kind K  in place of ALERT; --all for every alert
   --end  ends the silence whose number stands in the place of ALERT`,
-  words: 1,
+  words: 50,
   takes: ['pipeline', 'stage', 'kind', 'minutes', 'reason', 'end', 'all'],
   run: actOnSilence,
 });
 
 async function actOnSilence(asked: Asked): Promise<0> {
-  const [word] = asked.words;
+  const [word, ...others] = asked.words;
   const reason = textOf(asked, 'reason');
   const like = defined({
     pipeline: textOf(asked, 'pipeline'),
@@ -78,7 +78,7 @@ async function actOnSilence(asked: Asked): Promise<0> {
     kind: textOf(asked, 'kind'),
   });
   if (asked.values.end) {
-    if (word === undefined) throw new CommandError('Name the silence that is to end.', 2);
+    if (word === undefined || others.length > 0) throw new CommandError('Name the silence that is to end.', 2);
     const request = { verb: 'unsilence', silence: numberIn(word, 'SILENCE'), reason };
     say(asked, await asked.door.act(defined(request)), () => [`Silence ${word} has ended.`]);
     return 0;
@@ -91,18 +91,16 @@ async function actOnSilence(asked: Asked): Promise<0> {
     throw new CommandError('Name an alert, or what it is like: one of them.', 2);
   if (minutes === undefined || !reason)
     throw new CommandError('Say for how long, --minutes N, and why, --reason TEXT.', 2);
-  const request = {
-    verb: 'silence',
-    ...like,
-    alert: word === undefined ? undefined : numberIn(word, 'ALERT'),
-    minutes,
-    reason,
-  };
-  const done = await asked.door.act<{ silence: number; until: string }>(defined(request));
-  say(asked, done, () => [
-    line(
-      `Silence ${done.silence} holds until ${moment(done.until)}; npx millrace silence ${done.silence} --end ends it.`,
-    ),
-  ]);
+  // None is silenced where one is misspelt.
+  const alerts = word === undefined ? [undefined] : asked.words.map((each) => numberIn(each, 'ALERT'));
+  for (const alert of alerts) {
+    const request = defined({ verb: 'silence', ...like, alert, minutes, reason });
+    const done = await asked.door.act<{ silence: number; until: string }>(request);
+    say(asked, done, () => [
+      line(
+        `Silence ${done.silence} holds until ${moment(done.until)}; npx millrace silence ${done.silence} --end ends it.`,
+      ),
+    ]);
+  }
   return 0;
 }

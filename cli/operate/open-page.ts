@@ -6,14 +6,16 @@ import { servePage } from '../../local/platform/gateway/serve-page.ts';
 import { createOperateDoor, type OperateDoor } from '../../local/platform/operate/operate-door.ts';
 import { whenNpmEnds } from '../../local/platform/parent-ends.ts';
 import { CommandError } from '../project/command-error.ts';
+import { keepPage } from '../project/keep-page.ts';
 import { readPort } from '../read-port.ts';
 import { type Asked, defineOperate, textOf } from './asked.ts';
 import { say } from './say.ts';
 
 export const open = defineOperate({
   usage: `npx millrace open [--port N] [--remote[=REF]]
-  Serves the operator's page on 127.0.0.1 until ctrl-C, and prints a link that lets one browser in, once.
-  --port N  on this port (default: a free one)`,
+  Serves the operator's page on 127.0.0.1 until ctrl-C, and prints a link that lets one browser in, once. Messages about alerts
+  link there from then on, unless they link to a page that you host (npx millrace connect --page=URL).
+  --port N  on this port (default: the one before, where that is free)`,
   words: 0,
   takes: ['port'],
   run: serve,
@@ -21,9 +23,12 @@ export const open = defineOperate({
 
 async function serve(asked: Asked): Promise<0> {
   const { reach } = asked;
-  const port = readPort('--port', textOf(asked, 'port')) ?? 0;
+  const given = readPort('--port', textOf(asked, 'port'));
   // Who is not let in hears it here, not in a browser.
   await asked.door.read('overview');
+  // A user's token may not write it, and loses nothing by that.
+  const keep = (page: string | null) => keepPage(reach.url, reach.headers, page).catch(() => '');
+  const before = /^http:\/\/127\.0\.0\.1:(\d+)\/operate\/$/.exec(await keep(null))?.[1];
   let door: OperateDoor | undefined;
   const server = http.createServer((request, response) => {
     answer(door, request, response).catch((error) => {
@@ -31,8 +36,13 @@ async function serve(asked: Asked): Promise<0> {
       else reply(response, 500, { message: String(error) });
     });
   });
-  const address = `http://127.0.0.1:${await listen(server, port)}`;
+  // Links of earlier messages lead here again where the port is the same.
+  const port = await (given === undefined && before
+    ? listen(server, Number(before)).catch(() => listen(server, 0))
+    : listen(server, given ?? 0));
+  const address = `http://127.0.0.1:${port}`;
   door = createOperateDoor({ address, projectUrl: reach.url, headers: reach.headers, operator: reach.operator });
+  await keep(`${address}/operate/`);
   const url = door.link();
   // Whoever reads the link may end this at once.
   const ended = new Promise((resolve) => {

@@ -4,15 +4,24 @@ import { playbookOf, sayStanding } from '../../supabase/functions/_millrace/aler
 import type { Door } from './ask-door.ts';
 import { readLists } from './say.ts';
 
-export type ToldAlert = Alert & { message: string };
+export type ToldAlert = Alert & { message: string; playbook: string };
+
+interface Answer {
+  alerts: Alert[];
+  next: string | null;
+  /** The folder of the playbooks. */
+  playbooks_url?: string;
+}
 
 export async function readAlerts(
   door: Door,
   query: Record<string, unknown>,
 ): Promise<{ alerts: ToldAlert[]; next: string | null }> {
-  const { alerts, next } = await readLists<{ alerts: Alert[]; next: string | null }>(door, 'alerts', query, 'alerts');
-  return {
-    alerts: alerts.map((alert) => ({ ...alert, message: sayStanding(alert), playbook: playbookOf(alert) })),
-    next,
-  };
+  const { alerts, next, playbooks_url } = await readLists<Answer>(door, 'alerts', query, 'alerts');
+  const told = (alert: Alert) => ({
+    ...alert,
+    message: sayStanding(alert),
+    playbook: playbookOf(alert, playbooks_url),
+  });
+  return { alerts: alerts.map(told), next };
 }

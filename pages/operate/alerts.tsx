@@ -1,19 +1,21 @@
 // What somebody should look at, and the way to its cause.
 
+import { useEffect } from 'preact/hooks';
 import { playbookOf, sayStanding } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 import { Ago, Moment } from '../base/format.tsx';
-import type { Route } from '../base/route.ts';
+import { type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
 import type { Alert } from './answers.ts';
 import { Causes } from './causes.tsx';
-import { DeedButton } from './deeds.tsx';
+import { type Deed, DeedButton, openDeed } from './deeds.tsx';
 import { Filter } from './filter.tsx';
 import { PipelineLink } from './links.tsx';
 import { asked, List } from './list.tsx';
 import { State } from './states.tsx';
 
 export function Alerts(route: Route) {
+  useEffect(() => openAskedSilence(route.query), [route.query]);
   const query = { ...asked(route.query, ['pipeline']), ...(route.query.get('show') !== 'all' && { open: true }) };
   return (
     <>
@@ -25,7 +27,7 @@ export function Alerts(route: Route) {
         ]}
       />
       <List<Alert> key={JSON.stringify(query)} name="alerts" rows="alerts" query={query}>
-        {(alerts) => (
+        {(alerts, { playbooks_url }) => (
           <Table
             label="Alerts"
             rows={alerts}
@@ -51,7 +53,7 @@ export function Alerts(route: Route) {
                 name: 'Cause',
                 cell: (a) => (
                   <>
-                    <Causes of={a} /> <span class="hint">playbook: {playbookOf(a)}</span>
+                    <Causes of={a} /> <Playbook at={playbookOf(a, playbooks_url as string | undefined)} />
                   </>
                 ),
               },
@@ -80,21 +82,44 @@ function Where({ alert: { pipeline, stage } }: { alert: Alert }) {
   );
 }
 
+/** What to do: a link where it is an address, else its words. */
+function Playbook({ at }: { at: string }) {
+  if (!/^https?:\/\//.test(at)) return <span class="hint">playbook: {at}</span>;
+  return (
+    <a href={at} rel="noreferrer" title={at}>
+      what to do
+    </a>
+  );
+}
+
 function Deeds({ alert: { id, resolved_at } }: { alert: Alert }) {
   return (
     <div class="actions">
-      <DeedButton
-        deed={{
-          label: 'Silence',
-          what: 'Nobody is told of alerts like this one for a while.',
-          fields: [
-            { name: 'minutes', label: 'For how many minutes', value: 60, between: [1, 576_000], isNeeded: true },
-          ],
-          request: ({ minutes }) => ({ verb: 'silence', alert: id, minutes: Number(minutes) }),
-          needsReason: true,
-          refused: resolved_at ? 'It is over.' : undefined,
-        }}
-      />
+      <DeedButton deed={{ ...silenceOf([id]), refused: resolved_at ? 'It is over.' : undefined }} />
     </div>
   );
+}
+
+/** The silence of alerts like these. */
+function silenceOf(ids: number[], minutes = 60): Deed {
+  return {
+    label: 'Silence',
+    what: `Nobody is told of alerts like ${ids.length > 1 ? 'these' : 'this one'} for a while.`,
+    fields: [{ name: 'minutes', label: 'For how many minutes', value: minutes, between: [1, 576_000], isNeeded: true }],
+    request: (given) => ids.map((alert) => ({ verb: 'silence', alert, minutes: Number(given.minutes) })),
+    needsReason: true,
+  };
+}
+
+/** Opens the dialog that a message's link asks for: nothing is silenced before somebody says why. A reload does not ask again. */
+function openAskedSilence(query: URLSearchParams): void {
+  const ids =
+    (query.get('silence') ?? '')
+      .match(/\d{1,15}/g)
+      ?.slice(0, 50)
+      .map(Number) ?? [];
+  if (ids.length === 0) return;
+  const minutes = /^\d{1,6}$/.test(query.get('minutes') ?? '') ? Number(query.get('minutes')) : undefined;
+  location.replace(to('alerts', '', { pipeline: query.get('pipeline'), show: query.get('show') }));
+  openDeed({ ...silenceOf(ids, minutes), title: `Silence alert${ids.length > 1 ? 's' : ''} ${ids.join(', ')}` });
 }

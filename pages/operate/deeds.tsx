@@ -20,6 +20,8 @@ export interface Field {
   isNeeded?: boolean;
 }
 
+type Request = Record<string, unknown>;
+
 export interface Deed {
   /** What the button says. */
   label: string;
@@ -28,7 +30,7 @@ export interface Deed {
   /** What will happen, to how many. */
   what: ComponentChildren;
   /** What is sent; with fields, made of what is in them. */
-  request: Record<string, unknown> | ((values: Record<string, string>) => Record<string, unknown>);
+  request: Request | ((values: Record<string, string>) => Request | Request[]);
   fields?: Field[];
   /** Why it cannot be done now. */
   refused?: string | undefined;
@@ -73,14 +75,14 @@ export function ActButton({ label, refused, harms, onClick }: ButtonProps) {
 /** A button that opens the deed's dialog. */
 export function DeedButton({ deed }: { deed: Deed }) {
   const { label, refused, harms } = deed;
-  return (
-    <ActButton
-      label={label}
-      refused={refused}
-      harms={harms}
-      onClick={() => openDialog(() => <DeedDialog deed={deed} />)}
-    />
-  );
+  return <ActButton label={label} refused={refused} harms={harms} onClick={() => openDeed(deed)} />;
+}
+
+/** Opens the deed's dialog, or says why nobody may do it. */
+export function openDeed(deed: Deed): void {
+  const why = mayNotAct() ?? deed.refused;
+  if (why) say(`${deed.label}: ${why}`);
+  else openDialog(() => <DeedDialog deed={deed} />);
 }
 
 /** The fields of a deed, each with a label of its own. */
@@ -163,7 +165,8 @@ function DeedDialog({ deed }: { deed: Deed }) {
     try {
       const { reason } = values;
       const asked = typeof request === 'function' ? request(values) : request;
-      const answer = await act({ ...asked, ...(reason && { reason }) });
+      let answer: Request = {};
+      for (const one of [asked].flat()) answer = await act({ ...one, ...(reason && { reason }) });
       closeDialog();
       if (leadsTo) return go(leadsTo(answer));
       say(done ?? `${title}: done.`);

@@ -11,7 +11,8 @@ interface ListProps<Row> {
   /** Under what it answers the rows. */
   rows: string;
   query: Record<string, unknown>;
-  children: (rows: Row[]) => ComponentChildren;
+  /** Draws the rows; `first` is the newest answer, with what it says beside them. */
+  children: (rows: Row[], first: Answer) => ComponentChildren;
 }
 
 type Answer = { next: string | null } & Record<string, unknown>;
@@ -40,7 +41,10 @@ export function List<Row>({ name, rows, query, children }: ListProps<Row>) {
         const next = pages.at(-1)?.next;
         return (
           <>
-            {children(pages.flatMap((page) => page[rows] as Row[]))}
+            {children(
+              pages.flatMap((page) => page[rows] as Row[]),
+              first,
+            )}
             {error.value !== undefined && <Trouble error={error.value} />}
             {next && (
               <button type="button" disabled={isBusy.value} onClick={() => more(next)}>

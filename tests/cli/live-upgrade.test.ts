@@ -161,7 +161,8 @@ async function expectUpgraded(dev: Dev, next: NextLevel, schema: string[]): Prom
       .toEqual({ close_it_status: 'completed' });
     expect((await client.query('select what from millrace.doctor() where not ok')).rows).toEqual([]);
     expect(await ask(dev, 'connect')).toBe(
-      `The database wakes functions at ${dev.apiUrl}, with MILLRACE_WAKE_SECRET; a wake-up was answered.\ndoctor() finds all well.\n`,
+      `The database wakes functions at ${dev.apiUrl}, with MILLRACE_WAKE_SECRET; a wake-up was answered.\n` +
+        `Messages about alerts link to ${dev.apiUrl}/operate/.\ndoctor() finds all well.\n`,
     );
 
     await expectDiagnosed(dev, client);
@@ -194,7 +195,10 @@ async function expectDiagnosed(dev: Dev, client: pg.Client): Promise<void> {
   );
   await client.query(`delete from vault.secrets where name = 'millrace_project_url'`);
   expect(await asked('doctor')).toContain('✗ project_url is set\n    missing: npx millrace connect writes it\n');
-  expect(await asked('connect')).toContain('Checks of doctor() still fail:\n✗ the engine has its own rows\n');
+  const connected = await asked('connect --page=https://ops.test/operate/');
+  expect(connected).toContain('Messages about alerts link to https://ops.test/operate/.\n');
+  expect(connected).toContain('Checks of doctor() still fail:\n✗ the engine has its own rows\n');
+  expect(await asked('connect --page=ops.test')).toContain('setting page_url is');
   await client.query('select millrace.set_up()');
   const wrongKey = { SUPABASE_SECRET_KEY: 'sb_secret_of_another_project' };
   expect(await asked('doctor', wrongKey)).toContain('does not know that secret key');

@@ -102,6 +102,7 @@ describe('the public functions', () => {
       'millrace_health',
       'millrace_job_owner',
       'millrace_journal',
+      'millrace_keep_page',
       'millrace_leave',
       'millrace_limits',
       'millrace_metrics',

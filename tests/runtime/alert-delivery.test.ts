@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
-import type { AlertMessage } from '../../supabase/functions/_millrace/alerts/alert-message.ts';
+import { type AlertMessage, alertMessage } from '../../supabase/functions/_millrace/alerts/alert-message.ts';
 import { deliverMessage } from '../../supabase/functions/_millrace/alerts/deliver-message.ts';
 import { parseHosts, type Resolve } from '../../supabase/functions/_millrace/public-hosts.ts';
 import { type Reply, refusedUrl, startServer } from '../support/http-server.ts';
@@ -55,7 +55,7 @@ describe('a webhook', () => {
     expect(new Webhook(secret).verify(request?.body ?? '', headers)).toEqual({
       type: 'millrace.alerts',
       timestamp: '2026-11-02T09:01:00+00:00',
-      data: { project: 'https://project.test', channel: 'ops', events: [raised], more: 0 },
+      data: { project: 'https://project.test', page_url: null, channel: 'ops', events: [raised], more: 0 },
     });
     expect(() => new Webhook(secret).verify(`${request?.body} `, headers)).toThrow();
   });
@@ -163,7 +163,7 @@ describe('an address', () => {
   });
 });
 
-test('Slack shows what a message says as text: no markup, no mention, no link but the playbook’s', async () => {
+test('Slack shows what a message says as text: no markup, no mention, no link but the playbook’s and the page’s', async () => {
   const message = '<!channel> *bold* _it_ `x` a & b\u202e\nc <http://evil.test|click> https://evil.test';
   const shown = '<!channel> *bold* _it_ `x` a & b c <http://evil.test|click> https://evil.test';
   const { received } = await deliver({}, { kind: 'slack', secret: null, events: [{ ...raised, message }], more: 3 });
@@ -175,7 +175,7 @@ test('Slack shows what a message says as text: no markup, no mention, no link bu
   expect(JSON.parse(received[0]?.body ?? '')).toEqual({
     text:
       'Raised: &lt;!channel&gt; *bold* _it_ `x` a &amp; b c &lt;http:\u2060//evil.test|click&gt; https:\u2060//evil.test\n' +
-      more,
+      `${more}\nProject: https:\u2060//project.test`,
     mrkdwn: false,
     unfurl_links: false,
     blocks: [
@@ -186,6 +186,7 @@ test('Slack shows what a message says as text: no markup, no mention, no link bu
         { type: 'link', url: raised.playbook, text: 'What to do' },
       ]),
       section([{ type: 'text', text: more }]),
+      section([{ type: 'text', text: 'Project: https://project.test' }]),
     ],
   });
 });
@@ -198,7 +199,7 @@ test('an e-mail goes to all addresses by one call with the key, under the messag
   expect(JSON.parse(request?.body ?? '')).toEqual({
     from: 'Millrace <alerts@example.com>',
     to: ['a@example.com', 'b@example.com'],
-    subject: '[Millrace] Raised: 12 runs are ready at assess of claims, above 10 (and 1 more)',
+    subject: '[Millrace project.test] Raised: 12 runs are ready at assess of claims, above 10 (and 1 more)',
     text: [
       'Raised: 12 runs are ready at assess of claims, above 10.\nSince 2026-11-02T09:00:00+00:00\n' +
         'What to do: https://wiki.example.com/throttle',
@@ -217,21 +218,121 @@ test('Slack and an e-mail show the newest twenty of what had to wait, the newest
   }));
   const slack = await deliver({}, { kind: 'slack', events });
   const lines = (JSON.parse(slack.received[0]?.body ?? '') as { text: string }).text.split('\n');
-  expect([...lines.slice(0, 2), ...lines.slice(-2)]).toEqual([
+  expect([...lines.slice(0, 2), ...lines.slice(-3)]).toEqual([
     'Raised: alert 29',
     'Raised: alert 28',
     'Raised: alert 10',
     expect.stringContaining('and 10 more'),
+    expect.stringContaining('Project: '),
   ]);
   const email = await deliver({}, { kind: 'email', events: [{ event: 'test', message: 'A test' }, ...events] });
   const { subject } = JSON.parse(email.received[0]?.body ?? '') as { subject: string };
-  expect(subject).toBe('[Millrace] Raised: alert 29 (and 30 more)');
+  expect(subject).toBe('[Millrace project.test] Raised: alert 29 (and 30 more)');
 });
 
 test('the subject of an e-mail has one line, whatever a message holds', async () => {
   const events = [{ ...raised, message: `a\r\nBcc: x@example.com\u2028${'y'.repeat(500)}` }];
   const { received } = await deliver({}, { kind: 'email', events });
   const { subject } = JSON.parse(received[0]?.body ?? '') as { subject: string };
-  expect(subject).toMatch(/^\[Millrace\] Raised: a Bcc: x@example.com y+$/);
+  expect(subject).toMatch(/^\[Millrace project.test\] Raised: a Bcc: x@example.com y+$/);
   expect(subject.length).toBeLessThanOrEqual(160);
+});
+
+describe('an alert that can be acted on', () => {
+  const page_url = 'https://ops.example.com/operate/';
+  const project = 'https://abcdefghijklmnopqrst.supabase.co';
+  const places = {
+    message: 7,
+    try: 1,
+    webhook_id: 'msg_1',
+    created_at: '2026-11-02T09:01:00+00:00',
+    channel: 'ops',
+    secret,
+    sender: 'Millrace <alerts@example.com>',
+    api_url: 'https://api.resend.com/emails',
+    more: 0,
+    project,
+    page_url,
+    playbooks_url: 'https://docs.example.com/v1/playbooks',
+    kind: 'email',
+    address: 'a@example.com',
+  };
+  const at = '2026-11-02T09:30:00+00:00';
+  const failing = (alert: number, stage: string, changes: object = {}) => ({
+    event: 'raised',
+    alert,
+    kind: 'error_share',
+    rule: 'errors',
+    pipeline: 'leads',
+    stage,
+    value: 0.4,
+    above: 0.1,
+    detail: 'model_unavailable',
+    cause: 'model_unavailable',
+    span_seconds: 600,
+    since: at,
+    at,
+    playbook: null,
+    ...changes,
+  });
+  const told = (events: object[], changes: object = {}) => alertMessage.parse({ ...places, events, ...changes });
+  const sent = async ({ address: _, api_url: __, ...message }: AlertMessage) =>
+    (await deliver({}, message)).received[0]?.body ?? '';
+  const textOf = async (message: AlertMessage) => (JSON.parse(await sent(message)) as { text: string }).text;
+
+  test('tells by each channel the project, the place, today’s value, what to do, the page, and a silence for an hour', async () => {
+    const facts = failing(7, 'intel', { value_now: 0.62, detail_now: 'rate_limited' });
+    const wanted = [
+      project,
+      '40 % of what ended at intel of leads in the last 10 minutes failed',
+      'now 62 %, rate_limited',
+      'https://docs.example.com/v1/playbooks/reprocess.md',
+      `${page_url}#/pipeline/leads?stage=intel`,
+      `${page_url}#/alerts?silence=7&minutes=60`,
+    ];
+    for (const kind of ['email', 'slack', 'webhook']) {
+      const body = JSON.stringify(JSON.parse(await sent(told([facts], { kind }))));
+      for (const text of wanted) expect(body, kind).toContain(text);
+    }
+    const command = 'npx millrace silence 7 --minutes 60 --reason TEXT --remote=abcdefghijklmnopqrst';
+    for (const kind of ['email', 'slack', 'webhook']) {
+      expect(await sent(told([facts], { kind, page_url: null })), kind).toContain(command);
+    }
+  });
+
+  test('is told once with all that has its cause, and the engine’s own stands first', async () => {
+    const events = [
+      failing(1, 'intel'),
+      failing(2, 'strategy'),
+      failing(3, 'subject', { detail: 'boom', cause: 'boom' }),
+      failing(4, 'intel', { kind: 'backlog', rule: 'backlog', cause: null, value: 1200, above: 1000 }),
+      failing(5, '', { kind: 'dead', rule: 'dead', stage: null, value: 12, above: 10, span_seconds: 3600 }),
+      failing(6, '', { kind: 'engine', rule: 'engine', pipeline: null, stage: null, cause: null, detail: 'no sweep' }),
+      failing(8, 'subject', { event: 'resolved', resolved_at: at }),
+    ];
+    const text = await textOf(told(events));
+    const titles = text.split('\n').filter((line) => /^(Raised|Resolved)/.test(line));
+    expect(titles).toEqual([
+      'Raised: the engine is not well: no sweep.',
+      'Raised: 4 alerts of one cause, model_unavailable:',
+      expect.stringContaining('Raised: 40 % of what ended at subject'),
+      expect.stringContaining('Resolved: 40 %'),
+    ]);
+    expect(text.match(/^• .*$/gm)).toHaveLength(4);
+    expect(text).toContain('npx millrace silence 1 2 4 5 --minutes 60');
+    const { subject } = JSON.parse(await sent(told(events))) as { subject: string };
+    expect(subject).toMatch(
+      /^\[Millrace abcdefghijklmnopqrst\] Raised: the engine is not well: no sweep \(and 6 more\)$/,
+    );
+  });
+
+  test('has no link where page_url is no address of the web, and one cause hides nothing of what a code is', async () => {
+    const odd = told([failing(7, 'intel', { cause: '<!channel>' }), failing(8, 'x', { cause: '<!channel>' })], {
+      kind: 'slack',
+      page_url: 'javascript:alert(1)',
+    });
+    const body = await sent(odd);
+    expect(body).not.toContain('javascript');
+    expect((JSON.parse(body) as { text: string }).text).toContain('one cause, &lt;!channel&gt;');
+  });
 });

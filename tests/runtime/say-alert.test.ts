@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import {
   playbookOf,
   sayAlert,
+  sayNow,
   sayStanding,
   secondsInWords,
 } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
@@ -27,8 +28,25 @@ test('a sentence says what, where and for how long, and what is counted to a cap
 
 test('a kind that only another release knows is named, and has a playbook all the same', () => {
   expect(sayAlert({ kind: 'tomorrow' })).toBe('an alert of kind tomorrow');
+  expect(sayAlert({ kind: 'tomorrow', pipeline: 'flow', stage: 'only' })).toBe(
+    'an alert of kind tomorrow at only of flow',
+  );
   expect(playbookOf({ kind: 'tomorrow', playbook: null })).toBe('docs/playbooks/engine.md');
   expect(playbookOf({ kind: 'dead', playbook: 'our/page.md' })).toBe('our/page.md');
+  expect(playbookOf({ kind: 'dead' }, 'https://wiki.test/p/')).toBe('https://wiki.test/p/permanent-failures.md');
+});
+
+test.for([
+  [{ kind: 'backlog', value: 1200, value_now: 2400 }, 'now 2,400'],
+  [{ kind: 'dead', value: 11, value_now: 11, detail: 'boom', detail_now: 'rate_limited' }, 'now rate_limited'],
+  [{ kind: 'error_share', value: 0.4, value_now: 0.62, detail: 'boom', detail_now: 'boom' }, 'now 62 %'],
+  [{ kind: 'refused', value: 660, value_now: 1260, detail: 'a', detail_now: 'b' }, 'now 21 minutes'],
+  [{ kind: 'engine', value: 1, value_now: 2, detail: 'a', detail_now: 'a; b' }, 'now a; b'],
+  [{ kind: 'backlog', value: 1200, value_now: 1200 }, undefined],
+  [{ kind: 'backlog', value: 1200, value_now: null }, 'over by now'],
+  [{ kind: 'backlog', value: 1200 }, undefined],
+] as const)('how an alert stands now is said where it has changed: %o', ([facts, said]) => {
+  expect(sayNow(facts)).toBe(said);
 });
 
 test('an open alert says its value when raised and the one now, which a resolved one does not have', () => {

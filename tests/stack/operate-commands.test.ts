@@ -271,6 +271,9 @@ test('a stage is paused, throttled and let go, and an alert silenced', async () 
     ],
     [['silence', '1', '--minutes', '60', '--reason', 'seen'], { verb: 'silence', reason: 'seen' }],
     [['silence', '1', '--end'], { verb: 'unsilence' }],
+    [['silence', '1', '2', '--minutes', '60', '--reason', 'both'], { verb: 'silence', reason: 'both' }],
+    [['silence', '2', '--end'], { verb: 'unsilence' }],
+    [['silence', '3', '--end'], { verb: 'unsilence' }],
   ];
   for (const [args, line] of steps) {
     const { code, stderr } = await inProcess(args);
@@ -467,6 +470,8 @@ test('open lets one browser in by its link, once, and acts in the name of who st
   try {
     const line = await new Promise<string>((resolve) => createInterface({ input: child.stdout }).once('line', resolve));
     const { origin, host, hash } = new URL(JSON.parse(line).url);
+    // Messages about alerts link to it.
+    expect(await orders.value(`select millrace.setting('page_url')`)).toBe(`${origin}/operate/`);
     const page = await (await fetch(`${origin}/operate/`)).text();
     expect(page).toContain('data-door');
     expect(page).not.toContain(orders.stack.secretKey);
@@ -498,7 +503,9 @@ test('open ends with the npx that runs it, which hands no signal on', async () =
   });
   // Once nobody writes there any more, which is later than the shell's own end.
   const ended = new Promise((resolve) => child.once('close', resolve));
-  await new Promise((resolve) => createInterface({ input: child.stdout }).once('line', resolve));
+  const kept = await orders.value<string>(`select millrace.setting('page_url')`);
+  const opened = await new Promise<string>((resolve) => createInterface({ input: child.stdout }).once('line', resolve));
+  expect(JSON.parse(opened).url, 'on the port of before').toContain(`${kept}#enter=`);
   child.kill('SIGKILL');
   await ended;
 });

@@ -231,6 +231,36 @@ test('a viewer finds each deed refused, with the reason, whoever leaves the over
   expect(await page.getByRole('dialog').count()).toBe(0);
 });
 
+test('a message’s link opens the silence of its alerts, filled in, and silences none before somebody says why', async () => {
+  const silences = () => operate.value<number>('select count(*)::int from millrace.silences where until > now()');
+  const ids = await operate.value<number[]>(
+    'select array_agg(l.id::int) from (select id from millrace.alerts where resolved_at is null order by id limit 2) l',
+  );
+  expect(ids).toHaveLength(2);
+  const page = await operate.atMachine();
+  const before = await silences();
+  await page.goto(`${operate.pageUrl}#/alerts?silence=${ids.join('+')}&minutes=60`);
+  const dialog = page.getByRole('dialog', { name: `Silence alerts ${ids.join(', ')}` });
+  expect(await dialog.getByLabel('For how many minutes').inputValue()).toBe('60');
+  await dialog.getByRole('button', { name: 'Silence', exact: true }).click();
+  expect(await dialog.getByLabel('Reason').evaluate((field: HTMLInputElement) => field.validity.valueMissing)).toBe(
+    true,
+  );
+  expect(await silences()).toBe(before);
+  await dialog.getByLabel('Reason').fill('it is known');
+  await dialog.getByRole('button', { name: 'Silence', exact: true }).click();
+  await dialog.waitFor({ state: 'hidden' });
+  expect(await silences()).toBe(before + 2);
+  await operate.value(`with ended as (delete from millrace.silences where reason = 'it is known' returning 1)
+    select count(*)::int from ended`);
+  await page.reload();
+  await title(page, 'Alerts');
+  expect(await page.getByRole('dialog').count()).toBe(0);
+  expect(await page.getByRole('link', { name: 'what to do' }).first().getAttribute('href')).toMatch(
+    /^https:\/\/app\.unpkg\.com\/millrace@[\d.]+\/files\/docs\/playbooks\/[a-z-]+\.md$/,
+  );
+});
+
 test('a shared limit is throttled and let go where its room is shown', async () => {
   const page = await operate.atMachine();
   await page.keyboard.press('g');

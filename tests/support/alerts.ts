@@ -11,7 +11,7 @@ export interface TakenMessage {
   kind: string;
   address: string | null;
   secret: string | null;
-  events: (Row & { event: string; message: string; rule?: string })[];
+  events: (Row & { event: string; message: string; rule?: string; playbook?: string | null })[];
   more: number;
 }
 

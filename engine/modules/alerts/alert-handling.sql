@@ -60,4 +60,8 @@ as $$
     from millrace.alert_rules r
     cross join unnest(r.channels) u
     where not exists (select from millrace.alert_channels c where c.name = u)) f
+  union all
+  select 'messages link to the operator''s page', true, coalesce(
+    nullif(millrace.setting('page_url'), ''),
+    'page_url is empty, so they name commands alone: npx millrace connect --page=URL writes it')
 $$;

@@ -2,6 +2,25 @@
 -- least, so that it is sent again should the function die; the next of its channel waits for it and
 -- takes in what comes meanwhile.
 
+-- Returns what alerts of one cause share: the error code of most failures, or what a service said
+-- when it refused. Null: the alert stands for itself.
+create function millrace.alert_cause(p_kind text, p_detail text) returns text
+language sql immutable
+as $$
+  select case
+    when p_kind in ('error_share', 'dead') then p_detail
+    when p_kind = 'refused' then regexp_replace(p_detail, ' until [-0-9: ]+', '', 'g') end
+$$;
+
+-- Returns the folder of the playbooks: the setting playbooks_url, or the package of this release.
+create function millrace.playbooks_url() returns text
+language sql stable
+as $$
+  select coalesce(nullif(millrace.setting('playbooks_url'), ''), format(
+    'https://app.unpkg.com/millrace@%s/files/docs/playbooks',
+    (select e.release from millrace.engine() e)))
+$$;
+
 -- Shows an alert as operators and messages have it; at: when its facts were looked at.
 create function millrace.alert_json(p_alert millrace.alerts) returns jsonb
 language sql immutable
@@ -13,15 +32,18 @@ as $$
 $$;
 
 -- Writes down what is to be told now, into a message that nobody has tried yet where there is one.
--- A message lists fifty events, of several minutes the newest, and counts the rest. What came and
--- went while nobody was to hear of it is settled.
+-- A message lists fifty events, the engine's own and else the newest, and counts the rest. An alert
+-- waits for up to five minutes after another of its cause was told, so that one broken service is
+-- not a message a minute. An alert that was over before anybody was told of it is settled.
 create function millrace.write_messages(p_now timestamptz)
 as $$
 begin
   with event as materialized (
     select c.id as channel_id, a.id as alert_id,
-      millrace.alert_json(a) - 'id' || jsonb_build_object('event', e.event, 'alert', a.id) as event,
-      row_number() over (partition by c.id order by e.event, a.id) as place
+      millrace.alert_json(a) - 'id' || jsonb_build_object('event', e.event, 'alert', a.id,
+        'cause', millrace.alert_cause(a.kind, a.detail)) as event,
+      row_number() over (
+        partition by c.id order by a.kind = 'engine' desc, e.event, a.id) as place
     from millrace.alerts a
     left join millrace.alert_rules r on r.id = a.rule_id
     join millrace.alert_channels c on c.enabled
@@ -37,6 +59,14 @@ begin
           and (s.pipeline is null or s.pipeline = a.pipeline)
           and (s.stage is null or s.stage = a.stage)
           and (s.kind is null or s.kind = a.kind))
+      and (a.resolved_at is not null or not exists (
+        select
+        from millrace.alerts o
+        where not o.settled
+          and o.resolved_at is null
+          and o.told_at > p_now - interval '5 minutes'
+          and o.channels is not distinct from a.channels
+          and millrace.alert_cause(o.kind, o.detail) = millrace.alert_cause(a.kind, a.detail)))
   ), news as (
     select e.channel_id,
       (json_agg(e.event order by e.place) filter (where e.place <= 50))::jsonb as events,
@@ -45,7 +75,13 @@ begin
     group by e.channel_id
   ), joined as (
     update millrace.alert_messages m
-    set events = jsonb_path_query_array(m.events || n.events, '$[last - 49 to last]'),
+    set events = (
+        select json_agg(k.event order by k.place)::jsonb
+        from (
+          select e.event, e.place
+          from jsonb_array_elements(m.events || n.events) with ordinality e(event, place)
+          order by e.event -> 'kind' = '"engine"' desc nulls last, e.place desc
+          limit 50) k),
       more = m.more + n.more
         + greatest(jsonb_array_length(m.events) + jsonb_array_length(n.events) - 50, 0)
     from news n
@@ -94,6 +130,22 @@ as $$
     order by m.id)
 $$;
 
+-- Adds to the events of a message how the alerts that are still above their bounds stand now.
+create function millrace.events_now(p_events jsonb) returns jsonb
+stable
+as $$
+begin
+  return (
+    select json_agg(e.event || jsonb_build_object(
+      'value_now', t.value, 'detail_now', t.detail) order by e.place)::jsonb
+    from jsonb_array_elements(p_events) with ordinality e(event, place)
+    left join millrace.alerts a on a.id = (e.event -> 'alert')::bigint and a.resolved_at is null
+    left join millrace.rule_states t
+      on (t.rule_id, t.pipeline_id, t.stage_id) = (a.rule_id, a.pipeline_id, a.stage_id)
+      and t.under_since is null);
+end
+$$;
+
 -- Hands messages about alerts to the function that sends them. One that was first tried a day ago
 -- is dead, or it would keep all others of its channel.
 create function public.millrace_take_messages() returns jsonb
@@ -138,8 +190,9 @@ begin
     'sender', c.sender,
     'api_url', c.api_url,
     'project', millrace.setting('project_url'),
-    'playbooks_url', millrace.setting('playbooks_url'),
-    'events', m.events,
+    'page_url', nullif(millrace.setting('page_url'), ''),
+    'playbooks_url', millrace.playbooks_url(),
+    'events', millrace.events_now(m.events),
     'more', m.more) order by m.id)::jsonb
   into v_messages
   from taken m

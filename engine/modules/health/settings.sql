@@ -11,7 +11,10 @@ declare
     when new.name = 'batch_bytes' and new.value !~ '^[1-9][0-9]{4,7}$'
       then 'a whole number from 10000 to 99999999'
     when new.name = 'operators_need_aal2' and new.value not in ('true', 'false')
-      then 'true or false' end;
+      then 'true or false'
+    when new.name in ('page_url', 'playbooks_url')
+      and coalesce(new.value, '-') !~ '^(https?://[^/[:space:]<>|]+(/[^[:space:]<>|]*)?)?$'
+      then 'an address with https:// or http://, or empty' end;
 begin
   if v_wanted is not null then
     raise exception 'setting % is %, but must be %', new.name, quote_literal(new.value), v_wanted

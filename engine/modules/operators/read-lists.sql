@@ -187,7 +187,8 @@ declare
 begin
   v_found := millrace.find_lines(v_caller, 'millrace.alerts',
     case when p_query -> 'open' = 'true' then 'r.resolved_at is null' end, p_query);
-  return jsonb_build_object('next', v_found.next, 'alerts', array(
+  return jsonb_build_object(
+    'next', v_found.next, 'playbooks_url', millrace.playbooks_url(), 'alerts', array(
     select millrace.alert_json(l) || case
       when l.resolved_at is null
         then jsonb_build_object('value_now', t.value, 'detail_now', t.detail)

@@ -18,7 +18,12 @@ from (values
   ('hours_days', '400', 'Days after which the sweep deletes figures by the hour.'),
   ('operators_need_aal2', 'false',
     'true: whoever acts with a user''s token has shown a second factor (aal2).'),
-  ('journal_days', '400', 'Days after which the sweep deletes lines of the journal.')
+  ('journal_days', '400', 'Days after which the sweep deletes lines of the journal.'),
+  ('page_url', '',
+    'Where the operator''s page is, which messages about alerts link to. Written by '
+    'npx millrace connect --page=URL and npx millrace open.'),
+  ('playbooks_url', '',
+    'The folder of the playbooks that messages about alerts link to; empty: those of this release.')
 ) s(name, value, comment);
 
 -- What set_up() would write, but for the alert rules, which somebody may have deleted.

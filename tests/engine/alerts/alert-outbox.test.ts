@@ -12,7 +12,7 @@ import {
 } from '../../support/alerts.ts';
 import { type Engine, test } from '../../support/engine.ts';
 import { openTransaction } from '../../support/sessions.ts';
-import { runStage } from '../../support/worker.ts';
+import { failed, runStage, Worker } from '../../support/worker.ts';
 
 const backlog = { name: 'backlog', kind: 'backlog', stage: '*', above: 2, recover: '0' };
 const deliveries = (engine: Engine) =>
@@ -344,6 +344,95 @@ describe('a silence', () => {
     expect(await refused({ ...said, pipeline: 'flow', stage: 'gone' })).toBe('MR003');
     expect(await refused({ ...said, kind: 'gone' })).toBe('MR003');
   });
+});
+
+describe('alerts of one cause', () => {
+  const dead = { kind: 'dead', stage: '*', above: 0, span: '1 hour' };
+  /** Two stages that fail with a code each, the second two minutes after the first; what is told meanwhile. */
+  async function failTwice(engine: Engine, codes: [string, string]): Promise<(string | null)[][]> {
+    await engine.pipeline([{ name: 'first' }, { name: 'second' }, { name: 'third' }]);
+    await addChannel(engine);
+    await onlyRule(engine, { ...dead, name: 'dead' });
+    const told = [];
+    for (const [at, stage] of ['first', 'second'].entries()) {
+      await engine.queued(stage, 1);
+      const worker = await Worker.of(engine, stage);
+      await worker.report(failed(await worker.takeOne(), { permanent: true, code: codes[at] ?? '', message: 'no' }));
+      await worker.leave();
+      for (let minute = 0; minute < 2; minute++) {
+        await minutes(engine, 1);
+        told.push(...(await take(engine)));
+        for (const message of told) await note(engine, message, { ok: true, status: 200 });
+      }
+    }
+    await minutes(engine, 5);
+    told.push(...(await take(engine)));
+    return told.map(({ events }) => events.map(({ stage, detail }) => `${stage} ${detail}`));
+  }
+
+  test('are told together: what follows within five minutes waits for the end of them', async ({ engine }) => {
+    const events = await failTwice(engine, ['model_down', 'model_down']);
+    expect(events).toEqual([['first model_down'], ['second model_down']]);
+    const told = await engine.rows<{ stage: string; waited: string }>(
+      `select stage, (told_at - raised_at)::text as waited from millrace.alerts order by id`,
+    );
+    expect(told).toEqual([
+      { stage: 'first', waited: '00:00:00' },
+      { stage: 'second', waited: '00:03:00' },
+    ]);
+  });
+
+  test('are told at once where the cause is another', async ({ engine }) => {
+    await failTwice(engine, ['model_down', 'boom']);
+    expect(
+      await engine.value(`select bool_and(told_at = raised_at) from millrace.alerts where told_at is not null`),
+    ).toBe(true);
+  });
+});
+
+test('a message says how its alerts stand when it is sent, and where the page and the playbooks are', async ({
+  engine,
+}) => {
+  await alarmed(engine);
+  const [first] = await take(engine);
+  expect(first?.events).toMatchObject([{ value: 3, value_now: 3, cause: null }]);
+  expect(first?.events[0]?.playbook).toMatch(
+    /^https:\/\/app\.unpkg\.com\/millrace@\d+\.\d+\.\d+\/files\/docs\/playbooks\/throttle\.md$/,
+  );
+  expect(first?.events[0]?.ways).toMatchObject({ page: null, silence: null });
+  await note(engine, first, { ok: false, status: 503 });
+  await engine.queued('only', 4);
+  await minutes(engine, 1);
+  await engine.sql.query(`update millrace.settings set value = case name
+    when 'page_url' then 'https://ops.test/operate/' else 'https://wiki.test/p' end
+    where name in ('page_url', 'playbooks_url')`);
+  const [second] = await take(engine);
+  expect(second).toMatchObject({ webhook_id: first?.webhook_id, events: [{ value: 3, value_now: 7, now: 'now 7' }] });
+  expect(second?.events[0]).toMatchObject({
+    playbook: 'https://wiki.test/p/throttle.md',
+    ways: { silence: expect.stringMatching(/^https:\/\/ops\.test\/operate\/#\/alerts\?silence=\d+&minutes=60$/) },
+  });
+  await note(engine, second, { ok: false, status: 503 });
+  await runStage(engine, 'only');
+  await minutes(engine, 2);
+  const [third] = await take(engine);
+  expect(third?.events[0]).toMatchObject({ value: 3, value_now: null, now: 'over by now' });
+});
+
+test('the engine’s own alert stands first, and no fifty others push it out of a message', async ({ engine }) => {
+  await engine.pipeline(Array.from({ length: 60 }, (_, at) => ({ name: `s${at}` })));
+  await addChannel(engine);
+  await onlyRule(engine, { ...backlog, above: 0 });
+  await addRule(engine, { name: 'engine', kind: 'engine' });
+  await engine.sql.query(`select millrace.report('error', 'rule_failed', 'it is broken', '{}')`);
+  const ids = await engine.insert(1);
+  for (let at = 0; at < 30; at++) await engine.queue(`s${at}`, ids);
+  await minutes(engine, 1);
+  for (let at = 30; at < 60; at++) await engine.queue(`s${at}`, ids);
+  await minutes(engine, 1);
+  const [message] = await take(engine);
+  expect(message).toMatchObject({ events: { length: 50 }, more: 11 });
+  expect(message?.events.filter(({ kind }) => kind === 'engine')).toHaveLength(1);
 });
 
 test('a test goes out by its channel at once', async ({ engine }) => {

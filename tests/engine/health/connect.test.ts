@@ -28,3 +28,33 @@ test('connecting writes address and secret into Vault, and again when they chang
     message: 'p_wake_secret has fewer than 16 characters',
   });
 });
+
+test('the page’s address is kept: one of one machine gives way to any, and takes the place of no other', async ({
+  engine,
+}) => {
+  const keep = async (url: string | null) =>
+    (await engine.value<{ page_url: string }>('select public.millrace_keep_page($1)', [url])).page_url;
+  const shown = () =>
+    engine.value(`select detail from millrace.doctor() where what = 'messages link to the operator''s page'`);
+  expect(await shown()).toContain('npx millrace connect --page=URL');
+  expect(await keep('http://127.0.0.1:4000/operate/')).toBe('http://127.0.0.1:4000/operate/');
+  expect(await keep('http://localhost:5000/operate/')).toBe('http://localhost:5000/operate/');
+  expect(await keep(null)).toBe('http://localhost:5000/operate/');
+  expect(await keep('https://ops.test/')).toBe('https://ops.test/');
+  expect(await keep('http://127.0.0.1:4000/operate/')).toBe('https://ops.test/');
+  expect(await keep('https://localhost.evil.test/'), 'a host that only begins so').toBe('https://localhost.evil.test/');
+  expect(await keep(null)).toBe('https://localhost.evil.test/');
+  expect(await shown()).toBe('https://localhost.evil.test/');
+  const listed = await engine.value<{ settings: { name: string; value: string }[] }>(
+    'select public.millrace_settings()',
+  );
+  expect(listed.settings).toContainEqual(
+    expect.objectContaining({ name: 'page_url', value: 'https://localhost.evil.test/' }),
+  );
+  for (const wrong of ['ops.test', 'javascript:alert(1)', 'https://a b', 'https://x/<y>']) {
+    expect(await engine.refusal('select public.millrace_keep_page($1)', [wrong])).toMatchObject({
+      code: 'MR002',
+      message: expect.stringContaining('must be an address with https:// or http://, or empty'),
+    });
+  }
+});

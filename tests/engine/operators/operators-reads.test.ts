@@ -16,7 +16,11 @@ test('without any pipeline every question has an answer', async ({ engine }) => 
   expect(await operator.ask('overview')).toMatchObject({ pipelines: [], stages: [], bulks: [] });
   expect(await runs(operator)).toEqual({ runs: [], next: null });
   expect(await operator.ask('dead_letters')).toEqual({ groups: [] });
-  expect(await operator.ask('alerts')).toEqual({ alerts: [], next: null });
+  expect(await operator.ask('alerts')).toEqual({
+    alerts: [],
+    next: null,
+    playbooks_url: expect.stringMatching(/\/millrace@[\d.]+\/files\/docs\/playbooks$/),
+  });
   expect(await operator.ask('search', { text: '7' })).toEqual({ runs: [] });
   expect(await operator.refusal('pipeline', { pipeline: 'flow' })).toMatchObject({ code: 'MR003' });
 });

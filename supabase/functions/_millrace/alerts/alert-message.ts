@@ -1,29 +1,30 @@
 import '../zod-settings.ts';
 import { z } from 'zod';
-import { playbookOf, sayAlert } from './say-alert.ts';
+import { type Ways, waysFrom } from './alert-ways.ts';
+import { playbookOf, sayAlert, sayNow } from './say-alert.ts';
 
-const event = z
-  .looseObject({
-    event: z.enum(['raised', 'resolved', 'test']),
-    /** Of a test alone; of an alert it is made of the facts. */
-    message: z.string().optional(),
-    kind: z.string().nullish(),
-    pipeline: z.string().nullish(),
-    stage: z.string().nullish(),
-    value: z.number().nullish(),
-    above: z.number().nullish(),
-    detail: z.string().nullish(),
-    span_seconds: z.number().nullish(),
-    since: z.string().nullish(),
-    at: z.string().nullish(),
-    resolved_at: z.string().nullish(),
-    playbook: z.string().nullish(),
-  })
-  .transform((facts) => ({
-    ...facts,
-    message: facts.message ?? sayAlert(facts),
-    ...(facts.event !== 'test' && { playbook: playbookOf(facts) }),
-  }));
+const event = z.looseObject({
+  event: z.enum(['raised', 'resolved', 'test']),
+  /** The number of the alert; a test has none. */
+  alert: z.number().optional(),
+  /** What alerts of one cause share: an error code, or what a service said when it refused. */
+  cause: z.string().nullish(),
+  /** Of a test alone; of an alert it is made of the facts. */
+  message: z.string().optional(),
+  kind: z.string().nullish(),
+  pipeline: z.string().nullish(),
+  stage: z.string().nullish(),
+  value: z.number().nullish(),
+  above: z.number().nullish(),
+  detail: z.string().nullish(),
+  span_seconds: z.number().nullish(),
+  since: z.string().nullish(),
+  at: z.string().nullish(),
+  resolved_at: z.string().nullish(),
+  value_now: z.number().nullish(),
+  detail_now: z.string().nullish(),
+  playbook: z.string().nullish(),
+});
 
 /** A message that is to be sent, as the engine hands it out. */
 export const alertMessage = z
@@ -41,17 +42,47 @@ export const alertMessage = z
     sender: z.string().nullable(),
     api_url: z.string(),
     project: z.string().nullable(),
-    /** Where the playbooks are read, in place of docs/playbooks. */
+    /** Where the operator's page is; null where nobody has said so. */
+    page_url: z.string().nullish(),
+    /** The folder of the playbooks. */
     playbooks_url: z.string().nullish(),
     events: z.array(event),
     /** How many events it does not list. */
     more: z.number(),
   })
-  .transform((message) => ({ ...message, events: message.events.map((told) => linked(told, message.playbooks_url)) }));
+  .transform((message) => ({ ...message, events: message.events.map((facts) => told(facts, message)) }));
 
-function linked(told: AlertEvent, url: string | null | undefined): AlertEvent {
-  const page = told.playbook?.split('/').at(-1);
-  return url && page ? { ...told, playbook: `${url}/${page}` } : told;
+type Facts = z.output<typeof event>;
+
+/** An alert, or its end, as each channel tells it. */
+export type AlertEvent = Facts & {
+  /** The sentence. */
+  message: string;
+  /** How it stands now, where that is not what the sentence says. */
+  now?: string;
+  /** Where one reads what to do. */
+  playbook?: string | null;
+  /** Of an alert that is raised. */
+  ways?: Ways;
+};
+
+interface Places {
+  project: string | null;
+  page_url?: string | null | undefined;
+  playbooks_url?: string | null | undefined;
+}
+
+function told(facts: Facts, places: Places): AlertEvent {
+  const message = facts.message ?? sayAlert(facts);
+  if (facts.event === 'test') return { ...facts, message };
+  const now = facts.event === 'raised' ? sayNow(facts) : undefined;
+  return {
+    ...facts,
+    message,
+    ...(now && { now }),
+    playbook: playbookOf(facts, places.playbooks_url ?? undefined),
+    ...(facts.event === 'raised' && facts.alert !== undefined && { ways: waysFrom([facts.alert], facts, places) }),
+  };
 }
 
 export const takenMessages = z.object({ messages: z.array(alertMessage) });
@@ -59,7 +90,6 @@ export const takenMessages = z.object({ messages: z.array(alertMessage) });
 export const notedDeliveries = z.object({ noted: z.number() });
 
 export type AlertMessage = z.output<typeof alertMessage>;
-export type AlertEvent = z.output<typeof event>;
 
 /** What came of a try to send a message. */
 export interface Delivery {

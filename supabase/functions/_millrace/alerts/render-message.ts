@@ -1,15 +1,17 @@
 import type { AlertEvent, AlertMessage } from './alert-message.ts';
+import { type Ways, waysFrom } from './alert-ways.ts';
+import { type EventGroup, groupEvents } from './group-events.ts';
 
 const SHOWN_EVENTS = 20;
 const LONGEST_SUBJECT = 160;
 const words = { raised: 'Raised', resolved: 'Resolved', test: 'Test' } as const;
 
-/** What a webhook is sent: type, timestamp and data, as Standard Webhooks says. */
-export function webhookBody({ events, more, project, channel, created_at }: AlertMessage): string {
+/** What a webhook is sent: type, timestamp and data, as Standard Webhooks says. Events of one cause name it alike. */
+export function webhookBody({ events, more, project, page_url, channel, created_at }: AlertMessage): string {
   return JSON.stringify({
     type: 'millrace.alerts',
     timestamp: created_at,
-    data: { project, channel, events, more },
+    data: { project, page_url: page_url || null, channel, events, more },
   });
 }
 
@@ -18,27 +20,42 @@ export function webhookBody({ events, more, project, channel, created_at }: Aler
  * for notifications, and for receivers that know no blocks.
  */
 export function slackBody(message: AlertMessage): string {
-  const events = shownEvents(message);
-  const lines = events.map((event) => `${words[event.event]}: ${plainForSlack(event.message)}`);
-  const others = unlisted(message);
+  const groups = shownGroups(message);
+  const lines = groups.flatMap((group) => linesOf(group).map(plainForSlack));
+  const others = [...unlisted(message), projectLine(message)];
   return JSON.stringify({
-    text: [...lines, ...others].join('\n'),
+    text: [...lines, ...others.map(plainForSlack)].join('\n'),
     mrkdwn: false,
     unfurl_links: false,
-    blocks: [...events.map(eventParts), ...others.map((text) => [{ type: 'text', text }])].map((elements) => ({
+    blocks: [
+      ...groups.map((group) => groupParts(group, message)),
+      ...others.map((text) => [{ type: 'text', text }]),
+    ].map((elements) => ({
       type: 'rich_text',
       elements: [{ type: 'rich_text_section', elements }],
     })),
   });
 }
 
-function eventParts({ event, message, playbook }: AlertEvent): object[] {
-  const parts = [
-    { type: 'text', text: words[event], style: { bold: true } },
-    { type: 'text', text: `: ${message}` },
+function groupParts(group: EventGroup, message: AlertMessage): object[] {
+  const [title, ...lines] = linesOf(group);
+  const word = words[group[0].event];
+  const ways = waysOf(group, message);
+  const links: [string, string | null | undefined][] = [
+    ['What to do', group[0].playbook],
+    ['Look', ways?.page],
+    ['Silence for an hour', ways?.silence],
   ];
-  if (!/^https?:\/\/[^\s<>|]+$/.test(playbook ?? '')) return parts;
-  return [...parts, { type: 'text', text: ' ' }, { type: 'link', url: playbook, text: 'What to do' }];
+  const shown = links.filter(([, url]) => /^https?:\/\/[^\s<>|]+$/.test(url ?? ''));
+  return [
+    { type: 'text', text: word, style: { bold: true } },
+    { type: 'text', text: [title?.slice(word.length), ...lines].join('\n') },
+    ...shown.flatMap(([text, url], place) => [
+      { type: 'text', text: place > 0 ? ' · ' : ' ' },
+      { type: 'link', url, text },
+    ]),
+    ...(ways && !ways.silence ? [{ type: 'text', text: `\n${ways.command}` }] : []),
+  ];
 }
 
 /** What the e-mail API is sent: the shape of Resend's. */
@@ -47,33 +64,65 @@ export function emailBody(message: AlertMessage, to: string[]): string {
 }
 
 function subjectOf(message: AlertMessage): string {
-  const [first] = newestFirst(message);
-  const others = message.events.length - 1 + message.more;
-  const subject = `[Millrace] ${first ? `${words[first.event]}: ${first.message}` : 'Alerts'}`;
+  const [first] = shownGroups(message);
+  const others = message.events.length - (first?.length ?? 1) + message.more;
+  const project = nameOf(message.project);
+  const subject = `[Millrace${project && ` ${project}`}] ${first ? linesOf(first).slice(0, 2).join(' ') : 'Alerts'}`;
   const shown = oneLine(subject).slice(0, LONGEST_SUBJECT);
   return others > 0 ? `${shown} (and ${others} more)` : shown;
 }
 
+/** The project's reference, or the host of one that is not at supabase.co. */
+function nameOf(project: string | null): string {
+  const host = project && URL.canParse(project) ? new URL(project).host : '';
+  return host.replace(/\.supabase\.co$/, '');
+}
+
 function textOf(message: AlertMessage): string {
-  const parts = shownEvents(message).map((event) => {
-    const lines = [`${words[event.event]}: ${event.message}.`];
-    if (event.since) lines.push(`Since ${event.since}${event.resolved_at ? `, until ${event.resolved_at}` : ''}`);
-    if (event.playbook && event.event !== 'resolved') lines.push(`What to do: ${event.playbook}`);
+  const parts = shownGroups(message).map((group) => {
+    const [{ since, resolved_at, playbook, event }] = group;
+    const lines = linesOf(group).map((line) => (line.endsWith(':') ? line : `${line}.`));
+    if (since) lines.push(`Since ${since}${resolved_at ? `, until ${resolved_at}` : ''}`);
+    if (playbook && event !== 'resolved') lines.push(`What to do: ${playbook}`);
+    const ways = waysOf(group, message);
+    if (ways?.page) lines.push(`Look: ${ways.page}`);
+    if (ways) lines.push(`Silence for an hour: ${[ways.silence, ways.command].filter(Boolean).join('\n  or ')}`);
     return lines.join('\n');
   });
-  return [...parts, ...unlisted(message), `Project: ${message.project ?? 'unknown'}`].join('\n\n');
+  return [...parts, ...unlisted(message), projectLine(message)].join('\n\n');
 }
 
-function shownEvents(message: AlertMessage): AlertEvent[] {
-  return newestFirst(message)
+const projectLine = ({ project }: AlertMessage) => `Project: ${project ?? 'unknown'}`;
+
+/** What a group says: a sentence, or its cause and a sentence for each of its events. */
+function linesOf(group: EventGroup): string[] {
+  const [{ event, message, now, cause }] = group;
+  const sentence = (told: AlertEvent) => `${told.message}${told.now ? `, ${told.now}` : ''}`;
+  if (group.length === 1) return [`${words[event]}: ${message}${now ? `, ${now}` : ''}`];
+  const of = group.find((told) => told.cause)?.cause ?? cause;
+  return [
+    `${words[event]}: ${group.length} alerts of one cause, ${oneLine(of ?? '')}:`,
+    ...group.map((told) => `• ${sentence(told)}`),
+  ];
+}
+
+function waysOf(group: EventGroup, places: AlertMessage): Ways | undefined {
+  const ids = group.flatMap(({ event, alert }) => (event === 'raised' && alert !== undefined ? [alert] : []));
+  return ids.length > 0 ? waysFrom(ids, group[0], places) : undefined;
+}
+
+function shownGroups(message: AlertMessage): EventGroup[] {
+  const shown = urgentFirst(message)
     .slice(0, SHOWN_EVENTS)
-    .map((event) => ({ ...event, message: oneLine(event.message) }));
+    .map((event) => ({ ...event, message: oneLine(event.message), ...(event.now && { now: oneLine(event.now) }) }));
+  return groupEvents(shown);
 }
 
-/** People read the newest first; a message that had to wait lists what happened in its order. */
-function newestFirst({ events }: AlertMessage): AlertEvent[] {
+/** The engine's own come first, for without it the others may be old; then the newest, since a message that had to wait lists them in their order. */
+function urgentFirst({ events }: AlertMessage): AlertEvent[] {
   const time = ({ resolved_at, at }: AlertEvent) => Date.parse(resolved_at ?? at ?? '') || 0;
-  return [...events].sort((one, other) => time(other) - time(one));
+  const isEngine = ({ kind, event }: AlertEvent) => Number(kind === 'engine' && event === 'raised');
+  return [...events].sort((one, other) => isEngine(other) - isEngine(one) || time(other) - time(one));
 }
 
 function unlisted({ events, more }: AlertMessage): string[] {

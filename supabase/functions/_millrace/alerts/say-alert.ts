@@ -109,12 +109,13 @@ export function sayNow({ kind, value, detail, value_now, detail_now }: AlertFact
 export function sayAlert(facts: AlertFacts): string {
   const { kind, pipeline, stage, value, above, detail, span_seconds, since, at } = facts;
   const say = sentences[kind ?? ''];
-  if (!say) return detail ?? `an alert of kind ${kind}`;
+  const place = [stage, pipeline].filter(Boolean).join(' of ');
+  if (!say) return [detail ?? `an alert of kind ${kind}`, place].filter(Boolean).join(' at ');
   const said = {
     value: value ?? 0,
     above: above ?? 0,
     detail: detail ?? '',
-    place: [stage, pipeline].filter(Boolean).join(' of '),
+    place,
     // The last hour, but the last 2 hours.
     span: secondsInWords(span_seconds ?? 0).replace(/^1 (?=\w+$)/, ''),
   };
@@ -126,7 +127,7 @@ export function sayAlert(facts: AlertFacts): string {
 export const sayStanding = (facts: AlertFacts): string =>
   [sayAlert(facts), sayNow(facts)].filter((part) => part !== undefined).join(', ');
 
-const playbooks: Record<string, string> = {
+const pages: Record<string, string> = {
   run_sla: 'stuck',
   late: 'stuck',
   backlog: 'throttle',
@@ -136,10 +137,10 @@ const playbooks: Record<string, string> = {
   spend: 'budget',
 };
 
-/** The page that says what to do: the one that a rule names, or the one of its kind. */
-export function playbookOf({
-  kind,
-  playbook,
-}: Pick<AlertFacts, 'kind'> & { playbook?: string | null | undefined }): string {
-  return playbook ?? `docs/playbooks/${playbooks[kind ?? ''] ?? 'engine'}.md`;
+/** The page that says what to do: the address that a rule names, or the page of its kind in the folder `playbooks`. */
+export function playbookOf(
+  { kind, playbook }: Pick<AlertFacts, 'kind'> & { playbook?: string | null | undefined },
+  playbooks = 'docs/playbooks',
+): string {
+  return playbook ?? `${playbooks.replace(/\/+$/, '')}/${pages[kind ?? ''] ?? 'engine'}.md`;
 }

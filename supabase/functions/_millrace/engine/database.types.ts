@@ -26,6 +26,7 @@ export type EngineFunctions = {
   millrace_health: { Args: Record<PropertyKey, never>; Returns: Json };
   millrace_job_owner: { Args: { p_job: Json }; Returns: Json };
   millrace_journal: { Args: { p_query?: Json }; Returns: Json };
+  millrace_keep_page: { Args: { p_page_url: string }; Returns: Json };
   millrace_leave: {
     Args: { p_hand_over?: boolean; p_row_bytes?: number; p_row_cpu_ms?: number; p_worker: string };
     Returns: Json;

@@ -1,0 +1,33 @@
+// Events of one cause stand together: one broken service is one thing to read, at however many stages it fails.
+import type { AlertEvent } from './alert-message.ts';
+
+/** Events that are told as one, the first one's place first. */
+export type EventGroup = [AlertEvent, ...AlertEvent[]];
+
+/** Kinds that follow from failures at their stage. */
+const consequences = new Set(['backlog', 'late']);
+
+/** Groups events that are raised, or over, by one cause. Keeps the order of each group's first event. */
+export function groupEvents(events: AlertEvent[]): EventGroup[] {
+  const groups = new Map<string, EventGroup>();
+  for (const event of events) {
+    const key = keyOf(event, events);
+    const group = groups.get(key);
+    if (group) group.push(event);
+    else groups.set(key, [event]);
+  }
+  return [...groups.values()];
+}
+
+/** What the group of an event is known by: its cause, or that of the only other one at its stage that it may follow from. */
+function keyOf(event: AlertEvent, events: AlertEvent[]): string {
+  const cause = event.cause ?? causeAt(event, events);
+  return JSON.stringify(cause ? [event.event, cause] : [event.event, null, events.indexOf(event)]);
+}
+
+function causeAt({ event, kind, pipeline, stage }: AlertEvent, events: AlertEvent[]): string | null {
+  if (!stage || !consequences.has(kind ?? '')) return null;
+  const there = events.filter((o) => o.event === event && o.cause && o.pipeline === pipeline && o.stage === stage);
+  const causes = new Set(there.map(({ cause }) => cause));
+  return causes.size === 1 ? (there[0]?.cause ?? null) : null;
+}
