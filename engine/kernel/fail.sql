@@ -92,20 +92,25 @@ end
 $$;
 
 -- Returns the time of the next try; null for none. Persons, child runs and gates are not asked
--- again.
+-- again. A refused setting and a busy service are no fault of the row: unless the stage's policy
+-- has the code, 100 tries spread over a day outlast both.
 create function millrace.retry_due(p_stage_id int, p_error jsonb, p_retry_count int)
 returns timestamptz
 volatile
 as $$
 declare
+  c_patient constant jsonb := '{"max_attempts": 100, "backoff": {"kind": "exponential",
+    "base_seconds": 10, "factor": 2, "cap_seconds": 900, "jitter": 0.2}}';
+  v_code text := p_error ->> 'code';
   v_retry jsonb := (
     select case
       when s.kind in ('manual', 'pipeline', 'gate') then '{"max_attempts": 1}'
+      when v_code in ('misconfigured', 'rate_limited') then s.retry || c_patient
       else s.retry
     end
     from millrace.stages s
     where s.id = p_stage_id);
-  v_policy jsonb := v_retry || coalesce(v_retry -> 'by_code' -> (p_error ->> 'code'), '{}');
+  v_policy jsonb := v_retry || coalesce(v_retry -> 'by_code' -> v_code, '{}');
   v_backoff jsonb := coalesce(v_policy -> 'backoff', '{}');
   v_listed jsonb := v_backoff -> 'seconds';
   v_seconds float8;

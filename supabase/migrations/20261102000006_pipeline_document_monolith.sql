@@ -5,12 +5,12 @@ select millrace.add_columns('public.document', 'monolith');
 
 select millrace.define($pipeline${
   "compiler": 1,
-  "digest": "a95dc60d50e9625fc20c6165e598d899fcf8eceb2a6afbca5843cba483300d50",
+  "digest": "17ac06b3480361dfc3f909ced1a687adc721ce07b4c9937f747f1fbaa2459c0a",
   "pipeline": "document_monolith",
   "entity": {"table":"public.document","key":"id","projection":"columns","metadata":"metadata"},
   "quota": {"column":"clerk_org_id","starts":{"count":2000,"per_seconds":3600},"spending":{"usd":50,"per_seconds":86400}},
   "stages": [
-    {"name":"monolith","kind":"function","function_name":"document-monolith","batch_size":1,"max_workers":4,"lease":"60 s","timeout":"55 s","retry":{"max_attempts":4,"backoff":{"kind":"exponential","base_seconds":2,"factor":2,"cap_seconds":300,"jitter":0.2},"by_code":{"misconfigured":{"max_attempts":100,"backoff":{"kind":"exponential","base_seconds":2,"factor":2,"cap_seconds":900,"jitter":0.2}},"rate_limited":{"max_attempts":8,"backoff":{"kind":"exponential","base_seconds":10,"factor":2,"cap_seconds":300,"jitter":0.2}},"invalid_output":{"max_attempts":3,"backoff":{"kind":"list","seconds":[1,5]}}}},"callback":false,"apply":"public.apply_document","result_limit_bytes":10000000,"on_failure":"fail_run","has_groups":false,"when_spent":"wait","needs":[],"on_demand":false,"after":[],"position":1,"dependents":[],"is_sink":true,"unconditional":true}
+    {"name":"monolith","kind":"function","function_name":"document-monolith","batch_size":1,"max_workers":4,"lease":"60 s","timeout":"55 s","retry":{"max_attempts":4,"backoff":{"kind":"exponential","base_seconds":2,"factor":2,"cap_seconds":300,"jitter":0.2},"by_code":{"invalid_output":{"max_attempts":3,"backoff":{"kind":"list","seconds":[1,5]}}}},"callback":true,"poll_every":"10 s","deadline":"600 s","apply":"public.apply_document","result_limit_bytes":10000000,"on_failure":"fail_run","has_groups":false,"when_spent":"wait","needs":[],"on_demand":false,"after":[],"position":1,"dependents":[],"is_sink":true,"unconditional":true}
   ],
   "graph": {"monolith":[]},
   "columns": [

@@ -3,11 +3,11 @@
 
 select millrace.define($pipeline${
   "compiler": 1,
-  "digest": "a67deb911eac5face1d0093a70ad04843f81671078f23a1373838f495162fd46",
+  "digest": "3058505c89aca749ff15878813d75336b4d172d22857436cddbb4fb20e65167b",
   "pipeline": "site_notices",
   "entity": {"table":"public.site_notice","key":"id","projection":"none"},
   "stages": [
-    {"name":"tell","kind":"function","function_name":"site-notices-tell","batch_size":5,"max_workers":4,"lease":"60 s","timeout":"30 s","retry":{"max_attempts":30,"backoff":{"kind":"exponential","base_seconds":5,"factor":2,"cap_seconds":1800,"jitter":0.2},"by_code":{"misconfigured":{"max_attempts":100,"backoff":{"kind":"exponential","base_seconds":2,"factor":2,"cap_seconds":900,"jitter":0.2}},"rate_limited":{"max_attempts":8,"backoff":{"kind":"exponential","base_seconds":10,"factor":2,"cap_seconds":300,"jitter":0.2}}}},"callback":false,"apply":"public.site_notice_told","result_limit_bytes":1048576,"on_failure":"fail_run","has_groups":false,"when_spent":"wait","needs":[],"on_demand":false,"after":[],"position":1,"dependents":[],"is_sink":true,"unconditional":true}
+    {"name":"tell","kind":"function","function_name":"site-notices-tell","batch_size":5,"max_workers":4,"lease":"60 s","timeout":"30 s","retry":{"max_attempts":30,"backoff":{"kind":"exponential","base_seconds":5,"factor":2,"cap_seconds":1800,"jitter":0.2},"by_code":{}},"callback":true,"poll_every":"10 s","deadline":"600 s","apply":"public.site_notice_told","result_limit_bytes":1048576,"on_failure":"fail_run","has_groups":false,"when_spent":"wait","needs":[],"on_demand":false,"after":[],"position":1,"dependents":[],"is_sink":true,"unconditional":true}
   ],
   "graph": {"tell":[]},
   "functions": [

@@ -3,11 +3,11 @@
 
 select millrace.define($pipeline${
   "compiler": 1,
-  "digest": "4be90193cd429e1d5d149e16a0bfb54393c7a6d050a240eed0ec4798bfec7f60",
+  "digest": "e9f15e58bb00c0a876071c55a3416967a5f561b3eef621eecc83d9886b2147b7",
   "pipeline": "sources",
   "entity": {"table":"public.source","key":"id","projection":"none","due":"next_poll_at"},
   "stages": [
-    {"name":"poll","kind":"function","function_name":"sources-poll","batch_size":1,"max_workers":4,"lease":"90 s","timeout":"45 s","retry":{"max_attempts":4,"backoff":{"kind":"exponential","base_seconds":2,"factor":2,"cap_seconds":300,"jitter":0.2},"by_code":{"misconfigured":{"max_attempts":100,"backoff":{"kind":"exponential","base_seconds":2,"factor":2,"cap_seconds":900,"jitter":0.2}},"rate_limited":{"max_attempts":8,"backoff":{"kind":"exponential","base_seconds":10,"factor":2,"cap_seconds":300,"jitter":0.2}}}},"callback":false,"apply":"public.apply_polls","result_limit_bytes":1048576,"on_failure":"fail_run","limits":{"concurrency":{"column":"address","part":"host","limit":2}},"has_groups":true,"when_spent":"wait","needs":[],"on_demand":false,"after":[],"position":1,"dependents":[],"is_sink":true,"unconditional":true}
+    {"name":"poll","kind":"function","function_name":"sources-poll","batch_size":1,"max_workers":4,"lease":"90 s","timeout":"45 s","retry":{"max_attempts":4,"backoff":{"kind":"exponential","base_seconds":2,"factor":2,"cap_seconds":300,"jitter":0.2},"by_code":{}},"callback":true,"poll_every":"10 s","deadline":"600 s","apply":"public.apply_polls","result_limit_bytes":1048576,"on_failure":"fail_run","limits":{"concurrency":{"column":"address","part":"host","limit":2}},"has_groups":true,"when_spent":"wait","needs":[],"on_demand":false,"after":[],"position":1,"dependents":[],"is_sink":true,"unconditional":true}
   ],
   "graph": {"poll":[]},
   "columns": [

@@ -53,7 +53,6 @@ describe('leads', () => {
       result_limit_bytes: 1_048_576,
       retry: { max_attempts: 4, backoff: { kind: 'exponential', base_seconds: 5, cap_seconds: 300 } },
     });
-    expect(scrape?.retry).toHaveProperty('by_code.rate_limited.max_attempts', 8);
   });
 
   test('keeps error codes as written, since they name what handlers throw', () => {
@@ -150,6 +149,36 @@ describe('a bad definition is refused with the field named', () => {
     expect(() =>
       defineStage({ pipeline, stage: 'z', input: z.unknown(), output: z.unknown(), handler: () => null }),
     ).toThrow(/no stage z: it has a, b/);
+  });
+});
+
+describe('code that its definition leaves without an end or a need', () => {
+  const services = [{ name: 'printer', readCallback: () => ({ jobId: '1' }) }] as const;
+  const base = { stage: 'b' as const, output: z.object({ a: z.string() }) };
+  const code = { ...base, input: z.object({}), handler: () => ({ a: 'x' }), services, finish: () => ({ a: 'x' }) };
+
+  test('is refused where nobody would hear how a job ends, by the service', () => {
+    const pipeline = define({ a: stage, b: { ...stage, completion: { deadlineSeconds: 60 } } });
+    expect(() => defineStage({ ...code, pipeline })).toThrow(
+      'Stage b of pipeline p may wait for printer, but nobody would hear how that ends: its completion has neither',
+    );
+  });
+
+  test('hears of a job by callback and by polling unless it says otherwise', () => {
+    const pipeline = define({ a: stage, b: stage });
+    expect(defineStage({ ...code, pipeline }).name).toBe('b');
+    const [a] = definitionOf<{ stages: object[] }>(pipeline).stages;
+    expect(a).toMatchObject({ completion: { callback: true, poll_seconds: 10, deadline_seconds: 600 } });
+  });
+
+  test('is refused where its input wants the result of a stage that it does not need', () => {
+    const pipeline = define({ a: stage, b: { ...stage, needs: ['a'] }, c: stage });
+    const needs = (shape: object) => ({ ...code, pipeline, input: z.object({ needs: z.object(shape as never) }) });
+    expect(() => defineStage(needs({ a: z.string(), c: z.string() }))).toThrow(
+      'The input of stage b of pipeline p wants needs.c, which the stage never gets: its definition needs a. Add c to needs',
+    );
+    expect(defineStage(needs({ a: z.string(), c: z.string().optional() })).name).toBe('b');
+    expect(defineStage({ ...code, pipeline, input: z.unknown() }).name).toBe('b');
   });
 });
 

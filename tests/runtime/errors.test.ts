@@ -31,6 +31,19 @@ describe('HTTP answers sort into hard and retriable', () => {
     });
   });
 
+  test('an account without money is a setting to mend', () => {
+    expect(classify(errorFromStatus(402, none, 'The site'))).toMatchObject({
+      code: 'misconfigured',
+      permanent: false,
+      message: "The site answered 402: the account's money is out. Add credit to it.",
+    });
+  });
+
+  test('retry-after-ms counts before Retry-After', () => {
+    expect(retryAfterMs(new Headers({ 'retry-after-ms': '1250.4', 'retry-after': '7' }))).toBe(1_250);
+    expect(retryAfterMs(new Headers({ 'retry-after-ms': 'soon', 'retry-after': '7' }))).toBe(7_000);
+  });
+
   test('Retry-After is honoured in seconds and as a date', () => {
     expect(classify(errorFromStatus(429, new Headers({ 'retry-after': '7' }), 'It')).retry_after_ms).toBe(7_000);
     const now = Date.parse('2026-01-01T00:00:00Z');

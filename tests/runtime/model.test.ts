@@ -122,6 +122,24 @@ describe('errors of the API', () => {
     expect(server.received).toHaveLength(1);
   });
 
+  test.each([
+    [429, { code: 'insufficient_quota', type: 'insufficient_quota' }],
+    [429, { code: null, type: 'insufficient_quota' }],
+    [403, { code: 'billing_hard_limit_reached', type: 'x' }],
+    [402, { code: null, type: 'x' }],
+  ])('an account whose money is out (%i, %o) is misconfigured, and no rate limit', async (status, error) => {
+    const server = await startModelServer(() => ({
+      status,
+      json: { error: { message: 'because', param: null, ...error } },
+    }));
+    const failure = await failureOf(askModel(question, makeContext(server.env).context));
+    expect(failure).toMatchObject({
+      code: 'misconfigured',
+      permanent: false,
+      message: "The model account's money is out: add credit, or raise its limit.",
+    });
+  });
+
   test('another request under the same key is permanent', async () => {
     const error = { message: 'used before', type: 'x', param: null, code: 'idempotency_key_reused' };
     const server = await startModelServer(() => ({ status: 409, json: { error } }));

@@ -66,6 +66,20 @@ test('an input the stage cannot use is a permanent failure that names the field'
   expect(outcome).toHaveProperty('error.message', expect.stringMatching(/input\.entity\.id.*found: null/));
 });
 
+test('a column that no row has is a setting to mend, and kills no row', async () => {
+  const outcome = await run(() => ({ done: 1 }), { item: { entity: { other: 1 } } });
+  expect(outcome).toMatchObject({
+    outcome: 'failed',
+    error: {
+      code: 'misconfigured',
+      permanent: false,
+      message:
+        'The input of stage work wants the column id, which no row has: take it out of input, or add it to the table and call ' +
+        "select millrace.attach('test').",
+    },
+  });
+});
+
 test('a handler that waits for a job of a service that its stage names says so', async () => {
   const outcome = await run(() => waiting(scraper, 'j1'), { stage: { services: [scraper] } });
   expect(outcome).toEqual({ outcome: 'waiting', service: 'scraper', job_id: 'j1' });

@@ -163,7 +163,7 @@ export function classifyNetworkError(error: unknown): StageError | null {
 
 /**
  * The error for an HTTP answer that is no success: retriable for 408, 429 and 5xx, with the wait that `Retry-After` asks for;
- * permanent for the rest. `what` names who answered, in the error's message; `detail` is what it said, for operators alone.
+ * `misconfigured` for 402, an account without money; permanent for the rest. `what` names who answered, in the error's message; `detail` is what it said, for operators alone.
  *
  * @example
  * ```ts
@@ -174,6 +174,7 @@ export function classifyNetworkError(error: unknown): StageError | null {
 export function errorFromStatus(status: number, headers: Headers, what: string, detail?: string): StageError {
   const said = `${what} answered ${status}`;
   if (status === 429) return new RetriableError('rate_limited', said, retryAfterMs(headers), detail);
+  if (status === 402) return new MisconfiguredError(`${said}: the account's money is out. Add credit to it.`, detail);
   if (status === 408) return new RetriableError('timeout', said, undefined, detail);
   if (status >= 500) return new RetriableError('server_error', said, retryAfterMs(headers), detail);
   if (status === 401 || status === 403) return new PermanentError('forbidden', said, undefined, detail);
@@ -181,8 +182,13 @@ export function errorFromStatus(status: number, headers: Headers, what: string, 
   return new PermanentError('request_rejected', said, undefined, detail);
 }
 
-/** The wait that a `Retry-After` header asks for, in milliseconds, or undefined when it asks for none. */
+/**
+ * The wait that an answer asks for, in milliseconds, or undefined when it asks for none. `retry-after-ms`, which model APIs send,
+ * is exacter than `Retry-After` and counts first.
+ */
 export function retryAfterMs(headers: Headers, now: number = Date.now()): number | undefined {
+  const exact = headers.get('retry-after-ms')?.trim();
+  if (exact && /^\d+(\.\d+)?$/.test(exact)) return Math.round(Number(exact));
   const value = headers.get('retry-after')?.trim();
   if (!value) return undefined;
   if (/^\d+(\.\d+)?$/.test(value)) return Math.round(Number(value) * 1000);

@@ -113,7 +113,7 @@ export function readSettings<G extends SettingsGroup>(group: G, env: Env): z.out
     const remedy = (group.shape[name] as z.ZodType).description ?? 'correct it';
     if (!faults.has(name)) faults.set(name, `${name} ${what}: ${remedy}`);
   }
-  const where = 'On Supabase use "supabase secrets set NAME=value", elsewhere the file .env.';
+  const where = 'On Supabase use "supabase secrets set NAME=value", locally supabase/functions/.env.';
   throw new MisconfiguredError(`${[...faults.values()].join('; ')}. ${where}`);
 }
 

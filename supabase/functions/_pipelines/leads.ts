@@ -2,12 +2,6 @@ import { definePipeline, type FunctionStageInput } from '../_millrace/mod.ts';
 
 const patient = { kind: 'exponential' as const, baseSeconds: 5, factor: 2, capSeconds: 300, jitter: 0.2 };
 
-/** A wrong setting is no fault of the lead: keep trying for about a day, so that correcting it is all there is to do. */
-const byCode = {
-  misconfigured: { maxAttempts: 100, backoff: { ...patient, capSeconds: 900 } },
-  rate_limited: { maxAttempts: 8, backoff: { ...patient, baseSeconds: 10 } },
-};
-
 /** Accounts take turns at each stage; nobody's thousand leads are all in front of another's one. */
 const turns = (limit: number) => ({ concurrency: { column: 'account_id', limit } });
 
@@ -20,7 +14,7 @@ const modelStage: Omit<FunctionStageInput, 'function'> = {
   retry: {
     maxAttempts: 4,
     backoff: patient,
-    byCode: { ...byCode, invalid_output: { maxAttempts: 3, backoff: { kind: 'list', seconds: [1, 5] } } },
+    byCode: { invalid_output: { maxAttempts: 3, backoff: { kind: 'list', seconds: [1, 5] } } },
   },
   completion: { callback: true, pollSeconds: 2, deadlineSeconds: 600 },
   limits: turns(50),
@@ -44,7 +38,7 @@ export const leads = definePipeline({
       maxWorkers: 2,
       leaseSeconds: 60,
       timeoutSeconds: 30,
-      retry: { maxAttempts: 4, backoff: patient, byCode },
+      retry: { maxAttempts: 4, backoff: patient },
       completion: { callback: true, pollSeconds: 2, deadlineSeconds: 600 },
       // What one scraper has in work and next in line; more would only wait there.
       limits: { maxInFlight: 50, ...turns(25) },

@@ -17,7 +17,6 @@ export const siteNotices = definePipeline({
       retry: {
         maxAttempts: 30,
         backoff: { kind: 'exponential', baseSeconds: 5, factor: 2, capSeconds: 1800, jitter: 0.2 },
-        byCode: ownWork.retry.byCode,
       },
     },
   },

@@ -2,12 +2,6 @@
 
 const patient = { kind: 'exponential' as const, baseSeconds: 2, factor: 2, capSeconds: 300, jitter: 0.2 };
 
-/** A wrong setting is no fault of the row: keep trying for about a day, so that correcting it is all there is to do. */
-const byCode = {
-  misconfigured: { maxAttempts: 100, backoff: { ...patient, capSeconds: 900 } },
-  rate_limited: { maxAttempts: 8, backoff: { ...patient, baseSeconds: 10 } },
-};
-
 /** A stage that reads and writes Storage and rows, and asks nobody else. */
 export const ownWork = {
   kind: 'function' as const,
@@ -15,7 +9,7 @@ export const ownWork = {
   maxWorkers: 4,
   leaseSeconds: 60,
   timeoutSeconds: 30,
-  retry: { maxAttempts: 4, backoff: patient, byCode },
+  retry: { maxAttempts: 4, backoff: patient },
 };
 
 /** A job elsewhere, of a model or an OCR service, finishes the stage unless it was answered in the call. */
@@ -29,7 +23,7 @@ export const modelWork = {
   timeoutSeconds: ownWork.timeoutSeconds,
   retry: {
     ...ownWork.retry,
-    byCode: { ...byCode, invalid_output: { maxAttempts: 3, backoff: { kind: 'list' as const, seconds: [1, 5] } } },
+    byCode: { invalid_output: { maxAttempts: 3, backoff: { kind: 'list' as const, seconds: [1, 5] } } },
   },
   completion,
 };

@@ -109,7 +109,11 @@ const faults: [string, unknown, RegExp][] = [
     definition({}, { retry: { by_code: { 'http.503': { max_attempts: 0 } } } }),
     /one: retry\.by_code\.http\.503\.max_attempts is 0/,
   ],
-  ['an external stage that nothing completes', definition({}, { kind: 'external' }), /one: .*callback or by polling/],
+  [
+    'an external stage that nothing completes',
+    definition({}, { kind: 'external', completion: { deadline_seconds: 60 } }),
+    /one: .*callback or by polling/,
+  ],
   [
     'an external stage with all completion switched off',
     definition({}, { kind: 'external', completion: { callback: false, poll_seconds: null } }),

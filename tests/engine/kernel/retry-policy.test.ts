@@ -51,6 +51,28 @@ test('without a policy there are three attempts, five and ten seconds apart, giv
   expect(third).toBeNull();
 });
 
+test('a wrong setting and a busy service are tried for a day, unless the policy has their code', async ({ engine }) => {
+  const delay = async (code: string, retries: number, retry: Row, kind = 'function') => {
+    await engine.sql.query('update millrace.stages set retry = $1, kind = $2', [retry, kind]);
+    return engine.value<number | null>(
+      `select extract(epoch from millrace.retry_due(s.id, $1, $2) - millrace.now())::float8 from millrace.stages s`,
+      [{ code }, retries],
+    );
+  };
+  await engine.pipeline(chain(['one']));
+  const once = { max_attempts: 1, by_code: { other: {} } };
+  for (const code of ['misconfigured', 'rate_limited']) {
+    let total = 0;
+    for (let retries = 0; retries < 99; retries += 1) total += (await delay(code, retries, once)) ?? 0;
+    expect(total / 3600).toBeGreaterThan(18);
+    expect(await delay(code, 99, once)).toBeNull();
+    expect(await delay(code, 1, { by_code: { [code]: { max_attempts: 2 } } })).toBeNull();
+    expect(await delay(code, 0, { by_code: { [code]: { backoff: list(7) } } })).toBe(7);
+    expect(await delay(code, 0, {}, 'manual')).toBeNull();
+  }
+  expect(await delay('other', 0, once)).toBeNull();
+});
+
 test('jitter spreads the retries of a batch', async ({ engine }) => {
   const backoff = { kind: 'exponential', base_seconds: 100, jitter: 0.5 };
   await engine.pipeline(chain(['one'], { retry: { backoff } }));

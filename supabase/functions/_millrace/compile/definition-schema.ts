@@ -303,7 +303,8 @@ const functionStage = z
     kind: z.enum(['function', 'external']),
     ...worked,
     unchanged,
-    completion: completion.optional(),
+    /** Left out, a callback and a poll every ten seconds both end a wait: a stage that waits is never forgotten. */
+    completion: completion.prefault({ callback: true, pollSeconds: 10 }),
     ...ending,
   })
   .refine(

@@ -8,6 +8,9 @@ import {
   retryAfterMs,
 } from '../errors.ts';
 
+/** Codes and types by which model APIs say that an account has no money left, some of them beside the status 429. */
+const withoutMoney = /^(?:insufficient_quota|insufficient_balance|billing_\w+|payment_required)$/;
+
 /**
  * Sorts an error of the openai SDK. An API that cannot be reached is an outage and thus retriable, unlike a site that
  * is to be read; a refused key or an unknown model is a setting to correct.
@@ -23,6 +26,9 @@ export function modelError(error: unknown): unknown {
   if (!(error instanceof OpenAI.APIError) || error.status === undefined) return error;
   const { status, message } = error;
   const headers: Headers = error.headers ?? new Headers();
+  if (status === 402 || withoutMoney.test(error.code ?? '') || withoutMoney.test(error.type ?? '')) {
+    return new MisconfiguredError("The model account's money is out: add credit, or raise its limit.", message);
+  }
   if (status === 401 || status === 403) {
     return new MisconfiguredError('The model refused LLM_AUTH_TOKEN: correct it.', message);
   }

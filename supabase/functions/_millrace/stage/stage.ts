@@ -154,7 +154,7 @@ export interface Stage {
  * Joins a stage's code with its definition. The handler gets what `input` makes of `{ entity, needs }`, the entity's row and
  * the results of the stages that this one needs, and returns what `output` accepts; what it throws fails the attempt. It may
  * return `waiting(…)` only where `services` and `finish` are given. Throws when the pipeline defines no such stage, one that
- * has no code, or one of kind `external` that nobody could finish.
+ * has no code, one whose services nobody could finish, or whose `input` wants the result of a stage that it does not need.
  *
  * @example
  * ```ts
@@ -180,7 +180,15 @@ export function defineStage<Input extends z.ZodType, Output extends z.ZodType, N
   options: StageOptions<Input, Output, Name> | WaitingStageOptions<Input, Output, Name>,
 ): Stage {
   const { pipeline, stage: name, services = [], finish } = options;
-  const { kind } = pipeline.stage(name);
+  const definition = pipeline.stage(name);
+  const { kind } = definition;
+  const completion = 'completion' in definition ? definition.completion : undefined;
+  if (services.length > 0 && completion && !completion.callback && completion.pollSeconds == null) {
+    throw new Error(
+      `Stage ${name} of pipeline ${pipeline.name} may wait for ${services.map((one) => one.name).join(', ')}, but nobody would hear ` +
+        'how that ends: its completion has neither callback: true nor pollSeconds. Write one of them, or leave completion out.',
+    );
+  }
   if (kind === 'external' && !(finish && services.length > 0)) {
     throw new Error(
       `Stage ${name} of pipeline ${pipeline.name} is of kind external, but its code says nothing of how its job ends: give ` +
@@ -209,5 +217,26 @@ export function stageOf({ pipeline, stage: name, settings = [], ...code }: Stage
     );
   }
   const { input, output, handler, services, finish } = code;
+  const needs: readonly string[] = definition.needs ?? [];
+  const missing = neededBy(input).filter((need) => !needs.includes(need));
+  if (missing.length > 0) {
+    throw new Error(
+      `The input of stage ${name} of pipeline ${pipeline.name} wants needs.${missing.join(', needs.')}, which the stage never gets: ` +
+        `its definition needs ${needs.join(', ') || 'no stage'}. Add ${missing.join(', ')} to needs there, or take it out of input.`,
+    );
+  }
   return { pipeline, name, definition, input, output, handler, services, finish, settings };
+}
+
+/** The stages whose results an input cannot do without, as far as its schema is an object that tells. */
+function neededBy(input: z.ZodType): string[] {
+  const needs = shapeOf(input).needs;
+  return Object.entries(shapeOf(needs))
+    .filter(([, schema]) => !schema.safeParse(undefined).success)
+    .map(([name]) => name);
+}
+
+/** The properties of an object's schema; none of any other schema. */
+function shapeOf(schema: z.ZodType | undefined): Record<string, z.ZodType> {
+  return (schema as { shape?: Record<string, z.ZodType> } | undefined)?.shape ?? {};
 }

@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import type { Checkpoints } from '../agents/agent-checkpoints.ts';
 import type { Item, Outcome, StageLimits, Usage } from '../engine/engine-contract.ts';
 import { classify, LeaseLost, MisconfiguredError, PermanentError, RetriableError } from '../errors.ts';
@@ -70,6 +71,14 @@ async function answer(run: HandlerRun, reportUsage: (usage: Usage) => void): Pro
     const input = stage.input.safeParse(given);
     if (!input.success) {
       const fault = describeFault(input.error, given, 'input');
+      const absent = absentColumn(input.error, item.entity);
+      if (absent) {
+        throw new MisconfiguredError(
+          `The input of stage ${stage.name} wants the column ${absent}, which no row has: take it out of input, or add it to the ` +
+            `table and call select millrace.attach('${stage.pipeline.name}').`,
+          fault,
+        );
+      }
       throw new PermanentError('invalid_input', `The stage cannot use what it was given: ${fault}. Correct it.`);
     }
     const working = stage.handler(input.data, {
@@ -119,4 +128,12 @@ function waitFor({ service, jobId }: Waiting, stage: Stage): Outcome {
     );
   }
   return { outcome: 'waiting', service, job_id: jobId };
+}
+
+/** A column that the input requires and that the row lacks altogether: the schema is wrong, and no row is to die of that. */
+function absentColumn(error: z.ZodError, entity: object): string | undefined {
+  const columns = error.issues.map(({ path }) =>
+    path[0] === 'entity' && path.length === 2 ? String(path[1]) : undefined,
+  );
+  return columns.find((column) => column !== undefined && !(column in entity));
 }
