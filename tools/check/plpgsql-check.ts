@@ -1,6 +1,7 @@
 // What `supabase db lint` says of the functions of a project, the engine's, the examples' and those that attach() writes. Its
 // extension plpgsql_check comes with no npm package, so a Postgres of the machine's is asked, in a cluster of its own.
-import { execFile } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -9,6 +10,7 @@ import pg from 'pg';
 import { extensionFiles } from '../../local/platform/extensions.ts';
 import { freePort } from '../../local/platform/free-port.ts';
 import { postgresUser } from '../../local/platform/postgres-user.ts';
+import { startWatchdog } from '../../local/platform/watchdog.ts';
 import { projectFolder } from './run-program.ts';
 
 const run = promisify(execFile);
@@ -60,20 +62,47 @@ export async function checkFunctions(bin: string): Promise<string> {
   if (user) fs.chownSync(folder, user.uid, user.gid);
   const data = path.join(folder, 'data');
   const port = await freePort();
-  const settings = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off -c autovacuum=off`;
-  const program = (name: string, ...args: string[]) =>
-    run(path.join(bin, name), ['-D', data, ...args], { ...user, cwd: '/', env: { TZ: 'UTC', LC_ALL: 'C' } });
+  const options = { ...user, cwd: '/', env: { TZ: 'UTC', LC_ALL: 'C' } };
+  const watchdog = startWatchdog();
+  watchdog.removeLater(folder);
   try {
-    await program('initdb', '--username=supabase_admin', '--encoding=UTF8', '--no-locale', '--no-sync', '--auth=trust');
-    await program('pg_ctl', '-o', settings, '-l', path.join(folder, 'log'), '-w', 'start');
+    const made = ['--username=supabase_admin', '--encoding=UTF8', '--no-locale', '--no-sync', '--auth=trust'];
+    await run(path.join(bin, 'initdb'), ['-D', data, ...made], options);
+    const set = [
+      `port=${port}`,
+      'listen_addresses=127.0.0.1',
+      'unix_socket_directories=',
+      'fsync=off',
+      'autovacuum=off',
+    ];
+    const given = ['-D', data, ...set.flatMap((setting) => ['-c', setting])];
+    const server = spawn(path.join(bin, 'postgres'), given, { ...options, stdio: ['ignore', 'ignore', 'pipe'] });
+    watchdog.watch(server);
+    const ended = once(server, 'exit');
+    await isReady(server);
     try {
       return await lint(`postgresql://supabase_admin@127.0.0.1:${port}/postgres`);
     } finally {
-      await program('pg_ctl', '-m', 'immediate', 'stop');
+      server.kill('SIGQUIT');
+      await ended;
     }
   } finally {
     fs.rmSync(folder, { recursive: true, force: true });
+    watchdog.dismiss();
   }
+}
+
+/** Resolves when a server accepts connections. Throws with its log when it ends before. */
+function isReady(server: ChildProcess): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let log = '';
+    server.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      log = (log + text).slice(-8000);
+      if (log.includes('ready to accept connections')) resolve();
+    });
+    server.once('error', reject);
+    server.once('exit', () => reject(new Error(`Postgres did not start:\n${log}`)));
+  });
 }
 
 async function lint(url: string): Promise<string> {
