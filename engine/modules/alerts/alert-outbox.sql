@@ -2,14 +2,15 @@
 -- least, so that it is sent again should the function die; the next of its channel waits for it and
 -- takes in what comes meanwhile.
 
--- Returns what alerts of one cause share: the error code of most failures, or what a service said
--- when it refused. Null: the alert stands for itself.
+-- Returns what alerts of one cause share: the error code of most failures, or the limits at which a
+-- service refuses, whatever time it names. Null: the alert stands for itself.
 create function millrace.alert_cause(p_kind text, p_detail text) returns text
 language sql immutable
 as $$
   select case
     when p_kind in ('error_share', 'dead') then p_detail
-    when p_kind = 'refused' then regexp_replace(p_detail, ' until [-0-9: ]+', '', 'g') end
+    when p_kind = 'refused'
+      then regexp_replace(p_detail, ' until [-0-9]+ [0-9]+:[0-9]+:[0-9]+', '', 'g') end
 $$;
 
 -- Returns the folder of the playbooks: the setting playbooks_url, or the package of this release.

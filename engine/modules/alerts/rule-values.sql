@@ -118,7 +118,8 @@ begin
         and t.stage_id in (0, l.stage_id)
       union all
       select max(extract(epoch from k.until - k.since)), null,
-        millrace.plain_text(string_agg(distinct millrace.pauses_in_words(k.name), '; '), 500)
+        millrace.plain_text(string_agg(
+          distinct 'limit ' || k.name || ': ' || millrace.pauses_in_words(k.name), '; '), 500)
       from millrace.stages s
       join millrace.limited_stages m on m.stage_id = s.id
       join millrace.limits l on l.id = m.limit_id

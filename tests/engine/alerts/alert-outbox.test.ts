@@ -382,6 +382,22 @@ describe('alerts of one cause', () => {
     ]);
   });
 
+  test('are those of one code, or of one limit at which a service refuses, whatever time it names', async ({
+    engine,
+  }) => {
+    const cause = (kind: string, detail: string) =>
+      engine.value<string | null>('select millrace.alert_cause($1, $2)', [kind, detail]);
+    const refused = (limit: string, until: string) =>
+      cause('refused', `limit ${limit}: it takes nothing until ${until}: a service asked for patience`);
+    expect(await refused('model', '2026-11-03 09:01:00')).toBe(
+      'limit model: it takes nothing: a service asked for patience',
+    );
+    expect(await refused('model', '2026-11-03 10:00:59')).toBe(await refused('model', '2026-11-03 09:01:00'));
+    expect(await refused('ocr', '2026-11-03 09:01:00')).not.toBe(await refused('model', '2026-11-03 09:01:00'));
+    expect([await cause('dead', 'boom'), await cause('error_share', 'boom')]).toEqual(['boom', 'boom']);
+    expect([await cause('backlog', 'boom'), await cause('engine', 'boom')]).toEqual([null, null]);
+  });
+
   test('are told at once where the cause is another', async ({ engine }) => {
     await failTwice(engine, ['model_down', 'boom']);
     expect(

@@ -129,7 +129,7 @@ test('the doctor and an alert say which host refuses, since when and until when'
   expect(await told(engine, 'refused')).toMatchObject(
     ['jobs of flow', 'posts of other'].map((place) => ({
       stage: place.split(' ')[0],
-      message: `services hold ${place} back for 1 day 1 minute, above 10 minutes: ${said}`,
+      message: `services hold ${place} back for 1 day 1 minute, above 10 minutes: limit scrapes: ${said}`,
       playbook: 'docs/playbooks/throttle.md',
     })),
   );
