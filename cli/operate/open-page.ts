@@ -3,6 +3,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { reply } from '../../local/platform/gateway/reply.ts';
 import { servePage } from '../../local/platform/gateway/serve-page.ts';
+import { urlOf } from '../../local/platform/gateway/url-of.ts';
 import { createOperateDoor, type OperateDoor } from '../../local/platform/operate/operate-door.ts';
 import { whenNpmEnds } from '../../local/platform/parent-ends.ts';
 import { CommandError } from '../project/command-error.ts';
@@ -62,7 +63,7 @@ async function answer(
   response: http.ServerResponse,
 ): Promise<void> {
   if (await door?.handle(request, response)) return;
-  const { pathname } = new URL(request.url ?? '/', 'http://page');
+  const pathname = urlOf(request)?.pathname ?? '';
   if (/^\/operate(\/|$)/.test(pathname) && (await servePage(pathname, request, response))) return;
   reply(response, 404, { message: "The operator's page is below /operate/." });
 }

@@ -71,6 +71,27 @@ test.each([
   expect(Number(stdout)).toBe(deployed.length);
 });
 
+test('a request whose Host header makes no address is answered with 400, and reaches no function', async () => {
+  const ask = `
+    const { serve } = Deno;
+    let port;
+    Deno.serve = (handler) => { port = serve({ hostname: '127.0.0.1', port: 0, onListen() {} }, handler).addr.port; };
+    const runtime = await import('file://${functions}/_millrace/worker/edge-runtime.ts');
+    runtime.serve(async () => new Response('handled'));
+    const answers = await Promise.all(['[', 'a b', 'x:99999', 'x'].map(async (host) => {
+      const connection = await Deno.connect({ hostname: '127.0.0.1', port });
+      const request = 'GET //[ HTTP/1.1\\r\\nHost: ' + host + '\\r\\nConnection: close\\r\\n\\r\\n';
+      await connection.write(new TextEncoder().encode(request));
+      return (await new Response(connection.readable).text()).split(' ')[1];
+    }));
+    console.log(answers.join());
+    Deno.exit();
+  `;
+  const args = ['--no-lock', '--node-modules-dir=manual', '--config', path.join(functions, 'deno.json')];
+  const { stdout } = await promisify(execFile)(denoBinary(), ['eval', ...args, ask], { cwd: functions });
+  expect(stdout.trim()).toBe('400,400,400,200');
+});
+
 test('the old Deno is older than the stack’s', async () => {
   const versionOf = async (deno: string) =>
     /^deno (\S+)/.exec((await promisify(execFile)(deno, ['--version'])).stdout)?.[1];

@@ -170,6 +170,24 @@ describe('functions behind the gateway', () => {
   });
 });
 
+describe('an address that cannot be read', () => {
+  /** The status that a request is answered with, its path and Host header as they are. */
+  const raw = (path: string, host = 'gateway') =>
+    new Promise<number | undefined>((resolve, reject) => {
+      const { port } = new URL(stack.apiUrl);
+      http
+        .get({ host: '127.0.0.1', port, path, headers: { host } }, (answer) => resolve(answer.resume().statusCode))
+        .once('error', reject);
+    });
+
+  it('is the caller’s fault, and no path is taken for a host', async () => {
+    for (const path of ['//[', '//[/functions/v1/echo', '//functions/v1/background/0', '//x/operate/api/overview']) {
+      expect(await raw(path), path).toBe(404);
+    }
+    expect(await raw('http://[/')).toBe(400);
+  });
+});
+
 describe('what the database knows of the project', () => {
   it('is its URL and its wake-up secret, in Vault', async () => {
     const headers = { apikey: stack.secretKey };

@@ -13,6 +13,7 @@ import { allowAnyOrigin } from './cors.ts';
 import { forwardRest } from './forward-rest.ts';
 import { reply } from './reply.ts';
 import { servePage } from './serve-page.ts';
+import { urlOf } from './url-of.ts';
 
 export interface Upstreams {
   restPort: number;
@@ -63,7 +64,8 @@ async function answer(
   request: http.IncomingMessage,
   response: http.ServerResponse,
 ): Promise<void> {
-  const url = new URL(request.url ?? '/', 'http://gateway');
+  const url = urlOf(request);
+  if (!url) return reply(response, 400, { message: 'The address of this request cannot be read: correct its path.' });
   const [, service, version] = url.pathname.split('/');
   if (version === 'v1' && service === 'functions') return callFunction(parts, url, request, response);
   if (await parts.door.handle(request, response)) return;

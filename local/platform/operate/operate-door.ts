@@ -3,6 +3,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import type http from 'node:http';
 import { reply } from '../gateway/reply.ts';
+import { urlOf } from '../gateway/url-of.ts';
 
 /** Where the page stands; the cookie is shown below it alone. */
 const place = '/operate';
@@ -93,8 +94,7 @@ export function createOperateDoor(options: OperateDoorOptions): OperateDoor {
       return `${options.address}${place}/#enter=${token}`;
     },
     async handle(request, response) {
-      const { pathname } = new URL(request.url ?? '/', options.address);
-      const name = new RegExp(`^${place}/api/(\\w+)$`).exec(pathname)?.[1];
+      const name = new RegExp(`^${place}/api/(\\w+)$`).exec(urlOf(request)?.pathname ?? '')?.[1];
       if (name === undefined) return false;
       await answer(name, request, response);
       return true;

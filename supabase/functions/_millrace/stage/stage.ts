@@ -14,6 +14,7 @@ export interface HandlerContext {
   stage: string;
   attempt: number;
   run: number;
+  /** The row's key as text: exact also where the row's own column is a number beyond 2^53, which JSON rounds. */
   entityId: string;
   /** What an external job carries to say which attempt it belongs to: the same after a crash, another for a retry. */
   submission: number;

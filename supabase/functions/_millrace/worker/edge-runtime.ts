@@ -20,9 +20,17 @@ platform.addEventListener?.('beforeunload', (event) => {
   flushLog();
 });
 
-/** Starts answering requests. Does nothing outside Deno, so that handlers can be imported anywhere. */
+/**
+ * Starts answering requests. Does nothing outside Deno, so that handlers can be imported anywhere. A request whose Host header
+ * makes no address, which Deno hands over all the same, is answered with 400.
+ */
 export function serve(handler: (request: Request) => Promise<Response>): void {
-  platform.Deno?.serve(handler);
+  platform.Deno?.serve(async (request) => (URL.canParse(request.url) ? handler(request) : refuseAddress()));
+}
+
+function refuseAddress(): Response {
+  const message = 'The address of this request cannot be read: correct its path and its Host header.';
+  return Response.json({ error: { code: 'invalid_address', message } }, { status: 400 });
 }
 
 /** Keeps the function alive until `work` has settled, although its answer has been sent. */
