@@ -10,7 +10,7 @@ import { claim, start } from './play.ts';
 const open = testPage('quotas');
 
 /** Starts audits of an account. */
-async function audit(engine: Engine, page: OpenPage, account: string, count: number): Promise<void> {
+async function audit(engine: Engine, page: OpenPage, account: string | null, count: number): Promise<void> {
   const rows = await engine.rows(
     `insert into public.audits (account_id, site) select $1, 'site ' || n from generate_series(1, $2) n returning id`,
     [account, count],
@@ -49,6 +49,15 @@ test('200 begin in an hour, and the other account’s meanwhile', async ({ engin
   expect(page.page.text).toContain(error);
   await engine.advance('1 hour');
   expect(await work(engine, page, 'fetch', 0)).toEqual({ red: 50 });
+});
+
+test('rows whose column is null or empty share one quota', async ({ engine }) => {
+  const page = await open(engine);
+  await audit(engine, page, null, 150);
+  await audit(engine, page, '', 100);
+  const done = await work(engine, page, 'fetch', 0);
+  expect(Object.values(done).reduce((sum, count) => sum + count)).toBe(200);
+  expect(await page.run(engine, 'select pipeline, key')).toMatchObject([{ key: '', used: '200', held: '50' }]);
 });
 
 test('five dollars a day', async ({ engine }) => {
