@@ -56,6 +56,8 @@ $$;
 -- Writes the functions and triggers that tie a pipeline to its entity table. Call it again after
 -- adding columns to the table; define() does.
 create function millrace.attach(p_pipeline text)
+-- doctor() looks for the names of columns in the functions as they are written here.
+set quote_all_identifiers = off
 as $$
 declare
   v_pipeline millrace.pipelines := millrace.pipeline_named(p_pipeline);

@@ -74,25 +74,18 @@ begin
 end
 $$;
 
--- Raises MR001 where a table lacks a unique key or a stage's column, or has one of another type.
--- Runs are filed under the key's text, which must be the same for each session and equal values.
-create function millrace.check_columns(p_pipeline millrace.pipelines)
+-- Raises MR001 where a table's key is missing, not unique, nullable or generated. Runs are filed
+-- under the key's text, which must be the same for each session and equal values.
+create function millrace.check_key(p_pipeline millrace.pipelines)
 stable
 as $$
-declare
-  c_types constant text[] := array['text', 'text', 'jsonb', 'text', 'integer',
-    'timestamp with time zone', 'timestamp with time zone'];
 begin
   perform millrace.refuse_definition(f.what, f.remedy)
   from (
-    with stage as materialized (
-      select s.name, vs.position
-      from millrace.version_stages vs
-      join millrace.stages s on s.id = vs.stage_id
-      where vs.version_id = p_pipeline.current_version_id
-    ), key as materialized (
+    with key as materialized (
       select b.oid as type, b.typtype = 'e' as is_enum, not c.collisdeterministic as is_careless,
         greatest(a.atttypmod, d.typtypmod) >= 0 as has_scale,
+        not (a.attnotnull or d.typnotnull) as is_nullable, a.attgenerated <> '' as is_generated,
         format_type(a.atttypid, a.atttypmod) as name
       from pg_attribute a
       join pg_type d on d.oid = a.atttypid
@@ -127,13 +120,41 @@ begin
         'scale, or an enum; keep this column as a unique one of its own.'),
       (4, k.is_careless, ', whose collation takes different texts for equal',
         format('Give the column a deterministic collation: alter table %s alter %I type %s '
-          'collate "default";', p_pipeline.entity_table, p_pipeline.entity_key, k.name)))
-      w(place, wrong, what, remedy)
+          'collate "default";', p_pipeline.entity_table, p_pipeline.entity_key, k.name)),
+      (5, k.is_nullable, format(', which may be null in table %s', p_pipeline.entity_table),
+        format('A row without a key has no run: alter table %s alter %I set not null;',
+          p_pipeline.entity_table, p_pipeline.entity_key)),
+      (6, k.is_generated, ', which is generated, so that it changes with other columns',
+        format('A row keeps its key: alter table %s alter %I drop expression; or use another '
+          'column.', p_pipeline.entity_table, p_pipeline.entity_key))) w(place, wrong, what, remedy)
     where w.wrong
-    union all
-    select 5, format('stage %s of pipeline %s would share its columns with pipeline %s, which has '
-      'a stage of that name on the same table %s', s.name, p_pipeline.name, p.name,
-      p.entity_table), 'Give the stage another name, or use the projection none.'
+    order by 1
+    limit 1) f;
+end
+$$;
+
+-- Raises MR001 where a key is unfit, or where a stage's column is missing, of another type, or one
+-- that the engine cannot write.
+create function millrace.check_columns(p_pipeline millrace.pipelines)
+stable
+as $$
+declare
+  c_types constant text[] := array['text', 'text', 'jsonb', 'text', 'integer',
+    'timestamp with time zone', 'timestamp with time zone'];
+begin
+  perform millrace.check_key(p_pipeline);
+  perform millrace.refuse_definition(f.what, f.remedy)
+  from (
+    with stage as materialized (
+      select s.name, vs.position
+      from millrace.version_stages vs
+      join millrace.stages s on s.id = vs.stage_id
+      where vs.version_id = p_pipeline.current_version_id
+    )
+    select 1 as place, format('stage %s of pipeline %s would share its columns with pipeline %s, '
+      'which has a stage of that name on the same table %s', s.name, p_pipeline.name, p.name,
+      p.entity_table) as what,
+      'Give the stage another name, or use the projection none.' as remedy
     from millrace.pipelines p
     join millrace.version_stages vs on vs.version_id = p.current_version_id
     join millrace.stages s on s.id = vs.stage_id
@@ -142,12 +163,28 @@ begin
       and p.id <> p_pipeline.id
       and 'columns' = all (array[p.projection, p_pipeline.projection])
     union all
-    select 6, format('entity.status.column: %s shows pipeline %s already', p.status ->> 'column',
+    select 2, format('entity.status.column: %s shows pipeline %s already', p.status ->> 'column',
       p.name), 'Give each pipeline a column of its own.'
     from millrace.pipelines p
     where p.entity_table = p_pipeline.entity_table
       and p.id <> p_pipeline.id
       and p.status ->> 'column' = p_pipeline.status ->> 'column'
+    union all
+    select 3, format('column %s of table %s %s', c.name, p_pipeline.entity_table, case
+        when a.attgenerated = '' then 'is not null, but the engine writes null to it'
+        else 'is generated, but the engine writes to it' end),
+      format('alter table %s alter %I drop %s;', p_pipeline.entity_table, c.name,
+        case a.attgenerated when '' then 'not null' else 'expression' end)
+    from (
+      select k.name, k.place not in (1, 5)
+      from stage o
+      cross join unnest(millrace.stage_columns(o.name)) with ordinality k(name, place)
+      where p_pipeline.projection = 'columns'
+      union all
+      select k, k in (p_pipeline.status ->> 'retry_at', p_pipeline.status ->> 'error')
+      from unnest(millrace.status_columns(p_pipeline.status)) k) c(name, nulled)
+    join pg_attribute a on a.attrelid = p_pipeline.entity_table and a.attname = c.name
+    where a.attgenerated <> '' or c.nulled and a.attnotnull
     union all
     select 10 * o.position + c.place, case
         when a.attname is null then format('table %s has no column %s for stage %s',

@@ -152,6 +152,7 @@ $$;
 create function millrace.doctor() returns setof millrace.finding
 stable
 set millrace.plan = for_lists
+set quote_all_identifiers = off
 as $$
 declare
   v_newest bigint := coalesce((

@@ -58,7 +58,11 @@ declare
   v_new text[];
   v_missing text[];
 begin
-  if p_keys is null or array_position(p_keys, null) is not null then
+  if array_ndims(p_keys) > 1 then
+    raise exception 'p_entity_ids is a list of lists, but must be one list of keys'
+      using errcode = 'MR002', hint = format('Give values of the column %1$s, such as array(select '
+        '%1$I::text from …).', p_pipeline.entity_key);
+  elsif p_keys is null or array_position(p_keys, null) is not null then
     raise exception 'a key of table % is null', p_pipeline.entity_table
       using errcode = 'MR002',
         hint = format('Give values of the column %s.', p_pipeline.entity_key);

@@ -122,3 +122,54 @@ test('a key that is unique among some rows only is refused', async ({ engine }) 
     message: expect.stringMatching(/not unique/),
   });
 });
+
+const unfit: [string, string, RegExp, string][] = [
+  [
+    'that may be null',
+    'id bigint unique',
+    /^entity\.key is id, which may be null in table/,
+    'alter table public.things alter id set not null;',
+  ],
+  [
+    'that is generated',
+    'code text not null, id text generated always as (lower(code)) stored primary key',
+    /^entity\.key is id, which is generated/,
+    'alter table public.things alter id drop expression;',
+  ],
+];
+
+test.for(unfit)('a key %s is refused, and the statement of the remedy makes it fit', async (one, { engine }) => {
+  const [, columns, message, remedy] = one;
+  await engine.sql.query(`create table public.things (${columns})`);
+  const refused = await refusal(engine, 'public.things');
+  expect(refused).toMatchObject({ code: 'MR001', message: expect.stringMatching(message) });
+  expect(refused?.hint).toContain(remedy);
+  await engine.sql.query(remedy);
+  expect(await refusal(engine, 'public.things')).toBeNull();
+});
+
+test('a key whose domain forbids null is taken', async ({ engine }) => {
+  await engine.sql.query(
+    'create domain public.code as text not null; create table public.things (id public.code unique)',
+  );
+  expect(await refusal(engine, 'public.things')).toBeNull();
+});
+
+test.for([
+  ['is generated', 'first_error', "drop column first_error, add first_error text generated always as ('x') stored"],
+  ['is not null', 'first_job_id', 'alter first_job_id set not null'],
+])(
+  'a column of the engine that %s is refused, and the statement of the remedy makes it fit',
+  async (one, { engine }) => {
+    const [what, column, change] = one;
+    const definition = await engine.pipeline([{ name: 'first' }]);
+    await engine.sql.query(`alter table public.items ${change}`);
+    const refused = await engine.refusedDefinition(definition);
+    expect(refused).toMatchObject({
+      code: 'MR001',
+      message: expect.stringMatching(`^column ${column} of table public\\.items ${what}, but the engine writes `),
+    });
+    await engine.sql.query(refused.hint ?? '');
+    await engine.define(definition);
+  },
+);

@@ -289,6 +289,41 @@ test.for(Array.from({ length: Math.ceil(names.length / size) }, (_, chunk) => ch
   },
 );
 
+/** What a session, a role or a database may have set, by which Postgres writes and reads names, times and texts otherwise. */
+const settings = [
+  'quote_all_identifiers = on',
+  'standard_conforming_strings = off',
+  'intervalstyle = sql_standard',
+  'datestyle = "SQL, DMY"',
+  'timezone = "Asia/Kathmandu"',
+  'bytea_output = escape',
+  'extra_float_digits = -15',
+  'transform_null_equals = on',
+  'array_nulls = off',
+  'row_security = off',
+  'search_path = odd',
+  'xmloption = document',
+  'client_encoding = LATIN1',
+  'default_transaction_deferrable = on',
+];
+
+test('whatever a session has set, pipelines are defined, worked at and swept, and doctor finds nothing', async ({
+  engine,
+}) => {
+  await engine.sql.query('create schema odd; create schema history; grant usage on schema odd to service_role');
+  for (const setting of settings) await engine.sql.query(`set ${setting}`);
+  await workOver(engine, await pipelinesOver(engine, 0));
+  await engine.sweepAll();
+  await engine.sql.query('reset quote_all_identifiers');
+  const amiss = `select detail from millrace.doctor() where not ok and what ~ 'pipeline|invariant|^rows'`;
+  expect(await engine.rows(amiss)).toEqual([]);
+  await engine.sql.query('set quote_all_identifiers = on');
+  expect(await engine.rows(amiss)).toEqual([]);
+  expect(await engine.rows(`select code, message from millrace.log where code <> 'doorbell_not_configured'`)).toEqual(
+    [],
+  );
+});
+
 test('uninstalling leaves nothing on tables of any name', async () => {
   const database = await createBareDatabase();
   const engine = new Engine(database, await database.connect());

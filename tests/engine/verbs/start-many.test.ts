@@ -86,6 +86,11 @@ test('where a key is missing or none, nothing is started, and the keys are named
     message: 'a key of table public.items is null',
   });
   expect(await refused(null)).toMatchObject({ code: 'MR002' });
+  expect(await refused([ids, ids])).toMatchObject({
+    code: 'MR002',
+    message: 'p_entity_ids is a list of lists, but must be one list of keys',
+    hint: 'Give values of the column id, such as array(select id::text from …).',
+  });
   expect(await refused(ids, ', p_stage => $$none$$')).toMatchObject({ code: 'MR003' });
   expect(await engine.refusal(`select millrace.start('none', array['1'])`)).toMatchObject({ code: 'MR003' });
   expect(await engine.rows('select from millrace.runs')).toEqual([]);
