@@ -54,7 +54,13 @@ export function readTools(door: Door): Tool[] {
       shape: {},
       run: () => overview(door),
     },
-    reads('runs', 'runs', 'Runs by a filter, the newest first.', { ...filterShape, ...page }),
+    reads(
+      'runs',
+      'runs',
+      'Runs by a filter: the newest first; by stage or error_code without a status, those that failed come first. An empty list with next ' +
+        'means none among those looked at: go on with cursor.',
+      { ...filterShape, ...page },
+    ),
     reads('run', 'run', 'One run: its stages, attempts, errors, children, and what people did to it.', { run: id }),
     reads('dead_letters', 'dead_letters', 'What failed for good, by stage and error code.', {
       pipeline: name.optional(),

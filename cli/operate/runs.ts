@@ -63,6 +63,9 @@ export function runLines(runs: ListedRun[], width: number, isOfOne = false): str
   return table(runColumns, rows, width, (text, _row, head) => (head === 'status' ? toned(text) : text));
 }
 
+/** How long a list that has found nothing yet looks further by itself, in milliseconds. */
+const looksFurtherMs = 2000;
+
 export const runs = defineOperate({
   usage: `npx millrace runs [PIPELINE] [--remote[=REF]]
   Runs, the newest first.
@@ -80,11 +83,14 @@ async function listRuns(asked: Asked): Promise<0> {
     limit: numberOf(asked, 'limit') ?? 20,
     cursor: textOf(asked, 'cursor'),
   });
-  const answer = await readLists<{ runs: ListedRun[]; next: string | null }>(asked.door, 'runs', query, 'runs');
+  const page = (cursor = query.cursor) =>
+    readLists<{ runs: ListedRun[]; next: string | null }>(asked.door, 'runs', defined({ ...query, cursor }), 'runs');
+  const until = Date.now() + looksFurtherMs;
+  let answer = await page();
+  while (answer.runs.length === 0 && answer.next && Date.now() < until) answer = await page(answer.next);
+  const none = answer.next ? 'None among the newest runs: look further.' : 'No run matches.';
   say(asked, answer, () => [
-    ...(answer.runs.length > 0
-      ? runLines(answer.runs, terminalWidth(), query.pipeline !== undefined)
-      : ['No run matches.']),
+    ...(answer.runs.length > 0 ? runLines(answer.runs, terminalWidth(), query.pipeline !== undefined) : [none]),
     ...moreLine(answer.next),
   ]);
   return 0;

@@ -1,6 +1,7 @@
 // Lists that go on: what is asked by the address, page after page.
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
+import { useEffect } from 'preact/hooks';
 import { Fresh, Trouble } from '../base/fresh.tsx';
 import { usePoll } from '../base/poll.ts';
 import { read } from './door.ts';
@@ -11,8 +12,8 @@ interface ListProps<Row> {
   /** Under what it answers the rows. */
   rows: string;
   query: Record<string, unknown>;
-  /** Draws the rows; `first` is the newest answer, with what it says beside them. */
-  children: (rows: Row[], first: Answer) => ComponentChildren;
+  /** Draws the rows; `first` is the newest answer, with what it says beside them, and `isEnd` says that no more can follow. */
+  children: (rows: Row[], first: Answer, isEnd: boolean) => ComponentChildren;
 }
 
 type Answer = { next: string | null } & Record<string, unknown>;
@@ -39,22 +40,39 @@ export function List<Row>({ name, rows, query, children }: ListProps<Row>) {
       {(first) => {
         const pages = [first, ...older.value];
         const next = pages.at(-1)?.next;
+        const found = pages.flatMap((page) => page[rows] as Row[]);
         return (
           <>
-            {children(
-              pages.flatMap((page) => page[rows] as Row[]),
-              first,
-            )}
+            {children(found, first, !next)}
             {error.value !== undefined && <Trouble error={error.value} />}
-            {next && (
-              <button type="button" disabled={isBusy.value} onClick={() => more(next)}>
-                Show older ones
-              </button>
-            )}
+            {next && <Further next={next} isEmpty={found.length === 0} isBusy={isBusy.value} more={more} />}
           </>
         );
       }}
     </Fresh>
+  );
+}
+
+/** How long a list that has found nothing yet looks further by itself, in milliseconds. */
+const looksFurtherMs = 2000;
+
+interface FurtherProps {
+  next: string;
+  isEmpty: boolean;
+  isBusy: boolean;
+  more: (cursor: string) => Promise<void>;
+}
+
+/** Goes on with a list that does not end here: by itself for two seconds while it is empty, then where somebody asks. */
+function Further({ next, isEmpty, isBusy, more }: FurtherProps) {
+  const until = useSignal(Date.now() + looksFurtherMs);
+  useEffect(() => {
+    if (isEmpty && Date.now() < until.value) void more(next);
+  }, [next, isEmpty]);
+  return (
+    <button type="button" disabled={isBusy} onClick={() => more(next)}>
+      {isEmpty ? 'Look further' : 'Show older ones'}
+    </button>
   );
 }
 

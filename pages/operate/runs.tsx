@@ -40,17 +40,17 @@ export function ListedRuns({ query }: { query: Record<string, unknown> }) {
   const chosen = useSignal<number[]>([]);
   return (
     <List<ListedRun> name="runs" rows="runs" query={query}>
-      {(runs) => (
+      {(runs, _, isEnd) => (
         <>
           <BulkButtons filter={query} chosen={chosen.value.filter((run) => runs.some((shown) => shown.run === run))} />
-          <RunsTable runs={runs} chosen={chosen} />
+          <RunsTable runs={runs} chosen={chosen} isEnd={isEnd} />
         </>
       )}
     </List>
   );
 }
 
-function RunsTable({ runs, chosen }: { runs: ListedRun[]; chosen: { value: number[] } }) {
+function RunsTable({ runs, chosen, isEnd }: { runs: ListedRun[]; chosen: { value: number[] }; isEnd: boolean }) {
   const all = runs.map(({ run }) => run);
   const isAll = runs.length > 0 && all.every((run) => chosen.value.includes(run));
   const choose = (some: number[], isOn: boolean) => {
@@ -64,7 +64,7 @@ function RunsTable({ runs, chosen }: { runs: ListedRun[]; chosen: { value: numbe
       label="Runs"
       rows={runs}
       keyOf={({ run }) => run}
-      none="No run matches."
+      none={isEnd ? 'No run matches.' : 'None among the newest runs. There are more to look at.'}
       columns={[
         {
           name: (

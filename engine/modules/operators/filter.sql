@@ -78,9 +78,58 @@ begin
 end
 $$;
 
+-- Lists the heads of the index of failed runs under which a stage and a code stand: one condition
+-- for each pipeline, stage and code. Null without a stage or a code, and for more than 200 heads:
+-- each is a branch of the query.
+create function millrace.failed_heads(p_pipelines int[], p_stage_id int, p_code text)
+returns text[]
+stable
+as $$
+declare
+  v_heads text[];
+begin
+  if p_stage_id is null and p_code is null then
+    return null;
+  end if;
+  with recursive head as (
+    select s.pipeline_id, s.id as stage_id, c.code
+    from millrace.stages s
+    cross join lateral (
+      select min(r.error_code) as code
+      from millrace.runs r
+      where r.pipeline_id = s.pipeline_id
+        and r.failed_stage_id = s.id
+        and r.status = 'failed'
+        and r.error_code >= coalesce(left(p_code, 200), '')) c
+    where s.pipeline_id = any (p_pipelines)
+      and s.id = coalesce(p_stage_id, s.id)
+    union all
+    select h.pipeline_id, h.stage_id, (
+      select min(r.error_code)
+      from millrace.runs r
+      where r.pipeline_id = h.pipeline_id
+        and r.failed_stage_id = h.stage_id
+        and r.status = 'failed'
+        and r.error_code > h.code)
+    from head h
+    where h.code is not null
+      and p_code is null
+  )
+  select array_agg(format('r.pipeline_id = %s and r.failed_stage_id = %s and r.error_code %s',
+    h.pipeline_id, h.stage_id, coalesce('= ' || quote_literal(h.code), 'is null')))
+  into v_heads
+  from (
+    select * from head h where h.code is not null or p_code is null limit 201) h
+  where p_code is null
+    or h.code = left(p_code, 200);
+  return case when cardinality(v_heads) > 200 then null else coalesce(v_heads, '{}') end;
+end
+$$;
+
 -- Finds runs of pipelines by a filter with cursor and limit: the newest end first where their
--- status is over, else the highest id. What the filter names, and up to 20,000 running runs, are
--- read by their index. next: where to go on; null at the end.
+-- status is over, else the highest id. What the filter names, up to 20,000 running runs, and failed
+-- runs by stage and code are read by their index. Without a status, a stage or a code lists the
+-- failed runs first, then the others. next: where to go on; null at the end.
 create function millrace.find_runs(
   p_pipelines int[], p_filter jsonb, out run_ids bigint[], out next text
 )
@@ -103,13 +152,34 @@ declare
   v_at text := case
     when v_by_end then 'r.finished_at' else 'coalesce(r.finished_at, r.created_at)' end;
   v_condition text := format('r.pipeline_id = any (%L)', p_pipelines);
+  v_heads text[];
+  v_limit int := coalesce((p_filter -> 'limit')::int, 50);
   v_time text;
   v_rows text;
   v_last bigint;
+  v_more record;
 begin
   if p_filter ? 'stage' then
     perform millrace.need_fields(p_filter || '{"verb": "a stage"}', 'pipeline');
     v_stage_id := (millrace.stage_named(p_filter ->> 'pipeline', p_filter ->> 'stage')).id;
+  end if;
+  if v_named = '' and v_status is null and p_filter ?| array['stage', 'error_code'] then
+    -- A cursor with a point is one among failed runs.
+    if coalesce(v_cursor, '.') like '%.%' then
+      select f.* into run_ids, next
+      from millrace.find_runs(p_pipelines, p_filter || '{"status": "failed"}') f;
+      if next is null then
+        v_more := millrace.find_runs(p_pipelines, p_filter || jsonb_build_object(
+          'cursor', '999999999999999999', 'limit', v_limit - cardinality(run_ids)));
+        run_ids := run_ids || v_more.run_ids;
+        next := v_more.next;
+      end if;
+      return;
+    end if;
+    v_condition := v_condition || ' and r.status <> ''failed''';
+  end if;
+  if v_status = 'failed' then
+    v_heads := millrace.failed_heads(p_pipelines, v_stage_id, p_filter ->> 'error_code');
   end if;
   if v_named = '' and v_status = 'running' and (
       select count(*) <= 20000
@@ -129,12 +199,13 @@ begin
     when v_by_end then (
       select string_agg(format(
         '(select r.* from millrace.runs r where %s order by %s limit 20000)',
-        concat_ws(' and ', 'r.pipeline_id = ' || i, 'r.finished_at is not null', v_time,
+        concat_ws(' and ', i, 'r.finished_at is not null', v_time,
           case when v_status = 'failed' then 'r.status = ''failed''' end,
           '(r.finished_at, r.id) < (timestamptz ''epoch'' + interval ''1 microsecond'' * '
             || split_part(v_cursor, '.', 1) || ', 0' || split_part(v_cursor, '.', 2) || ')'),
         v_order), ' union all ')
-      from unnest(p_pipelines || 0) i)
+      from unnest(coalesce(v_heads, array(select 'r.pipeline_id = ' || p from unnest(p_pipelines) p))
+        || 'r.pipeline_id = 0'::text) i)
     else 'select r.* from millrace.runs r where ' || concat_ws(' and ', 'true',
       'r.id < ' || split_part(v_cursor, '.', 1),
       case when v_named <> '' then format('%s and %s offset 0', v_condition, v_named) end)
@@ -158,7 +229,7 @@ begin
   select f.ids, f.next
   into run_ids, v_last
   from millrace.find_among(
-    v_rows, v_order, v_condition, coalesce((p_filter -> 'limit')::int, 50)) f;
+    v_rows, v_order, v_condition, v_limit) f;
   next := case
     when v_by_end then (
       select (extract(epoch from r.finished_at) * 1000000)::bigint || '.' || r.id
