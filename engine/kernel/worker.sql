@@ -118,7 +118,7 @@ begin
     perform millrace.record_items(millrace.parse_items((
       select json_agg(json_build_object(
         'attempt', i.attempt_id, 'token', v_worker.last_token, 'outcome', 'released'))
-      from unnest(v_items[v_filled.kept + 1:]) i), 'attempt'));
+      from unnest(v_filled.p_items[v_filled.kept + 1:]) i), 'attempt'));
   end if;
   update millrace.workers w set heartbeat_at = millrace.now() where w.id = v_worker.id;
   return millrace.claim_answer(p_call,
@@ -162,6 +162,8 @@ begin
     v_batch := v_out.batch;
     v_kept := v_out.kept;
     v_cut := v_out.cut;
+    -- The rows of all are gone.
+    v_claim.token := case when v_kept > 0 then v_claim.token end;
   end if;
   -- More is behind a full claim. What runs alone fills its host.
   if (case
@@ -289,6 +291,8 @@ begin
     millrace.batch_bytes(p_call.batch_bytes));
   batch := v_filled.batch;
   kept := v_filled.kept;
+  p_items := v_filled.p_items;
+  p_entity_ids := v_filled.p_entity_ids;
   cut := kept < cardinality(p_items);
   if cut then
     v_ids := array(select i.attempt_id from unnest(p_items[:kept]) i);
@@ -299,6 +303,7 @@ begin
     update millrace.claims c
     set attempt_ids = v_ids
     where c.token = p_token;
+    delete from millrace.claims c where c.token = p_token and kept = 0;
     if v_stage.limits is not null then
       perform millrace.hook_put_back(v_stage, v_ids, v_back);
     end if;
