@@ -91,7 +91,9 @@ begin
     from millrace.pipelines p
     where p.id = p_pipeline_id;
     perform millrace.delete_runs(array(
-      select r.id from millrace.runs r where r.id = any (v_runs) and r.entity_id = any (v_gone)));
+      select r.id
+      from millrace.runs r
+      where r.id = any (v_runs) and r.entity_id = any (v_gone)));
     perform millrace.hook_rows_gone(p_pipeline_id, v_gone);
   end if;
   return v_gone;

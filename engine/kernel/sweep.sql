@@ -36,10 +36,6 @@ begin
             and not s.bypassed))) k(place, part, wanted)
       where k.wanted
       union all
-      select 10, 'clock', null
-      from millrace.settings s
-      where s.name = 'last_sweep_at' and s.value::timestamptz > v_now + interval '1 minute'
-      union all
       select 31, 'leftovers', null
       where millrace.is_new_minute()
       union all
@@ -100,7 +96,6 @@ begin
             and s.kind <> 'gate'
             and not s.bypassed
             and millrace.has_ready_work(s.id)));
-      when 'clock' then done := millrace.follow_clock(c_most);
       when 'leftovers' then perform millrace.forget_leftovers();
       else
         select h.done, h.more into done, more from millrace.hook_sweep(part, v_id, c_most) h;
@@ -219,56 +214,6 @@ begin
     exit when cardinality(v_page.ids) < p_limit or v_failed >= p_limit;
   end loop;
   return v_failed;
-end
-$$;
-
--- Corrects what was written by a clock that has been set back since, or it would stay alive, leased
--- and not due as long. Up to p_limit attempts keep their distances from their creation.
-create function millrace.follow_clock(p_limit int) returns int
-as $$
-declare
-  v_now timestamptz := millrace.now();
-  v_late timestamptz := v_now + interval '1 minute';
-  v_done int;
-begin
-  delete from millrace.wake_ups r
-  where r.id in (
-    select o.id from millrace.wake_ups o where o.woken_at > v_late for update skip locked);
-  update millrace.workers w
-  set heartbeat_at = v_now
-  where w.id in (
-    select o.id from millrace.workers o where o.heartbeat_at > v_late for update skip locked);
-  with late as materialized (
-    select a.id, a.ctid, a.created_at - v_now as ahead
-    from millrace.stages s
-    cross join lateral (
-      select o.*
-      from millrace.attempts o
-      where o.stage_id = s.id and o.queue_at > v_late and o.state = 'queued'
-      union all
-      select o.*
-      from millrace.attempts o
-      where o.stage_id = s.id and o.deadline_at > v_late and o.state = 'waiting') i
-    join millrace.runs r on r.id = i.run_id
-    join millrace.attempts a on a.id = i.id
-    where i.created_at > v_late
-    limit p_limit
-    for no key update of r, a skip locked
-  )
-  update millrace.attempts a
-  set created_at = v_now, started_at = least(a.started_at, v_now), queue_at = a.queue_at - l.ahead,
-    poll_at = a.poll_at - l.ahead, deadline_at = a.deadline_at - l.ahead,
-    late_at = a.late_at - l.ahead
-  from late l
-  where a.ctid = l.ctid and a.created_at > v_late;
-  get diagnostics v_done = row_count;
-  update millrace.claims c
-  set expires_at = v_now + s.lease
-  from millrace.stages s
-  where s.id = c.stage_id
-    and c.expires_at > v_late + s.lease
-    and c.token in (select o.token from millrace.claims o for update skip locked);
-  return v_done;
 end
 $$;
 
