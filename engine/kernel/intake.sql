@@ -60,34 +60,24 @@ $$;
 
 -- Finds entities whose rows went without the delete trigger: as a replica, in a table made anew.
 -- Does what the trigger would have done, and returns them. Runs that are locked wait for a later
--- call.
+-- call. The runs are locked before the look: a row that is back by then keeps its run.
 create function millrace.forget_gone(p_pipeline_id int, p_entity_ids text[]) returns text[]
 set millrace.plan = by_index
 as $$
 declare
-  v_runs bigint[];
-  v_gone text[];
+  v_runs bigint[] := array(
+    select r.id
+    from millrace.runs r
+    where r.entity_id = any (p_entity_ids) and r.pipeline_id = p_pipeline_id
+    for update skip locked);
+  v_gone text[] := array(
+    select g.id
+    from unnest(p_entity_ids, millrace.sizes_of_entities(p_pipeline_id, p_entity_ids)) g(id, size)
+    where g.size is null);
 begin
-  -- Looked at again under the locks of the runs: a row that is back by then keeps its run.
-  for v_look in 1 .. 2 loop
-    v_gone := array(
-      select g.id
-      from unnest(
-        coalesce(v_gone, p_entity_ids), millrace.sizes_of_entities(p_pipeline_id,
-        coalesce(v_gone, p_entity_ids))) g(id, size)
-      where g.size is null);
-    exit when v_gone = '{}' or v_look = 2;
-    v_runs := array(
-      select r.id
-      from millrace.runs r
-      where r.entity_id = any (v_gone) and r.pipeline_id = p_pipeline_id
-      order by r.id + 0
-      for update skip locked);
-  end loop;
   if v_gone <> '{}' then
-    perform millrace.report('warning', 'row_gone', format('Row %s of %s went without the trigger '
-        'of pipeline %s; its runs are deleted', v_gone[1], p.entity_table, p.name),
-      jsonb_build_object('pipeline', p.name, 'rows', v_gone[:20]))
+    perform millrace.report('warning', 'row_gone', format(
+      'Rows of pipeline %s went without its trigger: %s', p.name, v_gone[:20]))
     from millrace.pipelines p
     where p.id = p_pipeline_id;
     perform millrace.delete_runs(array(

@@ -67,7 +67,7 @@ begin
       and jsonb_typeof(p_item #> '{error,retry_after_ms}') not in ('number', 'null')
       then 'error.retry_after_ms must be a number of milliseconds'
     when v_outcome = 'failed' and length(p_item #>> '{error,code}') > 200
-      then 'error.code has more than 200 characters: name the kind of error, the message tells it'
+      then 'error.code must have at most 200 characters'
     when v_outcome = 'failed'
       and jsonb_typeof(p_item #> '{error,permanent}') not in ('boolean', 'null')
       then 'error.permanent must be true or false'

@@ -284,15 +284,11 @@ declare
   v_stage millrace.stages := p_call.stage;
   v_ids bigint[];
   v_back bigint[];
-  v_filled record;
   v_shown boolean;
 begin
-  v_filled := millrace.fill_batch(v_stage, p_token, p_items, p_entity_ids,
-    millrace.batch_bytes(p_call.batch_bytes));
-  batch := v_filled.batch;
-  kept := v_filled.kept;
-  p_items := v_filled.p_items;
-  p_entity_ids := v_filled.p_entity_ids;
+  select f.* into p_items, p_entity_ids, batch, kept
+  from millrace.fill_batch(v_stage, p_token, p_items, p_entity_ids,
+    millrace.batch_bytes(p_call.batch_bytes)) f;
   cut := kept < cardinality(p_items);
   if cut then
     v_ids := array(select i.attempt_id from unnest(p_items[:kept]) i);
@@ -303,7 +299,6 @@ begin
     update millrace.claims c
     set attempt_ids = v_ids
     where c.token = p_token;
-    delete from millrace.claims c where c.token = p_token and kept = 0;
     if v_stage.limits is not null then
       perform millrace.hook_put_back(v_stage, v_ids, v_back);
     end if;

@@ -7,43 +7,33 @@ declare
   v_late timestamptz := v_now + interval '1 minute';
   v_done int;
 begin
-  delete from millrace.wake_ups r
-  where r.id in (
-    select o.id from millrace.wake_ups o where o.woken_at > v_late for update skip locked);
-  update millrace.workers w
-  set heartbeat_at = v_now
-  where w.id in (
-    select o.id from millrace.workers o where o.heartbeat_at > v_late for update skip locked);
+  delete from millrace.wake_ups r where r.woken_at > v_late;
+  update millrace.workers w set heartbeat_at = v_now where w.heartbeat_at > v_late;
   with late as materialized (
-    select a.id, a.ctid, a.created_at - v_now as ahead
+    select a.ctid, a.created_at - v_now as by
     from millrace.stages s
     cross join lateral (
-      select o.*
+      select o.id
       from millrace.attempts o
       where o.stage_id = s.id and o.queue_at > v_late and o.state = 'queued'
       union all
-      select o.*
+      select o.id
       from millrace.attempts o
       where o.stage_id = s.id and o.deadline_at > v_late and o.state = 'waiting') i
-    join millrace.runs r on r.id = i.run_id
-    join millrace.attempts a on a.id = i.id
-    where i.created_at > v_late
+    join millrace.attempts a on a.id = i.id and a.created_at > v_late
     limit p_limit
-    for no key update of r, a skip locked
+    for update of a skip locked
   )
   update millrace.attempts a
-  set created_at = v_now, started_at = least(a.started_at, v_now), queue_at = a.queue_at - l.ahead,
-    poll_at = a.poll_at - l.ahead, deadline_at = a.deadline_at - l.ahead,
-    late_at = a.late_at - l.ahead
+  set created_at = v_now, queue_at = a.queue_at - l.by, poll_at = a.poll_at - l.by,
+    deadline_at = a.deadline_at - l.by, late_at = a.late_at - l.by
   from late l
-  where a.ctid = l.ctid and a.created_at > v_late;
+  where a.ctid = l.ctid;
   get diagnostics v_done = row_count;
   update millrace.claims c
   set expires_at = v_now + s.lease
   from millrace.stages s
-  where s.id = c.stage_id
-    and c.expires_at > v_late + s.lease
-    and c.token in (select o.token from millrace.claims o for update skip locked);
+  where s.id = c.stage_id and c.expires_at > v_late + s.lease;
   return v_done;
 end
 $$;
