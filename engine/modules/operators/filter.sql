@@ -126,11 +126,9 @@ begin
 end
 $$;
 
--- Finds runs of pipelines by a filter with cursor and limit: the newest end first where their
--- status is over, else the highest id. What the filter names, up to 20,000 running runs, and failed
--- runs by stage and code are read by their index. Without a status, a stage or a code lists the
--- failed runs first, then the others. next: where to go on; null at the end.
-create function millrace.find_runs(
+-- Finds runs by a filter with one status, names of rows or runs, or neither a stage nor a code; as
+-- find_runs(). but_failed: leaves failed runs out.
+create function millrace.find_alike(
   p_pipelines int[], p_filter jsonb, out run_ids bigint[], out next text
 )
 stable
@@ -153,30 +151,13 @@ declare
     when v_by_end then 'r.finished_at' else 'coalesce(r.finished_at, r.created_at)' end;
   v_condition text := format('r.pipeline_id = any (%L)', p_pipelines);
   v_heads text[];
-  v_limit int := coalesce((p_filter -> 'limit')::int, 50);
   v_time text;
   v_rows text;
   v_last bigint;
-  v_more record;
 begin
   if p_filter ? 'stage' then
     perform millrace.need_fields(p_filter || '{"verb": "a stage"}', 'pipeline');
     v_stage_id := (millrace.stage_named(p_filter ->> 'pipeline', p_filter ->> 'stage')).id;
-  end if;
-  if v_named = '' and v_status is null and p_filter ?| array['stage', 'error_code'] then
-    -- A cursor with a point is one among failed runs.
-    if coalesce(v_cursor, '.') like '%.%' then
-      select f.* into run_ids, next
-      from millrace.find_runs(p_pipelines, p_filter || '{"status": "failed"}') f;
-      if next is null then
-        v_more := millrace.find_runs(p_pipelines, p_filter || jsonb_build_object(
-          'cursor', '999999999999999999', 'limit', v_limit - cardinality(run_ids)));
-        run_ids := run_ids || v_more.run_ids;
-        next := v_more.next;
-      end if;
-      return;
-    end if;
-    v_condition := v_condition || ' and r.status <> ''failed''';
   end if;
   if v_status = 'failed' then
     v_heads := millrace.failed_heads(p_pipelines, v_stage_id, p_filter ->> 'error_code');
@@ -204,13 +185,15 @@ begin
           '(r.finished_at, r.id) < (timestamptz ''epoch'' + interval ''1 microsecond'' * '
             || split_part(v_cursor, '.', 1) || ', 0' || split_part(v_cursor, '.', 2) || ')'),
         v_order), ' union all ')
-      from unnest(coalesce(v_heads, array(select 'r.pipeline_id = ' || p from unnest(p_pipelines) p))
-        || 'r.pipeline_id = 0'::text) i)
+      from unnest(coalesce(v_heads, array(
+          select 'r.pipeline_id = ' || p
+          from unnest(p_pipelines) p)) || 'r.pipeline_id = 0'::text) i)
     else 'select r.* from millrace.runs r where ' || concat_ws(' and ', 'true',
       'r.id < ' || split_part(v_cursor, '.', 1),
       case when v_named <> '' then format('%s and %s offset 0', v_condition, v_named) end)
   end;
   v_condition := concat_ws(' and ', v_condition, v_time, 'r.status = ' || quote_literal(v_status),
+    case when p_filter ? 'but_failed' then 'r.status <> ''failed''' end,
     case when v_status = 'failed' then concat_ws(' and ', 'true',
       'r.failed_stage_id = ' || v_stage_id, 'r.error_code = left(' || v_code || ', 200)')
     when p_filter ?| array['stage', 'error_code'] then format(
@@ -229,7 +212,7 @@ begin
   select f.ids, f.next
   into run_ids, v_last
   from millrace.find_among(
-    v_rows, v_order, v_condition, v_limit) f;
+    v_rows, v_order, v_condition, coalesce((p_filter -> 'limit')::int, 50)) f;
   next := case
     when v_by_end then (
       select (extract(epoch from r.finished_at) * 1000000)::bigint || '.' || r.id
@@ -237,5 +220,38 @@ begin
       where r.id = v_last)
     else v_last::text
   end;
+end
+$$;
+
+-- Finds runs of pipelines by a filter with cursor and limit: the newest end first where their
+-- status is over, else the highest id. What the filter names, up to 20,000 running runs, and failed
+-- runs by stage and code are read by their index. Without a status, a stage or a code lists the
+-- failed runs first, then the others. next: where to go on; null at the end.
+create function millrace.find_runs(
+  p_pipelines int[], p_filter jsonb, out run_ids bigint[], out next text
+)
+stable
+as $$
+declare
+  v_more record;
+begin
+  if not p_filter ?| array['stage', 'error_code']
+      or p_filter ?| array['status', 'runs', 'entity', 'parent'] then
+    v_more := millrace.find_alike(p_pipelines, p_filter);
+  elsif strpos(coalesce(p_filter ->> 'cursor', '.'), '.') > 0 then
+    -- A cursor with a point is one among failed runs.
+    select f.* into run_ids, next
+    from millrace.find_alike(p_pipelines, p_filter || '{"status": "failed"}') f;
+    if next is not null then
+      return;
+    end if;
+    v_more := millrace.find_alike(p_pipelines, p_filter || jsonb_build_object('but_failed', true,
+      'cursor', '999999999999999999',
+      'limit', coalesce((p_filter -> 'limit')::int, 50) - cardinality(run_ids)));
+  else
+    v_more := millrace.find_alike(p_pipelines, p_filter || '{"but_failed": true}');
+  end if;
+  run_ids := coalesce(run_ids, '{}') || v_more.run_ids;
+  next := v_more.next;
 end
 $$;
