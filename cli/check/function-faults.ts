@@ -4,7 +4,7 @@ import path from 'node:path';
 import { build, type Message, type Plugin } from 'esbuild';
 import { readJson } from '../../local/platform/functions/project-config.ts';
 import type { Project } from '../project/find-project.ts';
-import { type LoadError, loadModules } from '../project/load-definitions.ts';
+import { readHandlers } from '../project/load-handlers.ts';
 import { modelPackage, readManifest } from '../project/shipped.ts';
 import { sizeFaults } from './size-faults.ts';
 
@@ -26,8 +26,8 @@ export async function functionFaults({ root }: Project): Promise<string[]> {
     }),
   );
   const loadable = looked.filter(({ isLoadable }) => isLoadable).map(({ name }) => name);
-  const ofLoading = await loadFaults(folder, loadable);
-  const faults = looked.map((one) => [...one.faults, ...(ofLoading.get(one.name) ?? [])]);
+  const { faults: ofLoading } = await readHandlers(folder, loadable);
+  const faults = looked.map((one) => [...one.faults, ...[ofLoading.get(one.name) ?? []].flat()]);
   const sound = names.filter((_, at) => faults[at]?.length === 0);
   return [...faults.flat(), ...(await sizeFaults(folder, sound))];
 }
@@ -124,9 +124,6 @@ async function importFaults(
   const keyOf = (specifier: string) =>
     Object.keys(imports).find((known) => specifier === known || specifier.startsWith(`${known.replace(/\/$/, '')}/`));
   const unmapped = specifiers.filter((specifier) => !keyOf(specifier) && !/^(npm|jsr|node|https?):/.test(specifier));
-  const elsewhere = specifiers.filter(
-    (specifier) => !specifier.startsWith('node:') && !((keyOf(specifier) ?? '') in readManifest().imports),
-  );
   if (unmapped.length > 0 && Object.keys(imports).length > 0) {
     const faults = unmapped.map((specifier) => {
       const known = specifier.split('/')[0] === modelPackage ? readManifest().modelImports : {};
@@ -135,43 +132,10 @@ async function importFaults(
     });
     return { faults, isLoadable: false };
   }
-  // A package that only Deno fetches cannot be loaded here.
-  return { faults: [], isLoadable: elsewhere.length === 0 && fs.existsSync(handlerOf(folder, name)) };
-}
-
-const handlerOf = (folder: string, name: string) => path.join(folder, name, 'handler.ts');
-
-/** What handlers say when they are loaded: all at once, as they share most of their code, and each alone where that fails. */
-async function loadFaults(folder: string, names: string[]): Promise<Map<string, string[]>> {
-  if (names.length > 1) {
-    const handlers = names.map((name) => handlerOf(folder, name));
-    const isSound = await loadModules(handlers).then(
-      () => true,
-      () => false,
-    );
-    if (isSound) return new Map();
-  }
-  const faults = names.map(async (name): Promise<[string, string[]]> => [name, await loadFault(folder, name)]);
-  return new Map(await Promise.all(faults));
+  return { faults: [], isLoadable: true };
 }
 
 const whereIs = (location: Message['location'], name: string) =>
   location
     ? `${path.posix.join('supabase/functions', location.file.split('supabase/functions/').at(-1) ?? '')}:${location.line}`
     : `supabase/functions/${name}`;
-
-async function loadFault(folder: string, name: string): Promise<string[]> {
-  try {
-    await loadModules([handlerOf(folder, name)]);
-    return [];
-  } catch (error) {
-    const { message, place = '' } = error as LoadError;
-    // What is wrong with a definition is told of it, not of each stage.
-    if (place.startsWith('supabase/functions/_pipelines/')) return [];
-    const remedy = / has no stage /.test(message)
-      ? ` Bring the stage back, or delete supabase/functions/${name} with its test and its section of the configuration.`
-      : '';
-    const what = place ? '' : `supabase/functions/${name}/handler.ts cannot be loaded: `;
-    return [`${what}${message}${remedy}`];
-  }
-}

@@ -24,7 +24,9 @@ export const check = defineCommand({
       ...(await functionFaults(project)),
       ...(await definitionFaults(project)),
     ];
-    if (faults.length > 0) throw new CommandError(faults.join('\n'));
+    // `sync` loads the handlers of stages too, and says the same of them.
+    const once = [...new Set(faults.flatMap((fault) => fault.split('\n')))];
+    if (once.length > 0) throw new CommandError(once.join('\n'));
     return values.json ? JSON.stringify({ faults }) : 'All is well: what is here can be deployed.';
   },
 });

@@ -1,6 +1,6 @@
 // Loads the definitions of a project: TypeScript, which Node does not run, with packages that the project may not have.
 import fs from 'node:fs';
-import { SourceMap } from 'node:module';
+import { isBuiltin, SourceMap } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -12,24 +12,29 @@ import { packageFolder } from './shipped.ts';
 /** Why files cannot be loaded. Its message begins with the place where that is known, such as `supabase/functions/a/b.ts:3`. */
 export class LoadError extends Error {
   readonly place: string | undefined;
+  /** Whether a stand-in of a package that the project imports may be to blame. */
+  readonly mayBeStandIn: boolean;
 
-  constructor(place: string | undefined, text: string) {
+  constructor(place: string | undefined, text: string, mayBeStandIn = false) {
     super(place ? `${place}: ${text}` : text);
     this.place = place;
+    this.mayBeStandIn = mayBeStandIn;
   }
 }
 
 /**
  * What each file exports, in the order given. One bundle for all, so that what two of them share is the same object. `instead`: texts
- * by their files, read in the place of what is there. Throws a LoadError.
+ * by their files, read in the place of what is there. `standIns`: whether packages other than zod are stood in for. Throws a LoadError.
  */
 export async function loadModules(
   files: string[],
   instead: Map<string, string> = new Map(),
+  standIns = false,
 ): Promise<Record<string, unknown>[]> {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-'));
   try {
     const outfile = path.join(folder, 'definitions.mjs');
+    const stoodIn = new Set<string>();
     const contents = files.map((file, at) => `export * as file${at} from ${JSON.stringify(file)};`).join('\n');
     await build({
       stdin: { contents, resolveDir: path.dirname(files[0] ?? folder), loader: 'ts' },
@@ -42,7 +47,7 @@ export async function loadModules(
       // Deno reads none.
       tsconfigRaw: {},
       nodePaths: nodeModules(),
-      plugins: [denoSpecifiers, zodLeftToNode, readInstead(instead)],
+      plugins: [denoSpecifiers, zodLeftToNode, ...(standIns ? [packageStandIns(stoodIn)] : []), readInstead(instead)],
       outfile,
     }).catch((failure: BuildFailure) => {
       const { location, text } = failure.errors?.[0] ?? { text: failure.message };
@@ -54,6 +59,7 @@ export async function loadModules(
       throw new LoadError(
         throwerOf(thrown, outfile),
         thrown instanceof Error ? thrown.message : `throws ${inspect(thrown)}`,
+        stoodIn.size > 0 && (thrown instanceof TypeError || thrown instanceof RangeError),
       );
     });
     return files.map((_, at) => modules[`file${at}`] ?? {});
@@ -109,6 +115,39 @@ const zodLeftToNode: Plugin = {
     });
   },
 };
+
+/**
+ * A module that has every export: each can be called, constructed, extended and asked for anything. Deno finds packages by each
+ * function's deno.json, and this machine may have none of them.
+ */
+const anything = `
+const get = (target, key) =>
+  key === 'prototype' ? target.prototype
+  : key === Symbol.toPrimitive ? () => ''
+  : key === 'then' || key === '__esModule' || typeof key === 'symbol' ? undefined
+  : any;
+const names = new Proxy({}, { get });
+const any = new Proxy(function () {}, {
+  get,
+  getPrototypeOf: () => names,
+  apply: () => any,
+  construct: (target, given, by) => (by === any ? any : Reflect.construct(target, given, by)),
+});
+module.exports = any;`;
+
+/** Stands in for every package but zod, whose schemas are what handlers are read for. `stoodIn` gets those that the project imports. */
+const packageStandIns = (stoodIn: Set<string>): Plugin => ({
+  name: 'package-stand-ins',
+  setup(bundle) {
+    bundle.onResolve({ filter: /^[^./]/ }, ({ path: specifier, importer, kind }) => {
+      const isOwn = kind === 'entry-point' || path.isAbsolute(specifier) || /^zod(\/|$)/.test(specifier);
+      if (isOwn || isBuiltin(specifier)) return undefined;
+      if (!importer.split(path.sep).includes('_millrace')) stoodIn.add(specifier);
+      return { path: 'anything', namespace: 'stand-in' };
+    });
+    bundle.onLoad({ filter: /.*/, namespace: 'stand-in' }, () => ({ contents: anything, loader: 'js' }));
+  },
+});
 
 /** Reads these texts in the place of what their files hold. */
 const readInstead = (texts: Map<string, string>): Plugin => ({

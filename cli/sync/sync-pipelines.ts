@@ -6,12 +6,13 @@ import { type CompiledPipeline, compilePipeline } from '../../supabase/functions
 import { compileSharedLimits } from '../../supabase/functions/_millrace/compile/compile-shared-limits.ts';
 import { stampsAfter } from '../migration-stamps.ts';
 import { sinceUninstall } from '../project/engine-level.ts';
+import { readHandlers } from '../project/load-handlers.ts';
 import { tableLacking } from '../project/stage-columns.ts';
 import { heldLimits, type LimitsJson, limitDrops, limitMigration, limitsIn, unknownLimits } from './limit-migration.ts';
 import { functionFaults } from './pipeline-functions.ts';
 import { compiledText, definitionsIn, pipelineMigration } from './pipeline-migration.ts';
 import { childrenFirst, droppedFaults, droppedStages, keptPipelines, referenceFaults } from './pipeline-order.ts';
-import { readDefinitions } from './read-definitions.ts';
+import { type Definitions, readDefinitions } from './read-definitions.ts';
 import { grantFaults } from './table-grants.ts';
 
 /** Takes what the user is told, who runs this by `command`. */
@@ -21,14 +22,21 @@ export type Teller = Pick<Console, 'log' | 'warn'> & { command: string };
 interface Project {
   pipelines: CompiledPipeline[];
   limits: LimitsJson;
+  /** What keeps handlers from loading. */
+  faults: string[];
 }
 
-/** Every export of `_pipelines/*.ts` that is a definition. Throws an error that names the file of one that is wrong. */
-async function readProject(pipelinesFolder: string): Promise<Project> {
+/**
+ * Every export of `_pipelines/*.ts` that is a definition, with what the handlers of its stages require. Throws an error that names
+ * the file of one that is wrong.
+ */
+async function readProject(functionsFolder: string): Promise<Project> {
   const limits: LimitsJson = {};
   const seen = new Set<object>();
   const pipelines: CompiledPipeline[] = [];
-  for (const { file, exported, shared } of await readDefinitions(pipelinesFolder)) {
+  const defined = await readDefinitions(path.join(functionsFolder, '_pipelines'));
+  const handlers = await readHandlers(functionsFolder, functionsOf(defined));
+  for (const { file, exported, shared } of defined) {
     // One file may export what another has defined.
     const isNew = (exported: object) => !seen.has(exported) && seen.add(exported);
     for (const own of shared.filter(isNew)) {
@@ -38,10 +46,19 @@ async function readProject(pipelinesFolder: string): Promise<Project> {
       }
     }
     pipelines.push(
-      ...[...exported.values()].filter(isNew).map((pipeline) => inFile(file, () => compilePipeline(pipeline))),
+      ...[...exported.values()]
+        .filter(isNew)
+        .map((pipeline) => inFile(file, () => compilePipeline(pipeline, handlers.columns.get(pipeline.name)))),
     );
   }
-  return { pipelines, limits };
+  return { pipelines, limits, faults: [...handlers.faults.values()] };
+}
+
+/** The functions that stages run in. */
+function functionsOf(defined: Definitions[]): string[] {
+  const pipelines = defined.flatMap(({ exported }) => [...exported.values()]);
+  const stages = pipelines.flatMap(({ stages }) => Object.values(stages));
+  return [...new Set(stages.flatMap((stage) => ('function' in stage ? [stage.function] : [])))];
 }
 
 function inFile<Result>(file: string, compile: () => Result): Result {
@@ -89,12 +106,13 @@ interface Planned {
 /** The migrations that are missing in `supabaseFolder`; with `check` it is an error that some are. Throws what is amiss and the remedy. */
 export async function planSync(supabaseFolder: string, check: boolean, teller: Teller): Promise<Planned[]> {
   const migrationsFolder = path.join(supabaseFolder, 'migrations');
-  const project = await readProject(path.join(supabaseFolder, 'functions', '_pipelines'));
+  const project = await readProject(path.join(supabaseFolder, 'functions'));
   const { pipelines, limits } = project;
   const faults = [
     ...referenceFaults(pipelines),
     ...unknownLimits(pipelines, limits),
     ...functionFaults(pipelines, supabaseFolder),
+    ...project.faults,
   ];
   const existing = (fs.existsSync(migrationsFolder) ? fs.readdirSync(migrationsFolder) : [])
     .filter((name) => name.endsWith('.sql'))

@@ -32,7 +32,9 @@ create table millrace.pipelines (
   -- A column of the entity, the trace id of its runs.
   trace_column text,
   -- Of its compiled definition, to compare a project's folder with.
-  digest text
+  digest text,
+  -- The columns of the entity that the definition names and that inputs of its stages require.
+  required_columns text[] not null default '{}'
 );
 
 -- Settings of each stage; they apply at once. enabled = false pauses it.

@@ -7,7 +7,7 @@ grant update (ocr_status, blend_status, label_status) on public.pages to authent
 
 select millrace.define($pipeline${
   "compiler": 1,
-  "digest": "7fd8398b1ae0c1a30639adc0837cbbc6b7c3dbef4c71719fae573272550913ed",
+  "digest": "8b1b86e4fe38f510c1df5326b1c8d0b542c27988a6c036e631e999247f6a98db",
   "pipeline": "pages",
   "entity": {"table":"public.pages","key":"id","projection":"columns","startable_by":["authenticated"]},
   "stages": [
@@ -15,5 +15,9 @@ select millrace.define($pipeline${
     {"name":"blend","kind":"function","function_name":"pages-blend","batch_size":20,"max_workers":2,"lease":"60 s","timeout":"30 s","retry":{"max_attempts":4,"backoff":{"kind":"exponential","base_seconds":2,"factor":2,"cap_seconds":300,"jitter":0.2},"by_code":{}},"callback":true,"poll_every":"10 s","deadline":"600 s","result_limit_bytes":1048576,"on_failure":"fail_run","has_groups":false,"when_spent":"wait","needs":["ocr"],"on_demand":false,"after":[],"position":2,"dependents":["label"],"is_sink":false,"unconditional":true},
     {"name":"label","kind":"function","function_name":"pages-label","batch_size":50,"max_workers":1,"concurrency":50,"lease":"60 s","timeout":"30 s","retry":{"max_attempts":4,"backoff":{"kind":"exponential","base_seconds":2,"factor":2,"cap_seconds":300,"jitter":0.2},"by_code":{"invalid_output":{"max_attempts":3,"backoff":{"kind":"list","seconds":[1,5]}}}},"callback":true,"poll_every":"2 s","deadline":"600 s","result_limit_bytes":1048576,"on_failure":"fail_run","has_groups":false,"when_spent":"wait","needs":["blend"],"on_demand":false,"after":[],"position":3,"dependents":[],"is_sink":true,"unconditional":true}
   ],
-  "graph": {"ocr":[],"blend":["ocr"],"label":["blend"]}
+  "graph": {"ocr":[],"blend":["ocr"],"label":["blend"]},
+  "columns": [
+    {"field":"the input of stage blend, ocr","table":"public.pages","column":"book_id","read":true,"remedy":"Correct the handler and sync again, or add the column in an earlier migration."},
+    {"field":"the input of stage blend, ocr","table":"public.pages","column":"number","read":true,"remedy":"Correct the handler and sync again, or add the column in an earlier migration."}
+  ]
 }$pipeline$);

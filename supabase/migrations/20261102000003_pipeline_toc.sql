@@ -3,7 +3,7 @@
 
 select millrace.define($pipeline${
   "compiler": 1,
-  "digest": "b5931e99618c3de685bd7a2d46fbff5b25735fa3a2a553c423fd39506fd99a2c",
+  "digest": "f59dd1fe62776ad3e45521b25d7f8f182e20d4367b3390ee0421b593a1b91526",
   "pipeline": "toc",
   "entity": {"table":"public.books","key":"id","projection":"none"},
   "stages": [
@@ -13,6 +13,9 @@ select millrace.define($pipeline${
     {"name":"link","kind":"function","function_name":"toc-link","batch_size":1,"max_workers":4,"lease":"60 s","timeout":"30 s","retry":{"max_attempts":4,"backoff":{"kind":"exponential","base_seconds":2,"factor":2,"cap_seconds":300,"jitter":0.2},"by_code":{}},"callback":true,"poll_every":"10 s","deadline":"600 s","result_limit_bytes":1048576,"on_failure":"fail_run","has_groups":false,"when_spent":"wait","needs":["extract","find"],"on_demand":false,"after":[],"position":4,"dependents":[],"is_sink":true,"unconditional":false}
   ],
   "graph": {"find":[],"extract":{"when":"$.needs.find.first_contents_page > 0","otherwise":"skip_dependents","needs":["find"]},"outline":[],"link":["extract","find"]},
+  "columns": [
+    {"field":"the input of stage extract, find, link, outline","table":"public.books","column":"id","read":true,"remedy":"Correct the handler and sync again, or add the column in an earlier migration."}
+  ],
   "paths": [
     {"field":"stages.extract.when","path":"$.needs.find.first_contents_page > 0","predicate":true,"example":"\"$.entity.kind == \\\"scan\\\"\" or \"$.needs.count.pages > 20\""}
   ]

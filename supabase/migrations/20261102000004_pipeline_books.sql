@@ -7,7 +7,7 @@ grant update (split_status, metadata_status, toc_status, page_numbers_status, he
 
 select millrace.define($pipeline${
   "compiler": 1,
-  "digest": "9fbbd7122a59853afa55d428c1d26e925016fed78526ca0a562ce56adc5b057b",
+  "digest": "863a355ac70a25e4e1b0ee8bc87b51a80162605edd4a878a2b2c028e5befa307",
   "pipeline": "books",
   "entity": {"table":"public.books","key":"id","projection":"columns","startable_by":["authenticated"]},
   "quota": {"column":"account_id","starts":{"count":1000,"per_seconds":3600},"spending":{"usd":100,"per_seconds":86400}},
@@ -24,7 +24,10 @@ select millrace.define($pipeline${
   "graph": {"split":{"child":"pages","kind":"map","needs":[]},"metadata":{"after":[{"map":"split","stage":"blend","count":20}],"needs":[]},"toc":{"after":[{"map":"split","stage":"blend","consecutive":10}],"child":"toc","kind":"pipeline","needs":[]},"page_numbers":{"after":[{"map":"split","stage":"label","all":true}],"needs":[]},"headings":{"after":[{"map":"split","stage":"label","all":true}],"needs":[]},"structure":["headings","metadata","page_numbers","toc"],"review":{"when":"$.needs.structure.confidence < 0.97","kind":"manual","needs":["structure"]},"assemble":["metadata","review","split","structure"]},
   "columns": [
     {"field":"quota.column","table":"public.books","column":"account_id","remedy":"Name the column whose value is the tenant."},
-    {"field":"stages.split.limits.concurrency.column","table":"public.books","column":"account_id","remedy":"Name the column whose value is the key."}
+    {"field":"stages.split.limits.concurrency.column","table":"public.books","column":"account_id","remedy":"Name the column whose value is the key."},
+    {"field":"the input of stage assemble","table":"public.books","column":"account_id","read":true,"remedy":"Correct the handler and sync again, or add the column in an earlier migration."},
+    {"field":"the input of stage assemble, headings, metadata, page_numbers, split, structure","table":"public.books","column":"id","read":true,"remedy":"Correct the handler and sync again, or add the column in an earlier migration."},
+    {"field":"the input of stage assemble, metadata","table":"public.books","column":"title","read":true,"remedy":"Correct the handler and sync again, or add the column in an earlier migration."}
   ],
   "functions": [
     {"field":"stages.split.child.insert","name":"public.insert_pages","arguments":"text,jsonb","remedy":"Create the function in an earlier migration and name it with its schema. Without it an item's key is the id of a row that exists."}

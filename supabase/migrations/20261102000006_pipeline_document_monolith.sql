@@ -5,7 +5,7 @@ select millrace.add_columns('public.document', 'monolith');
 
 select millrace.define($pipeline${
   "compiler": 1,
-  "digest": "17ac06b3480361dfc3f909ced1a687adc721ce07b4c9937f747f1fbaa2459c0a",
+  "digest": "3f1b4888061d35da696ccadd5f44bdcba2049836566a6209ad48f359df930d70",
   "pipeline": "document_monolith",
   "entity": {"table":"public.document","key":"id","projection":"columns","metadata":"metadata"},
   "quota": {"column":"clerk_org_id","starts":{"count":2000,"per_seconds":3600},"spending":{"usd":50,"per_seconds":86400}},
@@ -15,7 +15,10 @@ select millrace.define($pipeline${
   "graph": {"monolith":[]},
   "columns": [
     {"field":"entity.metadata","table":"public.document","column":"metadata","types":["jsonb"],"remedy":"Name a column of type jsonb: alter table public.document add column metadata jsonb not null default '{}'; or leave it out."},
-    {"field":"quota.column","table":"public.document","column":"clerk_org_id","remedy":"Name the column whose value is the tenant."}
+    {"field":"quota.column","table":"public.document","column":"clerk_org_id","remedy":"Name the column whose value is the tenant."},
+    {"field":"the input of stage monolith","table":"public.document","column":"clerk_org_id","read":true,"remedy":"Correct the handler and sync again, or add the column in an earlier migration."},
+    {"field":"the input of stage monolith","table":"public.document","column":"id","read":true,"remedy":"Correct the handler and sync again, or add the column in an earlier migration."},
+    {"field":"the input of stage monolith","table":"public.document","column":"source_path","read":true,"remedy":"Correct the handler and sync again, or add the column in an earlier migration."}
   ],
   "functions": [
     {"field":"stages.monolith.apply","name":"public.apply_document","arguments":"jsonb","remedy":"Create the function in an earlier migration and name it with its schema."}

@@ -7,7 +7,7 @@ grant update (extraction_status, chunking_status, kg_ingest_status) on public.do
 
 select millrace.define($pipeline${
   "compiler": 1,
-  "digest": "d9cb208049ff1eca4ce38ea24e31ab8203f565e7a8330f488ba0ae2f78640c10",
+  "digest": "12595102886228e3104028319183b56164e1a320ea836435aca2be6cfb798549",
   "pipeline": "documents",
   "entity": {"table":"public.document","key":"id","projection":"columns","metadata":"metadata","startable_by":["authenticated"]},
   "quota": {"column":"clerk_org_id","starts":{"count":2000,"per_seconds":3600},"spending":{"usd":50,"per_seconds":86400}},
@@ -22,7 +22,10 @@ select millrace.define($pipeline${
     {"field":"quota.column","table":"public.document","column":"clerk_org_id","remedy":"Name the column whose value is the tenant."},
     {"field":"stages.extraction.limits.concurrency.column","table":"public.document","column":"clerk_org_id","remedy":"Name the column whose value is the key."},
     {"field":"stages.chunking.limits.concurrency.column","table":"public.document","column":"clerk_org_id","remedy":"Name the column whose value is the key."},
-    {"field":"stages.kg_ingest.limits.concurrency.column","table":"public.document","column":"clerk_org_id","remedy":"Name the column whose value is the key."}
+    {"field":"stages.kg_ingest.limits.concurrency.column","table":"public.document","column":"clerk_org_id","remedy":"Name the column whose value is the key."},
+    {"field":"the input of stage extraction","table":"public.document","column":"clerk_org_id","read":true,"remedy":"Correct the handler and sync again, or add the column in an earlier migration."},
+    {"field":"the input of stage chunking, extraction, kg_ingest","table":"public.document","column":"id","read":true,"remedy":"Correct the handler and sync again, or add the column in an earlier migration."},
+    {"field":"the input of stage extraction","table":"public.document","column":"source_path","read":true,"remedy":"Correct the handler and sync again, or add the column in an earlier migration."}
   ],
   "functions": [
     {"field":"stages.chunking.apply","name":"public.apply_chunks","arguments":"jsonb","remedy":"Create the function in an earlier migration and name it with its schema."}

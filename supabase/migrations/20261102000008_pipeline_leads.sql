@@ -7,7 +7,7 @@ grant update (scrape_status, intel_status, strategy_status, subject_status, mess
 
 select millrace.define($pipeline${
   "compiler": 1,
-  "digest": "b91c92ecde83971535e4dd0fc98df8871856a27ba64ce1faa72dec0728a8d258",
+  "digest": "a7a1dff4e72d9ede9b09451fd7d39cf15d9242d41c68efe48e2332103f7a0fe6",
   "pipeline": "leads",
   "entity": {"table":"public.leads","key":"id","projection":"columns","startable_by":["authenticated"]},
   "quota": {"column":"account_id","starts":{"count":5000,"per_seconds":3600},"spending":{"usd":50,"per_seconds":86400}},
@@ -25,6 +25,7 @@ select millrace.define($pipeline${
     {"field":"stages.intel.limits.concurrency.column","table":"public.leads","column":"account_id","remedy":"Name the column whose value is the key."},
     {"field":"stages.strategy.limits.concurrency.column","table":"public.leads","column":"account_id","remedy":"Name the column whose value is the key."},
     {"field":"stages.subject.limits.concurrency.column","table":"public.leads","column":"account_id","remedy":"Name the column whose value is the key."},
-    {"field":"stages.messaging.limits.concurrency.column","table":"public.leads","column":"account_id","remedy":"Name the column whose value is the key."}
+    {"field":"stages.messaging.limits.concurrency.column","table":"public.leads","column":"account_id","remedy":"Name the column whose value is the key."},
+    {"field":"the input of stage scrape","table":"public.leads","column":"company_url","read":true,"remedy":"Correct the handler and sync again, or add the column in an earlier migration."}
   ]
 }$pipeline$);

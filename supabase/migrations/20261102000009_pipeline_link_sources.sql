@@ -3,7 +3,7 @@
 
 select millrace.define($pipeline${
   "compiler": 1,
-  "digest": "4f7bda7cfcaff9605c4e3c5226def9b04d79577f059528b4be99e4c0af8a6aa9",
+  "digest": "fcb6aebd591662c8a629e899a78df771ff69b88c3a964f3d120108efa6d21cf3",
   "pipeline": "link_sources",
   "entity": {"table":"public.link_sources","key":"id","projection":"none","due":"next_poll_at"},
   "stages": [
@@ -11,7 +11,11 @@ select millrace.define($pipeline${
   ],
   "graph": {"poll":[]},
   "columns": [
-    {"field":"entity.due","table":"public.link_sources","column":"next_poll_at","types":["timestamp with time zone"],"remedy":"Name a column of type timestamptz: alter table public.link_sources add column due_at timestamptz; or leave it out."}
+    {"field":"entity.due","table":"public.link_sources","column":"next_poll_at","types":["timestamp with time zone"],"remedy":"Name a column of type timestamptz: alter table public.link_sources add column due_at timestamptz; or leave it out."},
+    {"field":"the input of stage poll","table":"public.link_sources","column":"address","read":true,"remedy":"Correct the handler and sync again, or add the column in an earlier migration."},
+    {"field":"the input of stage poll","table":"public.link_sources","column":"column_name","read":true,"remedy":"Correct the handler and sync again, or add the column in an earlier migration."},
+    {"field":"the input of stage poll","table":"public.link_sources","column":"id","read":true,"remedy":"Correct the handler and sync again, or add the column in an earlier migration."},
+    {"field":"the input of stage poll","table":"public.link_sources","column":"kind","read":true,"remedy":"Correct the handler and sync again, or add the column in an earlier migration."}
   ],
   "functions": [
     {"field":"stages.poll.apply","name":"public.apply_link_polls","arguments":"jsonb","remedy":"Create the function in an earlier migration and name it with its schema."}

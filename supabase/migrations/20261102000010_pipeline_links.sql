@@ -3,7 +3,7 @@
 
 select millrace.define($pipeline${
   "compiler": 1,
-  "digest": "b61f0e71dbb3a742028cdf6cc2c0e01ecc108db35ce45ac230c17df592c0f62c",
+  "digest": "688b18afa917fa6de8cafd019ef86474cb25bf60a1bab25b12d31f6a03516f83",
   "pipeline": "links",
   "entity": {"table":"public.linkedin_links","key":"id","projection":"status","status":{"column":"status","values":{"work":{"new":["Waits to be told for a job or a post"],"classified":["Its kind is known, and it waits for room at the scraper"],"queued":["Waits for the scraper"],"scraping":["Its page is being fetched"],"scraped":["Its page is here, and waits to be understood"],"staged":["Its page is understood, and waits to become a job"],"error":["Waits for another try: see next_attempt_at and last_error"]},"over":{"extracted":["All is known"],"dead":["Given up: see last_error, and write the word of the stage that is to go on"]}},"layers":{},"failed":"dead","ends":{},"shared":["classified","queued","scraping","scraped","staged","error"],"closed":[],"moves":[["new","dead"],["classified","dead"],["queued","dead"],["scraping","dead"],["scraped","dead"],["staged","dead"],["error","dead"]],"entries":[],"drawn":[],"history":{"table":"public.link_history","key":"link_id","since":"status_since","changes":"note"},"attempts":"attempt_count","retry_at":"next_attempt_at","error":"last_error"},"label":"canonical_url","trace":"trace_id"},
   "sla": {"median_seconds":1200,"p95_seconds":7200},
@@ -128,7 +128,11 @@ select millrace.define($pipeline${
     {"field":"stages.route_post.when","table":"public.linkedin_links","column":"classification","read":true,"remedy":"Correct the name, or add the column in an earlier migration."},
     {"field":"stages.scrape_post.when","table":"public.linkedin_links","column":"classification","read":true,"remedy":"Correct the name, or add the column in an earlier migration."},
     {"field":"stages.stage_job.when","table":"public.linkedin_links","column":"classification","read":true,"remedy":"Correct the name, or add the column in an earlier migration."},
-    {"field":"stages.stage_post.when","table":"public.linkedin_links","column":"classification","read":true,"remedy":"Correct the name, or add the column in an earlier migration."}
+    {"field":"stages.stage_post.when","table":"public.linkedin_links","column":"classification","read":true,"remedy":"Correct the name, or add the column in an earlier migration."},
+    {"field":"the input of stage classify, scrape_job, scrape_post","table":"public.linkedin_links","column":"canonical_url","read":true,"remedy":"Correct the handler and sync again, or add the column in an earlier migration."},
+    {"field":"the input of stage classify, extract","table":"public.linkedin_links","column":"classification","read":true,"remedy":"Correct the handler and sync again, or add the column in an earlier migration."},
+    {"field":"the input of stage classify","table":"public.linkedin_links","column":"classified_by","read":true,"remedy":"Correct the handler and sync again, or add the column in an earlier migration."},
+    {"field":"the input of stage classify, scrape_job, scrape_post","table":"public.linkedin_links","column":"raw_url","read":true,"remedy":"Correct the handler and sync again, or add the column in an earlier migration."}
   ],
   "functions": [
     {"field":"stages.classify.apply","name":"public.apply_classified","arguments":"jsonb","remedy":"Create the function in an earlier migration and name it with its schema."},

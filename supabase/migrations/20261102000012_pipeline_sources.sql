@@ -3,7 +3,7 @@
 
 select millrace.define($pipeline${
   "compiler": 1,
-  "digest": "e9f15e58bb00c0a876071c55a3416967a5f561b3eef621eecc83d9886b2147b7",
+  "digest": "d91179f5f881610ab07abc22ab2d88eefaf3877dbd7e4997402c57a8dbf4ff74",
   "pipeline": "sources",
   "entity": {"table":"public.source","key":"id","projection":"none","due":"next_poll_at"},
   "stages": [
@@ -12,7 +12,11 @@ select millrace.define($pipeline${
   "graph": {"poll":[]},
   "columns": [
     {"field":"entity.due","table":"public.source","column":"next_poll_at","types":["timestamp with time zone"],"remedy":"Name a column of type timestamptz: alter table public.source add column due_at timestamptz; or leave it out."},
-    {"field":"stages.poll.limits.concurrency.column","table":"public.source","column":"address","remedy":"Name the column whose value is the key."}
+    {"field":"stages.poll.limits.concurrency.column","table":"public.source","column":"address","remedy":"Name the column whose value is the key."},
+    {"field":"the input of stage poll","table":"public.source","column":"address","read":true,"remedy":"Correct the handler and sync again, or add the column in an earlier migration."},
+    {"field":"the input of stage poll","table":"public.source","column":"etag","read":true,"remedy":"Correct the handler and sync again, or add the column in an earlier migration."},
+    {"field":"the input of stage poll","table":"public.source","column":"id","read":true,"remedy":"Correct the handler and sync again, or add the column in an earlier migration."},
+    {"field":"the input of stage poll","table":"public.source","column":"last_modified","read":true,"remedy":"Correct the handler and sync again, or add the column in an earlier migration."}
   ],
   "functions": [
     {"field":"stages.poll.apply","name":"public.apply_polls","arguments":"jsonb","remedy":"Create the function in an earlier migration and name it with its schema."}

@@ -155,6 +155,35 @@ it('fails, in one sentence and writing nothing, while the function of a stage is
   expect(readMigrations()).toEqual(before);
 });
 
+it('takes the columns that inputs of handlers require into the definition, and fails while a handler does not load', async () => {
+  const folder = path.join(copy, 'supabase', 'functions', 'leads-scrape');
+  fs.rmSync(folder);
+  fs.cpSync(path.join(functionsFolder, 'leads-scrape'), folder, { recursive: true });
+  const handler = 'supabase/functions/leads-scrape/handler.ts';
+  edit(handler, 'company_url: ', 'company_phone: z.string().nullable(), fax: z.string().optional(), company_url: ');
+  expect((await sync('--check')).stderr).toContain('No migration defines the present state of: leads.');
+  expect(await sync()).toMatchObject({ code: 0 });
+  const { columns } = lastDefinition() as { columns: { field: string; column: string }[] };
+  const asked = columns.filter(({ field }) => field.startsWith('the input of stage scrape'));
+  expect(asked.map(({ column }) => column)).toEqual(['company_phone', 'company_url']);
+  edit(handler, "stage: 'scrape'", "stage: 'scrap'");
+  const before = readMigrations();
+  const { code, stderr } = await sync();
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: expect.stringMatching(
+      /^supabase\/functions\/leads-scrape\/handler\.ts:\d+: Pipeline leads has no stage scrap: .*\n$/,
+    ),
+  });
+  expect(readMigrations()).toEqual(before);
+});
+
+/** What the last migration defines. */
+function lastDefinition(): Record<string, unknown> {
+  const text = readMigrations().at(-1)?.text ?? '';
+  return JSON.parse(/\$pipeline\$(.*)\$pipeline\$/s.exec(text)?.[1] ?? '');
+}
+
 it('fails while two stages name one function', async () => {
   addStage();
   edit('supabase/functions/_pipelines/leads.ts', "function: 'leads-probe'", "function: 'leads-messaging'");

@@ -1,5 +1,7 @@
 // doctor() names each pipeline that its table no longer leads to, and rows that nothing has begun; its remedies mend both.
 import { expect } from 'vitest';
+import { compilePipeline } from '../../../supabase/functions/_millrace/compile/compile-pipeline.ts';
+import { inputOf } from '../../support/definitions.ts';
 import { type Engine, test } from '../../support/engine.ts';
 import { makeNotes } from '../../support/status.ts';
 import { runStage } from '../../support/worker.ts';
@@ -66,6 +68,32 @@ test("doctor names an engine's column that was dropped, with the statements that
   await engine.sql.query(add);
   await engine.sql.query(attach);
   expect(await amiss(engine)).toEqual([]);
+});
+
+test('define and doctor compare the columns that inputs of stages require with those that the table has', async ({
+  engine,
+}) => {
+  const definition = await engine.pipeline([{ name: 'only' }]);
+  const requiring = (...only: string[]) => [JSON.stringify(compilePipeline({ input: inputOf(definition) }, { only }))];
+  const define = 'select millrace.define($1)';
+  expect(await engine.refusal(define, requiring('id', 'summary'))).toMatchObject({
+    code: 'MR001',
+    message: expect.stringContaining(
+      'the input of stage only asks for $.entity.summary, which is no column of public.items',
+    ),
+    hint: expect.stringMatching(/^Correct the handler and sync again/),
+  });
+  expect((await engine.refusal(define, requiring('only_status'))).message).toMatch(
+    /\.only_status, which the engine keeps for stage only/,
+  );
+  await engine.sql.query('alter table public.items add column summary text');
+  await engine.sql.query(define, requiring('id', 'summary'));
+  expect(await amiss(engine)).toEqual([]);
+  await engine.sql.query('alter table public.items drop column summary');
+  await engine.sql.query(`select millrace.attach('flow')`);
+  expect(await amiss(engine)).toEqual([
+    "table public.items has no column summary: add the column again as it was, then select millrace.attach('flow')",
+  ]);
 });
 
 test('doctor names a table that was made anew, and its migration ties the new one', async ({ engine }) => {

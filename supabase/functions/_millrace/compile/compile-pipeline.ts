@@ -6,7 +6,7 @@ import { canonicalJson } from './canonical-json.ts';
 import { checkAlerts, checkGraph } from './definition-checks.ts';
 import { definitionFaults } from './definition-faults.ts';
 import { type PipelineInput, type PipelineOptions, pipelineSchema, type StageDefinition } from './definition-schema.ts';
-import { requirementsOf } from './requirements.ts';
+import { type InputColumns, requirementsOf } from './requirements.ts';
 import { snakeKeys } from './snake-keys.ts';
 import { orderStages } from './stage-order.ts';
 import { graphOf, type StageRow, stageRows } from './stage-rows.ts';
@@ -39,10 +39,13 @@ interface Entity {
 }
 
 /**
- * Checks a definition and compiles it. Throws an error that names the field, what is wrong with it, what was found and the remedy;
+ * Checks a definition and compiles it, with the columns that the inputs of its stages require. Throws an error that names the field, what is wrong with it, what was found and the remedy;
  * what only the database knows, such as which columns there are, it checks when the definition comes there.
  */
-export function compilePipeline(pipeline: Pick<PipelineDefinition, 'input'>): CompiledPipeline {
+export function compilePipeline(
+  pipeline: Pick<PipelineDefinition, 'input'>,
+  inputs: InputColumns = {},
+): CompiledPipeline {
   const options = checkedOptions(pipeline.input);
   const { name, stages, alerts, entity, ...others } = options;
   const order = orderStages(stages);
@@ -57,7 +60,7 @@ export function compilePipeline(pipeline: Pick<PipelineDefinition, 'input'>): Co
     graph: graphOf(stages),
     ...(status && statusRows(status, stages, order)),
     ...(alerts && { rules: alertRows(name, alerts) }),
-    ...requirementsOf(options),
+    ...requirementsOf(options, inputs),
   };
   return withDigest(JSON.parse(JSON.stringify(compiled)));
 }

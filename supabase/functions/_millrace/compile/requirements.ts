@@ -29,8 +29,11 @@ export interface Requirements {
   patterns: { field: string; pattern: string }[];
 }
 
-/** Lists what a definition asks of the database. */
-export function requirementsOf(options: PipelineOptions): Partial<Requirements> {
+/** The columns of the row that the input of each stage cannot do without, by the stage. */
+export type InputColumns = Record<string, string[]>;
+
+/** Lists what a definition asks of the database, and what the inputs of its stages do. */
+export function requirementsOf(options: PipelineOptions, inputs: InputColumns): Partial<Requirements> {
   const stages = Object.entries(options.stages);
   const paths = stages.flatMap(([name, stage]) => pathsIn(`stages.${name}`, stage));
   const found: Requirements = {
@@ -39,6 +42,7 @@ export function requirementsOf(options: PipelineOptions): Partial<Requirements> 
       ...statusColumns(options),
       ...stages.flatMap(([name, stage]) => keyColumns(name, stage, options.entity.table)),
       ...paths.flatMap(({ field, path }) => readColumns(field, path, options.entity.table)),
+      ...inputColumns(inputs, options.entity.table),
     ],
     functions: stages.flatMap(([name, stage]) => functionsIn(`stages.${name}`, stage)),
     paths,
@@ -171,6 +175,16 @@ function readColumns(field: string, path: string, table: string): Column[] {
     read: true,
     remedy: 'Correct the name, or add the column in an earlier migration.',
   }));
+}
+
+/** The columns that inputs of stages require, which are given none that the engine keeps. Each column is listed once. */
+function inputColumns(inputs: InputColumns, table: string): Column[] {
+  const remedy = 'Correct the handler and sync again, or add the column in an earlier migration.';
+  return [...new Set(Object.values(inputs).flat())].sort().map((column) => {
+    const stages = Object.keys(inputs).filter((stage) => inputs[stage]?.includes(column));
+    const field = `the input of stage ${stages.sort().join(', ')}`;
+    return { field, table, column, read: true, remedy };
+  });
 }
 
 /** The conditions of a stage, and the input that counts. */
