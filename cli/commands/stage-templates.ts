@@ -19,7 +19,7 @@ const taken = new Set(
     'arguments await break case catch class const continue debugger default delete do else enum eval export extends false finally ' +
     'for function if implements import in instanceof interface let new null package private protected public return static super ' +
     'switch this throw true try typeof var void while with yield ' +
-    'askModel definePipeline finishAnswer input model modelSettings output prompt quoteResult service waiting z'
+    'askModel definePipeline finishAnswer input jobService model modelSettings output prompt quoteResult service waiting z'
   ).split(' '),
 );
 
@@ -139,21 +139,21 @@ export const ${stage}Stage = defineStage({
 `;
 
 const externalText = ({ pipeline, stage, imported }: Names, name: string) => `import { z } from 'zod';
-import { defineStage, type HandlerContext, type Service, type Waiting, waiting } from '../_millrace/mod.ts';
+import { defineStage, type HandlerContext, jobService, waiting } from '../_millrace/mod.ts';
 ${imported}
 
-/** The service that does the work. TODO: name it, and read its callback. */
-const service: Service = {
-  name: '${name}-service',
-  readCallback: (body) => ({ jobId: z.object({ job_id: z.string() }).parse(body).job_id }),
-};
+/** The service that does the work. Its address and token are ${serviceSetting(name)}_URL and ${serviceSetting(name)}_AUTH_TOKEN. */
+const service = jobService({ name: '${serviceOf(name)}' });
 
 const input = z.object({ entity: z.looseObject({}) });
 const output = z.looseObject({});
 
-/** TODO: submit the row's job; the service's callback ends the attempt. */
-export async function ${stage}Row(_: z.output<typeof input>, context: Pick<HandlerContext, 'submissionKey'>): Promise<Waiting> {
-  return waiting(service, \`job-\${context.submissionKey}\`);
+/**
+ * TODO: say what the service is to do with a row. A retry submits a job anew; what must not happen twice, such as a mail, is
+ * submitted by context.idempotencyKey.
+ */
+export async function ${stage}Row({ entity }: z.output<typeof input>, context: HandlerContext) {
+  return waiting(service, await service.submit({ row: entity }, context, context.submissionKey));
 }
 
 export const ${stage}Stage = defineStage({
@@ -163,9 +163,14 @@ export const ${stage}Stage = defineStage({
   output,
   handler: ${stage}Row,
   services: [service],
-  finish: (result) => output.parse(result),
+  finish: (job) => output.parse(service.resultOf(job)),
+  settings: [service.settings],
 });
 `;
+
+/** The service of a stage, and how its settings begin. */
+const serviceOf = (stage: string) => `${stage.replaceAll('_', '-')}-service`;
+const serviceSetting = (stage: string) => serviceOf(stage).toUpperCase().replaceAll('-', '_');
 
 /** A test of the handler alone: it is a plain function. */
 export function testText({ stage, folder, work }: Given): string {
@@ -174,12 +179,12 @@ export function testText({ stage, folder, work }: Given): string {
     own: `  const log = { info: () => {}, warn: () => {}, error: () => {} };
   expect(${row}({ entity: {} }, { log })).toEqual({ done: true });`,
     model: `  await expect(${row}({ entity: {} }, { env: {} } as never)).rejects.toThrow('LLM_URL');`,
-    external: `  expect(await ${row}({ entity: {} }, { submissionKey: 'key' })).toMatchObject({ jobId: 'job-key' });`,
+    external: `  await expect(${row}({ entity: {} }, { env: {} } as never)).rejects.toThrow('${serviceSetting(stage)}_URL');`,
   }[work];
   const rule = {
     own: 'makes something of a row',
     model: 'says which setting is missing',
-    external: 'waits for its job',
+    external: 'says which setting is missing',
   }[work];
   return `import { expect, test } from 'vitest';
 import { ${row} } from '../supabase/functions/${folder}/handler.ts';

@@ -22,13 +22,9 @@ begin
   end if;
   perform millrace.check_columns(p_pipeline);
   v_lacking := (
-    select string_agg(format('table %s has no column %s', v_table, c.name), ', ')
-    from (
-      select unnest(millrace.status_columns(v_status) || p_pipeline.required_columns)
-      union
-      values (p_pipeline.metadata_column), (p_pipeline.trace_column)) c(name)
-    where c.name is not null
-      and millrace.column_type(p_pipeline.entity_table, c.name) is null);
+    select string_agg(format('table %s has no column %s', v_table, name), ', ')
+    from unnest(p_pipeline.required_columns) name
+    where millrace.column_type(p_pipeline.entity_table, name) is null);
   if v_lacking is not null then
     return format('%s: add the column again as it was, then select millrace.attach(%L)',
       v_lacking, p_pipeline.name);

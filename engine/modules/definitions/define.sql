@@ -171,15 +171,14 @@ begin
     p_definition ->> 'digest', (p_definition #>> '{retention,days}')::int, array(
       select distinct c."column"
       from jsonb_to_recordset(p_definition -> 'columns') c("table" text, "column" text)
-      where to_regclass(c."table") = v_table
-      order by 1)
+      where to_regclass(c."table") = v_table)
   from jsonb_to_record(p_definition -> 'entity')
     e(key text, projection text, metadata text, label text, trace text)
   on conflict on constraint pipelines_name_key do update
   set (entity_table, entity_key, projection, metadata_column, label_column, trace_column, digest,
-    retention_days, required_columns) = (excluded.entity_table, excluded.entity_key, excluded.projection,
-    excluded.metadata_column, excluded.label_column, excluded.trace_column, excluded.digest,
-    excluded.retention_days, excluded.required_columns)
+    retention_days, required_columns) = (excluded.entity_table, excluded.entity_key,
+    excluded.projection, excluded.metadata_column, excluded.label_column, excluded.trace_column,
+    excluded.digest, excluded.retention_days, excluded.required_columns)
   returning p.id into v_pipeline_id;
   -- A switch that the definition does not say stays as it is.
   update millrace.pipelines p
