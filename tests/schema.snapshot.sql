@@ -633,6 +633,7 @@ table millrace.pipelines
   column name text not null
   column projection text not null
   column quota jsonb
+  column required_columns text[] not null default '{}'::text[]
   column retention_days integer
   column sla jsonb
   column status jsonb

@@ -10,7 +10,6 @@ stable
 as $$
 declare
   v_table text := p_pipeline.entity_table::text;
-  v_status jsonb := case p_pipeline.projection when 'status' then p_pipeline.status end;
   v_lacking text;
   v_hint text;
 begin
@@ -37,20 +36,17 @@ begin
       from (values ('deleted', true), ('truncated', true), ('key', true),
         ('inserted', p_pipeline.projection <> 'none'),
         ('updated', p_pipeline.projection <> 'none'),
-        ('begun', v_status #> '{history,since}' is not null),
-        ('since', v_status #> '{history,since}' is not null)) k(kind, wanted)
+        ('begun', p_pipeline.status #> '{history,since}' is not null),
+        ('since', p_pipeline.status #> '{history,since}' is not null)) k(kind, wanted)
       left join pg_trigger t on t.tgrelid = p_pipeline.entity_table
         and t.tgname = format('millrace_%s_%s', p_pipeline.name, k.kind)::name
       where k.wanted
         and coalesce(t.tgenabled, 'D') not in ('O', 'A')
       union all
       select format('function millrace.%s__%s is missing', p_pipeline.name, k.kind)
-      from (values ('lock', true), ('rows', true), ('sizes', true), ('asked', true),
-        ('started', p_pipeline.projection <> 'none'),
-        ('queued', p_pipeline.projection <> 'none'),
-        ('apply_outcomes', p_pipeline.projection <> 'none')) k(kind, wanted)
-      where k.wanted
-        and not exists (
+      from unnest('{lock,rows,sizes,asked}'::text[] || case when p_pipeline.projection <> 'none'
+        then '{started,queued,apply_outcomes}'::text[] end) k(kind)
+      where not exists (
           select
           from pg_proc f
           where f.pronamespace = 'millrace'::regnamespace
