@@ -37,7 +37,8 @@ export interface Tool {
 async function overview(door: Door): Promise<unknown> {
   const answer = await door.read<Overview>('overview');
   const stages = answer.stages.filter(isBusy);
-  return { ...answer, stages, stages_with_nothing_to_do: answer.stages.length - stages.length };
+  const all = answer.pipelines.reduce((sum, pipeline) => sum + pipeline.stages, 0);
+  return { ...answer, stages, stages_with_nothing_to_do: all - stages.length };
 }
 
 export function readTools(door: Door): Tool[] {

@@ -1,6 +1,6 @@
 // The stages of pipelines with what is where now, as a table. What needs a person comes first.
 import pc from 'picocolors';
-import { count, many, span } from '../../pages/base/numbers.ts';
+import { count, countOf, many, span } from '../../pages/base/numbers.ts';
 import type { Overview, PipelineHealth, StageHealth } from '../../pages/operate/answers.ts';
 import { byNeed, isBusy, isQuiet, type Listed } from '../../pages/operate/needs.ts';
 import { line } from './say.ts';
@@ -25,15 +25,16 @@ const columns: Column[] = [
 const some = (value: number) => (value > 0 ? count(value) : '');
 
 function cellsOf(stage: StageHealth): string[] {
-  const { ready, started, waiting, in_backoff, late, failed, completed, oldest_age } = stage;
+  const { ready, completed, oldest_age } = stage;
+  const someOf = (name: 'waiting' | 'in_backoff' | 'late') => (stage[name] > 0 ? countOf(stage, name) : '');
   return [
     `  ${words(stage.stage)}`,
-    count(ready),
-    count(started),
-    some(waiting),
-    some(in_backoff),
-    some(late),
-    count(failed),
+    countOf(stage, 'ready'),
+    countOf(stage, 'started'),
+    someOf('waiting'),
+    someOf('in_backoff'),
+    someOf('late'),
+    countOf(stage, 'failed'),
     some(completed),
     oldest_age !== null && ready > 0 ? span(oldest_age * 1000) : '',
     heldBack(stage),

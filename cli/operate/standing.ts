@@ -16,7 +16,7 @@ export interface Standing {
 
 export async function askStanding({ door }: Pick<Asked, 'door'>): Promise<Standing> {
   const [overview, { alerts }] = await Promise.all([
-    readLists<Overview>(door, 'overview', {}, 'pipelines', 'stages', 'bulks'),
+    readLists<Overview>(door, 'overview', { quiet: true }, 'pipelines', 'stages', 'bulks'),
     readAlerts(door, { open: true, limit: 20 }),
   ]);
   return { overview, alerts };

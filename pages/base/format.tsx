@@ -1,12 +1,20 @@
 // Moments as people read them, in their zone.
 import { signal } from '@preact/signals';
-import { span } from './numbers.ts';
+import { createContext } from 'preact';
+import { useContext } from 'preact/hooks';
+import { age } from './numbers.ts';
 
 /** By how much the database's clock is ahead of this machine's, in milliseconds. */
 export const clockAheadMs = signal(0);
 
 /** What time it is in the database. */
 export const databaseNow = () => Date.now() + clockAheadMs.value;
+
+/** When what is drawn was answered, by the database's clock, where no answer has come since; else null. */
+export const StaleAt = createContext<number | null>(null);
+
+/** Up to when what is drawn holds, by the database's clock: now, or when the last answer came. */
+export const useHeldUntil = () => useContext(StaleAt) ?? databaseNow();
 
 /** How long ago a moment was, by the database's clock. */
 export const sinceMs = (time: string) => Math.max(0, databaseNow() - Date.parse(time));
@@ -29,12 +37,14 @@ export function Moment({ at }: { at: string | null | undefined }) {
   );
 }
 
-/** How long ago a moment was; the exact one on hover. */
+/** How long ago a moment was, or how long before the last answer where none has come since; the exact one on hover. */
 export function Ago({ at }: { at: string | null | undefined }) {
+  const staleAt = useContext(StaleAt);
   if (!at) return <>–</>;
   return (
     <time dateTime={at} title={`${exact(at)} (${at})`}>
-      {span(sinceMs(at))} ago
+      {age(staleAt === null ? sinceMs(at) : Math.max(0, staleAt - Date.parse(at)))}{' '}
+      {staleAt === null ? 'ago' : 'before the last answer'}
     </time>
   );
 }

@@ -1,6 +1,7 @@
 // What every screen says of what it asked: that it waits, that it was refused, or that its figures are old.
 import type { ComponentChildren } from 'preact';
-import { span } from './numbers.ts';
+import { clockAheadMs, StaleAt } from './format.tsx';
+import { age } from './numbers.ts';
 import type { Polled } from './poll.ts';
 import { Refusal } from './refusal.ts';
 import { Words } from './words.tsx';
@@ -44,10 +45,12 @@ export function Fresh<Answer>({ of: { answer, error, answeredAt, isSlow }, child
       {error !== undefined && <Trouble error={error} />}
       {isOld && (
         <p class="stale">
-          ⚠ {slow}What you see is {span(Date.now() - answeredAt)} old.
+          ⚠ {slow}What you see is {age(Date.now() - answeredAt)} old.
         </p>
       )}
-      <div class={isOld ? 'old' : undefined}>{children(answer)}</div>
+      <StaleAt.Provider value={isOld ? answeredAt + clockAheadMs.value : null}>
+        <div class={isOld ? 'old' : undefined}>{children(answer)}</div>
+      </StaleAt.Provider>
     </>
   );
 }

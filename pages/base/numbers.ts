@@ -6,15 +6,26 @@ const compact = new Intl.NumberFormat('en-GB', { notation: 'compact', maximumFra
 /** A count in few characters: 9,999 and then 10k. */
 export const count = (value: number) => (value < 10_000 ? whole.format(value) : compact.format(value).toLowerCase());
 
+/** What is counted to a bound beside other counts, of which `at_least` names those that stopped there. */
+export type Counted<Name extends string> = Record<Name, number> & { at_least?: string[] | null };
+
+/** The sum of counts in few characters: 10k+ where one stopped at its bound, so that there are more. */
+export function countOf<Name extends string>(of: Counted<Name>, ...names: Name[]): string {
+  const isMore = names.some((name) => of.at_least?.includes(name));
+  return count(names.reduce((all, name) => all + of[name], 0)) + (isMore ? '+' : '');
+}
+
 /** A count with what is counted: 1 row, 2 rows. The door cuts some counts short, as a text: 10,000+. */
 export function many(value: number | string, one: string, more = `${one}s`): string {
   return `${typeof value === 'number' ? count(value) : value} ${String(value) === '1' ? one : more}`;
 }
 
-/** US dollars. */
+/** US dollars; of less than a cent the first two digits. */
 export function dollars(value: number): string {
   if (value === 0) return '$0';
-  return value < 0.01 ? '< $0.01' : `$${value.toLocaleString('en-GB', { maximumFractionDigits: value < 100 ? 2 : 0 })}`;
+  if (value < 0.000_001) return '< $0.000001';
+  if (value < 0.01) return `$${value.toLocaleString('en-GB', { maximumSignificantDigits: 2 })}`;
+  return `$${value.toLocaleString('en-GB', { maximumFractionDigits: value < 100 ? 2 : 0 })}`;
 }
 
 const units: [string, number][] = [
@@ -31,3 +42,6 @@ export function span(ms: number | null | undefined): string {
   const many = ms / length;
   return `${many < 10 && length > 1 ? Math.round(many * 10) / 10 : Math.round(many)} ${unit}`;
 }
+
+/** How long ago something was, which nobody needs in milliseconds: 1 s, 12 s, 3 min. */
+export const age = (ms: number) => span(Math.max(1, Math.round(ms / 1000)) * 1000);

@@ -31,6 +31,8 @@ export interface StageHealth {
   oldest_age: number | null;
   live_workers: number;
   late: number;
+  /** Which of these counts stopped at their bound, so that there are more. */
+  at_least?: string[] | null;
   paused: Pause | null;
   throttle: Throttle | null;
   bypass: Pause | null;
@@ -41,6 +43,8 @@ export interface PipelineHealth {
   enabled: boolean;
   paused: Pause | null;
   open_alerts: string;
+  /** How many it has, of which the overview leaves out those that have nothing to do. */
+  stages: number;
 }
 
 export interface Overview {
@@ -90,6 +94,7 @@ export interface LimitedStage {
   /** How many may begin now; null without a rate. */
   starts: number | null;
   ready: number;
+  at_least?: string[] | null;
   oldest_age: number | null;
   throttle: Throttle | null;
 }

@@ -1,15 +1,15 @@
 // A pipeline's graph with what is at each stage now. The list of stages beneath says the same.
 import dagre from '@dagrejs/dagre';
 import { useMemo, useRef } from 'preact/hooks';
-import { count } from '../base/numbers.ts';
+import { countOf } from '../base/numbers.ts';
 import { to } from '../base/route.ts';
 import { useEachSize } from '../base/sized.ts';
 import { cut, visible } from '../base/visible.ts';
 import type { StageHealth } from './answers.ts';
 
-const node = { width: 200, height: 64 };
+const node = { width: 200, height: 82 };
 
-/** What stands in a node, in up to two lines, and whether it has gone wrong. */
+/** What stands in a node, in up to three lines, and whether it has gone wrong. */
 export interface Told {
   lines: string[];
   isBad: boolean;
@@ -87,16 +87,21 @@ export function tellHealth(health: Map<string, StageHealth>, stages: { stage: st
           : gates.has(stage)
             ? '⧖ gated'
             : '';
-    const counts = [
-      `${count(h.ready)} ready`,
-      `${count(h.started)} in work`,
-      h.waiting > 0 && `${count(h.waiting)} waiting`,
+    const later = [
+      h.waiting > 0 && `${countOf(h, 'waiting')} waiting`,
+      h.in_backoff > 0 && `${countOf(h, 'in_backoff')} in backoff`,
+    ];
+    const wrong = [
+      h.failed > 0 && `✗ ${countOf(h, 'failed')} dead`,
+      h.late > 0 && `⏰ ${countOf(h, 'late')} late`,
+      mark,
     ];
     return {
       lines: [
-        counts.filter(Boolean).join(', '),
-        [h.failed > 0 && `✗ ${count(h.failed)} dead`, mark].filter(Boolean).join(' '),
-      ],
+        `${countOf(h, 'ready')} ready, ${countOf(h, 'started')} in work`,
+        later.filter(Boolean).join(', '),
+        wrong.filter(Boolean).join(' '),
+      ].filter(Boolean),
       isBad: h.failed > 0,
     };
   };
@@ -113,15 +118,14 @@ function Node({ x, y, pipeline, stage, told: { lines, isBad }, isChosen }: NodeP
         height={node.height}
         rx="6"
       />
-      <text x={x - node.width / 2 + 8} y={y - 13} class="name">
+      <text x={x - node.width / 2 + 8} y={y - 22} class="name">
         {visible(cut(stage, 20))}
       </text>
-      <text x={x - node.width / 2 + 8} y={y + 5}>
-        {lines[0]}
-      </text>
-      <text x={x - node.width / 2 + 8} y={y + 23}>
-        {lines[1]}
-      </text>
+      {lines.map((text, line) => (
+        <text key={text} x={x - node.width / 2 + 8} y={y - 4 + 18 * line}>
+          {text}
+        </text>
+      ))}
     </a>
   );
 }

@@ -2,7 +2,7 @@
 // who waits.
 import { Ago, databaseNow, Moment } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
-import { count, dollars, many, span } from '../base/numbers.ts';
+import { count, countOf, dollars, many, span } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
 import { to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
@@ -114,12 +114,12 @@ function Shared({ limits, stages }: { limits: SharedLimit[]; stages: LimitedStag
           name: 'Who waits',
           cell: (l) => (
             <>
-              {ready(l.limit).map(({ pipeline, stage, ready: value }) => (
-                <div key={`${pipeline}.${stage}`}>
-                  <a href={to('pipeline', pipeline, { stage })}>
-                    {pipeline}.{stage}
+              {ready(l.limit).map((waits) => (
+                <div key={`${waits.pipeline}.${waits.stage}`}>
+                  <a href={to('pipeline', waits.pipeline, { stage: waits.stage })}>
+                    {waits.pipeline}.{waits.stage}
                   </a>{' '}
-                  {count(value)} ready
+                  {countOf(waits, 'ready')} ready
                 </div>
               ))}
               {ready(l.limit).length === 0 && <span class="hint">nobody</span>}
@@ -221,7 +221,7 @@ function Stages({ stages }: { stages: LimitedStage[] }) {
           ),
         },
         { name: 'Under', cell: ({ shared }) => shared.join(', ') },
-        { name: 'Ready', isNumber: true, cell: ({ ready }) => count(ready) },
+        { name: 'Ready', isNumber: true, cell: (s) => countOf(s, 'ready') },
         {
           name: 'Oldest',
           isNumber: true,

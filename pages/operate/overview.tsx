@@ -1,8 +1,8 @@
 // Which pipelines run, which stage is behind, since when and why: what needs a person first.
 import { sayStanding } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
-import { Ago, databaseNow, Moment } from '../base/format.tsx';
+import { Ago, Moment, useHeldUntil } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
-import { count, dollars, many, span } from '../base/numbers.ts';
+import { count, countOf, dollars, many, span } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
 import { to } from '../base/route.ts';
 import { under } from '../base/under.ts';
@@ -54,7 +54,7 @@ export function Overview() {
 }
 
 function Engine({ overview, isUnwell }: { overview: OverviewAnswer; isUnwell: boolean }) {
-  const { at, is } = sweepOf(overview, databaseNow());
+  const { at, is } = sweepOf(overview, useHeldUntil());
   if (is !== 'silent') {
     return (
       <p class="engine">
@@ -120,7 +120,7 @@ function Bulks({ bulks }: { bulks: Bulk[] }) {
 }
 
 /** A pipeline with nothing to do, in one line. */
-function Quiet({ pipeline, stages }: Listed) {
+function Quiet({ pipeline }: Listed) {
   return (
     <section class="card quiet" aria-label={pipeline.pipeline}>
       <h3>
@@ -128,12 +128,12 @@ function Quiet({ pipeline, stages }: Listed) {
           <Words text={pipeline.pipeline} most={100} />
         </a>
       </h3>
-      <p class="hint">{many(stages.length, 'stage')}, nothing to do</p>
+      <p class="hint">{many(pipeline.stages, 'stage')}, nothing to do</p>
     </section>
   );
 }
 
-function Card({ pipeline: { pipeline, enabled, paused, open_alerts }, stages }: Listed) {
+function Card({ pipeline: { pipeline, enabled, paused, open_alerts, stages: all }, stages }: Listed) {
   // Figures go by the minute.
   const hour = usePoll(`hour ${pipeline}`, () => askHour(pipeline), 60_000);
   const points = hour.value.answer?.points ?? [];
@@ -162,9 +162,9 @@ function Card({ pipeline: { pipeline, enabled, paused, open_alerts }, stages }: 
           <Stage key={stage.stage} stage={stage} figures={under(hour.value.answer?.stages ?? {}, stage.stage)} />
         ))}
       </ol>
-      {shown.length < stages.length && (
+      {shown.length < all && (
         <p class="hint">
-          {many(stages.length - shown.length, 'more stage')}
+          {many(all - shown.length, 'more stage')}
           {busy.length <= mostStages && ', which have nothing to do'}:{' '}
           <a href={to('pipeline', pipeline)}>all of them</a>
         </p>
@@ -189,17 +189,18 @@ const whole = (text: string) => text.replaceAll(' ', '\u00a0');
 
 /** The counts of a stage, each a way to its runs. */
 function Stage({ stage, figures }: { stage: StageHealth; figures: Figures | undefined }) {
-  const { pipeline, stage: name, ready, in_backoff, started, waiting, failed, late, oldest_age } = stage;
+  const { pipeline, stage: name, ready, oldest_age } = stage;
   const here = { pipeline, stage: name };
-  const counts: [string, number, string, string][] = [
-    ['ready', ready, to('runs', '', { ...here, status: 'running' }), ''],
-    ['in work', started, to('runs', '', { ...here, status: 'running' }), ''],
-    ['waiting', waiting, to('runs', '', { ...here, status: 'running' }), ''],
-    ['in backoff', in_backoff, to('runs', '', { ...here, status: 'running' }), ''],
-    ['late', late, to('runs', '', { ...here, status: 'running' }), 'warn'],
-    ['dead', failed, to('runs', '', { ...here, status: 'failed' }), 'bad'],
-  ];
-  const told = counts.filter(([what, value]) => value > 0 || ['ready', 'in work'].includes(what));
+  const running = to('runs', '', { ...here, status: 'running' });
+  const counts = [
+    ['ready', 'ready', running, ''],
+    ['in work', 'started', running, ''],
+    ['waiting', 'waiting', running, ''],
+    ['in backoff', 'in_backoff', running, ''],
+    ['late', 'late', running, 'warn'],
+    ['dead', 'failed', to('runs', '', { ...here, status: 'failed' }), 'bad'],
+  ] as const;
+  const told = counts.filter(([, of]) => stage[of] > 0 || ['ready', 'started'].includes(of));
   const hints = [
     oldest_age !== null && ready > 0 && `oldest ${span(oldest_age * 1000)}`,
     figures && figures.run_p50_ms !== null && `p50 ${span(figures.run_p50_ms)}`,
@@ -215,9 +216,9 @@ function Stage({ stage, figures }: { stage: StageHealth; figures: Figures | unde
         <Marks stage={stage} />
       </span>
       <span class="counts">
-        {told.map(([what, value, address, tone]) => (
-          <a key={what} href={address} class={value === 0 ? 'none' : tone}>
-            <b>{count(value)}</b> {what}
+        {told.map(([what, of, address, tone]) => (
+          <a key={what} href={address} class={stage[of] === 0 ? 'none' : tone}>
+            <b>{countOf(stage, of)}</b> {what}
           </a>
         ))}
       </span>

@@ -2,7 +2,7 @@
 
 import { Moment } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
-import { count, dollars, span } from '../base/numbers.ts';
+import { count, countOf, dollars, span } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
 import { ask, type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
@@ -142,10 +142,10 @@ interface StagesProps {
 }
 
 function Stages({ pipeline, health, hour }: StagesProps) {
-  const number = (name: string, of: (stage: StageHealth) => number) => ({
+  const number = (name: string, of: 'ready' | 'started' | 'waiting' | 'in_backoff' | 'late') => ({
     name,
     isNumber: true,
-    cell: (stage: StageHealth) => count(of(stage)),
+    cell: (stage: StageHealth) => countOf(stage, of),
   });
   const codes = (stage: string) =>
     Object.entries(under(hour, stage)?.codes ?? {})
@@ -167,15 +167,17 @@ function Stages({ pipeline, health, hour }: StagesProps) {
             </>
           ),
         },
-        number('Ready', (s) => s.ready),
-        number('In work', (s) => s.started),
-        number('Waiting', (s) => s.waiting),
-        number('In backoff', (s) => s.in_backoff),
-        number('Late', (s) => s.late),
+        number('Ready', 'ready'),
+        number('In work', 'started'),
+        number('Waiting', 'waiting'),
+        number('In backoff', 'in_backoff'),
+        number('Late', 'late'),
         {
           name: 'Dead',
           isNumber: true,
-          cell: (s) => <a href={to('runs', '', { pipeline, stage: s.stage, status: 'failed' })}>{count(s.failed)}</a>,
+          cell: (s) => (
+            <a href={to('runs', '', { pipeline, stage: s.stage, status: 'failed' })}>{countOf(s, 'failed')}</a>
+          ),
         },
         { name: 'p50', isNumber: true, cell: (s) => span(under(hour, s.stage)?.run_p50_ms) },
         { name: 'p95', isNumber: true, cell: (s) => span(under(hour, s.stage)?.run_p95_ms) },

@@ -1,7 +1,7 @@
 // What may be done to the stage that is chosen and to the runs that stand there, or to all of the pipeline.
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { Moment } from '../base/format.tsx';
-import { count, many } from '../base/numbers.ts';
+import { countOf, many } from '../base/numbers.ts';
 import { to } from '../base/route.ts';
 import { Words } from '../base/words.tsx';
 import type { Pipeline, StageDefinition, StageHealth } from './answers.ts';
@@ -21,7 +21,14 @@ export function StageDeeds({
   stage: StageHealth | undefined;
 }) {
   const definition = stages.find((one) => one.stage === stage?.stage);
-  const ready = (stage ? [stage] : health).reduce((all, one) => all + one.ready, 0);
+  const of = stage ? [stage] : health;
+  const ready = countOf(
+    {
+      ready: of.reduce((all, one) => all + one.ready, 0),
+      at_least: of.flatMap(({ at_least }) => at_least ?? []),
+    },
+    'ready',
+  );
   const place = { pipeline, ...(stage && { stage: stage.stage }) };
   const switches = switchDeeds(place, stage ? stage.enabled : enabled, ready);
   if (!stage || !definition) {
@@ -104,34 +111,34 @@ function Buttons({ label, deeds, of }: { label: string; deeds: Deed[]; of: strin
   );
 }
 
-const switchDeeds = (place: Partial<Place>, isOn: boolean, ready: number): Deed[] => [
+const switchDeeds = (place: Partial<Place>, isOn: boolean, ready: string): Deed[] => [
   {
     label: 'Pause',
-    what: `Nothing begins here until somebody lets it go on; what is in work ends. Ready now: ${count(ready)}.`,
+    what: `Nothing begins here until somebody lets it go on; what is in work ends. Ready now: ${ready}.`,
     request: { verb: 'pause', ...place },
     refused: isOn ? undefined : 'It is paused.',
   },
   {
     label: 'Unpause',
-    what: `It goes on at once. Ready now: ${count(ready)}.`,
+    what: `It goes on at once. Ready now: ${ready}.`,
     request: { verb: 'unpause', ...place },
     refused: isOn ? 'It is not paused.' : undefined,
   },
 ];
 
-const throttleDeeds = (place: Place, { throttle, ready }: StageHealth): Deed[] => [
+const throttleDeeds = (place: Place, stage: StageHealth): Deed[] => [
   {
     label: 'Throttle',
-    what: `It starts no more than this until the time is over; then its definition holds again. Ready now: ${count(ready)}.`,
+    what: `It starts no more than this until the time is over; then its definition holds again. Ready now: ${countOf(stage, 'ready')}.`,
     fields: throttleFields,
     request: (values) => ({ ...throttleOf(values), ...place }),
     needsReason: true,
   },
   {
     label: 'Unthrottle',
-    what: `Its definition holds again at once. Ready now: ${count(ready)}.`,
+    what: `Its definition holds again at once. Ready now: ${countOf(stage, 'ready')}.`,
     request: { verb: 'unthrottle', ...place },
-    refused: throttle ? undefined : 'It is not throttled.',
+    refused: stage.throttle ? undefined : 'It is not throttled.',
   },
 ];
 
@@ -140,11 +147,12 @@ function bypassDeeds(
   stage: StageHealth,
   { kind, function: worker, left_out = 0 }: StageDefinition,
 ): Deed[] {
-  const { ready, in_backoff, started, waiting, bypass } = stage;
+  const { bypass } = stage;
+  const leftOut = many(left_out >= 10_000 ? '10,000 or more' : left_out, 'row');
   return [
     {
       label: 'Bypass',
-      what: `What is queued here (${many(ready + in_backoff, 'row')}), and what comes until the bypass ends, goes on without this stage: what comes after it gets null as its result. Each row is remembered, for Take up. What is in work or waiting (${count(started + waiting)}) goes on as before.`,
+      what: `What is queued here (${many(countOf(stage, 'ready', 'in_backoff'), 'row')}), and what comes until the bypass ends, goes on without this stage: what comes after it gets null as its result. Each row is remembered, for Take up. What is in work or waiting (${countOf(stage, 'started', 'waiting')}) goes on as before.`,
       fields: [
         {
           name: 'minutes',
@@ -161,13 +169,13 @@ function bypassDeeds(
     },
     {
       label: 'End bypass',
-      what: `What comes from now on is worked here again. What was left out (${many(left_out, 'row')}) stays remembered until somebody takes it up.`,
+      what: `What comes from now on is worked here again. What was left out (${leftOut}) stays remembered until somebody takes it up.`,
       request: { verb: 'end_bypass', ...place },
       refused: bypass ? undefined : 'It is not bypassed.',
     },
     {
       label: 'Take up',
-      what: `A bypass left out ${many(left_out >= 10_000 ? '10,000 or more' : left_out, 'row')}. The oldest begin at this stage again; what comes after it is done again, too.`,
+      what: `A bypass left out ${leftOut}. The oldest begin at this stage again; what comes after it is done again, too.`,
       fields: [
         {
           name: 'count',
@@ -188,9 +196,11 @@ function bypassDeeds(
 }
 
 /** The deeds on all runs at a stage: each is counted first, and begun where its preview is shown. */
-function runsDeeds(place: Place, { ready, in_backoff, started, waiting, failed }: StageHealth): Deed[] {
+function runsDeeds(place: Place, stageHealth: StageHealth): Deed[] {
+  const { ready, in_backoff, started, waiting, failed } = stageHealth;
   const live = ready + in_backoff + started + waiting;
-  const here = `Standing here: ${count(live)}, failed here: ${count(failed)}.`;
+  const standing = countOf(stageHealth, 'ready', 'in_backoff', 'started', 'waiting');
+  const here = `Standing here: ${standing}, failed here: ${countOf(stageHealth, 'failed')}.`;
   const first = 'You see how many it meets before anything is done.';
   const none = live + failed === 0 ? 'No run stands here, and none failed here.' : undefined;
   const which: Field = {

@@ -186,9 +186,40 @@ test('figures that cannot be asked for anew stay, and their age is told', async 
   await page.clock.fastForward(20_000);
   await page.getByText(/What you see is 2\d s old/).waitFor();
   await orders.waitFor();
+  // The age of what was answered stands still: nobody knows whether the sweep has run since.
+  await page.getByText(/sweep ran \d+ s before the last answer/).waitFor();
+  await page.clock.fastForward(120_000);
+  await page.getByText(/What you see is .* min old/).waitFor();
+  await page.getByText(/sweep ran \d+ s before the last answer/).waitFor();
+  expect(await page.getByText('sweep does not run').count()).toBe(0);
   await page.unroute('**/api/millrace_*');
   await page.clock.fastForward(30_000);
   await page.getByText(/What you see is .* old/).waitFor({ state: 'hidden' });
+});
+
+test('a count that stopped at its bound is marked on the card, the node, the table and in a dialog', async () => {
+  const page = await operate.atMachine();
+  const crowded = { ready: 10_000, in_backoff: 12, waiting: 345, late: 10_000, failed: 10_000 };
+  const change = (answer: Record<string, unknown>, list: string) => ({
+    ...answer,
+    [list]: (answer[list] as { stage: string }[]).map((of) =>
+      of.stage === 'price' ? { ...of, ...crowded, at_least: ['ready', 'late', 'failed'] } : of,
+    ),
+  });
+  await changeAnswer(page, 'overview', (answer) => change(answer, 'stages'));
+  await changeAnswer(page, 'pipeline', (answer) => change(answer, 'health'));
+  await page.reload();
+  const card = page.getByRole('region', { name: 'orders', exact: true });
+  for (const said of ['10k+ ready', '345 waiting', '12 in backoff', '10k+ late', '10k+ dead'])
+    await card.getByRole('link', { name: said, exact: true }).waitFor();
+  await page.goto(`${operate.pageUrl}#/pipeline/orders?stage=price`);
+  const node = page.getByRole('region', { name: 'Graph of the stages' }).getByRole('link', { name: 'price' });
+  for (const said of ['10k+ ready', '345 waiting, 12 in backoff', '✗ 10k+ dead ⏰ 10k+ late'])
+    await node.getByText(said).waitFor();
+  const row = page.getByRole('table', { name: 'Stages' }).getByRole('row').filter({ hasText: 'price' });
+  expect(await row.getByRole('cell', { name: '10k+', exact: true }).count()).toBe(3);
+  await page.getByRole('button', { name: 'Throttle', exact: true }).click();
+  await page.getByRole('dialog').getByText('Ready now: 10k+.').waitFor();
 });
 
 test('a card tells what was spent, and a row of a list leads to its pipeline and its stage', async () => {

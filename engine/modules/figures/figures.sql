@@ -56,7 +56,9 @@ begin
 end
 $$;
 
--- Adds the figures of a stage, or of the runs, up, a row for each step from p_from to before p_to.
+-- Adds the figures of a stage up, a row for each step from p_from to before p_to.
+-- p_stage: null counts runs and times them end to end; retries, waits, cost, tokens and codes,
+-- which no run has by itself, are then those of all stages.
 create function millrace.summed_figures(
   p_pipeline text, p_stage text, p_from timestamptz, p_to timestamptz, p_step interval
 ) returns setof millrace.figure
@@ -77,18 +79,27 @@ begin
     from generate_series(p_from, p_to - interval '1 microsecond', p_step) b(at)
     left join (
       select date_bin(p_step, greatest(m.at, p_from), p_from) as at,
-        sum(m.n) filter (where m.outcome = 'completed')::bigint as completed,
-        sum(m.n) filter (where m.outcome = 'ended')::bigint as ended,
-        sum(m.n) filter (where m.outcome = 'failed')::bigint as failed,
+        sum(m.own) filter (where m.outcome = 'completed')::bigint as completed,
+        sum(m.own) filter (where m.outcome = 'ended')::bigint as ended,
+        sum(m.own) filter (where m.outcome = 'failed')::bigint as failed,
         sum(m.n) filter (where m.outcome = 'retried')::bigint as retried,
-        sum(m.n) filter (where m.outcome = 'skipped')::bigint as skipped,
-        sum(m.n) filter (where m.outcome = 'cancelled')::bigint as cancelled,
+        sum(m.own) filter (where m.outcome = 'skipped')::bigint as skipped,
+        sum(m.own) filter (where m.outcome = 'cancelled')::bigint as cancelled,
         sum(m.cost_usd) as cost_usd, sum(m.input_tokens) as input_tokens,
         sum(m.output_tokens) as output_tokens, millrace.add_codes(array_agg(m.codes)) as codes,
-        millrace.add_buckets(array_agg(m.runs)) as runs,
+        millrace.add_buckets(array_agg(m.runs) filter (where m.own is not null)) as runs,
         millrace.add_buckets(array_agg(m.waits)) as waits
-      from millrace.figure_rows(v_pipeline_id, v_stage_id, p_from, p_to,
-        p_step < least(p_to - p_from, interval '1 hour')) m
+      from (
+        select f.*, case when f.stage_id = v_stage_id then f.n end as own
+        from (
+          select v_stage_id
+          union all
+          select o.id
+          from millrace.stages o
+          where v_stage_id = 0
+            and o.pipeline_id = v_pipeline_id) t(id)
+        cross join lateral millrace.figure_rows(v_pipeline_id, t.id, p_from, p_to,
+          p_step < least(p_to - p_from, interval '1 hour')) f) m
       group by 1) s on s.at = b.at
     order by b.at;
 end
@@ -96,7 +107,8 @@ $$;
 
 -- What a stage came to from p_from to before p_to (left out: the last hour): how many attempts by
 -- outcome, median and 95th percentile of run and wait in milliseconds, cost, tokens, failures by
--- code. Without a stage: the runs, from start to end. Up to one sweep late.
+-- code. Without a stage: the runs, from start to end, with retries, waits, cost, tokens and codes
+-- of all stages. Up to one sweep late.
 create function millrace.figures(
   p_pipeline text, p_stage text default null, p_from timestamptz default null,
   p_to timestamptz default null

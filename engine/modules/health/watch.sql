@@ -1,19 +1,30 @@
--- Counts live and dead attempts stage by stage, with the oldest due time: ready, in backoff and
--- dead to p_most a stage, 50,000 waiting ones in all. A view could not set the planner.
-create function millrace.live_counts(p_most int default 1000)
+-- Counts live and dead attempts stage by stage, with the oldest due time. A view could not set the
+-- planner.
+-- p_most: how many ready, in backoff or dead are counted at a stage; of waiting, 50,000 in all.
+-- at_least: the counts that stopped there, so that there are more; null: all counts are exact.
+create function millrace.live_counts(p_most int default 10000)
 returns table (
   stage_id int, ready bigint, in_backoff bigint, started bigint, waiting bigint, failed bigint,
-  oldest_due_at timestamptz, oldest_open_at timestamptz
+  oldest_due_at timestamptz, oldest_open_at timestamptz, at_least text[]
 )
 set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
 set enable_sort = off set jit = off
 as $$
 declare
   v_now timestamptz := millrace.now();
+  v_waiting text := case when exists (
+    select
+    from millrace.attempts a
+    where a.deadline_at is not null
+    offset 50000) then 'waiting' end;
 begin
   return query
-    select s.id, greatest(r.n - coalesce(h.started, 0), 0), b.n, coalesce(h.started, 0),
-      coalesce(h.waiting, 0), d.n, o.queue_at, least(o.queue_at, h.since)
+    select s.id, least(greatest(r.n - coalesce(h.started, 0), 0), p_most), least(b.n, p_most),
+      coalesce(h.started, 0), coalesce(h.waiting, 0), least(d.n, p_most), o.queue_at,
+      least(o.queue_at, h.since), nullif(array_remove(array[
+        case when r.n - coalesce(h.started, 0) > p_most then 'ready' end,
+        case when b.n > p_most then 'in_backoff' end, v_waiting,
+        case when d.n > p_most then 'failed' end], null), '{}')
     from millrace.stages s
     left join (
       select k.stage_id, count(k.queue_at) as started, count(*) - count(k.queue_at) as waiting,
@@ -39,20 +50,20 @@ begin
       from (
         select from millrace.attempts a
         where a.stage_id = s.id and a.queue_at <= v_now
-        limit p_most + coalesce(h.started, 0)) k) r
+        limit p_most + coalesce(h.started, 0) + 1) k) r
     cross join lateral (
       select count(*) as n
       from (
         select from millrace.attempts a
         where a.stage_id = s.id and a.queue_at > v_now
-        limit p_most) k) b
+        limit p_most + 1) k) b
     cross join lateral (
       select count(*) as n
       from (
         select from millrace.runs f
         where f.pipeline_id = s.pipeline_id and f.failed_stage_id = s.id and f.status = 'failed'
         order by f.error_code
-        limit p_most) k) d
+        limit p_most + 1) k) d
     left join lateral (
       select a.queue_at
       from millrace.attempts a
@@ -63,7 +74,8 @@ end
 $$;
 
 -- One row a stage. ready, in_backoff, started, waiting: attempts that are live now. failed: runs
--- that failed at the stage. These are exact up to 1000, waiting up to 50000 over all stages.
+-- that failed at the stage. at_least: which counts of the row stopped at their bound, so that there
+-- are more (10000 a stage; over all stages 50000 waiting and 10000 late); null: all are exact.
 -- completed and retries: totals since the beginning. oldest_age: of the oldest open attempt that is
 -- due. late: runs that are longer at the stage than its bound, sla. at_once: how many rows may be
 -- in work together. row_cpu_ms: what a row takes of an isolate's CPU, as workers have reckoned.
@@ -100,7 +112,9 @@ select p.name as pipeline, s.name as stage, s.enabled and p.enabled as enabled,
     then coalesce(s.concurrency, s.batch_size * s.max_workers) end as at_once,
   case when s.function_name is not null then s.batch_size end as batch_size,
   case when s.function_name is not null then s.max_workers end as max_workers,
-  round(k.cpu_ms::numeric, 1) as row_cpu_ms
+  round(k.cpu_ms::numeric, 1) as row_cpu_ms,
+  case when sum(l.late) over () > 10000 then c.at_least || '{late}'::text[] else c.at_least end
+    as at_least
 from millrace.live_counts() c
 join millrace.stages s on s.id = c.stage_id
 join millrace.pipelines p on p.id = s.pipeline_id

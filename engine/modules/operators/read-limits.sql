@@ -23,7 +23,7 @@ begin
         'shared', coalesce(s.limits -> 'shared', '[]'),
         'in_flight', (select count(*) from millrace.in_flight_at(s.id)),
         'starts', case when o.limits ? 'rate' then (millrace.room_in(o, '')).room end,
-        'ready', h.ready, 'oldest_age', extract(epoch from h.oldest_age),
+        'ready', h.ready, 'at_least', h.at_least, 'oldest_age', extract(epoch from h.oldest_age),
         'throttle', millrace.throttle_json(o))
       from millrace.stages s
       join millrace.pipelines p on p.id = s.pipeline_id

@@ -19,34 +19,45 @@ as $$
   left join millrace.journal j on j.id = p_line and j.verb in ('pause', 'bypass')
 $$;
 
--- Lists the stages of pipelines with what is queued and in work.
-create function millrace.stages_json(p_pipelines text[]) returns jsonb[]
+-- Lists the stages of pipelines that have something to do or that somebody holds back. A pipeline
+-- of up to twelve stages has all of them listed where one has.
+-- p_quiet: lists all others too, of which a project may have a thousand.
+create function millrace.stages_json(p_pipelines text[], p_quiet boolean) returns jsonb[]
 language sql stable
 as $$
   select array(
-    select to_jsonb(h) - 'sla' || jsonb_build_object(
-      'oldest_age', extract(epoch from h.oldest_age),
-      'paused', case when not s.enabled then millrace.pause_json(s.switched_line) end,
-      'throttle', millrace.throttle_json(o),
+    select to_jsonb(k.h) - 'sla' || jsonb_build_object(
+      'oldest_age', extract(epoch from (k.h).oldest_age),
+      'paused', case when not (k.s).enabled then millrace.pause_json((k.s).switched_line) end,
+      'throttle', millrace.throttle_json(k.o),
       'bypass', (
         select millrace.pause_json(b.line) || jsonb_build_object('until', b.until)
         from millrace.bypasses b
-        where b.stage_id = s.id))
-    from millrace.stage_health h
-    join millrace.pipelines p on p.name = h.pipeline
-    join millrace.stages s on s.pipeline_id = p.id and s.name = h.stage
-    left join millrace.limits o on o.stage_id = s.id
-    where h.pipeline = any (p_pipelines)
-    order by p.name, s.id)
+        where b.stage_id = (k.s).id))
+    from (
+      select h, s, o, case when count(*) over pipeline <= 12 then bool_or(b.is_busy) over pipeline
+        else b.is_busy end as is_shown
+      from millrace.stage_health h
+      join millrace.pipelines p on p.name = h.pipeline
+      join millrace.stages s on s.pipeline_id = p.id and s.name = h.stage
+      left join millrace.limits o on o.stage_id = s.id
+      cross join lateral (
+        select p_quiet or s.bypassed or o.throttle is not null or not h.enabled
+          or h.ready + h.in_backoff + h.started + h.waiting + h.failed + h.late > 0) b(is_busy)
+      where h.pipeline = any (p_pipelines)
+      window pipeline as (partition by h.pipeline)) k
+    where k.is_shown
+    order by (k.h).pipeline, (k.s).id)
 $$;
 
--- All pipelines that an operator sees, stages with what is queued and in work, alerts and bulks.
+-- All pipelines that an operator sees, stages with what is queued and in work, alerts and bulks;
+-- with {"quiet": true} also the stages that have nothing to do.
 create function public.millrace_overview(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_lists
 as $$
 declare
-  v_caller millrace.caller := millrace.enter(p_query, '{}');
+  v_caller millrace.caller := millrace.enter(p_query, '{"quiet": "boolean"}');
 begin
   return jsonb_build_object(
     'now', millrace.now(),
@@ -58,6 +69,7 @@ begin
       select jsonb_build_object(
         'pipeline', p.name, 'enabled', p.enabled,
         'paused', case when not p.enabled then millrace.pause_json(p.switched_line) end,
+        'stages', (select count(*) from millrace.stages s where s.pipeline_id = p.id),
         'open_alerts', (
           select count(*)::text
           from millrace.alerts a
@@ -67,7 +79,8 @@ begin
       where millrace.sees(v_caller, p.name)
       order by p.name),
     'stages', millrace.stages_json(array(
-      select p.name from millrace.pipelines p where millrace.sees(v_caller, p.name))),
+      select p.name from millrace.pipelines p where millrace.sees(v_caller, p.name)),
+      coalesce(p_query -> 'quiet' = 'true', false)),
     'bulks', array(
       select millrace.bulk_json(b)
       from millrace.bulks b
@@ -94,7 +107,7 @@ begin
     'table', v_pipeline.entity_table::text,
     'version', (
       select v.number from millrace.versions v where v.id = v_pipeline.current_version_id),
-    'health', millrace.stages_json(array[v_pipeline.name]),
+    'health', millrace.stages_json(array[v_pipeline.name], true),
     'stages', array(
       select jsonb_strip_nulls(jsonb_build_object(
         'stage', s.name, 'kind', s.kind, 'function', s.function_name, 'enabled', s.enabled,

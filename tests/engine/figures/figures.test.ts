@@ -53,6 +53,34 @@ test('a batch of completions is one pulse, which the sweep adds to minute, hour 
   expect(await figures(engine, 'first')).toMatchObject({ completed: '8', run_p50_ms: expect.closeTo(17_321, -1) });
 });
 
+test('a pipeline without a stage has its runs’ outcomes, and the codes, cost, retries and waits of all its stages', async ({
+  engine,
+}) => {
+  const retry = { max_attempts: 2, backoff: { kind: 'list', seconds: [5] } };
+  await engine.pipeline(chain(['first', 'second'], { retry }));
+  await engine.queued('first', 3);
+  await engine.advance('2 seconds');
+  const dear = (row: Row) => ({ ...row, usage: { cost_usd: 0.25, input_tokens: 10, output_tokens: 1 } });
+  await work(engine, 'first', (item, place) => dear(place === 0 ? failed(item, { code: 'busy' }) : completed(item)));
+  await engine.advance('2 seconds');
+  await work(engine, 'second', (item) => dear(failed(item, { code: 'gone', permanent: true })));
+  await sweep(engine);
+  const minute = "millrace.now() - interval '1 minute', millrace.now() + interval '1 minute', '2 minutes'";
+  const of = { failed: '2', completed: '0', retried: '1', codes: { busy: 1, gone: 2 } };
+  const spent = { cost_usd: expect.stringMatching(/^1\.250*$/), input_tokens: '50', output_tokens: '5' };
+  const waited = { wait_p95_ms: expect.closeTo(2500, -3) };
+  expect(await figures(engine, null)).toMatchObject({ ...of, ...spent, ...waited, run_p50_ms: null });
+  const [point] = await engine.rows(`select * from millrace.series('flow', null, ${minute})`);
+  expect(point).toMatchObject({ ...of, ...spent, ...waited });
+  // A stage has its own alone.
+  expect(await figures(engine, 'first')).toMatchObject({
+    failed: '0',
+    completed: '2',
+    retried: '1',
+    codes: { busy: 1 },
+  });
+});
+
 test('failures are counted by what follows and by code, runs by how they ended', async ({ engine }) => {
   await engine.pipeline(chain(['first'], { retry: { max_attempts: 2, backoff: { kind: 'list', seconds: [30] } } }));
   await engine.queued('first', 3);
@@ -280,25 +308,36 @@ test.for([
   });
 });
 
-test('what is live is counted to a cap', async ({ engine }) => {
+test('what is live is counted to a bound, and a count that stopped there is named', async ({ engine }) => {
   await engine.pipeline(chain(['only'], { retry: { max_attempts: 1 } }));
   await engine.queued('only', 1010);
   const worker = await Worker.of(engine, 'only');
-  await worker.take(10);
-  const health = async () =>
+  const taken = await worker.take(10);
+  const bound = async (most: number) =>
     (
       await engine.rows(
-        "select ready, in_backoff, started, failed, completed from millrace.stage_health where pipeline = 'flow'",
+        `select c.ready, c.in_backoff, c.started, c.failed, c.at_least
+         from millrace.live_counts($1) c
+         join millrace.stages s on s.id = c.stage_id and s.name = 'only'`,
+        [most],
       )
     )[0];
-  expect(await health()).toEqual({ ready: '1000', in_backoff: '0', started: '10', failed: '0', completed: '0' });
+  const exact = { ready: '1000', in_backoff: '0', started: '10', failed: '0', at_least: null };
+  expect(await bound(1000)).toEqual(exact);
+  expect(await bound(999)).toEqual({ ...exact, ready: '999', at_least: ['ready'] });
   await engine.sql.query(
     `update millrace.attempts set queue_at = queue_at + interval '1 hour' where state = 'queued' and id % 2 = 0`,
   );
-  expect(await health()).toMatchObject({ ready: '500', in_backoff: '500', started: '10' });
-  await engine.sql.query(`update millrace.attempts set queue_at = queue_at + interval '1 hour' where state = 'queued'`);
-  await engine.queued('only', 1200);
-  expect(await health()).toMatchObject({ ready: '1000', in_backoff: '1000', started: '10' });
+  expect(await bound(500)).toEqual({ ...exact, ready: '500', in_backoff: '500' });
+  expect(await bound(499)).toMatchObject({ ready: '499', in_backoff: '499', at_least: ['ready', 'in_backoff'] });
+  await worker.report(...taken.map((item) => failed(item, { permanent: true })));
+  expect(await bound(500)).toMatchObject({ started: '0', failed: '10', at_least: null });
+  expect(await bound(9)).toMatchObject({ ready: '9', failed: '9', at_least: ['ready', 'in_backoff', 'failed'] });
+  // The view's own bound.
+  await engine.queued('only', 9501);
+  expect(
+    await engine.rows("select ready, in_backoff, at_least from millrace.stage_health where pipeline = 'flow'"),
+  ).toEqual([{ ready: '10000', in_backoff: '500', at_least: ['ready'] }]);
 });
 
 test('reading figures and health takes no more rows when there are twenty times as many attempts', async ({
