@@ -91,16 +91,12 @@ export function tellHealth(health: Map<string, StageHealth>, stages: { stage: st
       h.waiting > 0 && `${countOf(h, 'waiting')} waiting`,
       h.in_backoff > 0 && `${countOf(h, 'in_backoff')} in backoff`,
     ];
-    const wrong = [
-      h.failed > 0 && `✗ ${countOf(h, 'failed')} dead`,
-      h.late > 0 && `⏰ ${countOf(h, 'late')} late`,
-      mark,
-    ];
+    const wrong = [h.failed > 0 && `✗ ${countOf(h, 'failed')} dead`, h.late > 0 && `${countOf(h, 'late')} late`, mark];
     return {
       lines: [
         `${countOf(h, 'ready')} ready, ${countOf(h, 'started')} in work`,
         later.filter(Boolean).join(', '),
-        wrong.filter(Boolean).join(' '),
+        wrong.filter(Boolean).join(', '),
       ].filter(Boolean),
       isBad: h.failed > 0,
     };
