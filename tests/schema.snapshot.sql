@@ -2089,6 +2089,6 @@ table public.topic row level security
   policy topic_remove permissive delete to authenticated using ( SELECT is_curator() AS is_curator)
   grant delete, insert, select, update to authenticated
   grant delete, insert, select, update to service_role
-schedule links-delete-old-pages "*/10 * * * *" select public.delete_old_link_pages(60)
+schedule links-delete-old-pages "*/10 * * * *" select public.delete_old_link_pages(60) /* pruned by millrace */
 schedule millrace-prune "17 3 * * *" select millrace.prune()
 schedule millrace-sweep "10 seconds" do $do$declare s jsonb; begin loop s := millrace.sweep_next(s); exit when s is null; commit; end loop; end$do$

@@ -67,7 +67,14 @@ async function remoteUrl(remote: string, workdir: string): Promise<string> {
 
 const isReference = (text: string) => /^[a-z]{20}$/.test(text);
 
-const urlOf = (reference: string) => `https://${reference}.supabase.co`;
+/** The address of a hosted project. Whatever else stood here would become the host that gets the secret key. */
+function urlOf(reference: string): string {
+  if (isReference(reference)) return `https://${reference}.supabase.co`;
+  throw new CommandError(
+    'The branch has no reference of a project, which has 20 lower-case letters: say --remote=REF.',
+    2,
+  );
+}
 
 function linkedReference(workdir: string): string {
   const file = path.join(findProject(workdir).root, 'supabase', '.temp', 'project-ref');

@@ -1007,7 +1007,8 @@ comment on function public.delete_old_link_pages(int) is
 revoke all on function public.delete_old_link_pages(int)
   from public, anon, authenticated, service_role;
 select cron.schedule(
-  'links-delete-old-pages', '*/10 * * * *', 'select public.delete_old_link_pages(60)');
+  'links-delete-old-pages', '*/10 * * * *',
+  'select public.delete_old_link_pages(60) /* pruned by millrace */');
 
 alter table public.link_page_drafts enable row level security;
 revoke all on public.link_page_drafts, public.link_queues, public.link_counters

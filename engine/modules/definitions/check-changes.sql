@@ -122,7 +122,7 @@ begin
         format('Give the column a deterministic collation: alter table %s alter %I type %s '
           'collate "default";', p_pipeline.entity_table, p_pipeline.entity_key, k.name)),
       (5, k.is_nullable, format(', which may be null in table %s', p_pipeline.entity_table),
-        format('A row without a key has no run: alter table %s alter %I set not null;',
+        format('alter table %s alter %I set not null;',
           p_pipeline.entity_table, p_pipeline.entity_key)),
       (6, k.is_generated, ', which is generated, so that it changes with other columns',
         format('A row keeps its key: alter table %s alter %I drop expression; or use another '

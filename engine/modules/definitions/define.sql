@@ -140,7 +140,6 @@ exception
         select format(' (%s)', string_agg(l.path, ', '))
         from millrace.json_leaves(p_definition) l
         where strpos(sqlerrm, to_json(l.value #>> '{}')::text) > 0
-          and jsonb_typeof(l.value) = 'string'
         having count(*) between 1 and 3), sqlerrm), millrace.compile_remedy());
 end
 $$;

@@ -63,7 +63,8 @@ end
 $$;
 
 -- Deletes what is older than it is kept, for a second at most: finished runs, log lines, alerts and
--- the engine's own rows of cron.job_run_details; pg_cron goes on until it is done.
+-- rows of cron.job_run_details of the engine's jobs and of those whose command ends with the
+-- comment "pruned by millrace"; pg_cron goes on until it is done.
 create function millrace.prune() returns jsonb
 set millrace.plan = by_index
 as $$
@@ -88,9 +89,11 @@ begin
     set seen_at = default, seen_id = default, removed = default, began_at = excluded.began_at,
       ended_at = null;
     delete from millrace.log l where l.at < v_before;
-    -- By command: a job that was unscheduled has left its history behind.
+    -- By command: a job that was unscheduled has left its history behind. A job of somebody else
+    -- asks for it by a comment at its end.
     delete from cron.job_run_details d
-    where d.command ~ '^(select|call|do .*) millrace\.(sweep\w*|wake_job_poll|prune)\('
+    where d.command ~ ('^(select|call|do .*) millrace\.(sweep\w*|wake_job_poll|prune)\('
+        '|/\* pruned by millrace \*/$')
       and coalesce(d.end_time, d.start_time, '-infinity') < millrace.now() - interval '1 day';
   end if;
   loop
