@@ -1,6 +1,6 @@
 // How things stand: the engine, open alerts and bulks, in the lines above every table of stages.
 import pc from 'picocolors';
-import { count, many, span } from '../../pages/base/numbers.ts';
+import { age, count, many } from '../../pages/base/numbers.ts';
 import type { Overview } from '../../pages/operate/answers.ts';
 import { sweepOf } from '../../pages/operate/needs.ts';
 import type { Asked } from './asked.ts';
@@ -29,7 +29,7 @@ export const isSilent = (overview: Overview) => sweepIn(overview).is === 'silent
 /** How the engine is, which alerts are open and which bulks run. */
 export function headLines({ overview, alerts }: Standing): string[] {
   const { at, is } = sweepIn(overview);
-  const swept = at ? `ran ${span(Date.parse(overview.now) - Date.parse(at))} ago` : 'never ran';
+  const swept = at ? `ran ${age(Date.parse(overview.now) - Date.parse(at))} ago` : 'never ran';
   const engine = {
     silent: pc.red(line(`▲ The engine's sweep ${swept}: look whether pg_cron runs (npx millrace doctor).`)),
     due: pc.dim(line('✓ The engine is new: its first sweep is due within ten seconds.')),
