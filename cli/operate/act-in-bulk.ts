@@ -2,7 +2,7 @@
 import readline from 'node:readline/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import pc from 'picocolors';
-import { count, many } from '../../pages/base/numbers.ts';
+import { count, forecast, many } from '../../pages/base/numbers.ts';
 import type { Bulk } from '../../pages/operate/answers.ts';
 import { CommandError } from '../project/command-error.ts';
 import { type Asked, defined, textOf } from './asked.ts';
@@ -44,6 +44,7 @@ export async function actInBulk(
 function previewLines({ do: deed, filter, preview }: Bulk): string[] {
   const { pipeline, before, ...others } = filter;
   const about = Object.entries({ pipeline, ...others });
+  const cost = forecast(preview);
   const stage = deed.stage ? ` at ${words(deed.stage)}` : '';
   return [
     pc.bold(
@@ -54,6 +55,7 @@ function previewLines({ do: deed, filter, preview }: Bulk): string[] {
     line(
       `of ${about.map(([name, value]) => `${name} ${words(typeof value === 'string' ? value : JSON.stringify(value))}`).join(', ')}`,
     ),
+    ...(cost ? [`It costs ${cost}, by what its stages have cost in the mean; children are not in it.`] : []),
   ];
 }
 

@@ -28,6 +28,12 @@ export function dollars(value: number): string {
   return `$${value.toLocaleString('en-GB', { maximumFractionDigits: value < 100 ? 2 : 0 })}`;
 }
 
+/** What a bulk will cost, where something is known of it; of more runs than were counted, that of those at least. */
+export function forecast({ runs, cost_usd }: { runs: string; cost_usd?: number }): string {
+  if (cost_usd === undefined) return '';
+  return `${runs.endsWith('+') ? 'more than' : 'about'} ${dollars(cost_usd).replace(/^< /, '')}`;
+}
+
 const units: [string, number][] = [
   ['d', 86_400_000],
   ['h', 3_600_000],

@@ -198,7 +198,8 @@ export interface Bulk {
   by?: string;
   reason?: string;
   why?: string;
-  preview: { runs: string; oldest?: string | null; newest?: string | null };
+  /** cost_usd: about, by what a completed attempt of each stage that it begins has cost in the mean. */
+  preview: { runs: string; oldest?: string | null; newest?: string | null; cost_usd?: number };
   began_at?: string;
   ended_at?: string;
   done: number;

@@ -2,7 +2,7 @@
 import { Moment } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
 import { complain } from '../base/messages.tsx';
-import { count, many } from '../base/numbers.ts';
+import { count, forecast, many } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
 import { go, numberIn, type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
@@ -74,6 +74,9 @@ export function Bulk({ of }: Route) {
             <Words text={found.filter.pipeline} most={60} />: {many(found.preview.runs, 'run')}, from{' '}
             <Moment at={found.preview.oldest} /> to <Moment at={found.preview.newest} />.
           </p>
+          {found.preview.cost_usd !== undefined && (
+            <p>It costs {forecast(found.preview)}, by what its stages have cost in the mean; children are not in it.</p>
+          )}
           <p class="hint">
             Those with <Words text={tellFilter(found.filter)} most={500} />
             {found.filter.before ? (
@@ -91,7 +94,7 @@ export function Bulk({ of }: Route) {
               <dt>Done</dt>
               <dd>{count(found.done)}</dd>
               <dt>Passed over</dt>
-              <dd>{count(passedOver(found))} that matched no longer</dd>
+              <dd>{count(passedOver(found))} that had gone on, or matched no longer</dd>
               <dt>Held by somebody</dt>
               <dd>{count(found.held)}</dd>
               <dt>Faults</dt>
@@ -125,7 +128,7 @@ function tellFilter(filter: Record<string, unknown>): string {
     .join(', ');
 }
 
-/** How many matched no longer: those that a slice met, and, once all is done, those that none found any more. */
+/** How many had gone on or matched no longer: those that a slice met, and, once all is done, those that none found any more. */
 function passedOver({ state, preview, done, passed_over, faults }: Answer): number {
   const all = Number(preview.runs.replaceAll(',', ''));
   return state === 'done' && all > 0 ? Math.max(passed_over, all - done - faults) : passed_over;
@@ -153,7 +156,7 @@ function Steps({ found: { bulk, state, do: deed, filter, preview } }: { found: A
         deed={{
           label: 'Begin',
           title: `${deed.verb[0]?.toUpperCase()}${deed.verb.slice(1)} ${many(preview.runs, 'run')} of ${filter.pipeline}`,
-          what: `What is chosen is worked off in slices of 500; what matches no longer is passed over.`,
+          what: `What is chosen is worked off in slices of 500; what has gone on or matches no longer is passed over.`,
           request: { verb: 'begin', bulk },
           refused: mayNotAct() ?? may,
           done: 'It has begun.',

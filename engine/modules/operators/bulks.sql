@@ -13,6 +13,39 @@ as $$
       'held', cardinality(p_bulk.held)))
 $$;
 
+-- Says about what it costs to do a verb to runs, in US dollars: each stage that it begins, as a
+-- completed attempt there has cost in the mean. Null where none named a price; children go uncounted.
+create function millrace.verb_cost(p_run_ids bigint[], p_verb text, p_stage_id int)
+returns numeric
+language sql stable
+as $$
+  select nullif(round(sum(b.runs * m.usd), 6), 0)
+  from (
+    select r.pipeline_id, r.version_id, count(*) as runs,
+      coalesce(p_stage_id, case when p_verb = 'retry' then r.failed_stage_id end) as stage_id
+    from millrace.runs r
+    where r.id = any (p_run_ids)
+      and p_verb in ('retry', 'reset', 'skip')
+    group by 1, 2, 4) b
+  left join millrace.version_stages f
+    on f.version_id = b.version_id and f.stage_id = b.stage_id
+  join millrace.version_stages vs on vs.version_id = b.version_id
+    and (vs.stage_id = any (f.dependents)
+      or vs.stage_id = f.stage_id and p_verb <> 'skip'
+      or b.stage_id is null and p_verb = 'reset')
+  cross join lateral (
+    -- Where none has completed, as the others have cost.
+    select s.cost_usd / s.n as usd
+    from millrace.sums s
+    where s.unit = 'total'
+      and s.pipeline_id = b.pipeline_id
+      and s.stage_id = vs.stage_id
+      and s.outcome in ('completed', 'failed', 'retried')
+      and s.n > 0
+    order by s.outcome
+    limit 1) m
+$$;
+
 -- Writes the row of a bulk, which freezes its filter, and counts what one look finds.
 create function millrace.preview_bulk(
   p_caller millrace.caller,
@@ -24,6 +57,7 @@ as $$
 declare
   v_verb text := p_do ->> 'verb';
   v_pipeline millrace.pipelines;
+  v_stage_id int;
   v_filter jsonb;
   v_found record;
   v_bulk millrace.bulks;
@@ -37,7 +71,9 @@ begin
   -- It takes up runs that are over, too.
   perform millrace.need_fields(p_filter || '{"verb": "reset"}', 'status') where v_verb = 'reset';
   v_pipeline := millrace.pipeline_seen(p_caller, p_filter ->> 'pipeline');
-  perform millrace.stage_named(v_pipeline.name, p_do ->> 'stage') where p_do ? 'stage';
+  if p_do ? 'stage' then
+    v_stage_id := (millrace.stage_named(v_pipeline.name, p_do ->> 'stage')).id;
+  end if;
   -- Up to now, this very moment included.
   v_filter := jsonb_build_object(
       'status', case when v_verb = 'retry' then 'failed' else 'running' end)
@@ -51,7 +87,9 @@ begin
   select p_do, v_filter, v_pipeline.id, p_caller.subject, p_caller.key, jsonb_build_object(
       'runs', to_char(count(*), 'FM99,999') || case when v_found.next is null then '' else '+' end,
       'oldest', min(coalesce(r.finished_at, r.created_at)),
-      'newest', max(coalesce(r.finished_at, r.created_at))), p_reason, millrace.now()
+      'newest', max(coalesce(r.finished_at, r.created_at)),
+      'cost_usd', millrace.verb_cost(v_found.run_ids, v_verb, v_stage_id)),
+    p_reason, millrace.now()
   from millrace.runs r
   where r.id = any (v_found.run_ids)
   returning * into v_bulk;
@@ -116,7 +154,8 @@ as $$
 $$;
 
 -- Works off the next slice of a bulk, unless somebody else does. What is held comes with a later
--- slice; what matches no more under the locks, or cannot go on, is passed over.
+-- slice; what matches no more under the locks, cannot go on, or has gone on meanwhile, so that there is
+-- nothing to do, is passed over.
 create function millrace.work_slice(p_bulk_id bigint) returns millrace.bulks
 set lock_timeout = '200ms'
 as $$
@@ -186,7 +225,12 @@ begin
     select jsonb_build_object(
       'run', f.key::bigint, 'code', f.code, 'message', millrace.cut_text(f.why, 1000))
     from unnest(v_did.refused) f
-    where not f.later);
+    where not f.later
+      -- It has gone on meanwhile, unless it has yet to come to the stage, or its version lacks it.
+      and (f.code <> 'MR004' or 'pending' = (
+        select millrace.state_of(f.key::bigint, t.id)
+        from millrace.stages t
+        where t.pipeline_id = v_bulk.pipeline_id and t.name = v_bulk.args ->> 'stage')));
   v_held := array(
     select f.key::bigint
     from unnest(v_did.refused) f

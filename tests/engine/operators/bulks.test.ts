@@ -3,7 +3,7 @@ import { describe, expect } from 'vitest';
 import { chain, type Engine, type Row, test } from '../../support/engine.ts';
 import { journal, type Operator, signIn } from '../../support/operators.ts';
 import { begin, openTransaction, untilBlocked } from '../../support/sessions.ts';
-import { failed, Worker } from '../../support/worker.ts';
+import { completed, failed, Worker } from '../../support/worker.ts';
 
 const stages = chain(['one', 'two'], { retry: { max_attempts: 1 } });
 
@@ -154,6 +154,57 @@ test('a run to which the verb cannot be done is a fault by its number, one with 
     passed_over: 1,
     faults_by_run: [{ run: Number((await engine.run(refused)).id), message: 'not this row' }],
   });
+});
+
+test('a run that has gone on meanwhile is passed over; one that has yet to come there, or never will, is a fault', async ({
+  engine,
+}) => {
+  await engine.pipeline(chain(['one']));
+  await engine.queued('one', 1);
+  await engine.pipeline(stages);
+  await engine.queued('one', 4);
+  const operator = await signIn(engine, 'ann', {});
+  const skip = (await preview(operator, { verb: 'skip', stage: 'two' })).bulk;
+  const hurry = (await preview(operator, { verb: 'hurry' })).bulk;
+  const fail = (await preview(operator, { verb: 'fail', stage: 'one', message: 'no', permanent: true })).bulk;
+  const worker = await Worker.of(engine, 'one');
+  await worker.report(...(await worker.take()).slice(1, 4).map((item) => completed(item)));
+  for (const bulk of [hurry, fail, skip]) await operator.act('begin', { bulk });
+  expect(await workOff(operator, hurry)).toMatchObject({ done: 0, passed_over: 5, faults: 0 });
+  const faults_by_run = ['not part of the version', 'it is pending'].map((why) => ({
+    code: 'MR004',
+    message: expect.stringContaining(why),
+  }));
+  expect(await workOff(operator, skip)).toMatchObject({ done: 3, passed_over: 0, faults: 2, faults_by_run });
+  expect(await workOff(operator, fail)).toMatchObject({ done: 2, faults: 0 });
+});
+
+test('a preview says what it costs, by what completed attempts of each stage that begins have cost in the mean', async ({
+  engine,
+}) => {
+  await engine.pipeline(stages);
+  await engine.queued('one', 6);
+  const operator = await signIn(engine, 'ann', {});
+  const cost = async (change: Row) => (await preview(operator, change, { status: 'failed' })).preview.cost_usd;
+  const of = (cost_usd: number) => ({ usage: { cost_usd } });
+  const one = await Worker.of(engine, 'one');
+  const items = await one.take(6);
+  await one.report(...items.slice(0, 2).map((item) => failed(item, { code: 'gone', permanent: true })));
+  expect(await cost({ verb: 'retry' })).toBeUndefined();
+  await one.report(...items.slice(2).map((item, place) => ({ ...completed(item), ...of(0.1 * (place % 2) + 0.1) })));
+  const two = await Worker.of(engine, 'two');
+  const later = await two.take(4);
+  await two.report(
+    { ...failed(later[0], { code: 'late', permanent: true }), ...of(100) },
+    ...later.slice(1).map((item) => ({ ...completed(item), ...of(2) })),
+  );
+  await engine.sweepAll();
+  // Two runs from one on, a third from two on.
+  expect(await cost({ verb: 'retry' })).toBe(6.3);
+  expect(await cost({ verb: 'reset' })).toBe(6.45);
+  expect(await cost({ verb: 'reset', stage: 'two' })).toBe(6);
+  expect(await cost({ verb: 'skip', stage: 'one' })).toBe(6);
+  expect(await cost({ verb: 'cancel' })).toBeUndefined();
 });
 
 test('rows that somebody holds are waited for by nobody, and come later', async ({ engine }) => {
