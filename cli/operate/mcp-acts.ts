@@ -66,7 +66,8 @@ function bulkTools(door: Door, act: (request: Record<string, unknown>) => Promis
   return [
     {
       name: 'preview_bulk',
-      description: 'Says to how many runs a verb would be done, and about what it costs (cost_usd). Nothing is done to any run.',
+      description:
+        'Says to how many runs a verb would be done, and about what it costs (cost_usd). Nothing is done to any run.',
       shape: { do: z.object(deed), filter: z.object({ ...filterShape, pipeline: name }), reason },
       run: async (given) => {
         const preview = (await act({ verb: 'preview', ...given })) as Bulk;

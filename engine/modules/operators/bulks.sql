@@ -14,7 +14,7 @@ as $$
 $$;
 
 -- Says about what it costs to do a verb to runs, in US dollars: each stage that it begins, as a
--- completed attempt there has cost in the mean. Null where none named a price; children go uncounted.
+-- completed attempt there has cost in the mean. Null where none named a price; without children.
 create function millrace.verb_cost(p_run_ids bigint[], p_verb text, p_stage_id int)
 returns numeric
 language sql stable
@@ -153,9 +153,21 @@ as $$
   returning b.*
 $$;
 
+-- Says whether a run refuses a verb since it has gone on meanwhile; not where it has yet to come
+-- to the stage, or its version lacks it.
+create function millrace.has_gone_on(p_refusal millrace.refusal, p_bulk millrace.bulks)
+returns boolean
+language sql
+as $$
+  select p_refusal.code = 'MR004' and coalesce((
+    select millrace.state_of(p_refusal.key::bigint, t.id)
+    from millrace.stages t
+    where t.pipeline_id = p_bulk.pipeline_id and t.name = p_bulk.args ->> 'stage'), '') <> 'pending'
+$$;
+
 -- Works off the next slice of a bulk, unless somebody else does. What is held comes with a later
--- slice; what matches no more under the locks, cannot go on, or has gone on meanwhile, so that there is
--- nothing to do, is passed over.
+-- slice; what matches no more under the locks, cannot go on, or has gone on meanwhile, is passed
+-- over.
 create function millrace.work_slice(p_bulk_id bigint) returns millrace.bulks
 set lock_timeout = '200ms'
 as $$
@@ -225,12 +237,7 @@ begin
     select jsonb_build_object(
       'run', f.key::bigint, 'code', f.code, 'message', millrace.cut_text(f.why, 1000))
     from unnest(v_did.refused) f
-    where not f.later
-      -- It has gone on meanwhile, unless it has yet to come to the stage, or its version lacks it.
-      and (f.code <> 'MR004' or 'pending' = (
-        select millrace.state_of(f.key::bigint, t.id)
-        from millrace.stages t
-        where t.pipeline_id = v_bulk.pipeline_id and t.name = v_bulk.args ->> 'stage')));
+    where not f.later and not millrace.has_gone_on(f, v_bulk));
   v_held := array(
     select f.key::bigint
     from unnest(v_did.refused) f

@@ -195,7 +195,7 @@ test('a preview says what it costs, by what completed attempts of each stage tha
   const two = await Worker.of(engine, 'two');
   const later = await two.take(4);
   await two.report(
-    { ...failed(later[0], { code: 'late', permanent: true }), ...of(100) },
+    ...later.slice(0, 1).map((item) => ({ ...failed(item, { code: 'late', permanent: true }), ...of(100) })),
     ...later.slice(1).map((item) => ({ ...completed(item), ...of(2) })),
   );
   await engine.sweepAll();
