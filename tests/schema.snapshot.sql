@@ -80,7 +80,7 @@ table millrace.alert_rules
   column source text not null default 'sql'::text
   column span interval not null default '00:10:00'::interval
   column stage text
-  constraint alert_rules_kind_known CHECK ((kind = ANY (ARRAY['run_sla'::text, 'error_share'::text, 'backlog'::text, 'dead'::text, 'spend'::text, 'late'::text, 'refused'::text, 'engine'::text])))
+  constraint alert_rules_kind_known CHECK ((kind = ANY (ARRAY['run_sla'::text, 'error_share'::text, 'backlog'::text, 'dead'::text, 'spend'::text, 'late'::text, 'refused'::text, 'unattended'::text, 'engine'::text])))
   constraint alert_rules_name_form CHECK ((name ~ '^[a-z][a-z0-9_]{0,40}$'::text))
   constraint alert_rules_pkey PRIMARY KEY (id)
   CREATE UNIQUE INDEX alert_rules_key ON millrace.alert_rules USING btree (pipeline, name) NULLS NOT DISTINCT
@@ -493,6 +493,13 @@ view millrace.label_findings
   column ok boolean
   column what text
   as  SELECT format('labels of pipeline %s are found by an index'::text, p.name) AS what, s.how IS NOT NULL AS ok, CASE WHEN s.how IS NULL THEN format('nothing is found by them: create index concurrently on %s (%I text_pattern_ops);'::text, p.entity_table, p.label_column) ELSE format('%s, %s'::text, p.label_column, s.how) END AS detail FROM millrace.pipelines p CROSS JOIN LATERAL millrace.label_search(p.*) s(how) WHERE p.label_column IS NOT NULL;
+table millrace.last_findings with (fillfactor=50)
+  column at timestamp with time zone not null
+  column findings jsonb not null
+  column id boolean not null default true
+  constraint last_findings_one_row CHECK (id)
+  constraint last_findings_pkey PRIMARY KEY (id)
+  CREATE UNIQUE INDEX last_findings_pkey ON millrace.last_findings USING btree (id)
 view millrace.late_runs
   column attempt_id bigint
   column entity_id text

@@ -33,7 +33,7 @@ export const connect = defineCommand({
       page_url
         ? `Messages about alerts link to ${page_url}.`
         : 'Messages about alerts link to no page: say where you host it by --page=URL.',
-      ...(health.ok
+      ...(health.findings.length === 0
         ? ['doctor() finds all well.']
         : ['Checks of doctor() still fail:', ...findingLines(health.findings, query)]),
     ].join('\n');

@@ -6,7 +6,7 @@ import { reachProject, targetAt } from '../operate/reach-project.ts';
 import { CommandError } from '../project/command-error.ts';
 import { migrationTexts, sinceUninstall } from '../project/engine-level.ts';
 import { findProject, hasDefinitions, type Project } from '../project/find-project.ts';
-import { findingLines, type Health, readHealth } from '../project/read-health.ts';
+import { faultLines, type Health, readHealth } from '../project/read-health.ts';
 import { databaseFault, releaseFault } from '../project/release-fit.ts';
 import { readManifest, runtimeFolder } from '../project/shipped.ts';
 import { definitionsIn } from '../sync/pipeline-migration.ts';
@@ -33,7 +33,7 @@ export const doctor = defineCommand({
     const lines = [
       ...faults.filter((fault) => fault !== null),
       ...behind,
-      ...findingLines(health.findings, `npx supabase db query ${target}`.trim()),
+      ...faultLines(health, `npx supabase db query ${target}`.trim()),
     ];
     if (lines.length > 0) throw new CommandError(lines.join('\n'));
     return values.json ? JSON.stringify({ ok: true }) : 'All is well.';

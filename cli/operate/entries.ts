@@ -3,7 +3,7 @@ import type { Entry } from '../define-command.ts';
 
 export const operateEntries: Record<string, Entry> = {
   status: {
-    summary: 'which stage is behind, since when and why; exit code 1 where something is wrong',
+    summary: 'which stage is behind, since when and why; exit code 1 where not all is well',
     load: async () => (await import('./status.ts')).status,
   },
   watch: {

@@ -51,7 +51,9 @@ export function readTools(door: Door): Tool[] {
   return [
     {
       name: 'overview',
-      description: 'Pipelines and their stages with what is ready, in work, waiting, failed and late; bulks.',
+      description:
+        'Whether all is well and what is not; pipelines and their stages with what is ready, in work, waiting, failed and ' +
+        'late, and why nobody works at one (unattended); bulks.',
       shape: {},
       run: () => overview(door),
     },

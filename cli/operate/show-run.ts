@@ -57,6 +57,10 @@ function summary(run: Run): string[] {
       ...wrap(`${words(stage)}: ${told({ ...error, hint: '' })}`, terminalWidth()).map(pc.red),
       ...helpLines(error),
     ]),
+    ...(run.unattended ?? []).flatMap(({ stage, why, remedy }) => [
+      ...wrap(`▲ ${words(stage)}: ${words(why)}`, terminalWidth()).map(pc.red),
+      ...wrap(words(remedy), terminalWidth() - 2).map((text) => `  ${text}`),
+    ]),
     ...(run.status === 'failed' ? [pc.dim(`Retry: npx millrace retry ${run.run}`)] : []),
   ];
 }

@@ -41,12 +41,17 @@ function cellsOf(stage: StageHealth): string[] {
   ];
 }
 
-/** What people have done to a stage that holds rows back, and why. */
-function heldBack({ enabled, paused, throttle, bypass }: StageHealth): string {
+/** What holds a stage's rows back: nobody works at it, or what people have done to it, and why. */
+function heldBack({ enabled, paused, throttle, bypass, unattended }: StageHealth): string {
   const why = (word: string, said: { by: string | null; reason: string | null } | null) =>
     [word, said?.by && `by ${said.by}`, said?.reason && `(${said.reason})`].filter(Boolean).join(' ');
   return words(
-    [!enabled && why('paused', paused), throttle && why('throttled', throttle), bypass && why('bypassed', bypass)]
+    [
+      unattended && 'nobody takes it up',
+      !enabled && why('paused', paused),
+      throttle && why('throttled', throttle),
+      bypass && why('bypassed', bypass),
+    ]
       .filter(Boolean)
       .join(', '),
   );

@@ -1,18 +1,21 @@
-// How things stand: the engine, open alerts and bulks, in the lines above every table of stages.
+// How things stand: whether all is well, what is not, and which bulks run, in the lines above every table of stages.
 import pc from 'picocolors';
 import { age, count, many } from '../../pages/base/numbers.ts';
-import type { Overview } from '../../pages/operate/answers.ts';
-import { sweepOf } from '../../pages/operate/needs.ts';
+import type { Overview, Well } from '../../pages/operate/answers.ts';
+import { sweepOf, wellOf } from '../../pages/operate/needs.ts';
+import { type HealthFault, sayFault } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 import type { Asked } from './asked.ts';
 import { moment } from './moments.ts';
 import { readAlerts, type ToldAlert } from './read-alerts.ts';
 import { line, readLists } from './say.ts';
-import { words } from './table.ts';
+import { terminalWidth, words, wrap } from './table.ts';
 
 export interface Standing {
   overview: Overview;
   alerts: ToldAlert[];
 }
+
+const mostFaults = 6;
 
 export async function askStanding({ door }: Pick<Asked, 'door'>): Promise<Standing> {
   const [overview, { alerts }] = await Promise.all([
@@ -22,38 +25,54 @@ export async function askStanding({ door }: Pick<Asked, 'door'>): Promise<Standi
   return { overview, alerts };
 }
 
-const sweepIn = (overview: Overview) => sweepOf(overview, Date.parse(overview.now));
+/** The same of one pipeline: what is not well elsewhere in the project counts where it is no pipeline's. */
+export function standingOf({ overview, alerts }: Standing, pipeline: string | undefined): Standing {
+  if (!pipeline) return { overview: { ...overview, well: wellOf(overview) }, alerts };
+  const own = (of: { pipeline?: string | null | undefined }) => of.pipeline === pipeline;
+  const isOwn = (of: { pipeline?: string | null | undefined }) => own(of) || !of.pipeline;
+  const all = wellOf(overview);
+  const faults = all.faults.filter(isOwn);
+  const well: Well = { ...all, ok: faults.length === 0 && all.more === 0, faults };
+  return {
+    overview: { ...overview, well, pipelines: overview.pipelines.filter(own), stages: overview.stages.filter(own) },
+    alerts: alerts.filter(isOwn),
+  };
+}
 
-export const isSilent = (overview: Overview) => sweepIn(overview).is === 'silent';
-
-/** How the engine is, which alerts are open and which bulks run. */
-export function headLines({ overview, alerts }: Standing): string[] {
-  const { at, is } = sweepIn(overview);
-  const swept = at ? `ran ${age(Date.parse(overview.now) - Date.parse(at))} ago` : 'never ran';
-  const engine = {
-    silent: pc.red(line(`▲ The engine's sweep ${swept}: look whether pg_cron runs (npx millrace doctor).`)),
-    due: pc.dim(line('✓ The engine is new: its first sweep is due within ten seconds.')),
-    well: pc.dim(line(`✓ The engine is well: its sweep ${swept}.`)),
-  }[is];
+/** Whether all is well, what is not, and which bulks run. */
+export function headLines({ overview }: Standing): string[] {
+  const { ok, faults, more, dead_last_day } = wellOf(overview);
+  const { at, is } = sweepOf(overview, Date.parse(overview.now));
+  const swept = at
+    ? `its sweep ran ${age(Date.parse(overview.now) - Date.parse(at))} ago`
+    : is === 'due'
+      ? 'its first sweep is due within ten seconds'
+      : 'its sweep never ran';
+  const dead = dead_last_day === '0' ? '' : `; ${dead_last_day} died in the last day`;
   const bulks = overview.bulks.map((bulk) =>
     line(
       `▶ bulk ${bulk.bulk}: ${bulk.do.verb} in ${words(bulk.filter.pipeline)}, ${count(bulk.done)} of ` +
         `${bulk.preview.runs} done, ${many(bulk.faults, 'fault')}, by ${words(bulk.by ?? 'SQL')}`,
     ),
   );
-  const shown = alerts
-    .slice(0, 5)
-    .map((alert) => pc.red(line(`▲ alert ${alert.id} since ${moment(alert.raised_at)}: ${words(alert.message)}`)));
-  const more =
-    alerts.length > 5
-      ? [
-          pc.red(
-            `▲ ${many(alerts.length === 20 ? '15 or more' : alerts.length - 5, 'alert')} besides: npx millrace alerts`,
-          ),
-        ]
-      : [];
+  const shown = faults.slice(0, mostFaults);
+  const besides = faults.length - shown.length + more;
+  const head = ok
+    ? [pc.dim(line(`✓ All is well: ${swept}${dead}.`))]
+    : [
+        ...shown.flatMap((fault) => wrap(`▲ ${words(told(fault))}`, terminalWidth()).map((text) => pc.red(text))),
+        ...(besides > 0 ? [pc.red(`▲ ${besides} more: npx millrace status --json`)] : []),
+        pc.dim(line(`The engine: ${swept}${dead}.`)),
+      ];
   if (overview.pipelines.length === 0) {
-    return [engine, 'There is no pipeline that you see: define one (npx millrace add), then npx millrace sync.'];
+    return [...head, 'There is no pipeline that you see: define one (npx millrace add), then npx millrace sync.'];
   }
-  return [engine, ...shown, ...more, ...bulks];
+  return [...head, ...bulks];
+}
+
+/** What is not well, with the number by which an alert is silenced. */
+function told(fault: HealthFault): string {
+  const { alert } = fault;
+  const at = alert?.raised_at ? ` since ${moment(alert.raised_at)}` : '';
+  return alert ? `alert ${alert.id}${at}: ${sayFault(fault)}` : sayFault(fault);
 }

@@ -1,17 +1,19 @@
 // millrace status: which pipelines run, which stage is behind, since when and why.
 import { count, dollars, span } from '../../pages/base/numbers.ts';
 import type { Series } from '../../pages/operate/answers.ts';
+import { wellOf } from '../../pages/operate/needs.ts';
 import { CommandError } from '../project/command-error.ts';
 import { type Asked, defineOperate, pipelineOf } from './asked.ts';
 import { say } from './say.ts';
 import { stageLines } from './stage-table.ts';
-import { askStanding, headLines, isSilent } from './standing.ts';
+import { askStanding, headLines, standingOf } from './standing.ts';
 import { type Column, table, terminalWidth, words } from './table.ts';
 
 export const status = defineOperate({
   usage: `npx millrace status [PIPELINE] [--remote[=REF]]
   The stages with what is where now, what needs a person first; of one pipeline also what the last hour came to.
-  Exit code 1 where an alert is open, the engine's sweep does not run or runs are late.`,
+  Exit code 1 where not all is well: the engine's sweep does not run, nobody works at a stage, an alert is open that
+  nobody has silenced, or doctor finds something.`,
   words: 1,
   takes: ['pipeline'],
   run: tellStatus,
@@ -24,13 +26,10 @@ async function tellStatus(asked: Asked): Promise<0 | 1> {
     pipeline ? asked.door.read<Series>('series', { pipeline }) : undefined,
   ]);
   const { overview } = standing;
-  const own = (of: { pipeline: string | null }) => !pipeline || of.pipeline === pipeline || of.pipeline === null;
-  if (pipeline && !overview.pipelines.some(own)) throw new CommandError(`There is no pipeline ${words(pipeline)}.`, 3);
-  const shown = {
-    alerts: standing.alerts.filter(own),
-    overview: { ...overview, pipelines: overview.pipelines.filter(own), stages: overview.stages.filter(own) },
-  };
-  const ok = !isSilent(overview) && shown.alerts.length === 0 && shown.overview.stages.every(({ late }) => late === 0);
+  if (pipeline && !overview.pipelines.some((of) => of.pipeline === pipeline))
+    throw new CommandError(`There is no pipeline ${words(pipeline)}.`, 3);
+  const shown = standingOf(standing, pipeline);
+  const { ok } = wellOf(shown.overview);
   say(asked, { ok, ...shown.overview, alerts: shown.alerts, ...(series && { hour: series }) }, () => [
     ...headLines(shown),
     ...stageLines(shown.overview, terminalWidth(), { all: Boolean(pipeline) }),

@@ -8,7 +8,7 @@ import { moment } from './moments.ts';
 import { runLines } from './runs.ts';
 import { line, readLists } from './say.ts';
 import { stageLines } from './stage-table.ts';
-import { askStanding, headLines, type Standing } from './standing.ts';
+import { askStanding, headLines, type Standing, standingOf } from './standing.ts';
 import { words } from './table.ts';
 
 const everyMs = 5000;
@@ -34,14 +34,7 @@ async function look(asked: Asked): Promise<Seen> {
     askStanding(asked),
     readLists<{ runs: ListedRun[] }>(asked.door, 'runs', query, 'runs'),
   ]);
-  const own = (of: { pipeline: string | null }) => !pipeline || of.pipeline === pipeline;
-  const { overview } = standing;
-  return {
-    overview: { ...overview, pipelines: overview.pipelines.filter(own), stages: overview.stages.filter(own) },
-    alerts: standing.alerts.filter(own),
-    failed: runs,
-    isOfOne: pipeline !== undefined,
-  };
+  return { ...standingOf(standing, pipeline), failed: runs, isOfOne: pipeline !== undefined };
 }
 
 /** How many attempts a pipeline completes a minute, from what its stages had completed at two times. */

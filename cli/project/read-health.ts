@@ -1,3 +1,4 @@
+import { type HealthFault, sayFault } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 import { asCommands } from '../operate/as-commands.ts';
 import { callDatabase } from './call-database.ts';
 
@@ -9,7 +10,11 @@ export interface Finding {
 
 /** Whether the database is well. */
 export interface Health {
+  /** Whether all is well: nothing is found, no alert is open that is not silenced, and the sweep is on time. */
   ok: boolean;
+  /** What is not well, the most urgent first. */
+  faults: HealthFault[];
+  /** The same without alerts. */
   findings: Finding[];
   /** Of what release the engine in the database is, and at which level. */
   release: string;
@@ -20,8 +25,11 @@ export interface Health {
 
 /** Asks the database how it is, through the Data API. Throws a CommandError where it does not say. */
 export async function readHealth(url: string, headers: Record<string, string>): Promise<Health> {
-  const { findings, ...health } = await callDatabase<Health>(url, headers, 'millrace_health');
-  return { ...health, findings: findings.map(({ what, detail }) => ({ what, detail: asCommands(detail) })) };
+  const health = await callDatabase<Omit<Health, 'findings'>>(url, headers, 'millrace_health');
+  const findings = health.faults
+    .filter(({ alert }) => !alert)
+    .map(({ what, detail }) => ({ what, detail: asCommands(detail ?? '') }));
+  return { ...health, findings };
 }
 
 /** The failed checks for a person; where a remedy is SQL also by which command that runs: `query`. */
@@ -31,4 +39,10 @@ export function findingLines(findings: Finding[], query: string): string[] {
     ...findings.flatMap(({ what, detail }) => [`✗ ${what}`, `    ${detail}`]),
     ...(isSql ? [`SQL is run in the dashboard's SQL editor, or by: ${query} "SQL"`] : []),
   ];
+}
+
+/** All that is not well for a person: the failed checks, and open alerts that nobody has silenced. */
+export function faultLines({ findings, faults }: Health, query: string): string[] {
+  const alerts = faults.filter(({ alert }) => alert).map((fault) => `▲ alert ${fault.alert?.id}: ${sayFault(fault)}`);
+  return [...findingLines(findings, query), ...alerts];
 }

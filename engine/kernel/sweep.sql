@@ -217,19 +217,19 @@ begin
 end
 $$;
 
--- Deletes answered wake-ups, idle claims, workers that are gone, and all but about a hundred posts.
+-- Deletes old wake-ups, idle claims, workers that are gone, and all but about a thousand posts.
 create function millrace.forget_leftovers()
 as $$
 declare
   v_now timestamptz := millrace.now();
   v_oldest_post timestamptz := (
-    select p.posted_at from millrace.posts p order by p.posted_at desc offset 99 limit 1);
+    select p.posted_at from millrace.posts p order by p.posted_at desc offset 999 limit 1);
 begin
   delete from millrace.wake_ups r
   where r.id in (
     select o.id
     from millrace.wake_ups o
-    where o.woken_at < v_now - interval '10 seconds'
+    where o.woken_at < v_now - interval '1 minute'
     for update skip locked);
   delete from millrace.claims c
   where c.token in (
@@ -329,9 +329,7 @@ begin
     p_last_sweep_at := (
       select s.value from millrace.settings s where s.name = 'last_sweep_at');
   end if;
-  -- Later than now: the clock has been set back.
-  return coalesce(p_last_sweep_at::timestamptz <= millrace.now() - interval '1 minute'
-    or p_last_sweep_at::timestamptz >= millrace.now() + interval '1 minute', true);
+  return coalesce(p_last_sweep_at::timestamptz <= millrace.now() - interval '1 minute', true);
 end
 $$;
 

@@ -16,11 +16,13 @@ create table millrace.alert_rules (
   id int generated always as identity primary key,
   name text not null constraint alert_rules_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
   kind text not null constraint alert_rules_kind_known check (kind in (
-      'run_sla', 'error_share', 'backlog', 'dead', 'spend', 'late', 'refused', 'engine')),
+      'run_sla', 'error_share', 'backlog', 'dead', 'spend', 'late', 'refused', 'unattended',
+      'engine')),
   pipeline text,
   -- * for each of them; null for the pipeline from end to end.
   stage text,
-  -- A share for error_share, runs for backlog and dead, US dollars for spend, seconds for refused.
+  -- A share for error_share, runs for backlog and dead, US dollars for spend, seconds for refused
+  -- and unattended.
   above numeric,
   span interval not null default '10 minutes',
   -- How long above before an alert is raised, and no longer before it is resolved.

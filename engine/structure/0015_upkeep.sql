@@ -6,6 +6,9 @@ create table millrace.check_progress (
   ended_at timestamptz
 ) with (fillfactor = 50);
 
+-- What doctor() found amiss when the sweep asked it last.
+create table millrace.last_findings (what text primary key, detail text);
+
 -- How far pruning is with each pipeline, or what its last round came to.
 create table millrace.prune_progress (
   pipeline_id int primary key references millrace.pipelines on delete cascade,

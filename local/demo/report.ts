@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import pc from 'picocolors';
+import { type HealthFault, sayFault } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 import { wrapText } from './wrap-text.ts';
 
 interface Message {
@@ -140,14 +141,18 @@ export async function printInvariants(client: pg.Client, print: (line: string) =
   return rows.length;
 }
 
-/** Prints what doctor() finds amiss, with its remedies. */
+/** Prints whether all is well, and what is not, the most urgent first. */
 export async function printFindings(client: pg.Client, print: (line: string) => void): Promise<void> {
-  const { rows } = await client.query<{ what: string; ok: boolean; detail: string }>('select * from millrace.doctor()');
-  const amiss = rows.filter(({ ok }) => !ok);
-  const verdict =
-    amiss.length === 0 ? pc.green('all is well') : pc.yellow(`${amiss.length} of ${rows.length} lines are not well`);
-  print(`  ${pc.dim('Doctor'.padEnd(11))}millrace.doctor(): ${verdict}`);
-  for (const { what, detail } of amiss) {
-    for (const line of wrapText(`${what}: no. ${detail}`, columns - 6)) print(pc.yellow(`      ${line}`));
+  const { rows } = await client.query<{ health: { ok: boolean; faults: HealthFault[]; more: number } }>(
+    'select public.millrace_health() as health',
+  );
+  const { ok, faults = [], more = 0 } = rows[0]?.health ?? { ok: false };
+  const found = faults.length + more;
+  const verdict = ok
+    ? pc.green('all is well')
+    : pc.yellow(`${found} ${found === 1 ? 'thing is' : 'things are'} not well`);
+  print(`  ${pc.dim('Health'.padEnd(11))}public.millrace_health(): ${verdict}`);
+  for (const fault of faults) {
+    for (const line of wrapText(sayFault(fault), columns - 6)) print(pc.yellow(`      ${line}`));
   }
 }

@@ -1,5 +1,5 @@
 // What the database's functions for operators answer, as far as the page shows it.
-import type { AlertFacts } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
+import type { AlertFacts, HealthFault } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 
 export interface Throttle {
   limits: Record<string, unknown>;
@@ -14,6 +14,26 @@ export interface Pause {
   until?: string | null;
   by: string | null;
   reason: string | null;
+}
+
+/** Why nobody takes up what is ready at a stage. */
+export interface Unattended {
+  since: string;
+  /** Such as `nobody takes it up: leads-strategy answered 503 14 s ago: the function did not start`. */
+  why: string;
+  remedy: string;
+  function_name: string;
+}
+
+/** Whether all is well, as the database says it everywhere. */
+export interface Well {
+  ok: boolean;
+  /** The most urgent first, up to twenty. */
+  faults: HealthFault[];
+  /** How many there are besides. */
+  more: number;
+  /** How many runs failed in the last day and have not been taken up: `1,000+` may be more. */
+  dead_last_day: string;
 }
 
 /** What is queued and in work at a stage. */
@@ -36,6 +56,7 @@ export interface StageHealth {
   paused: Pause | null;
   throttle: Throttle | null;
   bypass: Pause | null;
+  unattended?: Unattended;
 }
 
 export interface PipelineHealth {
@@ -50,6 +71,8 @@ export interface PipelineHealth {
 export interface Overview {
   now: string;
   you: { subject: string | null; role: string; payloads: boolean };
+  /** Not in the answer of an earlier release. */
+  well?: Well;
   /** `-infinity` before the first. */
   last_sweep_at: string | null;
   installed_at: string | null;
@@ -305,6 +328,8 @@ export interface Run extends ListedRun {
     failed: number;
     cancelled: number;
   }[];
+  /** The stages of it at which nobody takes up what is ready. */
+  unattended?: ({ stage: string } & Unattended)[];
   attempts: Attempt[];
   cost_usd: number | null;
   metadata: Payload | null;

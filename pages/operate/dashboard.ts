@@ -39,3 +39,9 @@ export function rowAddress({ entity, table: { id, key } }: Run): string | undefi
   const ref = projectRef();
   return ref && `${dashboard}/${ref}/editor/${id}?${new URLSearchParams({ filter: `${key}:eq:${entity}` })}`;
 }
+
+/** Where the log of a function is; undefined on one's own machine or server. */
+export function functionLog(name: string): string | undefined {
+  const ref = projectRef();
+  return ref && `${dashboard}/${ref}/functions/${encodeURIComponent(name.split('/')[0] ?? '')}/logs`;
+}

@@ -80,13 +80,15 @@ export function tellHealth(health: Map<string, StageHealth>, stages: { stage: st
     if (!h) return { lines: [], isBad: false };
     const mark = !h.enabled
       ? '⏸ paused'
-      : h.throttle
-        ? '◑ throttled'
-        : h.bypass
-          ? '⤼ bypassed'
-          : gates.has(stage)
-            ? '⧖ gated'
-            : '';
+      : h.unattended
+        ? '▲ nobody there'
+        : h.throttle
+          ? '◑ throttled'
+          : h.bypass
+            ? '⤼ bypassed'
+            : gates.has(stage)
+              ? '⧖ gated'
+              : '';
     const later = [
       h.waiting > 0 && `${countOf(h, 'waiting')} waiting`,
       h.in_backoff > 0 && `${countOf(h, 'in_backoff')} in backoff`,
@@ -98,7 +100,7 @@ export function tellHealth(health: Map<string, StageHealth>, stages: { stage: st
         later.filter(Boolean).join(', '),
         wrong.filter(Boolean).join(', '),
       ].filter(Boolean),
-      isBad: h.failed > 0,
+      isBad: h.failed > 0 || !!h.unattended,
     };
   };
 }

@@ -1,6 +1,8 @@
 // The ways from a row of a list to its pipeline and its stage.
 import { to } from '../base/route.ts';
 import { Words } from '../base/words.tsx';
+import type { Unattended } from './answers.ts';
+import { functionLog } from './dashboard.ts';
 
 /** A pipeline's name, or that of one of its stages, as the way to it. */
 export function PipelineLink({ of: pipeline, stage }: { of: string; stage?: string }) {
@@ -8,5 +10,29 @@ export function PipelineLink({ of: pipeline, stage }: { of: string; stage?: stri
     <a href={to('pipeline', pipeline, { stage })}>
       <Words text={stage ?? pipeline} most={60} />
     </a>
+  );
+}
+
+/** Why nobody takes up what is ready at a stage, what helps, and where its function's log is. */
+export function Reason({ of, stage }: { of: Unattended | undefined; stage?: string }) {
+  if (!of) return null;
+  const log = functionLog(of.function_name);
+  return (
+    <p class="trouble">
+      {stage && (
+        <>
+          <b>{stage}</b>:{' '}
+        </>
+      )}
+      <Words text={`${of.why}; ${of.remedy}`} most={1000} />
+      {log ? (
+        <>
+          {' '}
+          <a href={log}>its log</a>
+        </>
+      ) : (
+        ' (its log is where the functions are served)'
+      )}
+    </p>
   );
 }

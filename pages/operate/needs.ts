@@ -1,5 +1,5 @@
 // Which pipelines and stages need a person, and whether the engine does: the page and the command line say the same.
-import type { Overview, PipelineHealth, StageHealth } from './answers.ts';
+import type { Overview, PipelineHealth, StageHealth, Well } from './answers.ts';
 
 export interface Listed {
   pipeline: PipelineHealth;
@@ -14,7 +14,7 @@ export const isBusy = (s: StageHealth) =>
 export const isQuiet = ({ pipeline, stages }: Listed) =>
   pipeline.enabled && pipeline.open_alerts === '0' && !stages.some(isBusy);
 
-/** The pipelines with their stages: first those with alerts, then what is late, dead, paused, and what has most to do. */
+/** The pipelines with their stages: first those with alerts, then what nobody works at, what is late, dead, paused, and what has most to do. */
 export function byNeed({ pipelines, stages }: { pipelines: PipelineHealth[]; stages: StageHealth[] }): Listed[] {
   // Each pipeline's stages are found and summed once: an overview may hold a thousand.
   const of = new Map<string, StageHealth[]>(pipelines.map(({ pipeline }) => [pipeline, []]));
@@ -30,6 +30,7 @@ function needsOf({ pipeline: { open_alerts, enabled }, stages }: Listed): number
   const sum = (what: (stage: StageHealth) => number) => stages.reduce((all, stage) => all + what(stage), 0);
   return [
     Number.parseInt(open_alerts.replaceAll(',', ''), 10),
+    sum(({ unattended }) => (unattended ? 1 : 0)),
     sum(({ late }) => late),
     sum(({ failed }) => failed),
     enabled ? 0 : 1,
@@ -37,6 +38,21 @@ function needsOf({ pipeline: { open_alerts, enabled }, stages }: Listed): number
     sum(({ ready, started, waiting, in_backoff }) => ready + started + waiting + in_backoff),
   ];
 }
+
+/** Whether all is well: what the database says, or that it is of a release which does not say it. */
+export const wellOf = ({ well }: Overview): Well =>
+  well ?? {
+    ok: false,
+    faults: [
+      {
+        kind: 'release',
+        what: 'the project is of another release than this page or command',
+        detail: 'millrace_overview does not say whether all is well: compare them with npx millrace doctor',
+      },
+    ],
+    more: 0,
+    dead_last_day: '0',
+  };
 
 /** A sweep that ran longer ago than this is one that does not run; an engine that is younger may not have swept yet. */
 const boundMs = 60_000;

@@ -11,7 +11,8 @@ import type { Alert, Bulk, Figures, Overview as OverviewAnswer, Series, StageHea
 import { CausesAndPlace } from './causes.tsx';
 import { mayNotAct } from './deeds.tsx';
 import { read, readOverview } from './door.ts';
-import { byNeed, isBusy, isQuiet, type Listed, sweepOf } from './needs.ts';
+import { Reason } from './links.tsx';
+import { byNeed, isBusy, isQuiet, type Listed, sweepOf, wellOf } from './needs.ts';
 import { Spark } from './spark.tsx';
 import { State } from './states.tsx';
 
@@ -32,7 +33,7 @@ export function Overview() {
     <Fresh of={overview.value}>
       {(answer) => (
         <>
-          <Engine overview={answer} isUnwell={open.some(({ kind }) => kind === 'engine')} />
+          <Standing overview={answer} />
           <OpenAlerts alerts={open} />
           <Bulks bulks={answer.bulks} />
           {answer.pipelines.length === 0 && (
@@ -53,24 +54,53 @@ export function Overview() {
   );
 }
 
-function Engine({ overview, isUnwell }: { overview: OverviewAnswer; isUnwell: boolean }) {
+/** Whether all is well, what is not, and when the sweep ran: the alerts among it stand beneath, with the ways to their causes. */
+function Standing({ overview }: { overview: OverviewAnswer }) {
+  const { ok, faults, more, dead_last_day } = wellOf(overview);
   const { at, is } = sweepOf(overview, useHeldUntil());
-  if (is !== 'silent') {
-    return (
-      <p class="engine">
-        {isUnwell ? <State is="alert">The engine is not well</State> : <State is="completed">The engine is well</State>}{' '}
-        <span class="hint">
-          {at ? 'its sweep ran ' : 'its first sweep is due within ten seconds'}
-          {at && <Ago at={at} />}
-        </span>
-      </p>
-    );
-  }
+  const told = faults.filter(({ alert, kind }) => !alert && !(kind === 'sweep' && is === 'silent'));
+  const sum = faults.length + more;
   return (
-    <p class="engine trouble">
-      <State is="alert">The engine's sweep does not run</State>: it ran {at ? <Ago at={at} /> : 'never'}. Retries,
-      deadlines and lost wake-ups wait for it. Look whether pg_cron runs (millrace.doctor() says why not).
-    </p>
+    <section class="engine" aria-label="How things stand">
+      <p>
+        {ok && is !== 'silent' ? (
+          <State is="completed">All is well</State>
+        ) : (
+          <State is="alert">{sum > 0 ? `Not well: ${many(sum, 'thing')} to see to` : 'Not well'}</State>
+        )}{' '}
+        <span class="hint">
+          {at ? 'the sweep ran ' : is === 'due' ? 'its first sweep is due within ten seconds' : 'the sweep never ran'}
+          {at && <Ago at={at} />}
+        </span>{' '}
+        {dead_last_day !== '0' && (
+          <a class="hint" href={to('dead')}>
+            {dead_last_day} died in the last day
+          </a>
+        )}
+      </p>
+      {is === 'silent' && (
+        <p class="trouble">
+          <b>The engine's sweep does not run.</b> Retries, deadlines and lost wake-ups wait for it. Look whether pg_cron
+          runs (millrace.doctor() says why not).
+        </p>
+      )}
+      {told.map(({ what, kind, detail, pipeline, stage }) => (
+        <p class="trouble" key={what}>
+          <b>
+            {kind === 'finding' && 'Not so: '}
+            {pipeline ? (
+              <a href={to('pipeline', pipeline, { stage: stage ?? undefined })}>
+                <Words text={what} most={200} />
+              </a>
+            ) : (
+              <Words text={what} most={200} />
+            )}
+          </b>
+          : <Words text={detail} most={2000} />
+        </p>
+      ))}
+      {more > 0 && <p class="hint">and {many(more, 'thing')} besides</p>}
+    </section>
   );
 }
 
@@ -223,16 +253,22 @@ function Stage({ stage, figures }: { stage: StageHealth; figures: Figures | unde
         ))}
       </span>
       <span class="hint">{hints.map(whole).join(', ')}</span>
+      <Reason of={stage.unattended} />
     </li>
   );
 }
 
-/** What people have done to a stage that holds rows back, and why. */
-export function Marks({ stage: { enabled, paused, throttle, bypass } }: { stage: StageHealth }) {
+/** What holds a stage's rows back: nobody works at it, or what people have done to it, and why. */
+export function Marks({ stage: { enabled, paused, throttle, bypass, unattended } }: { stage: StageHealth }) {
   const why = (said: { by: string | null; reason: string | null } | null) =>
     said ? [said.by && `by ${said.by}`, said.reason].filter(Boolean).join(': ') : '';
   return (
     <>
+      {unattended && (
+        <State is="alert" title={`${unattended.why}; ${unattended.remedy}`}>
+          nobody takes it up
+        </State>
+      )}
       {!enabled && <State is="paused" title={why(paused)} />}
       {throttle && <State is="throttled" title={why(throttle)} />}
       {bypass && <State is="bypassed" title={why(bypass)} />}

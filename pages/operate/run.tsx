@@ -15,6 +15,7 @@ import { read } from './door.ts';
 import { Graph } from './graph.tsx';
 import { Help } from './help.tsx';
 import { Lines } from './journal.tsx';
+import { Reason } from './links.tsx';
 import { saidOf } from './remedies.ts';
 import { State, shapeOf } from './states.tsx';
 import { Tree } from './tree.tsx';
@@ -28,6 +29,9 @@ export function Run({ of }: Route) {
         <>
           <Facts run={found} />
           <Deeds run={found} />
+          {(found.unattended ?? []).map((of) => (
+            <Reason key={of.stage} of={of} stage={of.stage} />
+          ))}
           <Errors run={found} />
           <Graph pipeline={found.pipeline} stages={found.stages} tell={tellOf(found)} />
           {found.metadata && (

@@ -6,6 +6,7 @@ import { to } from '../base/route.ts';
 import { Words } from '../base/words.tsx';
 import type { Pipeline, StageDefinition, StageHealth } from './answers.ts';
 import { againChoices, type Deed, DeedButton, type Field, isForGood, throttleFields, throttleOf } from './deeds.tsx';
+import { Reason } from './links.tsx';
 import { Marks } from './overview.tsx';
 
 interface Place {
@@ -47,6 +48,7 @@ export function StageDeeds({
   return (
     <>
       <StageTitle key={stage.stage} stage={stage} />
+      <Reason of={stage.unattended} />
       <Held of={stage} />
       <Buttons
         label="The stage"

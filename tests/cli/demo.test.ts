@@ -58,7 +58,7 @@ describe.runIf(process.platform === 'linux')('npm run demo', () => {
       /5\. What it cost, by account\n\n? *account_id +leads +completed +cost_usd\n +[-0-9a-f]{36} +9 +7 +\$0\n/,
     );
     expect(stdout).toContain('millrace.check_invariants(): no violation');
-    expect(stdout).toMatch(/Doctor +millrace\.doctor\(\): (all is well|\d+ of \d+ lines are not well\n +\S)/);
+    expect(stdout).toMatch(/Health +public\.millrace_health\(\): (all is well|\d+ things? (is|are) not well\n +\S)/);
     expect(stdout).not.toContain('\x1b[');
     expect(leftovers()).toEqual([]);
   }, 120_000);

@@ -123,7 +123,7 @@ async function expectUpgraded(dev: Dev, next: NextLevel, schema: string[]): Prom
   try {
     execFileSync('sh', ['-c', pushTo(dev)], { cwd: packed.place, stdio: 'ignore' });
     // Whether its sweep has run by now or not.
-    expect(await ask(dev, 'status')).toContain('✓ The engine is ');
+    expect(await ask(dev, 'status')).toContain(' sweep ');
     // All of these arrive at Supabase, as tests/cli/functions-deploy.test.ts has it.
     expect(deployedFunctions(path.join(supabase, 'functions'))).toEqual([
       'calls-transcribe',

@@ -701,9 +701,11 @@ test('a project without a pipeline, one that does not answer, and one whose cloc
     ...answer,
     now: later(answer.now),
     last_sweep_at: later(answer.now),
+    well: { ok: true, faults: [], more: 0, dead_last_day: '3' },
   }));
   await page.reload();
-  await page.getByText('The engine is well').waitFor();
+  await page.getByText('All is well').waitFor();
+  await page.getByRole('link', { name: '3 died in the last day' }).waitFor();
   await page.unroute('**/millrace_overview');
   await changeAnswer(page, 'overview', (answer) => ({
     ...answer,
@@ -712,6 +714,19 @@ test('a project without a pipeline, one that does not answer, and one whose cloc
   }));
   await page.reload();
   await page.getByText('its first sweep is due within ten seconds').waitFor();
+  await page.unroute('**/millrace_overview');
+  const why = 'nobody takes it up: orders-price answered 503 14 s ago: the function did not start';
+  const unattended = { why, remedy: 'look at its log', function_name: 'orders-price', since: '2026-11-02T09:00:00Z' };
+  const fault = { kind: 'stage', what: 'price of orders', detail: why, pipeline: 'orders', stage: 'price' };
+  await changeAnswer(page, 'overview', (answer) => ({
+    ...answer,
+    well: { ok: false, faults: [fault], more: 0, dead_last_day: '0' },
+    stages: (answer.stages as { stage: string }[]).map((of) => (of.stage === 'price' ? { ...of, unattended } : of)),
+  }));
+  await page.reload();
+  await page.getByText('Not well: 1 thing to see to').waitFor();
+  await page.locator('.engine').getByRole('link', { name: 'price of orders' }).waitFor();
+  await page.getByRole('region', { name: 'orders', exact: true }).getByText(why).waitFor();
   await page.unroute('**/millrace_overview');
 
   await page.route('**/millrace_limits', () => {});

@@ -9,6 +9,7 @@ language sql immutable
 as $$
   select case
     when p_kind in ('error_share', 'dead') then p_detail
+    when p_kind = 'unattended' then substring(p_detail from ' (.*)')
     when p_kind = 'refused'
       then regexp_replace(p_detail, ' until [-0-9]+ [0-9]+:[0-9]+:[0-9]+', '', 'g') end
 $$;
@@ -32,6 +33,19 @@ as $$
       'at', p_alert.raised_at)
 $$;
 
+-- Tells whether somebody has silenced alerts like this one.
+create function millrace.is_silenced(p_alert millrace.alerts, p_now timestamptz) returns boolean
+language sql stable
+as $$
+  select exists (
+    select
+    from millrace.silences s
+    where s.until > p_now
+      and (s.pipeline is null or s.pipeline = p_alert.pipeline)
+      and (s.stage is null or s.stage = p_alert.stage)
+      and (s.kind is null or s.kind = p_alert.kind))
+$$;
+
 -- Writes down what is to be told now, into a message that nobody has tried yet where there is one.
 -- A message lists fifty events, the engine's own and else the newest, and counts the rest. An alert
 -- waits for up to five minutes after another of its cause was told, so that one broken service is
@@ -53,13 +67,7 @@ begin
       select case when a.resolved_at is null then 'raised' else 'resolved' end) e(event)
     where not a.settled
       and (a.told_at is null) = (a.resolved_at is null)
-      and not exists (
-        select
-        from millrace.silences s
-        where s.until > p_now
-          and (s.pipeline is null or s.pipeline = a.pipeline)
-          and (s.stage is null or s.stage = a.stage)
-          and (s.kind is null or s.kind = a.kind))
+      and not millrace.is_silenced(a, p_now)
       and (a.resolved_at is not null or not exists (
         select
         from millrace.alerts o

@@ -120,7 +120,8 @@ $$;
 
 -- Judges all rules once a minute, resolves alerts of which none says anything any more, and writes
 -- messages. A rule that fails ends neither the others nor the sweep.
-create function millrace.evaluate_rules()
+-- p_kind: judges the rules of this kind alone, at any time.
+create function millrace.evaluate_rules(p_kind text default null)
 as $$
 declare
   v_now timestamptz := millrace.now();
@@ -136,12 +137,17 @@ begin
     from millrace.settings o
     where o.name = 'rules_judged_at'
       and o.value <> v_minute
-    for update skip locked);
-  if not found then
+    for update skip locked)
+    and p_kind is null;
+  if not found and p_kind is null then
     return;
   end if;
   for v_rule in
-    select r.* from millrace.alert_rules r where r.enabled order by r.id
+    select r.*
+    from millrace.alert_rules r
+    where r.enabled
+      and r.kind = coalesce(p_kind, r.kind)
+    order by r.id
   loop
     begin
       perform millrace.evaluate_rule(v_rule, v_now);

@@ -1,7 +1,7 @@
 -- What rules measure: a value, and what else an alert tells, of which TypeScript makes a sentence
 
--- Measures the engine by what doctor() finds, but for what other rules tell, what people have done
--- and alerts themselves, and by errors of the last ten minutes.
+-- Measures the engine by what doctor() found in this sweep, but for what other rules tell, what
+-- people have done and alerts themselves, and by errors of the last ten minutes.
 create function millrace.engine_values() returns table (value numeric, detail text)
 stable
 set enable_seqscan = off
@@ -10,12 +10,12 @@ begin
   return query
     select count(*)::numeric, millrace.plain_text(string_agg(f.what, '; ' order by f.what), 500)
     from (
-      select case w.what when 'no invariant is violated' then w.what || ': ' || w.detail
+      select case when w.what in ('no invariant is violated', 'no stage is misconfigured')
+          then w.what || ': ' || w.detail
         else 'not so: ' || w.what end as what
-      from millrace.doctor() w
-      where not w.ok
-        and w.what <> all ('{the sweep has run in the last minute,nothing is paused,
-          alerts reach somebody,no errors in the last hour}')
+      from millrace.last_findings w
+      where w.what <> all ('{the sweep has run in the last minute,nothing is paused,
+          ready work is taken within 30 seconds,alerts reach somebody,no errors in the last hour}')
       union all
       select distinct l.message
       from millrace.log l
@@ -110,6 +110,15 @@ begin
       where p_rule.kind = 'run_sla'
         and s.pipeline = t.pipeline
         and b.name = s.broken
+      union all
+      select max(extract(epoch from p_now - u.since)), null,
+        millrace.plain_text((array_agg(u.cause order by u.since))[1], 500)
+      from millrace.unattended() u
+      where p_rule.kind = 'unattended'
+        and u.pipeline = t.pipeline
+        and t.stage_id in (0, u.stage_id)
+        -- After a stall of the sweep the wake-ups that it has just sent have yet to be answered.
+        and millrace.setting('last_sweep_at')::timestamptz > p_now - interval '1 minute'
       union all
       select sum(l.late), 0, min(l.longest)::text
       from millrace.late_counts() l

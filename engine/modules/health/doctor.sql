@@ -1,4 +1,4 @@
--- Looks at settings, the sweep, pg_net, and what functions answered to the last hundred wake-ups.
+-- Looks at settings, the sweep, pg_net, and what functions answered of late.
 create function millrace.engine_findings() returns setof millrace.finding
 stable
 as $$
@@ -38,22 +38,14 @@ begin
       select coalesce(coalesce(v_swept, (select min(r.installed_at) from millrace.releases r))
         > millrace.now() - interval '1 minute', false)) s(runs)
     union all
-    select 'the functions answered the last wake-ups', count(a.remedy) = 0,
+    select 'the functions answered the last wake-ups', count(f.remedy) = 0,
       coalesce(
-        string_agg(distinct f.name || ' answered ' || rtrim(a.said, '.') || '; ' || a.remedy, '. '),
-        string_agg(distinct a.said, ', '), 'no wake-ups yet')
-    from (
-      select distinct on (p.function_name) coalesce(p.function_name, 'a function') as name, r.*
-      from (select * from millrace.posts o order by o.posted_at desc limit 100) p
-      -- pg_net dates an answer by the start of its own transaction.
-      join net._http_response r
-        on r.id = p.request_id and r.created > p.posted_at - interval '1 minute'
-      order by p.function_name, p.posted_at desc) f
-    cross join lateral (
-      select coalesce(f.status_code || coalesce(
-            ': ' || substring(f.content from '"message":"((?:[^"\\]|\\.)*)"'), ''),
-          f.error_msg, 'nothing') as said,
-        millrace.answer_remedy(f.name, f.status_code) as remedy) a
+        string_agg(concat_ws(' ', f.function_name, f.answered || ':', f.means || ';') || ' '
+          || f.remedy, '. '),
+        string_agg(distinct f.answered, ', '), 'no wake-ups yet')
+    from millrace.last_answers() f
+    -- The finding about ready work tells of those that nobody takes up.
+    where f.function_name not in (select u.function_name from millrace.unattended() u)
     union all
     select 'pg_net''s worker runs', count(*) > 0,
       coalesce('process ' || min(a.pid),
@@ -70,24 +62,11 @@ stable
 as $$
 begin
   return query
-    select 'ready work is taken within a minute', count(*) = 0,
-      coalesce(string_agg(format(
-        'stage %s of %s waits since %s: look at the logs of function %s', s.name, p.name,
-        date_trunc('second', w.since), s.function_name), ', ' order by p.name, s.id),
-        'nothing waits')
-    from millrace.stages s
-    join millrace.pipelines p on p.id = s.pipeline_id and p.enabled
-    cross join lateral (
-      select min(a.queue_at) as since
-      from millrace.attempts a
-      where a.stage_id = s.id
-        and a.queue_at <= (select millrace.now()) - interval '1 minute'
-        and a.state = 'queued') w
-    where s.function_name is not null
-      and s.enabled
-      and not s.bypassed
-      and case when w.since is not null then millrace.live_workers(s.id) = 0
-        and (s.limits is null or millrace.hook_has_room(s)) end;
+    select 'ready work is taken within 30 seconds', count(*) = 0, coalesce(
+      string_agg(format('%s of %s: %s; %s', u.stage, u.pipeline, u.why, u.remedy), '. '),
+      'nothing waits')
+    from (
+      select * from millrace.unattended() limit 10) u;
   return query
     with forged as (
       select c.oid::regclass as entity_table, r.rolname as role,

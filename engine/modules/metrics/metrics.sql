@@ -73,18 +73,11 @@ begin
 end
 $$;
 
--- Whether doctor() finds all well, the release, and the digests of the definitions.
+-- Whether all is well now, what is not, the release, and the digests of the definitions.
 create function public.millrace_health() returns jsonb
-stable
+language sql stable
 as $$
-declare
-  v_findings jsonb[] := array(
-    select jsonb_build_object('what', d.what, 'detail', d.detail)
-    from millrace.doctor() d
-    where not d.ok);
-begin
-  return to_jsonb(millrace.engine()) - 'contracts' || jsonb_build_object(
-    'ok', v_findings = '{}', 'findings', v_findings, 'definitions', (
-      select coalesce(json_object_agg(p.name, p.digest)::jsonb, '{}') from millrace.pipelines p));
-end
+  select to_jsonb(millrace.engine()) - 'contracts' || millrace.well(null, true)
+    || jsonb_build_object('definitions', (
+      select coalesce(json_object_agg(p.name, p.digest), '{}') from millrace.pipelines p))
 $$;

@@ -26,7 +26,8 @@ create function millrace.stages_json(p_pipelines text[], p_quiet boolean) return
 language sql stable
 as $$
   select array(
-    select to_jsonb(k.h) - 'sla' || jsonb_build_object(
+    select to_jsonb(k.h) - 'sla' || case when u.why is null then '{}'
+      else jsonb_build_object('unattended', u) end || jsonb_build_object(
       'oldest_age', extract(epoch from (k.h).oldest_age),
       'paused', case when not (k.s).enabled then millrace.pause_json((k.s).switched_line) end,
       'throttle', millrace.throttle_json(k.o),
@@ -46,6 +47,7 @@ as $$
           or h.ready + h.in_backoff + h.started + h.waiting + h.failed + h.late > 0) b(is_busy)
       where h.pipeline = any (p_pipelines)
       window pipeline as (partition by h.pipeline)) k
+    left join millrace.unattended() u on u.stage_id = (k.s).id
     where k.is_shown
     order by (k.h).pipeline, (k.s).id)
 $$;
@@ -63,6 +65,7 @@ begin
     'now', millrace.now(),
     'you', jsonb_build_object('subject', v_caller.subject, 'role', v_caller.role,
       'payloads', v_caller.payloads),
+    'well', millrace.well(v_caller, false),
     'last_sweep_at', millrace.setting('last_sweep_at'),
     'installed_at', (select min(r.installed_at) from millrace.releases r),
     'pipelines', array(

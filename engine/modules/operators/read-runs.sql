@@ -93,6 +93,7 @@ as $$
 $$;
 
 -- One run, {"run": 42}, with its stages, attempts, children, cost, turns, decisions and lines.
+-- unattended: those of its stages at which nobody takes up what is ready, with the reason.
 create function public.millrace_run(p_query jsonb) returns jsonb
 stable
 set millrace.plan = for_runs
@@ -123,6 +124,12 @@ begin
       -- "+ 0", or an old plan might walk all fan-outs from the newest on.
       order by f.id + 0 desc
       limit 50),
+    'unattended', array(
+      select to_jsonb(u)
+      from millrace.unattended() u
+      join millrace.attempts a on a.run_id = v_run.id and a.stage_id = u.stage_id
+      where a.state = 'queued'
+        and a.queue_at <= (select millrace.now())),
     'attempts', array(
       select millrace.attempt_json(l.a, v_caller.payloads)
       from (

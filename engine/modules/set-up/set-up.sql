@@ -70,7 +70,8 @@ begin
     ('dead', 'dead', null, 10, '1 hour', '0', 1),
     ('late', 'late', '*', null, '10 minutes', '0', 1),
     ('engine', 'engine', null, null, '10 minutes', '5 minutes', 1),
-    ('refused', 'refused', '*', 600, '10 minutes', '0', 1)
+    ('refused', 'refused', '*', 600, '10 minutes', '0', 1),
+    ('unattended', 'unattended', '*', 45, '10 minutes', '0', 1)
   ) r(name, kind, stage, above, span, hold, least)
   where not exists (select from millrace.alert_rules o where o.source = 'default');
   if found then

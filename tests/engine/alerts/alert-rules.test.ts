@@ -87,6 +87,7 @@ test('the rules that every project needs are there', async ({ engine }) => {
     { name: 'late', kind: 'late', stage: '*' },
     { name: 'engine', kind: 'engine' },
     { name: 'refused', kind: 'refused', stage: '*', above: '600', hold: 0 },
+    { name: 'unattended', kind: 'unattended', stage: '*', above: '45', hold: 0 },
   ]);
 });
 

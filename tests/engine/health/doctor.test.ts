@@ -160,7 +160,7 @@ test('doctor names a function that is not there, and how it is deployed', async 
   expect(await amiss(engine)).toEqual([
     {
       what: 'the functions answered the last wake-ups',
-      detail: 'flow-only answered 404; deploy it: npx supabase functions deploy flow-only',
+      detail: 'flow-only answered 404: it is not deployed; deploy it: npx supabase functions deploy flow-only',
     },
   ]);
   const below = await engine.sql.query(`select millrace.answer_remedy('millrace/poll', 404) as remedy`);
@@ -208,17 +208,19 @@ test('doctor judges no request of the project’s own, nor an answer of before a
   const judged = `select ok, detail from millrace.doctor() where what = 'the functions answered the last wake-ups'`;
   expect(await engine.rows(judged)).toEqual([{ ok: true, detail: 'no wake-ups yet' }]);
   await owner.query(`${answer} select id, 202, now() from net.http_request_queue where url like '%flow-only'`);
-  expect(await engine.rows(judged)).toEqual([{ ok: true, detail: '202' }]);
+  expect(await engine.rows(judged)).toEqual([{ ok: true, detail: 'answered 202' }]);
 });
 
 test('what doctor remembers of wakes is bounded, and goes with pg_net’s own rows in a crash', async ({ engine }) => {
   await healthy(engine);
   await engine.sql.query(
-    `insert into millrace.posts select n, now() - make_interval(secs => n) from generate_series(1, 500) n`,
+    `insert into millrace.posts select n, now() - make_interval(secs => n) from generate_series(1, 2000) n`,
   );
   await engine.advance('1 minute');
   await engine.sql.query('select millrace.sweep()');
-  expect(await engine.value('select array[count(*), max(request_id)]::int[] from millrace.posts')).toEqual([100, 100]);
+  expect(await engine.value('select array[count(*), max(request_id)]::int[] from millrace.posts')).toEqual([
+    1000, 1000,
+  ]);
   expect(
     await engine.rows(
       `select distinct relpersistence from pg_class where oid in ('millrace.posts'::regclass, 'net._http_response'::regclass)`,
@@ -257,19 +259,29 @@ test('doctor tells of errors in the log for an hour', async ({ engine }) => {
 test('doctor tells of ready work that nobody takes, and whose logs to read', async ({ engine }) => {
   await healthy(engine);
   await engine.queued('only');
-  await engine.advance('59 seconds');
+  await engine.advance('30 seconds');
   await engine.sql.query('select millrace.sweep()');
   expect(await amiss(engine)).toEqual([]);
-  await engine.advance('2 seconds');
-  await engine.sql.query('select millrace.sweep()');
+  await engine.advance('1 second');
   expect(await amiss(engine)).toEqual([
     {
-      what: 'ready work is taken within a minute',
-      detail: 'stage only of flow waits since 2026-11-02 09:00:00+00: look at the logs of function flow-only',
+      what: 'ready work is taken within 30 seconds',
+      detail:
+        'only of flow: nobody takes it up: flow-only is silent: no wake-up came through, see npx millrace doctor; ' +
+        'look at the logs of function flow-only',
+    },
+  ]);
+  await answerWakes(engine, 503, -14);
+  expect(await amiss(engine), 'told once').toEqual([
+    {
+      what: 'ready work is taken within 30 seconds',
+      detail: expect.stringMatching(
+        /^only of flow: nobody takes it up: flow-only answered 503 \d+ s ago: the function did not start; look at the logs of function flow-only$/,
+      ),
     },
   ]);
   await (await Worker.of(engine, 'only')).claim(0);
-  expect(await amiss(engine)).toEqual([]);
+  expect((await amiss(engine)).map(({ what }) => what)).toEqual(['the functions answered the last wake-ups']);
 });
 
 test('doctor tells of ready work at a stage with limits only while they would let it be claimed', async ({
@@ -285,7 +297,9 @@ test('doctor tells of ready work at a stage with limits only while they would le
   expect(await amiss(engine)).toEqual([]);
   await engine.sql.query('select millrace.cancel($1)', [item.run]);
   await engine.sql.query('select millrace.sweep()');
-  expect(await amiss(engine)).toMatchObject([{ what: 'ready work is taken within a minute' }]);
+  expect(await amiss(engine), 'it has just been woken').toEqual([]);
+  await engine.advance('10 seconds');
+  expect(await amiss(engine)).toMatchObject([{ what: 'ready work is taken within 30 seconds' }]);
 });
 
 test('doctor tells of a violated invariant', async ({ engine }) => {

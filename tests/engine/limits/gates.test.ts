@@ -281,7 +281,7 @@ test('health and figures tell of a gate, which waits for the sweep alone', async
   expect(await engine.rows(health)).toEqual([{ ready: '2', started: '0', completed: '10' }]);
   await engine.advance('2 minutes');
   const late = await engine.value<string>(
-    `select detail from millrace.doctor() where what = 'ready work is taken within a minute'`,
+    `select detail from millrace.doctor() where what = 'ready work is taken within 30 seconds'`,
   );
   expect(late).not.toContain('gate');
   await sweep(engine);

@@ -128,7 +128,9 @@ test('a token that is missing or short is named with its remedy', async ({ engin
   }
 });
 
-test('health is 200 while all is well, and 503 when the sweep is old or doctor finds something', async ({ engine }) => {
+test('health is 200 while all is well, and 503 when the sweep is old, an alert is open or doctor finds something', async ({
+  engine,
+}) => {
   const net = await engine.database.connect('supabase_admin');
   await net.query(`set application_name = 'pg_net 0.20.4'`);
   await engine.configureDoorbell();
@@ -137,21 +139,34 @@ test('health is 200 while all is well, and 503 when the sweep is old or doctor f
   await engine.sql.query('select millrace.sweep()');
   const health = async () => {
     const answer = await ask(engine, '/health', bearer);
-    return { status: answer.status, ...((await answer.json()) as { findings: { what: string }[] }) };
+    return { status: answer.status, ...((await answer.json()) as { faults: string[] }) };
   };
   expect(await health()).toEqual({
-    ...{ status: 200, ok: true, findings: [] },
+    ...{ status: 200, ok: true, faults: [], more: 0, dead_last_day: '0' },
     ...(await engine.rows('select release, level from millrace.engine()'))[0],
   });
   await engine.advance('61 seconds');
   expect(await health()).toMatchObject({
     status: 503,
-    findings: [{ what: 'the sweep has run in the last minute' }],
+    faults: [expect.stringMatching(/^the sweep does not run: .*doctor\(\)/)],
   });
   await engine.sql.query('select millrace.sweep()');
   expect((await health()).status).toBe(200);
   await engine.sql.query(`delete from vault.secrets where name = 'millrace_project_url'`);
-  expect(await health()).toMatchObject({ status: 503, findings: [{ what: 'project_url is set' }] });
+  expect(await health()).toMatchObject({
+    status: 503,
+    faults: ['not so: project_url is set: missing: npx millrace connect writes it'],
+  });
+  await engine.sql.query(`select vault.create_secret('http://project.test', 'millrace_project_url')`);
+  await engine.sql.query(
+    `insert into millrace.alert_rules (name, kind, stage, above) values ('some', 'backlog', '*', 0)`,
+  );
+  await engine.queued('only');
+  await engine.advance('20 seconds');
+  await engine.advance('41 seconds');
+  await engine.sql.query('select millrace.sweep()');
+  await runStage(engine, 'only');
+  expect(await health()).toMatchObject({ status: 503, faults: ['1 run is ready at only of flow, above 0'] });
 });
 
 test('a database that does not answer is 503', async () => {

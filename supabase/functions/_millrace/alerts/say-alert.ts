@@ -63,6 +63,8 @@ const sentences: Record<string, (said: Said) => string> = {
     `${runs(value)} ${value === 1 ? 'is' : 'are'} late at ${place}, for longest run ${detail}`,
   refused: ({ value, above, place, detail }) =>
     `services hold ${place} back for ${secondsInWords(value)}, above ${secondsInWords(above)}: ${detail}`,
+  unattended: ({ value, place, detail }) =>
+    `nobody has taken up what is ready at ${place} for ${secondsInWords(value)}: ${detail}`,
   engine: ({ detail }) => `the engine is not well: ${detail}`,
 };
 
@@ -127,9 +129,28 @@ export function sayAlert(facts: AlertFacts): string {
 export const sayStanding = (facts: AlertFacts): string =>
   [sayAlert(facts), sayNow(facts)].filter((part) => part !== undefined).join(', ');
 
+/** Something that is not well, as the database lists it: the sweep, a stage that nobody works at, an alert, or a finding. */
+export interface HealthFault {
+  kind: string;
+  what: string;
+  detail?: string | null | undefined;
+  pipeline?: string | null | undefined;
+  stage?: string | null | undefined;
+  since?: string | null | undefined;
+  /** Of an alert: its facts. */
+  alert?: (AlertFacts & { id?: number | undefined; raised_at?: string | undefined }) | null | undefined;
+}
+
+/** Says what is not well in one sentence. */
+export function sayFault({ kind, what, detail, alert }: HealthFault): string {
+  if (alert) return sayStanding(alert);
+  return `${kind === 'finding' ? 'not so: ' : ''}${what}${detail ? `: ${detail}` : ''}`;
+}
+
 const pages: Record<string, string> = {
   run_sla: 'stuck',
   late: 'stuck',
+  unattended: 'stuck',
   backlog: 'throttle',
   refused: 'throttle',
   error_share: 'reprocess',

@@ -533,7 +533,7 @@ export type SharedLimitsInput = z.input<typeof sharedLimitsSchema>;
 const alertRule = z
   .strictObject({
     kind: oneOf(
-      ['run_sla', 'error_share', 'backlog', 'dead', 'spend', 'late', 'refused'],
+      ['run_sla', 'error_share', 'backlog', 'dead', 'spend', 'late', 'refused', 'unattended'],
       'run_sla and late know their own bounds, the others need above.',
     ),
     /** A stage, or * for each of them; left out, the pipeline as a whole, end to end. */
@@ -542,7 +542,7 @@ const alertRule = z
       'the name of a stage, or *',
       'Leave it out for the pipeline.',
     ).optional(),
-    /** A share for error_share, runs for backlog and dead, US dollars for spend, seconds for refused. */
+    /** A share for error_share, runs for backlog and dead, US dollars for spend, seconds for refused and unattended. */
     above: number(0, 1_000_000_000).optional(),
     /** How far back it looks: ten minutes unless it says otherwise, an hour for dead and spend. */
     spanSeconds: whole(60, week).optional(),

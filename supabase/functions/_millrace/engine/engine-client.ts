@@ -8,7 +8,6 @@ import { dataApi } from './data-api.ts';
 import type { EngineFunctions, Json } from './database.types.ts';
 import * as contract from './engine-contract.ts';
 import type { Platform } from './platform.ts';
-import { storable } from './storable.ts';
 
 /** What one call of a database function came to: the shape postgrest-js answers with. */
 export interface RpcAnswer {
@@ -167,7 +166,7 @@ export function createEngine(options: EngineOptions): Engine {
 
 function createCall({ rpc, retryUntil, log }: EngineOptions): Call {
   return async (schema, name, given, once = false, afterTimeout = (args) => args) => {
-    let args = storable(given);
+    let args = given;
     const began = Date.now();
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
       const answer = await tryCall(rpc, name, args);

@@ -1,5 +1,6 @@
 import '../zod-settings.ts';
 import { z } from 'zod';
+import type { HealthFault } from '../alerts/say-alert.ts';
 
 const times = z.object({ sum: z.number(), buckets: z.array(z.number()) });
 
@@ -44,7 +45,19 @@ export const healthAnswer = z.object({
   ok: z.boolean(),
   release: z.string(),
   level: z.number(),
-  findings: z.array(z.object({ what: z.string(), detail: z.string().nullable() })),
+  faults: z.array(
+    z.object({
+      kind: z.string(),
+      what: z.string(),
+      detail: z.string().nullish(),
+      pipeline: z.string().nullish(),
+      stage: z.string().nullish(),
+      since: z.string().nullish(),
+      alert: z.custom<HealthFault['alert']>().optional(),
+    }),
+  ),
+  more: z.number(),
+  dead_last_day: z.string(),
 });
 
 export type MetricsAnswer = z.output<typeof metricsAnswer>;

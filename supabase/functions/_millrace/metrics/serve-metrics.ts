@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
+import { sayFault } from '../alerts/say-alert.ts';
 import { createEngine, dataApiRpc, type Engine, type Rpc } from '../engine/engine-client.ts';
 import { type Platform, readPlatform } from '../engine/platform.ts';
 import { messageOf } from '../errors.ts';
@@ -62,8 +63,9 @@ async function answerScrape(engine: Engine, request: Request): Promise<Response>
 }
 
 async function answerHealth(engine: Engine): Promise<Response> {
-  const health = await engine.health();
-  return Response.json(health, { status: health.ok ? 200 : 503, headers: { 'cache-control': 'no-store' } });
+  const { faults, ...health } = await engine.health();
+  const told = { ...health, faults: faults.map((fault) => sayFault(fault)) };
+  return Response.json(told, { status: health.ok ? 200 : 503, headers: { 'cache-control': 'no-store' } });
 }
 
 /** As a bearer token, or as the password of basic authentication, whoever the user is. */

@@ -1,0 +1,86 @@
+-- Says what each function answered to its newest wake-up of the last ten minutes, and what that
+-- means. remedy: null where it answered well.
+create function millrace.last_answers()
+returns table (
+  function_name text, answered text, means text, remedy text, answered_at timestamptz
+)
+language sql stable
+set enable_nestloop = off
+as $$
+  select distinct on (p.function_name) p.function_name,
+    coalesce('answered ' || r.status_code, 'did not answer'),
+    coalesce(
+      case
+        when r.status_code between 200 and 299 then 'but no worker came'
+        when r.status_code = 404 then 'it is not deployed'
+        when r.status_code = 503 then 'the function did not start'
+        when r.status_code = 546 then 'it used up its memory or CPU'
+      end,
+      rtrim(substring(r.content from '"message":"((?:[^"\\]|\\.)*)"'), '.'), r.error_msg,
+      'nothing more is known'),
+    millrace.answer_remedy(p.function_name, r.status_code), r.created
+  from millrace.posts p
+  -- pg_net dates an answer by the start of its own transaction.
+  join net._http_response r
+    on r.id = p.request_id and r.created > p.posted_at - interval '1 minute'
+  where p.posted_at > now() - interval '10 minutes'
+    and r.created > now() - interval '11 minutes'
+    and p.function_name is not null
+  order by p.function_name, p.posted_at desc
+$$;
+
+-- Lists the stages that have had something ready for over 30 seconds and that no worker takes up.
+-- Such a stage was woken ten seconds ago or more and no worker came, or the sweep has stopped,
+-- which would wake it.
+-- since: when the oldest became ready. cause: what its function answered. why: the same with its
+-- time. remedy: what helps.
+create function millrace.unattended()
+returns table (
+  stage_id int, function_name text, pipeline text, stage text, since timestamptz, cause text,
+  why text, remedy text
+)
+stable
+set millrace.plan = for_lists
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_is_swept boolean := coalesce(
+    millrace.setting('last_sweep_at')::timestamptz > v_now - interval '1 minute', false);
+begin
+  return query
+    with found as materialized (
+      select s.*, p.name as pipeline, w.queue_at
+      from millrace.stages s
+      join millrace.pipelines p on p.id = s.pipeline_id and p.enabled
+      cross join lateral (
+        select a.queue_at
+        from millrace.attempts a
+        where a.stage_id = s.id
+          and a.queue_at < v_now - interval '30 seconds'
+          and a.state = 'queued'
+        order by a.queue_at, a.id
+        limit 1) w
+      where s.function_name is not null
+        and s.enabled
+        and not s.bypassed
+        and (not v_is_swept or exists (
+          select
+          from millrace.wake_ups r
+          where r.stage_id = s.id
+            and r.woken_at <= v_now - interval '10 seconds'))
+        and millrace.live_workers(s.id) = 0
+        and (s.limits is null or millrace.hook_has_room(s))
+    )
+    select f.id, f.function_name, f.pipeline, f.name, f.queue_at,
+      concat_ws(' ', f.function_name, k.answered || ':', k.means),
+      format('nobody takes it up: %s %s%s: %s', f.function_name, k.answered,
+        ' ' || extract(epoch from now() - l.answered_at)::int || ' s ago', k.means),
+      coalesce(l.remedy, 'look at the logs of function ' || f.function_name)
+    from found f
+    left join millrace.last_answers() l on l.function_name = f.function_name
+    cross join lateral (
+      select coalesce(l.answered, 'is silent') as answered,
+        coalesce(l.means, 'no wake-up came through, see npx millrace doctor') as means) k
+    order by f.pipeline, f.id;
+end
+$$;

@@ -1,0 +1,70 @@
+-- Says whether all is well as a caller sees it, with what is not, the most urgent first: the sweep,
+-- stages that nobody works at, open alerts that are not silenced, and what doctor() finds. Each is
+-- told once. "Well" means this everywhere.
+-- p_anew: asks doctor() now; else takes what the sweep heard of it within the last minute, which
+-- costs a page that is polled nothing.
+create function millrace.well(p_caller millrace.caller, p_anew boolean) returns jsonb
+stable
+set millrace.plan = for_lists
+as $$
+declare
+  v_now timestamptz := millrace.now();
+  v_faults jsonb;
+begin
+  with fault as materialized (
+    select 1 as place, 'sweep' as kind, 'the sweep does not run' as what,
+      'retries, deadlines and lost wake-ups wait for it; millrace.doctor() says why' as detail,
+      null as pipeline, null as stage, s.at as since, null::jsonb as alert
+    from (
+      select nullif(millrace.setting('last_sweep_at'), '-infinity')::timestamptz) s(at)
+    where coalesce(s.at, (select min(r.installed_at) from millrace.releases r))
+      <= v_now - interval '1 minute'
+    union all
+    select 2, 'stage', u.stage || ' of ' || u.pipeline, u.why || '; ' || u.remedy, u.pipeline,
+      u.stage, u.since, null
+    from millrace.unattended() u
+    union all
+    select 3, 'alert', 'alert ' || a.rule, null, a.pipeline, a.stage, a.raised_at,
+      millrace.alert_json(a)
+    from millrace.alerts a
+    where a.resolved_at is null
+      and not millrace.is_silenced(a, v_now)
+    union all
+    select 4, 'finding', f.what, f.detail, null, null, null, null
+    from (
+      select d.what, d.detail from millrace.doctor() d where p_anew and not d.ok
+      union all
+      select l.* from millrace.last_findings l where not p_anew) f
+    where f.what not in (
+      'the sweep has run in the last minute', 'ready work is taken within 30 seconds')
+  )
+  select json_agg(json_strip_nulls(row_to_json(f)) order by f.place, f.since, f.what)
+  into v_faults
+  from fault f
+  where (p_caller.pipelines is null or f.place = 1 or f.pipeline = any (p_caller.pipelines))
+    -- An alert whose cause is in the list anyway says nothing new.
+    and not exists (
+      select
+      from fault o
+      where case f.alert ->> 'kind'
+        when 'unattended' then o.place = 2 and (o.pipeline, o.stage) = (f.pipeline, f.stage)
+        when 'engine' then o.place = 4 end);
+  return jsonb_build_object(
+    'ok', v_faults is null,
+    'faults', jsonb_path_query_array(coalesce(v_faults, '[]'), '$[0 to 19]'),
+    'more', greatest(coalesce(jsonb_array_length(v_faults), 0) - 20, 0),
+    'dead_last_day', (
+      select coalesce(millrace.capped(sum(k.n)::bigint, 1000), '0')
+      from millrace.pipelines p
+      cross join lateral (
+        select count(*) as n
+        from (
+          select
+          from millrace.runs r
+          where r.pipeline_id = p.id
+            and r.status = 'failed'
+            and r.finished_at > v_now - interval '1 day'
+          limit 1000) r) k
+      where millrace.sees(p_caller, p.name)));
+end
+$$;
