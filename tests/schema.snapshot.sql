@@ -493,13 +493,11 @@ view millrace.label_findings
   column ok boolean
   column what text
   as  SELECT format('labels of pipeline %s are found by an index'::text, p.name) AS what, s.how IS NOT NULL AS ok, CASE WHEN s.how IS NULL THEN format('nothing is found by them: create index concurrently on %s (%I text_pattern_ops);'::text, p.entity_table, p.label_column) ELSE format('%s, %s'::text, p.label_column, s.how) END AS detail FROM millrace.pipelines p CROSS JOIN LATERAL millrace.label_search(p.*) s(how) WHERE p.label_column IS NOT NULL;
-table millrace.last_findings with (fillfactor=50)
-  column at timestamp with time zone not null
-  column findings jsonb not null
-  column id boolean not null default true
-  constraint last_findings_one_row CHECK (id)
-  constraint last_findings_pkey PRIMARY KEY (id)
-  CREATE UNIQUE INDEX last_findings_pkey ON millrace.last_findings USING btree (id)
+table millrace.last_findings
+  column detail text
+  column what text not null
+  constraint last_findings_pkey PRIMARY KEY (what)
+  CREATE UNIQUE INDEX last_findings_pkey ON millrace.last_findings USING btree (what)
 view millrace.late_runs
   column attempt_id bigint
   column entity_id text
