@@ -132,6 +132,9 @@ create function millrace.hook_hosts_lost(p_stage_id int, p_hosts uuid[]);
 -- what hangs on them. Their attempts are locked and still there.
 create function millrace.hook_before_deletion(p_run_ids bigint[], p_too_old boolean);
 
+-- Deletes what is kept about the rows themselves, which are gone.
+create function millrace.hook_rows_gone(p_pipeline_id int, p_entity_ids text[]);
+
 -- Lists the parts of the sweep with something to do, by index probes alone. place: 1 to 9 in a
 -- pipeline, 11 to 29 for runs, 31 to 40 for what judges or tidies up.
 create function millrace.hook_to_sweep()

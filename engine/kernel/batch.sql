@@ -134,21 +134,28 @@ end
 $$;
 
 -- Builds the batch of as many items, from the first, as p_bytes allow. Small rows, nearly all, go
--- in one statement: measuring costs up to a tenth.
+-- in one statement: measuring costs up to a tenth. Items whose rows are gone come last, and have no
+-- place in the batch.
 create function millrace.fill_batch(
-  p_stage millrace.stages, p_token uuid, p_items millrace.claimed[], p_entity_ids text[],
-  p_bytes bigint, out batch json, out kept int
+  p_stage millrace.stages, p_token uuid, inout p_items millrace.claimed[],
+  inout p_entity_ids text[], p_bytes bigint, out batch json, out kept int
 )
 volatile
 as $$
 declare
   v_built millrace.built[];
+  v_gone text[];
 begin
   kept := cardinality(p_items);
   batch := millrace.batch_of(
     p_stage, p_token, p_items, p_entity_ids, p_bytes / (2 * greatest(kept, 1)));
   if (pg_column_size(batch) <= p_bytes) is not true then
-    v_built := millrace.measured_rows(p_stage, p_items, p_entity_ids, p_bytes);
+    v_gone := millrace.forget_gone(p_stage.pipeline_id, p_entity_ids);
+    p_items := array(select i from unnest(p_items) i where i.entity_id <> all (v_gone))
+      || array(select i from unnest(p_items) i where i.entity_id = any (v_gone));
+    p_entity_ids := array(select i.entity_id from unnest(p_items) i);
+    kept := kept - cardinality(v_gone);
+    v_built := millrace.measured_rows(p_stage, p_items[:kept], p_entity_ids[:kept], p_bytes);
     kept := cardinality(v_built);
     batch := millrace.batch_of(
       p_stage, p_token, p_items[:kept], p_entity_ids[:kept], null, v_built);

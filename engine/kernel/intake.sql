@@ -43,7 +43,7 @@ begin
 end
 $$;
 
--- Deletes all runs of deleted entities.
+-- Deletes all runs of deleted entities, and what modules keep about them.
 create function millrace.forget_runs(p_pipeline_id int, p_entity_ids text[])
 set millrace.plan = by_index
 as $$
@@ -54,5 +54,38 @@ begin
     -- "+ 0" has the runs sorted, or an old plan might read them all.
     order by r.id + 0
     for update));
+  perform millrace.hook_rows_gone(p_pipeline_id, p_entity_ids);
+end
+$$;
+
+-- Finds entities whose rows went without the delete trigger: as a replica, in a table made anew.
+-- Does what the trigger would have done, and returns them. Runs that are locked wait for a later
+-- call. The runs are locked before the look: a row that is back by then keeps its run.
+create function millrace.forget_gone(p_pipeline_id int, p_entity_ids text[]) returns text[]
+set millrace.plan = by_index
+as $$
+declare
+  v_runs bigint[] := array(
+    select r.id
+    from millrace.runs r
+    where r.entity_id = any (p_entity_ids) and r.pipeline_id = p_pipeline_id
+    for update skip locked);
+  v_gone text[] := array(
+    select g.id
+    from unnest(p_entity_ids, millrace.sizes_of_entities(p_pipeline_id, p_entity_ids)) g(id, size)
+    where g.size is null);
+begin
+  if v_gone <> '{}' then
+    perform millrace.report('warning', 'row_gone', format(
+      'Rows of pipeline %s went without its trigger: %s', p.name, v_gone[:20]))
+    from millrace.pipelines p
+    where p.id = p_pipeline_id;
+    perform millrace.delete_runs(array(
+      select r.id
+      from millrace.runs r
+      where r.id = any (v_runs) and r.entity_id = any (v_gone)));
+    perform millrace.hook_rows_gone(p_pipeline_id, v_gone);
+  end if;
+  return v_gone;
 end
 $$;

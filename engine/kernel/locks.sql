@@ -19,6 +19,22 @@ begin
 end
 $$;
 
+-- Locks the entities that nobody else holds, and has those forgotten that are gone.
+create function millrace.lock_present(p_pipeline_id int, p_entity_ids text[]) returns text[]
+as $$
+declare
+  v_locked text[] := millrace.lock_entities(p_pipeline_id, p_entity_ids, false);
+begin
+  if cardinality(v_locked) < cardinality(p_entity_ids) then
+    perform millrace.forget_gone(p_pipeline_id, array(
+      select i.id
+      from unnest(p_entity_ids) i(id)
+      where i.id not in (select l.id from unnest(v_locked) l(id))));
+  end if;
+  return v_locked;
+end
+$$;
+
 -- Locks the entities, runs and queued attempts of a batch; returns the attempts for which all were
 -- free.
 create function millrace.lock_attempts(p_attempt_ids bigint[]) returns bigint[]
@@ -39,7 +55,7 @@ begin
     order by r.pipeline_id
   loop
     continue when not millrace.writes_entities(v_group.pipeline_id);
-    v_entities := millrace.lock_entities(v_group.pipeline_id, v_group.entity_ids, false);
+    v_entities := millrace.lock_present(v_group.pipeline_id, v_group.entity_ids);
     if cardinality(v_entities) < cardinality(v_group.entity_ids) then
       v_locked := array(
         select a.id

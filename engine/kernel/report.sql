@@ -66,6 +66,8 @@ begin
     when v_outcome = 'failed'
       and jsonb_typeof(p_item #> '{error,retry_after_ms}') not in ('number', 'null')
       then 'error.retry_after_ms must be a number of milliseconds'
+    when v_outcome = 'failed' and length(p_item #>> '{error,code}') > 200
+      then 'error.code must have at most 200 characters'
     when v_outcome = 'failed'
       and jsonb_typeof(p_item #> '{error,permanent}') not in ('boolean', 'null')
       then 'error.permanent must be true or false'

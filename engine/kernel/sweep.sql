@@ -329,7 +329,9 @@ begin
     p_last_sweep_at := (
       select s.value from millrace.settings s where s.name = 'last_sweep_at');
   end if;
-  return coalesce(p_last_sweep_at::timestamptz <= millrace.now() - interval '1 minute', true);
+  -- Later than now: the clock has been set back.
+  return coalesce(p_last_sweep_at::timestamptz <= millrace.now() - interval '1 minute'
+    or p_last_sweep_at::timestamptz >= millrace.now() + interval '1 minute', true);
 end
 $$;
 

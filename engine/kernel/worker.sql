@@ -118,7 +118,7 @@ begin
     perform millrace.record_items(millrace.parse_items((
       select json_agg(json_build_object(
         'attempt', i.attempt_id, 'token', v_worker.last_token, 'outcome', 'released'))
-      from unnest(v_items[v_filled.kept + 1:]) i), 'attempt'));
+      from unnest(v_filled.p_items[v_filled.kept + 1:]) i), 'attempt'));
   end if;
   update millrace.workers w set heartbeat_at = millrace.now() where w.id = v_worker.id;
   return millrace.claim_answer(p_call,
@@ -162,6 +162,8 @@ begin
     v_batch := v_out.batch;
     v_kept := v_out.kept;
     v_cut := v_out.cut;
+    -- The rows of all are gone.
+    v_claim.token := case when v_kept > 0 then v_claim.token end;
   end if;
   -- More is behind a full claim. What runs alone fills its host.
   if (case
@@ -282,13 +284,11 @@ declare
   v_stage millrace.stages := p_call.stage;
   v_ids bigint[];
   v_back bigint[];
-  v_filled record;
   v_shown boolean;
 begin
-  v_filled := millrace.fill_batch(v_stage, p_token, p_items, p_entity_ids,
-    millrace.batch_bytes(p_call.batch_bytes));
-  batch := v_filled.batch;
-  kept := v_filled.kept;
+  select f.* into p_items, p_entity_ids, batch, kept
+  from millrace.fill_batch(v_stage, p_token, p_items, p_entity_ids,
+    millrace.batch_bytes(p_call.batch_bytes)) f;
   cut := kept < cardinality(p_items);
   if cut then
     v_ids := array(select i.attempt_id from unnest(p_items[:kept]) i);

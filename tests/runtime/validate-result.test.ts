@@ -36,6 +36,35 @@ test.each(['a\u0000b', 'a\ud83d', '\ude00b'])('a character Postgres cannot store
   expect(failure.message).toContain('output.title');
 });
 
+const circle: Record<string, unknown> = { title: 'T' };
+circle.pages = [{ again: circle }];
+let tower: unknown = 'top';
+for (let level = 0; level < 5_000; level += 1) tower = [tower];
+
+test.each([
+  [{ id: 7n }, /^output\.id is a BigInt/],
+  [{ pages: [1, Number.NaN] }, /^output\.pages\[1\] is NaN/],
+  [Number.NEGATIVE_INFINITY, /^output is -Infinity/],
+  [{ all: circle }, /^output\.all\.pages\[0\]\.again holds itself/],
+  [{ tower }, /^output\.tower\[0\].*has more than 1000 levels/],
+  [{ at: { toJSON: () => 7n } }, /^output\.at is a BigInt/],
+])('what JSON cannot hold is refused by its path: %#', (output, fault) => {
+  for (const any of [z.any(), z.json()]) {
+    try {
+      validateResult(any, output, 1e6);
+      throw new Error('it was accepted');
+    } catch (error) {
+      expect(classify(error)).toMatchObject({ code: 'invalid_output', permanent: true });
+      if (any.def.type === 'any') expect((error as Error).message).toMatch(fault);
+    }
+  }
+});
+
+test('a part that occurs twice, side by side, is no circle', () => {
+  const twice = { url: 'a' };
+  expect(validateResult(schema, { title: 'T', pages: [twice, twice] }, 1_000)).toHaveProperty('pages', [twice, twice]);
+});
+
 test('characters outside the basic plane are fine', () => {
   expect(validateResult(schema, { title: '😀 漢字' }, 1_000)).toHaveProperty('title', '😀 漢字');
 });

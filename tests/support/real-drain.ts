@@ -18,9 +18,12 @@ type Args = Record<string, unknown>;
 /** Called around each call of the engine's functions, after it with the answer; true ends the function on the spot. */
 export type Interruption = (name: string, args: Args, answer?: unknown) => boolean | undefined | Promise<unknown>;
 
-/** Runs a stage's function once, until its stage is empty or `interrupt` ends it. Once dead it hears and says nothing. */
-export async function invoke(engine: Engine, stage: Stage, interrupt: Interruption = () => false) {
-  const carryOut = databaseRpc(await engine.database.connect('service_role'));
+/**
+ * Runs a stage's function once, until its stage is empty or `interrupt` ends it. Once dead it hears and says nothing. Calls by
+ * `through` where it is given, else in a session of its own.
+ */
+export async function invoke(engine: Engine, stage: Stage, interrupt: Interruption = () => false, through?: Rpc) {
+  const carryOut = through ?? databaseRpc(await engine.database.connect('service_role'));
   const calls: { name: string; args: Args }[] = [];
   const woken: WakeTarget[] = [];
   let dead = false;

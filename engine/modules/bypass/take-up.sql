@@ -45,7 +45,7 @@ begin
   for v_first in 1 .. cardinality(v_ids) by 500 loop
     exit when clock_timestamp() >= v_until;
     v_done := millrace.in_halves(
-      millrace.lock_entities(p_stage.pipeline_id, v_ids[v_first:v_first + 499], false),
+      millrace.lock_present(p_stage.pipeline_id, v_ids[v_first:v_first + 499]),
       format('select millrace.start_remembered(s, $1, %L) from millrace.stages s where s.id = %s',
         v_by_name, p_stage.id), v_until);
     v_started := v_started + v_done.done;

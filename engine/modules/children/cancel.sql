@@ -31,7 +31,7 @@ begin
     order by p.id
   loop
     v_group.entity_ids := case when v_group.projected
-      then millrace.lock_entities(v_group.id, v_group.entity_ids, false)
+      then millrace.lock_present(v_group.id, v_group.entity_ids)
       else v_group.entity_ids end;
     v_done := millrace.in_halves(array(
       select r.id::text

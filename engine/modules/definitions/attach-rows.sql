@@ -93,25 +93,17 @@ begin
       where r.pipeline_id = tg_argv[0]::int
       order by r.id
       for update));
-    v_ids := array(
+    perform millrace.hook_rows_gone(tg_argv[0]::int, array(
       select f.entity_id from millrace.former_runs f where f.pipeline_id = tg_argv[0]::int
       union
       select b.entity_id
       from millrace.stages s
       join millrace.bypassed b on b.stage_id = s.id
-      where s.pipeline_id = tg_argv[0]::int);
+      where s.pipeline_id = tg_argv[0]::int));
   else
     execute format('select array(select d.%I::text from deleted d)', tg_argv[1]) into v_ids;
     perform millrace.forget_runs(tg_argv[0]::int, v_ids);
   end if;
-  delete from millrace.former_runs f
-  where f.pipeline_id = tg_argv[0]::int
-    and f.entity_id = any (v_ids);
-  delete from millrace.bypassed b
-  using millrace.stages s
-  where s.pipeline_id = tg_argv[0]::int
-    and b.stage_id = s.id
-    and b.entity_id = any (v_ids);
   -- For the statement around this one, which may still have to be taken in.
   perform set_config('millrace.rows_gone', 'on', true);
   return null;

@@ -98,7 +98,8 @@ begin
       order by r.entity_id desc, r.id desc
       limit 1) l
     where l.status = 'running'
-      or l.created_at >= p_due and l.created_at > (select millrace.now()) - interval '1 minute');
+      or l.created_at >= p_due
+        and abs(extract(epoch from (select millrace.now()) - l.created_at)) < 60);
 end
 $$;
 

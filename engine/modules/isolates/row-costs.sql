@@ -43,7 +43,7 @@ begin
     lives_cut = c.lives_cut + excluded.lives_cut,
     learned_at = excluded.learned_at
   -- Whatever ends many at once, such as an outage, teaches it once.
-  where c.learned_at <= excluded.learned_at - interval '1 minute';
+  where abs(extract(epoch from excluded.learned_at - c.learned_at)) >= 60;
   perform millrace.choose_places(p_stage_id);
 end
 $$;

@@ -208,8 +208,8 @@ begin
     'limit', case when v_verb in ('retry', 'cancel') and not v_bulk.args ? 'stage'
       then 500 else 100 end));
   v_wanted := v_bulk.held[:200] || v_found.run_ids;
-  v_entities := millrace.lock_entities(v_bulk.pipeline_id, array(
-    select r.entity_id from millrace.runs r where r.id = any (v_wanted)), false);
+  v_entities := millrace.lock_present(v_bulk.pipeline_id, array(
+    select r.entity_id from millrace.runs r where r.id = any (v_wanted)));
   v_free := array(
     select r.id
     from millrace.runs r
@@ -243,12 +243,9 @@ begin
     from unnest(v_did.refused) f
     where f.later
     union all
-    -- Nobody holds a row that is gone, past its triggers: its run is passed over.
     select r.id
     from millrace.runs r
-    where r.id = any (v_wanted)
-      and r.id <> all (v_free)
-      and (millrace.sizes_of_entities(r.pipeline_id, array[r.entity_id]))[1] is not null);
+    where r.id = any (v_wanted) and r.id <> all (v_free));
   if v_done <> '{}' then
     perform millrace.note(v_verb, v_pipeline, v_bulk.args ->> 'stage', v_done,
       jsonb_build_object('subject', v_bulk.subject, 'key', v_bulk.key, 'reason', v_bulk.reason,

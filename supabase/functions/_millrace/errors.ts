@@ -84,6 +84,8 @@ export class UnavailableError extends RetriableError {}
 export class LeaseLost extends Error {}
 
 const MAX_MESSAGE_LENGTH = 2000;
+/** The engine refuses longer ones. */
+const MAX_CODE_LENGTH = 200;
 const MAX_STACK_BYTES = 2048;
 const UNDESCRIBED = 'Something was thrown that cannot be turned into text: throw an Error.';
 
@@ -120,14 +122,14 @@ function describe(error: unknown): Failure {
   const foreseen = error instanceof StageError ? error : classifyNetworkError(error);
   const known = foreseen ?? unexpected(error);
   const failure: Failure = {
-    code: known.code,
-    message: excerpt(known.message, MAX_MESSAGE_LENGTH),
-    permanent: known.permanent,
+    code: excerpt(String(known.code), MAX_CODE_LENGTH),
+    message: excerpt(String(known.message), MAX_MESSAGE_LENGTH),
+    permanent: known.permanent === true,
   };
-  if (known.detail !== undefined) failure.detail = excerpt(known.detail, MAX_MESSAGE_LENGTH);
+  if (known.detail !== undefined) failure.detail = excerpt(String(known.detail), MAX_MESSAGE_LENGTH);
   const stack = foreseen ? '' : stackOf(error);
   if (stack) failure.stack = stack;
-  if (known.retryAfterMs !== undefined) failure.retry_after_ms = known.retryAfterMs;
+  if (Number.isFinite(known.retryAfterMs)) failure.retry_after_ms = Number(known.retryAfterMs);
   return failure;
 }
 

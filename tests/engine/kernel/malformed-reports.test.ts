@@ -24,6 +24,7 @@ const malformed: [string, unknown, RegExp][] = [
   ['waiting for nobody', { ...sound, outcome: 'waiting', job_id: 'j' }, /service and job_id/],
   ['waiting for nothing', { ...sound, outcome: 'waiting', service: 's' }, /service and job_id/],
   ['a pause in words', { ...sound, outcome: 'failed', error: { retry_after_ms: 'soon' } }, /error\.retry_after_ms/],
+  ['a code as long as a message', { ...sound, outcome: 'failed', error: { code: 'x'.repeat(201) } }, /error\.code/],
   ['perhaps permanent', { ...sound, outcome: 'failed', error: { permanent: 'yes' } }, /error\.permanent/],
 ];
 

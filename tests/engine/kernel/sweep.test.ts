@@ -197,3 +197,44 @@ test('of two that make up for a late sweep at once one sweeps, and nobody sweeps
   await engine.advance('1 minute');
   expect(await pipelineSweep(two)).toEqual({ swept: true });
 });
+
+test('a clock set back a day keeps nothing: places, leases, wake-ups, retries, jobs and sweeps by workers', async ({
+  engine,
+}) => {
+  await engine.pipeline([
+    { name: 'one', concurrency: 2, retry: { max_attempts: 5, ...atOnce } },
+    { name: 'job', kind: 'external', completion: { poll_seconds: 5, deadline_seconds: 60 } },
+  ]);
+  await engine.configureDoorbell();
+  await engine.advance('1 day');
+  await engine.queued('one', 5);
+  await engine.queued('job');
+  const dead = await Worker.of(engine, 'one');
+  await dead.take(2);
+  const jobs = await Worker.of(engine, 'job');
+  await jobs.report(waiting(await jobs.takeOne(), 'job-1'));
+  await engine.sweepAll();
+  await engine.advance('-1 day');
+  expect(await engine.value('select public.millrace_sweep()')).toEqual({ swept: true });
+  // The dead worker's places are free after fifteen seconds, and its rows are retried when its lease is over.
+  await engine.advance('20 seconds');
+  const worker = await Worker.of(engine, 'one');
+  const batch = await worker.take(2);
+  expect(batch).toHaveLength(2);
+  expect(await worker.report(...batch.map((item) => completed(item)))).toEqual(['accepted', 'accepted']);
+  const client = await engine.database.connect('service_role');
+  expect((await client.query('select public.millrace_poll(10) as answer')).rows[0].answer.jobs).toHaveLength(1);
+  await engine.advance('2 minutes');
+  await engine.sweepAll();
+  expect(await engine.rows('select state, service from millrace.attempts where deadline_at is not null')).toEqual([]);
+  expect(
+    await engine.rows(`select number from millrace.attempts
+      where error is null and number > 1 and state = 'queued' and queue_at <= millrace.now()`),
+  ).toEqual([{ number: 2 }, { number: 2 }]);
+  expect(
+    await engine.value(
+      `select count(*)::int from millrace.attempts where queue_at > millrace.now() + interval '1 hour'`,
+    ),
+  ).toBe(0);
+  expect(await engine.value('select count(*)::int from millrace.wake_ups where woken_at > millrace.now()')).toBe(0);
+});

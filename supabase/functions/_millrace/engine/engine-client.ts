@@ -8,6 +8,7 @@ import { dataApi } from './data-api.ts';
 import type { EngineFunctions, Json } from './database.types.ts';
 import * as contract from './engine-contract.ts';
 import type { Platform } from './platform.ts';
+import { storable } from './storable.ts';
 
 /** What one call of a database function came to: the shape postgrest-js answers with. */
 export interface RpcAnswer {
@@ -166,7 +167,7 @@ export function createEngine(options: EngineOptions): Engine {
 
 function createCall({ rpc, retryUntil, log }: EngineOptions): Call {
   return async (schema, name, given, once = false, afterTimeout = (args) => args) => {
-    let args = given;
+    let args = storable(given);
     const began = Date.now();
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
       const answer = await tryCall(rpc, name, args);

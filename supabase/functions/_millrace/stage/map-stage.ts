@@ -4,7 +4,7 @@ import { PermanentError } from '../errors.ts';
 import type { SettingsGroup } from '../settings.ts';
 import type { ChildItem } from './spawn-children.ts';
 import { type HandlerContext, type Stage, stageOf, type Waiting, waiting } from './stage.ts';
-import { describeFault, unstorablePath } from './validate-result.ts';
+import { describeFault, storageFault } from './validate-result.ts';
 
 /** What a map stage is waiting for: the children's runs. */
 const CHILDREN_SERVICE = 'children';
@@ -126,13 +126,9 @@ function checkItem(schema: z.ZodType<ChildItem>, given: unknown, keys: Set<strin
 
 /** How many bytes the item takes up in a request. */
 function sizeOf(item: ChildItem, place: string): number {
+  const fault = storageFault(item, place);
+  if (fault) throw new PermanentError('invalid_item', fault);
   const json = JSON.stringify(item);
-  // JSON escapes what Postgres cannot store, so that nearly all of many items need no second look.
-  const unstorable = json.includes('\\u') ? unstorablePath(item, place) : null;
-  if (unstorable) {
-    const remedy = 'which Postgres cannot store: remove it, for example with storableText()';
-    throw new PermanentError('invalid_item', `${unstorable} holds a NUL or half of a surrogate pair, ${remedy}.`);
-  }
   const bytes = encoder.encode(json).length + 1;
   if (bytes <= CHUNK_BYTES) return bytes;
   throw new PermanentError(

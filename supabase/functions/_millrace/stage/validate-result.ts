@@ -1,8 +1,10 @@
 import type { z } from 'zod';
 import { PermanentError, RetriableError, type StageError, storableText } from '../errors.ts';
 
+const DEEPEST = 1_000;
+
 /**
- * Parses a stage's output by its schema and checks that Postgres can store it within `limitBytes`.
+ * Parses a stage's output by its schema and checks that JSON and Postgres can store it within `limitBytes`.
  * Throws `invalid_output` with the path of the first fault, or `result_too_large` with the remedy.
  * An output that JSON cannot hold, such as undefined, is stored as null.
  */
@@ -11,15 +13,10 @@ export function validateResult<S extends z.ZodType>(
   output: unknown,
   limitBytes: number,
 ): z.output<S> | null {
-  const parsed = schema.safeParse(output);
+  const parsed = parse(schema, output);
   if (!parsed.success) throw invalidOutput(parsed.error, output, { retriable: false });
-  const fault = unstorablePath(parsed.data, 'output');
-  if (fault) {
-    throw new PermanentError(
-      'invalid_output',
-      `${fault} holds a NUL character or half of a surrogate pair, which Postgres cannot store: remove it.`,
-    );
-  }
+  const fault = storageFault(parsed.data, 'output');
+  if (fault) throw new PermanentError('invalid_output', fault);
   const json: string | undefined = JSON.stringify(parsed.data);
   if (json === undefined) return null;
   const bytes = new TextEncoder().encode(json).length;
@@ -31,6 +28,16 @@ export function validateResult<S extends z.ZodType>(
     );
   }
   return parsed.data;
+}
+
+/** A schema that follows its own parts never ends with an output that holds itself, or is too deep. */
+function parse<S extends z.ZodType>(schema: S, output: unknown) {
+  try {
+    return schema.safeParse(output);
+  } catch (error) {
+    const fault = error instanceof RangeError ? storageFault(output, 'output') : null;
+    throw fault ? new PermanentError('invalid_output', fault) : error;
+  }
 }
 
 /**
@@ -52,18 +59,35 @@ export function describeFault(error: z.ZodError, value: unknown, root: string): 
   return `${pathText(path, root)}: ${issue?.message} (found: ${kindOf(valueAt(value, path))})${more}`;
 }
 
-/** The path of the first string or key that Postgres cannot store, or null. */
-export function unstorablePath(value: unknown, path: string): string | null {
-  if (typeof value === 'string') return storableText(value) === value ? null : path;
+/** What JSON or Postgres cannot store of a value, by its path, with the remedy; null when all of it can be stored. */
+export function storageFault(value: unknown, path: string, above: unknown[] = []): string | null {
+  if (typeof value === 'string') return storableText(value) === value ? null : textFault(path);
+  if (typeof value === 'bigint') return `${path} is a BigInt, which JSON cannot hold: return a number, or its digits.`;
+  if (typeof value === 'number' && !Number.isFinite(value))
+    return `${path} is ${value}, which JSON cannot hold: return null instead, or leave it out.`;
   if (value === null || typeof value !== 'object') return null;
+  if (above.includes(value)) return `${path} holds itself, which JSON cannot do: return a copy without the circle.`;
+  if (above.length >= DEEPEST) return `${path.slice(0, 60)}… has more than ${DEEPEST} levels: return it flatter.`;
+  above.push(value);
+  const { toJSON } = value as { toJSON?: unknown };
+  const fault =
+    typeof toJSON === 'function' ? storageFault(toJSON.call(value, ''), path, above) : innerFault(value, path, above);
+  above.pop();
+  return fault;
+}
+
+function innerFault(value: object, path: string, above: unknown[]): string | null {
   for (const [key, inner] of Object.entries(value)) {
-    const at = Array.isArray(value) ? `${path}[${key}]` : `${path}.${key}`;
-    if (storableText(key) !== key) return `A key of ${path}`;
-    const fault = unstorablePath(inner, at);
+    if (storableText(key) !== key) return textFault(`A key of ${path}`);
+    const fault = storageFault(inner, Array.isArray(value) ? `${path}[${key}]` : `${path}.${key}`, above);
     if (fault) return fault;
   }
   return null;
 }
+
+const textFault = (where: string) =>
+  `${where} holds a NUL character or half of a surrogate pair, which Postgres cannot store: remove it, for example ` +
+  'with storableText().';
 
 function pathText(path: readonly PropertyKey[], root: string): string {
   return path.reduce<string>((text, key) => text + (typeof key === 'number' ? `[${key}]` : `.${String(key)}`), root);

