@@ -9,7 +9,12 @@ const waits = { kind: 'list' as const, seconds: [5 * minute, 30 * minute, 2 * ho
 const retry = {
   maxAttempts: 6,
   backoff: waits,
-  byCode: { lost_lease: { backoff: { kind: 'list' as const, seconds: [0] } } },
+  byCode: {
+    lost_lease: { backoff: { kind: 'list' as const, seconds: [0] } },
+    // The waits span more than the day for which these are tried elsewhere.
+    rate_limited: { maxAttempts: 6, backoff: waits },
+    misconfigured: { maxAttempts: 6, backoff: waits },
+  },
 };
 const work = { kind: 'function' as const, batchSize: 5, maxWorkers: 4, leaseSeconds: 60, timeoutSeconds: 30, retry };
 /** A model that is asked in the background answers by callback, or is asked after. */
