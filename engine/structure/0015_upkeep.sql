@@ -7,7 +7,10 @@ create table millrace.check_progress (
 ) with (fillfactor = 50);
 
 -- What doctor() found amiss when the sweep asked it last.
-create table millrace.last_findings (what text primary key, detail text);
+create table millrace.last_findings (
+  what text primary key,
+  detail text
+);
 
 -- How far pruning is with each pipeline, or what its last round came to.
 create table millrace.prune_progress (
