@@ -330,7 +330,7 @@ view millrace.dead_letters
   column retry_count smallint
   column run_id bigint
   column stage text
-  as  SELECT (d.attempt).id AS attempt_id, d.run_id, p.name AS pipeline, s.name AS stage, d.entity_id, d.error_code, COALESCE((d.attempt).error ->> 'detail'::text, (d.attempt).error ->> 'message'::text) AS error_message, (d.attempt).retry_count AS retry_count, d.failed_at, d.can_retry FROM ( SELECT r.id AS run_id, r.pipeline_id, r.failed_stage_id AS stage_id, r.entity_id, r.error_code, r.finished_at AS failed_at, ( SELECT a.*::millrace.attempts AS a FROM millrace.attempts a WHERE a.run_id = r.id AND a.stage_id = r.failed_stage_id ORDER BY a.number DESC LIMIT 1) AS attempt, NOT (EXISTS ( SELECT FROM millrace.runs o WHERE o.entity_id = r.entity_id AND o.pipeline_id = r.pipeline_id AND o.id > r.id)) AND NOT (EXISTS ( SELECT FROM millrace.fan_outs f WHERE f.id = r.fan_out_id AND (f.state = ANY (ARRAY['abandoned'::text, 'closed'::text])))) AS can_retry FROM millrace.runs r WHERE r.status = 'failed'::millrace.run_status) d JOIN millrace.pipelines p ON p.id = d.pipeline_id JOIN millrace.stages s ON s.id = d.stage_id;
+  as  SELECT (d.attempt).id AS attempt_id, d.run_id, p.name AS pipeline, s.name AS stage, d.entity_id, d.error_code, COALESCE((d.attempt).error ->> 'detail'::text, (d.attempt).error ->> 'message'::text) AS error_message, (d.attempt).retry_count AS retry_count, d.failed_at, d.can_retry FROM ( SELECT r.id AS run_id, r.pipeline_id, r.failed_stage_id AS stage_id, r.entity_id, r.error_code, r.finished_at AS failed_at, ( SELECT a.*::millrace.attempts AS a FROM millrace.attempts a WHERE a.run_id = r.id AND a.stage_id = r.failed_stage_id ORDER BY a.number DESC LIMIT 1) AS attempt, NOT (EXISTS ( SELECT FROM millrace.runs o WHERE o.entity_id = r.entity_id AND o.pipeline_id = r.pipeline_id AND o.id > r.id)) AND NOT (EXISTS ( SELECT FROM millrace.fan_outs f WHERE f.id = r.fan_out_id AND (f.state = ANY (ARRAY['abandoned'::text, 'closed'::text])))) AS can_retry FROM millrace.runs r WHERE r.status = 'failed'::millrace.run_status) d LEFT JOIN millrace.pipelines p ON p.id = d.pipeline_id LEFT JOIN millrace.stages s ON s.id = d.stage_id;
 view millrace.default_settings
   column comment text
   column name text
@@ -507,7 +507,7 @@ view millrace.late_runs
   column sla interval
   column stage text
   column state millrace.attempt_state
-  as  SELECT p.name AS pipeline, s.name AS stage, a.run_id, r.entity_id, a.id AS attempt_id, a.state, s.sla, a.late_at FROM millrace.attempts a JOIN millrace.runs r ON r.id = a.run_id JOIN millrace.stages s ON s.id = a.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id WHERE a.late_at <= (( SELECT millrace.now() AS now)) ORDER BY a.late_at;
+  as  SELECT p.name AS pipeline, s.name AS stage, a.run_id, ( SELECT r.entity_id FROM millrace.runs r WHERE r.id = a.run_id) AS entity_id, a.id AS attempt_id, a.state, s.sla, a.late_at FROM millrace.late_attempts(10000) a(id, run_id, stage_id, state, late_at) JOIN millrace.stages s ON s.id = a.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id ORDER BY a.late_at;
 view millrace.limit_faults
   column attempt_id bigint
   column detail text

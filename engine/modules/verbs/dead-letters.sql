@@ -26,8 +26,9 @@ from (
         and f.state in ('abandoned', 'closed')) as can_retry
   from millrace.runs r
   where r.status = 'failed') d
-join millrace.pipelines p on p.id = d.pipeline_id
-join millrace.stages s on s.id = d.stage_id;
+-- Left, so that a count reads the index alone.
+left join millrace.pipelines p on p.id = d.pipeline_id
+left join millrace.stages s on s.id = d.stage_id;
 comment on column millrace.dead_letters.can_retry is
   'Whether retry() takes it: not where its row has a later run, or its parent has given it up.';
 

@@ -107,6 +107,21 @@ test('no read walks the runs, the attempts, the log or the alerts from end to en
   await engine.sql.query('truncate millrace.runs, millrace.attempts restart identity');
 });
 
+test('late runs are read by their index, however many are bounded and will be late', async ({ engine }) => {
+  await engine.pipeline(chain(['first', 'second']));
+  await history(engine, 5_000);
+  await queued(engine, 10_000);
+  await engine.sql.query(`update millrace.attempts set late_at = millrace.now() + make_interval(secs => id - 20000)
+    where state = 'queued'`);
+  await engine.sql.query('vacuum analyze millrace.attempts');
+  const walked: string[] = [];
+  for (const read of ['late_runs', 'late_counts()']) {
+    walked.push(...(await sequentialScans(engine.database.superUrl, `select * from millrace.${read}`)));
+  }
+  await engine.sql.query('truncate millrace.runs, millrace.attempts restart identity');
+  expect(walked.filter((table) => ['runs', 'attempts'].includes(table))).toEqual([]);
+});
+
 test('what a read looks at does not grow with the history', async ({ engine }) => {
   await engine.pipeline(chain(['first', 'second'], { limits: { max_in_flight: 3 } }), { label: 'label' });
   await engine.sql.query('create index on public.items (label text_pattern_ops)');
