@@ -41,7 +41,7 @@ function cellsOf(stage: StageHealth): string[] {
   ];
 }
 
-/** What holds a stage's rows back: nobody works at it, or what people have done to it, and why. */
+/** The reason why a stage's rows do not move: no worker takes them, or an operator's pause, throttle or bypass. */
 function heldBack({ enabled, paused, throttle, bypass, unattended }: StageHealth): string {
   const why = (word: string, said: { by: string | null; reason: string | null } | null) =>
     [word, said?.by && `by ${said.by}`, said?.reason && `(${said.reason})`].filter(Boolean).join(' ');

@@ -70,7 +70,7 @@ export function headLines({ overview }: Standing): string[] {
   return [...head, ...bulks];
 }
 
-/** What is not well, with the number by which an alert is silenced. */
+/** A line for each fault, with the number by which its alert is silenced. */
 function told(fault: HealthFault): string {
   const { alert } = fault;
   const at = alert?.raised_at ? ` since ${moment(alert.raised_at)}` : '';

@@ -6,7 +6,7 @@ import type { InputColumns } from '../../supabase/functions/_millrace/compile/re
 import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { type LoadError, loadModules } from './load-definitions.ts';
 
-/** What handlers say when they are loaded. */
+/** The result of loading handlers: their faults, and the columns that the inputs of their stages require. */
 export interface Handlers {
   /** A sentence, with the remedy, for each handler that does not load, by its function. */
   faults: Map<string, string>;
@@ -50,7 +50,7 @@ export async function readHandlers(folder: string, names: string[]): Promise<Han
 const handlerOf = (folder: string, name: string) => path.join(folder, name, 'handler.ts');
 
 function faultOf(name: string, { message, place = '', mayBeStandIn }: LoadError): string | undefined {
-  // What is wrong with a definition is told of it, not of each stage.
+  // A fault of a definition is reported once, not for each of its stages.
   if (place.startsWith('supabase/functions/_pipelines/') || mayBeStandIn) return undefined;
   const remedy = / has no stage /.test(message)
     ? ` Bring the stage back, or delete supabase/functions/${name} with its test and its section of the configuration.`

@@ -12,7 +12,7 @@ export interface Finding {
 export interface Health {
   /** Whether all is well: nothing is found, no alert is open that is not silenced, and the sweep is on time. */
   ok: boolean;
-  /** What is not well, the most urgent first. */
+  /** The faults, the most urgent first. */
   faults: HealthFault[];
   /** The same without alerts. */
   findings: Finding[];

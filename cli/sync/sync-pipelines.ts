@@ -22,7 +22,7 @@ export type Teller = Pick<Console, 'log' | 'warn'> & { command: string };
 interface Project {
   pipelines: CompiledPipeline[];
   limits: LimitsJson;
-  /** What keeps handlers from loading. */
+  /** The errors of handlers that do not load. */
   faults: string[];
 }
 

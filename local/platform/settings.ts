@@ -14,7 +14,7 @@ import {
 import { readEnvFile } from './follow-settings.ts';
 
 const projectFolder = path.join(import.meta.dirname, '..', '..');
-/** What a person writes for the stacks of the repository. */
+/** The settings that a contributor writes for the stacks of the repository. */
 export const settingsFile = path.join(projectFolder, '.env');
 /** Settings of the local services, which a deployment does not have. */
 const localNames = ['SCRAPER_ALLOW_HOSTS', 'OCR_ALLOW_HOSTS', 'DEEPGRAM_ALLOW_HOSTS', 'SOURCES_FOLDER'];

@@ -6,7 +6,7 @@ const compact = new Intl.NumberFormat('en-GB', { notation: 'compact', maximumFra
 /** A count in few characters: 9,999 and then 10k. */
 export const count = (value: number) => (value < 10_000 ? whole.format(value) : compact.format(value).toLowerCase());
 
-/** What is counted to a bound beside other counts, of which `at_least` names those that stopped there. */
+/** Counts of a stage; `at_least` names those that stopped at their bound. */
 export type Counted<Name extends string> = Record<Name, number> & { at_least?: string[] | null };
 
 /** The sum of counts in few characters: 10k+ where one stopped at its bound, so that there are more. */
@@ -28,7 +28,7 @@ export function dollars(value: number): string {
   return `$${value.toLocaleString('en-GB', { maximumFractionDigits: value < 100 ? 2 : 0 })}`;
 }
 
-/** What a bulk will cost, where something is known of it; of more runs than were counted, that of those at least. */
+/** The cost of a bulk as far as prices are known: a lower bound where the count of runs stopped at its bound. */
 export function forecast({ runs, cost_usd }: { runs: string; cost_usd?: number }): string {
   if (cost_usd === undefined) return '';
   return `${runs.endsWith('+') ? 'more than' : 'about'} ${dollars(cost_usd).replace(/^< /, '')}`;

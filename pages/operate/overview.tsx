@@ -258,7 +258,7 @@ function Stage({ stage, figures }: { stage: StageHealth; figures: Figures | unde
   );
 }
 
-/** What holds a stage's rows back: nobody works at it, or what people have done to it, and why. */
+/** The reason why a stage's rows do not move: no worker takes them, or an operator's pause, throttle or bypass. */
 export function Marks({ stage: { enabled, paused, throttle, bypass, unattended } }: { stage: StageHealth }) {
   const why = (said: { by: string | null; reason: string | null } | null) =>
     said ? [said.by && `by ${said.by}`, said.reason].filter(Boolean).join(': ') : '';

@@ -1,4 +1,4 @@
--- What doctor() says of pipelines and their tables
+-- Findings of doctor() about pipelines and their tables
 --
 -- A table that is restored, made anew or changed by hand loses what attach() wrote, and its rows
 -- are then written past the pipeline.

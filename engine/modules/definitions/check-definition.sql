@@ -154,7 +154,7 @@ begin
 end
 $$;
 
--- What to do about a definition that is not as the compiler writes it.
+-- Names the remedy for a definition that the compiler did not write.
 create function millrace.compile_remedy() returns text
 language sql immutable
 as $$

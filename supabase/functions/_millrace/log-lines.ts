@@ -97,7 +97,7 @@ export function lineOf(event: { level: Level; message: string }, base: object, f
   return cut.length <= LONGEST_EVENT ? cut : `${cut.slice(0, LONGEST_EVENT - 1)}…`;
 }
 
-/** What JSON cannot hold is told in its place: a line of the log fails no attempt. */
+/** Replaces a value that JSON cannot hold by its description: a line of the log fails no attempt. */
 function toJson(value: object): string {
   try {
     return JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? String(part) : part));

@@ -7,7 +7,7 @@ const event = z.looseObject({
   event: z.enum(['raised', 'resolved', 'test']),
   /** The number of the alert; a test has none. */
   alert: z.number().optional(),
-  /** What alerts of one cause share: an error code, or what a service said when it refused. */
+  /** The cause that several alerts share: an error code, or the limit at which a service refuses. */
   cause: z.string().nullish(),
   /** Of a test alone; of an alert it is made of the facts. */
   message: z.string().optional(),

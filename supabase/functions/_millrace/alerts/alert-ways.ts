@@ -4,7 +4,7 @@ import type { AlertFacts } from './say-alert.ts';
 /** How long the silence lasts that messages offer. */
 export const SILENCE_MINUTES = 60;
 
-/** What an alert, or several of one cause, lead to. */
+/** The links and commands of an alert, or of several with one cause. */
 export interface Ways {
   /** Where its cause is seen on the operator's page; null where no page_url is set. */
   page: string | null;

@@ -19,7 +19,7 @@ export function groupEvents(events: AlertEvent[]): EventGroup[] {
   return [...groups.values()];
 }
 
-/** What the group of an event is known by: its cause, or that of the only other one at its stage that it may follow from. */
+/** The key of an event's group: its cause, or the cause of the only other event at its stage. */
 function keyOf(event: AlertEvent, events: AlertEvent[]): string {
   const cause = event.cause ?? causeAt(event, events);
   return JSON.stringify(cause ? [event.event, cause] : [event.event, null, events.indexOf(event)]);

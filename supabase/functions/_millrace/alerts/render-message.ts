@@ -6,7 +6,7 @@ const SHOWN_EVENTS = 20;
 const LONGEST_SUBJECT = 160;
 const words = { raised: 'Raised', resolved: 'Resolved', test: 'Test' } as const;
 
-/** What a webhook is sent: type, timestamp and data, as Standard Webhooks says. Events of one cause name it alike. */
+/** The body of a webhook: type, timestamp and data, as Standard Webhooks says. Events of one cause have the same `cause`. */
 export function webhookBody({ events, more, project, page_url, channel, created_at }: AlertMessage): string {
   return JSON.stringify({
     type: 'millrace.alerts',
@@ -94,7 +94,7 @@ function textOf(message: AlertMessage): string {
 
 const projectLine = ({ project }: AlertMessage) => `Project: ${project ?? 'unknown'}`;
 
-/** What a group says: a sentence, or its cause and a sentence for each of its events. */
+/** The text of a group: a sentence, or its cause and a sentence for each of its events. */
 function linesOf(group: EventGroup): string[] {
   const [{ event, message, now, cause }] = group;
   const sentence = (told: AlertEvent) => `${told.message}${told.now ? `, ${told.now}` : ''}`;

@@ -15,7 +15,7 @@ export interface AlertFacts {
   /** Since when the value has been above the bound, and when it was last looked at. */
   since?: string | null | undefined;
   at?: string | null | undefined;
-  /** What the rule measures now; null where that is not above the bound any more. */
+  /** The rule's value now; null when it is no longer above the bound. */
   value_now?: number | null | undefined;
   detail_now?: string | null | undefined;
 }
