@@ -59,11 +59,11 @@ export type AlertEvent = Facts & {
   /** The sentence. */
   message: string;
   /** How it stands now, where that is not what the sentence says. */
-  now?: string;
+  now?: string | undefined;
   /** Where one reads what to do. */
-  playbook?: string | null;
+  playbook?: string | null | undefined;
   /** Of an alert that is raised. */
-  ways?: Ways;
+  ways?: Ways | undefined;
 };
 
 interface Places {
