@@ -62,6 +62,6 @@ as $$
     where not exists (select from millrace.alert_channels c where c.name = u)) f
   union all
   select 'messages link to the operator''s page', true, coalesce(
-    nullif(millrace.setting('page_url'), ''),
+    (select nullif(s.value, '') from millrace.settings s where s.name = 'page_url'),
     'page_url is empty, so they name commands alone: npx millrace connect --page=URL writes it')
 $$;

@@ -88,9 +88,11 @@ $$;
 
 -- Whether all is well now, what is not, the release, and the digests of the definitions.
 create function public.millrace_health() returns jsonb
-language sql stable
+stable
 as $$
-  select to_jsonb(millrace.engine()) - 'contracts' || millrace.well(null, true)
+begin
+  return to_jsonb(millrace.engine()) - 'contracts' || millrace.well(null, true)
     || jsonb_build_object('definitions', (
-      select coalesce(json_object_agg(p.name, p.digest), '{}') from millrace.pipelines p))
+      select coalesce(json_object_agg(p.name, p.digest), '{}') from millrace.pipelines p));
+end
 $$;

@@ -127,7 +127,7 @@ describe('what rules look at', () => {
     await onlyRule(engine, { name: 'dead', kind: 'dead', above: 0, span: '1 hour' });
     await engine.queued('only');
     const worker = await Worker.of(engine, 'only');
-    const code = `<b>a\u202e\u0007\n\u2066b${'c'.repeat(500)}`;
+    const code = `<b>a\u202e\u0007\n\u2066b${'c'.repeat(190)}`;
     await worker.report(failed(await worker.takeOne(), { permanent: true, code, message: 'x' }));
     await minutes(engine, 1);
     const [{ message } = { message: '' }] = await told(engine);
