@@ -28,7 +28,11 @@ test('an example comes as the user’s own code, by itself, and leaves alone wha
     status: 0,
     stdout: expect.stringContaining('_pipeline_leads.sql'),
   });
-  expect(await here('check', ...at)).toMatchObject({ status: 0, stderr: '' });
+  // A machine that has fetched no packages for Deno yet cannot weigh functions that ask a model, and says so.
+  expect(await here('check', ...at)).toMatchObject({
+    status: 0,
+    stderr: expect.stringMatching(/^(?:The size of function .* is not known: .*\n)?$/),
+  });
   expect(Object.keys(filesOf(place)).filter((name) => /documents|books|links|articles/.test(name))).toEqual([]);
 });
 
