@@ -176,3 +176,20 @@ begin
       and l.at > (select millrace.now() - interval '1 hour');
 end
 $$;
+
+-- Keeps the findings of doctor() for pages that are polled. One sweep at a time: a second one would
+-- wait for the rows that the first deletes.
+create function millrace.keep_findings()
+as $$
+begin
+  if not pg_try_advisory_xact_lock(hashtext('millrace.last_findings')) then
+    return;
+  end if;
+  delete from millrace.last_findings where true;
+  insert into millrace.last_findings
+  select f.what, f.detail
+  from millrace.doctor() f
+  where not f.ok
+  on conflict do nothing;
+end
+$$;
