@@ -178,7 +178,7 @@ it('takes the columns that inputs of handlers require into the definition, and f
   expect(readMigrations()).toEqual(before);
 });
 
-/** What the last migration defines. */
+/** The definition in the last migration. */
 function lastDefinition(): Record<string, unknown> {
   const text = readMigrations().at(-1)?.text ?? '';
   return JSON.parse(/\$pipeline\$(.*)\$pipeline\$/s.exec(text)?.[1] ?? '');

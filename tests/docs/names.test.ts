@@ -1,4 +1,4 @@
-// What pages tell people to type is there: functions, commands, scripts, settings, and what the schema millrace holds.
+// Each function, command, script, setting and object of the schema millrace that a page names exists.
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
@@ -57,7 +57,7 @@ test('each command and each script that a page names is there', () => {
 });
 
 test('each table, view and function of the schema millrace that a page names is there', () => {
-  // What the build of the engine reads is set, and is none of the database's.
+  // Settings that the build of the engine reads are no settings of the database.
   const name = /(?<!set )\bmillrace\.([a-z_]+)(?=[\s(`;,)'"]|$)/gm;
   expect(named(pages, name).length).toBeGreaterThan(100);
   const isThere = (found: string) => new RegExp(`\\bmillrace\\.${found}\\b`).test(install);

@@ -6,7 +6,7 @@ import { type Engine, test } from '../../support/engine.ts';
 import { makeNotes } from '../../support/status.ts';
 import { runStage } from '../../support/worker.ts';
 
-/** What doctor() finds amiss at pipelines' tables. */
+/** The findings of doctor() about pipelines' tables. */
 async function amiss(engine: Engine): Promise<string[]> {
   const rows = await engine.rows<{ detail: string }>(
     `select detail from millrace.doctor() where what ~ 'fits its table|^rows that show work' and not ok`,

@@ -289,7 +289,7 @@ test.for(Array.from({ length: Math.ceil(names.length / size) }, (_, chunk) => ch
   },
 );
 
-/** What a session, a role or a database may have set, by which Postgres writes and reads names, times and texts otherwise. */
+/** Settings of a session, a role or a database that change how Postgres writes and reads names, times and texts. */
 const settings = [
   'quote_all_identifiers = on',
   'standard_conforming_strings = off',

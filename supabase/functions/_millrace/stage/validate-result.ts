@@ -59,7 +59,7 @@ export function describeFault(error: z.ZodError, value: unknown, root: string): 
   return `${pathText(path, root)}: ${issue?.message} (found: ${kindOf(valueAt(value, path))})${more}`;
 }
 
-/** What JSON or Postgres cannot store of a value, by its path, with the remedy; null when all of it can be stored. */
+/** The path of a part that JSON or Postgres cannot store, with the remedy; null when the whole value can be stored. */
 export function storageFault(value: unknown, path: string, above: unknown[] = []): string | null {
   if (typeof value === 'string') return storableText(value) === value ? null : textFault(path);
   if (typeof value === 'bigint') return `${path} is a BigInt, which JSON cannot hold: return a number, or its digits.`;
