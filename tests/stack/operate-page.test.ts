@@ -754,7 +754,7 @@ test('dead letters show a sample, and what has changed since the preview is pass
   const begin = (page: Page) => page.getByRole('dialog').getByRole('button', { name: 'Begin' }).click();
   await begin(otto);
   await otto.getByText('✓ done').waitFor();
-  await otto.getByText('1 that matched no longer').waitFor();
+  await otto.getByText('1 that had gone on, or matched no longer').waitFor();
   await begin(adam);
   await adam.getByRole('dialog').getByRole('alert').filter({ hasText: 'it is done' }).waitFor();
   expect(
@@ -848,7 +848,7 @@ test('an error is told with its hint, and with what the documents say of its cod
   await page.getByText('Hint: Write the address into the order, then retry.').waitFor();
   await page.goto(`${operate.pageUrl}#/run/${await of('rate_limited')}`);
   await page
-    .getByText('the model or the platform answered 429. Such an attempt is retried, not before its Retry-After.')
+    .getByText('A service, the model or the platform answered 429. Such an attempt is retried for a day, not before its retry-after-ms or Retry-After.')
     .waitFor();
 });
 
