@@ -39,8 +39,11 @@ export function standingOf({ overview, alerts }: Standing, pipeline: string | un
   };
 }
 
-/** Whether all is well, what is not, and which bulks run. */
-export function headLines({ overview }: Standing): string[] {
+/**
+ * Whether all is well, what is not, and which bulks run.
+ * @param mostLines How many lines the faults may take; the first fault is always there, and the others are counted.
+ */
+export function headLines({ overview }: Standing, mostLines = Number.POSITIVE_INFINITY): string[] {
   const { ok, faults, more, dead_last_day } = wellOf(overview);
   const { at, is } = sweepOf(overview, Date.parse(overview.now));
   const swept = at
@@ -55,12 +58,15 @@ export function headLines({ overview }: Standing): string[] {
         `${bulk.preview.runs} done, ${many(bulk.faults, 'fault')}, by ${words(bulk.by ?? 'SQL')}`,
     ),
   );
-  const shown = faults.slice(0, mostFaults);
+  const shown = fitting(
+    faults.slice(0, mostFaults).map((fault) => wrap(`▲ ${words(told(fault))}`, terminalWidth())),
+    mostLines,
+  );
   const besides = faults.length - shown.length + more;
   const head = ok
     ? [pc.dim(line(`✓ All is well: ${swept}${dead}.`))]
     : [
-        ...shown.flatMap((fault) => wrap(`▲ ${words(told(fault))}`, terminalWidth()).map((text) => pc.red(text))),
+        ...shown.flat().map((text) => pc.red(text)),
         ...(besides > 0 ? [pc.red(`▲ ${besides} more: npx millrace status --json`)] : []),
         pc.dim(line(`The engine: ${swept}${dead}.`)),
       ];
@@ -68,6 +74,15 @@ export function headLines({ overview }: Standing): string[] {
     return [...head, 'There is no pipeline that you see: define one (npx millrace add), then npx millrace sync.'];
   }
   return [...head, ...bulks];
+}
+
+/** The first texts that together take at most so many lines, and the first one in any case. */
+function fitting(texts: string[][], mostLines: number): string[][] {
+  let lines = 0;
+  return texts.filter((text, place) => {
+    lines += text.length;
+    return place === 0 || lines <= mostLines;
+  });
 }
 
 /** A line for each fault, with the number by which its alert is silenced. */
