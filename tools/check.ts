@@ -18,6 +18,7 @@ import { projectFolder } from './check/run-program.ts';
 import { checkSafeUpdates } from './check/safe-updates.ts';
 import { checkSqlStyle } from './check/sql-style.ts';
 import { checkStageCode } from './check/stage-code.ts';
+import { textCuts } from './check/text-cuts.ts';
 import { argumentsOrExit, refuseKeptByNpm } from './command-arguments.ts';
 
 const usage = `npm run check -- [--write]
@@ -61,6 +62,7 @@ async function codeChecks(write: boolean): Promise<Check[]> {
     { name: 'stamps of the migrations', remedy: 'do as it says', findings: stamps() },
     { name: 'every UPDATE and DELETE has a WHERE', remedy: withWhere, findings: checkSafeUpdates(projectFolder) },
     { name: 'pipelines', remedy: 'do as it says', findings: checkPipelines() },
+    { name: 'cuts of texts', remedy: 'cut by grapheme', findings: cuts() },
     { name: 'code of the stages', remedy: 'do as it says', findings: checkStageCode() },
     { name: 'sizes of the functions', remedy: lighter, findings: checkFunctionSizes(functionsFolder) },
     {
@@ -79,6 +81,10 @@ async function lint(): Promise<string | null> {
 
 async function nomenclature(): Promise<string> {
   return nomenclatureFaults(projectFolder).join('\n');
+}
+
+async function cuts(): Promise<string> {
+  return textCuts(functionsFolder);
 }
 
 async function stamps(): Promise<string> {

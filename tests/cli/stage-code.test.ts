@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { checkStageCode } from '../../tools/check/stage-code.ts';
+import { textCuts } from '../../tools/check/text-cuts.ts';
 import { projectFolder } from './run-command.ts';
 
 /** What the check says of a project whose only function has this call of defineStage(). */
@@ -15,6 +16,7 @@ async function checked(code: string): Promise<string> {
     path.join(folder, 'mails-send', 'handler.ts'),
     `import { z } from 'zod';
     import { definePipeline } from '${runtime}/define/define-pipeline.ts';
+    import { finishAnswer } from '${runtime}/model/model.ts';
     import { jobService } from '${runtime}/jobs/job-service.ts';
     import { defineStage, waiting } from '${runtime}/stage/stage.ts';
     const pipeline = definePipeline({
@@ -53,5 +55,29 @@ test('a stage that is to be polled, of a service that cannot be asked, is refuse
   const found = await checked('services: [{ ...mailer, poll: undefined }], finish');
   expect(found).toMatch(
     /^Stage send of pipeline mails is to be polled every 5 s, .* \(mailer\) .* pollSeconds: null\.$/,
+  );
+});
+
+test('a text that is cut without regard to its characters is found, and no list, digest or part between two places', async () => {
+  const folder = await mkdtemp(path.join(projectFolder, '.cache', 'cuts-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const fine = `names.slice(0, mostNames); digest('hex').slice(0, 40); text.slice(0, end); text.slice(at, at + 200); rows.slice(0, 2);`;
+  const cuts = [
+    'title.slice(0, longestTitle)',
+    'text.slice(0, 2_000)',
+    'a.substring(0, 80)',
+    'b.slice(0, LONGEST_B - 1)',
+  ];
+  await writeFile(path.join(folder, 'handler.ts'), [fine, ...cuts].join('\n'));
+  const found = textCuts(folder).split('\n');
+  expect(found.map((line) => line.split(': ')[0])).toEqual([2, 3, 4, 5].map((line) => `handler.ts:${line}`));
+  expect(found[0]).toContain('call excerpt()');
+  expect(textCuts(path.join(projectFolder, 'supabase', 'functions'))).toBe('');
+});
+
+test('a stage whose answer no model can give is refused with its file, the field and the remedy', async () => {
+  const form = `z.object({ tags: z.record(z.string(), z.string()) })`;
+  expect(await checked(`services: [mailer], finish: finishAnswer(${form})`)).toMatch(
+    /^supabase\/functions\/mails-send\/handler\.ts: .* the field tags is a z\.record\(\).*: write z\.array/,
   );
 });

@@ -119,6 +119,7 @@ describe('what a tool does wrong is told to the model, and recorded', () => {
     ['an output that is no JSON', 'look', { page: 600 }, /BigInt/],
     ['a tool that there is not', 'open', { page: 1 }, /^There is no tool open: the tools are look\.$/],
     ['arguments that do not fit', 'look', { page: 'one' }, /arguments\.page: .*\(found: string of 3 characters\)/],
+    ['arguments that Postgres could not keep', 'look', '{"page":1,"note":"\\u0000"}', /arguments\.note holds a NUL/],
     ['arguments that are no JSON', 'look', '{"page":', /^The arguments do not fit: arguments: .*found: string/],
   ])('%s', async (_, name, args, message) => {
     const { asked, env } = await scriptedModel(calling([name, args]), answering({ done: 1 }));
@@ -178,6 +179,12 @@ describe('an answer that does not fit', () => {
       { role: 'user', content: expect.stringMatching(/answer: .*found: string of 7 characters/) },
     ]);
     expect(kept.turns).toHaveLength(3);
+  });
+
+  test('is sent back where Postgres could not keep it', async () => {
+    const { asked, env } = await scriptedModel(answering('{"done":1,"note":"\\u0000"}'), answering({ done: 2 }));
+    expect(await runAgent(env, []).outcome).toEqual({ done: 2 });
+    expect(asked()[1].input.at(-1).content).toContain('answer.note holds a NUL character');
   });
 
   test('ends it at the third in a row, for good', async () => {

@@ -1,6 +1,8 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { checkStrict } from '../../local/services/model/answer-schema.ts';
+import { defineTool } from '../../supabase/functions/_millrace/agents/agent-tools.ts';
 import { classify } from '../../supabase/functions/_millrace/errors.ts';
 import { askModel, finishAnswer, model } from '../../supabase/functions/_millrace/model/model.ts';
 import { promptVersion } from '../../supabase/functions/_millrace/model/prompt.ts';
@@ -94,11 +96,92 @@ describe('answered in the call', () => {
     },
   );
 
+  test.each([
+    ['a NUL', '{"answer":"a \\u0000 clock"}'],
+    ['half a surrogate pair', '{"answer":"a \\ud83d clock"}'],
+  ])('an answer with %s, which cannot be kept, is asked for again', async (_, answer) => {
+    const server = await startModelServer(() => ({ json: modelResponse(answer) }));
+    const failure = await failureOf(askModel(question, makeContext(server.env).context));
+    expect(failure).toMatchObject({ code: 'invalid_output', permanent: false });
+    expect(failure.message).toContain('output.answer holds a NUL character');
+  });
+
+  test('no half of a surrogate pair and no NUL leaves in a request', async () => {
+    const server = await startModelServer(() => ({ json: modelResponse({ answer: 'a clock' }) }));
+    await askModel({ ...question, input: 'Half \ud83d of it\u0000' }, makeContext(server.env).context);
+    expect(server.asked()[0].input).toBe('Half \ufffd of it\ufffd');
+  });
+
+  test('an answer that ends without a word is asked for again, with its own code', async () => {
+    const server = await startModelServer(() => ({ json: modelResponse('', { output: [], usage: null }) }));
+    const { context, usages } = makeContext({ ...server.env, LLM_PRICE_INPUT: '2', LLM_PRICE_OUTPUT: '10' });
+    expect(await failureOf(askModel(question, context))).toMatchObject({ code: 'empty_answer', permanent: false });
+    expect(usages).toMatchObject([{ input_tokens: null, output_tokens: null, cost_usd: null }]);
+  });
+
+  test('an answer that was cut off is asked for again with room for twice as much', async () => {
+    const cut = { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } };
+    const server = await startModelServer(() => ({ json: modelResponse('{"ans', cut) }));
+    for (const retryCount of [0, 1, 2, 7]) {
+      const { context } = makeContext(server.env, { retryCount });
+      const failure = await failureOf(askModel({ ...question, maxOutputTokens: 100 }, context));
+      expect(failure).toMatchObject({ code: 'incomplete_output', permanent: false });
+    }
+    expect(server.asked().map((asked) => asked.max_output_tokens)).toEqual([100, 200, 400, 400]);
+  });
+
   test('a refusal is permanent', async () => {
     const output = [{ type: 'message', id: 'm', role: 'assistant', content: [{ type: 'refusal', refusal: 'No.' }] }];
     const server = await startModelServer(() => ({ json: modelResponse('', { output }) }));
     const failure = await failureOf(askModel(question, makeContext(server.env).context));
     expect(failure).toMatchObject({ code: 'model_refused', permanent: true });
+  });
+});
+
+describe('the form of an answer', () => {
+  const loose = z.object({
+    note: z.string().optional(),
+    kind: z.enum(['a', 'b']).default('a'),
+    link: z.url().nullish(),
+    count: z.string().transform(Number),
+    what: z.union([z.string(), z.object({ name: z.string().optional() })]),
+    parts: z.array(z.discriminatedUnion('is', [z.object({ is: z.literal('x') }), z.object({ is: z.literal('y') })])),
+  });
+
+  test('is asked for as the strict form has it, and read back as the schema has it', async () => {
+    const answer = { note: null, kind: null, link: null, count: '7', what: { name: null }, parts: [{ is: 'x' }] };
+    const server = await startModelServer(() => ({ json: modelResponse(answer) }));
+    const read = await askModel({ ...question, schema: loose }, makeContext(server.env).context);
+    expect(read).toEqual({ kind: 'a', link: null, count: 7, what: {}, parts: [{ is: 'x' }] });
+    const { schema: sent } = server.asked()[0].text.format;
+    expect(() => checkStrict(sent, 'schema')).not.toThrow();
+    expect(sent.required).toEqual(Object.keys(loose.shape));
+    expect(sent.properties.note).toEqual({ anyOf: [{ type: 'string' }, { type: 'null' }] });
+    expect(sent.properties.count).toEqual({ type: 'string' });
+  });
+
+  test('a null where the schema wants something is a wrong answer all the same', async () => {
+    const server = await startModelServer(() => ({ json: modelResponse({ answer: null }) }));
+    const failure = await failureOf(askModel(question, makeContext(server.env).context));
+    expect(failure.message).toContain('expected string, received null (found: null)');
+  });
+
+  test.each([
+    ['meta.tags', 'z.record()', z.object({ meta: z.object({ tags: z.record(z.string(), z.number()) }) })],
+    ['days[].on', 'z.date()', z.object({ days: z.array(z.object({ on: z.date() })) })],
+    ['pair', 'z.tuple()', z.object({ pair: z.tuple([z.string(), z.string()]).optional() })],
+    ['any', 'z.unknown()', z.object({ any: z.unknown() })],
+    ['open', 'takes fields beside', z.object({ open: z.union([z.string(), z.looseObject({})]) })],
+    ['ids', 'z.set()', z.object({ ids: z.set(z.string()) })],
+  ])('a stage whose answer has the field %s (%s) does not load', async (field, kind, refused) => {
+    expect(() => finishAnswer(refused)).toThrow(`the field ${field} `);
+    expect(() => finishAnswer(refused)).toThrow(kind);
+    const tool = { name: 'look', description: 'Looks.', parameters: refused, run: () => null };
+    expect(() => defineTool(tool)).toThrow(`the field ${field} `);
+    const server = await startModelServer(() => null);
+    const failure = await failureOf(askModel({ ...question, schema: refused }, makeContext(server.env).context));
+    expect(failure).toMatchObject({ code: 'misconfigured', message: expect.stringContaining(`the field ${field} `) });
+    expect(server.received).toHaveLength(0);
   });
 });
 
@@ -120,6 +203,53 @@ describe('errors of the API', () => {
     expect(failure).toMatchObject({ code, permanent });
     if (status === 429) expect(failure.retry_after_ms).toBe(3_000);
     expect(server.received).toHaveLength(1);
+  });
+
+  const refusing = (status: number, error: object) => ({
+    status,
+    json: { error: { message: 'because', type: 'x', ...error } },
+  });
+
+  test.each([
+    [{ code: 'content_filter' }, 'content_filtered', true],
+    [{ code: 'context_length_exceeded', param: 'input' }, 'question_too_long', true],
+    [{ code: 'unsupported_parameter', param: 'instructions' }, 'parameter_refused', true],
+    [{ code: 'unsupported_parameter', param: 'text.format' }, 'model_rejected_request', true],
+  ])('%o is %s', async (error, code, permanent) => {
+    const server = await startModelServer(() => refusing(400, error));
+    const failure = await failureOf(askModel(question, makeContext(server.env).context));
+    expect(failure).toMatchObject({ code, permanent });
+    expect(server.received).toHaveLength(1);
+  });
+
+  test('a parameter that a model refuses is left out at once, and from then on', async () => {
+    const errors = [
+      { code: 'unsupported_parameter', param: 'metadata' },
+      {
+        code: null,
+        param: null,
+        message: "Unsupported parameter: 'max_output_tokens' is not supported with this model.",
+      },
+    ];
+    const server = await startModelServer(() => {
+      const error = errors.shift();
+      return error ? refusing(400, error) : { json: modelResponse({ answer: 'a clock' }) };
+    });
+    const bounded = { ...question, maxOutputTokens: 100 };
+    for (const _ of [1, 2])
+      expect(await askModel(bounded, makeContext(server.env).context)).toEqual({ answer: 'a clock' });
+    const sent = server.asked().map((asked) => ['metadata', 'max_output_tokens'].filter((name) => name in asked));
+    expect(sent).toEqual([['metadata', 'max_output_tokens'], ['max_output_tokens'], [], []]);
+  });
+
+  test('a model that does not work in the background is a setting to correct', async () => {
+    const server = await startModelServer(() => refusing(400, { code: 'unsupported_parameter', param: 'background' }));
+    const { context } = makeContext({ ...server.env, LLM_MODE: 'background' });
+    const failure = await failureOf(askModel(question, context));
+    expect(failure).toMatchObject({
+      code: 'misconfigured',
+      message: expect.stringContaining('set LLM_MODE to inline'),
+    });
   });
 
   test.each([

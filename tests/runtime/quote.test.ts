@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { excerpt } from '../../supabase/functions/_millrace/errors.ts';
 import { quote, quoteResult } from '../../supabase/functions/_millrace/model/prompt.ts';
 
 /** A text as a reader might see it who cares for neither scripts, accents, blanks nor what cannot be seen. */
@@ -81,6 +82,14 @@ describe('quoted text', () => {
   test('is cut to length before anything else is done to it, and between two characters', () => {
     const quoted = quote('page', `  ${'x'.repeat(9)}🕰️${'y'.repeat(1_000_000)}`, 10);
     expect(bodyOf(quoted)).toBe('x'.repeat(9));
+    // A letter keeps its accents, a family its members, and a flag both its letters.
+    for (const whole of ['e\u0301', '👨‍👩‍👧‍👦', '🇩🇪', 'क्षि', '각']) {
+      for (let most = 4; most < 4 + whole.length; most++) {
+        expect(bodyOf(quote('page', `${'x'.repeat(4)}${whole}${whole}y`, most))).toBe('xxxx');
+      }
+    }
+    expect(excerpt(`${'\u0301'.repeat(4_000)}🕰`, 3_000)).toHaveLength(3_000);
+    expect(excerpt('x🕰y', 2)).toBe('x');
     expect(bodyOf(quoteResult('plan', { text: 'z'.repeat(50_000) }))).toHaveLength(12_000);
   });
 });

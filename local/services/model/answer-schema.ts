@@ -38,7 +38,10 @@ export function draftThatFits(schema: JsonSchema, drafts: object[], param: strin
   return drafts.find((draft) => validate(draft));
 }
 
-/** Refuses what OpenAI's strict mode refuses: open objects and optional properties, by their path. */
+const refusedWords = ['allOf', 'default', 'not', 'oneOf', 'patternProperties', 'prefixItems', 'propertyNames'];
+const knownFormats = ['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uuid'];
+
+/** Refuses what OpenAI's strict mode refuses: open objects, optional properties and words it does not know, by their path. */
 export function checkStrict(schema: unknown, param: string, path = ''): void {
   if (typeof schema !== 'object' || schema === null) return;
   const { properties, required = [], additionalProperties, type } = schema as JsonSchema;
@@ -47,6 +50,12 @@ export function checkStrict(schema: unknown, param: string, path = ''): void {
     throw new ApiError(400, `Invalid strict schema. ${where}: ${reason}.`, param, 'invalid_json_schema');
   };
   if (path === '' && type !== 'object') refuse('the root must have the type "object"');
+  const word = refusedWords.find((one) => one in schema);
+  if (word) refuse(`"${word}" is not permitted`);
+  const { format, pattern } = schema as { format?: string; pattern?: string };
+  if (format && !knownFormats.includes(format)) refuse(`"${format}" is not a valid format`);
+  if (pattern && /\(\?(?:[=!]|<[=!])/.test(pattern)) refuse('"pattern" may not look around');
+  if (Object.keys(schema).length === 0) refuse('the schema must have a "type" key');
   if (type === 'object' || properties) {
     if (additionalProperties !== false) refuse('"additionalProperties" must be given as false');
     const missing = Object.keys(properties ?? {}).find((key) => !required.includes(key));

@@ -1,4 +1,4 @@
-import { storableText } from '../_millrace/mod.ts';
+import { excerpt, storableText } from '../_millrace/mod.ts';
 import { tidyText } from '../_services/text/tidy-text.ts';
 
 /** What to do with an article whose address has no text that can be read. */
@@ -13,7 +13,7 @@ export function articleContent(text: string): string {
   const tidy = tidyText(text.replaceAll('\f', '\n\n')).trim();
   if (!/[\p{L}\p{N}]/u.test(tidy)) return '';
   if (tidy.length <= longestContent) return tidy;
-  const cut = tidy.slice(0, longestContent);
+  const cut = excerpt(tidy, longestContent);
   const paragraph = cut.lastIndexOf('\n\n');
   return storableText(paragraph > longestContent / 2 ? cut.slice(0, paragraph) : cut).trimEnd();
 }
@@ -25,5 +25,5 @@ export function articleTitle(said: string, content: string, url: string): string
   const titles = [said, heading ?? '', content.split('\n', 1)[0] ?? '', end].map((title) =>
     tidyText(title).replace(/\s+/g, ' ').trim(),
   );
-  return storableText((titles.find((title) => /[\p{L}\p{N}]/u.test(title)) ?? end).slice(0, longestTitle));
+  return excerpt(titles.find((title) => /[\p{L}\p{N}]/u.test(title)) ?? end, longestTitle);
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Env, PermanentError, readSettings } from '../_millrace/mod.ts';
+import { type Env, excerpt, PermanentError, readSettings } from '../_millrace/mod.ts';
 import type { PublishResult } from '../_pipelines/articles-results.ts';
 import { siteHookSettings } from './site-hook.ts';
 
@@ -45,6 +45,6 @@ function slugOf(title: string, id: string): string {
       .replace(/\p{M}/gu, '')
       .toLowerCase()
       .match(/[\p{L}\p{N}]+/gu) ?? [];
-  const slug = words.join('-').slice(0, longestSlug).replace(/-+$/, '');
+  const slug = excerpt(words.join('-'), longestSlug).replace(/-+$/, '');
   return [slug, id.slice(0, 8)].filter(Boolean).join('-');
 }

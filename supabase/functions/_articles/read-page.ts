@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { PermanentError } from '../_millrace/mod.ts';
+import { excerpt, PermanentError } from '../_millrace/mod.ts';
 import type { FetchResult } from '../_pipelines/articles-results.ts';
 import { articleContent, articleTitle, enterByHand } from './article-text.ts';
 import { webAddress } from './clean-url.ts';
@@ -47,7 +47,7 @@ export function pageArticle(result: unknown): FetchResult {
 
 function articleLine(text: string | null | undefined): string | null {
   const line = articleContent(text ?? '').replace(/\s+/g, ' ');
-  return line === '' ? null : line.slice(0, 200);
+  return line === '' ? null : excerpt(line, 200);
 }
 
 function momentOf(text: string | null | undefined): string | null {

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import {
   type Env,
+  excerpt,
   type FinishContext,
   type HandlerContext,
   PermanentError,
   readSettings,
-  storableText,
   Waiting,
 } from '../_millrace/mod.ts';
 import { cosineSimilarity, embedTexts } from '../_millrace/model/embeddings.ts';
@@ -31,7 +31,7 @@ export const scoreSettings = z.object({
 
 /** Likeness is low between a long text and a short one, and a judgement is not. */
 const usualThreshold = { embeddings: 0.25, model: 0.5 };
-const mostRead = 12_000;
+const longestRead = 12_000;
 
 /** What of an article is scored. */
 export interface ScoredText {
@@ -44,6 +44,7 @@ const judgement = z.object({
   topic: z.string(),
   relevance: z.number().min(0).max(1).describe('How much the article is about that topic: 0 not at all, 1 entirely'),
 });
+const readJudgement = finishAnswer(judgement);
 
 const prompt: Prompt = {
   label: 'score-1',
@@ -62,14 +63,14 @@ export async function scoreArticle(article: ScoredText, context: HandlerContext)
   const meanings = topics.map(({ name, description }) => `${name}: ${description}`).join('; ');
   const topic = z.enum(topics.map(({ name }) => name)).describe(`The topic that fits best. ${meanings}`);
   const schema = judgement.extend({ topic });
-  const question = quote('article', textOf(article), mostRead);
+  const question = quote('article', textOf(article), longestRead);
   const answer = await askModel({ name: 'relevance', schema, prompt, input: question }, context);
   return answer instanceof Waiting ? answer : judged(answer, topics, context.env);
 }
 
 /** The score that a job of the model ended with. Throws a StageError. */
 export async function finishScore(job: unknown, context: FinishContext): Promise<ScoreResult> {
-  const answer = finishAnswer(judgement)(job, context);
+  const answer = readJudgement(job, context);
   return judged(answer, await readTopics(context), context.env);
 }
 
@@ -97,6 +98,6 @@ function withVerdict(score: number, topic: Topic, by: ScoreResult['by'], env: En
 
 function textOf({ title, summary, content }: ScoredText): string {
   const text = [title, content ?? summary].filter((part) => part?.trim()).join('\n\n');
-  if (text !== '') return storableText(text.slice(0, mostRead));
+  if (text !== '') return excerpt(text, longestRead);
   throw new PermanentError('no_content', 'The article has neither title nor content: write its text into content.');
 }

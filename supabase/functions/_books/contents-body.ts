@@ -1,3 +1,4 @@
+import { excerpt } from '../_millrace/mod.ts';
 import type { NumberRun } from '../_pipelines/books-results.ts';
 import type { PageLine } from '../_pipelines/pages-results.ts';
 import { isContentsTitle, readContentsLine } from './contents-lines.ts';
@@ -55,8 +56,7 @@ function countEdges(pages: readonly PageRow[]): Map<string, number> {
 }
 
 function edgeKey(text: string): string {
-  return text
-    .slice(0, 200)
+  return excerpt(text, 200)
     .toLowerCase()
     .replace(/[^\p{L}\p{N}]+/gu, '');
 }

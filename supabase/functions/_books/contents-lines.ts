@@ -1,3 +1,4 @@
+import { excerpt } from '../_millrace/mod.ts';
 import { readPrintedNumber } from './printed-number.ts';
 
 /** Only the beginning of a longer line is read: no line of a table of contents is as long. */
@@ -19,7 +20,7 @@ export interface ContentsLine {
 
 /** Reads a line that ends in a page number, with dots before it or without; null for any other line. */
 export function readLineEnd(line: string): ContentsLine | null {
-  const text = line.slice(0, longestLine).trimEnd();
+  const text = excerpt(line, longestLine).trimEnd();
   let start = text.length;
   while (start > 0 && text.length - start < 12 && isNumberPart.test(text.charAt(start - 1))) start--;
   const printed_page = text.slice(start);
@@ -79,5 +80,5 @@ export function isPageFurniture(text: string): boolean {
 }
 
 function bareTitle(text: string): string {
-  return text.slice(0, longestLine).trim().replace(/\s+/g, ' ').replace(/[.:]$/, '');
+  return excerpt(text, longestLine).trim().replace(/\s+/g, ' ').replace(/[.:]$/, '');
 }

@@ -25,7 +25,7 @@ const longestTitle = 120;
 /** A table that begins on its title's page begins within so many lines. */
 const firstLines = 8;
 /** An entry takes so many lines at most: where a table goes on, one ends within them. */
-const longestEntry = 4;
+const mostEntryLines = 4;
 
 /** A stretch that may still go on. */
 interface Open extends Stretch {
@@ -89,7 +89,7 @@ function goesOn(open: Open, lines: BodyPage['lines']): boolean {
   return (
     head.dotted + head.bare >= Math.min(firstLines, lines.length) * leastEnded ||
     top.dotted + top.bare === 2 ||
-    endsOf(lines.slice(0, longestEntry)).dotted > 0
+    endsOf(lines.slice(0, mostEntryLines)).dotted > 0
   );
 }
 

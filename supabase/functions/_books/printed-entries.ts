@@ -1,3 +1,4 @@
+import { excerpt } from '../_millrace/mod.ts';
 import type { ContentsEntry } from '../_pipelines/toc-results.ts';
 import { normalForm } from '../_services/text/normal-form.ts';
 import type { PageRow } from './page-rows.ts';
@@ -13,12 +14,12 @@ export function printedEntries(
   pages: readonly PageRow[],
   { first_page: first, last_page: last }: ContentsPages,
 ): ContentsEntry[] {
-  const printed = pages
+  const all = pages
     .filter(({ number }) => number >= first && number <= last)
     .flatMap(({ blend_result: page }) => page?.lines ?? [])
     .map(({ text }) => comparable(text))
-    .join('')
-    .slice(0, longestContents);
+    .join('');
+  const printed = excerpt(all, longestContents);
   return entries.filter(({ title }) => titleKey(title) !== '' && printed.includes(comparable(title)));
 }
 

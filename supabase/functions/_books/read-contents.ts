@@ -1,3 +1,4 @@
+import { excerpt } from '../_millrace/mod.ts';
 import type { PageLine } from '../_pipelines/pages-results.ts';
 import type { ContentsEntry } from '../_pipelines/toc-results.ts';
 import type { BodyPage } from './contents-body.ts';
@@ -59,7 +60,7 @@ export function readContents(pages: readonly BodyPage[]): ReadContents {
   const numbered = entries.filter(({ printed_page }) => printed_page !== '').length;
   return {
     entries: used.map(({ title, printed_page }, at) => ({
-      title: title.slice(0, longestTitle),
+      title: excerpt(title, longestTitle),
       level: levels[at] ?? 1,
       printed_page,
     })),

@@ -1,4 +1,5 @@
 import { diffChars } from 'diff';
+import { excerpt } from '../_millrace/mod.ts';
 
 const likeness = 0.8;
 /** Only the beginning of a longer title is compared. */
@@ -13,8 +14,7 @@ const ownNumber =
 
 /** Strips a title of its number, dots and case, to what two spellings of it have in common. */
 export function titleKey(title: string): string {
-  return title
-    .slice(0, longestTitle)
+  return excerpt(title, longestTitle)
     .normalize('NFKD')
     .toLowerCase()
     .replace(ownNumber, '')

@@ -1,3 +1,4 @@
+import { excerpt } from '../_millrace/mod.ts';
 import type { KgResult } from '../_pipelines/chunks-results.ts';
 
 /** A chunk has less. The rest of a longer text is left out. */
@@ -39,7 +40,7 @@ interface Mention {
  * in a sentence: a proposal for somebody who can read. Scripts without capitals get none.
  */
 export function proposeFacts(text: string): KgResult {
-  const cut = text.slice(0, longestText);
+  const cut = excerpt(text, longestText);
   const sentences = sentencesOf(cut);
   const lower = new Set(cut.match(/(?<![\p{L}\p{N}])\p{Ll}[\p{L}\p{N}]*/gu));
   const read = sentences.map((sentence) => ({ sentence, mentions: mentionsIn(sentence, lower) }));
@@ -54,7 +55,7 @@ export function proposeFacts(text: string): KgResult {
   const entities = chosen.map(([name, { sentence }]) => ({
     name,
     type: 'other' as const,
-    description: sentence.slice(0, longestDescription),
+    description: excerpt(sentence, longestDescription),
   }));
   const names = new Set(chosen.map(([name]) => name));
   const relations = read.flatMap(({ sentence, mentions }) =>
@@ -102,6 +103,6 @@ function relationsIn(sentence: string, mentions: readonly Mention[]): KgResult['
     const isShort = words.length <= mostWordsBetween && between.length <= 80;
     const isVerb = /\p{Ll}{4}/u.test(between) && !beginnings.has(words[0] ?? '') && !/[.,;:!?()<>"“”]/.test(between);
     if (!isShort || !isVerb || source === target) return [];
-    return [{ source, relation: between.toLowerCase(), target, fact: sentence.slice(0, 500) }];
+    return [{ source, relation: between.toLowerCase(), target, fact: excerpt(sentence, 500) }];
   });
 }

@@ -1,3 +1,5 @@
+import { excerpt } from '../_millrace/mod.ts';
+
 const heading = /^#{1,6} +\S/m;
 const fence = /^(?:```|~~~)/m;
 const link = /\[[^[\]\n]{1,500}\]\((?:[^()\s]|\([^()\s]*\)){1,2000}\)/;
@@ -26,7 +28,7 @@ export function isCode(text: string): boolean {
   if (fence.test(text)) return false;
   const lines = text.slice(0, mostCodeLines * longestCodeLine).split('\n', mostCodeLines);
   const told = lines
-    .map((line) => line.slice(0, longestCodeLine).trimEnd())
+    .map((line) => excerpt(line, longestCodeLine).trimEnd())
     .filter((line) => line && !hashLine.test(line));
   return told.length > 0 && told.filter((line) => codeLine.test(line)).length >= told.length * leastCode;
 }

@@ -1,4 +1,4 @@
-import { PermanentError } from '../_millrace/mod.ts';
+import { excerpt, PermanentError } from '../_millrace/mod.ts';
 import { sniffMediaType } from '../_services/pdf/pdf.ts';
 import { isHtml } from './html-text.ts';
 
@@ -70,7 +70,7 @@ export async function routeFile(head: Uint8Array): Promise<{ mediaType: string; 
 
 /** What an archive is that is no Word document, by the names and the beginnings of its parts; null where nothing tells. */
 export function archiveType(parts: readonly string[], declared: string): string | null {
-  const type = declared.trim().slice(0, 100);
+  const type = excerpt(declared.trim(), 100);
   if (names[type]) return type;
   if (parts.includes('META-INF/container.xml')) return 'application/epub+zip';
   return parts.includes('content.xml') && parts.includes('META-INF/manifest.xml')

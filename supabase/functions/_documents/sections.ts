@@ -1,3 +1,4 @@
+import { excerpt } from '../_millrace/mod.ts';
 /** A part of a text that begins with a heading, or at the text's beginning. */
 export interface Section {
   start: number;
@@ -106,12 +107,11 @@ function withoutEnd(whole: string): string {
 function plainTitle(title: string): string {
   const isPlain = !markup.test(title) && title.length <= longestHeading;
   if (isPlain) return title.trim();
-  return title
+  const plain = title
     .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
     .replace(/(\*\*|__|`)(.+?)\1/g, '$2')
     .replace(/\\([!-/:-@[-`{-~])/g, '$1')
     .replace(/\s+/g, ' ')
-    .trim()
-    .slice(0, longestHeading)
-    .replace(/[\ud800-\udbff]$/, '');
+    .trim();
+  return excerpt(plain, longestHeading);
 }

@@ -1,4 +1,4 @@
-import { PermanentError } from '../_millrace/mod.ts';
+import { excerpt, PermanentError } from '../_millrace/mod.ts';
 
 /** Boards at which the canonical address of a posting is one that they serve. */
 const boards =
@@ -23,7 +23,7 @@ export function linkAddress({ raw_url, canonical_url }: LinkAddress): URL {
   if (url) return url;
   throw new PermanentError(
     'invalid_url',
-    `raw_url is ${JSON.stringify(text.slice(0, 200))}, which is no web address: correct it as https://example.com/jobs/1 and ` +
+    `raw_url is ${JSON.stringify(excerpt(text, 200))}, which is no web address: correct it as https://example.com/jobs/1 and ` +
       'write status new.',
   );
 }

@@ -1,3 +1,5 @@
+import { excerpt } from '../_millrace/mod.ts';
+
 const earliestYear = 2000;
 const latestYear = 2100;
 
@@ -10,6 +12,6 @@ export function momentOf(text: string | null, what: string, problems: string[]):
   const moment = new Date(text);
   const year = moment.getUTCFullYear();
   if (year >= earliestYear && year <= latestYear) return moment.toISOString();
-  problems.push(`${what} is ${JSON.stringify(text.slice(0, 40))}, which was left out.`);
+  problems.push(`${what} is ${JSON.stringify(excerpt(text, 40))}, which was left out.`);
   return null;
 }

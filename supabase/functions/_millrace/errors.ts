@@ -101,9 +101,37 @@ export function storableText(text: string): string {
   return text.replaceAll('\u0000', '\ufffd').replace(/\p{Surrogate}/gu, '\ufffd');
 }
 
-/** The beginning of a text, at most `most` UTF-16 units of it, as Postgres can store it: a cut may leave half a character. */
+let graphemes: Intl.Segmenter | undefined;
+/** How far back a cut looks for the beginning of a character as readers see it. */
+const LONGEST_GRAPHEME = 128;
+
+/**
+ * The beginning of a text, at most `most` UTF-16 units of it, as Postgres can store it and a service can read it: no character is
+ * cut in two, neither a pair of surrogates nor a letter from its accents. Every cut of a text to a length is made by it.
+ *
+ * @example
+ * ```ts
+ * const shown = excerpt(entity.body, 200);
+ * ```
+ */
 export function excerpt(text: string, most: number): string {
-  return storableText(text.slice(0, most));
+  return storableText(text.slice(0, text.length <= most ? most : boundaryBefore(text, most)));
+}
+
+/** The last place at or before `at` that lies between two characters as readers see them. */
+function boundaryBefore(text: string, at: number): number {
+  let from = Math.max(0, at - LONGEST_GRAPHEME);
+  if (isTrailing(text, from)) from -= 1;
+  graphemes ??= new Intl.Segmenter('en', { granularity: 'grapheme' });
+  const found = graphemes.segment(text.slice(from, at + LONGEST_GRAPHEME)).containing(at - from);
+  const boundary = from + (found?.index ?? at - from);
+  if (boundary > from) return boundary;
+  // A character that is longer than all of it.
+  return isTrailing(text, at) ? at - 1 : at;
+}
+
+function isTrailing(text: string, at: number): boolean {
+  return /[\udc00-\udfff]/.test(text.charAt(at)) && /[\ud800-\udbff]/.test(text.charAt(at - 1));
 }
 
 /**
@@ -243,5 +271,5 @@ function describeChain(error: unknown): string {
   for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
     parts.push(at.name, at.message, String((at as { code?: unknown }).code ?? ''));
   }
-  return parts.map((part) => part.slice(0, MAX_MESSAGE_LENGTH)).join(' ');
+  return parts.map((part) => excerpt(part, MAX_MESSAGE_LENGTH)).join(' ');
 }

@@ -1,3 +1,4 @@
+import { excerpt } from './errors.ts';
 // Lines on their way to the function's log. Supabase keeps 100 events of a function in ten seconds, of 10,000 characters each,
 // and drops the rest without a word; two hundred rows at once have more to say.
 export type Level = 'info' | 'warn' | 'error';
@@ -91,10 +92,10 @@ export class LogLines {
 export function lineOf(event: { level: Level; message: string }, base: object, fields: object): string {
   const line = toJson({ ...event, ...base, ...fields });
   if (line.length <= LONGEST_EVENT) return line;
-  const short = { level: event.level, message: event.message.slice(0, 1000), ...base };
-  const beginning = toJson({ ...event, ...fields }).slice(0, 4000);
+  const short = { level: event.level, message: excerpt(event.message, 1000), ...base };
+  const beginning = excerpt(toJson({ ...event, ...fields }), 4000);
   const cut = toJson({ ...short, cut: beginning, left_out_characters: line.length - beginning.length });
-  return cut.length <= LONGEST_EVENT ? cut : `${cut.slice(0, LONGEST_EVENT - 1)}…`;
+  return cut.length <= LONGEST_EVENT ? cut : `${excerpt(cut, LONGEST_EVENT - 1)}…`;
 }
 
 /** Replaces a value that JSON cannot hold by its description: a line of the log fails no attempt. */
@@ -106,7 +107,7 @@ function toJson(value: object): string {
     const texts = plain.map(([name, part]) => [name, typeof part === 'bigint' ? String(part) : part]);
     return JSON.stringify({
       ...Object.fromEntries(texts),
-      left_out: `fields that are no JSON: ${error}`.slice(0, 300),
+      left_out: excerpt(`fields that are no JSON: ${error}`, 300),
     });
   }
 }

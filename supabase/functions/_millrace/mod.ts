@@ -10,6 +10,7 @@ export { defineSharedLimits, type SharedLimits } from './define/define-shared-li
 export type { Usage } from './engine/engine-contract.ts';
 export {
   errorFromStatus,
+  excerpt,
   MisconfiguredError,
   messageOf,
   PermanentError,

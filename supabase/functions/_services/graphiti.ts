@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   type Env,
   errorFromStatus,
+  excerpt,
   httpUrl,
   MisconfiguredError,
   messageOf,
@@ -85,7 +86,7 @@ export async function postEpisode(episode: Episode, context: GraphitiContext): P
     const said = `The Graphiti server at GRAPHITI_URL cannot be reached: ${messageOf(error)}`;
     throw new RetriableError('graphiti_unreachable', 'The knowledge graph cannot be reached.', undefined, said);
   }
-  const reason = (await answer.text().catch(() => '')).slice(0, longestReason);
+  const reason = excerpt(await answer.text().catch(() => ''), longestReason);
   if (answer.ok) return true;
   if (answer.status === 401 || answer.status === 403) {
     throw new MisconfiguredError(`Graphiti refused GRAPHITI_AUTH_TOKEN (${answer.status}): correct it.`);

@@ -5,6 +5,7 @@ import { looksLikePdf, pdfArticle } from '../_articles/read-pdf.ts';
 import { webAccessSettings } from '../_articles/web-access.ts';
 import {
   defineStage,
+  excerpt,
   type FinishContext,
   type HandlerContext,
   PermanentError,
@@ -61,7 +62,7 @@ function addressOf(text: string | null): string {
   if (url !== null) return url;
   throw new PermanentError(
     'invalid_url',
-    `url is ${JSON.stringify(text?.slice(0, 200) ?? null)}, which is no web address: write it as https://example.com/page ` +
+    `url is ${JSON.stringify(text ? excerpt(text, 200) : null)}, which is no web address: write it as https://example.com/page ` +
       'and set status_code to 110.',
   );
 }

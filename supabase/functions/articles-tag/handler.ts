@@ -15,6 +15,7 @@ const answerOf = <Name extends z.ZodType<string>>(name: Name) =>
   z.object({
     tags: z.array(name).min(1).max(mostTags).describe('The tags that say what the article is about, the best first'),
   });
+const readAnswer = finishAnswer(answerOf(z.string()));
 
 /** Chooses an article's tags from the rows of `tag`. Throws a StageError. */
 export async function chooseTags(
@@ -29,7 +30,7 @@ export async function chooseTags(
 
 /** The tags that a job of the model ended with. Throws a StageError. */
 export async function finishTags(job: unknown, context: FinishContext): Promise<TagResult> {
-  const { tags } = finishAnswer(answerOf(z.string()))(job, context);
+  const { tags } = readAnswer(job, context);
   return known(tags, await readTags(context));
 }
 

@@ -25,6 +25,7 @@ const answer = z.object({
     .enum(['en', 'de', 'fr', 'es', 'it', 'nl', 'pt', 'other'])
     .describe('The language in which the text is written'),
 });
+const readAnswer = finishAnswer(answer);
 
 const input = z.object({ entity: z.object({ id: z.string(), title: z.string() }) });
 
@@ -59,7 +60,7 @@ export const metadata = defineStage({
   output: metadataResult,
   handler: describeBook,
   services: [model],
-  finish: (job, context) => toMetadata(finishAnswer(answer)(job, context)),
+  finish: (job, context) => toMetadata(readAnswer(job, context)),
   settings: [modelSettings],
 });
 

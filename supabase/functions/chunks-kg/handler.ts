@@ -6,6 +6,8 @@ import { modelSettings } from '../_millrace/model/model-settings.ts';
 import { chunks } from '../_pipelines/chunks.ts';
 import { kgResult } from '../_pipelines/chunks-results.ts';
 
+const readAnswer = finishAnswer(kgResult);
+
 export const kg = defineStage({
   pipeline: chunks,
   stage: 'kg',
@@ -13,6 +15,6 @@ export const kg = defineStage({
   output: kgResult,
   handler: ({ entity }, context) => readFacts(entity, context),
   services: [model],
-  finish: async (job, context) => tidyFacts(await finishAnswer(kgResult)(job, context)),
+  finish: (job, context) => tidyFacts(readAnswer(job, context)),
   settings: [modelSettings],
 });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import {
   defineStage,
+  excerpt,
   type HandlerContext,
   PermanentError,
   storableText,
@@ -51,7 +52,7 @@ function siteUrl(text: string): string {
   if (url?.protocol === 'http:' || url?.protocol === 'https:') return url.href;
   throw new PermanentError(
     'invalid_url',
-    `company_url is ${JSON.stringify(text.slice(0, 200))}, which is no web address: ` +
+    `company_url is ${JSON.stringify(excerpt(text, 200))}, which is no web address: ` +
       'write it as https://example.com and set the stage to queued again.',
   );
 }

@@ -19,6 +19,7 @@ const input = z.object({
   }),
 });
 const answer = z.object({ classification: z.enum(['job', 'post', 'unknown']).describe('What the address leads to') });
+const readAnswer = finishAnswer(answer);
 const maxOutputTokens = 500;
 
 /** Says what a link leads to: as a person said, else by its address, else as the model says. Throws a StageError. */
@@ -50,7 +51,7 @@ export const classify = defineStage({
   output: classifyResult,
   handler: classifyLink,
   services: [model],
-  finish: (job, context) => byModel(finishAnswer(answer)(job, context), context),
+  finish: (job, context) => byModel(readAnswer(job, context), context),
   settings: [modelSettings],
 });
 

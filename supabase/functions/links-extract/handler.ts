@@ -10,8 +10,9 @@ import { type ExtractResult, extractResult, kindOfLink } from '../_pipelines/lin
 import { projectClient, projectError } from '../_services/project-client.ts';
 import { prompt } from './prompt.ts';
 
-const mostRead = 24_000;
+const longestRead = 24_000;
 const maxOutputTokens = 2_000;
+const readAnswer = finishAnswer(jobAnswer);
 
 const input = z.object({ entity: z.object({ classification: kindOfLink }) });
 
@@ -29,7 +30,7 @@ export async function extractJob(
 
 /** The job and company that a response of the model makes. Throws a StageError. */
 export async function finishExtract(job: unknown, context: FinishContext): Promise<ExtractResult> {
-  const answer = finishAnswer(jobAnswer)(job, context);
+  const answer = readAnswer(job, context);
   return extracted(await readStaged(await kindOf(context), context), answer);
 }
 
@@ -48,7 +49,7 @@ function materialOf({ job, post }: Staged): string {
   const parts = job
     ? [job.title, job.company, job.location, job.salary, job.description]
     : [post.author && `By ${post.author}`, post.text];
-  return quote('page', parts.filter(Boolean).join('\n\n'), mostRead);
+  return quote('page', parts.filter(Boolean).join('\n\n'), longestRead);
 }
 
 async function kindOf({ entityId, env, signal }: FinishContext): Promise<'job' | 'post'> {

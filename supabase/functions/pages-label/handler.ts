@@ -10,7 +10,7 @@ import { blendResult, type LabelResult, labelResult } from '../_pipelines/pages-
 import { prompt } from './prompt.ts';
 
 const MAX_PAGE_TEXT = 12_000;
-const MAX_TITLES = 12;
+const mostTitles = 12;
 
 const absent = {
   running_head_line: 'nothing',
@@ -29,7 +29,8 @@ const answerFor = (titles: number) =>
     section_title_lines: z.array(line).max(titles).describe('Titles of chapters and sections that begin here'),
     first_footnote_line: line.describe(`The line with which the footnotes begin, or "${absent.first_footnote_line}"`),
   });
-const answer = answerFor(MAX_TITLES);
+const answer = answerFor(mostTitles);
+const readAnswer = finishAnswer(answer);
 
 const input = z.object({ needs: z.object({ blend: blendResult }) });
 
@@ -40,7 +41,7 @@ export async function labelPage(
 ): Promise<LabelResult | Waiting> {
   const proposal = proposeLabels(blend.lines, blend.readings[0] === 'ocr');
   if (blend.lines.length === 0) return proposal;
-  const titles = proposal.headings.slice(0, MAX_TITLES);
+  const titles = proposal.headings.slice(0, mostTitles);
   const proposed = {
     running_head_line: proposal.running_head ?? absent.running_head_line,
     page_label: proposal.page_label ?? absent.page_label,
@@ -63,7 +64,7 @@ export const label = defineStage({
   output: labelResult,
   handler: labelPage,
   services: [model],
-  finish: (job, context) => toLabels(finishAnswer(answer)(job, context)),
+  finish: (job, context) => toLabels(readAnswer(job, context)),
   settings: [modelSettings],
 });
 

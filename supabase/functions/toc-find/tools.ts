@@ -4,6 +4,7 @@ import { findContents, mainContents } from '../_books/contents-pages.ts';
 import { runsOf } from '../_books/page-numbers.ts';
 import { type PageRow, readPages } from '../_books/page-rows.ts';
 import { type AgentTool, defineTool } from '../_millrace/agents/agent-tools.ts';
+import { excerpt } from '../_millrace/mod.ts';
 import { quote } from '../_millrace/model/prompt.ts';
 
 const mostPages = 12;
@@ -40,7 +41,7 @@ export function bookTools(bookId: string): AgentTool[] {
         const wanted = query.toLowerCase();
         const found = (await readPages(bookId, env)).flatMap(({ number, blend_result: page }) => {
           const line = page?.lines.find(({ text }) => text.toLowerCase().includes(wanted));
-          return line ? [`page ${number}: ${line.text.slice(0, 120)}`] : [];
+          return line ? [`page ${number}: ${excerpt(line.text, 120)}`] : [];
         });
         if (found.length === 0) return `"${query}" stands on no page read so far.`;
         return quote('hits', found.slice(0, mostHits).join('\n'), longestNote);

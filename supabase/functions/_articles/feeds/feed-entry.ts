@@ -1,4 +1,4 @@
-import { storableText } from '../../_millrace/mod.ts';
+import { excerpt, storableText } from '../../_millrace/mod.ts';
 
 /** What an address turned out to be. */
 export type FeedKind = 'rss' | 'rdf' | 'atom' | 'sitemap' | 'sitemap_index';
@@ -37,7 +37,7 @@ export function entryOf(texts: ItemTexts, base: string): Omit<FeedEntry, 'end'> 
     texts['news:publication_date'] ??
     texts.updated ??
     texts.lastmod;
-  return { url, title: storableText(title.slice(0, longestTitle)) || null, at: isoDate(date) };
+  return { url, title: storableText(excerpt(title, longestTitle)) || null, at: isoDate(date) };
 }
 
 function absoluteUrl(link: string, base: string): string | null {

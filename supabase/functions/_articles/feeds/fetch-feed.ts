@@ -1,4 +1,11 @@
-import { errorFromStatus, PermanentError, RetriableError, type Traced, traceHeaders } from '../../_millrace/mod.ts';
+import {
+  errorFromStatus,
+  excerpt,
+  PermanentError,
+  RetriableError,
+  type Traced,
+  traceHeaders,
+} from '../../_millrace/mod.ts';
 import type { Resolve } from '../../_millrace/public-hosts.ts';
 import { publicFetch } from '../../_services/public-fetch.ts';
 import { MAX_FEED_BYTES, tooLarge } from './feed-text.ts';
@@ -41,7 +48,7 @@ export interface FetchedFeed {
 export function readFeedAddress(text: string): URL {
   const url = URL.canParse(text.trim()) ? new URL(text.trim()) : null;
   if (url === null || !/^https?:$/.test(url.protocol) || url.href.length > 2048) {
-    const shown = JSON.stringify(text.slice(0, 200));
+    const shown = JSON.stringify(excerpt(text, 200));
     throw new PermanentError('invalid_url', `${shown} is no web address: write it as https://example.com/feed.xml.`);
   }
   if (url.username || url.password) {

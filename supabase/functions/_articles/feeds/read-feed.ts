@@ -1,4 +1,5 @@
 import { PermanentError, type StageError } from '../../_millrace/errors.ts';
+import { excerpt } from '../../_millrace/mod.ts';
 import type { FeedEntry, FeedKind } from './feed-entry.ts';
 import { FeedReader } from './feed-reader.ts';
 import { feedText } from './feed-text.ts';
@@ -87,7 +88,7 @@ function noFeed({ root, named }: FeedReader, length: number): PermanentError {
       `The address gives a web page, no feed. The page names its feed: enter ${first}.`,
     );
   }
-  const found = root ? `<${root.slice(0, 40)}>` : length === 0 ? 'nothing' : 'no XML';
+  const found = root ? `<${excerpt(root, 40)}>` : length === 0 ? 'nothing' : 'no XML';
   const what = root && /^(html|head|body|meta|div)$/i.test(root) ? 'a web page' : found;
   return new PermanentError(
     'no_feed',

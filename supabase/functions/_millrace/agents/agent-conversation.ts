@@ -2,8 +2,9 @@ import type { ResponseInputItem } from 'openai/resources/responses/responses';
 import type { z } from 'zod';
 import type { ModelTurn, Turn } from '../engine/engine-contract.ts';
 import { PermanentError } from '../errors.ts';
+import { parseForm } from '../model/answer-form.ts';
 import { parseJson } from '../parse-json.ts';
-import { describeFault, invalidOutput } from '../stage/validate-result.ts';
+import { describeFault, storageFault } from '../stage/validate-result.ts';
 
 /** A tool's call that the model has made. */
 export interface Call {
@@ -56,15 +57,14 @@ export function finalAnswer<S extends z.ZodObject>(
   if (!last || callsOf(last).length > 0) return undefined;
   const refusal = partsOf(last).find((part) => part.type === 'refusal');
   if (refusal) throw new PermanentError('model_refused', `The model declined to answer: ${String(refusal.refusal)}`);
-  const value = parseJson(textOf(last));
-  const parsed = schema.safeParse(value);
+  const parsed = read(last, schema);
   if (parsed.success) {
     const before = said.slice(0, -1).filter((turn) => contradictionOf(turn, turns, schema, check) !== null);
     const mayCorrect = before.length < MOST_CONTRADICTIONS;
     return { answer: parsed.data, contradiction: mayCorrect ? contradictionOf(last, turns, schema, check) : null };
   }
   const tries = said.slice(-MOST_INVALID_ANSWERS).filter((turn) => callsOf(turn).length === 0).length;
-  if (tries === MOST_INVALID_ANSWERS) throw invalidOutput(parsed.error, value, { retriable: false });
+  if (tries === MOST_INVALID_ANSWERS) throw new PermanentError('invalid_output', `No answer fits: ${parsed.fault}.`);
   return undefined;
 }
 
@@ -103,9 +103,19 @@ function correction<S extends z.ZodObject>(
   const contradiction = contradictionOf(turn, turns, schema, check);
   if (contradiction)
     return `Your answer contradicts what the tools have found: ${contradiction} Look again and answer again.`;
+  const given = read(turn, schema);
+  return `Your answer does not fit: ${given.success ? 'it was not taken' : given.fault}. Answer again.`;
+}
+
+type Read<Answer> = { success: true; data: Answer } | { success: false; fault: string };
+
+/** The answer that a turn gives, or what speaks against it. */
+function read<S extends z.ZodObject>(turn: ModelTurn & Turn, schema: S): Read<z.output<S>> {
   const value = parseJson(textOf(turn));
-  const { error } = schema.safeParse(value);
-  return `Your answer does not fit: ${error ? describeFault(error, value, 'answer') : 'it was not taken'}. Answer again.`;
+  const unfit = storageFault(value, 'answer');
+  if (unfit) return { success: false, fault: unfit };
+  const parsed = parseForm(schema, value);
+  return parsed.success ? parsed : { success: false, fault: describeFault(parsed.error, value, 'answer') };
 }
 
 /** What speaks against the answer that the model gave in this turn, by what it had been told by then. */
@@ -116,7 +126,7 @@ function contradictionOf<S extends z.ZodObject>(
   check?: AnswerCheck<z.output<S>>,
 ): string | null {
   if (!check || callsOf(turn).length > 0) return null;
-  const parsed = schema.safeParse(parseJson(textOf(turn)));
+  const parsed = read(turn, schema);
   if (!parsed.success) return null;
   const findings = turns.flatMap((other): Finding[] => {
     if (other.kind !== 'tool' || other.seq > turn.seq || other.content.failed) return [];

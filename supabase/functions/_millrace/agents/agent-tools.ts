@@ -1,9 +1,10 @@
 import type { z } from 'zod';
 import { classify, MisconfiguredError, messageOf, PermanentError, storableText } from '../errors.ts';
 import { createLog } from '../log.ts';
+import { parseForm, strictForm } from '../model/answer-form.ts';
 import { parseJson } from '../parse-json.ts';
 import type { Env } from '../settings.ts';
-import { describeFault } from '../stage/validate-result.ts';
+import { describeFault, storageFault } from '../stage/validate-result.ts';
 
 /** What a tool knows beside its arguments. */
 export interface ToolContext {
@@ -33,6 +34,7 @@ const LONGEST_OUTPUT = 100_000;
 /**
  * A tool that an agent's model may call. `run` gets arguments of the form of `parameters` and returns text, or a value that JSON
  * can hold, of at most 100,000 characters. What it throws is told to the model; only a MisconfiguredError ends the attempt.
+ * Throws where no model takes the form of `parameters`.
  *
  * @example
  * ```ts
@@ -53,6 +55,7 @@ export function defineTool<P extends z.ZodObject>(tool: {
   parameters: P;
   run(args: z.output<P>, context: ToolContext): unknown;
 }): AgentTool {
+  strictForm(tool.parameters);
   return { ...tool, run: tool.run as AgentTool['run'] };
 }
 
@@ -73,7 +76,9 @@ export async function runTool(
     return failure(`There is no tool ${call.name}: the tools are ${names || 'none'}.`);
   }
   const given = parseJson(call.arguments);
-  const args = tool.parameters.safeParse(given);
+  const unfit = storageFault(given, 'arguments');
+  if (unfit) return failure(unfit);
+  const args = parseForm(tool.parameters, given);
   if (!args.success) return failure(`The arguments do not fit: ${describeFault(args.error, given, 'arguments')}.`);
   try {
     const output = textOf(await untilAborted(tool.run(args.data, context), context.signal));

@@ -1,17 +1,15 @@
-import { zodResponsesFunction, zodTextFormat } from 'openai/helpers/zod';
-import type { Response as ModelResponse } from 'openai/resources/responses/responses';
 import type { z } from 'zod';
 import type { PipelineDefinition } from '../define/define-pipeline.ts';
 import type { ModelTurn, NewTurn, Turn } from '../engine/engine-contract.ts';
 import { PermanentError, storableText } from '../errors.ts';
-import { modelClient, responseFault, usageOf } from '../model/model.ts';
-import { modelError } from '../model/model-errors.ts';
+import { strictForm } from '../model/answer-form.ts';
+import { answerFormat, responseFault, usageOf } from '../model/model.ts';
+import { createResponse } from '../model/model-client.ts';
 import { type ModelSettings, modelSettings } from '../model/model-settings.ts';
 import { ownSignal } from '../model/own-signal.ts';
 import { type Prompt, promptVersion } from '../model/prompt.ts';
 import { readSettings, type SettingsGroup } from '../settings.ts';
 import { defineStage, HandedBack, type HandlerContext, type Stage } from '../stage/stage.ts';
-import { traceHeaders } from '../trace.ts';
 import type { Execution } from './agent-checkpoints.ts';
 import {
   type AnswerCheck,
@@ -76,6 +74,8 @@ export interface AgentOptions<Input extends z.ZodType, Output extends z.ZodObjec
 export function defineAgent<Input extends z.ZodType, Output extends z.ZodObject, Name extends string>(
   options: AgentOptions<Input, Output, Name>,
 ): Stage {
+  // An answer's form that no model takes keeps the stage from loading, which `check` and `sync` see.
+  strictForm(options.output);
   return defineStage({
     pipeline: options.pipeline,
     stage: options.stage,
@@ -180,31 +180,32 @@ class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
     const { agent, context, settings } = this;
     const prompt = promptVersion(agent.prompt);
     const seq = this.turns.length + 1;
-    let response: ModelResponse;
-    try {
-      response = await modelClient(settings).responses.create(
-        {
-          model: settings.LLM_MODEL,
-          instructions: agent.prompt.instructions,
-          input: toInput(this.asked, this.turns, agent.output, agent.check),
-          tools: this.tools.map(({ name, description, parameters }) =>
-            zodResponsesFunction({ name, description, parameters }),
-          ),
-          text: { format: zodTextFormat(agent.output, `${context.pipeline}_${context.stage}`.slice(0, 64)) },
-          metadata: {
-            pipeline: context.pipeline,
-            stage: context.stage,
-            trace_id: context.traceId,
-            turn: `${seq}`,
-            prompt,
-          },
-          store: false,
+    const response = await createResponse(
+      {
+        model: settings.LLM_MODEL,
+        instructions: agent.prompt.instructions,
+        input: toInput(this.asked, this.turns, agent.output, agent.check),
+        tools: this.tools.map(({ name, description, parameters }) => ({
+          type: 'function' as const,
+          name,
+          description,
+          parameters: strictForm(parameters),
+          strict: true,
+        })),
+        text: { format: answerFormat(agent.output, `${context.pipeline}_${context.stage}`) },
+        metadata: {
+          pipeline: context.pipeline,
+          stage: context.stage,
+          trace_id: context.traceId,
+          turn: `${seq}`,
+          prompt,
         },
-        { signal, headers: { ...traceHeaders(context), 'Idempotency-Key': `${context.submissionKey}-${seq}` } },
-      );
-    } catch (error) {
-      throw modelError(error);
-    }
+        store: false,
+      },
+      settings,
+      context,
+      { signal, key: `${context.submissionKey}-${seq}` },
+    );
     const fault = responseFault(response);
     const content = {
       ...(seq === 1 ? { asked: this.asked } : {}),

@@ -1,3 +1,4 @@
+import { excerpt } from '../errors.ts';
 import type { AlertEvent, AlertMessage } from './alert-message.ts';
 import { type Ways, waysFrom } from './alert-ways.ts';
 import { type EventGroup, groupEvents } from './group-events.ts';
@@ -68,7 +69,7 @@ function subjectOf(message: AlertMessage): string {
   const others = message.events.length - (first?.length ?? 1) + message.more;
   const project = nameOf(message.project);
   const subject = `[Millrace${project && ` ${project}`}] ${first ? linesOf(first).slice(0, 2).join(' ') : 'Alerts'}`;
-  const shown = oneLine(subject).slice(0, LONGEST_SUBJECT);
+  const shown = excerpt(oneLine(subject), LONGEST_SUBJECT);
   return others > 0 ? `${shown} (and ${others} more)` : shown;
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { excerpt } from '../errors.ts';
 import { optionsOf } from './definition-schema.ts';
 import { nearestName } from './nearest-name.ts';
 
@@ -108,5 +109,5 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
 
 function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? typeof value;
-  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+  return text.length > 80 ? `${excerpt(text, 80)}…` : text;
 }

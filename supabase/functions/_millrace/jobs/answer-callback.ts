@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { dataApiRpc, EngineRefusal, type Rpc } from '../engine/engine-client.ts';
 import { type Platform, readPlatform } from '../engine/platform.ts';
-import { classify, messageOf, UnavailableError } from '../errors.ts';
+import { classify, excerpt, messageOf, UnavailableError } from '../errors.ts';
 import { createLog } from '../log.ts';
 import { type Env, processEnv, readSettings, webhookSettings } from '../settings.ts';
 import { serve } from '../worker/edge-runtime.ts';
@@ -98,7 +98,7 @@ async function handOver({ about, body }: Callback, platform: Platform, recorder:
 /** Answers 400 for a stage that does not exist, and 503 for a job that no attempt waits for: it may do so a moment later. */
 async function refuseUnowned(about: Callback['about'], recorder: JobRecorder): Promise<Response> {
   if ('job_id' in about) {
-    const message = `Nobody waits for job ${about.job_id.slice(0, 100)}, or not yet: send this again shortly.`;
+    const message = `Nobody waits for job ${excerpt(about.job_id, 100)}, or not yet: send this again shortly.`;
     return refuse(503, 'unknown_job', message);
   }
   const { pipeline, stage, service } = about;

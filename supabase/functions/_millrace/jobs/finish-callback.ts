@@ -1,5 +1,5 @@
 import type { JobOutcomeItem } from '../engine/engine-contract.ts';
-import { classify, PermanentError, UnavailableError } from '../errors.ts';
+import { classify, excerpt, PermanentError, UnavailableError } from '../errors.ts';
 import { parseJson } from '../parse-json.ts';
 import type { Env } from '../settings.ts';
 import type { Stage } from '../stage/stage.ts';
@@ -73,7 +73,7 @@ async function askFor(service: Service, jobId: string, origin: CallbackOrigin, e
   const signal = AbortSignal.timeout(ASK_TIMEOUT_MS);
   const asked = await service.poll?.(jobId, { env, signal, traceId, submission });
   if (asked?.state === 'finished') return asked.job;
-  const named = `job ${jobId.slice(0, 100)}`;
+  const named = `job ${excerpt(jobId, 100)}`;
   if (!asked) throw new PermanentError('bad_callback', `The callback says nothing of ${named} but its name.`);
   if (asked.state === 'lost') throw new PermanentError('unknown_job', `The service ${service.name} knows no ${named}.`);
   throw new UnavailableError('unfinished', `The ${named} is not finished: send this again shortly.`);

@@ -1,10 +1,10 @@
 import OpenAI from 'openai';
 import { z } from 'zod';
-import { MisconfiguredError } from '../errors.ts';
+import { MisconfiguredError, storableText } from '../errors.ts';
 import { httpUrl, price, readSettings } from '../settings.ts';
 import type { HandlerContext } from '../stage/stage.ts';
 import { traceHeaders } from '../trace.ts';
-import { modelClient } from './model.ts';
+import { modelClient } from './model-client.ts';
 import { modelError } from './model-errors.ts';
 import { ownSignal } from './own-signal.ts';
 
@@ -35,7 +35,7 @@ export async function embedTexts(texts: readonly string[], context: HandlerConte
   const { signal, done } = ownSignal(context.signal);
   try {
     const answer = await modelClient(settings).embeddings.create(
-      { model: settings.LLM_EMBEDDING_MODEL, input: [...texts] },
+      { model: settings.LLM_EMBEDDING_MODEL, input: texts.map(storableText) },
       { signal, headers: traceHeaders(context) },
     );
     const vectors = vectorsOf(answer?.data, texts.length);

@@ -1,18 +1,19 @@
 import OpenAI from 'openai';
-import { zodTextFormat } from 'openai/helpers/zod';
 import type { Response as ModelResponse } from 'openai/resources/responses/responses';
 import { z } from 'zod';
 import type { ModelTurn } from '../engine/engine-contract.ts';
-import { MisconfiguredError, PermanentError, RetriableError, type StageError } from '../errors.ts';
+import { excerpt, MisconfiguredError, messageOf, PermanentError, RetriableError, type StageError } from '../errors.ts';
 import { jobOrigin } from '../jobs/job-service.ts';
 import type { JobState, Service, ServiceContext } from '../jobs/service.ts';
 import { parseJson } from '../parse-json.ts';
 import { readSettings } from '../settings.ts';
 import type { FinishContext, HandlerContext, Waiting } from '../stage/stage.ts';
 import { waiting } from '../stage/stage.ts';
-import { invalidOutput } from '../stage/validate-result.ts';
+import { invalidOutput, storageFault } from '../stage/validate-result.ts';
 import { traceHeaders } from '../trace.ts';
-import { modelError } from './model-errors.ts';
+import { parseForm, strictForm } from './answer-form.ts';
+import { createResponse, modelClient } from './model-client.ts';
+import { failedResponse, modelError } from './model-errors.ts';
 import { type ModelSettings, modelSettings } from './model-settings.ts';
 import { ownSignal } from './own-signal.ts';
 import { type Prompt, promptVersion } from './prompt.ts';
@@ -39,10 +40,14 @@ export const model: Service = {
 export interface Question<S extends z.ZodObject> {
   /** Names the form of the answer to the model: letters, digits and _. */
   name: string;
+  /** Fields that may be absent, unions and transforms are taken; docs/model-stages.md names what is refused. */
   schema: S;
   prompt: Prompt;
   input: string;
-  /** The answer ends after so many tokens, those of its reasoning among them; without it the model's own limit holds. */
+  /**
+   * The answer ends after so many tokens, those of its reasoning among them; without it the model's own limit holds. The first
+   * retry allows twice as many, all later ones four times.
+   */
   maxOutputTokens?: number;
 }
 
@@ -76,13 +81,15 @@ export async function askModel<S extends z.ZodObject>(
   const { signal, done } = ownSignal(context.signal);
   let response: ModelResponse;
   try {
-    response = await modelClient(settings).responses.create(
+    response = await createResponse(
       {
         model: settings.LLM_MODEL,
         instructions: question.prompt.instructions,
         input: question.input,
-        text: { format: zodTextFormat(question.schema, question.name) },
-        ...(question.maxOutputTokens !== undefined && { max_output_tokens: question.maxOutputTokens }),
+        text: { format: answerFormat(question.schema, question.name) },
+        ...(question.maxOutputTokens !== undefined && {
+          max_output_tokens: question.maxOutputTokens * 2 ** Math.min(context.retryCount, 2),
+        }),
         metadata: {
           ...jobOrigin(context),
           submission: String(context.submission),
@@ -91,17 +98,12 @@ export async function askModel<S extends z.ZodObject>(
         background,
         store: background,
       },
-      { signal, headers: { ...traceHeaders(context), 'Idempotency-Key': context.submissionKey } },
+      settings,
+      context,
+      { signal, key: context.submissionKey },
     );
-  } catch (error) {
-    throw modelError(error);
   } finally {
     done();
-  }
-  if (!isResponse(response)) {
-    throw new MisconfiguredError(
-      'LLM_URL answers, but not as OpenAI’s Responses API does: set the base URL of one that offers POST /responses.',
-    );
   }
   if (isUnfinished(response)) return waiting(model, response.id);
   context.reportUsage(usageOf(response, prompt, settings));
@@ -122,6 +124,8 @@ export async function askModel<S extends z.ZodObject>(
 export function finishAnswer<S extends z.ZodObject>(
   schema: S,
 ): (job: unknown, context: Pick<FinishContext, 'env' | 'reportUsage'>) => z.output<S> {
+  // A form that no model takes keeps the stage from loading, which `check` and `sync` see.
+  strictForm(schema);
   return (job, { env, reportUsage }) => {
     const response = job as ModelResponse;
     reportUsage(usageOf(response, response.metadata?.prompt ?? 'unknown', readSettings(modelSettings, env)));
@@ -146,31 +150,23 @@ async function pollResponse(id: string, { env, signal, ...traced }: ServiceConte
   return isUnfinished(response) ? { state: 'running' } : { state: 'finished', job: response };
 }
 
-/** Servers of other protocols may answer 200 as well. */
-function isResponse(response: ModelResponse): boolean {
-  return response?.object === 'response';
-}
-
 /** True while a response is still being made. */
 function isUnfinished(response: ModelResponse): boolean {
   return response.status === 'queued' || response.status === 'in_progress';
 }
 
 /**
- * The official client for the API at LLM_URL; it does not retry.
+ * The form of an answer as the API takes it. Throws a MisconfiguredError where no model takes it: a schema that no finishAnswer()
+ * has seen when the stage was loaded.
  *
  * @internal
  */
-export function modelClient(settings: Pick<ModelSettings, 'LLM_URL' | 'LLM_AUTH_TOKEN'>): OpenAI {
-  const url = new URL(settings.LLM_URL);
-  if (url.pathname === '/') url.pathname = '/v1';
-  return new OpenAI({
-    baseURL: url.href,
-    // A local model may need no key, but the SDK insists on one.
-    apiKey: settings.LLM_AUTH_TOKEN ?? 'none',
-    // The engine retries: it knows the policy and survives a restart.
-    maxRetries: 0,
-  });
+export function answerFormat(schema: z.ZodObject, name: string) {
+  try {
+    return { type: 'json_schema' as const, name: excerpt(name, 64), strict: true, schema: strictForm(schema) };
+  } catch (error) {
+    throw new MisconfiguredError(messageOf(error));
+  }
 }
 
 /**
@@ -181,13 +177,7 @@ export function modelClient(settings: Pick<ModelSettings, 'LLM_URL' | 'LLM_AUTH_
 export function responseFault(response: ModelResponse): StageError | null {
   if (response.status === 'cancelled') return new RetriableError('job_cancelled', 'The response was cancelled.');
   if (response.status === 'failed') {
-    const { code, message } = response.error ?? { code: 'unknown', message: 'no reason given' };
-    const said = `The model failed (${code}).`;
-    if (code === 'rate_limit_exceeded') return new RetriableError('rate_limited', said, undefined, message);
-    if (code === 'server_error' || code === 'unknown') {
-      return new RetriableError('server_error', said, undefined, message);
-    }
-    return new PermanentError('model_rejected_request', said, undefined, message);
+    return failedResponse(response.error ?? { code: 'unknown', message: 'no reason given' });
   }
   if (response.status === 'incomplete') {
     const reason = response.incomplete_details?.reason ?? 'unknown';
@@ -198,25 +188,34 @@ export function responseFault(response: ModelResponse): StageError | null {
 }
 
 function readAnswer<S extends z.ZodObject>(response: ModelResponse, schema: S): z.output<S> {
-  const fault = responseFault(response);
-  if (fault) throw fault;
+  const ended = responseFault(response);
+  if (ended) throw ended;
   const parts = response.output.flatMap((item) => (item.type === 'message' ? item.content : []));
   const refusal = parts.find((part) => part.type === 'refusal');
   if (refusal) throw new PermanentError('model_refused', `The model declined to answer: ${refusal.refusal}`);
   const text = parts.map((part) => (part.type === 'output_text' ? part.text : '')).join('');
-  const parsed = schema.safeParse(parseJson(text));
-  if (!parsed.success) throw invalidOutput(parsed.error, parseJson(text), { retriable: true });
+  if (text.trim() === '') throw new RetriableError('empty_answer', 'The model ended without an answer.');
+  const value = parseJson(text);
+  const fault = storageFault(value, 'output');
+  if (fault) throw new RetriableError('invalid_output', `The model's answer cannot be kept: ${fault}`);
+  const parsed = parseForm(schema, value);
+  if (!parsed.success) throw invalidOutput(parsed.error, value, { retriable: true });
   return parsed.data;
 }
 
+/** Some services leave their counts out, or send them as text. */
+function countOf(tokens: unknown): number | null {
+  return typeof tokens === 'number' && Number.isFinite(tokens) ? tokens : null;
+}
+
 /**
- * What a response has used up, with its cost where the settings name prices.
+ * What a response has used up, with its cost where the settings name prices; null, never 0, where it does not say.
  *
  * @internal
  */
 export function usageOf(response: ModelResponse, prompt: string, settings: ModelSettings): ModelTurn['usage'] {
-  const input = response.usage?.input_tokens ?? null;
-  const output = response.usage?.output_tokens ?? null;
+  const input = countOf(response.usage?.input_tokens);
+  const output = countOf(response.usage?.output_tokens);
   const { LLM_PRICE_INPUT: priceIn, LLM_PRICE_OUTPUT: priceOut } = settings;
   const priced = input !== null && output !== null && priceIn !== undefined && priceOut !== undefined;
   const cost = priced ? (input * priceIn + output * priceOut) / 1_000_000 : null;

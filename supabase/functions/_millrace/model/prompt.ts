@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { excerpt } from '../errors.ts';
 import { absentMark, withoutTag } from './quoted-tags.ts';
 
 /** Instructions to a model, under a label that is raised by hand when their meaning changes. */
@@ -40,8 +41,7 @@ const longestResult = 12_000;
  * ```
  */
 export function quote(tag: string, text: string, maxLength: number): string {
-  const cut = text.trim().slice(0, maxLength).trimEnd();
-  const harmless = withoutTag(tag, cut.replace(/[\ud800-\udbff]$/, ''));
+  const harmless = withoutTag(tag, excerpt(text.trim(), maxLength).trimEnd());
   const name = `${tag}-${absentMark(harmless)}`;
   return `<${name}>\n${harmless}\n</${name}>`;
 }

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { PermanentError, RetriableError, type StageError, storableText } from '../errors.ts';
+import { excerpt, PermanentError, RetriableError, type StageError, storableText } from '../errors.ts';
 
 const DEEPEST = 1_000;
 
@@ -67,7 +67,7 @@ export function storageFault(value: unknown, path: string, above: unknown[] = []
     return `${path} is ${value}, which JSON cannot hold: return null instead, or leave it out.`;
   if (value === null || typeof value !== 'object') return null;
   if (above.includes(value)) return `${path} holds itself, which JSON cannot do: return a copy without the circle.`;
-  if (above.length >= DEEPEST) return `${path.slice(0, 60)}… has more than ${DEEPEST} levels: return it flatter.`;
+  if (above.length >= DEEPEST) return `${excerpt(path, 60)}… has more than ${DEEPEST} levels: return it flatter.`;
   above.push(value);
   const { toJSON } = value as { toJSON?: unknown };
   const fault =

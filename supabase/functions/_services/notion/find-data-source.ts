@@ -1,5 +1,5 @@
 import type { Client } from '@notionhq/client';
-import { PermanentError } from '../../_millrace/mod.ts';
+import { excerpt, PermanentError } from '../../_millrace/mod.ts';
 import { askNotion } from './notion-client.ts';
 
 const hexId = /[0-9a-f]{32}/gi;
@@ -18,7 +18,7 @@ export function notionId(address: string): string | null {
 export async function findDataSource(notion: Client, address: string): Promise<string> {
   const id = notionId(address);
   if (id === null) {
-    const shown = JSON.stringify(address.slice(0, 200));
+    const shown = JSON.stringify(excerpt(address, 200));
     throw new PermanentError(
       'invalid_address',
       `${shown} is no address of Notion’s: copy the link of the database or data source.`,

@@ -1,5 +1,5 @@
 import type { getDocumentProxy } from 'unpdf';
-import { storableText } from '../../_millrace/mod.ts';
+import { excerpt } from '../../_millrace/mod.ts';
 
 /** An entry of the outline that a PDF brings along, which readers show beside its pages. */
 export interface PdfOutlineEntry {
@@ -23,7 +23,7 @@ export async function readOutline(document: Document): Promise<PdfOutlineEntry[]
   const add = async (nodes: readonly Node[], level: number): Promise<void> => {
     for (const node of nodes) {
       if (entries.length >= mostEntries) return;
-      const title = storableText(node.title).replace(/\s+/g, ' ').trim().slice(0, longestTitle);
+      const title = excerpt(node.title.replace(/\s+/g, ' ').trim(), longestTitle);
       if (title) entries.push({ title, level, page: await pageOf(document, node.dest) });
       if (level < deepestLevel) await add(node.items, level + 1);
     }

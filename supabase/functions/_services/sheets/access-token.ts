@@ -1,7 +1,7 @@
 import { importPKCS8, SignJWT } from 'jose';
 import { z } from 'zod';
 import { errorFromStatus } from '../../_millrace/errors.ts';
-import { MisconfiguredError, messageOf } from '../../_millrace/mod.ts';
+import { excerpt, MisconfiguredError, messageOf } from '../../_millrace/mod.ts';
 import { boundedFetch } from '../bounded-fetch.ts';
 import type { ServiceAccount } from './sheets-settings.ts';
 
@@ -68,10 +68,10 @@ async function exchange(account: ServiceAccount, assertion: string, asking: Aski
   if (response.status === 400 || response.status === 401) {
     throw new MisconfiguredError(
       'Google refused the service account in GOOGLE_SERVICE_ACCOUNT: make a new key for it, and set that.',
-      text.slice(0, 500),
+      excerpt(text, 500),
     );
   }
   if (!response.ok)
-    throw errorFromStatus(response.status, response.headers, 'Google’s token service', text.slice(0, 500));
+    throw errorFromStatus(response.status, response.headers, 'Google’s token service', excerpt(text, 500));
   return answer.parse(JSON.parse(text));
 }

@@ -45,7 +45,7 @@ const header = z.object({
 export function sheetIds(address: string): { spreadsheet: string; tab: number | null } {
   const spreadsheet = /\/spreadsheets\/d\/([\w-]+)/.exec(address)?.[1] ?? /^[\w-]{20,}$/.exec(address.trim())?.[0];
   if (spreadsheet === undefined) {
-    const shown = JSON.stringify(address.slice(0, 200));
+    const shown = JSON.stringify(excerpt(address, 200));
     throw new PermanentError('invalid_address', `${shown} is no address of a Google sheet: copy it from the browser.`);
   }
   const tab = /[#?&]gid=(\d+)/.exec(address)?.[1];

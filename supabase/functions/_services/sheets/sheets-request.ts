@@ -1,6 +1,13 @@
 import type { z } from 'zod';
 import { errorFromStatus } from '../../_millrace/errors.ts';
-import { MisconfiguredError, PermanentError, RetriableError, type Traced, traceHeaders } from '../../_millrace/mod.ts';
+import {
+  excerpt,
+  MisconfiguredError,
+  PermanentError,
+  RetriableError,
+  type Traced,
+  traceHeaders,
+} from '../../_millrace/mod.ts';
 import { boundedFetch } from '../bounded-fetch.ts';
 import { accessToken, forgetTokens } from './access-token.ts';
 import type { sheetsSettings } from './sheets-settings.ts';
@@ -42,7 +49,7 @@ export async function askForSheet(
 }
 
 function sheetsError({ status, headers }: Response, text: string, email: string): Error {
-  const detail = text.slice(0, 500);
+  const detail = excerpt(text, 500);
   if (status === 401) {
     forgetTokens();
     return new RetriableError(
