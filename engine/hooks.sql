@@ -139,11 +139,9 @@ create function millrace.hook_rows_gone(p_pipeline_id int, p_entity_ids text[]);
 -- pipeline, 11 to 29 for runs, 31 to 40 for what judges or tidies up.
 create function millrace.hook_to_sweep()
 returns table (place int, part text, id bigint)
-volatile
 set millrace.plan = by_index
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_new_minute boolean := millrace.is_new_minute();
 begin
   return query

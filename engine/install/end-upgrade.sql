@@ -10,8 +10,7 @@ begin
     where f.pronamespace = 'millrace'::regnamespace
       and f.prorettype <> 'trigger'::regtype
       and exists (
-        select
-        from millrace.pipelines p
+        select from millrace.pipelines p
         where f.proname ^@ (p.name || '__'))
       and f.oid <> all (array(
         select to_regprocedure(s)::oid

@@ -13,12 +13,10 @@ where a.state in ('completed', 'skipped')
 
 -- Tells whether an attempt counts and is the newest of its stage and run.
 create function millrace.is_last_word(p_attempt millrace.attempts) returns boolean
-volatile
 as $$
 begin
   return not p_attempt.superseded and not exists (
-    select
-    from millrace.attempts n
+    select from millrace.attempts n
     where n.run_id = p_attempt.run_id
       and n.stage_id = p_attempt.stage_id
       and n.number > p_attempt.number);
@@ -67,8 +65,6 @@ $$;
 -- Notes a pulse of attempts that tell no times, one row a stage. p_stage_ids: one an attempt.
 create function millrace.note_pulses(p_outcome text, p_stage_ids int[])
 as $$
-declare
-  v_now timestamptz := millrace.now();
 begin
   insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n)
   select v_now, s.pipeline_id, s.id, p_outcome, i.n
@@ -82,7 +78,7 @@ $$;
 
 -- Adds up one kind of usage, such as cost_usd; null when none tells it. Strict: free without usage.
 create function millrace.sum_usage(p_usages jsonb[], p_kind text) returns numeric
-language sql immutable strict
+immutable strict
 as $$
   select sum((u.value ->> p_kind)::numeric)
   from unnest(p_usages) u(value)
@@ -135,7 +131,6 @@ $$;
 create function millrace.wait(p_stage_id int, p_items millrace.work[])
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_changes millrace.change[];
 begin
   with waiting as (
@@ -167,8 +162,6 @@ create function millrace.add_waiting(
   p_stage_id int, p_run_ids bigint[], p_service text, p_job_id text default null
 ) returns setof millrace.attempts
 as $$
-declare
-  v_now timestamptz := millrace.now();
 begin
   return query
     insert into millrace.attempts (id, run_id, stage_id, number, parent_id, state, created_at,
@@ -198,7 +191,6 @@ $$;
 create function millrace.release(p_stage_id int, p_items millrace.work[]) returns int[]
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_changes millrace.change[];
   v_grouped bigint[];
   v_tired millrace.work[];
@@ -319,7 +311,6 @@ create function millrace.add_skipped(p_stage_ids int[], p_run_ids bigint[], p_wh
 returns int[]
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_skipped int[];
 begin
   with skipped as (

@@ -89,7 +89,6 @@ $$;
 create function millrace.measured_rows(
   p_stage millrace.stages, p_items millrace.claimed[], p_entity_ids text[], p_bytes bigint
 ) returns millrace.built[]
-volatile
 as $$
 declare
   c_frame constant int := 500;
@@ -140,7 +139,6 @@ create function millrace.fill_batch(
   p_stage millrace.stages, p_token uuid, inout p_items millrace.claimed[],
   inout p_entity_ids text[], p_bytes bigint, out batch json, out kept int
 )
-volatile
 as $$
 declare
   v_built millrace.built[];

@@ -2,7 +2,6 @@
 
 -- Returns the time since when a heartbeat is a live worker's.
 create function millrace.alive_since() returns timestamptz
-volatile
 as $$
 begin
   return millrace.now() - interval '15 seconds';
@@ -11,7 +10,6 @@ $$;
 
 -- Counts the live workers of a stage, in a snapshot of its own.
 create function millrace.live_workers(p_stage_id int) returns int
-volatile
 as $$
 declare
   v_since timestamptz := millrace.alive_since();
@@ -28,10 +26,7 @@ $$;
 
 -- Tells whether a stage has a due attempt that its limits allow.
 create function millrace.has_ready_work(p_stage_id int) returns boolean
-volatile
 as $$
-declare
-  v_now timestamptz := millrace.now();
 begin
   return (
     select exists (
@@ -46,7 +41,6 @@ $$;
 -- Tells whether one more worker of this stage would find work and be let in. Asked last, since the
 -- look for work passes all that is started.
 create function millrace.may_scale_out(p_stage millrace.stages) returns boolean
-volatile
 as $$
 begin
   if exists (
@@ -67,8 +61,6 @@ create function millrace.next_alone(
   p_stage millrace.stages, p_first boolean, p_retired boolean
 ) returns bigint
 as $$
-declare
-  v_now timestamptz := millrace.now();
 begin
   return (
     select a.id
@@ -110,8 +102,7 @@ begin
   v_now := millrace.now();
   -- Where nothing waits to run alone, an idle host counts as busy.
   select count(*) > 0 or not exists (
-      select
-      from millrace.attempts a
+      select from millrace.attempts a
       where a.stage_id = p_stage.id and a.isolated and a.queue_at <= v_now and a.state = 'queued')
     as busy, coalesce(bool_or(c.isolated), false) as alone
   into v_host
@@ -197,7 +188,6 @@ $$;
 
 -- Lists the attempts that a worker has in work.
 create function millrace.held_by(p_worker_id uuid) returns bigint[]
-volatile
 as $$
 begin
   return array(
@@ -215,7 +205,6 @@ $$;
 -- Lists the attempts that are still under a claim, in its order.
 create function millrace.held_items(p_token uuid, p_attempt_ids bigint[])
 returns millrace.claimed[]
-volatile
 as $$
 begin
   return array(

@@ -9,7 +9,6 @@ create function millrace.complete(
 ) returns int[]
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_on record;
   v_next record;
   v_stages int[];
@@ -126,8 +125,6 @@ create function millrace.advance(
   out all_ready boolean
 )
 as $$
-declare
-  v_now timestamptz := millrace.now();
 begin
   -- Mostly of one version, with followers that need nothing else: then no run is looked at.
   with version as materialized (

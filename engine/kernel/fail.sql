@@ -5,7 +5,6 @@
 create function millrace.fail(p_stage_id int, p_items millrace.work[]) returns int[]
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_failed record;
   v_cancelled millrace.cancelled[];
   v_ready int[] := '{}';
@@ -96,7 +95,6 @@ $$;
 -- has the code, 100 tries spread over a day outlast both.
 create function millrace.retry_due(p_stage_id int, p_error jsonb, p_retry_count int)
 returns timestamptz
-volatile
 as $$
 declare
   c_patient constant jsonb := '{"max_attempts": 100, "backoff": {"kind": "exponential",
@@ -135,7 +133,7 @@ $$;
 
 -- Returns an error's message for the row's owner; the detail is for operators.
 create function millrace.owner_message(p_error jsonb, p_attempt_id bigint) returns text
-language sql immutable
+immutable
 as $$
   select (p_error ->> 'message')
     || case when p_error ->> 'detail' is null then ''

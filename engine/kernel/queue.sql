@@ -25,7 +25,7 @@ begin
   update millrace.attempts a
   set concurrency_group = u.concurrency_group
   from millrace.stages s
-  cross join lateral unnest(p_run_ids, millrace.groups_of_runs(s, p_run_ids))
+  cross join unnest(p_run_ids, millrace.groups_of_runs(s, p_run_ids))
     u(id, concurrency_group)
   where s.id = p_stage_id
     and s.has_groups
@@ -44,10 +44,8 @@ create function millrace.queue_attempts(
 )
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_again boolean := exists (
-    select
-    from millrace.attempts a
+    select from millrace.attempts a
     where a.run_id = any (p_run_ids)
       and a.stage_id = p_stage_id);
   v_stage millrace.stages;
@@ -172,8 +170,7 @@ begin
       from millrace.version_stages vs
       where vs.version_id = r.version_id
         and not exists (
-          select
-          from millrace.attempts a
+          select from millrace.attempts a
           where a.run_id = r.id and a.stage_id = vs.stage_id and not a.superseded)) as pending
     from millrace.runs r
     join millrace.pipelines p on p.id = r.pipeline_id and p.projection <> 'none'
@@ -243,8 +240,7 @@ begin
   from millrace.runs r
   where r.id = any (p_run_ids)
     and not exists (
-      select
-      from millrace.version_stages vs
+      select from millrace.version_stages vs
       where vs.version_id = r.version_id
         and vs.stage_id = p_stage_id);
   if v_lacking.runs > 0 then

@@ -52,7 +52,6 @@ create function millrace.lock_uniform_batch(
   p_items millrace.work[],
   out result_limit_bytes int, out attempt_ids bigint[], out run_ids bigint[]
 )
-volatile
 as $$
 declare
   v_stage_id int := p_items[1].stage_id;
@@ -101,7 +100,6 @@ $$;
 create function millrace.check_fencing(
   p_items millrace.work[], p_locked bigint[], p_late int[] default '{}'
 ) returns millrace.work[]
-volatile
 as $$
 declare
   v_twice bigint[] := array(
@@ -155,7 +153,6 @@ create function millrace.verdict_of(
   p_items millrace.work[], p_item millrace.work, p_attempt millrace.attempts, p_kind text,
   p_elsewhere boolean, p_twice boolean, p_locked boolean, p_late boolean
 ) returns text
-volatile
 as $$
 declare
   v_state text := p_attempt.state;
@@ -203,7 +200,7 @@ $$;
 -- Says why a report changes nothing at an attempt in this state.
 create function millrace.stale_reason(p_state millrace.attempt_state, p_error jsonb)
 returns text
-language sql immutable
+immutable
 as $$
   select case
     when p_state is null then 'there is no such attempt: its entity or its run was deleted'
@@ -218,7 +215,7 @@ $$;
 
 -- Says why this token may not speak for the attempt; null when it may.
 create function millrace.void_reason(p_attempt millrace.attempts, p_token uuid) returns text
-language sql immutable
+immutable
 as $$
   select millrace.stale_reason(p_attempt.state, p_attempt.error)
   where (p_attempt.state = 'started' and p_attempt.token = p_token) is not true
@@ -314,7 +311,6 @@ $$;
 create function millrace.without_late(
   p_items millrace.work[], out in_time millrace.work[], out late millrace.work[]
 )
-volatile
 as $$
 begin
   late := array(

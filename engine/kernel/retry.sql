@@ -88,8 +88,7 @@ begin
       and r.status in ('failed', 'cancelled')
       and millrace.is_latest_run(r.id)
       and exists (
-        select
-        from millrace.attempts a
+        select from millrace.attempts a
         where a.run_id = r.id
           and a.state in ('failed', 'cancelled')
           and millrace.is_last_word(a))

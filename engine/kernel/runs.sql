@@ -30,7 +30,6 @@ create function millrace.new_runs(
 )
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_values millrace.row_values := millrace.values_of_entities(
     p_pipeline.id, p_entity_ids, true, p_stage);
   v_brought record;
@@ -63,13 +62,11 @@ $$;
 
 -- Tells whether the run's entity has no later run.
 create function millrace.is_latest_run(p_run_id bigint) returns boolean
-volatile
 as $$
 begin
   -- In the order of the index: by an old plan a comparison of ids might walk all later runs.
   return not exists (
-    select
-    from millrace.runs r
+    select from millrace.runs r
     cross join lateral (
       select o.id
       from millrace.runs o
@@ -84,7 +81,6 @@ $$;
 
 -- Picks the runs that are running.
 create function millrace.running_of(p_run_ids bigint[]) returns bigint[]
-volatile
 as $$
 begin
   return array(
@@ -158,8 +154,6 @@ create function millrace.end_runs(
   p_ended_as text default null
 )
 as $$
-declare
-  v_now timestamptz := millrace.now();
 begin
   with ended as (
     update millrace.runs r
@@ -182,8 +176,7 @@ begin
       case when p_ended_as is null then p_status::text else 'ended' end, count(*),
       array_agg(date_part('epoch', v_now - e.created_at) * 1000) filter (
         where p_status = 'completed' and not exists (
-          select
-          from millrace.bypassed b
+          select from millrace.bypassed b
           where b.run_id = e.id))
     from ended e
     group by e.pipeline_id

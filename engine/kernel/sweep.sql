@@ -8,11 +8,8 @@
 -- pg_cron's fresh sessions compile each function that is called.
 create function millrace.to_sweep(p_done text[])
 returns table (part text, id bigint, name text)
-volatile
 set millrace.plan = by_index
 as $$
-declare
-  v_now timestamptz := millrace.now();
 begin
   return query
     select t.part, t.id, n.name
@@ -23,8 +20,7 @@ begin
         (1, 'leases', exists (select from millrace.claims c where c.expires_at <= v_now)),
         (2, 'deadlines', exists (select from millrace.attempts a where a.deadline_at <= v_now)),
         (6, 'woken', exists (
-          select
-          from millrace.stages s
+          select from millrace.stages s
           -- "limit 1" keeps it a look-up for each stage, or it may walk the whole queue.
           cross join lateral (
             select from millrace.attempts a
@@ -51,12 +47,10 @@ $$;
 
 -- Tells whether a minute has begun since rules were judged last.
 create function millrace.is_new_minute() returns boolean
-volatile
 as $$
 begin
   return exists (
-    select
-    from millrace.settings s
+    select from millrace.settings s
     where s.name = 'rules_judged_at'
       and s.value <> to_char(millrace.now() at time zone 'utc', 'YYYY-MM-DD HH24:MI'));
 end
@@ -120,7 +114,6 @@ $$;
 create function millrace.sweep_overdue(p_part text, p_pipeline_id int, p_limit int) returns int
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_stages int[] := array(
     select s.id from millrace.stages s where s.pipeline_id = p_pipeline_id);
   v_page record;
@@ -221,7 +214,6 @@ $$;
 create function millrace.forget_leftovers()
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_oldest_post timestamptz := (
     select p.posted_at from millrace.posts p order by p.posted_at desc offset 999 limit 1);
 begin
@@ -237,8 +229,7 @@ begin
     from millrace.claims o
     where o.expires_at <= v_now - interval '1 minute'
       and not exists (
-        select
-        from millrace.attempts a
+        select from millrace.attempts a
         where a.id = any (o.attempt_ids) and a.token = o.token and a.state = 'started')
     for update skip locked);
   delete from millrace.workers w
@@ -322,7 +313,6 @@ $$;
 -- Tells whether the last sweep is over a minute old: an answer that says so has its receiver call
 -- millrace_sweep().
 create function millrace.sweep_due(p_last_sweep_at text default null) returns boolean
-volatile
 as $$
 begin
   if p_last_sweep_at is null then

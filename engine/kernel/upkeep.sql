@@ -16,8 +16,7 @@ create function millrace.report(
 as $$
 begin
   if not exists (
-      select
-      from millrace.log
+      select from millrace.log
       where code = p_code
         and at > (select millrace.now()) - interval '1 minute') then
     insert into millrace.log (level, code, message, detail)
@@ -31,7 +30,7 @@ $$;
 -- speaks for its row alone.
 create function millrace.error_kind(p_sqlstate text, p_context text default null)
 returns text
-language sql immutable
+immutable
 as $$
   select case
     when left(p_sqlstate, 2) in ('53', '57') and coalesce(p_context, '') !~ '^[^\n]* RAISE(\n|$)'
@@ -109,7 +108,6 @@ $$;
 -- Answers a runtime that speaks another contract with HTTP 426; null where the call may go on. Does
 -- not raise, or its line in the log would go with the call.
 create function millrace.refuse_contract() returns jsonb
-volatile
 as $$
 declare
   -- A fifth of the cost of parsing the headers.

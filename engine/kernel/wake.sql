@@ -12,10 +12,8 @@
 create function millrace.stages_to_wake(
   p_stage_ids int[], p_scaling_out int default null
 ) returns int[]
-volatile
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_since timestamptz := millrace.alive_since();
   -- Above read committed there is no fresh snapshot, so it always wakes.
   v_look boolean := current_setting('transaction_isolation') = 'read committed';
@@ -34,15 +32,13 @@ begin
       and s.kind <> 'gate'
       and (not v_look or (
         (s.id is not distinct from p_scaling_out or not exists (
-          select
-          from millrace.workers w
+          select from millrace.workers w
           where w.stage_id = s.id
             and w.working
             and w.left_at is null
             and w.heartbeat_at > v_since))
         and not exists (
-          select
-          from millrace.wake_ups r
+          select from millrace.wake_ups r
           where r.stage_id = s.id
             and r.woken_at > v_now - interval '2 seconds')
         -- A stage at its limits is woken when a slot is freed, or by the sweep.

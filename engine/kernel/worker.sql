@@ -212,8 +212,7 @@ begin
   -- A worker that has left finishes its batch beside its successor, and concurrency may be no
   -- multiple of a batch.
   if v_limit > 0 and (v_stage.concurrency is not null or exists (
-      select
-      from millrace.workers w
+      select from millrace.workers w
       where w.stage_id = v_stage.id
         and w.working
         and w.left_at is not null
@@ -240,7 +239,6 @@ create function millrace.free_places(
   p_stage millrace.stages, p_worker millrace.workers, p_may_wait boolean,
   out places int, out wait_ms int
 )
-volatile
 as $$
 declare
   v_since timestamptz := millrace.alive_since();
@@ -371,7 +369,6 @@ $$;
 
 -- Names fan-outs with tallies, but for these.
 create function millrace.parents_to_collect(p_except bigint[]) returns bigint[]
-volatile
 as $$
 begin
   return array(
@@ -389,7 +386,6 @@ $$;
 -- Reads what a worker's call needs besides worker and stage.
 create function millrace.call_of(p_worker millrace.workers, p_stage millrace.stages)
 returns millrace.call
-volatile
 as $$
 declare
   v_call millrace.call;
@@ -447,7 +443,6 @@ returns jsonb
 set millrace.plan = by_key
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_held bigint[];
 begin
   -- First, as in every call of a worker, so that no two wait for each other.
@@ -510,7 +505,6 @@ $$;
 
 -- Tells whether a worker that wants to leave should look at its queue once more, as wake.sql says.
 create function millrace.must_stay(p_worker millrace.workers) returns boolean
-volatile
 as $$
 begin
   if not (

@@ -152,6 +152,25 @@ test('a hook runs what each module has for it, in the order of the modules, and 
   expect(() => hooksSql(path.join(root, 'engine'))).toThrow('engine/hooks.sql has no place for "nothing"');
 });
 
+test('the build says the language of a body, and declares the moment of a call that reads it', async () => {
+  write(
+    'engine/kernel/a.sql',
+    [
+      '-- Adds.\ncreate function millrace.a() returns int\nstable\nas $$\n  -- One\n  select 1\n$$;',
+      '-- Adds.\ncreate function millrace.b() returns int\nas $$\nbegin\n  return v_now;\nend\n$$;',
+      '-- Adds.\ncreate function millrace.c() returns int\nas $$\ndeclare\n  v_a int := v_now;\nbegin\n  return 1;\nend\n$$;',
+      '-- Adds.\ncreate function millrace.d() returns int\nas $$\ndeclare\n  v_now timestamptz;\nbegin\n  return v_now;\nend\n$$;',
+      "-- Adds.\ncreate function millrace.e() returns text\nas $w$\nbegin\n  -- v_now\n  return $f$v_now$f$ || 'v_now';\nend\n$w$;\n",
+    ].join('\n'),
+  );
+  const texts = (await codeStatements(path.join(root, 'engine'))).map(({ text }) => text);
+  expect(texts.map((text) => /language (\w+)/.exec(text)?.[1])).toEqual(['sql', ...Array(4).fill('plpgsql')]);
+  const now = 'declare\n  v_now timestamptz := millrace.now();\n';
+  expect(texts[1]).toContain(`${now}begin\n  return v_now;`);
+  expect(texts[2]).toContain(`${now}  v_a int := v_now;\nbegin`);
+  for (const text of [texts[3], texts[4]]) expect(text).not.toContain(now);
+});
+
 test('a function is in plpgsql and returns nothing unless it says so, and one for Edge Functions asks for their release', async () => {
   const body = 'as $$\ndeclare\n  v_a int;\nbegin\n  perform p_id;\nend\n$$';
   write(

@@ -23,10 +23,11 @@ function functionOf({
   comment = '-- Adds the children up.\n',
   name = 'millrace.cancel',
   parameters = 'p_id int, out sum int',
+  volatility = 'stable',
   path = '',
   body = '  select 1;',
 } = {}): string {
-  return `${comment}create function ${name}(${parameters})\nlanguage sql${path}\nas $$\n${body}\n$$;\n`;
+  return `${comment}create function ${name}(${parameters})\n${volatility}${path}\nas $$\n${body}\n$$;\n`;
 }
 
 test('what keeps to the style passes', async () => {
@@ -35,9 +36,7 @@ test('what keeps to the style passes', async () => {
     functionOf({ comment: '', name: 'public.millrace_wake' }),
     functionOf({ parameters: 'out found record' }),
     functionOf({ body: `  select format('%I, SELECT FROM', 'x'), $q$select %1$I$q$; -- A NOTE` }),
-    functionOf()
-      .replace('language sql', 'returns millrace.a\nlanguage sql')
-      .replace('1;', 'row(1, 2, 3, 4, 5, 6)::millrace.a;'),
+    functionOf().replace('stable', 'returns millrace.a\nstable').replace('1;', 'row(1, 2, 3, 4, 5, 6)::millrace.a;'),
     functionOf({ body: '  select from a where a.at <= (select millrace.cancel()) and a.id = millrace.cancel(a.at);' }),
     functionOf({ body: Array(95).fill('  select 1;').join('\n') }),
     `comment on function millrace.cancel(int) is 'Cancels.';\n`,
@@ -52,7 +51,7 @@ test.each([
   ['a line is too wide', `-- ${'é'.repeat(98)}\n`, '1: 101 columns, at most 100'],
   [
     'a column is compared with a call that is made for each row',
-    `${functionOf({ name: 'millrace.when' })}${functionOf({ body: '  select from a where a.at <= millrace.when();' })}`,
+    `${functionOf({ name: 'millrace.when', volatility: 'volatile' })}${functionOf({ body: '  select from a where a.at <= millrace.when();' })}`,
     '11: a column is compared with millrace.when(), called for each row: (select millrace.when())',
   ],
   [
@@ -101,13 +100,20 @@ test.each([
     '2: millrace.cancel says "or replace", which the build does',
   ],
   [
-    'a function says that it is in plpgsql',
-    functionOf().replace('language sql', 'language plpgsql'),
-    '2: millrace.cancel says plpgsql, which the build does',
+    'a function says its language',
+    functionOf().replace('stable', 'language sql'),
+    '2: millrace.cancel says its language, which the build does',
+  ],
+  [
+    'a function declares the moment of its call',
+    functionOf({
+      body: 'declare\n  v_now timestamptz := millrace.now();\nbegin\n  sum := extract(year from v_now);\nend',
+    }),
+    '2: millrace.cancel declares v_now, which the build does',
   ],
   [
     'a function says that it returns nothing',
-    functionOf({ parameters: 'p_id int' }).replace('language sql', 'returns void\nlanguage sql'),
+    functionOf({ parameters: 'p_id int' }).replace('stable', 'returns void\nstable'),
     '2: millrace.cancel returns void, which the build says',
   ],
   [
@@ -151,7 +157,7 @@ test('a short helper stays where something beside its caller needs it by name', 
     '',
   );
   expect(await checked({ [file]: caller, 'engine/modules/sums/sums.sql': helper })).toBe('');
-  expect(await of(helper.replace('language sql', 'language sql security definer') + caller)).toBe('');
+  expect(await of(helper.replace('stable', 'security definer') + caller)).toBe('');
   expect(await of(helper.replace('  select 1;', Array(10).fill('  select 1;').join('\n')) + caller)).toBe('');
 });
 

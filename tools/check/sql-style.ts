@@ -20,6 +20,7 @@ const comparedWithCall =
 /** Built once for each row of a batch, where a constructor's call would cost more than the rest of the statement. */
 const rowsOfBatches = ['millrace.change', 'millrace.claimed'];
 const searchPath = 'pg_catalog, pg_temp';
+const declaresNow = /^ +v_now timestamptz := millrace\.now\(\);$/m;
 /** The SQL of which the build completes the functions' headers. */
 const hasBuiltHeaders = /^engine\/(?:kernel\/|modules\/|hooks\.sql$)/;
 
@@ -154,7 +155,8 @@ function functionFaults({ file, node, from, to, comment, text }: Statement): str
   if (hasBuiltHeaders.test(file)) {
     if (setsSearchPath(node)) faults.push(`${name} sets search_path, which the build does`);
     if (node.replace) faults.push(`${name} says "or replace", which the build does`);
-    if (languageOf(node) === 'plpgsql') faults.push(`${name} says plpgsql, which the build does`);
+    if (saysLanguage(node)) faults.push(`${name} says its language, which the build does`);
+    if (declaresNow.test(text)) faults.push(`${name} declares v_now, which the build does`);
     if (/(?:^|\.)void$/.test(nameOf(node.returnType?.names))) faults.push(`${name} returns void, which the build says`);
   } else if (!commits && !setsSearchPath(node)) {
     faults.push(`${name} does not set search_path = ${searchPath}`);
@@ -169,9 +171,8 @@ function functionFaults({ file, node, from, to, comment, text }: Statement): str
   return faults;
 }
 
-function languageOf({ options = [] }: Node): string | undefined {
-  const language = options.find(({ DefElem }) => DefElem?.defname === 'language')?.DefElem?.arg;
-  return (language?.String as { sval?: string } | undefined)?.sval;
+function saysLanguage({ options = [] }: Node): boolean {
+  return options.some(({ DefElem }) => DefElem?.defname === 'language');
 }
 
 function setsSearchPath({ options = [] }: Node): boolean {

@@ -12,6 +12,12 @@ const refusal = `
   end if;`;
 /** Where a header ends: the line that opens the body. */
 const body = /^as \$/m;
+/** The line that opens a body, which the pieces of a split keep. */
+const opening = /(^as \$\w*\$\n)/m;
+/** A body of SQL alone: a query is its first statement. */
+const isQuery = /^as \$\w*\$\s+(?:--.*\s+)*(?:select|with|insert|update|delete)\b/m;
+/** Comments, and the texts in a body that may be bodies of other functions. */
+const nested = /--.*|(\$\w+\$)[\s\S]*?\1|'(?:[^']|'')*'/g;
 /** A function's name and parameters, up to the bracket that closes them: brackets within are of types and defaults. */
 const parameters = /^create function [\w.]+\((?:[^()]|\([^()]*\))*\)/m;
 
@@ -114,13 +120,26 @@ function wholeHeader({ file, text, node }: Statement): string {
   return planned.replace(body, (as) => `${searchPath}\n${as}`);
 }
 
-/** Says what most functions are and need not say: they return nothing, and are written in plpgsql. */
+/** Says what most functions are and need not say: they return nothing, and their bodies show their language. */
 function withDefaults(text: string, node: Node): string {
   const named = (option: string) => node.options?.some(({ DefElem }: Node) => DefElem.defname === option);
   const isOut = ({ FunctionParameter: { mode } }: Node) => /OUT|TABLE/.test(mode);
   const returns = node.is_procedure || node.returnType || node.parameters?.some(isOut);
   const whole = returns ? text : text.replace(parameters, (list) => `${list} returns void`);
-  return named('language') || !named('as') ? whole : whole.replace(body, (as) => `language plpgsql\n${as}`);
+  if (named('language') || !named('as')) return whole;
+  if (isQuery.test(whole)) return whole.replace(body, (as) => `language sql\n${as}`);
+  return withNow(whole).replace(body, (as) => `language plpgsql\n${as}`);
+}
+
+/** Declares `v_now`, the moment at which a call begins, first of all in a body that reads it and declares none. */
+function withNow(text: string): string {
+  const [head = '', ...rest] = text.split(opening);
+  const read = rest.join('').replaceAll(nested, '');
+  if (!/\bv_now\b/.test(read) || /^ *v_now timestamptz/m.test(read)) return text;
+  const now = 'v_now timestamptz := millrace.now();';
+  const declared = /^declare$/m.test(read) ? 'declare' : 'begin';
+  const [before = '', after = ''] = rest.join('').split(new RegExp(`^${declared}$\\n([\\s\\S]*)`, 'm'));
+  return `${head}${before}declare\n  ${now}\n${declared === 'begin' ? 'begin\n' : ''}${after}`;
 }
 
 /** Writes the body of a verb by SQL: the request that an operator sends, with a field for each parameter. */

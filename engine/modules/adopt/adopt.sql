@@ -114,8 +114,7 @@ begin
   execute format($q$
     with taken as materialized (
       select e.%2$s as key, e.%5$s::text as old, coalesce(%6$s(e.*)::text, $6) as value, exists (
-        select
-        from millrace.runs r
+        select from millrace.runs r
         where r.entity_id = e.%2$s::text and r.pipeline_id = $2) as runs
       from %1$s e
       where e.%3$s is null
@@ -211,8 +210,7 @@ begin
       select t.key::text
       from taken t
       where not exists (
-        select
-        from millrace.runs r
+        select from millrace.runs r
         where r.entity_id = t.key::text and r.pipeline_id = $3 and r.status = 'running')
       order by t.key)$q$,
     v_pipeline.entity_key, v_pipeline.entity_table, v_pipeline.status ->> 'column',

@@ -36,8 +36,7 @@ begin
     cross join lateral (values %4$s) w(stage, value, shown)
     where w.shown = w.value
       and not exists (
-        select
-        from millrace.runs r
+        select from millrace.runs r
         where r.entity_id = any (array[e.%1$s::text]) and r.pipeline_id = %3$s)
     group by w.stage, w.value$q$,
     v_key, p_pipeline.entity_table, p_pipeline.id, v_wanted, p_pipeline.name);
@@ -58,6 +57,6 @@ begin
         'by key): %s until it begins none', w.rows, p.name, w.shown, w.remedy), '. '
         order by p.name, w.shown), 'each of the last 4000 by key')
     from millrace.pipelines p
-    cross join lateral millrace.rows_without_runs(p) w;
+    cross join millrace.rows_without_runs(p) w;
 end
 $$;

@@ -24,7 +24,7 @@ $$;
 
 -- Looks at what people set up to be told, and at what could not be told.
 create function millrace.alert_findings() returns setof millrace.finding
-language sql stable
+stable
 as $$
   select 'alerts reach somebody', count(*) = 0,
     coalesce(string_agg(f.detail, '; ' order by f.detail), (

@@ -5,7 +5,7 @@
 -- Returns what alerts of one cause share: the error code of most failures, or the limits at which a
 -- service refuses, whatever time it names. Null: the alert stands for itself.
 create function millrace.alert_cause(p_kind text, p_detail text) returns text
-language sql immutable
+immutable
 as $$
   select case
     when p_kind in ('error_share', 'dead') then p_detail
@@ -16,7 +16,7 @@ $$;
 
 -- Returns the folder of the playbooks: the setting playbooks_url, or the package of this release.
 create function millrace.playbooks_url() returns text
-language sql stable
+stable
 as $$
   select coalesce(nullif(millrace.setting('playbooks_url'), ''), format(
     'https://app.unpkg.com/millrace@%s/files/docs/playbooks',
@@ -25,7 +25,7 @@ $$;
 
 -- Shows an alert as operators and messages have it; at: when its facts were looked at.
 create function millrace.alert_json(p_alert millrace.alerts) returns jsonb
-language sql immutable
+immutable
 as $$
   select to_jsonb(p_alert)
       - '{rule_id,pipeline_id,stage_id,span,channels,told_at,settled}'::text[]
@@ -35,11 +35,10 @@ $$;
 
 -- Tells whether somebody has silenced alerts like this one.
 create function millrace.is_silenced(p_alert millrace.alerts, p_now timestamptz) returns boolean
-language sql stable
+stable
 as $$
   select exists (
-    select
-    from millrace.silences s
+    select from millrace.silences s
     where s.until > p_now
       and (s.pipeline is null or s.pipeline = p_alert.pipeline)
       and (s.stage is null or s.stage = p_alert.stage)
@@ -69,8 +68,7 @@ begin
       and (a.told_at is null) = (a.resolved_at is null)
       and not millrace.is_silenced(a, p_now)
       and (a.resolved_at is not null or not exists (
-        select
-        from millrace.alerts o
+        select from millrace.alerts o
         where not o.settled
           and o.resolved_at is null
           and o.told_at > p_now - interval '5 minutes'
@@ -122,7 +120,6 @@ $$;
 
 -- Finds the message of each channel whose turn it is: its oldest, once it may be tried.
 create function millrace.due_messages() returns bigint[]
-language sql
 as $$
   select array(
     select m.id
@@ -161,7 +158,6 @@ create function public.millrace_take_messages() returns jsonb
 set millrace.plan = by_key
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_messages jsonb;
 begin
   with due as (
@@ -217,7 +213,6 @@ create function public.millrace_note_deliveries(p_deliveries jsonb) returns json
 set millrace.plan = by_key
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_noted int;
 begin
   if jsonb_typeof(p_deliveries) is distinct from 'array' then

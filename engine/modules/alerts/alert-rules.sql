@@ -111,8 +111,7 @@ begin
   where t.rule_id = p_rule.id
     and t.under_since is not null
     and (t.under_since + p_rule.recover <= p_now or not exists (
-      select
-      from millrace.alerts a
+      select from millrace.alerts a
       where (a.rule_id, a.pipeline_id, a.stage_id) = (t.rule_id, t.pipeline_id, t.stage_id)
         and a.resolved_at is null));
 end
@@ -124,7 +123,6 @@ $$;
 create function millrace.evaluate_rules(p_kind text default null)
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_minute text := to_char(v_now at time zone 'utc', 'YYYY-MM-DD HH24:MI');
   v_rule millrace.alert_rules;
   v_context text;
@@ -168,8 +166,7 @@ begin
   set resolved_at = v_now
   where a.resolved_at is null
     and not exists (
-      select
-      from millrace.rule_states t
+      select from millrace.rule_states t
       where (t.rule_id, t.pipeline_id, t.stage_id) = (a.rule_id, a.pipeline_id, a.stage_id));
   perform millrace.write_messages(v_now);
 end
@@ -177,7 +174,6 @@ $$;
 
 -- Removes alerts and messages that ended before this time; tells whether there is more.
 create function millrace.prune_alerts(p_before timestamptz) returns boolean
-language sql
 as $$
   with alert as (
     delete from millrace.alerts a

@@ -56,7 +56,7 @@ begin
     where p_stage_id = 0
       and o.pipeline_id = p_pipeline_id) s(id)
   -- What has just ended counts.
-  cross join lateral millrace.figure_rows(p_pipeline_id, s.id,
+  cross join millrace.figure_rows(p_pipeline_id, s.id,
     date_trunc('minute', p_now - p_rule.span, 'UTC'),
     millrace.now() + interval '1 microsecond', true) m;
   value := case
@@ -142,8 +142,7 @@ begin
       cross join lateral (
         select count(*) as ready
         from (
-          select
-          from millrace.attempts a
+          select from millrace.attempts a
           where a.stage_id = s.id
             and a.queue_at <= p_now
             and a.state = 'queued'

@@ -130,7 +130,6 @@ $$;
 create function millrace.bypass_held(p_stage millrace.stages, p_attempt_ids bigint[]) returns int
 as $$
 declare
-  v_now timestamptz := millrace.now();
   -- Null where a person has ended it since the sweep looked.
   v_reason text := coalesce(
     (select b.reason from millrace.bypasses b where b.stage_id = p_stage.id),
@@ -171,6 +170,5 @@ select 'a stage is switched as its bypass says', null::bigint, null::bigint,
   format('stage %s is %s', s.name, case when s.bypassed then 'bypassed' else 'not bypassed' end)
 from millrace.stages s
 where s.bypassed <> exists (
-  select
-  from millrace.bypasses b
+  select from millrace.bypasses b
   where b.stage_id = s.id);

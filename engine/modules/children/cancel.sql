@@ -50,7 +50,7 @@ begin
     v_count := v_count + v_done.done + millrace.cancel_runs(array(
       select f.key::bigint
       from unnest(v_done.refused) f
-      cross join lateral millrace.report('error', 'projection_failed',
+      cross join millrace.report('error', 'projection_failed',
         'A cancelled child could not be shown on its row: ' || f.why,
         jsonb_build_object('run', f.key::bigint))
       where f.others = 0

@@ -48,9 +48,9 @@ begin
     format($q$
       select count(*) filter (where not c.busy)
       from unnest($1::bigint[]) f
-      cross join lateral millrace.collect_children(
+      cross join millrace.collect_children(
         case when extract(epoch from clock_timestamp()) < %s then f end) c
-      cross join lateral millrace.wake(c.wake)$q$, extract(epoch from v_until)), v_until);
+      cross join millrace.wake(c.wake)$q$, extract(epoch from v_until)), v_until);
   perform millrace.report('error', 'collect_failed',
     format('The children of fan-out %s cannot be added up: %s', f.key, f.why))
   from unnest(v_done.refused) f
@@ -84,8 +84,7 @@ begin
     busy := v_fan_out.state = 'open'
       and cardinality(millrace.lock_attempts(array[v_fan_out.attempt_id])) = 0
       or not exists (
-        select
-        from millrace.fan_outs f
+        select from millrace.fan_outs f
         where f.id = p_fan_out_id and (f.state <> 'open' or v_fan_out.state = 'open')
         for no key update skip locked);
   end if;

@@ -15,14 +15,12 @@ from (
   from millrace.fan_outs f
   where f.state = 'open'
     and not exists (
-      select
-      from millrace.attempts a
+      select from millrace.attempts a
       where a.id = f.attempt_id
         and a.state = 'waiting'
         and a.service = 'children')
     and not exists (
-      select
-      from millrace.attempts s
+      select from millrace.attempts s
       where s.run_id = f.run_id
         and s.stage_id = f.stage_id
         and s.state in ('queued', 'started')

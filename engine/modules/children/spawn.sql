@@ -207,8 +207,7 @@ begin
   from unnest(item_keys) k
   where k !~ '^(0|[1-9][0-9]{0,8})$'
     and exists (
-      select
-      from millrace.runs r
+      select from millrace.runs r
       join millrace.version_stages vs on vs.version_id = r.version_id
       where r.id = p_fan_out.run_id
         and vs.after @> jsonb_build_array(jsonb_build_object(

@@ -28,7 +28,7 @@ $$;
 
 -- Says why a manual stage's attempt can no longer be decided.
 create function millrace.why_undecided(p_attempt millrace.attempts) returns text
-language sql immutable
+immutable
 as $$
   select coalesce(
     case p_attempt.state when 'failed' then p_attempt.error ->> 'message' end,
@@ -78,7 +78,7 @@ $$;
 create function millrace.decision_faults(
   p_after bigint default 0, p_until bigint default 9223372036854775807
 ) returns setof millrace.fault
-language sql stable
+stable
 as $$
   select 'an attempt that waits for a person has its open question', a.run_id, a.id,
     'stage ' || s.name
@@ -88,8 +88,7 @@ as $$
     and a.run_id > p_after
     and a.run_id <= p_until
     and not exists (
-      select
-      from public.millrace_decisions d
+      select from public.millrace_decisions d
       where d.attempt_id = a.id
         and d.closed_at is null)
 $$;

@@ -47,8 +47,7 @@ begin
       from unnest('{lock,rows,sizes,asked}'::text[] || case when p_pipeline.projection <> 'none'
         then '{started,queued,apply_outcomes}'::text[] end) k(kind)
       where not exists (
-          select
-          from pg_proc f
+          select from pg_proc f
           where f.pronamespace = 'millrace'::regnamespace
             and f.proname = format('%s__%s', p_pipeline.name, k.kind)::name)) f);
   if v_lacking is null then
@@ -63,8 +62,7 @@ begin
         and position(format('e.%I,', a.attname) in f.prosrc) = 0
         and position(format('e.%I ', a.attname) in f.prosrc) = 0
         and not exists (
-          select
-          from millrace.pipelines o
+          select from millrace.pipelines o
           join millrace.stages s on s.pipeline_id = o.id
           where o.entity_table = p_pipeline.entity_table
             and a.attname = any (case o.projection
@@ -89,6 +87,6 @@ begin
     select 'pipeline ' || p.name || ' fits its table', f.fault is null,
       coalesce(f.fault, p.entity_table::text)
     from millrace.pipelines p
-    cross join lateral millrace.attachment_fault(p) f(fault);
+    cross join millrace.attachment_fault(p) f(fault);
 end
 $$;

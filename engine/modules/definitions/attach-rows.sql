@@ -46,8 +46,7 @@ begin
     and not a.attisdropped
     and a.attname <> all (millrace.status_columns(p_pipeline.status))
     and not exists (
-      select
-      from millrace.stages s
+      select from millrace.stages s
       where s.pipeline_id = p_pipeline.id
         and p_pipeline.projection = 'columns'
         and a.attname = any (millrace.stage_columns(s.name)));

@@ -102,8 +102,7 @@ begin
       (1, k.name is null, format(', but table %s has no such column', p_pipeline.entity_table),
         'Name the primary key''s column.'),
       (2, not exists (
-          select
-          from pg_index i
+          select from pg_index i
           join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
           where i.indrelid = p_pipeline.entity_table
             and i.indisunique

@@ -15,8 +15,7 @@ begin
       'inheritance, with its schema; create it in an earlier migration.' as remedy
     from here h
     where not exists (
-        select
-        from pg_class c
+        select from pg_class c
         where c.oid = h.entity_table
           and (c.relkind, c.relispartition, c.relpersistence) = ('r', false, 'p')
           and not exists (select from pg_inherits i where c.oid in (i.inhparent, i.inhrelid)))
@@ -119,8 +118,7 @@ begin
         'Lower timeoutSeconds, or raise worker_seconds (paid plans allow about 190) together with '
         'WORKER_SECONDS of the functions.'),
       (2, s.when_spent = 'bypass' and not exists (
-          select
-          from millrace.limits l
+          select from millrace.limits l
           where l.declared ? 'spending' and s.limits -> 'shared' ? l.name),
         'when_spent is "bypass", but must be wait where limits.shared names no limit with spending',
         'Name one in limits.shared (see millrace.limits), or leave when_spent out.'),
@@ -144,8 +142,7 @@ begin
     cross join jsonb_to_recordset(s.after) a(map text, stage text)
     join stage m on m.name = a.map
     where not exists (
-        select
-        from millrace.pipelines p
+        select from millrace.pipelines p
         join millrace.version_stages vs on vs.version_id = p.current_version_id
         join millrace.stages c on c.id = vs.stage_id
         where p.id = m.child_id and c.name = a.stage)
@@ -156,7 +153,7 @@ $$;
 
 -- Names the remedy for a definition that the compiler did not write.
 create function millrace.compile_remedy() returns text
-language sql immutable
+immutable
 as $$
   select 'Write it with definePipeline() and run `npx millrace sync` of this release.'
 $$;

@@ -61,8 +61,7 @@ begin
   update millrace.pipelines p
   set current_version_id = v_id,
     has_given = p.has_given or exists (
-      select
-      from millrace.version_stages vs
+      select from millrace.version_stages vs
       where vs.version_id = v_id and vs.given_path is not null)
   where p.id = p_pipeline_id;
   return v_id;
@@ -216,8 +215,7 @@ begin
   set (has_ends, has_unchanged, has_conditional_followers) = (
     select coalesce(bool_or(vs.ends is not null), false),
       coalesce(bool_or(vs.unchanged_path is not null), false), exists (
-        select
-        from millrace.versions v
+        select from millrace.versions v
         join millrace.version_stages f on f.version_id = v.id and not f.unconditional
         where v.pipeline_id = v_pipeline_id
           and (t.id = any (f.needs)

@@ -85,12 +85,10 @@ $$;
 -- Says whether a row has no live run, and its last began before it was due or a minute ago.
 create function millrace.is_rested(p_pipeline_id int, p_key text, p_due timestamptz)
 returns boolean
-volatile
 as $$
 begin
   return not exists (
-    select
-    from (
+    select from (
       select r.status, r.created_at
       from millrace.runs r
       where r.entity_id = any (array[p_key])
@@ -133,8 +131,7 @@ select format('due rows of pipeline %s are found by an index', p.name), i.found,
 from millrace.pipelines p
 cross join lateral (
   select exists (
-    select
-    from pg_index i
+    select from pg_index i
     join pg_class c on c.oid = i.indexrelid
     join pg_am m on m.oid = c.relam and m.amname = 'btree'
     join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]

@@ -1,6 +1,6 @@
 -- Lists the upper bounds of the first 15 of 16 buckets, in milliseconds; the last has none.
 create function millrace.bucket_bounds() returns float8[]
-language sql immutable
+immutable
 as $$
   select array[10, 30, 100, 300, 1000, 3000, 10000, 30000, 120000, 360000, 1200000, 3600000,
     7200000, 28800000, 86400000]::float8[]
@@ -8,7 +8,7 @@ $$;
 
 -- Counts times (ms) by bucket.
 create function millrace.count_buckets(p_times real[]) returns bigint[]
-language sql immutable
+immutable
 as $$
   select array(
     select count(u.ms)
@@ -21,7 +21,7 @@ $$;
 
 -- Adds up counts by bucket, 16 a row.
 create function millrace.add_buckets(p_counts bigint[]) returns bigint[]
-language sql immutable
+immutable
 as $$
   select array(
     select sum(u.n)::bigint
@@ -44,7 +44,7 @@ begin
       select k.key, sum(k.value::numeric) as n,
         row_number() over (order by k.key = 'other', sum(k.value::numeric) desc, k.key) as place
       from unnest(p_counts) c
-      cross join lateral jsonb_each_text(c) k
+      cross join jsonb_each_text(c) k
       group by k.key
     )
     select json_object_agg(f.key, f.n)::jsonb
@@ -87,7 +87,7 @@ begin
           group by c) k) as codes
     from taken t
     -- Side by side: what there is once a pulse stands beside its first time.
-    cross join lateral unnest(array[t.n], array[t.cost_usd], array[t.input_tokens],
+    cross join unnest(array[t.n], array[t.cost_usd], array[t.input_tokens],
       array[t.output_tokens], t.run_ms, t.wait_ms, t.codes)
       u(n, cost_usd, input_tokens, output_tokens, run_ms, wait_ms, code)
     group by 1, 2, 3, 4

@@ -132,7 +132,7 @@ $$;
 -- was pruned. Null where nobody named a price.
 create function millrace_evidence.entity_costs(p_pipeline text, p_entity_ids text[])
 returns numeric
-language sql stable security definer
+stable security definer
 as $$
   select sum(c.cost_usd)
   from (
@@ -147,7 +147,7 @@ as $$
     select k.value::numeric
     from millrace.former_runs f
     join millrace.pipelines p on p.id = f.pipeline_id
-    cross join lateral jsonb_each_text(f.costs) k
+    cross join jsonb_each_text(f.costs) k
     where p.name = p_pipeline
       and f.entity_id = any (p_entity_ids)) c
 $$;

@@ -102,7 +102,7 @@ begin
           from millrace.stages o
           where v_stage_id = 0
             and o.pipeline_id = v_pipeline_id) t(id)
-        cross join lateral millrace.figure_rows(v_pipeline_id, t.id, p_from, p_to,
+        cross join millrace.figure_rows(v_pipeline_id, t.id, p_from, p_to,
           p_step < least(p_to - p_from, interval '1 hour')) f) m
       group by 1) s on s.at = b.at
     order by b.at;

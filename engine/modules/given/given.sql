@@ -5,7 +5,6 @@
 -- those that had a run. "limit" leaves a plan no choice but to look each up.
 create function millrace.given_at_first(p_pipeline millrace.pipelines, p_entity_ids text[])
 returns text[]
-volatile
 set enable_seqscan = off
 as $$
 declare
@@ -57,8 +56,7 @@ begin
     order by vs.position)
   where r.id = any (p_run_ids)
     and not exists (
-      select
-      from millrace.runs o
+      select from millrace.runs o
       where o.entity_id = r.entity_id
         and o.pipeline_id = r.pipeline_id
         and o.id < r.id);

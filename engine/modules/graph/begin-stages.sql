@@ -36,7 +36,6 @@ $$;
 create function millrace.runs_to_skip(
   p_stage_id int, p_run_ids bigint[], p_by_name boolean
 ) returns table (run_ids bigint[], why jsonb)
-volatile
 as $$
 begin
   return query

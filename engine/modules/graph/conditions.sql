@@ -3,7 +3,6 @@
 
 -- Picks the runs in which a stage has not begun, its needs are done and its thresholds hold.
 create function millrace.runs_ready_for(p_stage_id int, p_run_ids bigint[]) returns bigint[]
-volatile
 as $$
 begin
   return array(
@@ -33,12 +32,10 @@ $$;
 -- number, all will do.
 create function millrace.thresholds_hold(p_run_id bigint, p_after jsonb)
 returns boolean
-volatile
 as $$
 begin
   return not exists (
-    select
-    from jsonb_to_recordset(p_after) as a(map int, stage int, kind text, n int)
+    select from jsonb_to_recordset(p_after) as a(map int, stage int, kind text, n int)
     left join millrace.fan_outs f
       on f.run_id = p_run_id and f.stage_id = a.map and f.state = 'open'
     left join lateral (
@@ -51,11 +48,9 @@ begin
         when f.id is null then true
         when a.kind = 'count' and p.done >= a.n then false
         when a.kind = 'consecutive' and f.total is not null and p.done >= a.n and not exists (
-          select
-          from generate_series(a.n - 1, 0, -1) i
+          select from generate_series(a.n - 1, 0, -1) i
           where not exists (
-            select
-            from millrace.runs r
+            select from millrace.runs r
             where r.fan_out_id = f.id
               and r.item_key = (f.first_number + i)::text
               and millrace.is_done(r.id, a.stage)
@@ -64,8 +59,7 @@ begin
         else f.total is null
           or coalesce(p.done, 0) + f.failed + f.cancelled < f.total
           or exists (
-            select
-            from millrace.runs r
+            select from millrace.runs r
             where r.fan_out_id = f.id
               and r.status = 'running'
               and not millrace.is_done(r.id, a.stage))
@@ -77,7 +71,6 @@ $$;
 -- than a worker takes.
 create function millrace.rows_asked(p_pipeline_id int, p_entity_ids text[], p_conditions text)
 returns json[]
-volatile
 as $$
 begin
   return case when p_conditions ~ 'entity|\*|keyvalue'
@@ -89,7 +82,6 @@ $$;
 -- Picks the runs in which the condition of a stage does not hold. Where the row is too large the
 -- stage begins, and its claim refuses the row.
 create function millrace.unmet_runs(p_stage_id int, p_run_ids bigint[]) returns bigint[]
-volatile
 as $$
 declare
   v_asked record;
@@ -129,12 +121,10 @@ $$;
 
 -- Says whether a stage of a run is done.
 create function millrace.is_done(p_run_id bigint, p_stage_id int) returns boolean
-volatile
 as $$
 begin
   return exists (
-    select
-    from millrace.done_attempts a
+    select from millrace.done_attempts a
     where a.run_id = p_run_id
       and a.stage_id = p_stage_id);
 end

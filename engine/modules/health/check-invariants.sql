@@ -4,7 +4,7 @@
 -- Proves that nothing is stuck or recorded twice: returns no row when all is well. One statement,
 -- hence one snapshot; safe in production.
 create function millrace.check_invariants() returns setof millrace.fault
-language sql stable
+stable
 as $$
   select * from millrace.run_faults
   union all
@@ -40,7 +40,6 @@ as $$
 declare
   -- Of the last slice, for what has lost its run.
   c_end constant bigint := 9223372036854775807;
-  v_now timestamptz := millrace.now();
   v_progress millrace.check_progress;
   v_until bigint;
   v_found record;

@@ -61,7 +61,7 @@ $$;
 
 -- Says what helps where a function answered a wake-up so; null where it answered well.
 create function millrace.answer_remedy(p_function text, p_status int) returns text
-language sql immutable
+immutable
 as $$
   select case
     when p_status between 200 and 299 then null

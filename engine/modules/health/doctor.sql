@@ -78,7 +78,7 @@ begin
         cross join lateral (
           select p.entity_table::oid, c
           from millrace.stages s
-          cross join lateral unnest(millrace.stage_columns(s.name)) c
+          cross join unnest(millrace.stage_columns(s.name)) c
           where p.projection = 'columns'
             and s.pipeline_id = p.id
             and c not like '%\_status'
@@ -103,9 +103,8 @@ begin
           else has_column_privilege(r.oid, c.oid, a.attnum, v.name)
         end
         and (not c.relrowsecurity or exists (
-          select
-          from pg_policy y
-          cross join lateral unnest(y.polroles) o
+          select from pg_policy y
+          cross join unnest(y.polroles) o
           where y.polrelid = c.oid
             and y.polpermissive
             and y.polcmd in ('*', v.policy)
@@ -157,9 +156,9 @@ begin
         union all
         select i - 1, i
         from millrace.check_progress c
-        cross join lateral unnest(c.faulty) i
+        cross join unnest(c.faulty) i
         where i <= v_newest) s(after, until)
-      cross join lateral millrace.check_slice(s.after, s.until) f;
+      cross join millrace.check_slice(s.after, s.until) f;
   exception when others then
     -- The rules read users' tables, which may have lost a column.
     return query

@@ -3,7 +3,6 @@
 create function millrace.follow_clock(p_limit int) returns int
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_late timestamptz := v_now + interval '1 minute';
   v_done int;
 begin

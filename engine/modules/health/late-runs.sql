@@ -7,8 +7,6 @@ returns table (
 stable rows 100
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
 as $$
-declare
-  v_now timestamptz := millrace.now();
 begin
   return query
     select a.id, a.run_id, a.stage_id, a.state, a.late_at
@@ -35,7 +33,7 @@ order by a.late_at;
 -- Counts late runs stage by stage, the first 10,000 of all, and names the one that is longest so.
 create function millrace.late_counts()
 returns table (pipeline_id int, stage_id int, late bigint, longest bigint)
-language sql stable
+stable
 as $$
   select s.pipeline_id, s.id, count(*), (array_agg(l.run_id order by l.late_at))[1]
   from millrace.late_attempts(10001) l

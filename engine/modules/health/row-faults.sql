@@ -45,8 +45,7 @@ begin
         and l.id <= $3
         and ('queued' in (%3$s) or 'started' in (%3$s))
         and not exists (
-          select
-          from (
+          select from (
             select r.id, r.status
             from millrace.runs r
             where r.entity_id = l.entity_id and r.pipeline_id = $1

@@ -6,8 +6,7 @@ select 'a running run owns a live attempt', r.id, null::bigint,
 from millrace.runs r
 where r.status = 'running'
   and not exists (
-    select
-    from millrace.attempts a
+    select from millrace.attempts a
     where a.run_id = r.id
       and a.state in ('queued', 'started', 'waiting'))
 union all
@@ -72,11 +71,9 @@ join millrace.runs r on r.id = a.run_id
 join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
 where a.state in ('queued', 'started', 'waiting')
   and exists (
-    select
-    from unnest(vs.needs) n
+    select from unnest(vs.needs) n
     where not exists (
-      select
-      from millrace.done_attempts d
+      select from millrace.done_attempts d
       where d.run_id = a.run_id
         and d.stage_id = n))
 union all
@@ -85,8 +82,7 @@ from millrace.runs r
 join millrace.version_stages vs on vs.version_id = r.version_id
 where r.status = 'completed'
   and not exists (
-    select
-    from millrace.done_attempts d
+    select from millrace.done_attempts d
     where d.run_id = r.id
       and d.stage_id = vs.stage_id)
 union all
@@ -95,19 +91,16 @@ from millrace.runs r
 join millrace.version_stages vs on vs.version_id = r.version_id
 where r.status = 'running'
   and not exists (
-    select
-    from millrace.attempts a
+    select from millrace.attempts a
     where a.run_id = r.id
       and a.stage_id = vs.stage_id
       and not a.superseded)
   and not exists (
-    select
-    from (
+    select from (
       select (t ->> 'map')::int from jsonb_array_elements(vs.after) t
       union all
       select n from unnest(vs.needs) n) n(id)
     where not exists (
-      select
-      from millrace.done_attempts d
+      select from millrace.done_attempts d
       where d.run_id = r.id
         and d.stage_id = n.id));

@@ -4,7 +4,7 @@ create function millrace.last_answers()
 returns table (
   function_name text, answered text, means text, remedy text, answered_at timestamptz
 )
-language sql stable
+stable
 set enable_nestloop = off
 as $$
   select distinct on (p.function_name) p.function_name,
@@ -43,7 +43,6 @@ stable
 set millrace.plan = for_lists
 as $$
 declare
-  v_now timestamptz := millrace.now();
   -- From the table, since doctor() must answer where the Vault cannot be read.
   v_is_swept boolean := coalesce((
     select s.value::timestamptz > v_now - interval '1 minute'
@@ -67,8 +66,7 @@ begin
         and s.enabled
         and not s.bypassed
         and (not v_is_swept or exists (
-          select
-          from millrace.wake_ups r
+          select from millrace.wake_ups r
           where r.stage_id = s.id
             and r.woken_at <= v_now - interval '10 seconds'))
         and millrace.live_workers(s.id) = 0

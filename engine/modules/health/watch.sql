@@ -11,10 +11,8 @@ set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
 set enable_sort = off set jit = off
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_waiting text := case when exists (
-    select
-    from millrace.attempts a
+    select from millrace.attempts a
     where a.deadline_at is not null
     offset 50000) then 'waiting' end;
 begin
@@ -32,7 +30,7 @@ begin
       from (
         select a.stage_id, a.queue_at, a.started_at
         from millrace.claims c
-        cross join lateral unnest(c.attempt_ids) i(id)
+        cross join unnest(c.attempt_ids) i(id)
         -- A lateral look-up, or the planner may walk all attempts.
         cross join lateral (
           select o.stage_id, o.queue_at, o.started_at
@@ -133,7 +131,7 @@ returns table (
   took interval, service text, job_id text, error_code text, error_message text, usage jsonb,
   superseded boolean, error_stack text
 )
-language sql stable
+stable
 set millrace.plan = for_runs
 as $$
   select a.id, s.name, a.number, a.state, a.parent_id, a.retry_count,

@@ -2,7 +2,6 @@
 -- lost lease or a deadline the newest of the stage, if that has the same job or this one ended
 -- well, unless a person has cancelled or ended the stage since.
 create function millrace.attempt_of_end(p_item millrace.work, out id bigint, out late boolean)
-volatile
 as $$
 begin
   select coalesce(n.id, o.id), n.id is not null into id, late
@@ -83,7 +82,6 @@ returns jsonb
 set millrace.plan = by_key
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_jobs jsonb;
 begin
   if p_poll_ms not between 1 and 3600000 or (p_limit between 1 and 1000) is not true then
@@ -127,7 +125,6 @@ create function public.millrace_note_jobs(p_jobs jsonb) returns jsonb
 set millrace.plan = by_key
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_noted int;
 begin
   with held as (

@@ -1,6 +1,6 @@
 -- Looks at pg_cron's jobs, that they are there, switched on, and ended well when they ran last.
 create function millrace.job_findings() returns setof millrace.finding
-language sql stable
+stable
 as $$
   select 'pg_cron job ' || j.name,
     coalesce(c.active and l.status is distinct from 'failed', false),

@@ -31,8 +31,6 @@ $$;
 create function millrace.wake_job_poll() returns boolean
 set millrace.plan = by_index
 as $$
-declare
-  v_now timestamptz := millrace.now();
 begin
   if exists (select from millrace.attempts a where a.poll_at <= v_now) then
     return millrace.post('millrace/poll', '{}');

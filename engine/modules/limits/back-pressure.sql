@@ -12,7 +12,7 @@ begin
   with held as (
     select s.id, l.id as later_id, (b ->> 'backlog')::int as backlog
     from millrace.stages s
-    cross join lateral jsonb_path_query(s.limits, '$.back_pressure[*]') b
+    cross join jsonb_path_query(s.limits, '$.back_pressure[*]') b
     join millrace.stages l on l.pipeline_id = s.pipeline_id and l.name = b ->> 'stage'
     where s.pipeline_id = p_pipeline_id
   )
@@ -26,8 +26,7 @@ begin
     where p.id = p_pipeline_id
       and h.later_id = any (m.dependents)
       and not exists (
-        select
-        from held o
+        select from held o
         where o.later_id = h.later_id and (o.id = m.stage_id or o.id = any (m.dependents)))
     order by m.stage_id)
   from held h;
@@ -36,7 +35,7 @@ $$;
 
 -- Reads the column and part by which limits sort a queue.
 create function millrace.key_in(p_limits jsonb) returns jsonb
-language sql immutable
+immutable
 as $$
   select '{"part": "value"}' || (p_limits -> 'concurrency') - 'limit'
 $$;
@@ -67,7 +66,7 @@ begin
       select h.later_id, case when v_groups is null then '' else n.key end as key,
         count(*) as many
       from held h
-      cross join lateral millrace.counted_before(h.later_id) c
+      cross join millrace.counted_before(h.later_id) c
       cross join lateral (
         select f.key
         from millrace.in_flight_at(c.stage_id, v_groups, h.backlog) f
@@ -91,8 +90,6 @@ create function millrace.due_at(p_stage_id int, p_groups text[], p_most int) ret
 stable
 set enable_seqscan = off
 as $$
-declare
-  v_now timestamptz := millrace.now();
 begin
   return query
     select substr(g.name, 2)
@@ -125,13 +122,13 @@ $$;
 -- only in flight.
 create function millrace.counted_before(p_later_id int)
 returns table (stage_id int, with_due boolean)
-language sql stable
+stable
 as $$
   select p_later_id, true
   union
   select w, true
   from millrace.back_pressures o
-  cross join lateral unnest(o.on_the_way) w
+  cross join unnest(o.on_the_way) w
   where o.later_id = p_later_id
   union all
   select o.stage_id, false

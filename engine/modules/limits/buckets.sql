@@ -8,7 +8,6 @@ create function millrace.room_in(
 )
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_rate jsonb := p_limit.limits -> case p_key when '' then 'rate' else 'key_rate' end;
   v_count float8 := (v_rate ->> 'count')::float8;
   v_seconds float8 := (v_rate ->> 'per_seconds')::float8;
@@ -57,7 +56,7 @@ begin
     from millrace.attempts a
     where l.limits ? 'key_rate' and a.id = any (p_attempt_ids)
     group by 1) t
-  cross join lateral millrace.room_in(l, t.key) r
+  cross join millrace.room_in(l, t.key) r
   where m.stage_id = p_stage_id and t.many > 0
   order by l.id, t.key
   on conflict on constraint buckets_pkey do update

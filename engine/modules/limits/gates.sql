@@ -7,8 +7,6 @@
 -- worker, a service or the sweep calls. Returns the stages that got work.
 create function millrace.pass_at_once(p_stage_id int, p_run_ids bigint[]) returns int[]
 as $$
-declare
-  v_now timestamptz := millrace.now();
 begin
   if exists (
       select from millrace.stages s
@@ -33,7 +31,6 @@ create function millrace.pass_gate(
 )
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_stage millrace.stages;
   v_next record;
   v_behind text;
@@ -122,7 +119,6 @@ $$;
 create function millrace.sweep_gates(p_limit int default 2000) returns int
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_gate record;
   v_set record;
   v_passed int := 0;

@@ -38,7 +38,6 @@ create function millrace.next_by_turns(
 set enable_hashjoin = on
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_most int := least(p_limit, 500);
   v_groups text[];
   v_first text;
@@ -84,7 +83,6 @@ create function millrace.claim_by_turns(
 )
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_token uuid := gen_random_uuid();
   v_behind text;
   v_next record;

@@ -43,14 +43,12 @@ $$;
 create view millrace.in_flight as
 select s.id as stage_id, f.attempt_id, f.key
 from millrace.stages s
-cross join lateral millrace.in_flight_at(s.id) f;
+cross join millrace.in_flight_at(s.id) f;
 
 -- Lists stages with work that may go on since attempts have ended: theirs, and those short of a
 -- limit shared with them.
 create function millrace.stages_freed(p_attempt_ids bigint[]) returns int[]
 as $$
-declare
-  v_now timestamptz := millrace.now();
 begin
   return array(
     select distinct n.stage_id

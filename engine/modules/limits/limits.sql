@@ -29,8 +29,7 @@ begin
   select s.* into v_stage from millrace.stages s where s.id = p_stage_id;
   -- "offset 0" keeps each lock behind the order.
   if v_stage.limits ? 'shared' and exists (
-      select
-      from (
+      select from (
         select l.id
         from millrace.limited_stages m
         join millrace.limits l on l.id = m.limit_id and l.name is not null
@@ -39,8 +38,7 @@ begin
         offset 0) o
       where not millrace.lock_limit(o.id, p_may_wait))
     or v_stage.limits ? 'back_pressure' and exists (
-      select
-      from (
+      select from (
         select b.later_id
         from millrace.back_pressures b
         where b.stage_id = p_stage_id
@@ -177,7 +175,7 @@ begin
       select min(r.room) as room, max(r.opens_at) as opens_at
       from millrace.limited_stages m
       join millrace.limits l on l.id = m.limit_id and l.limits ? 'key_rate'
-      cross join lateral millrace.room_in(l, g.name) r
+      cross join millrace.room_in(l, g.name) r
       where p_stage.limits ? 'shared' and m.stage_id = p_stage.id) t
     left join (
       select '0' || o.key as name, o.room
@@ -265,7 +263,6 @@ $$;
 create function millrace.note_share(p_stage_id int, p_room int, p_short_of int, p_taken int)
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_short_of int := case
     when p_taken >= p_room and (p_room > 0 or exists (
       select from millrace.attempts a

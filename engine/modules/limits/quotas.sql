@@ -203,7 +203,6 @@ create function millrace.hold_back(
 )
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_held bigint[];
 begin
   with claimed as materialized (

@@ -2,7 +2,7 @@
 
 -- Tells what a shared limit may say; the build writes it.
 create function millrace.shared_limit_schema() returns jsonb
-language sql immutable
+immutable
 as $$
   select 'the schema of shared limits'::jsonb
 $$;
@@ -15,7 +15,7 @@ declare
   v_fault text := (
     select format('stage %s: limits.shared names %s, which is no shared limit', s.name, n)
     from millrace.stages s
-    cross join lateral jsonb_array_elements_text(s.limits -> 'shared') n
+    cross join jsonb_array_elements_text(s.limits -> 'shared') n
     where not exists (select from millrace.limits l where l.name = n)
     union all
     select format('shared limit %s: limits.key_rate needs a key, but %s has no '
@@ -38,7 +38,7 @@ $$;
 
 -- Names the shared limits for a hint.
 create function millrace.known_limits() returns text
-language sql stable
+stable
 as $$
   select 'Known: ' || coalesce(string_agg(l.name, ', ' order by l.name),
     'none, define it with millrace.define_limit() before the pipeline') || '.'

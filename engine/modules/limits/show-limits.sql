@@ -12,7 +12,7 @@ select l.name, n.stages, l.declared, l.limits as today,
   (
     select count(*)
     from millrace.limited_stages m
-    cross join lateral millrace.in_flight_at(m.stage_id)
+    cross join millrace.in_flight_at(m.stage_id)
     where m.limit_id = l.id) as in_flight,
   u.usd as spent_usd,
   u.tokens as spent_tokens,
@@ -40,7 +40,7 @@ order by l.name;
 
 -- Tells until when a shared limit is paused, of ten keys those that last the longest.
 create function millrace.pauses_in_words(p_name text) returns text
-language sql stable
+stable
 as $$
   select string_agg(format('%s takes nothing until %s: a service asked for patience',
     coalesce(o.key, 'it'), to_char(o.until, 'YYYY-MM-DD HH24:MI:SS')), '; '
@@ -56,7 +56,7 @@ $$;
 -- Finds shared limits that hold less than declared; a spent budget or a long pause is a fault.
 create function millrace.shared_limit_findings()
 returns setof millrace.finding
-language sql stable
+stable
 as $$
   select 'shared limit ' || l.name || ' lets its stages work',
     cardinality(l.spent_for) = 0 and not exists (
@@ -79,7 +79,7 @@ $$;
 
 -- Shows the throttle of a limit; null without one.
 create function millrace.throttle_json(p_limit millrace.limits) returns jsonb
-language sql stable
+stable
 as $$
   select jsonb_build_object('limits', p_limit.throttle, 'until', p_limit.until,
     'reason', p_limit.reason, 'line', p_limit.line,

@@ -38,7 +38,7 @@ begin
           for update skip locked) o) l
       where s.pipeline_id = p_pipeline_id and s.has_groups
       group by s.id) n
-    cross join lateral unnest(n.ids, millrace.groups_of_runs(n.s, n.run_ids))
+    cross join unnest(n.ids, millrace.groups_of_runs(n.s, n.run_ids))
       u(id, concurrency_group)
   )
   update millrace.attempts a
@@ -60,7 +60,7 @@ begin
     select o.id
     from millrace.stages t
     join jsonb_array_elements(p_definition -> 'stages') s on s ->> 'name' = t.name
-    cross join lateral unnest(millrace.live_attempts(t.id, null)) i
+    cross join unnest(millrace.live_attempts(t.id, null)) i
     join millrace.attempts o on o.id = i
     where t.pipeline_id = p_pipeline_id
       and t.has_groups

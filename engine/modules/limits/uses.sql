@@ -66,7 +66,7 @@ begin
   return exists (
     select from millrace.limited_stages m
     join millrace.limits l on l.id = m.limit_id and l.limits ? 'spending'
-    cross join lateral millrace.budgets_of(l, p_stage.id) b
+    cross join millrace.budgets_of(l, p_stage.id) b
     where m.stage_id = p_stage.id and b.is_spent);
 end
 $$;

@@ -5,7 +5,7 @@
 
 -- Shows a bulk.
 create function millrace.bulk_json(p_bulk millrace.bulks) returns jsonb
-language sql stable
+stable
 as $$
   select jsonb_strip_nulls(
     to_jsonb(p_bulk) - '{id,args,pipeline_id,subject,key,cursor,slices,created_at}'::text[]
@@ -17,7 +17,7 @@ $$;
 -- completed attempt there has cost in the mean. Null where none named a price; without children.
 create function millrace.verb_cost(p_run_ids bigint[], p_verb text, p_stage_id int)
 returns numeric
-language sql stable
+stable
 as $$
   select nullif(round(sum(b.runs * m.usd), 6), 0)
   from (
@@ -145,7 +145,6 @@ $$;
 -- Ends a bulk as done or aborted.
 create function millrace.end_bulk(p_bulk_id bigint, p_state text, p_why text default null)
 returns millrace.bulks
-language sql
 as $$
   update millrace.bulks b
   set state = p_state, why = p_why, ended_at = millrace.now()
@@ -157,7 +156,6 @@ $$;
 -- to the stage, or its version lacks it.
 create function millrace.has_gone_on(p_refusal millrace.refusal, p_bulk millrace.bulks)
 returns boolean
-language sql
 as $$
   select p_refusal.code = 'MR004' and coalesce((
     select millrace.state_of(p_refusal.key::bigint, t.id)
@@ -195,8 +193,7 @@ begin
   v_verb := v_bulk.args ->> 'verb';
   v_pipeline := v_bulk.filter ->> 'pipeline';
   if v_bulk.key = 'user' and not exists (
-      select
-      from millrace.operators o
+      select from millrace.operators o
       where o.subject = v_bulk.subject
         and o.role = 'operator'
         and (o.pipelines is null or v_pipeline = any (o.pipelines))) then

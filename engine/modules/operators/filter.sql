@@ -4,7 +4,7 @@
 
 -- Lists the fields of a filter, with the form of each.
 create function millrace.filter_fields() returns jsonb
-language sql immutable
+immutable
 as $$
   select '{"pipeline": "name", "stage": "name",
     "status": ["running", "completed", "failed", "cancelled"], "error_code": "text",
@@ -165,8 +165,7 @@ begin
   if v_named = '' and v_status = 'running' and (
       select count(*) <= 20000
       from (
-        select
-        from millrace.runs r
+        select from millrace.runs r
         where r.pipeline_id = any (p_pipelines)
           and r.status = 'running'
         limit 20001) r) then

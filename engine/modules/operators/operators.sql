@@ -19,8 +19,7 @@ begin
   v_caller.subject := nullif(current_setting('millrace.actor', true), '');
   v_caller.key := case when v_role = 'service_role' then 'secret' else 'sql' end;
   if v_role = 'service_role' or exists (
-      select
-      from pg_namespace n
+      select from pg_namespace n
       where n.nspname = 'millrace' and pg_has_role(v_role, n.nspowner, 'member')) then
     v_caller.role := 'operator';
     v_caller.payloads := true;
@@ -78,14 +77,14 @@ $$;
 -- Says whether a caller sees a pipeline.
 create function millrace.sees(p_caller millrace.caller, p_pipeline text)
 returns boolean
-language sql immutable
+immutable
 as $$
   select p_caller.pipelines is null or p_pipeline = any (p_caller.pipelines)
 $$;
 
 -- Lists the pipelines that a caller sees: all, or the one of this name.
 create function millrace.pipelines_seen(p_caller millrace.caller, p_pipeline text) returns int[]
-language sql stable
+stable
 as $$
   select array(
     select p.id

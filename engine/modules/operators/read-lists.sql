@@ -1,6 +1,6 @@
 -- Shows a line of the journal.
 create function millrace.line_json(p_line millrace.journal) returns jsonb
-language sql immutable
+immutable
 as $$
   select jsonb_strip_nulls(
     to_jsonb(p_line) - '{id,subject,bulk_id}'::text[] || jsonb_build_object(
@@ -11,7 +11,7 @@ $$;
 
 -- Shows since when, by whom and why a stage or a pipeline is held back.
 create function millrace.pause_json(p_line bigint) returns jsonb
-language sql stable
+stable
 as $$
   select jsonb_build_object('at', j.at, 'reason', j.reason,
     'by', coalesce(j.subject, j.session ->> 'user'))
@@ -23,7 +23,7 @@ $$;
 -- of up to twelve stages has all of them listed where one has.
 -- p_quiet: lists all others too, of which a project may have a thousand.
 create function millrace.stages_json(p_pipelines text[], p_quiet boolean) returns jsonb[]
-language sql stable
+stable
 as $$
   select array(
     select to_jsonb(k.h) - 'sla' || case when u.why is null then '{}'
@@ -150,7 +150,7 @@ begin
     'stages', (
       select coalesce(json_object_agg(s.name, to_jsonb(f))::jsonb, '{}')
       from millrace.stages s
-      cross join lateral millrace.figures(v_pipeline.name, s.name, v_from, v_to) f
+      cross join millrace.figures(v_pipeline.name, s.name, v_from, v_to) f
       where s.pipeline_id = v_pipeline.id));
 end
 $$;
@@ -177,7 +177,7 @@ create function millrace.find_lines(
   p_caller millrace.caller, p_table text, p_condition text, p_asked jsonb,
   out ids bigint[], out next text
 )
-language sql stable
+stable
 as $$
   select f.ids, f.next::text
   from millrace.find_among(

@@ -2,7 +2,7 @@
 
 -- Shows a payload, or the beginning of its text where it has more than 100 kB.
 create function millrace.payload_json(p_value jsonb) returns jsonb
-language sql immutable
+immutable
 as $$
   select case
     when octet_length(p_value::text) > 100000 then jsonb_build_object(
@@ -13,7 +13,7 @@ $$;
 
 -- Shows an error; its detail and stack, cut to so many characters, where that is not null.
 create function millrace.error_json(p_error jsonb, p_detail int) returns jsonb
-language sql immutable
+immutable
 as $$
   select jsonb_strip_nulls(
     json_object_agg(f.name, millrace.cut_text(p_error ->> f.name, f.most))::jsonb)
@@ -26,7 +26,7 @@ $$;
 -- Shows runs as a list has them, in the order of these ids.
 create function millrace.runs_json(p_run_ids bigint[], p_payloads boolean default false)
 returns jsonb
-language sql stable
+stable
 as $$
   select coalesce(json_agg(jsonb_strip_nulls(jsonb_build_object(
     'run', r.id, 'pipeline', p.name, 'entity', millrace.cut_text(r.entity_id),
@@ -77,7 +77,7 @@ $$;
 -- Shows an attempt.
 create function millrace.attempt_json(p_attempt millrace.attempts, p_payloads boolean)
 returns jsonb
-language sql stable
+stable
 as $$
   select jsonb_strip_nulls(jsonb_build_object(
     'attempt', p_attempt.id, 'stage', s.name, 'number', p_attempt.number,

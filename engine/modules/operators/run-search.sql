@@ -79,7 +79,7 @@ begin
     union
     select l.id
     from millrace.pipelines p
-    cross join lateral millrace.runs_labelled(p, v_text) l(id)
+    cross join millrace.runs_labelled(p, v_text) l(id)
     where p.id = any (v_pipelines)
       and l.id is not null
     order by id desc

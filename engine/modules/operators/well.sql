@@ -8,7 +8,6 @@ stable
 set millrace.plan = for_lists
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_faults jsonb;
 begin
   with fault as materialized (
@@ -44,8 +43,7 @@ begin
   where (p_caller.pipelines is null or f.place = 1 or f.pipeline = any (p_caller.pipelines))
     -- An alert whose cause is in the list anyway says nothing new.
     and not exists (
-      select
-      from fault o
+      select from fault o
       where case f.alert ->> 'kind'
         when 'unattended' then o.place = 2 and (o.pipeline, o.stage) = (f.pipeline, f.stage)
         when 'engine' then o.place = 4 end);
@@ -59,8 +57,7 @@ begin
       cross join lateral (
         select count(*) as n
         from (
-          select
-          from millrace.runs r
+          select from millrace.runs r
           where r.pipeline_id = p.id
             and r.status = 'failed'
             and r.finished_at > v_now - interval '1 day'

@@ -38,13 +38,11 @@ begin
       where r.id = any (v_ids)
         and r.status <> 'running'
         and not exists (
-          select
-          from millrace.fan_outs f
+          select from millrace.fan_outs f
           where f.id = r.fan_out_id
             and f.state = 'open')
         and not exists (
-          select
-          from millrace.fan_outs f
+          select from millrace.fan_outs f
           join millrace.runs c on c.fan_out_id = f.id and c.status = 'running'
           where f.run_id = r.id)
       order by r.id
@@ -138,7 +136,7 @@ order by p.name;
 
 -- Looks for a round of pruning that falls behind.
 create function millrace.retention_findings() returns setof millrace.finding
-language sql stable
+stable
 as $$
   select 'pruning keeps up', count(*) = 0,
     coalesce(string_agg(format('the runs of %s: a round began at %s and is not done', p.name,

@@ -1,7 +1,7 @@
 -- Says how labels can be searched by the user's own indexes: by how they begin where one is by
 -- patterns (text_pattern_ops), else exactly; null where there is none.
 create function millrace.label_search(p_pipeline millrace.pipelines) returns text
-language sql stable
+stable
 as $$
   select max(case
       when o.opcname in ('text_pattern_ops', 'varchar_pattern_ops') or l.collcollate = 'C'
@@ -29,5 +29,5 @@ select format('labels of pipeline %s are found by an index', p.name), s.how is n
     else format('%s, %s', p.label_column, s.how)
   end
 from millrace.pipelines p
-cross join lateral millrace.label_search(p) s(how)
+cross join millrace.label_search(p) s(how)
 where p.label_column is not null;

@@ -45,7 +45,7 @@ $$;
 
 -- Reads what the metadata column of a run's row (a child's: of its parent's) held when it started.
 create function millrace.metadata_of(p_run bigint) returns jsonb
-language sql stable
+stable
 as $$
   select m.value
   from millrace.runs r
@@ -59,14 +59,12 @@ select 'a run''s metadata is kept', r.id, null::bigint, 'metadata ' || r.metadat
 from millrace.runs r
 where r.metadata_id is not null
   and not exists (
-    select
-    from millrace.run_metadata m
+    select from millrace.run_metadata m
     where m.id = r.metadata_id)
 union all
 select 'metadata has a run, or is to be deleted', null, null, 'metadata ' || m.id
 from millrace.run_metadata m
 where not exists (select from millrace.runs r where r.metadata_id = m.id)
   and not exists (
-    select
-    from millrace.dropped_metadata d
+    select from millrace.dropped_metadata d
     where d.metadata_id = m.id);

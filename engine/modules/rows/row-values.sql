@@ -1,7 +1,7 @@
 -- Says which key a column's value stands for: itself or, for the part host, the host of a URL in
 -- lower case, if it is one; null is ''. What is too long for an index entry is cut, with its hash.
 create function millrace.group_key(p_value text, p_part text) returns text
-language sql immutable
+immutable
 as $$
   select case when octet_length(k) > 400 then left(k, 80) || md5(k) else k end
   from (

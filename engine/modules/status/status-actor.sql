@@ -9,8 +9,7 @@ declare
   v_claims jsonb;
 begin
   if v_given is not null and (v_role = 'service_role' or exists (
-      select
-      from pg_class c
+      select from pg_class c
       where c.oid = p_table and pg_has_role(v_role, c.relowner, 'member'))) then
     return case when v_given ~ '^[a-z]+:' then v_given else 'user:' || v_given end;
   end if;

@@ -56,7 +56,6 @@ create function millrace.take_question_back(
 )
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_error constant jsonb := jsonb_build_object(
     'code', 'discarded', 'message', 'the question was taken back', 'on_demand', true);
   v_runs bigint[] := array(

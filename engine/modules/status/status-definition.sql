@@ -109,12 +109,11 @@ create function millrace.stages_of_version(p_version_id int)
 returns table (
   id int, name text, place int, shows jsonb, manual boolean, demanded boolean, ready text
 )
-language sql stable
+stable
 as $$
   select s.id, s.name, vs.position, s.shows, s.kind = 'manual',
     vs.on_demand or exists (
-      select
-      from millrace.version_stages d
+      select from millrace.version_stages d
       where d.version_id = vs.version_id and d.on_demand and vs.stage_id = any (d.dependents)),
     coalesce(s.shows ->> 'queued', s.shows ->> 'asked')
   from millrace.version_stages vs

@@ -6,7 +6,7 @@
 create function millrace.open_moves(
   p_version_id int, p_live_id int, p_until int, p_began_from text, p_was text
 ) returns table (to_value text, means text, stage_id int, declared boolean, place int)
-language sql stable
+stable
 as $$
   select m.to_value, m.means, m.stage_id, m.declared, vs.position
   from millrace.version_moves m
@@ -43,7 +43,7 @@ begin
         end as until, case d.run_status when 'running' then d.began_from end as began_from,
         array_agg(d.id order by d.ordinality) as ids
       from millrace.pipelines p
-      cross join lateral rows from (
+      cross join rows from (
         unnest(p_was), unnest(p_now), millrace.status_states(p.id, p_ids)
       ) with ordinality d(was, now)
       cross join lateral (
@@ -93,7 +93,6 @@ set millrace.plan = by_index
 set enable_nestloop = on
 as $$
 declare
-  v_now timestamptz := millrace.now();
   v_runs bigint[] := array(
     select r.id
     from millrace.runs r

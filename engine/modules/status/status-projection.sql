@@ -42,7 +42,7 @@ begin
       from (
         select distinct s.was, s.value, s.phase, s.stage_id, s.done_id, s.via
         from seen s) k
-      cross join lateral millrace.status_path(
+      cross join millrace.status_path(
         k.was, k.value, k.phase, k.stage_id, k.done_id, k.via) p
     ), written as ($f$ else '' end
     || format($f$
@@ -63,7 +63,7 @@ begin
     from written w
     join path p on (p.was, p.value, p.phase, p.stage_id, p.done_id, p.via)
       is not distinct from (w.was, w.value, w.phase, w.stage_id, w.done_id, w.via)
-    cross join lateral unnest(p.steps, p.actors) with ordinality u(value, actor, place)
+    cross join unnest(p.steps, p.actors) with ordinality u(value, actor, place)
     order by w.key, u.place$f$, v_key, to_regclass(v_history ->> 'table'), v_history ->> 'key',
       v_type, v_table) end || ';';
 end
@@ -123,8 +123,7 @@ begin
     -- What begins under a condition, or with a question, shows itself when it begins.
     ('queued', 'p_dependents text[],', 'millrace.now()',
       $f$v_stage.shows ->> 'queued' is null or not exists (
-      select
-      from millrace.pipelines p
+      select from millrace.pipelines p
       join millrace.version_stages vs on vs.version_id = p.current_version_id
       where p.id = v_stage.pipeline_id and vs.stage_id = v_stage.id and vs.unconditional)$f$,
       false)) f(phase, takes, now, hidden, claims);

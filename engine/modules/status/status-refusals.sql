@@ -1,6 +1,6 @@
 -- Names rows in an error: how many, and the first.
 create function millrace.rows_named(p_ids text[]) returns text
-language sql immutable
+immutable
 as $$
   select case
     when cardinality(p_ids) = 1 then format('1 row (%s)', p_ids[1])
@@ -78,7 +78,7 @@ begin
       select format('When it is %s, people may write: %s.', s.shows ->> 'completed',
         string_agg(distinct m.to_value, ', '))
       from stage s
-      cross join lateral millrace.open_moves(
+      cross join millrace.open_moves(
         p_version_id, null, 1000000, null, s.shows ->> 'completed') m
       where s.live and v_next is null
       group by s.shows))

@@ -20,7 +20,7 @@ begin
       select e from jsonb_array_elements_text(p.status -> 'entries') e) as entered
   into v_at
   from millrace.pipelines p
-  cross join lateral millrace.stages_of_version(p.current_version_id) s
+  cross join millrace.stages_of_version(p.current_version_id) s
   join millrace.stages t on t.id = p_stage_id
   where p.id = p_pipeline_id
   group by p.id;

@@ -38,8 +38,6 @@ returns table (
 stable
 as $$
 #variable_conflict use_column
-declare
-  v_now timestamptz := millrace.now();
 begin
   return query
     select i.id,

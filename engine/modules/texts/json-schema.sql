@@ -2,7 +2,7 @@
 
 -- Cuts a value for a message after 100 characters.
 create function millrace.short_json(p_value jsonb) returns text
-language sql immutable
+immutable
 as $$
   select millrace.cut_text(p_value::text, 100)
 $$;
@@ -100,7 +100,7 @@ begin
     select format('%s fits none of what is allowed: %s', p_path,
       string_agg(f, '; or ' order by s.place))
     from jsonb_array_elements(p_schema -> 'anyOf') with ordinality s(schema, place)
-    cross join lateral millrace.schema_fault(s.schema, p_value, p_path) f
+    cross join millrace.schema_fault(s.schema, p_value, p_path) f
     having bool_and(f is not null)));
 end
 $$;
@@ -115,7 +115,7 @@ $$;
 
 -- Cuts a text that people or services wrote to so many characters.
 create function millrace.cut_text(p_text text, p_most int default 2000) returns text
-language sql immutable
+immutable
 as $$
   select case when length(p_text) > p_most then left(p_text, p_most) || '…' else p_text end
 $$;

@@ -100,7 +100,7 @@ begin
     from millrace.runs r
     join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
     join millrace.stages s on s.id = vs.stage_id
-    cross join lateral jsonb_path_query_array_tz(
+    cross join jsonb_path_query_array_tz(
       jsonb_build_object('entity', p_entity, 'needs', p_needs),
       vs.unchanged_path, '{}', true) i(found)
     where r.id = p_run_id

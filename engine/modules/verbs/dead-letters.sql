@@ -14,14 +14,12 @@ from (
       order by a.number desc
       limit 1) as attempt,
     not exists (
-      select
-      from millrace.runs o
+      select from millrace.runs o
       where o.entity_id = r.entity_id
         and o.pipeline_id = r.pipeline_id
         and o.id > r.id)
     and not exists (
-      select
-      from millrace.fan_outs f
+      select from millrace.fan_outs f
       where f.id = r.fan_out_id
         and f.state in ('abandoned', 'closed')) as can_retry
   from millrace.runs r
@@ -63,8 +61,7 @@ cross join lateral (
 cross join lateral (
   select count(*) as runs
   from (
-    select
-    from millrace.runs r
+    select from millrace.runs r
     where r.status = 'failed'
       and r.pipeline_id = c.pipeline_id
       and r.failed_stage_id = c.failed_stage_id
@@ -73,7 +70,7 @@ cross join lateral (
 
 -- Writes a number that was counted to a cap: 10000 of 10000 is "10,000+".
 create function millrace.capped(p_count bigint, p_cap int) returns text
-language sql immutable
+immutable
 as $$
   select to_char(least(p_count, p_cap), 'FM999,999,999,999')
     || case when p_count >= p_cap then '+' else '' end

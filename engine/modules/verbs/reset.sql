@@ -69,7 +69,7 @@ begin
   v_stages := array(
     select distinct d
     from millrace.version_stages vs
-    cross join lateral unnest(vs.dependents || vs.stage_id) d
+    cross join unnest(vs.dependents || vs.stage_id) d
     where vs.version_id = p_run.version_id
       and p_stage.stage_id = any (vs.needs)) || p_stage.stage_id;
   v_wake := millrace.reopen_run(p_run, v_stages);
