@@ -353,7 +353,7 @@ describe('a plain text', () => {
   });
 
   test('in an older code is read all the same', () => {
-    expect(decodeText(Buffer.from('Gl\xfcck', 'latin1'))).toBe('Glück');
-    expect(decodeText(Buffer.from('Glück'))).toBe('Glück');
+    expect(decodeText(Buffer.from('Gl\xfcck', 'latin1')).text).toBe('Glück');
+    expect(decodeText(Buffer.from('Glück')).text).toBe('Glück');
   });
 });

@@ -23,7 +23,7 @@ export async function readRecording(bytes: Uint8Array): Promise<Recording> {
     seconds,
     channels: format.numberOfChannels ?? 1,
     // RIFF names no encoding, and is read as Latin-1.
-    transcript: isRiff ? decodeText(Buffer.from(transcript, 'latin1')) : transcript,
+    transcript: isRiff ? decodeText(Buffer.from(transcript, 'latin1')).text : transcript,
     language: common.language,
   };
 }

@@ -172,7 +172,7 @@ async function readContents(bytes: Uint8Array, { media_type: type }: Source): Pr
       `media_type is ${type}, but the file is ${found}: correct the one or upload the other.`,
     );
   }
-  const contents = kind === 'pdf' ? pdfContents(await openPdf(bytes)) : textContents(decodeText(bytes));
+  const contents = kind === 'pdf' ? pdfContents(await openPdf(bytes)) : textContents(decodeText(bytes).text);
   if (contents.pageCount === 0) {
     throw new PermanentError('no_pages', 'The file has no page with anything on it: upload another.');
   }

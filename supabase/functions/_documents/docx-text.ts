@@ -20,10 +20,10 @@ export function readDocxText(bytes: Uint8Array): string {
   const { parts, names } = readParts(bytes);
   const document = Object.keys(parts).find((name) => /document\d*\.xml$/i.test(name));
   if (document === undefined) {
-    const declared = decodeText((parts.mimetype ?? new Uint8Array()).subarray(0, longestType));
+    const declared = decodeText((parts.mimetype ?? new Uint8Array()).subarray(0, longestType)).text;
     throw unsupported(archiveType(names, declared) ?? 'an archive (ZIP)');
   }
-  const part = (name: string) => decodeText(parts[name] ?? new Uint8Array());
+  const part = (name: string) => decodeText(parts[name] ?? new Uint8Array(), { kind: 'xml' }).text;
   return docxToMarkdown({
     document: part(document),
     styles: part('word/styles.xml'),

@@ -6,7 +6,6 @@ import { codeText } from '../_services/text/markdown-blocks.ts';
 import { tidyText } from '../_services/text/tidy-text.ts';
 import { MAX_DOCX_BYTES, readDocxText } from './docx-text.ts';
 import { htmlToMarkdown } from './html-markdown.ts';
-import { decodeHtml } from './html-text.ts';
 import { hasMarkdownMarks, isCode, withMarkedHeadings } from './markdown-text.ts';
 import { type Route, routeFile } from './media-types.ts';
 
@@ -56,8 +55,12 @@ type Read = Omit<ExtractedText, 'mediaType'> & { mediaType?: string };
 const readers: Record<Reader, (bytes: Uint8Array) => Promise<Read>> = {
   pdf: async (bytes) => ({ by: 'pdf', ...(await readPdfText(bytes).catch(refuseScan)) }),
   docx: async (bytes) => ({ by: 'docx', pages: null, text: withoutPages(readDocxText(bytes)) }),
-  html: async (bytes) => ({ by: 'html', pages: null, text: withoutPages(htmlToMarkdown(decodeHtml(bytes))) }),
-  text: async (bytes) => readText(decodeText(bytes)),
+  html: async (bytes) => ({
+    by: 'html',
+    pages: null,
+    text: withoutPages(htmlToMarkdown(decodeText(bytes, { kind: 'html' }).text)),
+  }),
+  text: async (bytes) => readText(decodeText(bytes).text),
 };
 
 /** Says what can be done with pictures of pages; anything else is thrown as it is. */

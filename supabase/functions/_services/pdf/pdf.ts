@@ -1,7 +1,7 @@
 import { fileTypeFromBuffer } from 'file-type';
 import { getDocumentProxy, getResolvedPDFJS } from 'unpdf';
 import { messageOf, PermanentError, storableText } from '../../_millrace/mod.ts';
-import { utf16Mark } from '../text/decode-text.ts';
+import { utf16Of } from '../text/decode-text.ts';
 import { coversPage, isDrawnOn } from './pdf-images.ts';
 import { joinLines, type PdfLine, readLines } from './pdf-lines.ts';
 import { type PdfOutlineEntry, readOutline } from './pdf-outline.ts';
@@ -174,7 +174,7 @@ function damaged(error: unknown): PermanentError {
 }
 
 function isText(bytes: Uint8Array): boolean {
-  const utf16 = utf16Mark(bytes);
+  const utf16 = utf16Of(bytes);
   if (utf16) return decodes(bytes, utf16);
   if (bytes.length === 0 || bytes.some((byte) => byte < 9 || (byte > 13 && byte < 32 && byte !== escapeByte)))
     return false;
