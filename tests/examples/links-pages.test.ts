@@ -75,6 +75,32 @@ describe('the data of a job', () => {
     });
   });
 
+  test('has its one-line fields without entities, whichever way they are written', () => {
+    const fields = { title: 'Dyer&#x27;s mate &#8211; night', hiringOrganization: { name: 'Moss &amp; O&#x27;Neill' } };
+    const place = { address: { addressLocality: 'K&ouml;ln', addressCountry: 'DE' } };
+    expect(job({ ...posting, ...fields, jobLocation: place, baseSalary: '30&nbsp;&euro;' })).toMatchObject({
+      title: "Dyer's mate – night",
+      company: "Moss & O'Neill",
+      location: 'Köln, DE',
+      salary: '30 €',
+    });
+  });
+
+  test.each([
+    ['a day, somewhere', '2026-11-20', null, '2026-11-20T23:59:59.999Z', '2026-11-21T11:59:59.999Z'],
+    ['a day in Japan', '2026-11-20', 'JP', '2026-11-20T14:59:59.999Z', '2026-11-20T14:59:59.999Z'],
+    ['a day in a country by its name', '2026-11-20', 'Germany', '2026-11-20T22:59:59.999Z', '2026-11-20T22:59:59.999Z'],
+    ['a day in a country of many zones', '2026-11-20', 'USA', '2026-11-21T09:59:59.999Z', '2026-11-21T09:59:59.999Z'],
+    ['midnight, which is a day', '2026-11-20T00:00:00', 'DE', '2026-11-20T22:59:59.999Z', '2026-11-20T22:59:59.999Z'],
+    ['an hour without a zone', '2026-11-20T18:00', 'DE', '2026-11-20T17:00:00.000Z', '2026-11-20T17:00:00.000Z'],
+    ['a moment', '2026-11-20T00:00:00+01:00', 'JP', '2026-11-19T23:00:00.000Z', '2026-11-19T23:00:00.000Z'],
+  ])('is good until %s is over', (_, validThrough, addressCountry, shown, over) => {
+    const data = script({ ...posting, validThrough, jobLocation: { address: { addressCountry } } });
+    const at = (moment: number) => readJob(page(data), new Date(moment)).extras.valid_through;
+    expect(at(Date.parse(over))).toBe(shown);
+    expect(() => at(Date.parse(over) + 1)).toThrow(expect.objectContaining({ code: 'expired' }));
+  });
+
   test('has no date in 1900, and says so', () => {
     const { extras } = job({ ...posting, datePosted: '1900-01-01', validThrough: 'soon' });
     expect(extras).toMatchObject({ date_posted: null, valid_through: null });

@@ -52,6 +52,18 @@ test('the site hears the user agent and the viewport that are asked for', async 
   expect(heard).toMatchObject({ 'user-agent': 'Links/1.0', 'sec-ch-viewport-width': '1200' });
 });
 
+test('a frameset comes as one page with the bodies of its frames, whose links are absolute', async () => {
+  const frame = site.add((_, response) =>
+    response
+      .writeHead(200, { 'content-type': 'text/html; charset=windows-1252' })
+      .end(Buffer.from('<body class=x><p>Färber gesucht</p><a href="../apply">Apply</a></body>', 'latin1')),
+  );
+  const { page } = await bring(200, {}, `<title>Jobs</title><frameset><frame src="${frame}"></frameset>`);
+  const html = gunzipSync(Buffer.from(page?.body as string, 'base64')).toString();
+  expect(page).toMatchObject({ content_type: 'text/html; charset=utf-8' });
+  expect(html).toMatch(/<title>Jobs<\/title>.*<p>Färber gesucht<\/p><a href="http:\/\/127\.0\.0\.1:\d+\/apply">/s);
+});
+
 test.each([
   ['rate_limited', 999, {}, ''],
   ['rate_limited', 429, { 'retry-after': '7' }, ''],

@@ -43,6 +43,22 @@ beforeAll(async () => {
     () => new Response(Buffer.from('\ufeff<p>Zürich</p>', 'utf16le'), { headers: { 'content-type': 'text/html' } }),
   );
   app.get('/utf8', () => new Response(Buffer.from('<p>Zürich</p>'), { headers: { 'content-type': 'text/html' } }));
+  app.get('/frames', (c) =>
+    c.html(
+      '<title>Firm</title><frameset><frame src="/framed/nav.htm"><frame src="/framed/main.htm"><frame src="/dead"></frameset>',
+    ),
+  );
+  app.get('/framed/nav.htm', (c) => c.html(html('<a href="more.htm">More</a>')));
+  app.get('/framed/main.htm', (c) => c.html(html('<h1>Clocks</h1><p>We mend tower clocks.</p>')));
+  app.get('/framed/more.htm', (c) => c.html(html('<p>Since 1894.</p>')));
+  app.get('/lost-frames', (c) => c.html('<frameset><frame src="/dead"></frameset>'));
+  const refresh = (to: string) => `<meta http-equiv="refresh" content="0; url=${to}">`;
+  app.get('/hop/:n', (c) => {
+    const n = Number(c.req.param('n'));
+    return c.html(n === 0 ? html('<p>Here it is.</p>') : refresh(`/hop/${n - 1}`));
+  });
+  app.get('/inside', (c) => c.html(refresh('http://127.0.0.2:8081/')));
+  app.get('/heading', (c) => c.html(html('<h1>Welcome</h1><a href="/good"></a>')));
   site = await listen(app.fetch);
 });
 afterAll(async () => {
@@ -101,6 +117,40 @@ describe('pages of a site', () => {
     expect(pageUrls(await scrape(scraper.url, { url: `${site.url}/mixed` }))).toEqual(['/mixed', '/good']);
     expect(asked).toContain('/dead');
     expect(asked).not.toContain('/film.mp4');
+  });
+
+  test('what is left out is told, with its code', async () => {
+    const { result } = await scrape(scraper.url, { url: `${site.url}/mixed` });
+    expect(result).toMatchObject({
+      left_out: [
+        { url: `${site.url}/dead`, code: 'not_found' },
+        { url: `${site.url}/big`, code: 'too_large' },
+      ],
+    });
+    expect((await scrape(scraper.url, { url: `${site.url}/good` })).result).not.toHaveProperty('left_out');
+  });
+
+  test('the frames of a frameset are read as one page, and a lost one is named in its text', async () => {
+    const pages = (await scrape(scraper.url, { url: `${site.url}/frames` })).result?.pages ?? [];
+    expect(pages.map(({ url }) => new URL(url).pathname)).toEqual(['/frames', '/framed/more.htm']);
+    expect(pages[0]).toMatchObject({ title: 'Firm', markdown: expect.stringContaining('We mend tower clocks.') });
+    expect(pages[0]?.markdown).toMatch(/A frame of this page could not be read: .*\/dead.* status 404/);
+    const lost = await scrape(scraper.url, { url: `${site.url}/lost-frames` });
+    expect(lost.error).toMatchObject({ code: 'not_found', permanent: true });
+  });
+
+  test('a refresh counts as a redirect: five are followed, a sixth is not, and none leads inside', async () => {
+    expect(pageUrls(await scrape(scraper.url, { url: `${site.url}/hop/5` }))).toEqual(['/hop/0']);
+    expect((await scrape(scraper.url, { url: `${site.url}/hop/6` })).error).toMatchObject({
+      code: 'too_many_redirects',
+    });
+    expect((await scrape(scraper.url, { url: `${site.url}/inside` })).error).toMatchObject({ code: 'blocked_address' });
+  });
+
+  test('a page of only a heading has no content, and no other page is taken in its place', async () => {
+    const alone = await scrape(scraper.url, { url: `${site.url}/heading`, max_pages: 1 });
+    expect(alone.error).toMatchObject({ code: 'no_content', message: expect.stringContaining('only a heading') });
+    expect(pageUrls(await scrape(scraper.url, { url: `${site.url}/heading` }))).toEqual(['/good']);
   });
 
   test('plain text is taken as it is', async () => {

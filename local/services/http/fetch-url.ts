@@ -17,6 +17,8 @@ export interface FetchOptions {
   truncate?: boolean;
   /** Called before each request, redirects included; throws to refuse it. */
   check?: (url: URL) => Promise<void>;
+  /** Names the address that a body leads on to by itself, or null. Following it counts as a redirect. */
+  leadsTo?: (fetched: Fetched) => URL | null;
 }
 
 /** A body as it came, with the address it was finally found at. */
@@ -45,7 +47,7 @@ export function readWebUrl(text: string, base?: URL): URL {
   return url;
 }
 
-/** Gets one URL, following at most five redirects by hand. Rejects with a JobError. */
+/** Gets one URL, following at most five redirects by hand, those that `leadsTo` names included. Rejects with a JobError. */
 export async function fetchUrl(start: URL, options: FetchOptions): Promise<Fetched> {
   try {
     return await within(options.timeoutMs, options.signal, (signal) => follow(start, options, signal));
@@ -66,7 +68,13 @@ async function follow(start: URL, options: FetchOptions, signal: AbortSignal): P
         headers: options.headers,
       });
       const location = redirectStatuses.has(response.status) ? response.headers.get('location') : null;
-      if (location === null) return await readResponse(response, url, options);
+      if (location === null) {
+        const fetched = await readResponse(response, url, options);
+        const next = options.leadsTo?.(fetched) ?? null;
+        if (next === null) return fetched;
+        url = readWebUrl(next.href);
+        continue;
+      }
       await response.body?.cancel();
       url = readWebUrl(location, url);
     } catch (error) {

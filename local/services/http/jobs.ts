@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Webhook } from 'standardwebhooks';
-import type { JobError } from './job-error.ts';
+import { JobError, unexpectedError } from './job-error.ts';
 import { deliverSigned } from './signed-callback.ts';
 
 /** A job as `GET /jobs/:id` shows it. */
@@ -102,7 +102,8 @@ export class Jobs<Request extends CommonRequest, Result> {
       view.result = await this.#options.run(request);
       view.status = 'completed';
     } catch (error) {
-      const { code, message, permanent, retryAfterMs } = error as JobError;
+      const failure = error instanceof JobError ? error : unexpectedError(error, 'The job');
+      const { code, message, permanent, retryAfterMs } = failure;
       view.error = {
         code,
         message,

@@ -1,8 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { contentless, lacksContent } from '../../../supabase/functions/_services/text/page-content.ts';
 import { deadline } from '../../platform/deadline.ts';
 import { fetchUrl, readWebUrl } from '../http/fetch-url.ts';
 import { type AllowedHosts, guardedAgent, type Resolve } from '../http/guarded-agent.ts';
-import { JobError, toJobError } from '../http/job-error.ts';
+import { JobError, type JobErrorCode, toJobError } from '../http/job-error.ts';
+import { fetchWhole } from './fetch-whole.ts';
 import type { PageMetadata } from './page-metadata.ts';
 import type { PageReader } from './page-reader.ts';
 import type { ReadPage } from './read-page.ts';
@@ -12,6 +14,13 @@ export interface ScrapedPage extends PageMetadata {
   url: string;
   title: string;
   markdown: string;
+}
+
+/** What a site gave. */
+export interface ScrapedSite {
+  pages: ScrapedPage[];
+  /** Linked pages that could not be read, each with the code of why. */
+  left_out?: { url: string; code: JobErrorCode }[];
 }
 
 /** Bounds of one job; bytes and milliseconds. */
@@ -44,10 +53,10 @@ const notPages = /\.(pdf|jpe?g|png|gif|webp|svg|ico|css|js|json|xml|zip|gz|mp[34
 
 /**
  * Reads a site: the start page, then pages of the same host in the order in which they are linked.
- * Rejects with a JobError when the start page cannot be had or nothing readable is found;
- * any other page that fails is left out.
+ * Rejects with a JobError when the start page cannot be had or nothing readable is found, and where the start page
+ * alone is asked for and has no text of its own; any other page that fails is left out and listed.
  */
-export async function crawlSite(startUrl: string, options: CrawlOptions): Promise<ScrapedPage[]> {
+export async function crawlSite(startUrl: string, options: CrawlOptions): Promise<ScrapedSite> {
   const { limits, maxPages } = options;
   const agent = guardedAgent(options.allowedHosts, options.resolve);
   const { signal, clear } = deadline(limits.jobMs, options.stop);
@@ -58,7 +67,7 @@ export async function crawlSite(startUrl: string, options: CrawlOptions): Promis
   });
 
   async function readOne(url: URL): Promise<{ url: URL; page: ReadPage }> {
-    const fetched = await fetchUrl(url, { ...common, maxBytes: limits.pageBytes, check: robots.check });
+    const fetched = await fetchWhole(url, { ...common, maxBytes: limits.pageBytes, check: robots.check });
     return { url: fetched.url, page: await options.reader.read(fetched) };
   }
 
@@ -67,8 +76,9 @@ export async function crawlSite(startUrl: string, options: CrawlOptions): Promis
     const pages = new Map<string, ScrapedPage>();
     const seen = new Set([pageKey(new URL(startUrl)), pageKey(start.url)]);
     const queue: URL[] = [];
+    const leftOut: { url: string; code: JobErrorCode }[] = [];
     const add = ({ url, page }: { url: URL; page: ReadPage }) => {
-      if (/[\p{L}\p{N}]/u.test(page.markdown))
+      if (whyEmpty(page) === null)
         pages.set(pageKey(url), { url: url.href, title: page.title, markdown: page.markdown, ...page.metadata });
       for (const link of page.links) {
         const next = new URL(link);
@@ -78,6 +88,8 @@ export async function crawlSite(startUrl: string, options: CrawlOptions): Promis
       }
     };
     add(start);
+    const nothing = new JobError('no_content', `${start.url.href}: ${whyEmpty(start.page)}`);
+    if (pages.size === 0 && maxPages === 1) throw nothing;
     // Dead links must not keep a job busy for ever, so the tries are bounded as well as the pages.
     for (let tries = 0; tries < maxPages * 3 && pages.size < maxPages && !signal.aborted; tries++) {
       const next = queue.shift();
@@ -88,17 +100,27 @@ export async function crawlSite(startUrl: string, options: CrawlOptions): Promis
         seen.add(pageKey(found.url));
         if (!pages.has(pageKey(found.url)) && isPageOf(start.url, found.url)) add(found);
       } catch (error) {
-        if (error instanceof JobError && error.code === 'rate_limited') break;
+        if (signal.aborted) break;
+        const { code } = toJobError(error, next);
+        leftOut.push({ url: next.href, code });
+        if (code === 'rate_limited') break;
       }
     }
-    if (pages.size === 0) throw new JobError('no_content', `${start.url.href}: no readable text was found`);
-    return [...pages.values()];
+    if (pages.size === 0) throw nothing;
+    return { pages: [...pages.values()], ...(leftOut.length === 0 ? {} : { left_out: leftOut }) };
   } catch (error) {
     throw toJobError(error, new URL(startUrl));
   } finally {
     clear();
     await agent.destroy();
   }
+}
+
+/** Why a page has no text to be kept; null where it has one. */
+function whyEmpty({ markdown }: ReadPage): string | null {
+  if (!/[\p{L}\p{N}]/u.test(markdown)) return 'no readable text was found';
+  const lack = lacksContent(markdown);
+  return lack && contentless[lack];
 }
 
 function isPageOf(start: URL, url: URL): boolean {

@@ -4,6 +4,8 @@ import { type FetchOptions, fetchUrl, readWebUrl } from '../http/fetch-url.ts';
 import { type AllowedHosts, guardedAgent, type Resolve } from '../http/guarded-agent.ts';
 import { JobError, toJobError } from '../http/job-error.ts';
 import type { ScrapeLimits } from './crawl-site.ts';
+import { isHtml } from './decode-page.ts';
+import { fetchWhole } from './fetch-whole.ts';
 import type { HostSpacing } from './host-spacing.ts';
 import { refuseOtherPages } from './page-faults.ts';
 import { readRobots, userAgent } from './robots.ts';
@@ -31,7 +33,6 @@ export interface PageOptions {
 }
 
 const robotsBytes = 512 * 1024;
-const isPage = /^(?:text\/html|application\/xhtml\+xml)\b|^$/i;
 
 /** Brings one page as it was sent. Rejects with a JobError: also where the site sends something in the page's place. */
 export async function fetchPage(request: ScrapeRequest, options: PageOptions): Promise<RawPage> {
@@ -48,8 +49,8 @@ export async function fetchPage(request: ScrapeRequest, options: PageOptions): P
     const start = readWebUrl(request.url);
     if (request.spacing_ms) await spacing.turn(start.host, request.spacing_ms, signal);
     const page: FetchOptions = { ...common, maxBytes: limits.rawBytes, check: robots.check };
-    const fetched = await fetchUrl(start, page);
-    if (!isPage.test(fetched.contentType.trim())) {
+    const fetched = await fetchWhole(start, page);
+    if (!isHtml(fetched.contentType)) {
       const type = fetched.contentType.split(';')[0];
       throw new JobError('unsupported_type', `${fetched.url.href}: is "${type}"; only HTML can be read`);
     }

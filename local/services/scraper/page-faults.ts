@@ -1,5 +1,7 @@
+import { hasFewWords } from '../../../supabase/functions/_services/text/count-words.ts';
 import type { Fetched } from '../http/fetch-url.ts';
 import { JobError } from '../http/job-error.ts';
+import { decodePage } from './decode-page.ts';
 
 /** So much of a page says what kind of page it is. */
 const probe = 200_000;
@@ -14,10 +16,10 @@ const gone =
 const mostWordsOfGone = 250;
 
 /** Throws JobError where what was sent in the page's place is no page: a captcha, a log-in, or the news that it is gone. */
-export function refuseOtherPages(asked: URL, { url, body }: Fetched): void {
-  const html = body.subarray(0, probe).toString('latin1');
-  const words = textOf(body.subarray(0, probe).toString());
-  const few = words.split(' ').length <= mostWordsOfGone;
+export function refuseOtherPages(asked: URL, { url, body, contentType }: Fetched): void {
+  const html = decodePage(body, contentType).slice(0, probe);
+  const words = textOf(html);
+  const few = hasFewWords(words, mostWordsOfGone);
   if (captchaPath.test(url.pathname) || captcha.test(html) || (few && captchaParts.test(html))) {
     throw new JobError('captcha', `${url.href}: the site asks for a captcha, which this scraper does not solve`);
   }

@@ -1,10 +1,9 @@
-import { isUtf8 } from 'node:buffer';
 import { Readability } from '@mozilla/readability';
-import { decodeBuffer } from 'encoding-sniffer';
 import { parseHTML } from 'linkedom';
 import TurndownService from 'turndown';
 import type { Fetched } from '../http/fetch-url.ts';
 import { JobError, type JobErrorCode } from '../http/job-error.ts';
+import { decodePage, isHtml } from './decode-page.ts';
 import { noMetadata, type PageMetadata, readMetadata, readName } from './page-metadata.ts';
 
 /** What a reader sees on a page, what it says of itself, and where it links to (absolute, as written, in document order). */
@@ -24,30 +23,37 @@ const mostLinks = 500;
 
 const notText = 'script, style, noscript, template, svg, img, picture, video, audio, iframe, form, button, nav, footer';
 
+/** Turndown's parser takes a frameset for the body, and then finds none. */
+const frameTags = /<\/?(?:frameset|frame|noframes)\b[^>]*>/gi;
+
 const turndown = new TurndownService({
   headingStyle: 'atx',
   codeBlockStyle: 'fenced',
   bulletListMarker: '-',
 }).addRule('link text', { filter: 'a', replacement: (content) => content });
 
-/** Turns a fetched HTML or plain text page into markdown. Throws JobError `unsupported_type` for anything else. */
+/**
+ * Turns a fetched HTML or plain text page into markdown. Throws JobError: `unsupported_type` for anything else,
+ * `unreadable_page` where a parser fails.
+ */
 export function readPage({ url, contentType, body }: Omit<Fetched, 'status'>): ReadPage {
   const type = contentType.split(';')[0]?.trim().toLowerCase() ?? '';
-  if (type === 'text/plain') return readText(decode(body, contentType));
-  if (type === '' || type === 'text/html' || type === 'application/xhtml+xml') {
-    return readHtml(decode(body, contentType), url);
+  if (type !== 'text/plain' && !isHtml(type)) {
+    throw new JobError('unsupported_type', `${url.href}: is "${type}"; only HTML and plain text can be read`);
   }
-  throw new JobError('unsupported_type', `${url.href}: is "${type}"; only HTML and plain text can be read`);
+  try {
+    const text = clean(decodePage(body, contentType));
+    return type === 'text/plain' ? readText(text) : readHtml(text, url);
+  } catch (error) {
+    throw unreadable(url, error);
+  }
 }
 
-function decode(body: Buffer, contentType: string): string {
-  const label = /charset\s*=\s*["']?([^\s"';]+)/i.exec(contentType)?.[1];
-  // Pages that name no charset are taken for UTF-8 where they can be, since browsers' own guess dates from before it.
-  const text = decodeBuffer(body, {
-    ...(label === undefined ? {} : { transportLayerEncodingLabel: label }),
-    defaultEncoding: isUtf8(body) ? 'utf-8' : 'windows-1252',
-  });
-  return clean(text);
+function unreadable(url: URL, error: unknown): JobError {
+  // Too many elements within one another end the stack.
+  if (error instanceof RangeError) return new JobError('no_content', `${url.href}: its HTML is too tangled to be read`);
+  const said = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  return new JobError('unreadable_page', `${url.href}: the page cannot be read (${said.slice(0, 200)})`);
 }
 
 function readText(text: string): ReadPage {
@@ -72,7 +78,7 @@ function readHtml(html: string, url: URL): ReadPage {
   const content = useArticle ? (article?.content ?? '') : (whole.documentElement?.innerHTML ?? '');
   return {
     title: oneLine(clean(article?.title || documentTitle)),
-    markdown: clean(turndown.turndown(content)).trim(),
+    markdown: clean(turndown.turndown(content.replace(frameTags, ' '))).trim(),
     links,
     metadata: withByline(metadata, article?.byline),
   };

@@ -13,7 +13,14 @@ export interface Robots {
 }
 
 // A site without a usable robots.txt allows everything (RFC 9309, 2.3.1.3); any other error is the page's own as well.
-const unavailable: JobErrorCode[] = ['not_found', 'forbidden', 'http_error', 'too_many_redirects', 'invalid_url'];
+const unavailable: JobErrorCode[] = [
+  'not_found',
+  'forbidden',
+  'http_error',
+  'too_many_redirects',
+  'invalid_url',
+  'damaged_content',
+];
 
 /** Reads each origin's robots.txt once, by the given fetch, at the first question about that origin. */
 export function readRobots(fetchText: (url: URL) => Promise<string>): Robots {

@@ -1,7 +1,7 @@
 import { type Resolve, readAllowedHosts, systemResolve } from '../http/guarded-agent.ts';
 import { startJobService } from '../http/job-service.ts';
 import type { Service } from '../http/listen.ts';
-import { crawlSite, type ScrapedPage, type ScrapeLimits } from './crawl-site.ts';
+import { crawlSite, type ScrapedSite, type ScrapeLimits } from './crawl-site.ts';
 import { fetchPage, type RawPage } from './fetch-page.ts';
 import { HostSpacing } from './host-spacing.ts';
 import { PageReader } from './page-reader.ts';
@@ -39,10 +39,10 @@ export async function startScraper(options: ScraperOptions): Promise<Service> {
   const service = await startJobService({
     name: 'scraper',
     request: scrapeRequest,
-    run: async (request, stop): Promise<{ pages: ScrapedPage[] } | { page: RawPage }> => {
+    run: async (request, stop): Promise<ScrapedSite | { page: RawPage }> => {
       const common = { limits, allowedHosts, resolve, stop };
       if (request.mode === 'page') return { page: await fetchPage(request, { ...common, spacing }) };
-      return { pages: await crawlSite(request.url, { ...common, maxPages: request.max_pages, reader }) };
+      return crawlSite(request.url, { ...common, maxPages: request.max_pages, reader });
     },
     concurrency: 8,
     env,

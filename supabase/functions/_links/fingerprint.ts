@@ -9,7 +9,8 @@ const longestText = 50_000;
 export function fingerprint({ html, parts, url }: RawPage): string {
   const posting = jobPosting(parts.json_ld, url);
   const matter = posting
-    ? { ...posting, datePosted: null }
+    ? // The country only says when a date is over.
+      { ...posting, datePosted: null, country: undefined }
     : [parts.open_graph['og:title'] ?? parts.title, readableText(html, longestText)];
   return createHash('sha256').update(JSON.stringify(matter)).digest('hex');
 }

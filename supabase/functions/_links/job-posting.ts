@@ -13,9 +13,12 @@ export interface JobPosting {
   applicationUrl: string | null;
   datePosted: string | null;
   validThrough: string | null;
+  /** The country of its first place, as it is written. */
+  country: string | null;
 }
 
 const longestDescription = 50_000;
+const longestLine = 1_000;
 const mostPlaces = 5;
 
 /** The posting that a page is about: of several the one whose address is the page's, else the one that says most. */
@@ -43,20 +46,33 @@ function postingOf(node: Node): JobPosting {
   const title = textOf(node.title) ?? textOf(node.name);
   return {
     title: title && fieldText(title, 300),
-    company: textOf(company, 'name', 'legalName'),
+    company: line(textOf(company, 'name', 'legalName')),
     companyWebsite: webAddress(isNode(company) ? (textOf(company.sameAs) ?? textOf(company.url)) : null),
-    location: locationOf(node),
+    location: line(locationOf(node)),
     description: description && fieldText(description, longestDescription),
-    salary: salaryOf(node.baseSalary ?? node.estimatedSalary ?? node.salary),
-    employmentType:
+    salary: line(salaryOf(node.baseSalary ?? node.estimatedSalary ?? node.salary)),
+    employmentType: line(
       [node.employmentType]
         .flat()
         .filter((type) => typeof type === 'string')
-        .join(', ') || null,
+        .join(', '),
+    ),
     applicationUrl: webAddress(textOf(node.url) ?? textOf(node.applicationContact, 'url')),
     datePosted: textOf(node.datePosted),
     validThrough: textOf(node.validThrough),
+    country: countryOf(node.jobLocation),
   };
+}
+
+/** A field of one line without its entities; null where it is empty. */
+function line(text: string | null): string | null {
+  return text === null ? null : fieldText(text, longestLine).replace(/\s+/g, ' ') || null;
+}
+
+function countryOf(jobLocation: unknown): string | null {
+  const place = [jobLocation].flat()[0];
+  const address = isNode(place) ? [place.address ?? place].flat()[0] : null;
+  return isNode(address) ? textOf(address.addressCountry, 'name') : null;
 }
 
 function webAddress(text: string | null): string | null {

@@ -12,6 +12,8 @@ const remedies: Record<string, string> = {
   robots_disallowed: 'The site does not show it to programs: leave the link, or ask the site’s owner.',
   unsupported_type: 'Write the address of a page about it as raw_url, and status new.',
   too_large: 'Write the address of a smaller page about it as raw_url, and status new.',
+  damaged_content: 'Once the site has mended it, write status queued.',
+  unreadable_page: 'Write the address of another page about it as raw_url, and status new.',
   no_content: 'Once the page has some, write status queued.',
   too_many_redirects: 'Write the address where it is in the end as raw_url, and status new.',
   invalid_url: 'Correct raw_url, and write status new.',

@@ -24,8 +24,13 @@ const advertising =
 const blocks = /^(?:p|div|section|article|main|header|h[1-6]|li|ul|ol|dl|dt|dd|tr|table|blockquote|pre|br|hr|figure)$/;
 const voids = /^(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)$/;
 
-/** What a reader sees of a page or a piece of HTML: line by line, without navigation and advertisements. */
-export function readableText(html: string, longest: number): string {
+const headings = /^h[1-6]$/;
+
+/**
+ * What a reader sees of a page or a piece of HTML: line by line, without navigation and advertisements, and without its
+ * headings where `skip` says so.
+ */
+export function readableText(html: string, longest: number, skip: 'headings' | 'nothing' = 'nothing'): string {
   const inMain: string[] = [];
   const all: string[] = [];
   const open: { skipped: boolean; main: boolean }[] = [];
@@ -46,6 +51,7 @@ export function readableText(html: string, longest: number): string {
         above.skipped ||
         open.length > deepest ||
         unread.has(name) ||
+        (skip === 'headings' && headings.test(name)) ||
         (name !== 'body' && advertising.test(`${classes} ${id}`));
       open.push({ skipped, main: above.main || name === 'main' || name === 'article' });
     },
@@ -64,7 +70,7 @@ export function readableText(html: string, longest: number): string {
 /** The text of a field that may be HTML, escaped even twice. */
 export function fieldText(value: string, longest: number): string {
   let text = value;
-  for (let turn = 0; turn < 2 && /<[a-z/!][^>]*>|&(?:[a-z]+|#\d+);/i.test(text); turn++)
+  for (let turn = 0; turn < 2 && /<[a-z/!][^>]*>|&(?:[a-z][a-z0-9]*|#\d+|#x[0-9a-f]+);/i.test(text); turn++)
     text = readableText(text, longest);
   return tidy(text, longest);
 }

@@ -1,5 +1,6 @@
 import { PermanentError } from '../_millrace/mod.ts';
 import type { StageJobResult } from '../_pipelines/links-results.ts';
+import { dayEnd } from './day-end.ts';
 import { type JobPosting, jobPosting } from './job-posting.ts';
 import { momentOf } from './moments.ts';
 import type { PageParts } from './page-parts.ts';
@@ -28,11 +29,13 @@ export function readJob({ html, parts, url }: RawPage, now: Date): StageJobResul
     throw new PermanentError('no_content', `${url}: the page has no text. Write queued to fetch it anew.`);
   }
   const problems = posting || parts.broken === 0 ? [] : ['Its JSON-LD is broken and was passed over.'];
-  const validThrough = momentOf(posting?.validThrough ?? null, 'validThrough', problems);
-  if (validThrough !== null && Date.parse(validThrough) < now.getTime()) {
+  const said = posting?.validThrough ?? null;
+  const ending = dayEnd(said ?? '', posting?.country ?? null);
+  const validThrough = momentOf(ending?.moment.toISOString() ?? said, 'validThrough', problems);
+  if (validThrough !== null && (ending?.over.getTime() ?? Date.parse(validThrough)) < now.getTime()) {
     throw new PermanentError(
       'expired',
-      `The page says that the job ended on ${validThrough.slice(0, 10)}. Once it is renewed, write queued.`,
+      `The page says that the job ended on ${(ending ? said : validThrough)?.trim().slice(0, 10)}. Once it is renewed, write queued.`,
     );
   }
   return {

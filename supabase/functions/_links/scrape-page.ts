@@ -11,12 +11,14 @@ import type { LinkScrapeResult } from '../_pipelines/links-results.ts';
 import { projectClient, projectError } from '../_services/project-client.ts';
 import { type PageRequest, type ScrapedPage, scrapedPage } from '../_services/scraped-page.ts';
 import { scraper } from '../_services/scraper.ts';
+import { contentless, lacksText } from '../_services/text/page-content.ts';
 import { fromBase64 } from './base64.ts';
 import { decodePage } from './decode-page.ts';
 import { fingerprint } from './fingerprint.ts';
 import { linkAddress } from './link-address.ts';
-import { readPageParts } from './page-parts.ts';
+import { type PageParts, readPageParts } from './page-parts.ts';
 import { withRemedy } from './page-remedies.ts';
+import { readableText } from './page-text.ts';
 
 /** What a scrape reads of a link's row. */
 export const scrapedLink = z.object({ entity: z.object({ raw_url: z.string(), canonical_url: z.string() }) });
@@ -33,6 +35,8 @@ export const scrapeSettings = z.object({
 const window = { width: 1366, height: 768 };
 /** Pages of one host are asked for as a reader would, one after the other. */
 const spacing = { min: 500, max: 2_500 };
+/** Of a page's text so much says whether it is one. */
+const longestText = 5_000;
 const jobId = z.looseObject({ job_id: z.string().min(1) });
 
 /** Submits a link's page to the scraper, whose job finishes the attempt. Throws a StageError. */
@@ -55,8 +59,8 @@ export async function keepPage(job: unknown, { entityId, env, signal }: FinishCo
   const page = pageOf(job);
   const bytes = fromBase64(page.body);
   const html = decodePage(bytes, page.content_type);
-  if (html.trim() === '') throw new PermanentError('no_content', `${page.url}: the page is empty.`);
   const parts = readPageParts(html);
+  refuseWithoutContent(page.url, html, parts);
   const hash = fingerprint({ html, parts, url: page.url });
   const { job_id: draft } = jobId.parse(job);
   const { error, status } = await projectClient(env)
@@ -75,6 +79,16 @@ export async function keepPage(job: unknown, { entityId, env, signal }: FinishCo
   signal.throwIfAborted();
   if (error) throw projectError(status, error, 'Keeping the page');
   return { draft, http_status: page.status, bytes: page.bytes ?? html.length, fingerprint: hash };
+}
+
+/** Throws the PermanentError `no_content` for a page that shows no text and says nothing of itself to programs. */
+function refuseWithoutContent(url: string, html: string, { json_ld, open_graph }: PageParts): void {
+  if (json_ld.length > 0 || open_graph['og:description']) return;
+  const text = readableText(html, longestText);
+  const lack = lacksText(text) ?? (readableText(html, longestText, 'headings') === '' ? 'heading' : null);
+  if (lack === null) return;
+  const said = text === '' ? 'the page has no text' : contentless[lack];
+  throw new PermanentError('no_content', `${url}: ${said}. Write queued to fetch it anew.`);
 }
 
 function pageOf(job: unknown): ScrapedPage {

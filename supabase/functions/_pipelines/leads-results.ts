@@ -8,6 +8,8 @@ const list = (description: string, min: number, max: number) =>
 
 export const scrapeResult = z.object({
   pages: z.array(z.object({ url: z.string(), title: z.string(), markdown: z.string() })).min(1),
+  /** Pages of the site that could not be read, each with the scraper's code of why. */
+  left_out: z.array(z.object({ url: z.string(), code: z.string() })).optional(),
 });
 
 export const intelResult = z.object({

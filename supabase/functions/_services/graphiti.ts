@@ -77,9 +77,9 @@ export async function postEpisode(episode: Episode, context: GraphitiContext): P
     timestamp: episode.timestamp,
     source_description: episode.sourceDescription,
   };
+  const body = JSON.stringify({ group_id: episode.groupId, messages: [message] });
   let answer: Response;
   try {
-    const body = JSON.stringify({ group_id: episode.groupId, messages: [message] });
     answer = await fetch(`${url}/messages`, { method: 'POST', headers, body, signal });
   } catch (error) {
     if (signal.aborted) throw error;

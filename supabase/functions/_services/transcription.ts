@@ -215,28 +215,28 @@ async function listen(
     extra: `idempotency_key:${submissionKey}`,
     ...more,
   });
-  try {
-    const answer = await fetch(`${DEEPGRAM_URL}/v1/listen?${query}`, {
-      method: 'POST',
-      headers: {
-        ...traceHeaders({ traceId, submission }),
-        authorization: `Token ${DEEPGRAM_API_KEY}`,
-        'content-type': 'application/json',
-      },
-      body: JSON.stringify({ url: audioUrl }),
-      signal,
+  const asked = {
+    method: 'POST',
+    headers: {
+      ...traceHeaders({ traceId, submission }),
+      authorization: `Token ${DEEPGRAM_API_KEY}`,
+      'content-type': 'application/json',
+    },
+    body: JSON.stringify({ url: audioUrl }),
+    signal,
+  };
+  const { answer, text } = await fetch(`${DEEPGRAM_URL}/v1/listen?${query}`, asked)
+    .then(async (answer) => ({ answer, text: await answer.text() }))
+    .catch((error) => {
+      if (signal.aborted) throw error;
+      // An outage of the service says nothing about what it was to hear: always worth another try.
+      throw new RetriableError(
+        'transcription_unreachable',
+        'The transcription service cannot be reached.',
+        undefined,
+        `The transcription service at DEEPGRAM_URL cannot be reached: ${messageOf(error)}`,
+      );
     });
-    const text = await answer.text();
-    if (answer.ok) return parseJson(text);
-    throw refusalError(answer.status, readRefusal(parseJson(text)), answer.headers);
-  } catch (error) {
-    if (signal.aborted || error instanceof RetriableError || error instanceof PermanentError) throw error;
-    // An outage of the service says nothing about what it was to hear: always worth another try.
-    throw new RetriableError(
-      'transcription_unreachable',
-      'The transcription service cannot be reached.',
-      undefined,
-      `The transcription service at DEEPGRAM_URL cannot be reached: ${messageOf(error)}`,
-    );
-  }
+  if (answer.ok) return parseJson(text);
+  throw refusalError(answer.status, readRefusal(parseJson(text)), answer.headers);
 }

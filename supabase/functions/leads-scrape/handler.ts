@@ -14,6 +14,9 @@ import { scraper } from '../_services/scraper.ts';
 
 const MAX_PAGES = 5;
 
+const record = z.record(z.string(), z.unknown());
+/** What a scraper tells of a site; an older one does not say what it left out. */
+const scraped = z.object({ pages: z.array(record), left_out: z.array(record).catch([]) });
 const input = z.object({ entity: z.object({ company_url: z.string() }) });
 
 /** Submits the lead's web site to the scraper; its job finishes the attempt. */
@@ -25,7 +28,7 @@ export async function submitSite({ entity }: z.output<typeof input>, context: Ha
 
 /** Turns the scraper's finished job into the pages worth keeping. Throws what the job failed of. */
 export function pagesOf(job: unknown): z.input<typeof scrapeResult> {
-  const result = z.object({ pages: z.array(z.record(z.string(), z.unknown())) }).safeParse(scraper.resultOf(job));
+  const result = scraped.safeParse(scraper.resultOf(job));
   if (!result.success) {
     throw new PermanentError('invalid_output', 'The scraper’s result has no list "pages": check its version.');
   }
@@ -33,7 +36,8 @@ export function pagesOf(job: unknown): z.input<typeof scrapeResult> {
     .map(({ url, title, markdown }) => ({ url: clean(url), title: clean(title), markdown: clean(markdown) }))
     .filter((page) => page.markdown.trim() !== '');
   if (pages.length === 0) throw new PermanentError('no_content', 'No text was found on the site.');
-  return { pages };
+  const lost = result.data.left_out.map(({ url, code }) => ({ url: clean(url), code: clean(code) }));
+  return { pages, ...(lost.length === 0 ? {} : { left_out: lost }) };
 }
 
 export const scrape = defineStage({

@@ -1,0 +1,68 @@
+import { Parser } from 'htmlparser2';
+import type { Fetched } from '../http/fetch-url.ts';
+import { decodePage, isHtml } from './decode-page.ts';
+
+/** Where a page sends its reader instead of showing a text. */
+export interface PageOnward {
+  /** The address of a refresh that comes within seconds; null without one. */
+  refresh: string | null;
+  canonical: string | null;
+  /** The addresses of a frameset's frames, in their order. */
+  frames: string[];
+  /** Of the frameset's page. */
+  title: string;
+  /** Whether the page shows anything but its title. */
+  hasText: boolean;
+}
+
+/** A page that is shown for longer is one to read. */
+const longestRefreshSeconds = 10;
+const mostFrames = 12;
+/** So much of a page tells whether it leads on. */
+const probe = 100_000;
+const unseen = new Set(['script', 'style', 'noscript', 'template', 'noframes', 'title', 'head']);
+
+/** Reads whether an HTML page leads on: by a refresh, a frameset, or a canonical address beside no text. */
+export function readOnward(html: string): PageOnward {
+  const page: PageOnward = { refresh: null, canonical: null, frames: [], title: '', hasText: false };
+  const open: string[] = [];
+  const parser = new Parser({
+    onopentag(name, attributes) {
+      const isHidden = open.some((element) => element === 'noscript' || element === 'template');
+      open.push(name);
+      if (isHidden) return;
+      if (name === 'meta') page.refresh ??= refreshOf(attributes);
+      if (name === 'link' && /\bcanonical\b/i.test(attributes.rel ?? '')) page.canonical ??= attributes.href ?? null;
+      if (name === 'frame' && attributes.src && page.frames.length < mostFrames) page.frames.push(attributes.src);
+      if (name === 'img' || name === 'video' || name === 'iframe') page.hasText = true;
+    },
+    ontext(text) {
+      if (open.at(-1) === 'title') page.title += text;
+      else if (!page.hasText && /[\p{L}\p{N}]/u.test(text)) page.hasText = !open.some((name) => unseen.has(name));
+    },
+    onclosetag() {
+      open.pop();
+    },
+  });
+  parser.write(html.slice(0, probe));
+  parser.end();
+  return page;
+}
+
+/** The page to which this one leads on by a refresh, or by the canonical address of a page without text; null where it does not. */
+export function leadsTo({ url, contentType, body }: Fetched): URL | null {
+  if (!isHtml(contentType) || !/http-equiv|canonical/i.test(body.toString('latin1', 0, probe))) return null;
+  const page = readOnward(decodePage(body, contentType));
+  const target = page.refresh ?? (page.hasText || page.frames.length > 0 ? null : page.canonical);
+  const next = target !== null && URL.canParse(target, url) ? new URL(target, url) : null;
+  if (!next || !/^https?:$/.test(next.protocol)) return null;
+  next.hash = '';
+  return next.href === url.href ? null : next;
+}
+
+/** The address in `5; url=/next`; null where the page is shown for longer, or only loads itself anew. */
+function refreshOf(attributes: Record<string, string>): string | null {
+  if (attributes['http-equiv']?.trim().toLowerCase() !== 'refresh') return null;
+  const parts = /^\s*(\d+)(?:\.\d*)?[;,\s]\s*(?:url\s*=\s*)?(["']?)(.+?)\2\s*$/i.exec(attributes.content ?? '');
+  return parts?.[3] && Number(parts[1]) <= longestRefreshSeconds ? parts[3] : null;
+}
