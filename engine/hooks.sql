@@ -177,13 +177,14 @@ $$;
 
 -- What the module health asks
 
--- Finds breaches of the modules' invariants.
+-- Finds breaches of the modules' invariants that belong to no run, or that a slice has no time for.
 create function millrace.hook_faults() returns setof millrace.fault
 stable;
 
--- Finds those in the runs between two ids.
-create function millrace.hook_faults_between(p_after bigint, p_until bigint)
-returns setof millrace.fault
+-- Finds those in all runs, or in the runs between two ids.
+create function millrace.hook_faults_between(
+  p_after bigint default 0, p_until bigint default 9223372036854775807
+) returns setof millrace.fault
 stable;
 
 -- Tells how the modules' parts of the engine are, with the remedy.

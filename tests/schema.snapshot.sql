@@ -208,12 +208,6 @@ table millrace.bulks with (fillfactor=50)
   CREATE INDEX bulks_running ON millrace.bulks USING btree (id) WHERE (state = 'running'::text)
   CREATE UNIQUE INDEX bulks_pkey ON millrace.bulks USING btree (id)
 sequence millrace.bulks_id_seq
-view millrace.bypass_faults
-  column attempt_id bigint
-  column detail text
-  column rule text
-  column run_id bigint
-  as  SELECT 'a stage is switched as its bypass says'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s is %s'::text, name, CASE WHEN bypassed THEN 'bypassed'::text ELSE 'not bypassed'::text END) AS detail FROM millrace.stages s WHERE bypassed <> ((EXISTS ( SELECT FROM millrace.bypasses b WHERE b.stage_id = s.id)));
 table millrace.bypassed
   column at timestamp with time zone not null
   column entity_id text not null
@@ -429,12 +423,6 @@ type millrace.figure
   column skipped bigint
   column wait_p50_ms double precision
   column wait_p95_ms double precision
-view millrace.figure_faults
-  column attempt_id bigint
-  column detail text
-  column rule text
-  column run_id bigint
-  as  WITH figure AS ( SELECT c.stage_id, sum( CASE c.outcome WHEN 'removed'::text THEN - c.n ELSE c.n END) AS n FROM millrace.counted_figures c WHERE c.stage_id <> 0 AND c.outcome <> 'unstarted'::text GROUP BY c.stage_id ), recount AS ( SELECT a.stage_id, count(*) AS n FROM millrace.attempts a WHERE a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'failed'::millrace.attempt_state, 'skipped'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]) GROUP BY a.stage_id ) SELECT 'every attempt that is over is counted once'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s: %s, and the figures say %s'::text, COALESCE(f.stage_id, r.stage_id), COALESCE(r.n, 0::bigint), COALESCE(f.n, 0::numeric)) AS detail FROM figure f FULL JOIN recount r ON r.stage_id = f.stage_id WHERE COALESCE(f.n, 0::numeric) <> COALESCE(r.n, 0::bigint)::numeric UNION ALL SELECT 'every run that is over is counted'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('pipeline %s: %s %s'::text, r.pipeline_id, r.n, r.outcome) AS detail FROM ( SELECT o.pipeline_id, CASE WHEN o.ended_as IS NOT NULL THEN 'ended'::text ELSE o.status::text END AS outcome, count(*) AS n FROM millrace.runs o WHERE o.status <> 'running'::millrace.run_status GROUP BY o.pipeline_id, ( CASE WHEN o.ended_as IS NOT NULL THEN 'ended'::text ELSE o.status::text END)) r WHERE r.n::numeric > (( SELECT COALESCE(sum(c.n), 0::numeric) AS "coalesce" FROM millrace.counted_figures c WHERE c.pipeline_id = r.pipeline_id AND c.stage_id = 0 AND c.outcome = r.outcome));
 type millrace.finding
   column detail text
   column ok boolean
@@ -508,12 +496,6 @@ view millrace.late_runs
   column stage text
   column state millrace.attempt_state
   as  SELECT p.name AS pipeline, s.name AS stage, a.run_id, ( SELECT r.entity_id FROM millrace.runs r WHERE r.id = a.run_id) AS entity_id, a.id AS attempt_id, a.state, s.sla, a.late_at FROM millrace.late_attempts(10000) a(id, run_id, stage_id, state, late_at) JOIN millrace.stages s ON s.id = a.stage_id JOIN millrace.pipelines p ON p.id = s.pipeline_id ORDER BY a.late_at;
-view millrace.limit_faults
-  column attempt_id bigint
-  column detail text
-  column rule text
-  column run_id bigint
-  as  SELECT 'the limits of a stage are its own and those that it names'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, format('stage %s of %s'::text, s.name, p.name) AS detail FROM millrace.stages s JOIN millrace.pipelines p ON p.id = s.pipeline_id LEFT JOIN millrace.limits o ON o.stage_id = s.id WHERE s.limits IS DISTINCT FROM NULLIF(o.limits, '{}'::jsonb) OR (ARRAY( SELECT COALESCE(l.name, ''::text) AS "coalesce" FROM millrace.limited_stages m JOIN millrace.limits l ON l.id = m.limit_id WHERE m.stage_id = s.id ORDER BY (COALESCE(l.name, ''::text)))) <> (ARRAY( SELECT n.value AS n FROM jsonb_array_elements_text(s.limits -> 'shared'::text) n(value) UNION ALL SELECT ''::text ORDER BY 1));
 view millrace.limit_pauses
   column key text
   column name text
@@ -581,12 +563,6 @@ table millrace.log
   CREATE INDEX log_by_time ON millrace.log USING btree (at)
   CREATE UNIQUE INDEX log_pkey ON millrace.log USING btree (id)
 sequence millrace.log_id_seq
-view millrace.metadata_faults
-  column attempt_id bigint
-  column detail text
-  column rule text
-  column run_id bigint
-  as  SELECT 'a run''s metadata is kept'::text AS rule, r.id AS run_id, NULL::bigint AS attempt_id, 'metadata '::text || r.metadata_id AS detail FROM millrace.runs r WHERE r.metadata_id IS NOT NULL AND NOT (EXISTS ( SELECT FROM millrace.run_metadata m WHERE m.id = r.metadata_id)) UNION ALL SELECT 'metadata has a run, or is to be deleted'::text AS rule, NULL::bigint AS run_id, NULL::bigint AS attempt_id, 'metadata '::text || m.id AS detail FROM millrace.run_metadata m WHERE NOT (EXISTS ( SELECT FROM millrace.runs r WHERE r.metadata_id = m.id)) AND NOT (EXISTS ( SELECT FROM millrace.dropped_metadata d WHERE d.metadata_id = m.id));
 view millrace.missing_set_up
   column what text
   as  SELECT 'setting '::text || d.name AS what FROM millrace.default_settings d WHERE NOT (EXISTS ( SELECT FROM millrace.settings s WHERE s.name = d.name)) UNION ALL SELECT 'release '::text || e.release AS what FROM millrace.engine() e(level, release, contracts) WHERE NOT (EXISTS ( SELECT FROM millrace.releases r WHERE r.level = e.level)) UNION ALL SELECT 'the progress of the invariants'' check'::text AS what WHERE NOT (EXISTS ( SELECT FROM millrace.check_progress)) UNION ALL SELECT 'cron job '::text || j.name AS what FROM millrace.schedules j WHERE NOT (EXISTS ( SELECT FROM cron.job c WHERE c.jobname = j.name));
@@ -963,12 +939,6 @@ table millrace.turns
   column usage jsonb
   constraint turns_pkey PRIMARY KEY (run_id, stage_id, execution, seq)
   CREATE UNIQUE INDEX turns_pkey ON millrace.turns USING btree (run_id, stage_id, execution, seq)
-view millrace.unchanged_faults
-  column attempt_id bigint
-  column detail text
-  column rule text
-  column run_id bigint
-  as  SELECT 'a stage that takes its former result uses nothing, and has that result'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || a.stage_id AS detail FROM millrace.attempts a LEFT JOIN millrace.attempts o ON o.id = a.parent_id WHERE a.service = 'unchanged'::text AND a.job_id IS NULL AND (a.state <> 'completed'::millrace.attempt_state OR a.usage IS NOT NULL OR a.input_hash IS NULL OR a.parent_id IS NULL OR o.output <> a.output);
 table millrace.version_moves
   column at_stage_id integer
   column by text not null

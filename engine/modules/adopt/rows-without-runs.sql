@@ -45,18 +45,3 @@ exception when undefined_column or undefined_table or syntax_error then
   return;
 end
 $$;
-
--- Finds rows that show work as queued and have never had a run.
-create function millrace.row_findings() returns setof millrace.finding
-stable
-as $$
-begin
-  return query
-    select 'rows that show work as queued have a run', count(*) = 0,
-      coalesce(string_agg(format('%s rows of %s show %s and have never had a run (of the last 4000 '
-        'by key): %s until it begins none', w.rows, p.name, w.shown, w.remedy), '. '
-        order by p.name, w.shown), 'each of the last 4000 by key')
-    from millrace.pipelines p
-    cross join millrace.rows_without_runs(p) w;
-end
-$$;

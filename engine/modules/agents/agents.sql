@@ -133,29 +133,3 @@ begin
     'turns', v_turns);
 end
 $$;
-
--- Deletes the conversations of attempts that were just completed, unless their stage says debug.
-create function millrace.drop_turns(p_stage millrace.stages, p_verdicts json)
-as $$
-begin
-  if coalesce((p_stage.agent ->> 'debug')::boolean, false) then
-    return;
-  end if;
-  delete from millrace.turns t
-  where t.ctid = any (array(
-    select c.place
-    from json_to_recordset(p_verdicts) as v(attempt bigint, verdict text)
-    -- "offset 0" keeps both a look-up for each, in every plan.
-    cross join lateral (
-      select o.run_id, o.number - o.retry_count as execution
-      from millrace.attempts o
-      where o.id = v.attempt and o.state = 'completed' and o.stage_id = p_stage.id
-      offset 0) a
-    cross join lateral (
-      select o.ctid as place
-      from millrace.turns o
-      where o.run_id = a.run_id and o.stage_id = p_stage.id and o.execution = a.execution
-      offset 0) c
-    where v.verdict = 'accepted'));
-end
-$$;

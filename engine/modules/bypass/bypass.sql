@@ -163,12 +163,3 @@ begin
   return cardinality(v_runs);
 end
 $$;
-
--- Finds stages whose switch is not what their bypass says.
-create view millrace.bypass_faults (rule, run_id, attempt_id, detail) as
-select 'a stage is switched as its bypass says', null::bigint, null::bigint,
-  format('stage %s is %s', s.name, case when s.bypassed then 'bypassed' else 'not bypassed' end)
-from millrace.stages s
-where s.bypassed <> exists (
-  select from millrace.bypasses b
-  where b.stage_id = s.id);

@@ -72,23 +72,3 @@ begin
   return v_closed.done;
 end
 $$;
-
--- Finds attempts without the question that they wait for. A view would keep the table from being
--- removed.
-create function millrace.decision_faults(
-  p_after bigint default 0, p_until bigint default 9223372036854775807
-) returns setof millrace.fault
-stable
-as $$
-  select 'an attempt that waits for a person has its open question', a.run_id, a.id,
-    'stage ' || s.name
-  from millrace.attempts a
-  join millrace.stages s on s.id = a.stage_id and s.kind = 'manual'
-  where a.state = 'waiting'
-    and a.run_id > p_after
-    and a.run_id <= p_until
-    and not exists (
-      select from public.millrace_decisions d
-      where d.attempt_id = a.id
-        and d.closed_at is null)
-$$;

@@ -77,16 +77,3 @@ exception when others then
     nullif(v_hint, '') || ' Then ', p_pipeline.name);
 end
 $$;
-
--- Finds pipelines that have lost what ties them to their tables.
-create function millrace.attachment_findings() returns setof millrace.finding
-stable
-as $$
-begin
-  return query
-    select 'pipeline ' || p.name || ' fits its table', f.fault is null,
-      coalesce(f.fault, p.entity_table::text)
-    from millrace.pipelines p
-    cross join millrace.attachment_fault(p) f(fault);
-end
-$$;

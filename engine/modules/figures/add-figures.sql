@@ -144,3 +144,12 @@ begin
     limit 20000));
 end
 $$;
+
+-- What the totals tell, with the pulses that are still to be added up.
+create view millrace.counted_figures as
+select t.pipeline_id, t.stage_id, t.outcome, t.n
+from millrace.sums t
+where t.unit = 'total'
+union all
+select p.pipeline_id, p.stage_id, p.outcome, p.n
+from millrace.pulses p;

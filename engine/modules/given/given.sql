@@ -40,25 +40,3 @@ begin
     order by u.place);
 end
 $$;
-
--- Notes that rows of new runs have been through all stages before one: they were adopted, or their
--- runs have been pruned.
-create function millrace.note_done_before(p_run_ids bigint[], p_stage_id int)
-as $$
-begin
-  update millrace.runs r
-  set given = coalesce(r.given, '{}') || array(
-    select vs.stage_id
-    from millrace.version_stages vs
-    where vs.version_id = r.version_id
-      and p_stage_id = any (vs.dependents)
-      and vs.stage_id <> all (coalesce(r.given, '{}'))
-    order by vs.position)
-  where r.id = any (p_run_ids)
-    and not exists (
-      select from millrace.runs o
-      where o.entity_id = r.entity_id
-        and o.pipeline_id = r.pipeline_id
-        and o.id < r.id);
-end
-$$;

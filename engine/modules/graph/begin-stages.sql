@@ -69,23 +69,6 @@ begin
 end
 $$;
 
--- Tallies a stage that is done for a parent, and begins its followers, as begin_followers().
-create function millrace.advance_others(
-  p_stage_id int, p_run_ids bigint[], p_all boolean default false
-) returns int[]
-as $$
-begin
-  insert into millrace.child_tallies (fan_out_id, stage_id, done)
-  select r.fan_out_id, p_stage_id, count(*)
-  from millrace.runs r
-  where (select s.counted_by_parent from millrace.stages s where s.id = p_stage_id)
-    and r.id = any (p_run_ids)
-    and (r.fan_out_id is not null) is true
-  group by r.fan_out_id;
-  return millrace.begin_followers(p_stage_id, p_run_ids, p_all);
-end
-$$;
-
 -- Begins followers of a stage in held runs: p_all, or those under conditions; without a stage all
 -- that may.
 create function millrace.begin_followers(

@@ -10,6 +10,8 @@ as $$
   union all
   select * from millrace.row_faults()
   union all
+  select * from millrace.hook_faults_between()
+  union all
   select * from millrace.hook_faults()
 $$;
 

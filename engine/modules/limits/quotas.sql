@@ -47,43 +47,6 @@ begin
 end
 $$;
 
--- Writes whose quota started runs count against: their pipeline's, or that of the row's last run,
--- which may have been a child.
-create function millrace.name_payers(p_pipeline millrace.pipelines, p_run_ids bigint[])
-as $$
-declare
-  v_runs bigint[];
-  v_entities text[];
-begin
-  if p_pipeline.quota is null then
-    update millrace.runs r
-    set quota_of = f.quota_of, quota_key = f.quota_key
-    from unnest(p_run_ids) i
-    join millrace.runs n on n.id = any (array[i])
-    cross join lateral (
-      select o.quota_of, o.quota_key
-      from millrace.runs o
-      where o.entity_id = any (array[n.entity_id])
-        and o.pipeline_id = n.pipeline_id
-        and o.id < n.id
-      order by o.entity_id desc, o.id desc
-      limit 1) f
-    where r.id = any (array[i]) and r.quota_of is null and f.quota_of is not null;
-    return;
-  end if;
-  select array_agg(r.id), array_agg(r.entity_id)
-  into v_runs, v_entities
-  from millrace.runs r
-  where r.id = any (p_run_ids);
-  update millrace.runs r
-  set quota_of = p_pipeline.id, quota_key = coalesce(u.key, '')
-  from unnest(v_runs, (
-    millrace.values_of_entities(p_pipeline.id, v_entities, true, null)).payers) u(id, key)
-  where r.id = any (array[u.id])
-    and (r.quota_of, r.quota_key) is distinct from (p_pipeline.id, coalesce(u.key, ''));
-end
-$$;
-
 -- Marks what a person has queued since then, in runs and their new children, for its tenant to pay.
 create function millrace.note_starts(p_run_ids bigint[], p_since timestamptz)
 as $$

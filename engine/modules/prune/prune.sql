@@ -133,18 +133,3 @@ select p.name as pipeline, millrace.retention_days(p) as days, g.removed, g.bega
 from millrace.pipelines p
 left join millrace.prune_progress g on g.pipeline_id = p.id
 order by p.name;
-
--- Looks for a round of pruning that falls behind.
-create function millrace.retention_findings() returns setof millrace.finding
-stable
-as $$
-  select 'pruning keeps up', count(*) = 0,
-    coalesce(string_agg(format('the runs of %s: a round began at %s and is not done', p.name,
-        date_trunc('second', g.began_at)), ', ' order by p.name)
-      || ': look at cron.job and cron.job_run_details for millrace-prune-more',
-      'no round takes longer than a day')
-  from millrace.prune_progress g
-  join millrace.pipelines p on p.id = g.pipeline_id
-  where g.ended_at is null
-    and g.began_at < (select millrace.now()) - interval '1 day'
-$$;

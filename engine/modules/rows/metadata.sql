@@ -52,19 +52,3 @@ as $$
   join millrace.run_metadata m on m.id = r.metadata_id
   where r.id = p_run
 $$;
-
--- Finds metadata that a run lacks or that nobody will delete.
-create view millrace.metadata_faults (rule, run_id, attempt_id, detail) as
-select 'a run''s metadata is kept', r.id, null::bigint, 'metadata ' || r.metadata_id
-from millrace.runs r
-where r.metadata_id is not null
-  and not exists (
-    select from millrace.run_metadata m
-    where m.id = r.metadata_id)
-union all
-select 'metadata has a run, or is to be deleted', null, null, 'metadata ' || m.id
-from millrace.run_metadata m
-where not exists (select from millrace.runs r where r.metadata_id = m.id)
-  and not exists (
-    select from millrace.dropped_metadata d
-    where d.metadata_id = m.id);

@@ -85,17 +85,3 @@ begin
   return v_missing;
 end
 $$;
-
--- Looks at the rows that a squash loses. The cron jobs have findings of their own.
-create function millrace.set_up_findings() returns setof millrace.finding
-stable
-as $$
-begin
-  return query
-    select 'the engine has its own rows', count(*) = 0,
-      coalesce(
-        string_agg(m.what, ', ') || ' missing: select millrace.set_up()', 'nothing is missing')
-    from millrace.missing_set_up m
-    where m.what not like 'cron job %';
-end
-$$;

@@ -1,6 +1,6 @@
--- Finds rows that do not show their run's state, of all runs or of those between ids, and histories
--- that are no chain of legal moves to their row's value. A held row shows no claim, the next sweep
--- a due retry; people move a question; a failure may show an older value of its code.
+-- Finds rows that do not show the state of their runs between two ids. Without ids it finds
+-- histories that are no chain of legal moves to the row's value. A held row shows no claim, the
+-- next sweep a due retry; people move a question; a failure may show an older value of its code.
 create function millrace.status_faults(
   p_after bigint default null, p_until bigint default null
 ) returns setof millrace.fault
@@ -27,8 +27,8 @@ begin
         select distinct r.entity_id
         from millrace.runs r
         where r.pipeline_id = $1
-          and r.id > coalesce($3, 0)
-          and r.id <= coalesce($4, 9223372036854775807))) s
+          and r.id > $3
+          and r.id <= $4)) s
       join %1$s e on e.%2$I = s.id::%4$s
       left join millrace.stages t on t.id = s.stage_id
       where s.value is not null

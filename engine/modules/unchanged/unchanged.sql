@@ -70,24 +70,6 @@ begin
 end
 $$;
 
--- Keeps the digest of the input that a claim gives its worker.
-create function millrace.keep_inputs(p_stage millrace.stages, p_batch json)
-as $$
-begin
-  update millrace.attempts a
-  set input_hash = millrace.digest_input(
-    (b.item ->> 'run')::bigint, p_stage.id, b.item -> 'entity', b.item -> 'needs')
-  from json_array_elements(p_batch) b(item)
-  cross join lateral (
-    select o.ctid as place
-    from millrace.attempts o
-    where o.id = (b.item ->> 'attempt')::bigint
-      and o.state = 'started'
-    limit 1) i
-  where a.ctid = i.place;
-end
-$$;
-
 -- Makes the digest of what a stage's path finds in its input, the path and the apply function.
 create function millrace.digest_input(
   p_run_id bigint, p_stage_id int, p_entity json, p_needs json
@@ -107,17 +89,3 @@ begin
       and jsonb_path_exists(i.found, '$[*] ? (@ != null)'));
 end
 $$;
-
--- Finds results that were taken over though they cannot have been.
-create view millrace.unchanged_faults (rule, run_id, attempt_id, detail) as
-select 'a stage that takes its former result uses nothing, and has that result', a.run_id, a.id,
-  'stage ' || a.stage_id
-from millrace.attempts a
-left join millrace.attempts o on o.id = a.parent_id
-where a.service = 'unchanged'
-  and a.job_id is null
-  and (a.state <> 'completed'
-    or a.usage is not null
-    or a.input_hash is null
-    or a.parent_id is null
-    or o.output <> a.output);

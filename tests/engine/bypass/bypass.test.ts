@@ -448,7 +448,7 @@ test('what a sweep looks at for a bypass does not grow with what it has left out
 test('the invariants tell of a stage whose switch is not what its bypass says', async ({ engine }) => {
   await engine.pipeline(chain(['one', 'two']));
   await bypass(engine, 'one');
-  const faults = () => engine.rows<{ rule: string }>('select rule from millrace.bypass_faults');
+  const faults = () => engine.rows<{ rule: string }>('select rule from millrace.hook_faults()');
   expect(await faults()).toEqual([]);
   await engine.sql.query('begin');
   await engine.sql.query('update millrace.stages set bypassed = false');
