@@ -20,10 +20,8 @@ create function millrace.hook_runs_made(
   p_stage millrace.version_stages, p_run_ids bigint[], p_done_before int
 ) returns bigint[]
 as $$
-begin
   -- the modules' runs_made
   return p_run_ids;
-end
 $$;
 
 -- Names who pays for somebody's start of these runs.
@@ -38,9 +36,7 @@ create function millrace.hook_begin(
   p_stage_id int, p_run_ids bigint[], p_by_name boolean, p_shown boolean default false
 ) returns int[]
 as $$
-begin
   -- the modules' begin
-end
 $$;
 
 -- Begins a stage in the way of its kind, which is to queue it where no module has another. p_shown:
@@ -49,14 +45,12 @@ create function millrace.hook_begin_kind(
   p_kind text, p_stage_id int, p_run_ids bigint[], p_shown boolean default false
 ) returns int[]
 as $$
-begin
   -- the modules' begin_kind
   perform millrace.queue_attempts(p_stage_id, p_run_ids);
   if not p_shown then
     perform millrace.show_stage(p_stage_id, p_run_ids, 'queued');
   end if;
   return array[p_stage_id];
-end
 $$;
 
 -- The queue and its claims
@@ -65,9 +59,7 @@ $$;
 create function millrace.hook_has_room(p_stage millrace.stages, p_group text default null)
 returns boolean
 as $$
-begin
   -- the modules' has_room
-end
 $$;
 
 -- Claims as far as the limits of a stage and the quotas of its tenants allow. taken: how many, with
@@ -98,9 +90,7 @@ create function millrace.hook_handed_out(p_stage millrace.stages, p_batch json);
 create function millrace.hook_complete(p_stage_id int, p_items millrace.work[])
 returns int[]
 as $$
-begin
   -- the modules' complete
-end
 $$;
 
 -- Begins what follows a stage that is done: what advance() has not queued, or all of it. Without a
@@ -109,9 +99,7 @@ create function millrace.hook_advance(
   p_stage_id int, p_run_ids bigint[], p_all boolean default false
 ) returns int[]
 as $$
-begin
   -- the modules' advance
-end
 $$;
 
 -- Notes what ended attempts have cost.
@@ -166,13 +154,11 @@ create function millrace.hook_sweep(
   p_part text, p_id bigint, p_most int, out done int, out more boolean
 )
 as $$
-begin
   case p_part
     -- the modules' sweep
   end case;
   done := coalesce(done, 0);
   more := coalesce(more, done >= p_most);
-end
 $$;
 
 -- What the module health asks

@@ -14,13 +14,11 @@ where a.state in ('completed', 'skipped')
 -- Tells whether an attempt counts and is the newest of its stage and run.
 create function millrace.is_last_word(p_attempt millrace.attempts) returns boolean
 as $$
-begin
   return not p_attempt.superseded and not exists (
     select from millrace.attempts n
     where n.run_id = p_attempt.run_id
       and n.stage_id = p_attempt.stage_id
       and n.number > p_attempt.number);
-end
 $$;
 
 -- Builds a change of one stage for the projection.
@@ -30,10 +28,8 @@ create function millrace.change_of(
 ) returns millrace.change
 immutable
 as $$
-begin
   return row(p_entity_id, p_status, p_job_id, null, p_error, 0, p_started_at, p_completed_at,
     null)::millrace.change;
-end
 $$;
 
 -- Builds the work item of an outcome that the engine decides, such as a passed deadline.
@@ -65,7 +61,6 @@ $$;
 -- Notes a pulse of attempts that tell no times, one row a stage. p_stage_ids: one an attempt.
 create function millrace.note_pulses(p_outcome text, p_stage_ids int[])
 as $$
-begin
   insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n)
   select v_now, s.pipeline_id, s.id, p_outcome, i.n
   from (
@@ -73,7 +68,6 @@ begin
     from unnest(p_stage_ids) u(id)
     group by u.id) i
   join millrace.stages s on s.id = i.id;
-end
 $$;
 
 -- Adds up one kind of usage, such as cost_usd; null when none tells it. Strict: free without usage.
@@ -89,11 +83,9 @@ $$;
 -- Projects changes of one stage onto the entities.
 create function millrace.project(p_stage_id int, p_changes millrace.change[])
 as $$
-begin
   perform millrace.project_entities(s.pipeline_id, 'settle', s.name, p_changes, null, null)
   from millrace.stages s
   where s.id = p_stage_id;
-end
 $$;
 
 -- Shows a stage in one state on the entities of runs, since p_at where it has a time.
@@ -102,20 +94,17 @@ create function millrace.show_stage(
   p_job_id text default null
 )
 as $$
-begin
   perform millrace.project(p_stage_id, array(
     select millrace.change_of(r.entity_id, p_status, p_job_id,
       p_started_at => case p_status when 'started' then p_at end,
       p_completed_at => case p_status when 'skipped' then p_at end)
     from millrace.runs r
     where r.id = any (p_run_ids)));
-end
 $$;
 
 -- Shows the latest runs of held entities, where the pipeline has one status column.
 create function millrace.show_status(p_pipeline_id int, p_entity_ids text[])
 as $$
-begin
   if cardinality(p_entity_ids) > 0 and (
       select p.projection = 'status'
       from millrace.pipelines p
@@ -124,7 +113,6 @@ begin
       select millrace.change_of(i, 'queued')
       from unnest(p_entity_ids) i), null, null);
   end if;
-end
 $$;
 
 -- started → waiting for an external job, under the stage's deadline and poll interval.
@@ -162,7 +150,6 @@ create function millrace.add_waiting(
   p_stage_id int, p_run_ids bigint[], p_service text, p_job_id text default null
 ) returns setof millrace.attempts
 as $$
-begin
   return query
     insert into millrace.attempts (id, run_id, stage_id, number, parent_id, state, created_at,
       started_at, deadline_at, late_at, service, job_id)
@@ -182,7 +169,6 @@ begin
       order by a.number desc
       limit 1) l on true
     returning *;
-end
 $$;
 
 -- started → queued without costing an attempt. The third release in a row fails it, or it might go
@@ -232,13 +218,11 @@ $$;
 -- Gives up the children of these runs at these stages, or at all of them.
 create function millrace.abandon_fan_outs(p_run_ids bigint[], p_stage_ids int[])
 as $$
-begin
   update millrace.fan_outs f
   set state = 'abandoned'
   where f.run_id = any (p_run_ids)
     and (p_stage_ids is null or f.stage_id = any (p_stage_ids))
     and f.state = 'open';
-end
 $$;
 
 -- queued | started | waiting → cancelled for locked runs, at all or some stages; the caller
@@ -281,14 +265,12 @@ $$;
 -- Projects cancelled attempts onto their entities.
 create function millrace.project_cancelled(p_cancelled millrace.cancelled[])
 as $$
-begin
   perform millrace.project(s.id, s.changes)
   from (
     select c.stage_id as id, array_agg(c.change) as changes
     from unnest(p_cancelled) c
     group by c.stage_id
     order by c.stage_id) s;
-end
 $$;
 
 -- Skips a stage in these runs, says why, and goes on to what follows it. One that nobody asked for
@@ -296,13 +278,11 @@ $$;
 create function millrace.skip_stage(p_stage_id int, p_run_ids bigint[], p_why jsonb)
 returns int[]
 as $$
-begin
   perform millrace.add_skipped(array[p_stage_id], p_run_ids, p_why);
   if not p_why ? 'on_demand' then
     perform millrace.show_stage(p_stage_id, p_run_ids, 'skipped', millrace.now());
   end if;
   return millrace.continue_after_skip(p_stage_id, p_run_ids);
-end
 $$;
 
 -- Adds skipped attempts to these runs at those of the stages that are not done; returns these, for

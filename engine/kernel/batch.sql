@@ -170,7 +170,6 @@ create function millrace.needs_of(
 ) returns json
 stable
 as $$
-begin
   if 100 * millrace.size_of_needs(p_run_id, p_version_id, p_stage_id) > p_each then
     return null;
   end if;
@@ -183,7 +182,6 @@ begin
       and not n.superseded
     join millrace.stages s on s.id = n.stage_id
     where vs.version_id = p_version_id and vs.stage_id = p_stage_id), '{}');
-end
 $$;
 
 -- Adds up the stored bytes of the results that a stage of a run needs.
@@ -192,7 +190,6 @@ create function millrace.size_of_needs(
 ) returns bigint
 stable
 as $$
-begin
   return (
     select coalesce(sum(pg_column_size(n.output)), 0)
     from millrace.version_stages vs
@@ -201,5 +198,4 @@ begin
       and n.state in ('completed', 'skipped')
       and not n.superseded
     where vs.version_id = p_version_id and vs.stage_id = p_stage_id);
-end
 $$;

@@ -3,9 +3,7 @@
 -- Returns the time since when a heartbeat is a live worker's.
 create function millrace.alive_since() returns timestamptz
 as $$
-begin
   return millrace.now() - interval '15 seconds';
-end
 $$;
 
 -- Counts the live workers of a stage, in a snapshot of its own.
@@ -27,7 +25,6 @@ $$;
 -- Tells whether a stage has a due attempt that its limits allow.
 create function millrace.has_ready_work(p_stage_id int) returns boolean
 as $$
-begin
   return (
     select exists (
         select from millrace.attempts a
@@ -35,14 +32,12 @@ begin
       and (s.limits is null or millrace.hook_has_room(s))
     from millrace.stages s
     where s.id = p_stage_id);
-end
 $$;
 
 -- Tells whether one more worker of this stage would find work and be let in. Asked last, since the
 -- look for work passes all that is started.
 create function millrace.may_scale_out(p_stage millrace.stages) returns boolean
 as $$
-begin
   if exists (
       select from millrace.wake_ups r
       where r.stage_id = p_stage.id
@@ -51,7 +46,6 @@ begin
   end if;
   return p_stage.max_workers > millrace.live_workers(p_stage.id)
     and millrace.has_ready_work(p_stage.id);
-end
 $$;
 
 -- Locks the due attempt of a stage that is to run alone on its host now. An idle host begins with
@@ -61,7 +55,6 @@ create function millrace.next_alone(
   p_stage millrace.stages, p_first boolean, p_retired boolean
 ) returns bigint
 as $$
-begin
   return (
     select a.id
     from millrace.attempts a
@@ -75,7 +68,6 @@ begin
     order by a.lost_alone desc, a.queue_at, a.id
     limit 1
     for update skip locked);
-end
 $$;
 
 -- queued → started for up to p_limit due attempts, under one lease; the token is null when it got
@@ -175,7 +167,6 @@ create function millrace.drop_claims(
   p_worker_id uuid, p_token uuid default null, p_ended int default null
 ) returns boolean
 as $$
-begin
   delete from millrace.claims c
   where c.worker_id = p_worker_id
     and (c.token = p_token and cardinality(c.attempt_ids) = p_ended
@@ -183,13 +174,11 @@ begin
         select from millrace.attempts a
         where a.id = any (c.attempt_ids) and a.token = c.token and a.state = 'started'));
   return found;
-end
 $$;
 
 -- Lists the attempts that a worker has in work.
 create function millrace.held_by(p_worker_id uuid) returns bigint[]
 as $$
-begin
   return array(
     select a.id
     from millrace.claims c
@@ -199,14 +188,12 @@ begin
       where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started'
       offset 0) a
     where c.worker_id = p_worker_id);
-end
 $$;
 
 -- Lists the attempts that are still under a claim, in its order.
 create function millrace.held_items(p_token uuid, p_attempt_ids bigint[])
 returns millrace.claimed[]
 as $$
-begin
   return array(
     select row(a.id, a.run_id, r.entity_id, r.trace_id, r.version_id, a.retry_count,
       coalesce(a.submission_id, a.id), a.number, a.isolated)::millrace.claimed
@@ -218,5 +205,4 @@ begin
       offset 0) a
     cross join lateral (select o.* from millrace.runs o where o.id = a.run_id offset 0) r
     order by i.place);
-end
 $$;

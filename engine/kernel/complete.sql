@@ -125,7 +125,6 @@ create function millrace.advance(
   out all_ready boolean
 )
 as $$
-begin
   -- Mostly of one version, with followers that need nothing else: then no run is looked at.
   with version as materialized (
     select distinct r.version_id as id from millrace.runs r
@@ -184,5 +183,4 @@ begin
     from added a;
     all_ready := cardinality(ready) = cardinality(followers) * cardinality(p_run_ids);
   end if;
-end
 $$;

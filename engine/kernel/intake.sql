@@ -47,7 +47,6 @@ $$;
 create function millrace.forget_runs(p_pipeline_id int, p_entity_ids text[])
 set millrace.plan = by_index
 as $$
-begin
   perform millrace.delete_runs(array(
     select r.id from millrace.runs r
     where r.entity_id = any (p_entity_ids) and r.pipeline_id = p_pipeline_id
@@ -55,7 +54,6 @@ begin
     order by r.id + 0
     for update));
   perform millrace.hook_rows_gone(p_pipeline_id, p_entity_ids);
-end
 $$;
 
 -- Finds entities whose rows went without the delete trigger: as a replica, in a table made anew.

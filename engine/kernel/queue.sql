@@ -5,7 +5,6 @@ create function millrace.groups_of_runs(
   p_stage millrace.stages, p_run_ids bigint[], p_keys text[] default null
 ) returns text[]
 as $$
-begin
   return array(
     select '0' || coalesce(e.key, '')
     from unnest(p_run_ids, coalesce(p_keys, (millrace.values_of_entities(
@@ -15,13 +14,11 @@ begin
         left join millrace.runs r on r.id = any (array[i.id])
         order by i.place), false, p_stage.name)).keys)) with ordinality e(id, key, place)
     order by e.place);
-end
 $$;
 
 -- Sorts attempts that were just queued at a stage, until they are queued again.
 create function millrace.assign_groups(p_stage_id int, p_run_ids bigint[])
 as $$
-begin
   update millrace.attempts a
   set concurrency_group = u.concurrency_group
   from millrace.stages s
@@ -34,7 +31,6 @@ begin
     and a.run_id = any (p_run_ids)
     and a.stage_id = p_stage_id
     and a.state = 'queued';
-end
 $$;
 
 -- Adds a queued attempt of a stage to each run, as the retry of the one before unless that was
@@ -114,7 +110,6 @@ $$;
 create function millrace.first_stage(p_pipeline_id int) returns int
 stable
 as $$
-begin
   return (
     select vs.stage_id
     from millrace.pipelines p
@@ -123,7 +118,6 @@ begin
     where p.id = p_pipeline_id
     order by vs.on_demand, vs.position
     limit 1);
-end
 $$;
 
 -- Begins a stage of locked runs, whatever its thresholds say. Returns the stages with work.
@@ -131,7 +125,6 @@ create function millrace.begin_at_once(
   p_run_ids bigint[], p_stage_id int, p_by_name boolean default false
 ) returns int[]
 as $$
-begin
   perform millrace.refuse_missing_needs(p_run_ids, p_stage_id);
   if (
       select bool_and(vs.unconditional)
@@ -143,7 +136,6 @@ begin
     return array[p_stage_id];
   end if;
   return millrace.hook_begin(p_stage_id, p_run_ids, p_by_name);
-end
 $$;
 
 -- Shows a stage as queued and its dependents as pending, with their columns cleared.
@@ -151,18 +143,15 @@ create function millrace.project_queued(
   p_pipeline_id int, p_stage_id int, p_dependents int[], p_entity_ids text[]
 )
 as $$
-begin
   perform millrace.project_entities(
     p_pipeline_id, 'queued',
     (select s.name from millrace.stages s where s.id = p_stage_id), null, p_entity_ids,
     array(select s.name from millrace.stages s where s.id = any (p_dependents)));
-end
 $$;
 
 -- Clears on the rows what has not begun in these runs.
 create function millrace.clear_pending(p_run_ids bigint[])
 as $$
-begin
   perform millrace.project_queued(g.pipeline_id, null, g.pending, g.entity_ids)
   from (
     select r.pipeline_id, array_agg(r.entity_id) as entity_ids, array(
@@ -178,23 +167,19 @@ begin
       -- A user's trigger may have begun another run of the row.
       and (r.status = 'running' or millrace.is_latest_run(r.id))
     group by 1, 3) g;
-end
 $$;
 
 -- Begins all that may begin in runs, and clears on the rows what has not begun.
 create function millrace.begin_branches(p_run_ids bigint[]) returns int[]
 as $$
-begin
   perform millrace.clear_pending(p_run_ids);
   return millrace.hook_advance(null, p_run_ids);
-end
 $$;
 
 -- Ends the attempts of stages in locked runs and keeps them as history; the caller projects. A
 -- child's parent counts anew.
 create function millrace.supersede(p_run_ids bigint[], p_stage_ids int[])
 as $$
-begin
   perform millrace.cancel_attempts(p_run_ids, p_stage_ids);
   update millrace.attempts a
   set superseded = true
@@ -211,18 +196,15 @@ begin
   from millrace.runs r
   where r.id = any (p_run_ids)
     and (r.fan_out_id is not null) is true;
-end
 $$;
 
 -- Forgets what rows brought along of stages that start over.
 create function millrace.forget_given(p_run_ids bigint[], p_stage_ids int[])
 as $$
-begin
   update millrace.runs r
   set given = array(select g from unnest(r.given) g where g <> all (p_stage_ids))
   where r.id = any (p_run_ids)
     and r.given && p_stage_ids;
-end
 $$;
 
 -- Starts a stage and its dependents over in locked live runs. Returns the stages with work.

@@ -225,7 +225,6 @@ $$;
 create function millrace.verdicts_of(p_items millrace.work[]) returns json
 immutable
 as $$
-begin
   return (
     select json_agg(v)
     from (
@@ -234,7 +233,6 @@ begin
           as verdict
       from unnest(p_items) i
       order by i.ord) v);
-end
 $$;
 
 -- Records a judged batch by stage and outcome. Returns the items, late ones marked, and the stages
@@ -312,7 +310,6 @@ create function millrace.without_late(
   p_items millrace.work[], out in_time millrace.work[], out late millrace.work[]
 )
 as $$
-begin
   late := array(
     select jsonb_populate_record(i, '{"verdict": "stale",
       "reason": "the attempt was cancelled by what else the same call did"}')
@@ -327,7 +324,6 @@ begin
       where i.verdict is not null
         or i.attempt_id not in (select l.attempt_id from unnest(late) l));
   end if;
-end
 $$;
 
 -- Does apply_outcomes(), but an item that makes Postgres raise fails alone, or is busy where that
@@ -428,7 +424,6 @@ $$;
 create function millrace.put_off(p_items millrace.work[], p_why text)
 returns millrace.work[]
 as $$
-begin
   perform millrace.report_passed_over(p.name, s.name, i.entity_id, p_why)
   from (
     select u.stage_id, u.entity_id
@@ -441,7 +436,6 @@ begin
     select case when i.verdict is not null then i
       else jsonb_populate_record(i, jsonb_build_object('verdict', 'busy', 'reason', p_why)) end
     from unnest(p_items) i);
-end
 $$;
 
 -- Reports a row left for later, once an hour a stage.
@@ -449,7 +443,6 @@ create function millrace.report_passed_over(
   p_pipeline text, p_stage text, p_entity_id text, p_why text
 )
 as $$
-begin
   if not exists (
       select from millrace.log l
       where l.code = 'row_passed_over'
@@ -462,5 +455,4 @@ begin
         p_entity_id, p_pipeline, p_why),
       jsonb_build_object('pipeline', p_pipeline, 'stage', p_stage, 'entity_id', p_entity_id));
   end if;
-end
 $$;

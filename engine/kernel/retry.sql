@@ -3,7 +3,6 @@
 -- Opens the latest fan-outs of a stage again; a map that spawns retries its failed children.
 create function millrace.reopen_fan_outs(p_stage_id int, p_run_ids bigint[])
 as $$
-begin
   with reopened as (
     update millrace.fan_outs f
     set state = 'open', total = null, retry_children = true,
@@ -19,7 +18,6 @@ begin
     returning f.id
   )
   insert into millrace.child_tallies (fan_out_id, recount) select o.id, true from reopened o;
-end
 $$;
 
 -- Gives a failed or cancelled stage of running runs a new attempt. Returns the stages with work.
@@ -27,12 +25,10 @@ create function millrace.retry_stage(
   p_stage_id int, p_kind text, p_run_ids bigint[]
 ) returns int[]
 as $$
-begin
   if p_kind in ('map', 'pipeline') then
     perform millrace.reopen_fan_outs(p_stage_id, p_run_ids);
   end if;
   return millrace.hook_begin_kind(p_kind, p_stage_id, p_run_ids);
-end
 $$;
 
 -- failed | cancelled | completed → running for held runs. Their failed and cancelled stages but for

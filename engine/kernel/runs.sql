@@ -63,7 +63,6 @@ $$;
 -- Tells whether the run's entity has no later run.
 create function millrace.is_latest_run(p_run_id bigint) returns boolean
 as $$
-begin
   -- In the order of the index: by an old plan a comparison of ids might walk all later runs.
   return not exists (
     select from millrace.runs r
@@ -76,20 +75,17 @@ begin
       limit 1) l
     where r.id = p_run_id
       and l.id > r.id);
-end
 $$;
 
 -- Picks the runs that are running.
 create function millrace.running_of(p_run_ids bigint[]) returns bigint[]
 as $$
-begin
   return array(
     select r.id
     from millrace.runs r
     where r.id = any (p_run_ids)
       and (r.status = 'running') is true
     order by r.id);
-end
 $$;
 
 -- Picks the running runs that have no attempt of the stage that counts; a user's trigger may have
@@ -154,7 +150,6 @@ create function millrace.end_runs(
   p_ended_as text default null
 )
 as $$
-begin
   with ended as (
     update millrace.runs r
     set status = p_status, finished_at = v_now, failed_stage_id = p_failed_stage_id,
@@ -189,7 +184,6 @@ begin
   from ended e
   where e.fan_out_id is not null
   group by e.fan_out_id;
-end
 $$;
 
 -- Cancels those of held runs that run, and shows it on their rows; returns how many.

@@ -10,7 +10,6 @@ create function millrace.to_sweep(p_done text[])
 returns table (part text, id bigint, name text)
 set millrace.plan = by_index
 as $$
-begin
   return query
     select t.part, t.id, n.name
     from (
@@ -42,18 +41,15 @@ begin
         else concat_ws(' ', t.part, t.id) end as name) n
     where n.name <> all (p_done)
     order by t.place, t.id;
-end
 $$;
 
 -- Tells whether a minute has begun since rules were judged last.
 create function millrace.is_new_minute() returns boolean
 as $$
-begin
   return exists (
     select from millrace.settings s
     where s.name = 'rules_judged_at'
       and s.value <> to_char(millrace.now() at time zone 'utc', 'YYYY-MM-DD HH24:MI'));
-end
 $$;
 
 -- Does one portion, of at most 250 rows, of the first part of the sweep but for those in p_done;
@@ -299,7 +295,6 @@ $$;
 -- Notes that a sweep has ended, in a form that no DateStyle changes.
 create function millrace.note_sweep()
 as $$
-begin
   update millrace.settings s
   set value = trim('"' from to_jsonb(millrace.now())::text)
   where s.name in (
@@ -307,14 +302,12 @@ begin
     from millrace.settings o
     where o.name = 'last_sweep_at'
     for update skip locked);
-end
 $$;
 
 -- Tells whether the last sweep is over a minute old: an answer that says so has its receiver call
 -- millrace_sweep().
 create function millrace.sweep_due(p_last_sweep_at text default null) returns boolean
 as $$
-begin
   if p_last_sweep_at is null then
     p_last_sweep_at := (
       select s.value from millrace.settings s where s.name = 'last_sweep_at');
@@ -322,7 +315,6 @@ begin
   -- Later than now: the clock has been set back.
   return coalesce(p_last_sweep_at::timestamptz <= millrace.now() - interval '1 minute'
     or p_last_sweep_at::timestamptz >= millrace.now() + interval '1 minute', true);
-end
 $$;
 
 -- Sweeps if the last sweep is over a minute old and nobody else sweeps now. May take longer than
@@ -330,7 +322,6 @@ $$;
 create function public.millrace_sweep() returns jsonb
 set statement_timeout = '60s'
 as $$
-begin
   if not pg_try_advisory_xact_lock(hashtext('millrace.sweep')) then
     return jsonb_build_object('swept', false);
   end if;
@@ -340,5 +331,4 @@ begin
   end if;
   perform millrace.sweep();
   return jsonb_build_object('swept', true);
-end
 $$;

@@ -14,7 +14,6 @@ create function millrace.report(
   p_level text, p_code text, p_message text, p_detail jsonb default '{}'
 )
 as $$
-begin
   if not exists (
       select from millrace.log
       where code = p_code
@@ -22,7 +21,6 @@ begin
     insert into millrace.log (level, code, message, detail)
     values (p_level, p_code, p_message, p_detail);
   end if;
-end
 $$;
 
 -- Sorts an error. fatal: the call ends; transient: the row is tried again; lasting: the row fails.
@@ -47,13 +45,11 @@ create function millrace.report_caught(
   p_sqlstate text, p_context text, p_code text, p_message text, p_detail jsonb default '{}'
 ) returns boolean
 as $$
-begin
   if millrace.error_kind(p_sqlstate, p_context) = 'fatal' then
     return false;
   end if;
   perform millrace.report('error', p_code, p_message, p_detail);
   return true;
-end
 $$;
 
 -- Reads a setting: Vault's millrace_<name>, else millrace.settings, else null.
@@ -77,32 +73,26 @@ $$;
 create function millrace.batch_bytes(p_setting text default null) returns bigint
 stable
 as $$
-begin
   if p_setting is null then
     p_setting := (select s.value from millrace.settings s where s.name = 'batch_bytes');
   end if;
   return coalesce(p_setting::bigint, 12582912);
-end
 $$;
 
 -- Lists the contracts that the engine speaks, the newest first.
 create function millrace.contracts() returns text[]
 stable
 as $$
-begin
   return array['2', '1'];
-end
 $$;
 
 -- Tells this database's level, its release and its contracts.
 create function millrace.engine(out level int, out release text, out contracts int[])
 stable
 as $$
-begin
   level := 0;
   release := '0.0.0';
   contracts := millrace.contracts();
-end
 $$;
 
 -- Answers a runtime that speaks another contract with HTTP 426; null where the call may go on. Does

@@ -57,7 +57,6 @@ $$;
 create function millrace.wake_list(p_stage_ids int[]) returns jsonb
 stable
 as $$
-begin
   return (
     select coalesce(json_agg(jsonb_build_object(
       'pipeline', p.name, 'stage', s.name, 'function', s.function_name) order by s.id)::jsonb, '[]')
@@ -65,7 +64,6 @@ begin
     join millrace.pipelines p on p.id = s.pipeline_id
     where s.id = any (p_stage_ids)
       and s.kind <> 'gate');
-end
 $$;
 
 -- Wakes the stages that have no live worker and no unanswered wake-up, or all where these are
@@ -92,7 +90,6 @@ $$;
 create function public.millrace_wake(p_stages jsonb) returns jsonb
 set millrace.plan = by_key
 as $$
-begin
   if jsonb_typeof(p_stages) is distinct from 'array' then
     raise exception 'p_stages is %, but must be a list', coalesce(jsonb_typeof(p_stages), 'null')
       using errcode = 'MR002', hint = 'Send [{"pipeline": "…", "stage": "…"}].';
@@ -100,7 +97,6 @@ begin
   return jsonb_build_object('woken', millrace.wake(array(
     select (millrace.stage_named(s.value ->> 'pipeline', s.value ->> 'stage')).id
     from jsonb_array_elements(p_stages) s), true));
-end
 $$;
 
 -- Wakes an Edge Function at commit. Reports a missing or wrong setting and never raises: the user's

@@ -370,7 +370,6 @@ $$;
 -- Names fan-outs with tallies, but for these.
 create function millrace.parents_to_collect(p_except bigint[]) returns bigint[]
 as $$
-begin
   return array(
     select distinct t.fan_out_id
     from (
@@ -380,7 +379,6 @@ begin
       limit 1000
     ) t
     limit 20);
-end
 $$;
 
 -- Reads what a worker's call needs besides worker and stage.
@@ -506,7 +504,6 @@ $$;
 -- Tells whether a worker that wants to leave should look at its queue once more, as wake.sql says.
 create function millrace.must_stay(p_worker millrace.workers) returns boolean
 as $$
-begin
   if not (
       select s.enabled and p.enabled and not s.bypassed
       from millrace.stages s
@@ -526,5 +523,4 @@ begin
       and w.left_at is null
       and w.stage_id = p_worker.stage_id
       and c.expires_at > (select millrace.now()));
-end
 $$;

@@ -25,7 +25,7 @@ function functionOf({
   parameters = 'p_id int, out sum int',
   volatility = 'stable',
   path = '',
-  body = '  select 1;',
+  body = '  select 1',
 } = {}): string {
   return `${comment}create function ${name}(${parameters})\n${volatility}${path}\nas $$\n${body}\n$$;\n`;
 }
@@ -36,9 +36,11 @@ test('what keeps to the style passes', async () => {
     functionOf({ comment: '', name: 'public.millrace_wake' }),
     functionOf({ parameters: 'out found record' }),
     functionOf({ body: `  select format('%I, SELECT FROM', 'x'), $q$select %1$I$q$; -- A NOTE` }),
-    functionOf().replace('stable', 'returns millrace.a\nstable').replace('1;', 'row(1, 2, 3, 4, 5, 6)::millrace.a;'),
+    functionOf()
+      .replace('stable', 'returns millrace.a\nstable')
+      .replace('select 1', 'select row(1, 2, 3, 4, 5, 6)::millrace.a'),
     functionOf({ body: '  select from a where a.at <= (select millrace.cancel()) and a.id = millrace.cancel(a.at);' }),
-    functionOf({ body: Array(95).fill('  select 1;').join('\n') }),
+    functionOf({ body: Array(95).fill('  select 1').join('\n') }),
     `comment on function millrace.cancel(int) is 'Cancels.';\n`,
     `comment on table millrace.runs is 'Runs.';\n`,
     'create table millrace.runs (id bigint);\ncreate index by_id on millrace.runs (id);\n',
@@ -67,16 +69,16 @@ test.each([
   ],
   [
     'a function is too long',
-    functionOf({ body: Array(97).fill('  select 1;').join('\n') }),
+    functionOf({ body: Array(97).fill('  select 1').join('\n') }),
     '2: millrace.cancel has 101 lines, at most 100',
   ],
   [
     'a function is long and branches within a branch',
     functionOf({
-      body: `${Array(50).fill('  select 1;').join('\n')}
+      body: `${Array(50).fill('  select 1').join('\n')}
   if true then
     if true then
-      select 1;
+      select 1
     end if;
     return;
   end if;
@@ -103,6 +105,11 @@ test.each([
     'a function says its language',
     functionOf().replace('stable', 'language sql'),
     '2: millrace.cancel says its language, which the build does',
+  ],
+  [
+    'a function says what bounds its statements',
+    functionOf({ body: 'begin\n  sum := 1;\nend' }),
+    '2: millrace.cancel says begin and end, which the build does',
   ],
   [
     'a function declares the moment of its call',
@@ -158,7 +165,7 @@ test('a short helper stays where something beside its caller needs it by name', 
   );
   expect(await checked({ [file]: caller, 'engine/modules/sums/sums.sql': helper })).toBe('');
   expect(await of(helper.replace('stable', 'security definer') + caller)).toBe('');
-  expect(await of(helper.replace('  select 1;', Array(10).fill('  select 1;').join('\n')) + caller)).toBe('');
+  expect(await of(helper.replace('  select 1', Array(10).fill('  select 1').join('\n')) + caller)).toBe('');
 });
 
 test('migrations of examples keep to the style, but for generated ones and the three before it', async () => {

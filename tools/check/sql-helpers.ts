@@ -45,7 +45,9 @@ function hasSettings({ options = [] }: Node): boolean {
 
 function bodyLines(text: string): number {
   const [, body = ''] = /\$\w*\$\n([\s\S]*?)\n\s*\$\w*\$$/.exec(text) ?? [];
-  return body.split('\n').length;
+  // The build writes begin and end around statements.
+  const built = /^ .*;$/m.test(body) && !/^(?:declare|begin)$/m.test(body) ? 2 : 0;
+  return body.split('\n').length + built;
 }
 
 /** What tests, functions and commands call by name, other than through SQL of the engine. */

@@ -20,6 +20,7 @@ const comparedWithCall =
 /** Built once for each row of a batch, where a constructor's call would cost more than the rest of the statement. */
 const rowsOfBatches = ['millrace.change', 'millrace.claimed'];
 const searchPath = 'pg_catalog, pg_temp';
+const isBareBlock = /^as (\$\w*\$)\nbegin\n(?![\s\S]*^exception$)[\s\S]*\nend\n\1/m;
 const declaresNow = /^ +v_now timestamptz := millrace\.now\(\);$/m;
 /** The SQL of which the build completes the functions' headers. */
 const hasBuiltHeaders = /^engine\/(?:kernel\/|modules\/|hooks\.sql$)/;
@@ -156,6 +157,7 @@ function functionFaults({ file, node, from, to, comment, text }: Statement): str
     if (setsSearchPath(node)) faults.push(`${name} sets search_path, which the build does`);
     if (node.replace) faults.push(`${name} says "or replace", which the build does`);
     if (saysLanguage(node)) faults.push(`${name} says its language, which the build does`);
+    if (isBareBlock.test(text)) faults.push(`${name} says begin and end, which the build does`);
     if (declaresNow.test(text)) faults.push(`${name} declares v_now, which the build does`);
     if (/(?:^|\.)void$/.test(nameOf(node.returnType?.names))) faults.push(`${name} returns void, which the build says`);
   } else if (!commits && !setsSearchPath(node)) {

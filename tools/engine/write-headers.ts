@@ -14,8 +14,9 @@ const refusal = `
 const body = /^as \$/m;
 /** The line that opens a body, which the pieces of a split keep. */
 const opening = /(^as \$\w*\$\n)/m;
-/** A body of SQL alone: a query is its first statement. */
-const isQuery = /^as \$\w*\$\s+(?:--.*\s+)*(?:select|with|insert|update|delete)\b/m;
+/** A body without a block of its own: a query, or statements of which each ends with a semicolon. */
+const blockless = /^as (?:\$\w*\$)\n((?: {2}|\n)[\s\S]*)\n\$\w*\$$/m;
+const query = /^(?:\s|--.*\n)*(?:select|with|insert|update|delete)\b[\s\S]*[^;]$/;
 /** Comments, and the texts in a body that may be bodies of other functions. */
 const nested = /--.*|(\$\w+\$)[\s\S]*?\1|'(?:[^']|'')*'/g;
 /** A function's name and parameters, up to the bracket that closes them: brackets within are of types and defaults. */
@@ -61,7 +62,7 @@ export function withHeaders(statements: Statement[]): Statement[] {
     const named = `${wordFor(statement)} ${identity}`;
     const rights = isFunction && identity.startsWith('public.') && !granted.has(identity);
     return [
-      isFunction ? withHeader(rights ? ofDataApi(statement) : statement) : view,
+      isFunction ? withHeader(rights ? ofDataApi(withBlock(statement)) : withBlock(statement)) : view,
       ...(rights ? rightsOf(statement.file, identity) : []).map((text) => built(statement, 'GrantStmt', text)),
       ...(described.has(named) ? [] : commentOf(statement, named)).map((text) => built(statement, 'CommentStmt', text)),
     ];
@@ -95,6 +96,14 @@ const built = ({ file }: Statement, kind: string, text: string): Statement => ({
   text,
 });
 
+/** Puts statements in plpgsql that declare nothing between `begin` and `end`. */
+function withBlock(statement: Statement): Statement {
+  const { text } = statement;
+  const [, statements] = blockless.exec(text) ?? [];
+  if (statements === undefined || query.test(statements)) return statement;
+  return { ...statement, text: text.replace(statements, () => `begin\n${statements}\nend`) };
+}
+
 /** A function of the Data API has its owner's rights. One for Edge Functions first refuses those of another release. */
 function ofDataApi(statement: Statement): Statement {
   const { file, text } = statement;
@@ -127,7 +136,8 @@ function withDefaults(text: string, node: Node): string {
   const returns = node.is_procedure || node.returnType || node.parameters?.some(isOut);
   const whole = returns ? text : text.replace(parameters, (list) => `${list} returns void`);
   if (named('language') || !named('as')) return whole;
-  if (isQuery.test(whole)) return whole.replace(body, (as) => `language sql\n${as}`);
+  const [, statements = ''] = blockless.exec(text) ?? [];
+  if (query.test(statements)) return whole.replace(body, (as) => `language sql\n${as}`);
   return withNow(whole).replace(body, (as) => `language plpgsql\n${as}`);
 }
 

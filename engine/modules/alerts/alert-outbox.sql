@@ -51,7 +51,6 @@ $$;
 -- not a message a minute. An alert that was over before anybody was told of it is settled.
 create function millrace.write_messages(p_now timestamptz)
 as $$
-begin
   with event as materialized (
     select c.id as channel_id, a.id as alert_id,
       millrace.alert_json(a) - 'id' || jsonb_build_object('event', e.event, 'alert', a.id,
@@ -115,7 +114,6 @@ begin
     settled = a.resolved_at is not null
   where not a.settled
     and (a.resolved_at is not null or a.id in (select e.alert_id from event e));
-end
 $$;
 
 -- Finds the message of each channel whose turn it is: its oldest, once it may be tried.
@@ -140,7 +138,6 @@ $$;
 create function millrace.events_now(p_events jsonb) returns jsonb
 stable
 as $$
-begin
   return (
     select json_agg(e.event || jsonb_build_object(
       'value_now', t.value, 'detail_now', t.detail) order by e.place)::jsonb
@@ -149,7 +146,6 @@ begin
     left join millrace.rule_states t
       on (t.rule_id, t.pipeline_id, t.stage_id) = (a.rule_id, a.pipeline_id, a.stage_id)
       and t.under_since is null);
-end
 $$;
 
 -- Hands messages about alerts to the function that sends them. One that was first tried a day ago

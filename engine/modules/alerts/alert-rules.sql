@@ -79,7 +79,6 @@ $$;
 -- What has not been so for long enough is forgotten.
 create function millrace.evaluate_rule(p_rule millrace.alert_rules, p_now timestamptz)
 as $$
-begin
   with over as materialized (
     select v.* from millrace.rule_values(p_rule, p_now) v where v.value > v.above
   ), kept as (
@@ -114,7 +113,6 @@ begin
       select from millrace.alerts a
       where (a.rule_id, a.pipeline_id, a.stage_id) = (t.rule_id, t.pipeline_id, t.stage_id)
         and a.resolved_at is null));
-end
 $$;
 
 -- Judges all rules once a minute, resolves alerts of which none says anything any more, and writes

@@ -6,7 +6,6 @@ create function millrace.engine_values() returns table (value numeric, detail te
 stable
 set enable_seqscan = off
 as $$
-begin
   return query
     select count(*)::numeric, millrace.plain_text(string_agg(f.what, '; ' order by f.what), 500)
     from (
@@ -22,7 +21,6 @@ begin
       where l.level = 'error'
         and l.at > (select millrace.now() - interval '10 minutes')
     ) f;
-end
 $$;
 
 -- Measures a rule by figures: the share of failures among ended tries, failures for good, or
@@ -82,7 +80,6 @@ returns table (
 stable
 set plan_cache_mode = force_generic_plan
 as $$
-begin
   return query
     select t.pipeline_id, t.stage_id, v.value, coalesce(v.above, p_rule.above), v.detail
     from (
@@ -156,7 +153,6 @@ begin
       from millrace.figure_value(p_rule, p_now, t.pipeline_id, t.stage_id) f
       where p_rule.kind in ('error_share', 'dead', 'spend')
     ) v(value, above, detail);
-end
 $$;
 
 -- Writes a text in one line of so many characters, without control characters or changes of

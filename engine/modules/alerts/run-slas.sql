@@ -3,7 +3,6 @@ create function millrace.ages_over(p_pipeline_id int, p_ms float8) returns float
 stable
 set enable_seqscan = off set enable_sort = off
 as $$
-begin
   return array(
     select g.age
     from (
@@ -14,7 +13,6 @@ begin
       order by r.entity_id
       limit 10000) g
     where g.age > p_ms);
-end
 $$;
 
 -- One row a pipeline that bounds its runs: median and 95th percentile in seconds, from start to

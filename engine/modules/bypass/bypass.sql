@@ -9,7 +9,6 @@ create function millrace.begin_bypass(
   p_stage millrace.stages, p_reason text, p_until timestamptz, p_line bigint
 ) returns int
 as $$
-begin
   -- The table of the rows before the stage, in the order of define(), which may just have changed
   -- the stage.
   execute format('lock table %s in row exclusive mode', (
@@ -30,13 +29,11 @@ begin
   on conflict on constraint bypasses_pkey do update set
     reason = excluded.reason, until = excluded.until, line = excluded.line;
   return millrace.bypass_queued(p_stage, 500);
-end
 $$;
 
 -- Lets a bypassed stage work again and wakes it.
 create function millrace.finish_bypass(p_stage millrace.stages)
 as $$
-begin
   update millrace.stages s set bypassed = false where s.id = p_stage.id and s.bypassed;
   if not found then
     raise exception 'stage % is not bypassed', p_stage.name
@@ -44,7 +41,6 @@ begin
   end if;
   delete from millrace.bypasses b where b.stage_id = p_stage.id;
   perform millrace.wake(case when millrace.has_ready_work(p_stage.id) then array[p_stage.id] end);
-end
 $$;
 
 -- Skips up to so much of what is queued at stages that are bypassed or whose budget is spent, and

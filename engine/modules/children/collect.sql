@@ -255,7 +255,6 @@ $$;
 -- Closes the fan-outs of attempts that are completed.
 create function millrace.leave_children(p_attempt_ids bigint[])
 as $$
-begin
   update millrace.fan_outs f
   set state = 'finished'
   from millrace.attempts a
@@ -265,5 +264,4 @@ begin
     -- Once more, or an old plan might walk all fan-outs.
     and f.attempt_id = any (p_attempt_ids)
     and (f.state = 'open') is true;
-end
 $$;

@@ -5,7 +5,6 @@ create function millrace.intake_body(
 ) returns text
 stable
 as $$
-begin
   return (
     select format(E'    select %s\n    into v_written from %s;',
         string_agg(format('array_agg(row(n.%1$I::text, n.%2$I, %3$s)::millrace.written) '
@@ -37,14 +36,12 @@ begin
     from millrace.version_stages vs
     join millrace.stages s on s.id = vs.stage_id
     where vs.version_id = p_pipeline.current_version_id);
-end
 $$;
 
 -- Creates the __intake function of a pipeline. Without nested loops: a plan made for a row or two
 -- would compare all rows of a bulk update.
 create function millrace.write_intake(p_pipeline millrace.pipelines, p_key_type text)
 as $write$
-begin
   perform millrace.write_function(format(
     '%I() returns trigger security definer set enable_nestloop = off',
     p_pipeline.name || '__intake'), format($f$
@@ -63,5 +60,4 @@ end $f$,
       'new_rows n join old_rows o on o.%1$I = n.%1$I', p_pipeline.entity_key), 'o.%I'),
     -- A fresh row's old statuses count as pending.
     millrace.intake_body(p_pipeline, p_key_type, 'new_rows n', '''pending''')));
-end
 $write$;

@@ -2,7 +2,6 @@
 -- ahead of them or parents count. define() holds the table meanwhile.
 create function millrace.check_changes(p_definition jsonb)
 as $$
-begin
   perform millrace.refuse_definition(f.what, f.remedy)
   from (
     with pipeline as materialized (
@@ -71,7 +70,6 @@ begin
     group by s.name, s.kind, s.new_kind
     order by place, what
     limit 1) f;
-end
 $$;
 
 -- Raises MR001 where a table's key is missing, not unique, nullable or generated. Runs are filed
@@ -79,7 +77,6 @@ $$;
 create function millrace.check_key(p_pipeline millrace.pipelines)
 stable
 as $$
-begin
   perform millrace.refuse_definition(f.what, f.remedy)
   from (
     with key as materialized (
@@ -129,7 +126,6 @@ begin
     where w.wrong
     order by 1
     limit 1) f;
-end
 $$;
 
 -- Raises MR001 where a key is unfit, or where a stage's column is missing, of another type, or one

@@ -1,7 +1,6 @@
 -- Raises MR001 where a definition names what this database has not, or has otherwise.
 create function millrace.check_names(p_definition jsonb)
 as $$
-begin
   perform millrace.refuse_definition(f.what, f.remedy)
   from (
     with here as materialized (
@@ -84,14 +83,12 @@ begin
     where w.what is not null
     order by place
     limit 1) f;
-end
 $$;
 
 -- Raises MR001 where a stage cannot do as it says beside the pipelines, limits and settings that
 -- there are.
 create function millrace.check_stages(p_definition jsonb)
 as $$
-begin
   perform millrace.refuse_definition(format('stage %s: %s', f.stage, f.what), f.remedy)
   from (
     with recursive above(id) as (
@@ -148,7 +145,6 @@ begin
         where p.id = m.child_id and c.name = a.stage)
     order by place
     limit 1) f;
-end
 $$;
 
 -- Names the remedy for a definition that the compiler did not write.
@@ -164,7 +160,6 @@ create function millrace.json_leaves(p_definition jsonb)
 returns table (path text, value jsonb)
 immutable
 as $$
-begin
   return query
     with recursive node(path, value) as (
       select null::text, p_definition
@@ -181,7 +176,6 @@ begin
     select n.path, n.value
     from node n
     where jsonb_typeof(n.value) not in ('object', 'array');
-end
 $$;
 
 -- Raises MR001 where a definition is not compiled, or names what this database has not.

@@ -86,7 +86,6 @@ $$;
 create function millrace.is_rested(p_pipeline_id int, p_key text, p_due timestamptz)
 returns boolean
 as $$
-begin
   return not exists (
     select from (
       select r.status, r.created_at
@@ -98,7 +97,6 @@ begin
     where l.status = 'running'
       or l.created_at >= p_due
         and abs(extract(epoch from (select millrace.now()) - l.created_at)) < 60);
-end
 $$;
 
 -- Locks the rows among these that nobody holds, and returns those that are still due.

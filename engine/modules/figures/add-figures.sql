@@ -34,7 +34,6 @@ $$;
 create function millrace.add_codes(p_counts jsonb[]) returns jsonb
 immutable
 as $$
-begin
   -- Most have none, which is told sooner than any query.
   if coalesce(array_remove(p_counts, null), '{}') = '{}' then
     return null;
@@ -52,7 +51,6 @@ begin
       select case when c.place <= 20 then c.key else 'other' end as key, sum(c.n) as n
       from code c
       group by 1) f);
-end
 $$;
 
 -- Adds up to so many pulses to the sums, in the statement that deletes them; returns how many. It
@@ -120,7 +118,6 @@ $$;
 -- Deletes sums older than the settings say, 20,000 at most, stage by stage.
 create function millrace.prune_figures()
 as $$
-begin
   delete from millrace.sums f
   where f.ctid = any (array(
     select o.ctid
@@ -142,7 +139,6 @@ begin
         and k.at < (select millrace.now()) - s.value::int * u.each
       limit 20000) o
     limit 20000));
-end
 $$;
 
 -- What the totals tell, with the pulses that are still to be added up.

@@ -10,7 +10,6 @@ stable
 set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
 set jit = off set plan_cache_mode = force_generic_plan
 as $$
-begin
   return query
   with recursive family as (
     select r.id as root_id, null::int as stage_id, null::bigint as attempt_id, r.id
@@ -35,7 +34,6 @@ begin
   from family m
   cross join lateral (select o.* from millrace.fan_outs o where o.run_id = m.id offset 0) f
   join millrace.former_costs g on g.fan_out_id = f.id;
-end
 $$;
 
 -- Keeps with their parents the costs of children whose runs are about to be deleted.
@@ -43,7 +41,6 @@ create function millrace.keep_costs(p_run_ids bigint[])
 set enable_seqscan = off set enable_hashjoin = on
 set jit = off set plan_cache_mode = force_custom_plan
 as $$
-begin
   insert into millrace.former_costs (fan_out_id, cost_usd)
   select r.fan_out_id, sum(t.cost_usd)
   from millrace.attempt_costs(array(
@@ -57,7 +54,6 @@ begin
   join millrace.runs r on r.id = t.run_id
   where t.cost_usd is not null
   group by r.fan_out_id;
-end
 $$;
 
 -- Keeps the costs and the last run of rows whose runs are about to be pruned. A child is counted to
@@ -66,7 +62,6 @@ create function millrace.keep_former_runs(p_run_ids bigint[])
 set enable_seqscan = off set enable_hashjoin = on
 set jit = off set plan_cache_mode = force_custom_plan
 as $$
-begin
   with root as materialized (
     select r.*
     from millrace.runs r
@@ -106,7 +101,6 @@ begin
         group by c.key) s),
     created_at = excluded.created_at, started_at = excluded.started_at,
     finished_at = excluded.finished_at;
-end
 $$;
 
 -- What each stage of a run has cost so far in US dollars, with failed attempts and children. Null
@@ -115,7 +109,6 @@ create function millrace.stage_costs(p_run bigint) returns table (stage text, co
 stable
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
-begin
   return query
   select s.name, sum(c.cost_usd)
   from millrace.runs r
@@ -125,7 +118,6 @@ begin
   where r.id = p_run
   group by s.id, s.name, vs.position
   order by vs.position;
-end
 $$;
 
 -- What all runs of these rows through a pipeline have cost in US dollars, with descendants and what

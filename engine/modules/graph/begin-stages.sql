@@ -37,7 +37,6 @@ create function millrace.runs_to_skip(
   p_stage_id int, p_run_ids bigint[], p_by_name boolean
 ) returns table (run_ids bigint[], why jsonb)
 as $$
-begin
   return query
     select array_agg(c.run_id), '{"code": "skipped"}' || c.why
     from (
@@ -66,7 +65,6 @@ begin
       where r.id = any (p_run_ids)) c
     where c.why is not null
     group by c.why;
-end
 $$;
 
 -- Begins followers of a stage in held runs: p_all, or those under conditions; without a stage all

@@ -4,7 +4,6 @@
 -- Picks the runs in which a stage has not begun, its needs are done and its thresholds hold.
 create function millrace.runs_ready_for(p_stage_id int, p_run_ids bigint[]) returns bigint[]
 as $$
-begin
   return array(
     select r.id
     from millrace.runs r
@@ -25,7 +24,6 @@ begin
           and n.stage_id = any (vs.needs))
       and (vs.after = '[]' or millrace.thresholds_hold(r.id, vs.after))
     order by r.id);
-end
 $$;
 
 -- Says whether all thresholds of a stage hold in a run. Where there are fewer children than a
@@ -33,7 +31,6 @@ $$;
 create function millrace.thresholds_hold(p_run_id bigint, p_after jsonb)
 returns boolean
 as $$
-begin
   return not exists (
     select from jsonb_to_recordset(p_after) as a(map int, stage int, kind text, n int)
     left join millrace.fan_outs f
@@ -64,7 +61,6 @@ begin
               and r.status = 'running'
               and not millrace.is_done(r.id, a.stage))
       end);
-end
 $$;
 
 -- Reads the rows that conditions are asked of, if they name the row; null for one that is larger
@@ -72,11 +68,9 @@ $$;
 create function millrace.rows_asked(p_pipeline_id int, p_entity_ids text[], p_conditions text)
 returns json[]
 as $$
-begin
   return case when p_conditions ~ 'entity|\*|keyvalue'
     then millrace.rows_of_entities(p_pipeline_id, p_entity_ids, millrace.batch_bytes())
     else array_fill('{}'::json, array[cardinality(p_entity_ids)]) end;
-end
 $$;
 
 -- Picks the runs in which the condition of a stage does not hold. Where the row is too large the
@@ -122,10 +116,8 @@ $$;
 -- Says whether a stage of a run is done.
 create function millrace.is_done(p_run_id bigint, p_stage_id int) returns boolean
 as $$
-begin
   return exists (
     select from millrace.done_attempts a
     where a.run_id = p_run_id
       and a.stage_id = p_stage_id);
-end
 $$;

@@ -22,7 +22,6 @@ set millrace.plan = by_index
 -- Anew for each slice: so large a plan of a time when there were few runs walks all attempts.
 set plan_cache_mode = force_custom_plan
 as $$
-begin
   return query
     select *
     from millrace.run_faults f
@@ -32,7 +31,6 @@ begin
     select * from millrace.row_faults(p_after, p_until)
     union all
     select * from millrace.hook_faults_between(p_after, p_until);
-end
 $$;
 
 -- Checks the next slice of so many runs and reports its faults; returns how many. Null where it is

@@ -77,7 +77,6 @@ $$;
 create function public.millrace_wake_answer(p_request bigint) returns jsonb
 stable
 as $$
-begin
   return coalesce((
     select jsonb_build_object('answered', true, 'status', r.status_code, 'error', r.error_msg,
       'remedy', millrace.answer_remedy('millrace', r.status_code))
@@ -87,5 +86,4 @@ begin
     where p.request_id = p_request
     order by p.posted_at desc
     limit 1), '{"answered": false}');
-end
 $$;

@@ -60,7 +60,6 @@ $$;
 create function millrace.pipeline_findings() returns setof millrace.finding
 stable
 as $$
-begin
   return query
     select 'ready work is taken within 30 seconds', count(*) = 0, coalesce(
       string_agg(format('%s of %s: %s; %s', u.stage, u.pipeline, u.why, u.remedy), '. '),
@@ -122,7 +121,6 @@ begin
         coalesce('stage ' || d.stage || ' of ', 'pipeline ') || d.pipeline || ': ' || d.remedy,
         ' '), 'nothing is')
     from millrace.paused d;
-end
 $$;
 
 -- Checks the engine's configuration and health, one line each with the remedy. Of the invariants it
@@ -180,7 +178,6 @@ $$;
 -- wait for the rows that the first deletes.
 create function millrace.keep_findings()
 as $$
-begin
   if not pg_try_advisory_xact_lock(hashtext('millrace.last_findings')) then
     return;
   end if;
@@ -190,5 +187,4 @@ begin
   from millrace.doctor() f
   where not f.ok
   on conflict do nothing;
-end
 $$;

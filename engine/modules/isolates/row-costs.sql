@@ -2,7 +2,6 @@
 -- once: as many in a batch, up to fifty, as an isolate bears.
 create function millrace.choose_places(p_stage_id int)
 as $$
-begin
   update millrace.stages s
   set batch_size = b.batch_size,
     max_workers = least(1000, ceil(s.concurrency::numeric / b.batch_size))
@@ -19,5 +18,4 @@ begin
   where s.id = p_stage_id
     and s.concurrency is not null
     and s.batch_size <> b.batch_size;
-end
 $$;

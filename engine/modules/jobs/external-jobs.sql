@@ -3,7 +3,6 @@
 -- well, unless a person has cancelled or ended the stage since.
 create function millrace.attempt_of_end(p_item millrace.work, out id bigint, out late boolean)
 as $$
-begin
   select coalesce(n.id, o.id), n.id is not null into id, late
   from millrace.attempts o
   left join lateral (
@@ -29,7 +28,6 @@ begin
         select a.id from millrace.attempts a
         where a.submission_id = p_item.attempt_id
         offset 0) c), p_item.attempt_id);
-end
 $$;
 
 -- Records the end of external jobs, by a verified callback or by polling: the first one wins.

@@ -40,7 +40,6 @@ $$;
 create function millrace.keep_journal() returns trigger
 security definer
 as $$
-begin
   if tg_op = 'DELETE' then
     if not exists (select from gone g where g.at > (select millrace.now())
           - make_interval(days => coalesce(millrace.setting('journal_days'), '400')::int)) then
@@ -50,7 +49,6 @@ begin
   raise exception 'what is written in the journal stays as it is'
     using errcode = 'MR004',
       hint = 'Lines that are older than the setting journal_days are deleted by the sweep.';
-end
 $$;
 
 create trigger journal_is_kept

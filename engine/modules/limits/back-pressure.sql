@@ -5,7 +5,6 @@
 -- is not on the way.
 create function millrace.save_back_pressures(p_pipeline_id int)
 as $$
-begin
   delete from millrace.back_pressures b
   using millrace.stages s
   where s.id = b.stage_id and s.pipeline_id = p_pipeline_id;
@@ -30,7 +29,6 @@ begin
         where o.later_id = h.later_id and (o.id = m.stage_id or o.id = any (m.dependents)))
     order by m.stage_id)
   from held h;
-end
 $$;
 
 -- Reads the column and part by which limits sort a queue.
@@ -90,7 +88,6 @@ create function millrace.due_at(p_stage_id int, p_groups text[], p_most int) ret
 stable
 set enable_seqscan = off
 as $$
-begin
   return query
     select substr(g.name, 2)
     from unnest(p_groups) g(name)
@@ -115,7 +112,6 @@ begin
          join millrace.limit_uses u on u.limit_id = m.limit_id
          where m.stage_id = p_stage_id and u.kind = 'pause' and u.during @> v_now)) is not true
      limit p_most);
-end
 $$;
 
 -- Lists the stages that count for one that holds others back; with_due: also with what is due, not

@@ -43,7 +43,6 @@ $$;
 -- Takes p_each tokens for each attempt of the rates of a stage and of its key; -1 gives them back.
 create function millrace.take_tokens(p_stage_id int, p_attempt_ids bigint[], p_each int)
 as $$
-begin
   insert into millrace.buckets (limit_id, key, tokens, refilled_at)
   select l.id, t.key, r.tokens - p_each * t.many, millrace.now()
   from millrace.limited_stages m
@@ -61,7 +60,6 @@ begin
   order by l.id, t.key
   on conflict on constraint buckets_pkey do update
   set tokens = excluded.tokens, refilled_at = excluded.refilled_at;
-end
 $$;
 
 -- Which shared limits, or keys of theirs, take nothing since a service asked for patience.

@@ -7,7 +7,6 @@
 -- worker, a service or the sweep calls. Returns the stages that got work.
 create function millrace.pass_at_once(p_stage_id int, p_run_ids bigint[]) returns int[]
 as $$
-begin
   if exists (
       select from millrace.stages s
       where s.id = p_stage_id
@@ -21,7 +20,6 @@ begin
     return (millrace.pass_gate(p_stage_id, cardinality(p_run_ids))).ready;
   end if;
   return '{}';
-end
 $$;
 
 -- queued → completed at a gate, as far as its limits allow. More rounds are for what somebody

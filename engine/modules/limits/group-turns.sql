@@ -3,7 +3,6 @@
 -- Lists groups with something queued or started at a stage, behind one and round to it.
 create function millrace.groups_behind(p_stage_id int, p_after text, p_most int) returns text[]
 as $$
-begin
   return array(
     with recursive seen(name, is_group, again) as (
       select p_after, false, false
@@ -25,7 +24,6 @@ begin
     from seen s
     where s.is_group
     limit p_most);
-end
 $$;
 
 -- Finds up to p_limit groups behind one with room and something due but p_held, and how much each

@@ -9,7 +9,6 @@ returns table (attempt_id bigint, key text)
 stable
 set enable_seqscan = off
 as $$
-begin
   return query
     select a.id, coalesce(substr(a.concurrency_group, 2), '')
     from millrace.claims c
@@ -36,7 +35,6 @@ begin
         and t.concurrency_group = g.name
         and t.deadline_at is not null
       limit p_most) a;
-end
 $$;
 
 -- What is in flight at each stage, and under which key.
@@ -49,7 +47,6 @@ cross join millrace.in_flight_at(s.id) f;
 -- limit shared with them.
 create function millrace.stages_freed(p_attempt_ids bigint[]) returns int[]
 as $$
-begin
   return array(
     select distinct n.stage_id
     from unnest(p_attempt_ids) i(id)
@@ -63,5 +60,4 @@ begin
       select from millrace.attempts q
       where q.stage_id = n.stage_id and q.queue_at <= v_now and q.state = 'queued'
       offset 0));
-end
 $$;

@@ -50,7 +50,6 @@ $$;
 -- Marks what a person has queued since then, in runs and their new children, for its tenant to pay.
 create function millrace.note_starts(p_run_ids bigint[], p_since timestamptz)
 as $$
-begin
   update millrace.attempts a
   set uncounted = true
   where a.id = any (array(
@@ -74,7 +73,6 @@ begin
         and o.created_at >= p_since
         and not o.uncounted
       offset 0) q));
-end
 $$;
 
 -- Charges the tenants of a claim with its starts, once for all stages of a start. Returns what has

@@ -65,7 +65,6 @@ $$;
 -- Writes a locked limit that has changed on its stage, gives each key its whole rate, and wakes.
 create function millrace.follow_limit(p_limit_id int)
 as $$
-begin
   perform millrace.check_shared();
   delete from millrace.buckets b where b.limit_id = p_limit_id and b.key <> '';
   update millrace.stages s
@@ -77,7 +76,6 @@ begin
     from millrace.limited_stages m
     where m.limit_id = p_limit_id and millrace.has_ready_work(m.stage_id)
     order by m.stage_id));
-end
 $$;
 
 -- Defines a limit that stages of any pipeline may share, or changes it: one or several of {"rate":
@@ -137,7 +135,6 @@ $$;
 -- may wait.
 create function millrace.lock_limits(p_pipeline text)
 as $$
-begin
   perform millrace.lock_limit(-s.id, true)
   from (
     select s.id
@@ -148,13 +145,11 @@ begin
   perform pg_advisory_xact_lock(hashtext('millrace.quotas'), p.id)
   from millrace.pipelines p
   where p.name = p_pipeline and p.quota is not null;
-end
 $$;
 
 -- Writes which limits hold for the stages of a pipeline, as defined.
 create function millrace.save_limits(p_pipeline_id int)
 as $$
-begin
   insert into millrace.limits (stage_id, declared)
   select s.id, coalesce(s.limits, '{}')
   from millrace.stages s
@@ -177,5 +172,4 @@ begin
   where s.pipeline_id = p_pipeline_id
   on conflict on constraint limited_stages_pkey do nothing;
   perform millrace.check_shared();
-end
 $$;

@@ -3,7 +3,6 @@
 -- Lists so many attempts that are queued or in work at a stage, and so many that wait.
 create function millrace.live_attempts(p_stage_id int, p_limit int) returns bigint[]
 as $$
-begin
   return array(
     (select a.id
      from millrace.attempts a
@@ -15,14 +14,12 @@ begin
      from millrace.attempts a
      where a.stage_id = p_stage_id and a.deadline_at is not null
      limit p_limit));
-end
 $$;
 
 -- Sorts attempts that were queued before the stages of a pipeline had groups.
 create function millrace.sort_ungrouped(p_pipeline_id int, p_limit int)
 set millrace.plan = by_index
 as $$
-begin
   with sorted as materialized (
     select u.*
     from (
@@ -47,13 +44,11 @@ begin
   where a.id = u.id
     -- Once more, or an old plan might walk all attempts.
     and a.id = any (array(select o.id from sorted o));
-end
 $$;
 
 -- Takes the groups from the attempts of stages that a new definition sorts by something else.
 create function millrace.forget_groups(p_pipeline_id int, p_definition jsonb)
 as $$
-begin
   update millrace.attempts a
   set concurrency_group = null
   from (
@@ -69,5 +64,4 @@ begin
     order by o.id
     for update of o skip locked) t
   where a.id = t.id;
-end
 $$;

@@ -62,19 +62,16 @@ $$;
 -- Says whether a budget pays for nothing more of a stage in this window.
 create function millrace.is_spent(p_stage millrace.stages) returns boolean
 as $$
-begin
   return exists (
     select from millrace.limited_stages m
     join millrace.limits l on l.id = m.limit_id and l.limits ? 'spending'
     cross join millrace.budgets_of(l, p_stage.id) b
     where m.stage_id = p_stage.id and b.is_spent);
-end
 $$;
 
 -- Adds up the uses of each window in the statement that deletes them, and deletes what is over.
 create function millrace.sum_uses(p_most int)
 as $$
-begin
   with gone as (
     delete from millrace.limit_uses u
     using (
@@ -105,5 +102,4 @@ begin
     order by upper(o.during)
     limit p_most
     for update skip locked);
-end
 $$;

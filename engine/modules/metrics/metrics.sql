@@ -4,7 +4,6 @@ create function public.millrace_metrics() returns json
 stable
 set millrace.plan = for_lists
 as $$
-begin
   return json_build_object(
     'release', (millrace.engine()).release,
     'level', (millrace.engine()).level,
@@ -83,16 +82,13 @@ begin
           where m.channel_id = c.id and m.state = 'dead'))
       from millrace.alert_channels c
       order by c.name));
-end
 $$;
 
 -- Whether all is well now, what is not, the release, and the digests of the definitions.
 create function public.millrace_health() returns jsonb
 stable
 as $$
-begin
   return to_jsonb(millrace.engine()) - 'contracts' || millrace.well(null, true)
     || jsonb_build_object('definitions', (
       select coalesce(json_object_agg(p.name, p.digest), '{}') from millrace.pipelines p));
-end
 $$;

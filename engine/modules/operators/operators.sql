@@ -144,13 +144,11 @@ $$;
 create function millrace.note_operator() returns trigger
 security definer
 as $$
-begin
   if to_jsonb(old) is distinct from to_jsonb(new) then
     perform millrace.note(case tg_op when 'DELETE' then 'revoke' else 'grant' end, null, null, '{}',
       jsonb_build_object('outcome', coalesce(to_jsonb(new), to_jsonb(old))));
   end if;
   return coalesce(new, old);
-end
 $$;
 
 create trigger operators_are_noted

@@ -148,7 +148,6 @@ $$;
 -- Counts what a person starts over, with a raised count of tries, as another try.
 create function millrace.count_tries(p_pipeline_id int, p_ids text[], p_tries bigint[])
 as $$
-begin
   update millrace.attempts a
   set retry_count = least(i.tries, a.number - 1)
   from unnest(p_ids, p_tries) i(id, tries)
@@ -159,5 +158,4 @@ begin
     and a.run_id = r.id
     and a.state = 'queued';
   perform millrace.show_status(p_pipeline_id, p_ids);
-end
 $$;

@@ -2,11 +2,9 @@
 create function millrace.live_values(p_shows jsonb) returns text[]
 immutable
 as $$
-begin
   return array_remove(array[p_shows ->> 'queued', p_shows ->> 'backoff', p_shows ->> 'started',
     p_shows ->> 'asked'], null)
     || array(select s #>> '{}' from jsonb_array_elements(p_shows -> 'steps') s);
-end
 $$;
 
 -- Names the value of a done stage: of a manual one the most specific answer that its decision
@@ -14,7 +12,6 @@ $$;
 create function millrace.done_value(p_shows jsonb, p_output jsonb) returns text
 immutable
 as $$
-begin
   return coalesce((
       select a.key
       from jsonb_each(p_shows -> 'answers') a
@@ -22,7 +19,6 @@ begin
       order by length((a.value -> 'decision')::text) desc, a.key
       limit 1),
     p_shows ->> 'completed');
-end
 $$;
 
 -- Lists what the latest runs of entities show, in the order of these; value is null without a run.
@@ -135,7 +131,6 @@ create function millrace.status_path(
 )
 stable
 as $$
-begin
   select array_agg(s.value order by s.place), array_agg(s.actor order by s.place)
   into steps, actors
   from (
@@ -172,5 +167,4 @@ begin
       end)) v(place, value, actor)
     where v.place > t.place and v.value is not null) s
   where s.value is distinct from s.last;
-end
 $$;

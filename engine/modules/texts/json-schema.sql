@@ -108,9 +108,7 @@ $$;
 -- Raises MR001 about a definition.
 create function millrace.refuse_definition(p_what text, p_remedy text)
 as $$
-begin
   raise exception '%', p_what using errcode = 'MR001', hint = p_remedy;
-end
 $$;
 
 -- Cuts a text that people or services wrote to so many characters.

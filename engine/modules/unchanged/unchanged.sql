@@ -76,7 +76,6 @@ create function millrace.digest_input(
 ) returns uuid
 stable
 as $$
-begin
   return (
     select md5(jsonb_build_array(vs.unchanged_path::text, i.found, s.apply)::text)::uuid
     from millrace.runs r
@@ -87,5 +86,4 @@ begin
       vs.unchanged_path, '{}', true) i(found)
     where r.id = p_run_id
       and jsonb_path_exists(i.found, '$[*] ? (@ != null)'));
-end
 $$;

@@ -114,7 +114,6 @@ create function millrace.hurry_one(
   p_run millrace.runs, p_stage_id int, out attempts int, out stages int[]
 )
 as $$
-begin
   with hurried as (
     update millrace.attempts a
     set queue_at = millrace.now()
@@ -137,5 +136,4 @@ begin
         'select * from millrace.timeline(' || p_run.id || ').';
   end if;
   perform millrace.show_status(p_run.pipeline_id, array[p_run.entity_id]);
-end
 $$;

@@ -79,21 +79,18 @@ $$;
 -- Says the state of a stage in a run: that of its newest attempt that counts, else pending.
 create function millrace.state_of(p_run_id bigint, p_stage_id int) returns text
 as $$
-begin
   return coalesce((
     select a.state::text
     from millrace.attempts a
     where a.run_id = p_run_id and a.stage_id = p_stage_id and not a.superseded
     order by a.number desc
     limit 1), 'pending');
-end
 $$;
 
 -- Ends the attempts of stages in a held run and lets it go on but for these, with which its caller
 -- deals. Returns the stages to wake.
 create function millrace.reopen_run(p_run millrace.runs, p_stages int[]) returns int[]
 as $$
-begin
   perform millrace.supersede(array[p_run.id], p_stages || array(
     -- What was skipped since the run had ended is pending again.
     select d.stage_id
@@ -105,7 +102,6 @@ begin
     when 'running' then '{}'
     else millrace.reopen_runs(array[p_run.id], p_stages)
   end;
-end
 $$;
 
 -- The newest run of a row: select millrace.cancel(millrace.run_of('leads', '7')).

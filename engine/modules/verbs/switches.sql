@@ -7,7 +7,6 @@ create function millrace.switch(
   p_line bigint)
 returns text
 as $$
-begin
   update millrace.pipelines p
   set enabled = p_enabled, switched_line = p_line
   where p.id = p_pipeline.id and p_stage_id is null and p.enabled <> p_enabled;
@@ -28,5 +27,4 @@ begin
     from millrace.paused p
     where p.pipeline = p_pipeline.name
       and (p_stage_id is null or p.stage is null));
-end
 $$;
