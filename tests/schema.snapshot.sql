@@ -1976,7 +1976,7 @@ table public.source row level security
   constraint source_address_key UNIQUE (address)
   constraint source_address_length CHECK (((octet_length(address) >= 1) AND (octet_length(address) <= 2048)))
   constraint source_every_bounds CHECK (((every >= '00:01:00'::interval) AND (every <= '31 days'::interval)))
-  constraint source_kind_known CHECK ((kind = ANY (ARRAY['rss'::text, 'rdf'::text, 'atom'::text, 'sitemap'::text, 'sitemap_index'::text])))
+  constraint source_kind_known CHECK ((kind = ANY (ARRAY['rss'::text, 'rdf'::text, 'atom'::text, 'json'::text, 'sitemap'::text, 'sitemap_index'::text])))
   constraint source_name_length CHECK ((octet_length(name) <= 200))
   constraint source_pkey PRIMARY KEY (id)
   CREATE INDEX source_by_next_poll ON public.source USING btree (next_poll_at, id) WHERE (next_poll_at IS NOT NULL)

@@ -34,14 +34,17 @@ function readExample(root: string, name: string, pipelines: string[], map: Recor
   const mapped = (packages: Set<string>) =>
     Object.fromEntries(Object.entries(map).filter(([key]) => [...packages].some((used) => isMapped(used, key))));
   const migrations = path.join(root, 'supabase', 'migrations');
-  const tables = fs.readdirSync(migrations).find((file) => file.endsWith(`_${name}.sql`) && !/_pipeline_/.test(file));
-  if (!tables) throw new Error(`No migration has the tables of ${name}.`);
+  const tables = fs.readdirSync(migrations).filter((file) => file.endsWith(`_${name}.sql`) && !/_pipeline_/.test(file));
+  if (tables.length === 0) throw new Error(`No migration has the tables of ${name}.`);
   return {
     files: Object.fromEntries(own.map((file) => [file, forUsers(fs.readFileSync(path.join(folder, file), 'utf8'))])),
     functions: Object.fromEntries(
       names.map((entry) => [entry, mapped(closure(folder, [`${entry}/index.ts`]).packages)]),
     ),
-    tables: fs.readFileSync(path.join(migrations, tables), 'utf8'),
+    tables: tables
+      .sort()
+      .map((file) => fs.readFileSync(path.join(migrations, file), 'utf8'))
+      .join('\n'),
   };
 }
 

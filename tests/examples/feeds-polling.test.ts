@@ -1,9 +1,11 @@
 // A poll against real HTTP: what is asked for, what is refused, and how a pass goes on over several polls.
 import { gzipSync } from 'fflate';
 import { describe, expect, test } from 'vitest';
+import { described, failureOf } from '../../supabase/functions/_articles/feeds/feed-failure.ts';
 import { MAX_SITEMAPS, MAX_UNREAD, type Pass, readCursor } from '../../supabase/functions/_articles/feeds/pass.ts';
 import { type Poll, pollSource, type Source } from '../../supabase/functions/_articles/feeds/poll-source.ts';
 import type { Poller, PollLimits } from '../../supabase/functions/_articles/feeds/turn.ts';
+import { PermanentError, UnavailableError } from '../../supabase/functions/_millrace/errors.ts';
 import { type Resolve, systemResolve } from '../../supabase/functions/_millrace/public-hosts.ts';
 import { type Reply, refusedUrl, startServer } from '../support/http-server.ts';
 
@@ -33,6 +35,7 @@ interface Polling {
   resolve?: Resolve;
   timeoutMs?: number;
   now?: Date;
+  unknown?: Poller['unknown'];
 }
 
 /** A source that is polled again and again: it keeps what a poll gave it, and the queue what it found. */
@@ -48,11 +51,12 @@ function follow(address: string) {
       resolve = systemResolve,
       timeoutMs = 5000,
       now,
+      unknown = async (urls) => urls.filter((url) => !queue.has(url)),
     }: Polling = {}) {
       const poller: Poller = {
         access: { allowed: new Set([allow]), resolve, signal: new AbortController().signal, timeoutMs },
         limits: { newUrls: 1000, entries: 10_000, bytes: 1_000_000, documents: 20, ms: 20_000, ...limits },
-        unknown: async (urls) => urls.filter((url) => !queue.has(url)),
+        unknown,
         now: () => now ?? new Date(),
       };
       const poll = await pollSource(source, poller);
@@ -355,6 +359,42 @@ describe('a pass over more than one poll', () => {
     const poll = await follow(`${site.url}/index`).poll();
     expect(found(poll)).toEqual(['0']);
     expect(poll.problem).toMatchObject({ code: 'not_found', message: expect.stringContaining(`(${site.url}/gone)`) });
+  });
+
+  test('takes a sitemap that stumbles a reader for that sitemap’s fault, counts such, and reads them alone again', async () => {
+    const wrong = { headers: { 'content-encoding': 'gzip' }, bytes: Buffer.from(urlset(pages(2))) };
+    const site = await startSite({
+      '/good.xml': urlset(pages(1, 'good')),
+      '/bad.xml': wrong,
+      '/gone.xml': { status: 404 },
+    });
+    const children = ['bad', 'good', 'gone'].map((name) => loc(`${site.url}/${name}.xml`, '2026-03-01'));
+    site.files['/index.xml'] = sitemapIndex(children);
+    const source = follow(`${site.url}/index.xml`);
+    const poll = await source.poll();
+    expect(found(poll)).toEqual(['good0']);
+    expect(poll.problem).toEqual({
+      code: 'damaged_feed',
+      message: expect.stringMatching(
+        /packed \(Content-Encoding\), and it is not.*bad\.xml.* 1 had something wrong too/s,
+      ),
+    });
+    site.asked();
+    await source.poll();
+    expect(site.asked()).toEqual(['/index.xml', '/bad.xml', '/gone.xml']);
+  });
+
+  test('what nobody foresaw is the source’s fault, and what the project refuses is not', async () => {
+    const site = await startSite({ '/feed': urlset(pages(1)) });
+    const source = follow(`${site.url}/feed`);
+    const refused = new UnavailableError('project_unreachable', 'The project cannot be reached.');
+    await expect(source.poll({ unknown: () => Promise.reject(refused) })).rejects.toBe(refused);
+    expect(failureOf(new TypeError('no reader for this'), site.url)).toMatchObject({
+      code: 'unreadable_feed',
+      permanent: true,
+      message: expect.stringContaining('no reader for this'),
+    });
+    expect(described(new PermanentError('no_feed', 'gives <r\u0000s>'), site.url).message).not.toContain('\u0000');
   });
 
   test('leaves a site alone that asks for it, and then goes on', async () => {

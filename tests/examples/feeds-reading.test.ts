@@ -1,4 +1,5 @@
 // What one feed or sitemap gives, read as it arrives.
+import { createSinglebyteEncoder } from '@exodus/bytes/single-byte.js';
 import { gzipSync } from 'fflate';
 import { describe, expect, test } from 'vitest';
 import { MAX_FEED_BYTES } from '../../supabase/functions/_articles/feeds/feed-text.ts';
@@ -92,6 +93,23 @@ describe('what is packed or encoded is read as what it is', () => {
     expect(links(await read(packed))).toEqual(['/a', '/b']);
   });
 
+  const halves = () => {
+    const text = rss(item('a') + item('b'));
+    return [text.slice(0, 300), text.slice(300)].map((half) => gzipSync(new TextEncoder().encode(half)));
+  };
+  test.each([
+    ['of two members', () => Buffer.concat(halves())],
+    ['with a tail', () => Buffer.concat([...halves(), Buffer.from('<!-- cached at 12:00 -->')])],
+    ['padded with NULs', () => Buffer.concat([...halves(), Buffer.alloc(600)])],
+    ['by its name alone', () => Buffer.from(rss(item('a') + item('b')))],
+  ])('gzip %s, however it arrives', async (_, packed) => {
+    for (const size of [1, 7, 100_000]) {
+      const feed = await read(new Uint8Array(packed()), { size, type: 'application/gzip' });
+      expect(links(feed)).toEqual(['/a', '/b']);
+      expect(feed.problem).toBeNull();
+    }
+  });
+
   test('gzip that is damaged', async () => {
     const packed = gzipSync(new TextEncoder().encode(rss(item('a').repeat(50))));
     packed.fill(0xff, 20, 60);
@@ -108,8 +126,103 @@ describe('what is packed or encoded is read as what it is', () => {
     ['its header', Buffer.from(rss(title), 'latin1'), 'text/xml; charset=iso-8859-1'],
     ['its byte order mark', Buffer.from(`\ufeff${rss(title)}`, 'utf16le'), 'text/xml; charset=utf-8'],
     ['nothing but UTF-8', Buffer.from(rss(title)), 'text/xml; charset=nonsense'],
+    ['UTF-8 that its header denies', Buffer.from(rss(title)), 'text/xml; charset=iso-8859-1'],
+    ['UTF-16 without a mark', Buffer.from(rss(title), 'utf16le'), 'text/xml'],
   ])('text, by %s', async (_, bytes, type) => {
     expect((await read(new Uint8Array(bytes), { type })).entries[0]?.title).toBe('Mölln');
+  });
+});
+
+describe('what names no charset is read by its bytes, and says so', () => {
+  const russian = 'Мэрия обещает починить часы на ратуше до конца года';
+  const text = rss(`<item><title>${russian}</title><link>https://site.test/a</link></item>`).replace(
+    ' version="1.0"',
+    '',
+  );
+  test.each(['koi8-r', 'windows-1251'])('in %s, late in the feed and in small pieces', async (charset) => {
+    const ascii = item('x').repeat(90);
+    const bytes = createSinglebyteEncoder(charset)(text.replace('<item>', `${ascii}<item>`));
+    for (const size of [64, 100_000]) {
+      const feed = await read(bytes, { size });
+      expect(feed.entries.at(-1)?.title).toBe(russian);
+      expect(feed.problem).toMatchObject({ code: 'charset_guessed', message: expect.stringContaining(charset) });
+    }
+  });
+
+  test('a charset that is named well leaves no doubt', async () => {
+    const bytes = createSinglebyteEncoder('windows-1251')(text);
+    const feed = await read(bytes, { type: 'text/xml; charset=windows-1251' });
+    expect(feed).toMatchObject({ entries: [{ title: russian }], problem: null });
+  });
+});
+
+describe('other forms of feeds', () => {
+  test('JSON Feed, with and without links, from a place on', async () => {
+    const items = [
+      { id: '1', url: 'https://site.test/a', title: 'A &amp; B', date_published: '2026-03-03T08:00:00+01:00' },
+      { id: 'https://site.test/b', content_text: 'No title' },
+      { id: 3, external_url: 'https://other.test/c', date_modified: '2026-03-04T00:00:00Z' },
+      { id: '4', title: 'No link' },
+      { id: '5', attachments: [{ url: '/e.mp3', mime_type: 'audio/mpeg' }] },
+      'no item',
+    ];
+    const content = JSON.stringify({ version: 'https://jsonfeed.org/version/1.1', title: 'All', items });
+    const feed = await read(content, { type: 'application/feed+json' });
+    expect(feed).toMatchObject({
+      kind: 'json',
+      whole: true,
+      problem: { message: expect.stringContaining('2 of its 6') },
+    });
+    expect(plain(feed)).toEqual([
+      { url: 'https://site.test/a', title: 'A & B', at: '2026-03-03T07:00:00.000Z' },
+      { url: 'https://site.test/b', title: null, at: null },
+      { url: 'https://other.test/c', title: null, at: '2026-03-04T00:00:00.000Z' },
+      { url: 'https://site.test/e.mp3', title: null, at: null },
+    ]);
+    const begun = await read(content, { most: 1 });
+    expect(begun).toMatchObject({ whole: false, entries: [{ url: 'https://site.test/a' }] });
+    expect(links(await read(content, { from: begun.entries[0]?.end, most: 1 }))).toEqual(['/b']);
+    await expect(read(content.slice(0, -20))).rejects.toMatchObject({ code: 'damaged_feed' });
+  });
+
+  test('a text sitemap, an address a line, from a place on', async () => {
+    const text = '\ufeffhttps://site.test/1\r\n\nhttps://site.test/ü\nno address\nhttps://site.test/3';
+    const feed = await read(text, { type: 'text/plain' });
+    expect(feed).toMatchObject({ kind: 'sitemap', problem: { message: expect.stringContaining('1 of its 4') } });
+    expect(links(feed)).toEqual(['/1', '/%C3%BC', '/3']);
+    for (const size of [1, 7, 1000]) {
+      const begun = await read(text, { most: 1, size });
+      expect(links(await read(text, { from: begun.entries[0]?.end, size }))).toEqual(['/%C3%BC', '/3']);
+    }
+  });
+
+  test('a podcast’s items without a link, and Atom’s whose id is one', async () => {
+    const enclosure = '<enclosure url="https://cdn.test/1.mp3" length="1" type="audio/mpeg"/>';
+    const guid = '<guid isPermaLink="false">1</guid>';
+    expect(links(await read(rss(`<item><title>One</title>${guid}${enclosure}</item>${item('a', enclosure)}`)))).toEqual(
+      ['https://cdn.test/1.mp3', '/a'],
+    );
+    const atom = '<feed><entry><id>https://site.test/b</id></entry><entry><id>tag:site.test,2026:c</id></entry></feed>';
+    expect(await read(atom)).toMatchObject({
+      entries: [{ url: 'https://site.test/b' }],
+      problem: { code: 'no_links' },
+    });
+  });
+
+  test.each([
+    ['in CDATA', '<title><![CDATA[It&#8217;s R&amp;D &#x2013; now]]></title>', 'It’s R&D – now'],
+    ['escaped twice', '<title>It&amp;#8217;s R&amp;amp;D</title>', 'It’s R&D'],
+    [
+      'in Atom’s HTML',
+      '<title type="html">Nuts &amp;amp; &lt;b&gt;bolts&lt;/b&gt; 1 &amp;lt; 2</title>',
+      'Nuts & bolts 1 < 2',
+    ],
+    ['in Atom’s XHTML', '<title type="xhtml"><div>Nuts &amp; <b>bolts</b></div></title>', 'Nuts & bolts'],
+    ['that are none', '<title>Q&amp;A: a &lt; b &amp;c=1</title>', 'Q&A: a < b &c=1'],
+  ])('entities in titles %s', async (_, title, plainTitle) => {
+    const feed = title.includes('type=') ? `<feed><entry>${title}<link href="/a"/></entry></feed>` : '';
+    const { entries } = await read(feed || rss(`<item>${title}<link>/a</link></item>`));
+    expect(entries[0]?.title).toBe(plainTitle);
   });
 });
 
@@ -126,7 +239,8 @@ describe('what is no feed is refused with what to do', () => {
       /The page names its feed: enter https:\/\/site\.test\/rss\.xml\./,
     ],
     ['another kind of XML', '<opml version="2.0"><body/></opml>', /<opml>, no feed/],
-    ['JSON', '{"version": "https://jsonfeed.org/version/1.1", "items": []}', /no XML, no feed/],
+    ['another kind of JSON', '{"version": "1", "items": []}', /JSON, no feed/],
+    ['a text', 'Nothing to see', /no XML, no feed/],
     ['nothing', '', /nothing, no feed/],
   ])('%s', async (_, content, message) => {
     await expect(read(content)).rejects.toMatchObject({

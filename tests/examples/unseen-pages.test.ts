@@ -1,4 +1,5 @@
 // Pages of every kind that sites really have, each with what must become of it.
+import { createSinglebyteEncoder } from '@exodus/bytes/single-byte.js';
 import { describe, expect, test } from 'vitest';
 import type { Fetched } from '../../local/services/http/fetch-url.ts';
 import { JobError, toJobError } from '../../local/services/http/job-error.ts';
@@ -45,6 +46,29 @@ describe('an exception is called what it is', () => {
       expect(readPage(fetched(`<html><head><title>T</title></head>${html}</html>`)).title).toBe('T');
     },
   );
+});
+
+describe('a page in a charset that nobody declares', () => {
+  const words = 'Мастер починил часы на ратуше, и теперь они снова бьют каждый час.';
+  const page = `<html><head><title>Часы</title></head><body><p>${words}</p></body></html>`;
+  const windows1251 = Buffer.from(createSinglebyteEncoder('windows-1251')(page));
+  test.each([
+    ['no name', windows1251, 'text/html', ['Its charset windows-1251 was guessed.']],
+    ['a wrong header', windows1251, 'text/html; charset=utf-8', ['Its charset windows-1251 was guessed.']],
+    ['a right header', windows1251, 'text/html; charset=windows-1251', []],
+    ['a header that denies UTF-8', Buffer.from(page), 'text/html; charset=iso-8859-1', []],
+    ['UTF-16 without a mark', Buffer.from(page, 'utf16le'), 'text/html', ['Its charset utf-16le was guessed.']],
+  ])('is read as it was written, with %s, and any doubt is told', (_, body, type, doubts) => {
+    const { markdown, doubts: told } = readPage({ url, contentType: type, body });
+    expect({ markdown, told }).toEqual({ markdown: words, told: doubts });
+  });
+
+  test('and one with damaged letters says how many', () => {
+    const body = Buffer.concat([Buffer.from(page.slice(0, -14)), Buffer.from([0xff, 0x20, 0xff])]);
+    expect(readPage({ url, contentType: 'text/html', body }).doubts).toEqual([
+      'It has 2 characters that cannot be read in its charset utf-8.',
+    ]);
+  });
 });
 
 describe('a page leads on', () => {

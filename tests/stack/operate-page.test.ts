@@ -848,7 +848,9 @@ test('an error is told with its hint, and with what the documents say of its cod
   await page.getByText('Hint: Write the address into the order, then retry.').waitFor();
   await page.goto(`${operate.pageUrl}#/run/${await of('rate_limited')}`);
   await page
-    .getByText('A service, the model or the platform answered 429. Such an attempt is retried for a day, not before its retry-after-ms or Retry-After.')
+    .getByText(
+      'A service, the model or the platform answered 429. Such an attempt is retried for a day, not before its retry-after-ms or Retry-After.',
+    )
     .waitFor();
 });
 

@@ -10,6 +10,7 @@ type Print = (line: string) => void;
 const kinds: Record<string, string> = {
   rss: 'RSS feed',
   rdf: 'RDF feed',
+  json: 'JSON feed',
   atom: 'Atom feed',
   sitemap: 'sitemap',
   sitemap_index: 'sitemaps',

@@ -14,6 +14,8 @@ export interface ScrapedPage extends PageMetadata {
   url: string;
   title: string;
   markdown: string;
+  /** What is uncertain about its letters, in sentences. */
+  doubts?: string[];
 }
 
 /** What a site gave. */
@@ -79,7 +81,10 @@ export async function crawlSite(startUrl: string, options: CrawlOptions): Promis
     const leftOut: { url: string; code: JobErrorCode }[] = [];
     const add = ({ url, page }: { url: URL; page: ReadPage }) => {
       if (whyEmpty(page) === null)
-        pages.set(pageKey(url), { url: url.href, title: page.title, markdown: page.markdown, ...page.metadata });
+        pages.set(pageKey(url), {
+          ...{ url: url.href, title: page.title, markdown: page.markdown, ...page.metadata },
+          ...(page.doubts.length === 0 ? {} : { doubts: page.doubts }),
+        });
       for (const link of page.links) {
         const next = new URL(link);
         if (!isPageOf(start.url, next) || seen.has(pageKey(next))) continue;

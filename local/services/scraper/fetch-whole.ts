@@ -13,7 +13,7 @@ const deepest = 2;
 export async function fetchWhole(start: URL, options: FetchOptions, depth = 0): Promise<Fetched> {
   const fetched = await fetchUrl(start, { ...options, leadsTo });
   if (!isHtml(fetched.contentType) || !/<frameset\b/i.test(fetched.body.toString('latin1'))) return fetched;
-  const { frames, title } = readOnward(decodePage(fetched.body, fetched.contentType));
+  const { frames, title } = readOnward(decodePage(fetched.body, fetched.contentType).text);
   if (frames.length === 0 || depth >= deepest) return fetched;
   const parts: string[] = [];
   const failures: JobError[] = [];
@@ -35,7 +35,7 @@ export async function fetchWhole(start: URL, options: FetchOptions, depth = 0): 
 
 async function readFrame(url: URL, options: FetchOptions, depth: number): Promise<string> {
   const frame = await fetchWhole(url, options, depth + 1);
-  const text = decodePage(frame.body, frame.contentType);
+  const { text } = decodePage(frame.body, frame.contentType);
   if (/^text\/plain\b/i.test(frame.contentType)) return `<pre>${escaped(text)}</pre>`;
   if (!isHtml(frame.contentType)) {
     throw new JobError('unsupported_type', `${frame.url.href}: is "${frame.contentType.split(';')[0]}"`);

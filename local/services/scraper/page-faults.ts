@@ -17,7 +17,7 @@ const mostWordsOfGone = 250;
 
 /** Throws JobError where what was sent in the page's place is no page: a captcha, a log-in, or the news that it is gone. */
 export function refuseOtherPages(asked: URL, { url, body, contentType }: Fetched): void {
-  const html = decodePage(body, contentType).slice(0, probe);
+  const html = decodePage(body.subarray(0, probe), contentType).text;
   const words = textOf(html);
   const few = hasFewWords(words, mostWordsOfGone);
   if (captchaPath.test(url.pathname) || captcha.test(html) || (few && captchaParts.test(html))) {

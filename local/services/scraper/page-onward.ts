@@ -22,7 +22,7 @@ const mostFrames = 12;
 const probe = 100_000;
 const unseen = new Set(['script', 'style', 'noscript', 'template', 'noframes', 'title', 'head']);
 
-/** Reads whether an HTML page leads on: by a refresh, a frameset, or a canonical address beside no text. */
+/** Reads whether an HTML page, or its beginning, leads on: by a refresh, a frameset, or a canonical address beside no text. */
 export function readOnward(html: string): PageOnward {
   const page: PageOnward = { refresh: null, canonical: null, frames: [], title: '', hasText: false };
   const open: string[] = [];
@@ -44,7 +44,7 @@ export function readOnward(html: string): PageOnward {
       open.pop();
     },
   });
-  parser.write(html.slice(0, probe));
+  parser.write(html);
   parser.end();
   return page;
 }
@@ -52,7 +52,7 @@ export function readOnward(html: string): PageOnward {
 /** The page to which this one leads on by a refresh, or by the canonical address of a page without text; null where it does not. */
 export function leadsTo({ url, contentType, body }: Fetched): URL | null {
   if (!isHtml(contentType) || !/http-equiv|canonical/i.test(body.toString('latin1', 0, probe))) return null;
-  const page = readOnward(decodePage(body, contentType));
+  const page = readOnward(decodePage(body.subarray(0, probe), contentType).text);
   const target = page.refresh ?? (page.hasText || page.frames.length > 0 ? null : page.canonical);
   const next = target !== null && URL.canParse(target, url) ? new URL(target, url) : null;
   if (!next || !/^https?:$/.test(next.protocol)) return null;

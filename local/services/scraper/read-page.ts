@@ -1,6 +1,7 @@
 import { Readability } from '@mozilla/readability';
 import { parseHTML } from 'linkedom';
 import TurndownService from 'turndown';
+import { charsetDoubts } from '../../../supabase/functions/_services/text/charset-doubts.ts';
 import type { Fetched } from '../http/fetch-url.ts';
 import { JobError, type JobErrorCode } from '../http/job-error.ts';
 import { decodePage, isHtml } from './decode-page.ts';
@@ -12,6 +13,8 @@ export interface ReadPage {
   markdown: string;
   links: string[];
   metadata: PageMetadata;
+  /** What is uncertain about its letters, in sentences. */
+  doubts: string[];
 }
 
 /** What came of reading a page, in plain data. */
@@ -42,8 +45,9 @@ export function readPage({ url, contentType, body }: Omit<Fetched, 'status'>): R
     throw new JobError('unsupported_type', `${url.href}: is "${type}"; only HTML and plain text can be read`);
   }
   try {
-    const text = clean(decodePage(body, contentType));
-    return type === 'text/plain' ? readText(text) : readHtml(text, url);
+    const decoded = decodePage(body, contentType);
+    const text = clean(decoded.text);
+    return { ...(type === 'text/plain' ? readText(text) : readHtml(text, url)), doubts: charsetDoubts(decoded) };
   } catch (error) {
     throw unreadable(url, error);
   }
@@ -56,12 +60,12 @@ function unreadable(url: URL, error: unknown): JobError {
   return new JobError('unreadable_page', `${url.href}: the page cannot be read (${said.slice(0, 200)})`);
 }
 
-function readText(text: string): ReadPage {
+function readText(text: string): Omit<ReadPage, 'doubts'> {
   const title = text.trim().split('\n')[0] ?? '';
   return { title: title.trim().slice(0, 120), markdown: text.trim(), links: [], metadata: noMetadata };
 }
 
-function readHtml(html: string, url: URL): ReadPage {
+function readHtml(html: string, url: URL): Omit<ReadPage, 'doubts'> {
   const { document } = parseHTML(/<html[\s>]/i.test(html) ? html : `<html><body>${html}</body></html>`);
   const base = baseOf(document, url);
   const links = readLinks(document, base);

@@ -16,6 +16,7 @@ const scrapedPage = z.object({
   author: said,
   published_at: said,
   language: said,
+  doubts: z.array(z.string()).optional().catch(undefined),
 });
 const scraped = z.object({ pages: z.array(scrapedPage).min(1) });
 
@@ -42,6 +43,7 @@ export function pageArticle(result: unknown): FetchResult {
     published_at: momentOf(page.published_at),
     language: articleLine(page.language),
     by: 'page',
+    ...(page.doubts?.length ? { doubts: page.doubts.map(articleContent) } : {}),
   };
 }
 

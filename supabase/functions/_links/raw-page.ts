@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type HandlerContext, PermanentError } from '../_millrace/mod.ts';
 import { projectClient, projectError } from '../_services/project-client.ts';
+import { charsetDoubts } from '../_services/text/charset-doubts.ts';
 import { fromBytea } from './base64.ts';
 import { decodePage } from './decode-page.ts';
 import type { RawPage } from './read-job.ts';
@@ -37,5 +38,6 @@ export async function readRawPage(
     throw new PermanentError('raw_missing', 'The page is not here any more: write queued to fetch it anew.');
   }
   const { raw_html, raw_json, notes } = row.data;
-  return { html: decodePage(fromBytea(raw_html), notes.content_type), parts: raw_json, url: notes.final_url };
+  const decoded = decodePage(fromBytea(raw_html), notes.content_type);
+  return { html: decoded.text, parts: raw_json, url: notes.final_url, doubts: charsetDoubts(decoded) };
 }

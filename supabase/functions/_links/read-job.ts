@@ -14,13 +14,15 @@ export interface RawPage {
   parts: PageParts;
   /** Where it was found. */
   url: string;
+  /** What is uncertain about its letters, in sentences. */
+  doubts?: string[];
 }
 
 /**
  * What a page says of its job: by JSON-LD, else by OpenGraph, else by what a reader sees. Throws the PermanentError `no_content`
  * where it says nothing, and `expired` where it says that the job is over.
  */
-export function readJob({ html, parts, url }: RawPage, now: Date): StageJobResult {
+export function readJob({ html, parts, url, doubts = [] }: RawPage, now: Date): StageJobResult {
   const posting = jobPosting(parts.json_ld, url);
   const og = parts.open_graph;
   const text = posting?.description || readableText(html, longestText) || og['og:description'] || null;
@@ -28,7 +30,10 @@ export function readJob({ html, parts, url }: RawPage, now: Date): StageJobResul
   if (title === null && text === null) {
     throw new PermanentError('no_content', `${url}: the page has no text. Write queued to fetch it anew.`);
   }
-  const problems = posting || parts.broken === 0 ? [] : ['Its JSON-LD is broken and was passed over.'];
+  const problems = [
+    ...doubts,
+    ...(posting || parts.broken === 0 ? [] : ['Its JSON-LD is broken and was passed over.']),
+  ];
   const said = posting?.validThrough ?? null;
   const ending = dayEnd(said ?? '', posting?.country ?? null);
   const validThrough = momentOf(ending?.moment.toISOString() ?? said, 'validThrough', problems);

@@ -10,7 +10,7 @@ const longestText = 50_000;
 const posts = /(?:Posting|Article|Comment|Message|CreativeWork)$/;
 
 /** What a page says of its post, with author and language. Throws the PermanentError `no_content` where it has no text. */
-export function readPost({ html, parts, url }: RawPage): StagePostResult {
+export function readPost({ html, parts, url, doubts = [] }: RawPage): StagePostResult {
   const node = nodesOfType(parts.json_ld, posts).find((one) => !/JobPosting/.test(String(one['@type'])));
   const og = parts.open_graph;
   const said = textOf(node?.articleBody) ?? textOf(node?.text);
@@ -32,6 +32,7 @@ export function readPost({ html, parts, url }: RawPage): StagePostResult {
         'datePublished',
         [],
       ),
+      ...(doubts.length === 0 ? {} : { problems: doubts }),
     },
   };
 }

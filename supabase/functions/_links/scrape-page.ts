@@ -58,7 +58,7 @@ export async function submitPage({ entity }: z.output<typeof scrapedLink>, conte
 export async function keepPage(job: unknown, { entityId, env, signal }: FinishContext): Promise<LinkScrapeResult> {
   const page = pageOf(job);
   const bytes = fromBase64(page.body);
-  const html = decodePage(bytes, page.content_type);
+  const { text: html } = decodePage(bytes, page.content_type);
   const parts = readPageParts(html);
   refuseWithoutContent(page.url, html, parts);
   const hash = fingerprint({ html, parts, url: page.url });

@@ -6,8 +6,16 @@ const sentence = (description: string) => z.string().min(1).max(600).describe(de
 const list = (description: string, min: number, max: number) =>
   z.array(z.string().min(1).max(300)).min(min).max(max).describe(description);
 
+const sitePage = z.object({
+  url: z.string(),
+  title: z.string(),
+  markdown: z.string(),
+  /** What is uncertain about its letters, such as a charset that was guessed. */
+  doubts: z.array(z.string()).optional(),
+});
+
 export const scrapeResult = z.object({
-  pages: z.array(z.object({ url: z.string(), title: z.string(), markdown: z.string() })).min(1),
+  pages: z.array(sitePage).min(1),
   /** Pages of the site that could not be read, each with the scraper's code of why. */
   left_out: z.array(z.object({ url: z.string(), code: z.string() })).optional(),
 });

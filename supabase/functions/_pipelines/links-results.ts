@@ -46,7 +46,12 @@ export const stagePostResult = z.object({
   author: said,
   text: z.string().min(1),
   language: said,
-  extras: z.object({ read_from: z.enum(['json_ld', 'open_graph', 'text']), published_at: z.iso.datetime().nullable() }),
+  extras: z.object({
+    read_from: z.enum(['json_ld', 'open_graph', 'text']),
+    published_at: z.iso.datetime().nullable(),
+    /** What is uncertain about its letters, in words. */
+    problems: z.array(z.string()).optional(),
+  }),
 });
 export type StagePostResult = z.output<typeof stagePostResult>;
 

@@ -33,7 +33,10 @@ export function pagesOf(job: unknown): z.input<typeof scrapeResult> {
     throw new PermanentError('invalid_output', 'The scraper’s result has no list "pages": check its version.');
   }
   const pages = result.data.pages
-    .map(({ url, title, markdown }) => ({ url: clean(url), title: clean(title), markdown: clean(markdown) }))
+    .map(({ url, title, markdown, doubts }) => ({
+      ...{ url: clean(url), title: clean(title), markdown: clean(markdown) },
+      ...(Array.isArray(doubts) && doubts.length > 0 ? { doubts: doubts.map(clean) } : {}),
+    }))
     .filter((page) => page.markdown.trim() !== '');
   if (pages.length === 0) throw new PermanentError('no_content', 'No text was found on the site.');
   const lost = result.data.left_out.map(({ url, code }) => ({ url: clean(url), code: clean(code) }));

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { pollSource, type Save } from '../_links/poll-source.ts';
 import { linkSource, sourceReader } from '../_links/source-reader.ts';
-import { MisconfiguredError, StageError, UnavailableError } from '../_millrace/errors.ts';
+import { MisconfiguredError, StageError, storableText, UnavailableError } from '../_millrace/errors.ts';
 import { defineStage, type Env, type HandlerContext } from '../_millrace/mod.ts';
 import { linkSources } from '../_pipelines/link-sources.ts';
 import { linkPollResult } from '../_pipelines/link-sources-results.ts';
@@ -34,7 +34,8 @@ export async function pollLinks(
     if (!(error instanceof StageError) || isTriedAgain(error, retryCount)) throw error;
     const { code, message, retryAfterMs } = error;
     const wait_seconds = retryAfterMs === undefined ? null : Math.ceil(retryAfterMs / 1000);
-    return { found: 0, more: false, error: { code, message }, wait_seconds };
+    // What a sheet has may stand in the message.
+    return { found: 0, more: false, error: { code, message: storableText(message) }, wait_seconds };
   }
 }
 

@@ -3,7 +3,7 @@ import { isOwnFailure } from '../_articles/feeds/feed-failure.ts';
 import { feedSettings } from '../_articles/feeds/feed-settings.ts';
 import { pollSource } from '../_articles/feeds/poll-source.ts';
 import { postponeSource, unknownUrls } from '../_articles/feeds/queue-rows.ts';
-import { StageError } from '../_millrace/errors.ts';
+import { StageError, storableText } from '../_millrace/errors.ts';
 import { defineStage, type HandlerContext, readSettings } from '../_millrace/mod.ts';
 import { systemResolve } from '../_millrace/public-hosts.ts';
 import { sources } from '../_pipelines/sources.ts';
@@ -46,7 +46,8 @@ export async function pollFeed(
     if (!(error instanceof StageError) || isOwnFailure(error) || isTriedAgain(error, retryCount)) throw error;
     const { code, message, retryAfterMs } = error;
     const wait_seconds = seconds(retryAfterMs ?? null);
-    return { urls: [], more: false, error: { code, message }, wait_seconds, state: null };
+    // What a site wrote may stand in the message.
+    return { urls: [], more: false, error: { code, message: storableText(message) }, wait_seconds, state: null };
   }
 }
 

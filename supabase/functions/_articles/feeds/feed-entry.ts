@@ -1,7 +1,8 @@
 import { excerpt, storableText } from '../../_millrace/mod.ts';
+import { htmlLine, withoutEntities } from '../../_services/text/html-line.ts';
 
 /** What an address turned out to be. */
-export type FeedKind = 'rss' | 'rdf' | 'atom' | 'sitemap' | 'sitemap_index';
+export type FeedKind = 'rss' | 'rdf' | 'atom' | 'json' | 'sitemap' | 'sitemap_index';
 
 /** One article that a feed or a sitemap names, or one sitemap that an index names. */
 export interface FeedEntry {
@@ -10,7 +11,7 @@ export interface FeedEntry {
   title: string | null;
   /** When it was published or, in sitemaps, last changed: ISO 8601, null where it is not said or no date. */
   at: string | null;
-  /** Where it ends in the feed's text, in UTF-16 code units: reading can go on there. */
+  /** Where reading can go on: where it ends in the feed's text, in UTF-16 code units; in a JSON feed how many came by then. */
   end: number;
 }
 
@@ -24,12 +25,11 @@ export type ItemTexts = Partial<Record<string, string>>;
 
 /** The entry that an item's texts make, or null where it has no link that can be followed. */
 export function entryOf(texts: ItemTexts, base: string): Omit<FeedEntry, 'end'> | null {
-  // A guid is a link only where it is a whole one.
-  const guid = /^\s*https?:/i.test(texts.guid ?? '') ? texts.guid : undefined;
-  const link = [texts.link, texts.href, texts.loc, guid].find((text) => text?.trim());
+  // A guid and an id are links only where they are whole ones. A podcast's item may have its recording alone.
+  const [guid, id] = [texts.guid, texts.id].map((text) => (/^\s*https?:/i.test(text ?? '') ? text : undefined));
+  const link = [texts.link, texts.href, texts.loc, guid, id, texts.enclosure].find((text) => text?.trim());
   const url = link ? absoluteUrl(link, base) : null;
   if (url === null) return null;
-  const title = (texts.title ?? texts['news:title'] ?? '').replace(/\s+/g, ' ').trim();
   const date =
     texts.pubDate ??
     texts['dc:date'] ??
@@ -37,7 +37,14 @@ export function entryOf(texts: ItemTexts, base: string): Omit<FeedEntry, 'end'> 
     texts['news:publication_date'] ??
     texts.updated ??
     texts.lastmod;
-  return { url, title: storableText(excerpt(title, longestTitle)) || null, at: isoDate(date) };
+  return { url, title: titleOf(texts), at: isoDate(date) };
+}
+
+/** A title on one line, without what is HTML in it; Atom says which it is, others write entities even where they need none. */
+function titleOf(texts: ItemTexts): string | null {
+  const text = texts.title ?? texts['news:title'] ?? '';
+  const plain = texts['title type'] === 'html' ? htmlLine(text) : withoutEntities(text);
+  return storableText(excerpt(plain.replace(/\s+/g, ' ').trim(), longestTitle)) || null;
 }
 
 function absoluteUrl(link: string, base: string): string | null {

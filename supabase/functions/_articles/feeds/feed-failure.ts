@@ -1,19 +1,26 @@
 import {
   classify,
+  excerpt,
   MisconfiguredError,
+  messageOf,
   PermanentError,
   RetriableError,
   StageError,
+  storableText,
   UnavailableError,
 } from '../../_millrace/errors.ts';
 import type { Problem } from './pass.ts';
 
 /** What is wrong with one of a source's documents, as its owner reads it. */
 export function described({ code, message }: StageError, address: string): Problem {
-  return { code, message: `${message} (${address})` };
+  // What a site wrote may stand in it.
+  return { code, message: storableText(`${message} (${address})`) };
 }
 
-/** What failed at an address, sorted, with what to do about it. */
+/**
+ * What failed while a document of a source was fetched and read, sorted, with what to do about it. What nobody foresaw is the
+ * document's fault too: another document is read all the same, and this one again with the next poll.
+ */
 export function failureOf(error: unknown, address: string): StageError {
   if (error instanceof StageError) return error;
   const { code, message, detail, permanent } = classify(error);
@@ -28,6 +35,10 @@ export function failureOf(error: unknown, address: string): StageError {
   if (code === 'timeout') {
     return new RetriableError(code, `${host} took too long to answer: it is asked again.`, undefined, detail);
   }
+  if (isPackedWrong(error)) {
+    const said = `${host} says that its answer is packed (Content-Encoding), and it is not: tell the site’s owner.`;
+    return new PermanentError('damaged_feed', said, undefined, detail);
+  }
   // Deno's own words for a connection that ends in the midst of a body are in none of the known errors.
   if (code === 'connection_lost' || /body from connection|terminated/i.test(detail ?? '')) {
     return new RetriableError(
@@ -37,12 +48,25 @@ export function failureOf(error: unknown, address: string): StageError {
       detail,
     );
   }
+  if (code === 'unexpected_error') {
+    const said = `What ${host} gives cannot be read (${excerpt(messageOf(error), 200)}): open it in a browser, and tell the site’s owner.`;
+    return new PermanentError('unreadable_feed', said, undefined, detail);
+  }
   return permanent
     ? new PermanentError(code, message, undefined, detail)
     : new RetriableError(code, message, undefined, detail);
 }
 
+/** Whether a body is not packed as its header says, in the words of Deno or of Node. */
+function isPackedWrong(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    const { code, message } = cause as Error & { code?: unknown };
+    if (code === 'Z_DATA_ERROR' || /invalid gzip header|corrupt deflate stream|brotli/i.test(message)) return true;
+  }
+  return false;
+}
+
 /** Whether it is the project that failed, and not the source. */
 export function isOwnFailure(error: StageError): boolean {
-  return error instanceof MisconfiguredError || error instanceof UnavailableError || error.code === 'unexpected_error';
+  return error instanceof MisconfiguredError || error instanceof UnavailableError;
 }

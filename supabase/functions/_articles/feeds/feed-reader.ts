@@ -5,14 +5,16 @@ import { entryOf, type FeedEntry, type FeedKind, type ItemTexts } from './feed-e
 // The parser's work grows with the depth. No feed comes near.
 const deepest = 100;
 const longestText = 4096;
-const roots: Record<string, FeedKind> = {
+/** The kinds that are XML. */
+type XmlKind = Exclude<FeedKind, 'json'>;
+const roots: Record<string, XmlKind> = {
   rss: 'rss',
   RDF: 'rdf',
   feed: 'atom',
   urlset: 'sitemap',
   sitemapindex: 'sitemap_index',
 };
-const items: Record<FeedKind, string> = {
+const items: Record<XmlKind, string> = {
   rss: 'item',
   rdf: 'item',
   atom: 'entry',
@@ -20,7 +22,7 @@ const items: Record<FeedKind, string> = {
   sitemap_index: 'sitemap',
 };
 const read = new Set(
-  'title link guid pubDate dc:date published updated loc lastmod news:title news:publication_date'.split(' '),
+  'title link guid id pubDate dc:date published updated loc lastmod news:title news:publication_date'.split(' '),
 );
 const pageElements = new Set('html head body meta title script style div p table'.split(' '));
 
@@ -30,7 +32,7 @@ const pageElements = new Set('html head body meta title script style div p table
  */
 export class FeedReader {
   /** Known once the outermost element has opened. */
-  kind: FeedKind | null = null;
+  kind: XmlKind | null = null;
   /** The name of the outermost element; null while there is none. */
   root: string | null = null;
   /** How many items have closed, those without a link included. */
@@ -122,16 +124,20 @@ export class FeedReader {
     this.firstItem ??= this.#parser.startIndex;
   }
 
-  #openField(full: string, { href, rel = 'alternate', isPermaLink }: Record<string, string>): void {
+  #openField(full: string, attributes: Record<string, string>): void {
+    const { href, rel = 'alternate', isPermaLink, type = '' } = attributes;
     const name = full === 'atom:link' ? 'link' : this.#local(full);
+    if (name === 'enclosure') this.#texts.enclosure ??= attributes.url;
     if (name === 'link' && href !== undefined) {
-      // Others lead to comments, to enclosures and to the feed itself.
+      // Others lead to comments and to the feed itself.
       if (rel === 'alternate') this.#texts.href ??= href;
+      if (rel === 'enclosure') this.#texts.enclosure ??= href;
       return;
     }
     if (!read.has(name) || this.#texts[name] !== undefined) return;
     if (name === 'guid' && isPermaLink === 'false') return;
     this.#texts[name] = '';
+    if (name === 'title') this.#texts['title type'] = type.toLowerCase();
     this.#reading = name;
   }
 

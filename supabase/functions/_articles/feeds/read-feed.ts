@@ -4,6 +4,8 @@ import type { FeedEntry, FeedKind } from './feed-entry.ts';
 import { FeedReader } from './feed-reader.ts';
 import { feedText } from './feed-text.ts';
 import type { FetchedFeed } from './fetch-feed.ts';
+import { readJsonFeed } from './json-feed.ts';
+import { LineReader } from './line-reader.ts';
 
 /** Where no element has begun by then, none will. */
 const longestPreface = 100_000;
@@ -19,6 +21,9 @@ export interface ReadFeed {
   problem: StageError | null;
 }
 
+/** What has read a feed: its items, and how many of them have no link. */
+type Items = Pick<FeedReader, 'items' | 'unlinked' | 'complete'>;
+
 /**
  * Reads a feed or a sitemap as it arrives: at most `most` entries from the place `from` on, where an earlier entry ended. Throws
  * a PermanentError where it is none, cannot be unpacked, is too large or has no item with a link.
@@ -31,20 +36,71 @@ export async function readFeed(feed: FetchedFeed, from: number, most: number): P
     if (whole) entries.push(entry);
     return whole;
   };
-  const text = feedText(feed.body, feed.contentType);
-  const reader = from > 0 ? await goOn(feed.url, text, from, onEntry) : new FeedReader(feed.url, onEntry);
+  const { pieces, doubts } = feedText(feed.body, feed.contentType);
+  const begun = await beginning(pieces);
+  const text = joinedText(begun, pieces);
+  const reader = await readAs(begun, feed.url, text, from, onEntry);
+  const problem = problemOf(reader, whole) ?? doubtOf(doubts);
+  // What is wrong with a part is no reason to give up the rest.
+  if (problem?.code === 'no_links' && from === 0 && reader.unlinked === reader.items) throw problem;
+  return { kind: reader.kind, entries, whole, problem };
+}
+
+/** Reads a text by the kind that its first letter tells. */
+async function readAs(
+  begun: string,
+  address: string,
+  text: AsyncGenerator<string>,
+  from: number,
+  onEntry: (entry: FeedEntry) => boolean,
+): Promise<Items & { kind: FeedKind }> {
+  if (begun.trimStart().startsWith('{')) {
+    let content = '';
+    for await (const piece of text) content += piece;
+    return readJsonFeed(content, address, from, onEntry);
+  }
+  if (/^\s*https?:\/\//i.test(begun)) {
+    const reader = new LineReader(address, onEntry, from);
+    await readPieces(reader, text);
+    return reader;
+  }
+  const reader = from > 0 ? await goOn(address, text, from, onEntry) : new FeedReader(address, onEntry);
+  const length = await readPieces(reader, text);
+  if (reader.kind === null) throw noFeed(reader, length);
+  return reader as FeedReader & { kind: FeedKind };
+}
+
+/** Hands the pieces on until the reader has enough; resolves to how many code units it took. */
+async function readPieces(reader: FeedReader | LineReader, text: AsyncGenerator<string>): Promise<number> {
   let length = 0;
   for await (const piece of text) {
     reader.write(piece);
     length += piece.length;
-    if (reader.ended || (reader.root === null && length > longestPreface)) break;
+    if (reader.ended || (reader instanceof FeedReader && reader.root === null && length > longestPreface)) break;
   }
   reader.end();
-  if (reader.kind === null) throw noFeed(reader, length);
-  const problem = problemOf(reader, whole);
-  // What is wrong with a part is no reason to give up the rest.
-  if (problem?.code === 'no_links' && from === 0 && reader.unlinked === reader.items) throw problem;
-  return { kind: reader.kind, entries, whole, problem };
+  return length;
+}
+
+/** The first pieces, until they tell by a few letters what the text is. */
+async function beginning(text: AsyncGenerator<string>): Promise<string> {
+  let begun = '';
+  while (begun.trimStart().length < 8 && begun.length < longestPreface) {
+    const { value, done } = await text.next();
+    if (done) break;
+    begun += value;
+  }
+  return begun;
+}
+
+async function* joinedText(begun: string, rest: AsyncGenerator<string>): AsyncGenerator<string> {
+  try {
+    if (begun !== '') yield begun;
+    yield* rest;
+  } finally {
+    // Ends the transfer, where no more is read than the beginning.
+    await rest.return(undefined);
+  }
 }
 
 /**
@@ -92,11 +148,20 @@ function noFeed({ root, named }: FeedReader, length: number): PermanentError {
   const what = root && /^(html|head|body|meta|div)$/i.test(root) ? 'a web page' : found;
   return new PermanentError(
     'no_feed',
-    `The address gives ${what}, no feed (RSS, Atom, RDF) and no sitemap: enter the feed’s own address.`,
+    `The address gives ${what}, no feed (RSS, Atom, RDF, JSON Feed) and no sitemap: enter the feed’s own address.`,
   );
 }
 
-function problemOf({ items, unlinked, complete }: FeedReader, whole: boolean): StageError | null {
+/** What is uncertain about the feed's letters, as a problem that stays until the feed changes. */
+function doubtOf(doubts: string[]): StageError | null {
+  if (doubts.length === 0) return null;
+  return new PermanentError(
+    'charset_guessed',
+    `${doubts.join(' ')} Titles may be wrong: tell the site’s owner to declare it.`,
+  );
+}
+
+function problemOf({ items, unlinked, complete }: Items, whole: boolean): StageError | null {
   if (items > 0 && unlinked === items) {
     return new PermanentError('no_links', `None of its ${items} items has a link: tell the site’s owner.`);
   }

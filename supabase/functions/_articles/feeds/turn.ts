@@ -68,7 +68,12 @@ export class Turn {
 
   /** What is wrong with the source though it can be used. */
   get problem(): Problem | null {
-    return this.#pass.problem ?? this.#asked;
+    const { problem, unread } = this.#pass;
+    if (problem === null || unread.length < 2) return problem ?? this.#asked;
+    return {
+      ...problem,
+      message: `${problem.message} Of its other sitemaps ${unread.length - 1} had something wrong too.`,
+    };
   }
 
   /** Reads on until the pass or what a poll may do is at its end. Returns false where nothing has changed. */
@@ -80,17 +85,25 @@ export class Turn {
       if (fetched >= limits.documents || this.#entries >= limits.entries || this.#isFull()) break;
       if (fetched > 0 && now().getTime() - started > limits.ms) break;
       const isFirst = pass.next === 0;
-      try {
-        const feed = await this.#fetch(isFirst ? conditions : this.#conditions());
-        if (feed === null && isFirst) return false;
-        if (feed === null) nextDocument(pass);
-        else await this.#read(feed);
-      } catch (error) {
-        this.#poller.access.signal.throwIfAborted();
-        this.#passOver(failureOf(error, pass.documents[pass.next] as string));
-      }
+      const read = await this.#read(isFirst ? conditions : this.#conditions());
+      if (read === 'unchanged' && isFirst) return false;
+      if (read === 'unchanged') nextDocument(pass);
+      else if (read?.kind === 'sitemap_index') this.#addSitemaps(read);
+      else if (read) await this.#takeNew(read);
     }
     return true;
+  }
+
+  /** Fetches and reads the next document; null where it cannot be read and is passed over. */
+  async #read(conditions: Conditions): Promise<ReadFeed | 'unchanged' | null> {
+    try {
+      const feed = await this.#fetch(conditions);
+      return feed === null ? 'unchanged' : await this.#readFetched(feed);
+    } catch (error) {
+      this.#poller.access.signal.throwIfAborted();
+      this.#passOver(failureOf(error, this.#pass.documents[this.#pass.next] as string));
+      return null;
+    }
   }
 
   /** Goes on without a sitemap that cannot be read. Throws for the source's own address. */
@@ -118,7 +131,7 @@ export class Turn {
     return fetchFeed(readFeedAddress(address), conditions, this.#poller.access);
   }
 
-  async #read(feed: FetchedFeed): Promise<void> {
+  async #readFetched(feed: FetchedFeed): Promise<ReadFeed> {
     const pass = this.#pass;
     const most = this.#poller.limits.entries - this.#entries;
     const read = await readFeed(feed, pass.at, most);
@@ -128,14 +141,14 @@ export class Turn {
       if (pass.at === 0) Object.assign(pass, { etag: feed.etag, lastModified: feed.lastModified });
     }
     if (read.problem) this.#note(read.problem, feed.url);
-    if (read.kind === 'sitemap_index') this.#addSitemaps(read);
-    else await this.#takeNew(read);
+    return read;
   }
 
   /** Notes what is wrong with a document that can be used. What its own address gives whole is no other until it changes. */
   #note(found: StageError, address: string): void {
     const problem = described(found, address);
-    if (this.#pass.next === 0 && found.code !== 'feed_cut_off') this.#pass.problem ??= problem;
+    const isLasting = found.code === 'charset_guessed' || (this.#pass.next === 0 && found.code !== 'feed_cut_off');
+    if (isLasting) this.#pass.problem ??= problem;
     else noteUnread(this.#pass, problem);
   }
 
