@@ -25,13 +25,11 @@ export function Reason({ of, stage }: { of: Unattended | undefined; stage?: stri
         </>
       )}
       <Words text={`${of.why}; ${of.remedy}`} most={1000} />
-      {log ? (
+      {log && (
         <>
           {' '}
           <a href={log}>its log</a>
         </>
-      ) : (
-        ' (its log is where the functions are served)'
       )}
     </p>
   );

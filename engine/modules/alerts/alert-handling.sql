@@ -43,7 +43,7 @@ as $$
     union all
     select format('channel %s has a message that waits since %s: %s', c.name,
       date_trunc('second', m.created_at),
-      coalesce(m.error, 'look at the logs of function millrace'))
+      coalesce(m.error, millrace.answer_remedy('millrace', 500)))
     from millrace.alert_channels c
     cross join lateral (
       select o.created_at, o.error

@@ -76,7 +76,7 @@ begin
       concat_ws(' ', f.function_name, k.answered || ':', k.means),
       format('nobody takes it up: %s %s%s: %s', f.function_name, k.answered,
         ' ' || extract(epoch from now() - l.answered_at)::int || ' s ago', k.means),
-      coalesce(l.remedy, 'look at the logs of function ' || f.function_name)
+      coalesce(l.remedy, millrace.answer_remedy(f.function_name, 500))
     from found f
     left join millrace.last_answers() l on l.function_name = f.function_name
     cross join lateral (

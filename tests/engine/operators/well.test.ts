@@ -73,7 +73,8 @@ describe('a stage that nobody works at', () => {
     const reason = {
       why,
       since: '2026-11-02T09:00:10+00:00',
-      remedy: 'look at the logs of function flow-one',
+      remedy:
+        'look at the logs of function flow-one: in the dashboard under Edge Functions; locally where it is served',
     };
     const { stages, well } = await operator.ask<Overview>('overview');
     expect(stages).toMatchObject([{ stage: 'one', unattended: reason }, { stage: 'two' }]);
