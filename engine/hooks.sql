@@ -20,8 +20,8 @@ create function millrace.hook_runs_made(
   p_stage millrace.version_stages, p_run_ids bigint[], p_done_before int
 ) returns bigint[]
 as $$
-  -- the modules' runs_made
-  return p_run_ids;
+-- the modules' runs_made
+return p_run_ids;
 $$;
 
 -- Names who pays for somebody's start of these runs.
@@ -36,7 +36,7 @@ create function millrace.hook_begin(
   p_stage_id int, p_run_ids bigint[], p_by_name boolean, p_shown boolean default false
 ) returns int[]
 as $$
-  -- the modules' begin
+-- the modules' begin
 $$;
 
 -- Begins a stage in the way of its kind, which is to queue it where no module has another. p_shown:
@@ -45,12 +45,12 @@ create function millrace.hook_begin_kind(
   p_kind text, p_stage_id int, p_run_ids bigint[], p_shown boolean default false
 ) returns int[]
 as $$
-  -- the modules' begin_kind
-  perform millrace.queue_attempts(p_stage_id, p_run_ids);
-  if not p_shown then
-    perform millrace.show_stage(p_stage_id, p_run_ids, 'queued');
-  end if;
-  return array[p_stage_id];
+-- the modules' begin_kind
+perform millrace.queue_attempts(p_stage_id, p_run_ids);
+if not p_shown then
+  perform millrace.show_stage(p_stage_id, p_run_ids, 'queued');
+end if;
+return array[p_stage_id];
 $$;
 
 -- The queue and its claims
@@ -59,7 +59,7 @@ $$;
 create function millrace.hook_has_room(p_stage millrace.stages, p_group text default null)
 returns boolean
 as $$
-  -- the modules' has_room
+-- the modules' has_room
 $$;
 
 -- Claims as far as the limits of a stage and the quotas of its tenants allow. taken: how many, with
@@ -90,7 +90,7 @@ create function millrace.hook_handed_out(p_stage millrace.stages, p_batch json);
 create function millrace.hook_complete(p_stage_id int, p_items millrace.work[])
 returns int[]
 as $$
-  -- the modules' complete
+-- the modules' complete
 $$;
 
 -- Begins what follows a stage that is done: what advance() has not queued, or all of it. Without a
@@ -99,7 +99,7 @@ create function millrace.hook_advance(
   p_stage_id int, p_run_ids bigint[], p_all boolean default false
 ) returns int[]
 as $$
-  -- the modules' advance
+-- the modules' advance
 $$;
 
 -- Notes what ended attempts have cost.
@@ -154,11 +154,11 @@ create function millrace.hook_sweep(
   p_part text, p_id bigint, p_most int, out done int, out more boolean
 )
 as $$
-  case p_part
-    -- the modules' sweep
-  end case;
-  done := coalesce(done, 0);
-  more := coalesce(more, done >= p_most);
+case p_part
+  -- the modules' sweep
+end case;
+done := coalesce(done, 0);
+more := coalesce(more, done >= p_most);
 $$;
 
 -- What the module health asks

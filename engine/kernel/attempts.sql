@@ -14,11 +14,11 @@ where a.state in ('completed', 'skipped')
 -- Tells whether an attempt counts and is the newest of its stage and run.
 create function millrace.is_last_word(p_attempt millrace.attempts) returns boolean
 as $$
-  return not p_attempt.superseded and not exists (
-    select from millrace.attempts n
-    where n.run_id = p_attempt.run_id
-      and n.stage_id = p_attempt.stage_id
-      and n.number > p_attempt.number);
+return not p_attempt.superseded and not exists (
+  select from millrace.attempts n
+  where n.run_id = p_attempt.run_id
+    and n.stage_id = p_attempt.stage_id
+    and n.number > p_attempt.number);
 $$;
 
 -- Builds a change of one stage for the projection.
@@ -28,8 +28,8 @@ create function millrace.change_of(
 ) returns millrace.change
 immutable
 as $$
-  return row(p_entity_id, p_status, p_job_id, null, p_error, 0, p_started_at, p_completed_at,
-    null)::millrace.change;
+return row(p_entity_id, p_status, p_job_id, null, p_error, 0, p_started_at, p_completed_at,
+  null)::millrace.change;
 $$;
 
 -- Builds the work item of an outcome that the engine decides, such as a passed deadline.
@@ -61,31 +61,31 @@ $$;
 -- Notes a pulse of attempts that tell no times, one row a stage. p_stage_ids: one an attempt.
 create function millrace.note_pulses(p_outcome text, p_stage_ids int[])
 as $$
-  insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n)
-  select v_now, s.pipeline_id, s.id, p_outcome, i.n
-  from (
-    select u.id, count(*) as n
-    from unnest(p_stage_ids) u(id)
-    group by u.id) i
-  join millrace.stages s on s.id = i.id;
+insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n)
+select v_now, s.pipeline_id, s.id, p_outcome, i.n
+from (
+  select u.id, count(*) as n
+  from unnest(p_stage_ids) u(id)
+  group by u.id) i
+join millrace.stages s on s.id = i.id;
 $$;
 
 -- Adds up one kind of usage, such as cost_usd; null when none tells it. Strict: free without usage.
 create function millrace.sum_usage(p_usages jsonb[], p_kind text) returns numeric
 immutable strict
 as $$
-  select sum((u.value ->> p_kind)::numeric)
-  from unnest(p_usages) u(value)
-  where jsonb_typeof(u.value -> p_kind) = 'number'
-    and (u.value ->> p_kind)::numeric > 0
+select sum((u.value ->> p_kind)::numeric)
+from unnest(p_usages) u(value)
+where jsonb_typeof(u.value -> p_kind) = 'number'
+  and (u.value ->> p_kind)::numeric > 0
 $$;
 
 -- Projects changes of one stage onto the entities.
 create function millrace.project(p_stage_id int, p_changes millrace.change[])
 as $$
-  perform millrace.project_entities(s.pipeline_id, 'settle', s.name, p_changes, null, null)
-  from millrace.stages s
-  where s.id = p_stage_id;
+perform millrace.project_entities(s.pipeline_id, 'settle', s.name, p_changes, null, null)
+from millrace.stages s
+where s.id = p_stage_id;
 $$;
 
 -- Shows a stage in one state on the entities of runs, since p_at where it has a time.
@@ -94,25 +94,25 @@ create function millrace.show_stage(
   p_job_id text default null
 )
 as $$
-  perform millrace.project(p_stage_id, array(
-    select millrace.change_of(r.entity_id, p_status, p_job_id,
-      p_started_at => case p_status when 'started' then p_at end,
-      p_completed_at => case p_status when 'skipped' then p_at end)
-    from millrace.runs r
-    where r.id = any (p_run_ids)));
+perform millrace.project(p_stage_id, array(
+  select millrace.change_of(r.entity_id, p_status, p_job_id,
+    p_started_at => case p_status when 'started' then p_at end,
+    p_completed_at => case p_status when 'skipped' then p_at end)
+  from millrace.runs r
+  where r.id = any (p_run_ids)));
 $$;
 
 -- Shows the latest runs of held entities, where the pipeline has one status column.
 create function millrace.show_status(p_pipeline_id int, p_entity_ids text[])
 as $$
-  if cardinality(p_entity_ids) > 0 and (
-      select p.projection = 'status'
-      from millrace.pipelines p
-      where p.id = p_pipeline_id) then
-    perform millrace.project_entities(p_pipeline_id, 'settle', null, array(
-      select millrace.change_of(i, 'queued')
-      from unnest(p_entity_ids) i), null, null);
-  end if;
+if cardinality(p_entity_ids) > 0 and (
+    select p.projection = 'status'
+    from millrace.pipelines p
+    where p.id = p_pipeline_id) then
+  perform millrace.project_entities(p_pipeline_id, 'settle', null, array(
+    select millrace.change_of(i, 'queued')
+    from unnest(p_entity_ids) i), null, null);
+end if;
 $$;
 
 -- started → waiting for an external job, under the stage's deadline and poll interval.
@@ -150,25 +150,25 @@ create function millrace.add_waiting(
   p_stage_id int, p_run_ids bigint[], p_service text, p_job_id text default null
 ) returns setof millrace.attempts
 as $$
-  return query
-    insert into millrace.attempts (id, run_id, stage_id, number, parent_id, state, created_at,
-      started_at, deadline_at, late_at, service, job_id)
-    overriding system value
-    select i.id, i.run_id, p_stage_id, coalesce(l.number, 0) + 1,
-      case when not l.superseded then l.id end, 'waiting', v_now, v_now, v_now + s.deadline,
-      v_now + s.sla, p_service, coalesce(p_job_id, i.id::text)
-    from (
-      select r.id as run_id, nextval('millrace.attempts_id_seq') as id
-      from (select u.id from unnest(p_run_ids) u(id) order by u.id) r) i
-    join millrace.stages s on s.id = p_stage_id
-    left join lateral (
-      select a.id, a.number, a.superseded
-      from millrace.attempts a
-      where a.run_id = i.run_id
-        and a.stage_id = p_stage_id
-      order by a.number desc
-      limit 1) l on true
-    returning *;
+return query
+  insert into millrace.attempts (id, run_id, stage_id, number, parent_id, state, created_at,
+    started_at, deadline_at, late_at, service, job_id)
+  overriding system value
+  select i.id, i.run_id, p_stage_id, coalesce(l.number, 0) + 1,
+    case when not l.superseded then l.id end, 'waiting', v_now, v_now, v_now + s.deadline,
+    v_now + s.sla, p_service, coalesce(p_job_id, i.id::text)
+  from (
+    select r.id as run_id, nextval('millrace.attempts_id_seq') as id
+    from (select u.id from unnest(p_run_ids) u(id) order by u.id) r) i
+  join millrace.stages s on s.id = p_stage_id
+  left join lateral (
+    select a.id, a.number, a.superseded
+    from millrace.attempts a
+    where a.run_id = i.run_id
+      and a.stage_id = p_stage_id
+    order by a.number desc
+    limit 1) l on true
+  returning *;
 $$;
 
 -- started → queued without costing an attempt. The third release in a row fails it, or it might go
@@ -218,11 +218,11 @@ $$;
 -- Gives up the children of these runs at these stages, or at all of them.
 create function millrace.abandon_fan_outs(p_run_ids bigint[], p_stage_ids int[])
 as $$
-  update millrace.fan_outs f
-  set state = 'abandoned'
-  where f.run_id = any (p_run_ids)
-    and (p_stage_ids is null or f.stage_id = any (p_stage_ids))
-    and f.state = 'open';
+update millrace.fan_outs f
+set state = 'abandoned'
+where f.run_id = any (p_run_ids)
+  and (p_stage_ids is null or f.stage_id = any (p_stage_ids))
+  and f.state = 'open';
 $$;
 
 -- queued | started | waiting → cancelled for locked runs, at all or some stages; the caller
@@ -265,12 +265,12 @@ $$;
 -- Projects cancelled attempts onto their entities.
 create function millrace.project_cancelled(p_cancelled millrace.cancelled[])
 as $$
-  perform millrace.project(s.id, s.changes)
-  from (
-    select c.stage_id as id, array_agg(c.change) as changes
-    from unnest(p_cancelled) c
-    group by c.stage_id
-    order by c.stage_id) s;
+perform millrace.project(s.id, s.changes)
+from (
+  select c.stage_id as id, array_agg(c.change) as changes
+  from unnest(p_cancelled) c
+  group by c.stage_id
+  order by c.stage_id) s;
 $$;
 
 -- Skips a stage in these runs, says why, and goes on to what follows it. One that nobody asked for
@@ -278,11 +278,11 @@ $$;
 create function millrace.skip_stage(p_stage_id int, p_run_ids bigint[], p_why jsonb)
 returns int[]
 as $$
-  perform millrace.add_skipped(array[p_stage_id], p_run_ids, p_why);
-  if not p_why ? 'on_demand' then
-    perform millrace.show_stage(p_stage_id, p_run_ids, 'skipped', millrace.now());
-  end if;
-  return millrace.continue_after_skip(p_stage_id, p_run_ids);
+perform millrace.add_skipped(array[p_stage_id], p_run_ids, p_why);
+if not p_why ? 'on_demand' then
+  perform millrace.show_stage(p_stage_id, p_run_ids, 'skipped', millrace.now());
+end if;
+return millrace.continue_after_skip(p_stage_id, p_run_ids);
 $$;
 
 -- Adds skipped attempts to these runs at those of the stages that are not done; returns these, for

@@ -170,18 +170,18 @@ create function millrace.needs_of(
 ) returns json
 stable
 as $$
-  if 100 * millrace.size_of_needs(p_run_id, p_version_id, p_stage_id) > p_each then
-    return null;
-  end if;
-  return coalesce((
-    select json_object_agg(s.name, n.output)
-    from millrace.version_stages vs
-    join millrace.attempts n on n.run_id = p_run_id
-      and n.stage_id = any (vs.needs)
-      and n.state in ('completed', 'skipped')
-      and not n.superseded
-    join millrace.stages s on s.id = n.stage_id
-    where vs.version_id = p_version_id and vs.stage_id = p_stage_id), '{}');
+if 100 * millrace.size_of_needs(p_run_id, p_version_id, p_stage_id) > p_each then
+  return null;
+end if;
+return coalesce((
+  select json_object_agg(s.name, n.output)
+  from millrace.version_stages vs
+  join millrace.attempts n on n.run_id = p_run_id
+    and n.stage_id = any (vs.needs)
+    and n.state in ('completed', 'skipped')
+    and not n.superseded
+  join millrace.stages s on s.id = n.stage_id
+  where vs.version_id = p_version_id and vs.stage_id = p_stage_id), '{}');
 $$;
 
 -- Adds up the stored bytes of the results that a stage of a run needs.
@@ -190,12 +190,12 @@ create function millrace.size_of_needs(
 ) returns bigint
 stable
 as $$
-  return (
-    select coalesce(sum(pg_column_size(n.output)), 0)
-    from millrace.version_stages vs
-    join millrace.attempts n on n.run_id = p_run_id
-      and n.stage_id = any (vs.needs)
-      and n.state in ('completed', 'skipped')
-      and not n.superseded
-    where vs.version_id = p_version_id and vs.stage_id = p_stage_id);
+return (
+  select coalesce(sum(pg_column_size(n.output)), 0)
+  from millrace.version_stages vs
+  join millrace.attempts n on n.run_id = p_run_id
+    and n.stage_id = any (vs.needs)
+    and n.state in ('completed', 'skipped')
+    and not n.superseded
+  where vs.version_id = p_version_id and vs.stage_id = p_stage_id);
 $$;

@@ -3,7 +3,7 @@
 -- Returns the time since when a heartbeat is a live worker's.
 create function millrace.alive_since() returns timestamptz
 as $$
-  return millrace.now() - interval '15 seconds';
+return millrace.now() - interval '15 seconds';
 $$;
 
 -- Counts the live workers of a stage, in a snapshot of its own.
@@ -25,27 +25,27 @@ $$;
 -- Tells whether a stage has a due attempt that its limits allow.
 create function millrace.has_ready_work(p_stage_id int) returns boolean
 as $$
-  return (
-    select exists (
-        select from millrace.attempts a
-        where a.stage_id = s.id and a.queue_at <= v_now and a.state = 'queued')
-      and (s.limits is null or millrace.hook_has_room(s))
-    from millrace.stages s
-    where s.id = p_stage_id);
+return (
+  select exists (
+      select from millrace.attempts a
+      where a.stage_id = s.id and a.queue_at <= v_now and a.state = 'queued')
+    and (s.limits is null or millrace.hook_has_room(s))
+  from millrace.stages s
+  where s.id = p_stage_id);
 $$;
 
 -- Tells whether one more worker of this stage would find work and be let in. Asked last, since the
 -- look for work passes all that is started.
 create function millrace.may_scale_out(p_stage millrace.stages) returns boolean
 as $$
-  if exists (
-      select from millrace.wake_ups r
-      where r.stage_id = p_stage.id
-        and r.woken_at > (select millrace.now()) - interval '2 seconds') then
-    return false;
-  end if;
-  return p_stage.max_workers > millrace.live_workers(p_stage.id)
-    and millrace.has_ready_work(p_stage.id);
+if exists (
+    select from millrace.wake_ups r
+    where r.stage_id = p_stage.id
+      and r.woken_at > (select millrace.now()) - interval '2 seconds') then
+  return false;
+end if;
+return p_stage.max_workers > millrace.live_workers(p_stage.id)
+  and millrace.has_ready_work(p_stage.id);
 $$;
 
 -- Locks the due attempt of a stage that is to run alone on its host now. An idle host begins with
@@ -55,19 +55,19 @@ create function millrace.next_alone(
   p_stage millrace.stages, p_first boolean, p_retired boolean
 ) returns bigint
 as $$
-  return (
-    select a.id
-    from millrace.attempts a
-    where a.stage_id = p_stage.id
-      and a.isolated
-      and a.queue_at <= v_now
-      and a.state = 'queued'
-      and (a.lost_alone or not p_first or a.queue_at < v_now - interval '1 minute')
-      and not (a.lost_alone and p_retired)
-      and (not p_stage.has_groups or millrace.hook_has_room(p_stage, a.concurrency_group))
-    order by a.lost_alone desc, a.queue_at, a.id
-    limit 1
-    for update skip locked);
+return (
+  select a.id
+  from millrace.attempts a
+  where a.stage_id = p_stage.id
+    and a.isolated
+    and a.queue_at <= v_now
+    and a.state = 'queued'
+    and (a.lost_alone or not p_first or a.queue_at < v_now - interval '1 minute')
+    and not (a.lost_alone and p_retired)
+    and (not p_stage.has_groups or millrace.hook_has_room(p_stage, a.concurrency_group))
+  order by a.lost_alone desc, a.queue_at, a.id
+  limit 1
+  for update skip locked);
 $$;
 
 -- queued → started for up to p_limit due attempts, under one lease; the token is null when it got
@@ -167,42 +167,42 @@ create function millrace.drop_claims(
   p_worker_id uuid, p_token uuid default null, p_ended int default null
 ) returns boolean
 as $$
-  delete from millrace.claims c
-  where c.worker_id = p_worker_id
-    and (c.token = p_token and cardinality(c.attempt_ids) = p_ended
-      or not exists (
-        select from millrace.attempts a
-        where a.id = any (c.attempt_ids) and a.token = c.token and a.state = 'started'));
-  return found;
+delete from millrace.claims c
+where c.worker_id = p_worker_id
+  and (c.token = p_token and cardinality(c.attempt_ids) = p_ended
+    or not exists (
+      select from millrace.attempts a
+      where a.id = any (c.attempt_ids) and a.token = c.token and a.state = 'started'));
+return found;
 $$;
 
 -- Lists the attempts that a worker has in work.
 create function millrace.held_by(p_worker_id uuid) returns bigint[]
 as $$
-  return array(
-    select a.id
-    from millrace.claims c
-    cross join lateral (
-      select t.id
-      from millrace.attempts t
-      where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started'
-      offset 0) a
-    where c.worker_id = p_worker_id);
+return array(
+  select a.id
+  from millrace.claims c
+  cross join lateral (
+    select t.id
+    from millrace.attempts t
+    where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started'
+    offset 0) a
+  where c.worker_id = p_worker_id);
 $$;
 
 -- Lists the attempts that are still under a claim, in its order.
 create function millrace.held_items(p_token uuid, p_attempt_ids bigint[])
 returns millrace.claimed[]
 as $$
-  return array(
-    select row(a.id, a.run_id, r.entity_id, r.trace_id, r.version_id, a.retry_count,
-      coalesce(a.submission_id, a.id), a.number, a.isolated)::millrace.claimed
-    from unnest(p_attempt_ids) with ordinality i(id, place)
-    cross join lateral (
-      select o.*
-      from millrace.attempts o
-      where o.id = i.id and o.token = p_token and o.state = 'started'
-      offset 0) a
-    cross join lateral (select o.* from millrace.runs o where o.id = a.run_id offset 0) r
-    order by i.place);
+return array(
+  select row(a.id, a.run_id, r.entity_id, r.trace_id, r.version_id, a.retry_count,
+    coalesce(a.submission_id, a.id), a.number, a.isolated)::millrace.claimed
+  from unnest(p_attempt_ids) with ordinality i(id, place)
+  cross join lateral (
+    select o.*
+    from millrace.attempts o
+    where o.id = i.id and o.token = p_token and o.state = 'started'
+    offset 0) a
+  cross join lateral (select o.* from millrace.runs o where o.id = a.run_id offset 0) r
+  order by i.place);
 $$;

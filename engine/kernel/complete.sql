@@ -125,62 +125,62 @@ create function millrace.advance(
   out all_ready boolean
 )
 as $$
-  -- Mostly of one version, with followers that need nothing else: then no run is looked at.
-  with version as materialized (
-    select distinct r.version_id as id from millrace.runs r
-    where r.id = any (p_run_ids)
-  )
-  select coalesce(array_agg(distinct s.id), '{}'), coalesce(array_agg(distinct s.name), '{}'),
-    coalesce(bool_or(s.has_groups), false),
-    (select count(*) = 1 from version) and bool_and(cardinality(f.needs) = 1 and not exists (
-      select from millrace.attempts a
-      where a.run_id = any (p_run_ids) and a.stage_id = s.id))
-  into followers, names, has_groups, all_ready
-  from version v
-  join millrace.version_stages f on f.version_id = v.id
-  join millrace.stages s on s.id = f.stage_id
-  where p_stage_id = any (f.needs) and f.unconditional;
-  if cardinality(followers) = 0 then
-    all_ready := true;
-  elsif all_ready then
+-- Mostly of one version, with followers that need nothing else: then no run is looked at.
+with version as materialized (
+  select distinct r.version_id as id from millrace.runs r
+  where r.id = any (p_run_ids)
+)
+select coalesce(array_agg(distinct s.id), '{}'), coalesce(array_agg(distinct s.name), '{}'),
+  coalesce(bool_or(s.has_groups), false),
+  (select count(*) = 1 from version) and bool_and(cardinality(f.needs) = 1 and not exists (
+    select from millrace.attempts a
+    where a.run_id = any (p_run_ids) and a.stage_id = s.id))
+into followers, names, has_groups, all_ready
+from version v
+join millrace.version_stages f on f.version_id = v.id
+join millrace.stages s on s.id = f.stage_id
+where p_stage_id = any (f.needs) and f.unconditional;
+if cardinality(followers) = 0 then
+  all_ready := true;
+elsif all_ready then
+  insert into millrace.attempts (run_id, stage_id, number, queue_at, created_at, late_at)
+  select r.id, s.id, 1, v_now, v_now, v_now + s.sla
+  from millrace.stages s
+  cross join unnest(p_run_ids) r(id)
+  where s.id = any (followers);
+else
+  with run as materialized (
+    select r.id, r.version_id from millrace.runs r where r.id = any (p_run_ids)
+  ), follower as materialized (
+    select f.version_id, f.stage_id, f.needs, v_now + s.sla as late_at
+    from millrace.version_stages f
+    join millrace.stages s on s.id = f.stage_id
+    where f.version_id in (select r.version_id from run r)
+      and p_stage_id = any (f.needs)
+      and f.unconditional
+  ), added as (
     insert into millrace.attempts (run_id, stage_id, number, queue_at, created_at, late_at)
-    select r.id, s.id, 1, v_now, v_now, v_now + s.sla
-    from millrace.stages s
-    cross join unnest(p_run_ids) r(id)
-    where s.id = any (followers);
-  else
-    with run as materialized (
-      select r.id, r.version_id from millrace.runs r where r.id = any (p_run_ids)
-    ), follower as materialized (
-      select f.version_id, f.stage_id, f.needs, v_now + s.sla as late_at
-      from millrace.version_stages f
-      join millrace.stages s on s.id = f.stage_id
-      where f.version_id in (select r.version_id from run r)
-        and p_stage_id = any (f.needs)
-        and f.unconditional
-    ), added as (
-      insert into millrace.attempts (run_id, stage_id, number, queue_at, created_at, late_at)
-      select r.id, f.stage_id, coalesce(h.number, 0) + 1, v_now, v_now, f.late_at
-      from run r
-      join follower f on f.version_id = r.version_id
-      cross join lateral (
-        select max(a.number) as number, bool_or(not a.superseded) as begun
-        from millrace.attempts a
-        where a.run_id = r.id and a.stage_id = f.stage_id) h
-      where h.begun is not true
-        and (cardinality(f.needs) = 1 or cardinality(f.needs) - 1 = (
-          select count(*)
-          from millrace.attempts n
-          where n.run_id = r.id
-            and n.stage_id = any (f.needs)
-            and n.stage_id <> p_stage_id
-            and n.state in ('completed', 'skipped')
-            and not n.superseded))
-      order by r.id
-      returning run_id, stage_id
-    )
-    select coalesce(array_agg(row(a.run_id, a.stage_id)::millrace.ready), '{}') into ready
-    from added a;
-    all_ready := cardinality(ready) = cardinality(followers) * cardinality(p_run_ids);
-  end if;
+    select r.id, f.stage_id, coalesce(h.number, 0) + 1, v_now, v_now, f.late_at
+    from run r
+    join follower f on f.version_id = r.version_id
+    cross join lateral (
+      select max(a.number) as number, bool_or(not a.superseded) as begun
+      from millrace.attempts a
+      where a.run_id = r.id and a.stage_id = f.stage_id) h
+    where h.begun is not true
+      and (cardinality(f.needs) = 1 or cardinality(f.needs) - 1 = (
+        select count(*)
+        from millrace.attempts n
+        where n.run_id = r.id
+          and n.stage_id = any (f.needs)
+          and n.stage_id <> p_stage_id
+          and n.state in ('completed', 'skipped')
+          and not n.superseded))
+    order by r.id
+    returning run_id, stage_id
+  )
+  select coalesce(array_agg(row(a.run_id, a.stage_id)::millrace.ready), '{}') into ready
+  from added a;
+  all_ready := cardinality(ready) = cardinality(followers) * cardinality(p_run_ids);
+end if;
 $$;

@@ -135,7 +135,7 @@ $$;
 create function millrace.owner_message(p_error jsonb, p_attempt_id bigint) returns text
 immutable
 as $$
-  select (p_error ->> 'message')
-    || case when p_error ->> 'detail' is null then ''
-      else format(' (attempt %s)', p_attempt_id) end
+select (p_error ->> 'message')
+  || case when p_error ->> 'detail' is null then ''
+    else format(' (attempt %s)', p_attempt_id) end
 $$;

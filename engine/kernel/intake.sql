@@ -47,13 +47,13 @@ $$;
 create function millrace.forget_runs(p_pipeline_id int, p_entity_ids text[])
 set millrace.plan = by_index
 as $$
-  perform millrace.delete_runs(array(
-    select r.id from millrace.runs r
-    where r.entity_id = any (p_entity_ids) and r.pipeline_id = p_pipeline_id
-    -- "+ 0" has the runs sorted, or an old plan might read them all.
-    order by r.id + 0
-    for update));
-  perform millrace.hook_rows_gone(p_pipeline_id, p_entity_ids);
+perform millrace.delete_runs(array(
+  select r.id from millrace.runs r
+  where r.entity_id = any (p_entity_ids) and r.pipeline_id = p_pipeline_id
+  -- "+ 0" has the runs sorted, or an old plan might read them all.
+  order by r.id + 0
+  for update));
+perform millrace.hook_rows_gone(p_pipeline_id, p_entity_ids);
 $$;
 
 -- Finds entities whose rows went without the delete trigger: as a replica, in a table made anew.

@@ -9,12 +9,12 @@
 create function millrace.writes_entities(p_pipeline_id int) returns boolean
 stable
 as $$
-  return (
-    select p.projection <> 'none' or exists (
-      select from millrace.stages s
-      where s.pipeline_id = p.id and (s.kind = 'pipeline' or s.apply is not null))
-    from millrace.pipelines p
-    where p.id = p_pipeline_id);
+return (
+  select p.projection <> 'none' or exists (
+    select from millrace.stages s
+    where s.pipeline_id = p.id and (s.kind = 'pipeline' or s.apply is not null))
+  from millrace.pipelines p
+  where p.id = p_pipeline_id);
 $$;
 
 -- Locks the entities that nobody else holds, and has those forgotten that are gone.
@@ -85,16 +85,16 @@ $$;
 -- Locks runs and their entities in the lock order, waiting for both.
 create function millrace.hold_runs(p_run_ids bigint[])
 as $$
-  perform millrace.lock_entities(p.id, p.entity_ids, true)
-  from (
-    select r.pipeline_id as id, array_agg(r.entity_id) as entity_ids
-    from millrace.runs r
-    where r.id = any (p_run_ids)
-    group by r.pipeline_id
-    order by r.pipeline_id) p;
-  perform
+perform millrace.lock_entities(p.id, p.entity_ids, true)
+from (
+  select r.pipeline_id as id, array_agg(r.entity_id) as entity_ids
   from millrace.runs r
   where r.id = any (p_run_ids)
-  order by r.id
-  for no key update;
+  group by r.pipeline_id
+  order by r.pipeline_id) p;
+perform
+from millrace.runs r
+where r.id = any (p_run_ids)
+order by r.id
+for no key update;
 $$;

@@ -5,32 +5,32 @@ create function millrace.groups_of_runs(
   p_stage millrace.stages, p_run_ids bigint[], p_keys text[] default null
 ) returns text[]
 as $$
-  return array(
-    select '0' || coalesce(e.key, '')
-    from unnest(p_run_ids, coalesce(p_keys, (millrace.values_of_entities(
-      p_stage.pipeline_id, array(
-        select r.entity_id
-        from unnest(p_run_ids) with ordinality i(id, place)
-        left join millrace.runs r on r.id = any (array[i.id])
-        order by i.place), false, p_stage.name)).keys)) with ordinality e(id, key, place)
-    order by e.place);
+return array(
+  select '0' || coalesce(e.key, '')
+  from unnest(p_run_ids, coalesce(p_keys, (millrace.values_of_entities(
+    p_stage.pipeline_id, array(
+      select r.entity_id
+      from unnest(p_run_ids) with ordinality i(id, place)
+      left join millrace.runs r on r.id = any (array[i.id])
+      order by i.place), false, p_stage.name)).keys)) with ordinality e(id, key, place)
+  order by e.place);
 $$;
 
 -- Sorts attempts that were just queued at a stage, until they are queued again.
 create function millrace.assign_groups(p_stage_id int, p_run_ids bigint[])
 as $$
-  update millrace.attempts a
-  set concurrency_group = u.concurrency_group
-  from millrace.stages s
-  cross join unnest(p_run_ids, millrace.groups_of_runs(s, p_run_ids))
-    u(id, concurrency_group)
-  where s.id = p_stage_id
-    and s.has_groups
-    and a.run_id = u.id
-    -- Once more, or an old plan might walk the attempts of the stage.
-    and a.run_id = any (p_run_ids)
-    and a.stage_id = p_stage_id
-    and a.state = 'queued';
+update millrace.attempts a
+set concurrency_group = u.concurrency_group
+from millrace.stages s
+cross join unnest(p_run_ids, millrace.groups_of_runs(s, p_run_ids))
+  u(id, concurrency_group)
+where s.id = p_stage_id
+  and s.has_groups
+  and a.run_id = u.id
+  -- Once more, or an old plan might walk the attempts of the stage.
+  and a.run_id = any (p_run_ids)
+  and a.stage_id = p_stage_id
+  and a.state = 'queued';
 $$;
 
 -- Adds a queued attempt of a stage to each run, as the retry of the one before unless that was
@@ -110,14 +110,14 @@ $$;
 create function millrace.first_stage(p_pipeline_id int) returns int
 stable
 as $$
-  return (
-    select vs.stage_id
-    from millrace.pipelines p
-    join millrace.version_stages vs
-      on vs.version_id = p.current_version_id and vs.needs = '{}' and vs.after = '[]'
-    where p.id = p_pipeline_id
-    order by vs.on_demand, vs.position
-    limit 1);
+return (
+  select vs.stage_id
+  from millrace.pipelines p
+  join millrace.version_stages vs
+    on vs.version_id = p.current_version_id and vs.needs = '{}' and vs.after = '[]'
+  where p.id = p_pipeline_id
+  order by vs.on_demand, vs.position
+  limit 1);
 $$;
 
 -- Begins a stage of locked runs, whatever its thresholds say. Returns the stages with work.
@@ -125,17 +125,17 @@ create function millrace.begin_at_once(
   p_run_ids bigint[], p_stage_id int, p_by_name boolean default false
 ) returns int[]
 as $$
-  perform millrace.refuse_missing_needs(p_run_ids, p_stage_id);
-  if (
-      select bool_and(vs.unconditional)
-      from millrace.runs r
-      join millrace.version_stages vs
-        on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-      where r.id = any (p_run_ids)) then
-    perform millrace.queue_attempts(p_stage_id, p_run_ids);
-    return array[p_stage_id];
-  end if;
-  return millrace.hook_begin(p_stage_id, p_run_ids, p_by_name);
+perform millrace.refuse_missing_needs(p_run_ids, p_stage_id);
+if (
+    select bool_and(vs.unconditional)
+    from millrace.runs r
+    join millrace.version_stages vs
+      on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+    where r.id = any (p_run_ids)) then
+  perform millrace.queue_attempts(p_stage_id, p_run_ids);
+  return array[p_stage_id];
+end if;
+return millrace.hook_begin(p_stage_id, p_run_ids, p_by_name);
 $$;
 
 -- Shows a stage as queued and its dependents as pending, with their columns cleared.
@@ -143,68 +143,68 @@ create function millrace.project_queued(
   p_pipeline_id int, p_stage_id int, p_dependents int[], p_entity_ids text[]
 )
 as $$
-  perform millrace.project_entities(
-    p_pipeline_id, 'queued',
-    (select s.name from millrace.stages s where s.id = p_stage_id), null, p_entity_ids,
-    array(select s.name from millrace.stages s where s.id = any (p_dependents)));
+perform millrace.project_entities(
+  p_pipeline_id, 'queued',
+  (select s.name from millrace.stages s where s.id = p_stage_id), null, p_entity_ids,
+  array(select s.name from millrace.stages s where s.id = any (p_dependents)));
 $$;
 
 -- Clears on the rows what has not begun in these runs.
 create function millrace.clear_pending(p_run_ids bigint[])
 as $$
-  perform millrace.project_queued(g.pipeline_id, null, g.pending, g.entity_ids)
-  from (
-    select r.pipeline_id, array_agg(r.entity_id) as entity_ids, array(
-      select vs.stage_id
-      from millrace.version_stages vs
-      where vs.version_id = r.version_id
-        and not exists (
-          select from millrace.attempts a
-          where a.run_id = r.id and a.stage_id = vs.stage_id and not a.superseded)) as pending
-    from millrace.runs r
-    join millrace.pipelines p on p.id = r.pipeline_id and p.projection <> 'none'
-    where r.id = any (p_run_ids)
-      -- A user's trigger may have begun another run of the row.
-      and (r.status = 'running' or millrace.is_latest_run(r.id))
-    group by 1, 3) g;
+perform millrace.project_queued(g.pipeline_id, null, g.pending, g.entity_ids)
+from (
+  select r.pipeline_id, array_agg(r.entity_id) as entity_ids, array(
+    select vs.stage_id
+    from millrace.version_stages vs
+    where vs.version_id = r.version_id
+      and not exists (
+        select from millrace.attempts a
+        where a.run_id = r.id and a.stage_id = vs.stage_id and not a.superseded)) as pending
+  from millrace.runs r
+  join millrace.pipelines p on p.id = r.pipeline_id and p.projection <> 'none'
+  where r.id = any (p_run_ids)
+    -- A user's trigger may have begun another run of the row.
+    and (r.status = 'running' or millrace.is_latest_run(r.id))
+  group by 1, 3) g;
 $$;
 
 -- Begins all that may begin in runs, and clears on the rows what has not begun.
 create function millrace.begin_branches(p_run_ids bigint[]) returns int[]
 as $$
-  perform millrace.clear_pending(p_run_ids);
-  return millrace.hook_advance(null, p_run_ids);
+perform millrace.clear_pending(p_run_ids);
+return millrace.hook_advance(null, p_run_ids);
 $$;
 
 -- Ends the attempts of stages in locked runs and keeps them as history; the caller projects. A
 -- child's parent counts anew.
 create function millrace.supersede(p_run_ids bigint[], p_stage_ids int[])
 as $$
-  perform millrace.cancel_attempts(p_run_ids, p_stage_ids);
-  update millrace.attempts a
-  set superseded = true
-  where a.run_id = any (p_run_ids)
-    and a.stage_id = any (p_stage_ids)
-    and not a.superseded;
-  update millrace.fan_outs f
-  set state = 'abandoned'
-  where f.run_id = any (p_run_ids)
-    and f.stage_id = any (p_stage_ids)
-    and f.state = 'finished';
-  insert into millrace.child_tallies (fan_out_id, recount)
-  select distinct r.fan_out_id, true
-  from millrace.runs r
-  where r.id = any (p_run_ids)
-    and (r.fan_out_id is not null) is true;
+perform millrace.cancel_attempts(p_run_ids, p_stage_ids);
+update millrace.attempts a
+set superseded = true
+where a.run_id = any (p_run_ids)
+  and a.stage_id = any (p_stage_ids)
+  and not a.superseded;
+update millrace.fan_outs f
+set state = 'abandoned'
+where f.run_id = any (p_run_ids)
+  and f.stage_id = any (p_stage_ids)
+  and f.state = 'finished';
+insert into millrace.child_tallies (fan_out_id, recount)
+select distinct r.fan_out_id, true
+from millrace.runs r
+where r.id = any (p_run_ids)
+  and (r.fan_out_id is not null) is true;
 $$;
 
 -- Forgets what rows brought along of stages that start over.
 create function millrace.forget_given(p_run_ids bigint[], p_stage_ids int[])
 as $$
-  update millrace.runs r
-  set given = array(select g from unnest(r.given) g where g <> all (p_stage_ids))
-  where r.id = any (p_run_ids)
-    and r.given && p_stage_ids;
+update millrace.runs r
+set given = array(select g from unnest(r.given) g where g <> all (p_stage_ids))
+where r.id = any (p_run_ids)
+  and r.given && p_stage_ids;
 $$;
 
 -- Starts a stage and its dependents over in locked live runs. Returns the stages with work.

@@ -202,37 +202,37 @@ create function millrace.stale_reason(p_state millrace.attempt_state, p_error js
 returns text
 immutable
 as $$
-  select case
-    when p_state is null then 'there is no such attempt: its entity or its run was deleted'
-    when p_state = 'cancelled' then 'the attempt was cancelled'
-    when p_state = 'failed' and p_error ->> 'code' = 'lost_lease'
-      then 'the lease had expired and the attempt was given up'
-    when p_state = 'started'
-      then 'another worker has the attempt: the token is not the current one'
-    else format('the attempt is %s', p_state)
-  end
+select case
+  when p_state is null then 'there is no such attempt: its entity or its run was deleted'
+  when p_state = 'cancelled' then 'the attempt was cancelled'
+  when p_state = 'failed' and p_error ->> 'code' = 'lost_lease'
+    then 'the lease had expired and the attempt was given up'
+  when p_state = 'started'
+    then 'another worker has the attempt: the token is not the current one'
+  else format('the attempt is %s', p_state)
+end
 $$;
 
 -- Says why this token may not speak for the attempt; null when it may.
 create function millrace.void_reason(p_attempt millrace.attempts, p_token uuid) returns text
 immutable
 as $$
-  select millrace.stale_reason(p_attempt.state, p_attempt.error)
-  where (p_attempt.state = 'started' and p_attempt.token = p_token) is not true
+select millrace.stale_reason(p_attempt.state, p_attempt.error)
+where (p_attempt.state = 'started' and p_attempt.token = p_token) is not true
 $$;
 
 -- Builds the answer to each item of a recorded batch, in order.
 create function millrace.verdicts_of(p_items millrace.work[]) returns json
 immutable
 as $$
-  return (
-    select json_agg(v)
-    from (
-      select i.attempt_id as attempt, i.reason,
-        coalesce(i.verdict, case when i.reason is null then 'accepted' else 'rejected' end)
-          as verdict
-      from unnest(p_items) i
-      order by i.ord) v);
+return (
+  select json_agg(v)
+  from (
+    select i.attempt_id as attempt, i.reason,
+      coalesce(i.verdict, case when i.reason is null then 'accepted' else 'rejected' end)
+        as verdict
+    from unnest(p_items) i
+    order by i.ord) v);
 $$;
 
 -- Records a judged batch by stage and outcome. Returns the items, late ones marked, and the stages
@@ -310,20 +310,20 @@ create function millrace.without_late(
   p_items millrace.work[], out in_time millrace.work[], out late millrace.work[]
 )
 as $$
-  late := array(
-    select jsonb_populate_record(i, '{"verdict": "stale",
-      "reason": "the attempt was cancelled by what else the same call did"}')
+late := array(
+  select jsonb_populate_record(i, '{"verdict": "stale",
+    "reason": "the attempt was cancelled by what else the same call did"}')
+  from unnest(p_items) i
+  left join millrace.attempts a on a.id = any (array[i.attempt_id])
+  where i.verdict is null and a.state is distinct from i.was);
+in_time := p_items;
+if cardinality(late) > 0 then
+  in_time := array(
+    select i
     from unnest(p_items) i
-    left join millrace.attempts a on a.id = any (array[i.attempt_id])
-    where i.verdict is null and a.state is distinct from i.was);
-  in_time := p_items;
-  if cardinality(late) > 0 then
-    in_time := array(
-      select i
-      from unnest(p_items) i
-      where i.verdict is not null
-        or i.attempt_id not in (select l.attempt_id from unnest(late) l));
-  end if;
+    where i.verdict is not null
+      or i.attempt_id not in (select l.attempt_id from unnest(late) l));
+end if;
 $$;
 
 -- Does apply_outcomes(), but an item that makes Postgres raise fails alone, or is busy where that
@@ -424,18 +424,18 @@ $$;
 create function millrace.put_off(p_items millrace.work[], p_why text)
 returns millrace.work[]
 as $$
-  perform millrace.report_passed_over(p.name, s.name, i.entity_id, p_why)
-  from (
-    select u.stage_id, u.entity_id
-    from unnest(p_items) u
-    where u.verdict is null
-    limit 1) i
-  join millrace.stages s on s.id = i.stage_id
-  join millrace.pipelines p on p.id = s.pipeline_id;
-  return array(
-    select case when i.verdict is not null then i
-      else jsonb_populate_record(i, jsonb_build_object('verdict', 'busy', 'reason', p_why)) end
-    from unnest(p_items) i);
+perform millrace.report_passed_over(p.name, s.name, i.entity_id, p_why)
+from (
+  select u.stage_id, u.entity_id
+  from unnest(p_items) u
+  where u.verdict is null
+  limit 1) i
+join millrace.stages s on s.id = i.stage_id
+join millrace.pipelines p on p.id = s.pipeline_id;
+return array(
+  select case when i.verdict is not null then i
+    else jsonb_populate_record(i, jsonb_build_object('verdict', 'busy', 'reason', p_why)) end
+  from unnest(p_items) i);
 $$;
 
 -- Reports a row left for later, once an hour a stage.
@@ -443,16 +443,16 @@ create function millrace.report_passed_over(
   p_pipeline text, p_stage text, p_entity_id text, p_why text
 )
 as $$
-  if not exists (
-      select from millrace.log l
-      where l.code = 'row_passed_over'
-        and l.at > (select millrace.now()) - interval '1 hour'
-        and l.detail ->> 'pipeline' = p_pipeline
-        and l.detail ->> 'stage' is not distinct from p_stage) then
-    insert into millrace.log (level, code, message, detail)
-    values ('warning', 'row_passed_over',
-      format('Row %s of pipeline %s is passed over, and perhaps others: %s',
-        p_entity_id, p_pipeline, p_why),
-      jsonb_build_object('pipeline', p_pipeline, 'stage', p_stage, 'entity_id', p_entity_id));
-  end if;
+if not exists (
+    select from millrace.log l
+    where l.code = 'row_passed_over'
+      and l.at > (select millrace.now()) - interval '1 hour'
+      and l.detail ->> 'pipeline' = p_pipeline
+      and l.detail ->> 'stage' is not distinct from p_stage) then
+  insert into millrace.log (level, code, message, detail)
+  values ('warning', 'row_passed_over',
+    format('Row %s of pipeline %s is passed over, and perhaps others: %s',
+      p_entity_id, p_pipeline, p_why),
+    jsonb_build_object('pipeline', p_pipeline, 'stage', p_stage, 'entity_id', p_entity_id));
+end if;
 $$;

@@ -63,29 +63,29 @@ $$;
 -- Tells whether the run's entity has no later run.
 create function millrace.is_latest_run(p_run_id bigint) returns boolean
 as $$
-  -- In the order of the index: by an old plan a comparison of ids might walk all later runs.
-  return not exists (
-    select from millrace.runs r
-    cross join lateral (
-      select o.id
-      from millrace.runs o
-      where o.entity_id = any (array[r.entity_id])
-        and o.pipeline_id = r.pipeline_id
-      order by o.entity_id desc, o.id desc
-      limit 1) l
-    where r.id = p_run_id
-      and l.id > r.id);
+-- In the order of the index: by an old plan a comparison of ids might walk all later runs.
+return not exists (
+  select from millrace.runs r
+  cross join lateral (
+    select o.id
+    from millrace.runs o
+    where o.entity_id = any (array[r.entity_id])
+      and o.pipeline_id = r.pipeline_id
+    order by o.entity_id desc, o.id desc
+    limit 1) l
+  where r.id = p_run_id
+    and l.id > r.id);
 $$;
 
 -- Picks the runs that are running.
 create function millrace.running_of(p_run_ids bigint[]) returns bigint[]
 as $$
-  return array(
-    select r.id
-    from millrace.runs r
-    where r.id = any (p_run_ids)
-      and (r.status = 'running') is true
-    order by r.id);
+return array(
+  select r.id
+  from millrace.runs r
+  where r.id = any (p_run_ids)
+    and (r.status = 'running') is true
+  order by r.id);
 $$;
 
 -- Picks the running runs that have no attempt of the stage that counts; a user's trigger may have
@@ -150,40 +150,40 @@ create function millrace.end_runs(
   p_ended_as text default null
 )
 as $$
-  with ended as (
-    update millrace.runs r
-    set status = p_status, finished_at = v_now, failed_stage_id = p_failed_stage_id,
-      ended_as = p_ended_as,
-      error_code = case when p_failed_stage_id is not null then (
-        select left(coalesce(a.error ->> 'code', 'unknown'), 200)
-        from millrace.attempts a
-        where a.run_id = r.id
-          and a.stage_id = p_failed_stage_id
-        order by a.number desc
-        limit 1) end
-    where r.id = any (p_run_ids)
-      and (r.status = 'running') is true
-    returning r.id, r.fan_out_id, r.pipeline_id, r.created_at
-  ), pulse as (
-    insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms)
-    -- With a bypass, what was left out is still to come: no time from end to end.
-    select v_now, e.pipeline_id, 0,
-      case when p_ended_as is null then p_status::text else 'ended' end, count(*),
-      array_agg(date_part('epoch', v_now - e.created_at) * 1000) filter (
-        where p_status = 'completed' and not exists (
-          select from millrace.bypassed b
-          where b.run_id = e.id))
-    from ended e
-    group by e.pipeline_id
-  )
-  insert into millrace.child_tallies (fan_out_id, completed, failed, cancelled)
-  select e.fan_out_id,
-    count(*) filter (where p_status = 'completed'),
-    count(*) filter (where p_status = 'failed'),
-    count(*) filter (where p_status = 'cancelled')
+with ended as (
+  update millrace.runs r
+  set status = p_status, finished_at = v_now, failed_stage_id = p_failed_stage_id,
+    ended_as = p_ended_as,
+    error_code = case when p_failed_stage_id is not null then (
+      select left(coalesce(a.error ->> 'code', 'unknown'), 200)
+      from millrace.attempts a
+      where a.run_id = r.id
+        and a.stage_id = p_failed_stage_id
+      order by a.number desc
+      limit 1) end
+  where r.id = any (p_run_ids)
+    and (r.status = 'running') is true
+  returning r.id, r.fan_out_id, r.pipeline_id, r.created_at
+), pulse as (
+  insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms)
+  -- With a bypass, what was left out is still to come: no time from end to end.
+  select v_now, e.pipeline_id, 0,
+    case when p_ended_as is null then p_status::text else 'ended' end, count(*),
+    array_agg(date_part('epoch', v_now - e.created_at) * 1000) filter (
+      where p_status = 'completed' and not exists (
+        select from millrace.bypassed b
+        where b.run_id = e.id))
   from ended e
-  where e.fan_out_id is not null
-  group by e.fan_out_id;
+  group by e.pipeline_id
+)
+insert into millrace.child_tallies (fan_out_id, completed, failed, cancelled)
+select e.fan_out_id,
+  count(*) filter (where p_status = 'completed'),
+  count(*) filter (where p_status = 'failed'),
+  count(*) filter (where p_status = 'cancelled')
+from ended e
+where e.fan_out_id is not null
+group by e.fan_out_id;
 $$;
 
 -- Cancels those of held runs that run, and shows it on their rows; returns how many.

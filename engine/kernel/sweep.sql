@@ -10,46 +10,46 @@ create function millrace.to_sweep(p_done text[])
 returns table (part text, id bigint, name text)
 set millrace.plan = by_index
 as $$
-  return query
-    select t.part, t.id, n.name
-    from (
-      select k.place, k.part, p.id::bigint as id
-      from millrace.pipelines p
-      cross join lateral (values
-        (1, 'leases', exists (select from millrace.claims c where c.expires_at <= v_now)),
-        (2, 'deadlines', exists (select from millrace.attempts a where a.deadline_at <= v_now)),
-        (6, 'woken', exists (
-          select from millrace.stages s
-          -- "limit 1" keeps it a look-up for each stage, or it may walk the whole queue.
-          cross join lateral (
-            select from millrace.attempts a
-            where a.stage_id = s.id and a.queue_at <= v_now and a.state = 'queued'
-            limit 1) a
-          where s.pipeline_id = p.id
-            and s.enabled
-            and s.kind <> 'gate'
-            and not s.bypassed))) k(place, part, wanted)
-      where k.wanted
-      union all
-      select 31, 'leftovers', null
-      where millrace.is_new_minute()
-      union all
-      select * from millrace.hook_to_sweep()) t
-    cross join lateral (
-      select case when t.place < 10 then t.part || ' of pipeline ' || (
-          select p.name from millrace.pipelines p where p.id = t.id)
-        else concat_ws(' ', t.part, t.id) end as name) n
-    where n.name <> all (p_done)
-    order by t.place, t.id;
+return query
+  select t.part, t.id, n.name
+  from (
+    select k.place, k.part, p.id::bigint as id
+    from millrace.pipelines p
+    cross join lateral (values
+      (1, 'leases', exists (select from millrace.claims c where c.expires_at <= v_now)),
+      (2, 'deadlines', exists (select from millrace.attempts a where a.deadline_at <= v_now)),
+      (6, 'woken', exists (
+        select from millrace.stages s
+        -- "limit 1" keeps it a look-up for each stage, or it may walk the whole queue.
+        cross join lateral (
+          select from millrace.attempts a
+          where a.stage_id = s.id and a.queue_at <= v_now and a.state = 'queued'
+          limit 1) a
+        where s.pipeline_id = p.id
+          and s.enabled
+          and s.kind <> 'gate'
+          and not s.bypassed))) k(place, part, wanted)
+    where k.wanted
+    union all
+    select 31, 'leftovers', null
+    where millrace.is_new_minute()
+    union all
+    select * from millrace.hook_to_sweep()) t
+  cross join lateral (
+    select case when t.place < 10 then t.part || ' of pipeline ' || (
+        select p.name from millrace.pipelines p where p.id = t.id)
+      else concat_ws(' ', t.part, t.id) end as name) n
+  where n.name <> all (p_done)
+  order by t.place, t.id;
 $$;
 
 -- Tells whether a minute has begun since rules were judged last.
 create function millrace.is_new_minute() returns boolean
 as $$
-  return exists (
-    select from millrace.settings s
-    where s.name = 'rules_judged_at'
-      and s.value <> to_char(millrace.now() at time zone 'utc', 'YYYY-MM-DD HH24:MI'));
+return exists (
+  select from millrace.settings s
+  where s.name = 'rules_judged_at'
+    and s.value <> to_char(millrace.now() at time zone 'utc', 'YYYY-MM-DD HH24:MI'));
 $$;
 
 -- Does one portion, of at most 250 rows, of the first part of the sweep but for those in p_done;
@@ -295,26 +295,26 @@ $$;
 -- Notes that a sweep has ended, in a form that no DateStyle changes.
 create function millrace.note_sweep()
 as $$
-  update millrace.settings s
-  set value = trim('"' from to_jsonb(millrace.now())::text)
-  where s.name in (
-    select o.name
-    from millrace.settings o
-    where o.name = 'last_sweep_at'
-    for update skip locked);
+update millrace.settings s
+set value = trim('"' from to_jsonb(millrace.now())::text)
+where s.name in (
+  select o.name
+  from millrace.settings o
+  where o.name = 'last_sweep_at'
+  for update skip locked);
 $$;
 
 -- Tells whether the last sweep is over a minute old: an answer that says so has its receiver call
 -- millrace_sweep().
 create function millrace.sweep_due(p_last_sweep_at text default null) returns boolean
 as $$
-  if p_last_sweep_at is null then
-    p_last_sweep_at := (
-      select s.value from millrace.settings s where s.name = 'last_sweep_at');
-  end if;
-  -- Later than now: the clock has been set back.
-  return coalesce(p_last_sweep_at::timestamptz <= millrace.now() - interval '1 minute'
-    or p_last_sweep_at::timestamptz >= millrace.now() + interval '1 minute', true);
+if p_last_sweep_at is null then
+  p_last_sweep_at := (
+    select s.value from millrace.settings s where s.name = 'last_sweep_at');
+end if;
+-- Later than now: the clock has been set back.
+return coalesce(p_last_sweep_at::timestamptz <= millrace.now() - interval '1 minute'
+  or p_last_sweep_at::timestamptz >= millrace.now() + interval '1 minute', true);
 $$;
 
 -- Sweeps if the last sweep is over a minute old and nobody else sweeps now. May take longer than
@@ -322,13 +322,13 @@ $$;
 create function public.millrace_sweep() returns jsonb
 set statement_timeout = '60s'
 as $$
-  if not pg_try_advisory_xact_lock(hashtext('millrace.sweep')) then
-    return jsonb_build_object('swept', false);
-  end if;
-  -- In a later statement: another session may just have swept.
-  if not millrace.sweep_due() then
-    return jsonb_build_object('swept', false);
-  end if;
-  perform millrace.sweep();
-  return jsonb_build_object('swept', true);
+if not pg_try_advisory_xact_lock(hashtext('millrace.sweep')) then
+  return jsonb_build_object('swept', false);
+end if;
+-- In a later statement: another session may just have swept.
+if not millrace.sweep_due() then
+  return jsonb_build_object('swept', false);
+end if;
+perform millrace.sweep();
+return jsonb_build_object('swept', true);
 $$;

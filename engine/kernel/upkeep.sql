@@ -14,13 +14,13 @@ create function millrace.report(
   p_level text, p_code text, p_message text, p_detail jsonb default '{}'
 )
 as $$
-  if not exists (
-      select from millrace.log
-      where code = p_code
-        and at > (select millrace.now()) - interval '1 minute') then
-    insert into millrace.log (level, code, message, detail)
-    values (p_level, p_code, p_message, p_detail);
-  end if;
+if not exists (
+    select from millrace.log
+    where code = p_code
+      and at > (select millrace.now()) - interval '1 minute') then
+  insert into millrace.log (level, code, message, detail)
+  values (p_level, p_code, p_message, p_detail);
+end if;
 $$;
 
 -- Sorts an error. fatal: the call ends; transient: the row is tried again; lasting: the row fails.
@@ -30,13 +30,13 @@ create function millrace.error_kind(p_sqlstate text, p_context text default null
 returns text
 immutable
 as $$
-  select case
-    when left(p_sqlstate, 2) in ('53', '57') and coalesce(p_context, '') !~ '^[^\n]* RAISE(\n|$)'
-      then 'fatal'
-    when left(p_sqlstate, 2) in ('40', '53', '57') or p_sqlstate in ('55P03', '55006')
-      then 'transient'
-    else 'lasting'
-  end
+select case
+  when left(p_sqlstate, 2) in ('53', '57') and coalesce(p_context, '') !~ '^[^\n]* RAISE(\n|$)'
+    then 'fatal'
+  when left(p_sqlstate, 2) in ('40', '53', '57') or p_sqlstate in ('55P03', '55006')
+    then 'transient'
+  else 'lasting'
+end
 $$;
 
 -- Reports an error that its caller outlives. Returns false for a fatal one, which the caller then
@@ -45,11 +45,11 @@ create function millrace.report_caught(
   p_sqlstate text, p_context text, p_code text, p_message text, p_detail jsonb default '{}'
 ) returns boolean
 as $$
-  if millrace.error_kind(p_sqlstate, p_context) = 'fatal' then
-    return false;
-  end if;
-  perform millrace.report('error', p_code, p_message, p_detail);
-  return true;
+if millrace.error_kind(p_sqlstate, p_context) = 'fatal' then
+  return false;
+end if;
+perform millrace.report('error', p_code, p_message, p_detail);
+return true;
 $$;
 
 -- Reads a setting: Vault's millrace_<name>, else millrace.settings, else null.
@@ -73,26 +73,26 @@ $$;
 create function millrace.batch_bytes(p_setting text default null) returns bigint
 stable
 as $$
-  if p_setting is null then
-    p_setting := (select s.value from millrace.settings s where s.name = 'batch_bytes');
-  end if;
-  return coalesce(p_setting::bigint, 12582912);
+if p_setting is null then
+  p_setting := (select s.value from millrace.settings s where s.name = 'batch_bytes');
+end if;
+return coalesce(p_setting::bigint, 12582912);
 $$;
 
 -- Lists the contracts that the engine speaks, the newest first.
 create function millrace.contracts() returns text[]
 stable
 as $$
-  return array['2', '1'];
+return array['2', '1'];
 $$;
 
 -- Tells this database's level, its release and its contracts.
 create function millrace.engine(out level int, out release text, out contracts int[])
 stable
 as $$
-  level := 0;
-  release := '0.0.0';
-  contracts := millrace.contracts();
+level := 0;
+release := '0.0.0';
+contracts := millrace.contracts();
 $$;
 
 -- Answers a runtime that speaks another contract with HTTP 426; null where the call may go on. Does

@@ -57,13 +57,13 @@ $$;
 create function millrace.wake_list(p_stage_ids int[]) returns jsonb
 stable
 as $$
-  return (
-    select coalesce(json_agg(jsonb_build_object(
-      'pipeline', p.name, 'stage', s.name, 'function', s.function_name) order by s.id)::jsonb, '[]')
-    from millrace.stages s
-    join millrace.pipelines p on p.id = s.pipeline_id
-    where s.id = any (p_stage_ids)
-      and s.kind <> 'gate');
+return (
+  select coalesce(json_agg(jsonb_build_object(
+    'pipeline', p.name, 'stage', s.name, 'function', s.function_name) order by s.id)::jsonb, '[]')
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  where s.id = any (p_stage_ids)
+    and s.kind <> 'gate');
 $$;
 
 -- Wakes the stages that have no live worker and no unanswered wake-up, or all where these are
@@ -90,13 +90,13 @@ $$;
 create function public.millrace_wake(p_stages jsonb) returns jsonb
 set millrace.plan = by_key
 as $$
-  if jsonb_typeof(p_stages) is distinct from 'array' then
-    raise exception 'p_stages is %, but must be a list', coalesce(jsonb_typeof(p_stages), 'null')
-      using errcode = 'MR002', hint = 'Send [{"pipeline": "…", "stage": "…"}].';
-  end if;
-  return jsonb_build_object('woken', millrace.wake(array(
-    select (millrace.stage_named(s.value ->> 'pipeline', s.value ->> 'stage')).id
-    from jsonb_array_elements(p_stages) s), true));
+if jsonb_typeof(p_stages) is distinct from 'array' then
+  raise exception 'p_stages is %, but must be a list', coalesce(jsonb_typeof(p_stages), 'null')
+    using errcode = 'MR002', hint = 'Send [{"pipeline": "…", "stage": "…"}].';
+end if;
+return jsonb_build_object('woken', millrace.wake(array(
+  select (millrace.stage_named(s.value ->> 'pipeline', s.value ->> 'stage')).id
+  from jsonb_array_elements(p_stages) s), true));
 $$;
 
 -- Wakes an Edge Function at commit. Reports a missing or wrong setting and never raises: the user's

@@ -370,15 +370,15 @@ $$;
 -- Names fan-outs with tallies, but for these.
 create function millrace.parents_to_collect(p_except bigint[]) returns bigint[]
 as $$
-  return array(
-    select distinct t.fan_out_id
-    from (
-      select t.fan_out_id
-      from millrace.child_tallies t
-      where t.fan_out_id <> all (p_except)
-      limit 1000
-    ) t
-    limit 20);
+return array(
+  select distinct t.fan_out_id
+  from (
+    select t.fan_out_id
+    from millrace.child_tallies t
+    where t.fan_out_id <> all (p_except)
+    limit 1000
+  ) t
+  limit 20);
 $$;
 
 -- Reads what a worker's call needs besides worker and stage.
@@ -504,23 +504,23 @@ $$;
 -- Tells whether a worker that wants to leave should look at its queue once more, as wake.sql says.
 create function millrace.must_stay(p_worker millrace.workers) returns boolean
 as $$
-  if not (
-      select s.enabled and p.enabled and not s.bypassed
-      from millrace.stages s
-      join millrace.pipelines p on p.id = s.pipeline_id
-      where s.id = p_worker.stage_id) then
-    return false;
-  end if;
-  if not pg_try_advisory_xact_lock(hashtext('millrace.stage'), p_worker.stage_id) then
-    return true;
-  end if;
-  -- A busy worker of the host looks again when done.
-  return millrace.has_ready_work(p_worker.stage_id) and not exists (
-    select from millrace.claims c
-    join millrace.workers w on w.id = c.worker_id
-    where c.host = p_worker.host
-      and w.id <> p_worker.id
-      and w.left_at is null
-      and w.stage_id = p_worker.stage_id
-      and c.expires_at > (select millrace.now()));
+if not (
+    select s.enabled and p.enabled and not s.bypassed
+    from millrace.stages s
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where s.id = p_worker.stage_id) then
+  return false;
+end if;
+if not pg_try_advisory_xact_lock(hashtext('millrace.stage'), p_worker.stage_id) then
+  return true;
+end if;
+-- A busy worker of the host looks again when done.
+return millrace.has_ready_work(p_worker.stage_id) and not exists (
+  select from millrace.claims c
+  join millrace.workers w on w.id = c.worker_id
+  where c.host = p_worker.host
+    and w.id <> p_worker.id
+    and w.left_at is null
+    and w.stage_id = p_worker.stage_id
+    and c.expires_at > (select millrace.now()));
 $$;

@@ -146,7 +146,7 @@ test('a hook runs what each module has for it, in the order of the modules, and 
     "-- Ends.\ncreate function millrace.hook_ended(p_ids int[] default '{}', p_n int default abs(1));\n",
   );
   expect(hooksSql(path.join(root, 'engine'))).toMatch(
-    /default abs\(1\)\)\nas \$\$\n {2}perform millrace\.a\(\);\n[^$]*c\(\);\n\$\$;\n$/,
+    /default abs\(1\)\)\nas \$\$\nperform millrace\.a\(\);\n[^$]*c\(\);\n\$\$;\n$/,
   );
   write('engine/modules/high/hooks.plpgsql', '-- on nothing\nperform millrace.c();\n');
   expect(() => hooksSql(path.join(root, 'engine'))).toThrow('engine/hooks.sql has no place for "nothing"');
@@ -156,16 +156,17 @@ test('the build says the language of a body, puts statements into a block, and d
   write(
     'engine/kernel/a.sql',
     [
-      '-- Adds.\ncreate function millrace.a() returns int\nstable\nas $$\n  -- One\n  select 1\n$$;',
+      '-- Adds.\ncreate function millrace.a() returns int\nstable\nas $$\n-- One\nselect 1\n$$;',
       '-- Adds.\ncreate function millrace.b() returns int\nas $$\nbegin\n  return v_now;\nend\n$$;',
       '-- Adds.\ncreate function millrace.c() returns int\nas $$\ndeclare\n  v_a int := v_now;\nbegin\n  return 1;\nend\n$$;',
       '-- Adds.\ncreate function millrace.d() returns int\nas $$\ndeclare\n  v_now timestamptz;\nbegin\n  return v_now;\nend\n$$;',
       "-- Adds.\ncreate function millrace.e() returns text\nas $w$\nbegin\n  -- v_now\n  return $f$v_now$f$ || 'v_now';\nend\n$w$;\n",
-      '-- Adds.\ncreate function millrace.f()\nas $$\n  -- One\n  update a set b = v_now where c;\n$$;',
+      '-- Adds.\ncreate function millrace.f()\nas $$\n-- One\nupdate a set b = v_now where c;\n$$;',
     ].join('\n'),
   );
   const texts = (await codeStatements(path.join(root, 'engine'))).map(({ text }) => text);
   expect(texts.map((text) => /language (\w+)/.exec(text)?.[1])).toEqual(['sql', ...Array(5).fill('plpgsql')]);
+  expect(texts[0]).toContain('as $$\n  -- One\n  select 1\n$$');
   const now = 'declare\n  v_now timestamptz := millrace.now();\n';
   expect(texts[1]).toContain(`${now}begin\n  return v_now;`);
   expect(texts[2]).toContain(`${now}  v_a int := v_now;\nbegin`);

@@ -25,7 +25,7 @@ function functionOf({
   parameters = 'p_id int, out sum int',
   volatility = 'stable',
   path = '',
-  body = '  select 1',
+  body = 'select 1',
 } = {}): string {
   return `${comment}create function ${name}(${parameters})\n${volatility}${path}\nas $$\n${body}\n$$;\n`;
 }
@@ -35,12 +35,12 @@ test('what keeps to the style passes', async () => {
     functionOf(),
     functionOf({ comment: '', name: 'public.millrace_wake' }),
     functionOf({ parameters: 'out found record' }),
-    functionOf({ body: `  select format('%I, SELECT FROM', 'x'), $q$select %1$I$q$; -- A NOTE` }),
+    functionOf({ body: `select format('%I, SELECT FROM', 'x'), $q$select %1$I$q$; -- A NOTE` }),
     functionOf()
       .replace('stable', 'returns millrace.a\nstable')
       .replace('select 1', 'select row(1, 2, 3, 4, 5, 6)::millrace.a'),
-    functionOf({ body: '  select from a where a.at <= (select millrace.cancel()) and a.id = millrace.cancel(a.at);' }),
-    functionOf({ body: Array(95).fill('  select 1').join('\n') }),
+    functionOf({ body: 'select from a where a.at <= (select millrace.cancel()) and a.id = millrace.cancel(a.at);' }),
+    functionOf({ body: Array(95).fill('select 1').join('\n') }),
     `comment on function millrace.cancel(int) is 'Cancels.';\n`,
     `comment on table millrace.runs is 'Runs.';\n`,
     'create table millrace.runs (id bigint);\ncreate index by_id on millrace.runs (id);\n',
@@ -53,7 +53,7 @@ test.each([
   ['a line is too wide', `-- ${'é'.repeat(98)}\n`, '1: 101 columns, at most 100'],
   [
     'a column is compared with a call that is made for each row',
-    `${functionOf({ name: 'millrace.when', volatility: 'volatile' })}${functionOf({ body: '  select from a where a.at <= millrace.when();' })}`,
+    `${functionOf({ name: 'millrace.when', volatility: 'volatile' })}${functionOf({ body: 'select from a where a.at <= millrace.when();' })}`,
     '11: a column is compared with millrace.when(), called for each row: (select millrace.when())',
   ],
   [
@@ -61,21 +61,21 @@ test.each([
     functionOf({ body: "  execute 'select jsonb_object_agg(a, b)';" }),
     '5: jsonb_object_agg takes quadratic time in the keys of an object: json_object_agg(…)::jsonb',
   ],
-  ['a keyword is in upper case', functionOf({ body: '  SELECT 1;' }), '5: SELECT is not in lower case'],
+  ['a keyword is in upper case', functionOf({ body: 'SELECT 1;' }), '5: SELECT is not in lower case'],
   [
     'several clauses stand on a long line',
-    functionOf({ body: `  select ${'r.id, '.repeat(14)}r.id from millrace.runs r where r.id = 1;` }),
+    functionOf({ body: `select ${'r.id, '.repeat(14)}r.id from millrace.runs r where r.id = 1;` }),
     '5: from and where on one line of more than 90 columns',
   ],
   [
     'a function is too long',
-    functionOf({ body: Array(97).fill('  select 1').join('\n') }),
+    functionOf({ body: Array(97).fill('select 1').join('\n') }),
     '2: millrace.cancel has 101 lines, at most 100',
   ],
   [
     'a function is long and branches within a branch',
     functionOf({
-      body: `${Array(50).fill('  select 1').join('\n')}
+      body: `${Array(50).fill('select 1').join('\n')}
   if true then
     if true then
       select 1
@@ -105,6 +105,11 @@ test.each([
     'a function says its language',
     functionOf().replace('stable', 'language sql'),
     '2: millrace.cancel says its language, which the build does',
+  ],
+  [
+    'a function indents a body that declares nothing',
+    functionOf({ body: '  sum := 1;' }),
+    '2: millrace.cancel indents a body that declares nothing, which the build does',
   ],
   [
     'a function says what bounds its statements',
@@ -144,7 +149,7 @@ test.each([
   ['nothing calls a function', functionOf({ name: 'millrace.add_up' }), '2: nothing calls millrace.add_up'],
   [
     'a short helper has one caller',
-    `${functionOf({ name: 'millrace.add_up' })}\n${functionOf({ body: '  select millrace.add_up(1);' })}`,
+    `${functionOf({ name: 'millrace.add_up' })}\n${functionOf({ body: 'select millrace.add_up(1);' })}`,
     '2: millrace.add_up has 1 lines and one caller: write them there',
   ],
 ])('it is refused that %s', async (_, text, fault) => {
@@ -153,19 +158,19 @@ test.each([
 
 /** A caller that needs a helper twice. */
 function twoCalls(): string {
-  return functionOf({ body: '  select millrace.add_up(1) + millrace.add_up(2);' });
+  return functionOf({ body: 'select millrace.add_up(1) + millrace.add_up(2);' });
 }
 
 test('a short helper stays where something beside its caller needs it by name', async () => {
   const helper = functionOf({ name: 'millrace.add_up' });
-  const caller = functionOf({ body: '  select millrace.add_up(1);' });
+  const caller = functionOf({ body: 'select millrace.add_up(1);' });
   expect(await of(helper + twoCalls())).toBe('');
   expect(await checked({ [file]: helper + caller, 'tests/engine/sums.test.ts': "'select millrace.add_up(1)'" })).toBe(
     '',
   );
   expect(await checked({ [file]: caller, 'engine/modules/sums/sums.sql': helper })).toBe('');
   expect(await of(helper.replace('stable', 'security definer') + caller)).toBe('');
-  expect(await of(helper.replace('  select 1', Array(10).fill('  select 1').join('\n')) + caller)).toBe('');
+  expect(await of(helper.replace('select 1', Array(10).fill('select 1').join('\n')) + caller)).toBe('');
 });
 
 test('migrations of examples keep to the style, but for generated ones and the three before it', async () => {

@@ -46,7 +46,7 @@ function hasSettings({ options = [] }: Node): boolean {
 function bodyLines(text: string): number {
   const [, body = ''] = /\$\w*\$\n([\s\S]*?)\n\s*\$\w*\$$/.exec(text) ?? [];
   // The build writes begin and end around statements.
-  const built = /^ .*;$/m.test(body) && !/^(?:declare|begin)$/m.test(body) ? 2 : 0;
+  const built = body.endsWith(';') && !/^(?:declare|begin)$/m.test(body) ? 2 : 0;
   return body.split('\n').length + built;
 }
 

@@ -10,6 +10,10 @@ const longestFunction = 60;
 /** The bound of a function in which no branch or loop stands within another, so that it reads from top to bottom. */
 const longestStraight = 100;
 const branchesTwice = /^ {3,}end (?:if|loop|case);$/m;
+/** A body without a block of its own, which stands at the margin, and one that does not. */
+const atMargin = /^as \$\w*\$\n(?!(?:declare|begin)\n|#)(?=[a-z-])/m;
+const branchesTwiceAtMargin = /^ +end (?:if|loop|case);$/m;
+const isIndented = /^as (\$\w*\$)\n(?: {2}.*\n|\n)+\1/m;
 /** A statement this short may stand on one line with all its clauses. */
 const shortStatement = 90;
 /** More fields than that, told by their places alone, nobody can read. */
@@ -148,7 +152,8 @@ function surfaceFaults({ file, from: line, kind, node }: Statement): Finding[] {
 function functionFaults({ file, node, from, to, comment, text }: Statement): string[] {
   const name = nameOf(node.funcname);
   const faults: string[] = [];
-  const longest = branchesTwice.test(text) ? longestFunction : longestStraight;
+  const nested = atMargin.test(text) ? branchesTwiceAtMargin : branchesTwice;
+  const longest = nested.test(text) ? longestFunction : longestStraight;
   if (to - from + 1 > longest) faults.push(`${name} has ${to - from + 1} lines, at most ${longest}`);
   if (!comment && !isPublic(name)) faults.push(`${name} has no comment directly before it`);
   // Postgres lets no procedure commit that sets anything in its header.
@@ -157,6 +162,7 @@ function functionFaults({ file, node, from, to, comment, text }: Statement): str
     if (setsSearchPath(node)) faults.push(`${name} sets search_path, which the build does`);
     if (node.replace) faults.push(`${name} says "or replace", which the build does`);
     if (saysLanguage(node)) faults.push(`${name} says its language, which the build does`);
+    if (isIndented.test(text)) faults.push(`${name} indents a body that declares nothing, which the build does`);
     if (isBareBlock.test(text)) faults.push(`${name} says begin and end, which the build does`);
     if (declaresNow.test(text)) faults.push(`${name} declares v_now, which the build does`);
     if (/(?:^|\.)void$/.test(nameOf(node.returnType?.names))) faults.push(`${name} returns void, which the build says`);

@@ -49,7 +49,7 @@ export function hooksSql(engine: string): string {
   const parts = modulesOf(engine).flatMap((name) => hookParts(path.join(engine, 'modules', name, 'hooks.plpgsql')));
   const text = fs
     .readFileSync(path.join(engine, 'hooks.sql'), 'utf8')
-    .replaceAll(bodiless, (head, hook) => `${head.slice(0, -1)}\nas $$\n  -- the modules' ${hook}\n$$;`);
+    .replaceAll(bodiless, (head, hook) => `${head.slice(0, -1)}\nas $$\n-- the modules' ${hook}\n$$;`);
   const places = [...text.matchAll(place)].map(([, , hook]) => hook);
   const lost = parts.find(({ hook }) => !places.includes(hook));
   if (lost) throw new Error(`${lost.file}: engine/hooks.sql has no place for "${lost.hook}".`);

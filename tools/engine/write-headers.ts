@@ -15,7 +15,7 @@ const body = /^as \$/m;
 /** The line that opens a body, which the pieces of a split keep. */
 const opening = /(^as \$\w*\$\n)/m;
 /** A body without a block of its own: a query, or statements of which each ends with a semicolon. */
-const blockless = /^as (?:\$\w*\$)\n((?: {2}|\n)[\s\S]*)\n\$\w*\$$/m;
+const blockless = /^as (?:\$\w*\$)\n(?!(?:declare|begin)\n|#)([\s\S]*)\n\$\w*\$$/m;
 const query = /^(?:\s|--.*\n)*(?:select|with|insert|update|delete)\b[\s\S]*[^;]$/;
 /** Comments, and the texts in a body that may be bodies of other functions. */
 const nested = /--.*|(\$\w+\$)[\s\S]*?\1|'(?:[^']|'')*'/g;
@@ -96,12 +96,14 @@ const built = ({ file }: Statement, kind: string, text: string): Statement => ({
   text,
 });
 
-/** Puts statements in plpgsql that declare nothing between `begin` and `end`. */
+/** Indents a body that declares nothing, and puts statements in plpgsql between `begin` and `end`. */
 function withBlock(statement: Statement): Statement {
   const { text } = statement;
-  const [, statements] = blockless.exec(text) ?? [];
-  if (statements === undefined || query.test(statements)) return statement;
-  return { ...statement, text: text.replace(statements, () => `begin\n${statements}\nend`) };
+  const [, written] = blockless.exec(text) ?? [];
+  if (written === undefined) return statement;
+  const body = written.startsWith(' ') ? written : written.replaceAll(/^(?=.)/gm, '  ');
+  const block = query.test(written) ? body : `begin\n${body}\nend`;
+  return { ...statement, text: text.replace(written, () => block) };
 }
 
 /** A function of the Data API has its owner's rights. One for Edge Functions first refuses those of another release. */

@@ -26,42 +26,42 @@ $$;
 create function millrace.alert_findings() returns setof millrace.finding
 stable
 as $$
-  select 'alerts reach somebody', count(*) = 0,
-    coalesce(string_agg(f.detail, '; ' order by f.detail), (
-      select string_agg(c.name, ', ' order by c.name)
-      from millrace.alert_channels c
-      where c.enabled), 'no channel: nobody is told; see docs/alerting.md')
-  from (
-    select format('channel %s could not deliver %s messages, the last because: %s; correct it, '
-      'then update millrace.alert_messages set state = ''waiting'', first_tried_at = null, '
-      'ended_at = null where state = ''dead''', c.name, count(*),
-      (array_agg(m.error order by m.id desc))[1]) as detail
-    from millrace.alert_messages m
-    join millrace.alert_channels c on c.id = m.channel_id
-    where m.state = 'dead'
-    group by c.name
-    union all
-    select format('channel %s has a message that waits since %s: %s', c.name,
-      date_trunc('second', m.created_at),
-      coalesce(m.error, millrace.answer_remedy('millrace', 500)))
+select 'alerts reach somebody', count(*) = 0,
+  coalesce(string_agg(f.detail, '; ' order by f.detail), (
+    select string_agg(c.name, ', ' order by c.name)
     from millrace.alert_channels c
-    cross join lateral (
-      select o.created_at, o.error
-      from millrace.alert_messages o
-      where o.channel_id = c.id
-        and o.state = 'waiting'
-      order by o.id
-      limit 1) m
-    where c.enabled
-      and m.created_at <= (select millrace.now()) - interval '5 minutes'
-    union all
-    select format('rule %s names channel %s, which there is not: correct it in '
-      'millrace.alert_rules', r.name, u)
-    from millrace.alert_rules r
-    cross join unnest(r.channels) u
-    where not exists (select from millrace.alert_channels c where c.name = u)) f
+    where c.enabled), 'no channel: nobody is told; see docs/alerting.md')
+from (
+  select format('channel %s could not deliver %s messages, the last because: %s; correct it, '
+    'then update millrace.alert_messages set state = ''waiting'', first_tried_at = null, '
+    'ended_at = null where state = ''dead''', c.name, count(*),
+    (array_agg(m.error order by m.id desc))[1]) as detail
+  from millrace.alert_messages m
+  join millrace.alert_channels c on c.id = m.channel_id
+  where m.state = 'dead'
+  group by c.name
   union all
-  select 'messages link to the operator''s page', true, coalesce(
-    (select nullif(s.value, '') from millrace.settings s where s.name = 'page_url'),
-    'page_url is empty, so they name commands alone: npx millrace connect --page=URL writes it')
+  select format('channel %s has a message that waits since %s: %s', c.name,
+    date_trunc('second', m.created_at),
+    coalesce(m.error, millrace.answer_remedy('millrace', 500)))
+  from millrace.alert_channels c
+  cross join lateral (
+    select o.created_at, o.error
+    from millrace.alert_messages o
+    where o.channel_id = c.id
+      and o.state = 'waiting'
+    order by o.id
+    limit 1) m
+  where c.enabled
+    and m.created_at <= (select millrace.now()) - interval '5 minutes'
+  union all
+  select format('rule %s names channel %s, which there is not: correct it in '
+    'millrace.alert_rules', r.name, u)
+  from millrace.alert_rules r
+  cross join unnest(r.channels) u
+  where not exists (select from millrace.alert_channels c where c.name = u)) f
+union all
+select 'messages link to the operator''s page', true, coalesce(
+  (select nullif(s.value, '') from millrace.settings s where s.name = 'page_url'),
+  'page_url is empty, so they name commands alone: npx millrace connect --page=URL writes it')
 $$;

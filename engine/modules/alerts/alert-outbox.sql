@@ -7,42 +7,42 @@
 create function millrace.alert_cause(p_kind text, p_detail text) returns text
 immutable
 as $$
-  select case
-    when p_kind in ('error_share', 'dead') then p_detail
-    when p_kind = 'unattended' then substring(p_detail from ' (.*)')
-    when p_kind = 'refused'
-      then regexp_replace(p_detail, ' until [-0-9]+ [0-9]+:[0-9]+:[0-9]+', '', 'g') end
+select case
+  when p_kind in ('error_share', 'dead') then p_detail
+  when p_kind = 'unattended' then substring(p_detail from ' (.*)')
+  when p_kind = 'refused'
+    then regexp_replace(p_detail, ' until [-0-9]+ [0-9]+:[0-9]+:[0-9]+', '', 'g') end
 $$;
 
 -- Returns the folder of the playbooks: the setting playbooks_url, or the package of this release.
 create function millrace.playbooks_url() returns text
 stable
 as $$
-  select coalesce(nullif(millrace.setting('playbooks_url'), ''), format(
-    'https://app.unpkg.com/millrace@%s/files/docs/playbooks',
-    (select e.release from millrace.engine() e)))
+select coalesce(nullif(millrace.setting('playbooks_url'), ''), format(
+  'https://app.unpkg.com/millrace@%s/files/docs/playbooks',
+  (select e.release from millrace.engine() e)))
 $$;
 
 -- Shows an alert as operators and messages have it; at: when its facts were looked at.
 create function millrace.alert_json(p_alert millrace.alerts) returns jsonb
 immutable
 as $$
-  select to_jsonb(p_alert)
-      - '{rule_id,pipeline_id,stage_id,span,channels,told_at,settled}'::text[]
-    || jsonb_build_object('span_seconds', extract(epoch from p_alert.span),
-      'at', p_alert.raised_at)
+select to_jsonb(p_alert)
+    - '{rule_id,pipeline_id,stage_id,span,channels,told_at,settled}'::text[]
+  || jsonb_build_object('span_seconds', extract(epoch from p_alert.span),
+    'at', p_alert.raised_at)
 $$;
 
 -- Tells whether somebody has silenced alerts like this one.
 create function millrace.is_silenced(p_alert millrace.alerts, p_now timestamptz) returns boolean
 stable
 as $$
-  select exists (
-    select from millrace.silences s
-    where s.until > p_now
-      and (s.pipeline is null or s.pipeline = p_alert.pipeline)
-      and (s.stage is null or s.stage = p_alert.stage)
-      and (s.kind is null or s.kind = p_alert.kind))
+select exists (
+  select from millrace.silences s
+  where s.until > p_now
+    and (s.pipeline is null or s.pipeline = p_alert.pipeline)
+    and (s.stage is null or s.stage = p_alert.stage)
+    and (s.kind is null or s.kind = p_alert.kind))
 $$;
 
 -- Writes down what is to be told now, into a message that nobody has tried yet where there is one.
@@ -51,101 +51,101 @@ $$;
 -- not a message a minute. An alert that was over before anybody was told of it is settled.
 create function millrace.write_messages(p_now timestamptz)
 as $$
-  with event as materialized (
-    select c.id as channel_id, a.id as alert_id,
-      millrace.alert_json(a) - 'id' || jsonb_build_object('event', e.event, 'alert', a.id,
-        'cause', millrace.alert_cause(a.kind, a.detail)) as event,
-      row_number() over (
-        partition by c.id order by a.kind = 'engine' desc, e.event, a.id) as place
-    from millrace.alerts a
-    left join millrace.alert_rules r on r.id = a.rule_id
-    join millrace.alert_channels c on c.enabled
-      and coalesce(c.name = any (case when r.id is null then a.channels else r.channels end), true)
-    cross join lateral (
-      select case when a.resolved_at is null then 'raised' else 'resolved' end) e(event)
-    where not a.settled
-      and (a.told_at is null) = (a.resolved_at is null)
-      and not millrace.is_silenced(a, p_now)
-      and (a.resolved_at is not null or not exists (
-        select from millrace.alerts o
-        where not o.settled
-          and o.resolved_at is null
-          and o.told_at > p_now - interval '5 minutes'
-          and o.channels is not distinct from a.channels
-          and millrace.alert_cause(o.kind, o.detail) = millrace.alert_cause(a.kind, a.detail)))
-  ), news as (
-    select e.channel_id,
-      (json_agg(e.event order by e.place) filter (where e.place <= 50))::jsonb as events,
-      greatest(count(*) - 50, 0) as more
-    from event e
-    group by e.channel_id
-  ), joined as (
-    update millrace.alert_messages m
-    set events = (
-        select json_agg(k.event order by k.place)::jsonb
-        from (
-          select e.event, e.place
-          from jsonb_array_elements(m.events || n.events) with ordinality e(event, place)
-          order by e.event -> 'kind' = '"engine"' desc nulls last, e.place desc
-          limit 50) k),
-      more = m.more + n.more
-        + greatest(jsonb_array_length(m.events) + jsonb_array_length(n.events) - 50, 0)
-    from news n
-    cross join lateral (
-      select o.id
-      from millrace.alert_messages o
-      where o.channel_id = n.channel_id
-        and o.state = 'waiting'
-      order by o.id desc
-      limit 1
-      for update skip locked) l
-    where m.id = l.id
-      and m.tries = 0
-    returning m.channel_id
-  ), written as (
-    insert into millrace.alert_messages (channel_id, events, more, created_at)
-    select n.channel_id, n.events, n.more, p_now
-    from news n
-    where n.channel_id not in (select j.channel_id from joined j)
-    order by n.channel_id
-  )
-  update millrace.alerts a
-  set told_at = case when a.resolved_at is null then p_now else a.told_at end,
-    settled = a.resolved_at is not null
+with event as materialized (
+  select c.id as channel_id, a.id as alert_id,
+    millrace.alert_json(a) - 'id' || jsonb_build_object('event', e.event, 'alert', a.id,
+      'cause', millrace.alert_cause(a.kind, a.detail)) as event,
+    row_number() over (
+      partition by c.id order by a.kind = 'engine' desc, e.event, a.id) as place
+  from millrace.alerts a
+  left join millrace.alert_rules r on r.id = a.rule_id
+  join millrace.alert_channels c on c.enabled
+    and coalesce(c.name = any (case when r.id is null then a.channels else r.channels end), true)
+  cross join lateral (
+    select case when a.resolved_at is null then 'raised' else 'resolved' end) e(event)
   where not a.settled
-    and (a.resolved_at is not null or a.id in (select e.alert_id from event e));
+    and (a.told_at is null) = (a.resolved_at is null)
+    and not millrace.is_silenced(a, p_now)
+    and (a.resolved_at is not null or not exists (
+      select from millrace.alerts o
+      where not o.settled
+        and o.resolved_at is null
+        and o.told_at > p_now - interval '5 minutes'
+        and o.channels is not distinct from a.channels
+        and millrace.alert_cause(o.kind, o.detail) = millrace.alert_cause(a.kind, a.detail)))
+), news as (
+  select e.channel_id,
+    (json_agg(e.event order by e.place) filter (where e.place <= 50))::jsonb as events,
+    greatest(count(*) - 50, 0) as more
+  from event e
+  group by e.channel_id
+), joined as (
+  update millrace.alert_messages m
+  set events = (
+      select json_agg(k.event order by k.place)::jsonb
+      from (
+        select e.event, e.place
+        from jsonb_array_elements(m.events || n.events) with ordinality e(event, place)
+        order by e.event -> 'kind' = '"engine"' desc nulls last, e.place desc
+        limit 50) k),
+    more = m.more + n.more
+      + greatest(jsonb_array_length(m.events) + jsonb_array_length(n.events) - 50, 0)
+  from news n
+  cross join lateral (
+    select o.id
+    from millrace.alert_messages o
+    where o.channel_id = n.channel_id
+      and o.state = 'waiting'
+    order by o.id desc
+    limit 1
+    for update skip locked) l
+  where m.id = l.id
+    and m.tries = 0
+  returning m.channel_id
+), written as (
+  insert into millrace.alert_messages (channel_id, events, more, created_at)
+  select n.channel_id, n.events, n.more, p_now
+  from news n
+  where n.channel_id not in (select j.channel_id from joined j)
+  order by n.channel_id
+)
+update millrace.alerts a
+set told_at = case when a.resolved_at is null then p_now else a.told_at end,
+  settled = a.resolved_at is not null
+where not a.settled
+  and (a.resolved_at is not null or a.id in (select e.alert_id from event e));
 $$;
 
 -- Finds the message of each channel whose turn it is: its oldest, once it may be tried.
 create function millrace.due_messages() returns bigint[]
 as $$
-  select array(
-    select m.id
-    from millrace.alert_channels c
-    cross join lateral (
-      select o.id, o.tried_at + o.wait as next_at
-      from millrace.alert_messages o
-      where o.channel_id = c.id
-        and o.state = 'waiting'
-      order by o.id
-      limit 1) m
-    where c.enabled
-      and coalesce(m.next_at <= (select millrace.now()), true)
-    order by m.id)
+select array(
+  select m.id
+  from millrace.alert_channels c
+  cross join lateral (
+    select o.id, o.tried_at + o.wait as next_at
+    from millrace.alert_messages o
+    where o.channel_id = c.id
+      and o.state = 'waiting'
+    order by o.id
+    limit 1) m
+  where c.enabled
+    and coalesce(m.next_at <= (select millrace.now()), true)
+  order by m.id)
 $$;
 
 -- Adds to the events of a message how the alerts that are still above their bounds stand now.
 create function millrace.events_now(p_events jsonb) returns jsonb
 stable
 as $$
-  return (
-    select json_agg(e.event || jsonb_build_object(
-      'value_now', t.value, 'detail_now', t.detail) order by e.place)::jsonb
-    from jsonb_array_elements(p_events) with ordinality e(event, place)
-    left join millrace.alerts a on a.id = (e.event -> 'alert')::bigint and a.resolved_at is null
-    left join millrace.rule_states t
-      on (t.rule_id, t.pipeline_id, t.stage_id) = (a.rule_id, a.pipeline_id, a.stage_id)
-      and t.under_since is null);
+return (
+  select json_agg(e.event || jsonb_build_object(
+    'value_now', t.value, 'detail_now', t.detail) order by e.place)::jsonb
+  from jsonb_array_elements(p_events) with ordinality e(event, place)
+  left join millrace.alerts a on a.id = (e.event -> 'alert')::bigint and a.resolved_at is null
+  left join millrace.rule_states t
+    on (t.rule_id, t.pipeline_id, t.stage_id) = (a.rule_id, a.pipeline_id, a.stage_id)
+    and t.under_since is null);
 $$;
 
 -- Hands messages about alerts to the function that sends them. One that was first tried a day ago

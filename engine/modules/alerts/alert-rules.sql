@@ -79,40 +79,40 @@ $$;
 -- What has not been so for long enough is forgotten.
 create function millrace.evaluate_rule(p_rule millrace.alert_rules, p_now timestamptz)
 as $$
-  with over as materialized (
-    select v.* from millrace.rule_values(p_rule, p_now) v where v.value > v.above
-  ), kept as (
-    insert into millrace.rule_states as t (
-      rule_id, pipeline_id, stage_id, over_since, value, above, detail)
-    select p_rule.id, o.pipeline_id, o.stage_id, p_now, o.value, o.above, o.detail
-    from over o
-    on conflict on constraint rule_states_pkey do update
-    set under_since = null, value = excluded.value, above = excluded.above,
-      detail = excluded.detail
-  )
-  update millrace.rule_states t
-  set under_since = coalesce(t.under_since, p_now)
-  where t.rule_id = p_rule.id
-    and (t.pipeline_id, t.stage_id) not in (select o.pipeline_id, o.stage_id from over o);
-  insert into millrace.alerts (rule_id, pipeline_id, stage_id, rule, kind, pipeline, stage,
-    value, above, detail, span, playbook, channels, since, raised_at)
-  select p_rule.id, t.pipeline_id, t.stage_id, p_rule.name, p_rule.kind, p.name, s.name, t.value,
-    t.above, t.detail, p_rule.span, p_rule.playbook, p_rule.channels, t.over_since, p_now
-  from millrace.rule_states t
-  left join millrace.pipelines p on p.id = t.pipeline_id
-  left join millrace.stages s on s.id = t.stage_id
-  where t.rule_id = p_rule.id
-    and t.under_since is null
-    and t.over_since + p_rule.hold <= p_now
-  order by p.name, s.id
-  on conflict do nothing;
-  delete from millrace.rule_states t
-  where t.rule_id = p_rule.id
-    and t.under_since is not null
-    and (t.under_since + p_rule.recover <= p_now or not exists (
-      select from millrace.alerts a
-      where (a.rule_id, a.pipeline_id, a.stage_id) = (t.rule_id, t.pipeline_id, t.stage_id)
-        and a.resolved_at is null));
+with over as materialized (
+  select v.* from millrace.rule_values(p_rule, p_now) v where v.value > v.above
+), kept as (
+  insert into millrace.rule_states as t (
+    rule_id, pipeline_id, stage_id, over_since, value, above, detail)
+  select p_rule.id, o.pipeline_id, o.stage_id, p_now, o.value, o.above, o.detail
+  from over o
+  on conflict on constraint rule_states_pkey do update
+  set under_since = null, value = excluded.value, above = excluded.above,
+    detail = excluded.detail
+)
+update millrace.rule_states t
+set under_since = coalesce(t.under_since, p_now)
+where t.rule_id = p_rule.id
+  and (t.pipeline_id, t.stage_id) not in (select o.pipeline_id, o.stage_id from over o);
+insert into millrace.alerts (rule_id, pipeline_id, stage_id, rule, kind, pipeline, stage,
+  value, above, detail, span, playbook, channels, since, raised_at)
+select p_rule.id, t.pipeline_id, t.stage_id, p_rule.name, p_rule.kind, p.name, s.name, t.value,
+  t.above, t.detail, p_rule.span, p_rule.playbook, p_rule.channels, t.over_since, p_now
+from millrace.rule_states t
+left join millrace.pipelines p on p.id = t.pipeline_id
+left join millrace.stages s on s.id = t.stage_id
+where t.rule_id = p_rule.id
+  and t.under_since is null
+  and t.over_since + p_rule.hold <= p_now
+order by p.name, s.id
+on conflict do nothing;
+delete from millrace.rule_states t
+where t.rule_id = p_rule.id
+  and t.under_since is not null
+  and (t.under_since + p_rule.recover <= p_now or not exists (
+    select from millrace.alerts a
+    where (a.rule_id, a.pipeline_id, a.stage_id) = (t.rule_id, t.pipeline_id, t.stage_id)
+      and a.resolved_at is null));
 $$;
 
 -- Judges all rules once a minute, resolves alerts of which none says anything any more, and writes
@@ -173,24 +173,24 @@ $$;
 -- Removes alerts and messages that ended before this time; tells whether there is more.
 create function millrace.prune_alerts(p_before timestamptz) returns boolean
 as $$
-  with alert as (
-    delete from millrace.alerts a
-    where a.id = any (array(
-      select o.id
-      from millrace.alerts o
-      where o.resolved_at < p_before and o.settled
-      limit 10000
-      for update skip locked))
-    returning a.id
-  ), message as (
-    delete from millrace.alert_messages m
-    where m.id = any (array(
-      select o.id
-      from millrace.alert_messages o
-      where o.ended_at < p_before
-      limit 10000
-      for update skip locked))
-    returning m.id
-  )
-  select 10000 in ((select count(*) from alert), (select count(*) from message))
+with alert as (
+  delete from millrace.alerts a
+  where a.id = any (array(
+    select o.id
+    from millrace.alerts o
+    where o.resolved_at < p_before and o.settled
+    limit 10000
+    for update skip locked))
+  returning a.id
+), message as (
+  delete from millrace.alert_messages m
+  where m.id = any (array(
+    select o.id
+    from millrace.alert_messages o
+    where o.ended_at < p_before
+    limit 10000
+    for update skip locked))
+  returning m.id
+)
+select 10000 in ((select count(*) from alert), (select count(*) from message))
 $$;

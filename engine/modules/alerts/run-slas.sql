@@ -3,16 +3,16 @@ create function millrace.ages_over(p_pipeline_id int, p_ms float8) returns float
 stable
 set enable_seqscan = off set enable_sort = off
 as $$
-  return array(
-    select g.age
-    from (
-      select date_part('epoch', millrace.now() - r.created_at) * 1000 as age
-      from millrace.runs r
-      where r.pipeline_id = p_pipeline_id
-        and r.status = 'running'
-      order by r.entity_id
-      limit 10000) g
-    where g.age > p_ms);
+return array(
+  select g.age
+  from (
+    select date_part('epoch', millrace.now() - r.created_at) * 1000 as age
+    from millrace.runs r
+    where r.pipeline_id = p_pipeline_id
+      and r.status = 'running'
+    order by r.entity_id
+    limit 10000) g
+  where g.age > p_ms);
 $$;
 
 -- One row a pipeline that bounds its runs: median and 95th percentile in seconds, from start to

@@ -9,38 +9,38 @@ create function millrace.begin_bypass(
   p_stage millrace.stages, p_reason text, p_until timestamptz, p_line bigint
 ) returns int
 as $$
-  -- The table of the rows before the stage, in the order of define(), which may just have changed
-  -- the stage.
-  execute format('lock table %s in row exclusive mode', (
-    select p.entity_table from millrace.pipelines p where p.id = p_stage.pipeline_id));
-  select s.* into p_stage from millrace.stages s where s.id = p_stage.id;
-  if p_stage.function_name is null then
-    raise exception 'stage % cannot be bypassed: no worker takes anything of a % stage',
-      p_stage.name, p_stage.kind
-      using errcode = 'MR004', hint = format(
-        'To let one run go on without it: select millrace.skip(run, %L).', p_stage.name);
-  elsif coalesce(btrim(p_reason), '') = '' then
-    raise exception 'reason is missing, but a bypass has one'
-      using errcode = 'MR002', hint = 'Say in a few words why.';
-  end if;
-  update millrace.stages s set bypassed = true where s.id = p_stage.id;
-  insert into millrace.bypasses as b (stage_id, reason, until, line, began_at)
-  values (p_stage.id, p_reason, p_until, p_line, millrace.now())
-  on conflict on constraint bypasses_pkey do update set
-    reason = excluded.reason, until = excluded.until, line = excluded.line;
-  return millrace.bypass_queued(p_stage, 500);
+-- The table of the rows before the stage, in the order of define(), which may just have changed
+-- the stage.
+execute format('lock table %s in row exclusive mode', (
+  select p.entity_table from millrace.pipelines p where p.id = p_stage.pipeline_id));
+select s.* into p_stage from millrace.stages s where s.id = p_stage.id;
+if p_stage.function_name is null then
+  raise exception 'stage % cannot be bypassed: no worker takes anything of a % stage',
+    p_stage.name, p_stage.kind
+    using errcode = 'MR004', hint = format(
+      'To let one run go on without it: select millrace.skip(run, %L).', p_stage.name);
+elsif coalesce(btrim(p_reason), '') = '' then
+  raise exception 'reason is missing, but a bypass has one'
+    using errcode = 'MR002', hint = 'Say in a few words why.';
+end if;
+update millrace.stages s set bypassed = true where s.id = p_stage.id;
+insert into millrace.bypasses as b (stage_id, reason, until, line, began_at)
+values (p_stage.id, p_reason, p_until, p_line, millrace.now())
+on conflict on constraint bypasses_pkey do update set
+  reason = excluded.reason, until = excluded.until, line = excluded.line;
+return millrace.bypass_queued(p_stage, 500);
 $$;
 
 -- Lets a bypassed stage work again and wakes it.
 create function millrace.finish_bypass(p_stage millrace.stages)
 as $$
-  update millrace.stages s set bypassed = false where s.id = p_stage.id and s.bypassed;
-  if not found then
-    raise exception 'stage % is not bypassed', p_stage.name
-      using errcode = 'MR004', hint = 'Those that are: select * from millrace.bypasses.';
-  end if;
-  delete from millrace.bypasses b where b.stage_id = p_stage.id;
-  perform millrace.wake(case when millrace.has_ready_work(p_stage.id) then array[p_stage.id] end);
+update millrace.stages s set bypassed = false where s.id = p_stage.id and s.bypassed;
+if not found then
+  raise exception 'stage % is not bypassed', p_stage.name
+    using errcode = 'MR004', hint = 'Those that are: select * from millrace.bypasses.';
+end if;
+delete from millrace.bypasses b where b.stage_id = p_stage.id;
+perform millrace.wake(case when millrace.has_ready_work(p_stage.id) then array[p_stage.id] end);
 $$;
 
 -- Skips up to so much of what is queued at stages that are bypassed or whose budget is spent, and

@@ -255,13 +255,13 @@ $$;
 -- Closes the fan-outs of attempts that are completed.
 create function millrace.leave_children(p_attempt_ids bigint[])
 as $$
-  update millrace.fan_outs f
-  set state = 'finished'
-  from millrace.attempts a
-  where a.id = any (p_attempt_ids)
-    and a.state = 'completed'
-    and f.attempt_id = a.id
-    -- Once more, or an old plan might walk all fan-outs.
-    and f.attempt_id = any (p_attempt_ids)
-    and (f.state = 'open') is true;
+update millrace.fan_outs f
+set state = 'finished'
+from millrace.attempts a
+where a.id = any (p_attempt_ids)
+  and a.state = 'completed'
+  and f.attempt_id = a.id
+  -- Once more, or an old plan might walk all fan-outs.
+  and f.attempt_id = any (p_attempt_ids)
+  and (f.state = 'open') is true;
 $$;

@@ -30,9 +30,9 @@ $$;
 create function millrace.why_undecided(p_attempt millrace.attempts) returns text
 immutable
 as $$
-  select coalesce(
-    case p_attempt.state when 'failed' then p_attempt.error ->> 'message' end,
-    millrace.stale_reason(p_attempt.state, p_attempt.error))
+select coalesce(
+  case p_attempt.state when 'failed' then p_attempt.error ->> 'message' end,
+  millrace.stale_reason(p_attempt.state, p_attempt.error))
 $$;
 
 -- Closes open decisions whose attempt ended otherwise, and removes those whose attempt is gone, but

@@ -4,13 +4,13 @@ create function millrace.dirty_condition(
 ) returns text
 immutable
 as $$
-  return (
-    select format('num_nonnulls(%s) > 0 or %s.%I <> 0',
-      string_agg(format('%s.%I', p_row, c), ', ') filter (where c !~ '_(status|retry_count)$'),
-      p_row, p_stage || '_retry_count')
-    from unnest(millrace.stage_columns(p_stage)) c)
-    || case when p_with_status
-      then format(' or %s.%I <> ''pending''', p_row, p_stage || '_status') else '' end;
+return (
+  select format('num_nonnulls(%s) > 0 or %s.%I <> 0',
+    string_agg(format('%s.%I', p_row, c), ', ') filter (where c !~ '_(status|retry_count)$'),
+    p_row, p_stage || '_retry_count')
+  from unnest(millrace.stage_columns(p_stage)) c)
+  || case when p_with_status
+    then format(' or %s.%I <> ''pending''', p_row, p_stage || '_status') else '' end;
 $$;
 
 -- Creates the __apply_outcomes, __started and __queued functions of a pipeline. "= any (array[…])"

@@ -2,74 +2,74 @@
 -- ahead of them or parents count. define() holds the table meanwhile.
 create function millrace.check_changes(p_definition jsonb)
 as $$
-  perform millrace.refuse_definition(f.what, f.remedy)
-  from (
-    with pipeline as materialized (
-      select p.*, to_regclass(e."table") as new_table, e.key as new_key,
-        (p.entity_table, p.entity_key) <> (to_regclass(e."table"), e.key) as moves,
-        format('cancel them: select millrace.cancel(id) from millrace.runs where status = '
-          '''running'' and pipeline_id = %s.', p.id) as cancel
-      from millrace.pipelines p
-      cross join jsonb_to_record(p_definition -> 'entity') e("table" text, key text)
-      where p.name = p_definition ->> 'pipeline'
-    ), stage as materialized (
-      select t.*, p.cancel, s.kind as new_kind, s.child ->> 'pipeline' as new_child,
-        s.name is null as dropped
-      from pipeline p
-      join millrace.stages t on t.pipeline_id = p.id
-      left join jsonb_to_recordset(p_definition -> 'stages') s(name text, kind text, child jsonb)
-        on s.name = t.name
-    )
-    select 1 as place, format('pipeline %s cannot move from %s.%s to %s.%s: %s live runs are filed '
-      'under the former', p.name, p.entity_table, p.entity_key, p.new_table, p.new_key,
-      l.runs) as what, 'Let them finish, or ' || p.cancel as remedy
+perform millrace.refuse_definition(f.what, f.remedy)
+from (
+  with pipeline as materialized (
+    select p.*, to_regclass(e."table") as new_table, e.key as new_key,
+      (p.entity_table, p.entity_key) <> (to_regclass(e."table"), e.key) as moves,
+      format('cancel them: select millrace.cancel(id) from millrace.runs where status = '
+        '''running'' and pipeline_id = %s.', p.id) as cancel
+    from millrace.pipelines p
+    cross join jsonb_to_record(p_definition -> 'entity') e("table" text, key text)
+    where p.name = p_definition ->> 'pipeline'
+  ), stage as materialized (
+    select t.*, p.cancel, s.kind as new_kind, s.child ->> 'pipeline' as new_child,
+      s.name is null as dropped
     from pipeline p
-    cross join lateral (
-      select count(*) as runs
-      from millrace.runs r
-      where r.pipeline_id = p.id and r.status = 'running') l
-    where p.moves and l.runs > 0
-    union all
-    select 2, format('pipeline %s cannot move to %s.%s: stage %s of pipeline %s starts runs of it '
-      'by the keys of the former', p.name, p.new_table, p.new_key, s.name, o.name),
-      'Define that pipeline without the stage first, or give this one another name.'
-    from pipeline p
-    join millrace.version_stages vs on vs.child_pipeline_id = p.id
-    join millrace.pipelines o on o.current_version_id = vs.version_id
-    join millrace.stages s on s.id = vs.stage_id and s.child ->> 'insert' is null
-    where p.moves
-    union all
-    select 3, format('stage %s %s, but %s live runs still need it', s.name, w.what, count(*)),
-      format('Let them finish, or keep the stage %s, or %s', s.name, s.cancel)
-    from stage s
-    cross join lateral (values
-      (s.dropped, 'is dropped'),
-      (s.child ->> 'pipeline' <> s.new_child,
-        'has no more ' || (s.child ->> 'pipeline') || ' as its child pipeline')) w(wrong, what)
-    join millrace.version_stages vs on vs.stage_id = s.id
-    join millrace.runs r on r.version_id = vs.version_id and r.status = 'running'
-    where w.wrong and not millrace.is_done(r.id, s.id)
-    group by s.name, w.what, s.cancel
-    union all
-    select 4, format('stage %s is dropped, but stage %s of pipeline %s waits until children have '
-      'done it', c.name, s.name, p.name), format('Keep stage %s until pipeline %s is defined '
-      'without that threshold.', c.name, p.name)
-    from stage c
-    join millrace.version_stages vs
-      on vs.after @> jsonb_build_array(jsonb_build_object('stage', c.id))
-    join millrace.pipelines p on p.current_version_id = vs.version_id
-    join millrace.stages s on s.id = vs.stage_id
-    where c.dropped
-    union all
-    select 5, format('stage %s cannot change from kind %s to %s while %s attempts of it are under '
-      'way', s.name, s.kind, s.new_kind, count(*)),
-      'Let them finish, or cancel their runs; or give the new stage another name.'
-    from stage s
-    join millrace.attempts a on a.stage_id = s.id and a.state in ('queued', 'started', 'waiting')
-    where s.kind <> s.new_kind and '{manual,pipeline,map,gate}' && array[s.kind, s.new_kind]
-    group by s.name, s.kind, s.new_kind
-    order by place, what
-    limit 1) f;
+    join millrace.stages t on t.pipeline_id = p.id
+    left join jsonb_to_recordset(p_definition -> 'stages') s(name text, kind text, child jsonb)
+      on s.name = t.name
+  )
+  select 1 as place, format('pipeline %s cannot move from %s.%s to %s.%s: %s live runs are filed '
+    'under the former', p.name, p.entity_table, p.entity_key, p.new_table, p.new_key,
+    l.runs) as what, 'Let them finish, or ' || p.cancel as remedy
+  from pipeline p
+  cross join lateral (
+    select count(*) as runs
+    from millrace.runs r
+    where r.pipeline_id = p.id and r.status = 'running') l
+  where p.moves and l.runs > 0
+  union all
+  select 2, format('pipeline %s cannot move to %s.%s: stage %s of pipeline %s starts runs of it '
+    'by the keys of the former', p.name, p.new_table, p.new_key, s.name, o.name),
+    'Define that pipeline without the stage first, or give this one another name.'
+  from pipeline p
+  join millrace.version_stages vs on vs.child_pipeline_id = p.id
+  join millrace.pipelines o on o.current_version_id = vs.version_id
+  join millrace.stages s on s.id = vs.stage_id and s.child ->> 'insert' is null
+  where p.moves
+  union all
+  select 3, format('stage %s %s, but %s live runs still need it', s.name, w.what, count(*)),
+    format('Let them finish, or keep the stage %s, or %s', s.name, s.cancel)
+  from stage s
+  cross join lateral (values
+    (s.dropped, 'is dropped'),
+    (s.child ->> 'pipeline' <> s.new_child,
+      'has no more ' || (s.child ->> 'pipeline') || ' as its child pipeline')) w(wrong, what)
+  join millrace.version_stages vs on vs.stage_id = s.id
+  join millrace.runs r on r.version_id = vs.version_id and r.status = 'running'
+  where w.wrong and not millrace.is_done(r.id, s.id)
+  group by s.name, w.what, s.cancel
+  union all
+  select 4, format('stage %s is dropped, but stage %s of pipeline %s waits until children have '
+    'done it', c.name, s.name, p.name), format('Keep stage %s until pipeline %s is defined '
+    'without that threshold.', c.name, p.name)
+  from stage c
+  join millrace.version_stages vs
+    on vs.after @> jsonb_build_array(jsonb_build_object('stage', c.id))
+  join millrace.pipelines p on p.current_version_id = vs.version_id
+  join millrace.stages s on s.id = vs.stage_id
+  where c.dropped
+  union all
+  select 5, format('stage %s cannot change from kind %s to %s while %s attempts of it are under '
+    'way', s.name, s.kind, s.new_kind, count(*)),
+    'Let them finish, or cancel their runs; or give the new stage another name.'
+  from stage s
+  join millrace.attempts a on a.stage_id = s.id and a.state in ('queued', 'started', 'waiting')
+  where s.kind <> s.new_kind and '{manual,pipeline,map,gate}' && array[s.kind, s.new_kind]
+  group by s.name, s.kind, s.new_kind
+  order by place, what
+  limit 1) f;
 $$;
 
 -- Raises MR001 where a table's key is missing, not unique, nullable or generated. Runs are filed
@@ -77,55 +77,55 @@ $$;
 create function millrace.check_key(p_pipeline millrace.pipelines)
 stable
 as $$
-  perform millrace.refuse_definition(f.what, f.remedy)
-  from (
-    with key as materialized (
-      select b.oid as type, b.typtype = 'e' as is_enum, not c.collisdeterministic as is_careless,
-        greatest(a.atttypmod, d.typtypmod) >= 0 as has_scale,
-        not (a.attnotnull or d.typnotnull) as is_nullable, a.attgenerated <> '' as is_generated,
-        format_type(a.atttypid, a.atttypmod) as name
-      from pg_attribute a
-      join pg_type d on d.oid = a.atttypid
-      join pg_type b on b.oid = pg_basetype(d.oid)
-      left join pg_collation c on c.oid = a.attcollation
-      where a.attrelid = p_pipeline.entity_table
-        and a.attname = p_pipeline.entity_key
-        and not a.attisdropped
-    )
-    select w.place, 'entity.key is ' || p_pipeline.entity_key || w.what as what, w.remedy
-    from (select) one
-    left join key k on true
-    cross join lateral (values
-      (1, k.name is null, format(', but table %s has no such column', p_pipeline.entity_table),
-        'Name the primary key''s column.'),
-      (2, not exists (
-          select from pg_index i
-          join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
-          where i.indrelid = p_pipeline.entity_table
-            and i.indisunique
-            and i.indisvalid
-            and i.indpred is null
-            and i.indnkeyatts = 1
-            and a.attname = p_pipeline.entity_key),
-        format(', which is not unique in table %s', p_pipeline.entity_table),
-        'Make it the primary key.'),
-      (3, not (k.is_enum or k.type = 'numeric'::regtype and k.has_scale or k.type = any (
-          array['uuid', 'text', 'varchar', 'bpchar', 'int2', 'int4', 'int8']::regtype[])),
-        format(', of type %s, whose text depends on a session''s settings', k.name),
-        'Use a key of type uuid, text, varchar, char, smallint, integer, bigint, numeric with a '
-        'scale, or an enum; keep this column as a unique one of its own.'),
-      (4, k.is_careless, ', whose collation takes different texts for equal',
-        format('Give the column a deterministic collation: alter table %s alter %I type %s '
-          'collate "default";', p_pipeline.entity_table, p_pipeline.entity_key, k.name)),
-      (5, k.is_nullable, format(', which may be null in table %s', p_pipeline.entity_table),
-        format('alter table %s alter %I set not null;',
-          p_pipeline.entity_table, p_pipeline.entity_key)),
-      (6, k.is_generated, ', which is generated, so that it changes with other columns',
-        format('A row keeps its key: alter table %s alter %I drop expression; or use another '
-          'column.', p_pipeline.entity_table, p_pipeline.entity_key))) w(place, wrong, what, remedy)
-    where w.wrong
-    order by 1
-    limit 1) f;
+perform millrace.refuse_definition(f.what, f.remedy)
+from (
+  with key as materialized (
+    select b.oid as type, b.typtype = 'e' as is_enum, not c.collisdeterministic as is_careless,
+      greatest(a.atttypmod, d.typtypmod) >= 0 as has_scale,
+      not (a.attnotnull or d.typnotnull) as is_nullable, a.attgenerated <> '' as is_generated,
+      format_type(a.atttypid, a.atttypmod) as name
+    from pg_attribute a
+    join pg_type d on d.oid = a.atttypid
+    join pg_type b on b.oid = pg_basetype(d.oid)
+    left join pg_collation c on c.oid = a.attcollation
+    where a.attrelid = p_pipeline.entity_table
+      and a.attname = p_pipeline.entity_key
+      and not a.attisdropped
+  )
+  select w.place, 'entity.key is ' || p_pipeline.entity_key || w.what as what, w.remedy
+  from (select) one
+  left join key k on true
+  cross join lateral (values
+    (1, k.name is null, format(', but table %s has no such column', p_pipeline.entity_table),
+      'Name the primary key''s column.'),
+    (2, not exists (
+        select from pg_index i
+        join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
+        where i.indrelid = p_pipeline.entity_table
+          and i.indisunique
+          and i.indisvalid
+          and i.indpred is null
+          and i.indnkeyatts = 1
+          and a.attname = p_pipeline.entity_key),
+      format(', which is not unique in table %s', p_pipeline.entity_table),
+      'Make it the primary key.'),
+    (3, not (k.is_enum or k.type = 'numeric'::regtype and k.has_scale or k.type = any (
+        array['uuid', 'text', 'varchar', 'bpchar', 'int2', 'int4', 'int8']::regtype[])),
+      format(', of type %s, whose text depends on a session''s settings', k.name),
+      'Use a key of type uuid, text, varchar, char, smallint, integer, bigint, numeric with a '
+      'scale, or an enum; keep this column as a unique one of its own.'),
+    (4, k.is_careless, ', whose collation takes different texts for equal',
+      format('Give the column a deterministic collation: alter table %s alter %I type %s '
+        'collate "default";', p_pipeline.entity_table, p_pipeline.entity_key, k.name)),
+    (5, k.is_nullable, format(', which may be null in table %s', p_pipeline.entity_table),
+      format('alter table %s alter %I set not null;',
+        p_pipeline.entity_table, p_pipeline.entity_key)),
+    (6, k.is_generated, ', which is generated, so that it changes with other columns',
+      format('A row keeps its key: alter table %s alter %I drop expression; or use another '
+        'column.', p_pipeline.entity_table, p_pipeline.entity_key))) w(place, wrong, what, remedy)
+  where w.wrong
+  order by 1
+  limit 1) f;
 $$;
 
 -- Raises MR001 where a key is unfit, or where a stage's column is missing, of another type, or one

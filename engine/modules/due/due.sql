@@ -86,17 +86,17 @@ $$;
 create function millrace.is_rested(p_pipeline_id int, p_key text, p_due timestamptz)
 returns boolean
 as $$
-  return not exists (
-    select from (
-      select r.status, r.created_at
-      from millrace.runs r
-      where r.entity_id = any (array[p_key])
-        and r.pipeline_id = p_pipeline_id
-      order by r.entity_id desc, r.id desc
-      limit 1) l
-    where l.status = 'running'
-      or l.created_at >= p_due
-        and abs(extract(epoch from (select millrace.now()) - l.created_at)) < 60);
+return not exists (
+  select from (
+    select r.status, r.created_at
+    from millrace.runs r
+    where r.entity_id = any (array[p_key])
+      and r.pipeline_id = p_pipeline_id
+    order by r.entity_id desc, r.id desc
+    limit 1) l
+  where l.status = 'running'
+    or l.created_at >= p_due
+      and abs(extract(epoch from (select millrace.now()) - l.created_at)) < 60);
 $$;
 
 -- Locks the rows among these that nobody holds, and returns those that are still due.

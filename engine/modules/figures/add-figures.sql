@@ -2,55 +2,55 @@
 create function millrace.bucket_bounds() returns float8[]
 immutable
 as $$
-  select array[10, 30, 100, 300, 1000, 3000, 10000, 30000, 120000, 360000, 1200000, 3600000,
-    7200000, 28800000, 86400000]::float8[]
+select array[10, 30, 100, 300, 1000, 3000, 10000, 30000, 120000, 360000, 1200000, 3600000,
+  7200000, 28800000, 86400000]::float8[]
 $$;
 
 -- Counts times (ms) by bucket.
 create function millrace.count_buckets(p_times real[]) returns bigint[]
 immutable
 as $$
-  select array(
-    select count(u.ms)
-    from generate_series(0, 15) i
-    left join unnest(p_times) u(ms)
-      on width_bucket(u.ms::float8, millrace.bucket_bounds()) = i
-    group by i
-    order by i)
+select array(
+  select count(u.ms)
+  from generate_series(0, 15) i
+  left join unnest(p_times) u(ms)
+    on width_bucket(u.ms::float8, millrace.bucket_bounds()) = i
+  group by i
+  order by i)
 $$;
 
 -- Adds up counts by bucket, 16 a row.
 create function millrace.add_buckets(p_counts bigint[]) returns bigint[]
 immutable
 as $$
-  select array(
-    select sum(u.n)::bigint
-    from unnest(p_counts) with ordinality u(n, place)
-    group by (u.place - 1) % 16
-    order by (u.place - 1) % 16)
+select array(
+  select sum(u.n)::bigint
+  from unnest(p_counts) with ordinality u(n, place)
+  group by (u.place - 1) % 16
+  order by (u.place - 1) % 16)
 $$;
 
 -- Adds up counts by error code: the 20 most frequent codes keep theirs, the rest is "other".
 create function millrace.add_codes(p_counts jsonb[]) returns jsonb
 immutable
 as $$
-  -- Most have none, which is told sooner than any query.
-  if coalesce(array_remove(p_counts, null), '{}') = '{}' then
-    return null;
-  end if;
-  return (
-    with code as (
-      select k.key, sum(k.value::numeric) as n,
-        row_number() over (order by k.key = 'other', sum(k.value::numeric) desc, k.key) as place
-      from unnest(p_counts) c
-      cross join jsonb_each_text(c) k
-      group by k.key
-    )
-    select json_object_agg(f.key, f.n)::jsonb
-    from (
-      select case when c.place <= 20 then c.key else 'other' end as key, sum(c.n) as n
-      from code c
-      group by 1) f);
+-- Most have none, which is told sooner than any query.
+if coalesce(array_remove(p_counts, null), '{}') = '{}' then
+  return null;
+end if;
+return (
+  with code as (
+    select k.key, sum(k.value::numeric) as n,
+      row_number() over (order by k.key = 'other', sum(k.value::numeric) desc, k.key) as place
+    from unnest(p_counts) c
+    cross join jsonb_each_text(c) k
+    group by k.key
+  )
+  select json_object_agg(f.key, f.n)::jsonb
+  from (
+    select case when c.place <= 20 then c.key else 'other' end as key, sum(c.n) as n
+    from code c
+    group by 1) f);
 $$;
 
 -- Adds up to so many pulses to the sums, in the statement that deletes them; returns how many. It
@@ -118,27 +118,27 @@ $$;
 -- Deletes sums older than the settings say, 20,000 at most, stage by stage.
 create function millrace.prune_figures()
 as $$
-  delete from millrace.sums f
-  where f.ctid = any (array(
-    select o.ctid
-    from (
-      values ('minute', interval '1 hour', 'minutes_hours'),
-        ('hour', interval '1 day', 'hours_days')
-    ) u(unit, each, setting)
-    join millrace.settings s on s.name = u.setting
-    cross join (
-      select distinct c.pipeline_id, c.stage_id
-      from millrace.sums c
-      where c.unit = 'total') t
-    cross join lateral (
-      select k.ctid
-      from millrace.sums k
-      where k.unit = u.unit
-        and k.pipeline_id = t.pipeline_id
-        and k.stage_id = t.stage_id
-        and k.at < (select millrace.now()) - s.value::int * u.each
-      limit 20000) o
-    limit 20000));
+delete from millrace.sums f
+where f.ctid = any (array(
+  select o.ctid
+  from (
+    values ('minute', interval '1 hour', 'minutes_hours'),
+      ('hour', interval '1 day', 'hours_days')
+  ) u(unit, each, setting)
+  join millrace.settings s on s.name = u.setting
+  cross join (
+    select distinct c.pipeline_id, c.stage_id
+    from millrace.sums c
+    where c.unit = 'total') t
+  cross join lateral (
+    select k.ctid
+    from millrace.sums k
+    where k.unit = u.unit
+      and k.pipeline_id = t.pipeline_id
+      and k.stage_id = t.stage_id
+      and k.at < (select millrace.now()) - s.value::int * u.each
+    limit 20000) o
+  limit 20000));
 $$;
 
 -- What the totals tell, with the pulses that are still to be added up.

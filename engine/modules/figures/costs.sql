@@ -10,30 +10,30 @@ stable
 set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
 set jit = off set plan_cache_mode = force_generic_plan
 as $$
-  return query
-  with recursive family as (
-    select r.id as root_id, null::int as stage_id, null::bigint as attempt_id, r.id
-    from unnest(p_runs) r(id)
-    union all
-    select m.root_id, coalesce(m.stage_id, n.stage_id), coalesce(m.attempt_id, n.attempt_id), n.id
-    from family m
-    cross join lateral (
-      select f.stage_id, f.attempt_id, c.id
-      -- "offset 0" keeps these look-ups for each run, in every plan.
-      from (select o.* from millrace.fan_outs o where o.run_id = m.id offset 0) f
-      join millrace.runs c on c.fan_out_id = f.id
-    ) n
-  )
-  select m.root_id, coalesce(m.stage_id, a.stage_id), coalesce(m.attempt_id, a.id), case
-    when jsonb_typeof(a.usage -> 'cost_usd') = 'number' then (a.usage ->> 'cost_usd')::numeric end
-  from family m
-  cross join lateral (select o.* from millrace.attempts o where o.run_id = m.id offset 0) a
+return query
+with recursive family as (
+  select r.id as root_id, null::int as stage_id, null::bigint as attempt_id, r.id
+  from unnest(p_runs) r(id)
   union all
-  select m.root_id, coalesce(m.stage_id, f.stage_id), coalesce(m.attempt_id, f.attempt_id),
-    g.cost_usd
+  select m.root_id, coalesce(m.stage_id, n.stage_id), coalesce(m.attempt_id, n.attempt_id), n.id
   from family m
-  cross join lateral (select o.* from millrace.fan_outs o where o.run_id = m.id offset 0) f
-  join millrace.former_costs g on g.fan_out_id = f.id;
+  cross join lateral (
+    select f.stage_id, f.attempt_id, c.id
+    -- "offset 0" keeps these look-ups for each run, in every plan.
+    from (select o.* from millrace.fan_outs o where o.run_id = m.id offset 0) f
+    join millrace.runs c on c.fan_out_id = f.id
+  ) n
+)
+select m.root_id, coalesce(m.stage_id, a.stage_id), coalesce(m.attempt_id, a.id), case
+  when jsonb_typeof(a.usage -> 'cost_usd') = 'number' then (a.usage ->> 'cost_usd')::numeric end
+from family m
+cross join lateral (select o.* from millrace.attempts o where o.run_id = m.id offset 0) a
+union all
+select m.root_id, coalesce(m.stage_id, f.stage_id), coalesce(m.attempt_id, f.attempt_id),
+  g.cost_usd
+from family m
+cross join lateral (select o.* from millrace.fan_outs o where o.run_id = m.id offset 0) f
+join millrace.former_costs g on g.fan_out_id = f.id;
 $$;
 
 -- Keeps with their parents the costs of children whose runs are about to be deleted.
@@ -41,19 +41,19 @@ create function millrace.keep_costs(p_run_ids bigint[])
 set enable_seqscan = off set enable_hashjoin = on
 set jit = off set plan_cache_mode = force_custom_plan
 as $$
-  insert into millrace.former_costs (fan_out_id, cost_usd)
-  select r.fan_out_id, sum(t.cost_usd)
-  from millrace.attempt_costs(array(
-    -- Of parents that stay.
-    select c.id
-    from millrace.runs c
-    join millrace.fan_outs f on f.id = c.fan_out_id
-    join millrace.runs p on p.id = f.run_id
-    where c.id = any (p_run_ids)
-      and p.id <> all (p_run_ids))) t
-  join millrace.runs r on r.id = t.run_id
-  where t.cost_usd is not null
-  group by r.fan_out_id;
+insert into millrace.former_costs (fan_out_id, cost_usd)
+select r.fan_out_id, sum(t.cost_usd)
+from millrace.attempt_costs(array(
+  -- Of parents that stay.
+  select c.id
+  from millrace.runs c
+  join millrace.fan_outs f on f.id = c.fan_out_id
+  join millrace.runs p on p.id = f.run_id
+  where c.id = any (p_run_ids)
+    and p.id <> all (p_run_ids))) t
+join millrace.runs r on r.id = t.run_id
+where t.cost_usd is not null
+group by r.fan_out_id;
 $$;
 
 -- Keeps the costs and the last run of rows whose runs are about to be pruned. A child is counted to
@@ -62,45 +62,45 @@ create function millrace.keep_former_runs(p_run_ids bigint[])
 set enable_seqscan = off set enable_hashjoin = on
 set jit = off set plan_cache_mode = force_custom_plan
 as $$
-  with root as materialized (
-    select r.*
-    from millrace.runs r
-    where r.id = any (p_run_ids) and r.fan_out_id is null
-  ), cost as materialized (
-    select r.pipeline_id, r.entity_id, s.name, sum(c.cost_usd) as cost_usd
-    from millrace.attempt_costs(array(select r.id from root r)) c
-    join root r on r.id = c.run_id
-    join millrace.stages s on s.id = c.stage_id
-    where c.cost_usd is not null
-    group by r.pipeline_id, r.entity_id, s.name
-  ), total as (
-    select c.pipeline_id, c.entity_id, json_object_agg(c.name, c.cost_usd)::jsonb as costs
-    from cost c
-    group by c.pipeline_id, c.entity_id
-  )
-  insert into millrace.former_runs as f (pipeline_id, entity_id, run_id, trace_id, status, metadata,
-    costs, created_at, started_at, finished_at)
-  select distinct on (r.pipeline_id, r.entity_id) r.pipeline_id, r.entity_id, r.id, r.trace_id,
-    r.status, millrace.metadata_of(r.id), coalesce(t.costs, '{}'), r.created_at, (
-      select min(a.started_at)
-      from millrace.attempts a
-      where a.run_id = r.id), r.finished_at
-  from root r
-  left join total t on t.pipeline_id = r.pipeline_id and t.entity_id = r.entity_id
-  order by r.pipeline_id, r.entity_id, r.id desc
-  on conflict on constraint former_runs_pkey do update
-  set run_id = excluded.run_id, trace_id = excluded.trace_id, status = excluded.status,
-    metadata = excluded.metadata, costs = (
-      select coalesce(json_object_agg(s.stage, s.cost)::jsonb, '{}')
+with root as materialized (
+  select r.*
+  from millrace.runs r
+  where r.id = any (p_run_ids) and r.fan_out_id is null
+), cost as materialized (
+  select r.pipeline_id, r.entity_id, s.name, sum(c.cost_usd) as cost_usd
+  from millrace.attempt_costs(array(select r.id from root r)) c
+  join root r on r.id = c.run_id
+  join millrace.stages s on s.id = c.stage_id
+  where c.cost_usd is not null
+  group by r.pipeline_id, r.entity_id, s.name
+), total as (
+  select c.pipeline_id, c.entity_id, json_object_agg(c.name, c.cost_usd)::jsonb as costs
+  from cost c
+  group by c.pipeline_id, c.entity_id
+)
+insert into millrace.former_runs as f (pipeline_id, entity_id, run_id, trace_id, status, metadata,
+  costs, created_at, started_at, finished_at)
+select distinct on (r.pipeline_id, r.entity_id) r.pipeline_id, r.entity_id, r.id, r.trace_id,
+  r.status, millrace.metadata_of(r.id), coalesce(t.costs, '{}'), r.created_at, (
+    select min(a.started_at)
+    from millrace.attempts a
+    where a.run_id = r.id), r.finished_at
+from root r
+left join total t on t.pipeline_id = r.pipeline_id and t.entity_id = r.entity_id
+order by r.pipeline_id, r.entity_id, r.id desc
+on conflict on constraint former_runs_pkey do update
+set run_id = excluded.run_id, trace_id = excluded.trace_id, status = excluded.status,
+  metadata = excluded.metadata, costs = (
+    select coalesce(json_object_agg(s.stage, s.cost)::jsonb, '{}')
+    from (
+      select c.key as stage, sum(c.value::numeric) as cost
       from (
-        select c.key as stage, sum(c.value::numeric) as cost
-        from (
-          select * from jsonb_each_text(f.costs)
-          union all
-          select * from jsonb_each_text(excluded.costs)) c
-        group by c.key) s),
-    created_at = excluded.created_at, started_at = excluded.started_at,
-    finished_at = excluded.finished_at;
+        select * from jsonb_each_text(f.costs)
+        union all
+        select * from jsonb_each_text(excluded.costs)) c
+      group by c.key) s),
+  created_at = excluded.created_at, started_at = excluded.started_at,
+  finished_at = excluded.finished_at;
 $$;
 
 -- What each stage of a run has cost so far in US dollars, with failed attempts and children. Null
@@ -109,15 +109,15 @@ create function millrace.stage_costs(p_run bigint) returns table (stage text, co
 stable
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
-  return query
-  select s.name, sum(c.cost_usd)
-  from millrace.runs r
-  join millrace.version_stages vs on vs.version_id = r.version_id
-  join millrace.stages s on s.id = vs.stage_id
-  left join millrace.attempt_costs(array[p_run]) c on c.stage_id = vs.stage_id
-  where r.id = p_run
-  group by s.id, s.name, vs.position
-  order by vs.position;
+return query
+select s.name, sum(c.cost_usd)
+from millrace.runs r
+join millrace.version_stages vs on vs.version_id = r.version_id
+join millrace.stages s on s.id = vs.stage_id
+left join millrace.attempt_costs(array[p_run]) c on c.stage_id = vs.stage_id
+where r.id = p_run
+group by s.id, s.name, vs.position
+order by vs.position;
 $$;
 
 -- What all runs of these rows through a pipeline have cost in US dollars, with descendants and what
@@ -126,22 +126,22 @@ create function millrace_evidence.entity_costs(p_pipeline text, p_entity_ids tex
 returns numeric
 stable security definer
 as $$
-  select sum(c.cost_usd)
-  from (
-    select t.cost_usd
-    from millrace.attempt_costs(array(
-      select r.id
-      from millrace.runs r
-      join millrace.pipelines p on p.id = r.pipeline_id
-      where p.name = p_pipeline
-        and r.entity_id = any (p_entity_ids))) t
-    union all
-    select k.value::numeric
-    from millrace.former_runs f
-    join millrace.pipelines p on p.id = f.pipeline_id
-    cross join jsonb_each_text(f.costs) k
+select sum(c.cost_usd)
+from (
+  select t.cost_usd
+  from millrace.attempt_costs(array(
+    select r.id
+    from millrace.runs r
+    join millrace.pipelines p on p.id = r.pipeline_id
     where p.name = p_pipeline
-      and f.entity_id = any (p_entity_ids)) c
+      and r.entity_id = any (p_entity_ids))) t
+  union all
+  select k.value::numeric
+  from millrace.former_runs f
+  join millrace.pipelines p on p.id = f.pipeline_id
+  cross join jsonb_each_text(f.costs) k
+  where p.name = p_pipeline
+    and f.entity_id = any (p_entity_ids)) c
 $$;
 revoke all on function millrace_evidence.entity_costs(text, text[]) from public, anon;
 grant execute on function millrace_evidence.entity_costs(text, text[])

@@ -4,26 +4,26 @@
 -- Picks the runs in which a stage has not begun, its needs are done and its thresholds hold.
 create function millrace.runs_ready_for(p_stage_id int, p_run_ids bigint[]) returns bigint[]
 as $$
-  return array(
-    select r.id
-    from millrace.runs r
-    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-    where r.id = any (p_run_ids)
-      and (r.status = 'running') is true
-      and (
-        select a.id
-        from millrace.attempts a
-        where a.run_id = r.id
-          and a.stage_id = p_stage_id
-          and not a.superseded
-        limit 1) is null
-      and cardinality(vs.needs) = (
-        select count(*)
-        from millrace.done_attempts n
-        where n.run_id = r.id
-          and n.stage_id = any (vs.needs))
-      and (vs.after = '[]' or millrace.thresholds_hold(r.id, vs.after))
-    order by r.id);
+return array(
+  select r.id
+  from millrace.runs r
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+  where r.id = any (p_run_ids)
+    and (r.status = 'running') is true
+    and (
+      select a.id
+      from millrace.attempts a
+      where a.run_id = r.id
+        and a.stage_id = p_stage_id
+        and not a.superseded
+      limit 1) is null
+    and cardinality(vs.needs) = (
+      select count(*)
+      from millrace.done_attempts n
+      where n.run_id = r.id
+        and n.stage_id = any (vs.needs))
+    and (vs.after = '[]' or millrace.thresholds_hold(r.id, vs.after))
+  order by r.id);
 $$;
 
 -- Says whether all thresholds of a stage hold in a run. Where there are fewer children than a
@@ -31,36 +31,36 @@ $$;
 create function millrace.thresholds_hold(p_run_id bigint, p_after jsonb)
 returns boolean
 as $$
-  return not exists (
-    select from jsonb_to_recordset(p_after) as a(map int, stage int, kind text, n int)
-    left join millrace.fan_outs f
-      on f.run_id = p_run_id and f.stage_id = a.map and f.state = 'open'
-    left join lateral (
-      select o.done
-      from millrace.fan_progress o
-      where o.fan_out_id = f.id and o.stage_id = a.stage
-      limit 1) p on true
-    where not millrace.is_done(p_run_id, a.map)
-      and case
-        when f.id is null then true
-        when a.kind = 'count' and p.done >= a.n then false
-        when a.kind = 'consecutive' and f.total is not null and p.done >= a.n and not exists (
-          select from generate_series(a.n - 1, 0, -1) i
-          where not exists (
-            select from millrace.runs r
-            where r.fan_out_id = f.id
-              and r.item_key = (f.first_number + i)::text
-              and millrace.is_done(r.id, a.stage)
-            offset 0)) then false
-        -- The sums rule most cases out; a child that failed after this stage is in both.
-        else f.total is null
-          or coalesce(p.done, 0) + f.failed + f.cancelled < f.total
-          or exists (
-            select from millrace.runs r
-            where r.fan_out_id = f.id
-              and r.status = 'running'
-              and not millrace.is_done(r.id, a.stage))
-      end);
+return not exists (
+  select from jsonb_to_recordset(p_after) as a(map int, stage int, kind text, n int)
+  left join millrace.fan_outs f
+    on f.run_id = p_run_id and f.stage_id = a.map and f.state = 'open'
+  left join lateral (
+    select o.done
+    from millrace.fan_progress o
+    where o.fan_out_id = f.id and o.stage_id = a.stage
+    limit 1) p on true
+  where not millrace.is_done(p_run_id, a.map)
+    and case
+      when f.id is null then true
+      when a.kind = 'count' and p.done >= a.n then false
+      when a.kind = 'consecutive' and f.total is not null and p.done >= a.n and not exists (
+        select from generate_series(a.n - 1, 0, -1) i
+        where not exists (
+          select from millrace.runs r
+          where r.fan_out_id = f.id
+            and r.item_key = (f.first_number + i)::text
+            and millrace.is_done(r.id, a.stage)
+          offset 0)) then false
+      -- The sums rule most cases out; a child that failed after this stage is in both.
+      else f.total is null
+        or coalesce(p.done, 0) + f.failed + f.cancelled < f.total
+        or exists (
+          select from millrace.runs r
+          where r.fan_out_id = f.id
+            and r.status = 'running'
+            and not millrace.is_done(r.id, a.stage))
+    end);
 $$;
 
 -- Reads the rows that conditions are asked of, if they name the row; null for one that is larger
@@ -68,9 +68,9 @@ $$;
 create function millrace.rows_asked(p_pipeline_id int, p_entity_ids text[], p_conditions text)
 returns json[]
 as $$
-  return case when p_conditions ~ 'entity|\*|keyvalue'
-    then millrace.rows_of_entities(p_pipeline_id, p_entity_ids, millrace.batch_bytes())
-    else array_fill('{}'::json, array[cardinality(p_entity_ids)]) end;
+return case when p_conditions ~ 'entity|\*|keyvalue'
+  then millrace.rows_of_entities(p_pipeline_id, p_entity_ids, millrace.batch_bytes())
+  else array_fill('{}'::json, array[cardinality(p_entity_ids)]) end;
 $$;
 
 -- Picks the runs in which the condition of a stage does not hold. Where the row is too large the
@@ -116,8 +116,8 @@ $$;
 -- Says whether a stage of a run is done.
 create function millrace.is_done(p_run_id bigint, p_stage_id int) returns boolean
 as $$
-  return exists (
-    select from millrace.done_attempts a
-    where a.run_id = p_run_id
-      and a.stage_id = p_stage_id);
+return exists (
+  select from millrace.done_attempts a
+  where a.run_id = p_run_id
+    and a.stage_id = p_stage_id);
 $$;

@@ -6,13 +6,13 @@
 create function millrace.check_invariants() returns setof millrace.fault
 stable
 as $$
-  select * from millrace.run_faults
-  union all
-  select * from millrace.row_faults()
-  union all
-  select * from millrace.hook_faults_between()
-  union all
-  select * from millrace.hook_faults()
+select * from millrace.run_faults
+union all
+select * from millrace.row_faults()
+union all
+select * from millrace.hook_faults_between()
+union all
+select * from millrace.hook_faults()
 $$;
 
 -- Proves the same of the runs whose id is above the one and up to the other.
@@ -22,15 +22,15 @@ set millrace.plan = by_index
 -- Anew for each slice: so large a plan of a time when there were few runs walks all attempts.
 set plan_cache_mode = force_custom_plan
 as $$
-  return query
-    select *
-    from millrace.run_faults f
-    where f.run_id > p_after
-      and f.run_id <= p_until
-    union all
-    select * from millrace.row_faults(p_after, p_until)
-    union all
-    select * from millrace.hook_faults_between(p_after, p_until);
+return query
+  select *
+  from millrace.run_faults f
+  where f.run_id > p_after
+    and f.run_id <= p_until
+  union all
+  select * from millrace.row_faults(p_after, p_until)
+  union all
+  select * from millrace.hook_faults_between(p_after, p_until);
 $$;
 
 -- Checks the next slice of so many runs and reports its faults; returns how many. Null where it is

@@ -63,28 +63,28 @@ $$;
 create function millrace.answer_remedy(p_function text, p_status int) returns text
 immutable
 as $$
-  select case
-    when p_status between 200 and 299 then null
-    when p_status is null then 'correct the setting project_url, or see whether it is up there'
-    when p_status in (404, 426) then 'deploy it: npx supabase functions deploy ' || f.name
-    when p_status in (401, 403) then 'npx millrace connect has both sides know one wake_secret'
-    else format('look at the logs of function %s: in the dashboard under Edge Functions; '
-      'locally where it is served', f.name)
-  end
-  from split_part(p_function, '/', 1) f(name)
+select case
+  when p_status between 200 and 299 then null
+  when p_status is null then 'correct the setting project_url, or see whether it is up there'
+  when p_status in (404, 426) then 'deploy it: npx supabase functions deploy ' || f.name
+  when p_status in (401, 403) then 'npx millrace connect has both sides know one wake_secret'
+  else format('look at the logs of function %s: in the dashboard under Edge Functions; '
+    'locally where it is served', f.name)
+end
+from split_part(p_function, '/', 1) f(name)
 $$;
 
 -- Tells what became of the wake-up that pg_net has under this id: answered is false until it was.
 create function public.millrace_wake_answer(p_request bigint) returns jsonb
 stable
 as $$
-  return coalesce((
-    select jsonb_build_object('answered', true, 'status', r.status_code, 'error', r.error_msg,
-      'remedy', millrace.answer_remedy('millrace', r.status_code))
-    from millrace.posts p
-    join net._http_response r
-      on r.id = p.request_id and r.created > p.posted_at - interval '1 minute'
-    where p.request_id = p_request
-    order by p.posted_at desc
-    limit 1), '{"answered": false}');
+return coalesce((
+  select jsonb_build_object('answered', true, 'status', r.status_code, 'error', r.error_msg,
+    'remedy', millrace.answer_remedy('millrace', r.status_code))
+  from millrace.posts p
+  join net._http_response r
+    on r.id = p.request_id and r.created > p.posted_at - interval '1 minute'
+  where p.request_id = p_request
+  order by p.posted_at desc
+  limit 1), '{"answered": false}');
 $$;

@@ -60,67 +60,67 @@ $$;
 create function millrace.pipeline_findings() returns setof millrace.finding
 stable
 as $$
-  return query
-    select 'ready work is taken within 30 seconds', count(*) = 0, coalesce(
-      string_agg(format('%s of %s: %s; %s', u.stage, u.pipeline, u.why, u.remedy), '. '),
-      'nothing waits')
+return query
+  select 'ready work is taken within 30 seconds', count(*) = 0, coalesce(
+    string_agg(format('%s of %s: %s; %s', u.stage, u.pipeline, u.why, u.remedy), '. '),
+    'nothing waits')
+  from (
+    select * from millrace.unattended() limit 10) u;
+return query
+  with forged as (
+    select c.oid::regclass as entity_table, r.rolname as role,
+      string_agg(distinct v.name, ', ') as verbs
     from (
-      select * from millrace.unattended() limit 10) u;
-  return query
-    with forged as (
-      select c.oid::regclass as entity_table, r.rolname as role,
-        string_agg(distinct v.name, ', ') as verbs
-      from (
-        -- By tables, or each column would be looked up among all of its table.
-        select w.table_id, array_agg(distinct w.name) as names, bool_or(w.name = '*') as whole
-        from millrace.pipelines p
-        cross join lateral (
-          select p.entity_table::oid, c
-          from millrace.stages s
-          cross join unnest(millrace.stage_columns(s.name)) c
-          where p.projection = 'columns'
-            and s.pipeline_id = p.id
-            and c not like '%\_status'
-          union all
-          select p.entity_table::oid, p.status ->> f
-          from unnest('{attempts,retry_at,error}'::text[]) f
-          union all
-          select to_regclass(t), '*'
-          from unnest(array[p.status #>> '{history,table}', p.status ->> 'lookup']) t
-        ) w(table_id, name)
-        group by w.table_id) k
-      join pg_class c on c.oid = k.table_id
-      join pg_attribute a
-        on a.attrelid = c.oid and a.attnum > 0 and (k.whole or a.attname = any (k.names))
-        and not a.attisdropped
-      join pg_roles api on api.rolname = 'authenticator'
-      join pg_roles r on pg_has_role(api.oid, r.oid, 'member')
-        and r.oid <> api.oid and not r.rolbypassrls and not r.rolsuper
-      cross join (values ('delete', 'd'), ('insert', 'a'), ('update', 'w')) v(name, policy)
-      where case v.name
-          when 'delete' then k.whole and has_table_privilege(r.oid, c.oid, 'delete')
-          else has_column_privilege(r.oid, c.oid, a.attnum, v.name)
-        end
-        and (not c.relrowsecurity or exists (
-          select from pg_policy y
-          cross join unnest(y.polroles) o
-          where y.polrelid = c.oid
-            and y.polpermissive
-            and y.polcmd in ('*', v.policy)
-            and (o = 0 or pg_has_role(r.oid, o, 'usage'))))
-      group by c.oid, r.rolname
-    )
-    select 'only the engine can write results', count(*) = 0,
-      coalesce(string_agg(format('%s may %s what the engine writes in %s: revoke %2$s on %3$s from '
-        'public, %1$I; and grant it its own columns by name', f.role, f.verbs, f.entity_table),
-        '. ' order by f.entity_table, f.role), 'no role of the Data API can')
-    from forged f;
-  return query
-    select 'nothing is paused', count(*) = 0,
-      coalesce(string_agg(
-        coalesce('stage ' || d.stage || ' of ', 'pipeline ') || d.pipeline || ': ' || d.remedy,
-        ' '), 'nothing is')
-    from millrace.paused d;
+      -- By tables, or each column would be looked up among all of its table.
+      select w.table_id, array_agg(distinct w.name) as names, bool_or(w.name = '*') as whole
+      from millrace.pipelines p
+      cross join lateral (
+        select p.entity_table::oid, c
+        from millrace.stages s
+        cross join unnest(millrace.stage_columns(s.name)) c
+        where p.projection = 'columns'
+          and s.pipeline_id = p.id
+          and c not like '%\_status'
+        union all
+        select p.entity_table::oid, p.status ->> f
+        from unnest('{attempts,retry_at,error}'::text[]) f
+        union all
+        select to_regclass(t), '*'
+        from unnest(array[p.status #>> '{history,table}', p.status ->> 'lookup']) t
+      ) w(table_id, name)
+      group by w.table_id) k
+    join pg_class c on c.oid = k.table_id
+    join pg_attribute a
+      on a.attrelid = c.oid and a.attnum > 0 and (k.whole or a.attname = any (k.names))
+      and not a.attisdropped
+    join pg_roles api on api.rolname = 'authenticator'
+    join pg_roles r on pg_has_role(api.oid, r.oid, 'member')
+      and r.oid <> api.oid and not r.rolbypassrls and not r.rolsuper
+    cross join (values ('delete', 'd'), ('insert', 'a'), ('update', 'w')) v(name, policy)
+    where case v.name
+        when 'delete' then k.whole and has_table_privilege(r.oid, c.oid, 'delete')
+        else has_column_privilege(r.oid, c.oid, a.attnum, v.name)
+      end
+      and (not c.relrowsecurity or exists (
+        select from pg_policy y
+        cross join unnest(y.polroles) o
+        where y.polrelid = c.oid
+          and y.polpermissive
+          and y.polcmd in ('*', v.policy)
+          and (o = 0 or pg_has_role(r.oid, o, 'usage'))))
+    group by c.oid, r.rolname
+  )
+  select 'only the engine can write results', count(*) = 0,
+    coalesce(string_agg(format('%s may %s what the engine writes in %s: revoke %2$s on %3$s from '
+      'public, %1$I; and grant it its own columns by name', f.role, f.verbs, f.entity_table),
+      '. ' order by f.entity_table, f.role), 'no role of the Data API can')
+  from forged f;
+return query
+  select 'nothing is paused', count(*) = 0,
+    coalesce(string_agg(
+      coalesce('stage ' || d.stage || ' of ', 'pipeline ') || d.pipeline || ': ' || d.remedy,
+      ' '), 'nothing is')
+  from millrace.paused d;
 $$;
 
 -- Checks the engine's configuration and health, one line each with the remedy. Of the invariants it
@@ -178,13 +178,13 @@ $$;
 -- wait for the rows that the first deletes.
 create function millrace.keep_findings()
 as $$
-  if not pg_try_advisory_xact_lock(hashtext('millrace.last_findings')) then
-    return;
-  end if;
-  delete from millrace.last_findings where true;
-  insert into millrace.last_findings
-  select f.what, f.detail
-  from millrace.doctor() f
-  where not f.ok
-  on conflict do nothing;
+if not pg_try_advisory_xact_lock(hashtext('millrace.last_findings')) then
+  return;
+end if;
+delete from millrace.last_findings where true;
+insert into millrace.last_findings
+select f.what, f.detail
+from millrace.doctor() f
+where not f.ok
+on conflict do nothing;
 $$;

@@ -7,12 +7,12 @@ returns table (
 stable rows 100
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
 as $$
-  return query
-    select a.id, a.run_id, a.stage_id, a.state, a.late_at
-    from millrace.attempts a
-    where a.late_at <= v_now
-    order by a.late_at
-    limit p_most;
+return query
+  select a.id, a.run_id, a.stage_id, a.state, a.late_at
+  from millrace.attempts a
+  where a.late_at <= v_now
+  order by a.late_at
+  limit p_most;
 $$;
 
 -- Runs that are longer at a stage than its bound now, from ready to done, retries included: the
@@ -33,8 +33,8 @@ create function millrace.late_counts()
 returns table (pipeline_id int, stage_id int, late bigint, longest bigint)
 stable
 as $$
-  select s.pipeline_id, s.id, count(*), (array_agg(l.run_id order by l.late_at))[1]
-  from millrace.late_attempts(10001) l
-  join millrace.stages s on s.id = l.stage_id
-  group by s.pipeline_id, s.id
+select s.pipeline_id, s.id, count(*), (array_agg(l.run_id order by l.late_at))[1]
+from millrace.late_attempts(10001) l
+join millrace.stages s on s.id = l.stage_id
+group by s.pipeline_id, s.id
 $$;

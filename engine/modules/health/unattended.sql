@@ -7,26 +7,26 @@ returns table (
 stable
 set enable_nestloop = off
 as $$
-  select distinct on (p.function_name) p.function_name,
-    coalesce('answered ' || r.status_code, 'did not answer'),
-    coalesce(
-      case
-        when r.status_code between 200 and 299 then 'but no worker came'
-        when r.status_code = 404 then 'it is not deployed'
-        when r.status_code = 503 then 'the function did not start'
-        when r.status_code = 546 then 'it used up its memory or CPU'
-      end,
-      rtrim(substring(r.content from '"message":"((?:[^"\\]|\\.)*)"'), '.'), r.error_msg,
-      'nothing more is known'),
-    millrace.answer_remedy(p.function_name, r.status_code), r.created
-  from millrace.posts p
-  -- pg_net dates an answer by the start of its own transaction.
-  join net._http_response r
-    on r.id = p.request_id and r.created > p.posted_at - interval '1 minute'
-  where p.posted_at > now() - interval '10 minutes'
-    and r.created > now() - interval '11 minutes'
-    and p.function_name is not null
-  order by p.function_name, p.posted_at desc
+select distinct on (p.function_name) p.function_name,
+  coalesce('answered ' || r.status_code, 'did not answer'),
+  coalesce(
+    case
+      when r.status_code between 200 and 299 then 'but no worker came'
+      when r.status_code = 404 then 'it is not deployed'
+      when r.status_code = 503 then 'the function did not start'
+      when r.status_code = 546 then 'it used up its memory or CPU'
+    end,
+    rtrim(substring(r.content from '"message":"((?:[^"\\]|\\.)*)"'), '.'), r.error_msg,
+    'nothing more is known'),
+  millrace.answer_remedy(p.function_name, r.status_code), r.created
+from millrace.posts p
+-- pg_net dates an answer by the start of its own transaction.
+join net._http_response r
+  on r.id = p.request_id and r.created > p.posted_at - interval '1 minute'
+where p.posted_at > now() - interval '10 minutes'
+  and r.created > now() - interval '11 minutes'
+  and p.function_name is not null
+order by p.function_name, p.posted_at desc
 $$;
 
 -- Lists the stages that have had something ready for over 30 seconds and that no worker takes up.

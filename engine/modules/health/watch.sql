@@ -134,15 +134,15 @@ returns table (
 stable
 set millrace.plan = for_runs
 as $$
-  select a.id, s.name, a.number, a.state, a.parent_id, a.retry_count,
-    a.created_at, a.started_at, a.finished_at, a.finished_at - a.started_at,
-    a.service, a.job_id,
-    a.error ->> 'code', coalesce(a.error ->> 'detail', a.error ->> 'message'),
-    a.usage, a.superseded, a.error ->> 'stack'
-  from millrace.attempts a
-  join millrace.stages s on s.id = a.stage_id
-  where a.run_id = p_run
-  order by a.id
+select a.id, s.name, a.number, a.state, a.parent_id, a.retry_count,
+  a.created_at, a.started_at, a.finished_at, a.finished_at - a.started_at,
+  a.service, a.job_id,
+  a.error ->> 'code', coalesce(a.error ->> 'detail', a.error ->> 'message'),
+  a.usage, a.superseded, a.error ->> 'stack'
+from millrace.attempts a
+join millrace.stages s on s.id = a.stage_id
+where a.run_id = p_run
+order by a.id
 $$;
 
 -- What is paused, with the statement that lets it go on: a pipeline (stage is null) or a stage.

@@ -3,31 +3,31 @@
 -- well, unless a person has cancelled or ended the stage since.
 create function millrace.attempt_of_end(p_item millrace.work, out id bigint, out late boolean)
 as $$
-  select coalesce(n.id, o.id), n.id is not null into id, late
-  from millrace.attempts o
-  left join lateral (
-    select a.*, bool_or(a.state = 'cancelled' or a.service = 'by_hand') over () as is_overruled
-    from millrace.attempts a
-    where a.run_id = o.run_id
-      and a.stage_id = o.stage_id
-      and a.number > o.number
-    order by a.number desc
-    limit 1) n on o.state = 'failed'
-      and not o.superseded
-      and o.error ->> 'code' in ('deadline', 'lost_lease')
-      and n.state in ('queued', 'started', 'waiting', 'completed')
-      and not n.superseded
-      and ((n.service, n.job_id) = (p_item.service, p_item.job_id)
-        or p_item.outcome = 'completed'
-          and coalesce((o.service, o.job_id) = (p_item.service, p_item.job_id), true))
-      and n.is_overruled is not true
-  -- Offset 0 keeps the planner from walking all attempts backwards for max().
-  where o.id = coalesce((
-      select max(c.id)
-      from (
-        select a.id from millrace.attempts a
-        where a.submission_id = p_item.attempt_id
-        offset 0) c), p_item.attempt_id);
+select coalesce(n.id, o.id), n.id is not null into id, late
+from millrace.attempts o
+left join lateral (
+  select a.*, bool_or(a.state = 'cancelled' or a.service = 'by_hand') over () as is_overruled
+  from millrace.attempts a
+  where a.run_id = o.run_id
+    and a.stage_id = o.stage_id
+    and a.number > o.number
+  order by a.number desc
+  limit 1) n on o.state = 'failed'
+    and not o.superseded
+    and o.error ->> 'code' in ('deadline', 'lost_lease')
+    and n.state in ('queued', 'started', 'waiting', 'completed')
+    and not n.superseded
+    and ((n.service, n.job_id) = (p_item.service, p_item.job_id)
+      or p_item.outcome = 'completed'
+        and coalesce((o.service, o.job_id) = (p_item.service, p_item.job_id), true))
+    and n.is_overruled is not true
+-- Offset 0 keeps the planner from walking all attempts backwards for max().
+where o.id = coalesce((
+    select max(c.id)
+    from (
+      select a.id from millrace.attempts a
+      where a.submission_id = p_item.attempt_id
+      offset 0) c), p_item.attempt_id);
 $$;
 
 -- Records the end of external jobs, by a verified callback or by polling: the first one wins.

@@ -53,13 +53,13 @@ $$;
 create function public.millrace_note_faults(p_faults jsonb) returns jsonb
 set millrace.plan = by_key
 as $$
-  if jsonb_typeof(p_faults) is distinct from 'array' then
-    raise exception 'p_faults is %, but must be a list', jsonb_typeof(p_faults)
-      using errcode = 'MR002', hint = 'Send [{submission, service, job_id, code, message}].';
-  end if;
-  perform millrace.report('error', 'job_fault',
-    format('A job of service %s cannot be finished: %s',
-      coalesce(nullif(f ->> 'service', ''), 'unknown'), left(f ->> 'message', 2000)), f)
-  from jsonb_array_elements(p_faults) f;
-  return jsonb_build_object('noted', jsonb_array_length(p_faults));
+if jsonb_typeof(p_faults) is distinct from 'array' then
+  raise exception 'p_faults is %, but must be a list', jsonb_typeof(p_faults)
+    using errcode = 'MR002', hint = 'Send [{submission, service, job_id, code, message}].';
+end if;
+perform millrace.report('error', 'job_fault',
+  format('A job of service %s cannot be finished: %s',
+    coalesce(nullif(f ->> 'service', ''), 'unknown'), left(f ->> 'message', 2000)), f)
+from jsonb_array_elements(p_faults) f;
+return jsonb_build_object('noted', jsonb_array_length(p_faults));
 $$;

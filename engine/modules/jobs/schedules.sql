@@ -31,10 +31,10 @@ $$;
 create function millrace.wake_job_poll() returns boolean
 set millrace.plan = by_index
 as $$
-  if exists (select from millrace.attempts a where a.poll_at <= v_now) then
-    return millrace.post('millrace/poll', '{}');
-  end if;
-  return false;
+if exists (select from millrace.attempts a where a.poll_at <= v_now) then
+  return millrace.post('millrace/poll', '{}');
+end if;
+return false;
 $$;
 
 -- The jobs that pg_cron must have at any time; those that come and go are not among them.

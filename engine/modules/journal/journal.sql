@@ -40,15 +40,15 @@ $$;
 create function millrace.keep_journal() returns trigger
 security definer
 as $$
-  if tg_op = 'DELETE' then
-    if not exists (select from gone g where g.at > (select millrace.now())
-          - make_interval(days => coalesce(millrace.setting('journal_days'), '400')::int)) then
-      return null;
-    end if;
+if tg_op = 'DELETE' then
+  if not exists (select from gone g where g.at > (select millrace.now())
+        - make_interval(days => coalesce(millrace.setting('journal_days'), '400')::int)) then
+    return null;
   end if;
-  raise exception 'what is written in the journal stays as it is'
-    using errcode = 'MR004',
-      hint = 'Lines that are older than the setting journal_days are deleted by the sweep.';
+end if;
+raise exception 'what is written in the journal stays as it is'
+  using errcode = 'MR004',
+    hint = 'Lines that are older than the setting journal_days are deleted by the sweep.';
 $$;
 
 create trigger journal_is_kept

@@ -5,37 +5,37 @@
 -- is not on the way.
 create function millrace.save_back_pressures(p_pipeline_id int)
 as $$
-  delete from millrace.back_pressures b
-  using millrace.stages s
-  where s.id = b.stage_id and s.pipeline_id = p_pipeline_id;
-  with held as (
-    select s.id, l.id as later_id, (b ->> 'backlog')::int as backlog
-    from millrace.stages s
-    cross join jsonb_path_query(s.limits, '$.back_pressure[*]') b
-    join millrace.stages l on l.pipeline_id = s.pipeline_id and l.name = b ->> 'stage'
-    where s.pipeline_id = p_pipeline_id
-  )
-  insert into millrace.back_pressures (stage_id, later_id, backlog, on_the_way)
-  select h.id, h.later_id, h.backlog, array(
-    select m.stage_id
-    from millrace.pipelines p
-    join millrace.version_stages f on f.version_id = p.current_version_id and f.stage_id = h.id
-    join millrace.version_stages m
-      on m.version_id = f.version_id and m.stage_id = any (f.dependents)
-    where p.id = p_pipeline_id
-      and h.later_id = any (m.dependents)
-      and not exists (
-        select from held o
-        where o.later_id = h.later_id and (o.id = m.stage_id or o.id = any (m.dependents)))
-    order by m.stage_id)
-  from held h;
+delete from millrace.back_pressures b
+using millrace.stages s
+where s.id = b.stage_id and s.pipeline_id = p_pipeline_id;
+with held as (
+  select s.id, l.id as later_id, (b ->> 'backlog')::int as backlog
+  from millrace.stages s
+  cross join jsonb_path_query(s.limits, '$.back_pressure[*]') b
+  join millrace.stages l on l.pipeline_id = s.pipeline_id and l.name = b ->> 'stage'
+  where s.pipeline_id = p_pipeline_id
+)
+insert into millrace.back_pressures (stage_id, later_id, backlog, on_the_way)
+select h.id, h.later_id, h.backlog, array(
+  select m.stage_id
+  from millrace.pipelines p
+  join millrace.version_stages f on f.version_id = p.current_version_id and f.stage_id = h.id
+  join millrace.version_stages m
+    on m.version_id = f.version_id and m.stage_id = any (f.dependents)
+  where p.id = p_pipeline_id
+    and h.later_id = any (m.dependents)
+    and not exists (
+      select from held o
+      where o.later_id = h.later_id and (o.id = m.stage_id or o.id = any (m.dependents)))
+  order by m.stage_id)
+from held h;
 $$;
 
 -- Reads the column and part by which limits sort a queue.
 create function millrace.key_in(p_limits jsonb) returns jsonb
 immutable
 as $$
-  select '{"part": "value"}' || (p_limits -> 'concurrency') - 'limit'
+select '{"part": "value"}' || (p_limits -> 'concurrency') - 'limit'
 $$;
 
 -- Counts how many more attempts a stage, or each of these keys of it, may take before one that
@@ -88,30 +88,30 @@ create function millrace.due_at(p_stage_id int, p_groups text[], p_most int) ret
 stable
 set enable_seqscan = off
 as $$
-  return query
-    select substr(g.name, 2)
-    from unnest(p_groups) g(name)
-    cross join lateral (
-      select from millrace.attempts q
-      where q.stage_id = p_stage_id
-        and q.concurrency_group = g.name
-        and q.queue_at <= v_now
-        and q.state = 'queued'
-      order by q.queue_at, q.id
-      limit p_most) a
-    union all
-    (select ''
-     from millrace.attempts a
-     where p_groups is null
-       and a.stage_id = p_stage_id
-       and a.queue_at <= v_now
-       and a.state = 'queued'
-       and substr(a.concurrency_group, 2) = any (array(
-         select u.key
-         from millrace.limited_stages m
-         join millrace.limit_uses u on u.limit_id = m.limit_id
-         where m.stage_id = p_stage_id and u.kind = 'pause' and u.during @> v_now)) is not true
-     limit p_most);
+return query
+  select substr(g.name, 2)
+  from unnest(p_groups) g(name)
+  cross join lateral (
+    select from millrace.attempts q
+    where q.stage_id = p_stage_id
+      and q.concurrency_group = g.name
+      and q.queue_at <= v_now
+      and q.state = 'queued'
+    order by q.queue_at, q.id
+    limit p_most) a
+  union all
+  (select ''
+   from millrace.attempts a
+   where p_groups is null
+     and a.stage_id = p_stage_id
+     and a.queue_at <= v_now
+     and a.state = 'queued'
+     and substr(a.concurrency_group, 2) = any (array(
+       select u.key
+       from millrace.limited_stages m
+       join millrace.limit_uses u on u.limit_id = m.limit_id
+       where m.stage_id = p_stage_id and u.kind = 'pause' and u.during @> v_now)) is not true
+   limit p_most);
 $$;
 
 -- Lists the stages that count for one that holds others back; with_due: also with what is due, not
@@ -120,14 +120,14 @@ create function millrace.counted_before(p_later_id int)
 returns table (stage_id int, with_due boolean)
 stable
 as $$
-  select p_later_id, true
-  union
-  select w, true
-  from millrace.back_pressures o
-  cross join unnest(o.on_the_way) w
-  where o.later_id = p_later_id
-  union all
-  select o.stage_id, false
-  from millrace.back_pressures o
-  where o.later_id = p_later_id
+select p_later_id, true
+union
+select w, true
+from millrace.back_pressures o
+cross join unnest(o.on_the_way) w
+where o.later_id = p_later_id
+union all
+select o.stage_id, false
+from millrace.back_pressures o
+where o.later_id = p_later_id
 $$;

@@ -43,23 +43,23 @@ $$;
 -- Takes p_each tokens for each attempt of the rates of a stage and of its key; -1 gives them back.
 create function millrace.take_tokens(p_stage_id int, p_attempt_ids bigint[], p_each int)
 as $$
-  insert into millrace.buckets (limit_id, key, tokens, refilled_at)
-  select l.id, t.key, r.tokens - p_each * t.many, millrace.now()
-  from millrace.limited_stages m
-  join millrace.limits l on l.id = m.limit_id and l.limits ?| array['rate', 'key_rate']
-  cross join lateral (
-    select '' as key, cardinality(p_attempt_ids) as many
-    where l.limits ? 'rate'
-    union all
-    select coalesce(a.concurrency_group, '0'), count(*)
-    from millrace.attempts a
-    where l.limits ? 'key_rate' and a.id = any (p_attempt_ids)
-    group by 1) t
-  cross join millrace.room_in(l, t.key) r
-  where m.stage_id = p_stage_id and t.many > 0
-  order by l.id, t.key
-  on conflict on constraint buckets_pkey do update
-  set tokens = excluded.tokens, refilled_at = excluded.refilled_at;
+insert into millrace.buckets (limit_id, key, tokens, refilled_at)
+select l.id, t.key, r.tokens - p_each * t.many, millrace.now()
+from millrace.limited_stages m
+join millrace.limits l on l.id = m.limit_id and l.limits ?| array['rate', 'key_rate']
+cross join lateral (
+  select '' as key, cardinality(p_attempt_ids) as many
+  where l.limits ? 'rate'
+  union all
+  select coalesce(a.concurrency_group, '0'), count(*)
+  from millrace.attempts a
+  where l.limits ? 'key_rate' and a.id = any (p_attempt_ids)
+  group by 1) t
+cross join millrace.room_in(l, t.key) r
+where m.stage_id = p_stage_id and t.many > 0
+order by l.id, t.key
+on conflict on constraint buckets_pkey do update
+set tokens = excluded.tokens, refilled_at = excluded.refilled_at;
 $$;
 
 -- Which shared limits, or keys of theirs, take nothing since a service asked for patience.

@@ -3,27 +3,27 @@
 -- Lists groups with something queued or started at a stage, behind one and round to it.
 create function millrace.groups_behind(p_stage_id int, p_after text, p_most int) returns text[]
 as $$
-  return array(
-    with recursive seen(name, is_group, again) as (
-      select p_after, false, false
-      union all
-      select coalesce(n.concurrency_group, ''), n.concurrency_group is not null,
-        s.again or n.concurrency_group is null
-      from seen s
-      left join lateral (
-        select a.concurrency_group
-        from millrace.attempts a
-        where a.stage_id = p_stage_id
-          and a.concurrency_group > s.name
-          and a.queue_at is not null
-        order by a.concurrency_group
-        limit 1) n on true
-      where not s.again or n.concurrency_group <= p_after
-    )
-    select s.name
+return array(
+  with recursive seen(name, is_group, again) as (
+    select p_after, false, false
+    union all
+    select coalesce(n.concurrency_group, ''), n.concurrency_group is not null,
+      s.again or n.concurrency_group is null
     from seen s
-    where s.is_group
-    limit p_most);
+    left join lateral (
+      select a.concurrency_group
+      from millrace.attempts a
+      where a.stage_id = p_stage_id
+        and a.concurrency_group > s.name
+        and a.queue_at is not null
+      order by a.concurrency_group
+      limit 1) n on true
+    where not s.again or n.concurrency_group <= p_after
+  )
+  select s.name
+  from seen s
+  where s.is_group
+  limit p_most);
 $$;
 
 -- Finds up to p_limit groups behind one with room and something due but p_held, and how much each

@@ -9,32 +9,32 @@ returns table (attempt_id bigint, key text)
 stable
 set enable_seqscan = off
 as $$
-  return query
-    select a.id, coalesce(substr(a.concurrency_group, 2), '')
-    from millrace.claims c
-    -- "offset 0" keeps it a look-up for each claim, however the planner counts them.
-    cross join lateral (
-      select t.id, t.concurrency_group
-      from millrace.attempts t
-      where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started'
-      offset 0) a
-    where c.stage_id = p_stage_id
-      and (p_groups is null or a.concurrency_group = any (p_groups))
-    union all
-    (select a.id, coalesce(substr(a.concurrency_group, 2), '')
-     from millrace.attempts a
-     where p_groups is null and a.stage_id = p_stage_id and a.deadline_at is not null
-     limit p_most)
-    union all
-    select a.id, substr(g.name, 2)
-    from unnest(p_groups) g(name)
-    cross join lateral (
-      select t.id
-      from millrace.attempts t
-      where t.stage_id = p_stage_id
-        and t.concurrency_group = g.name
-        and t.deadline_at is not null
-      limit p_most) a;
+return query
+  select a.id, coalesce(substr(a.concurrency_group, 2), '')
+  from millrace.claims c
+  -- "offset 0" keeps it a look-up for each claim, however the planner counts them.
+  cross join lateral (
+    select t.id, t.concurrency_group
+    from millrace.attempts t
+    where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started'
+    offset 0) a
+  where c.stage_id = p_stage_id
+    and (p_groups is null or a.concurrency_group = any (p_groups))
+  union all
+  (select a.id, coalesce(substr(a.concurrency_group, 2), '')
+   from millrace.attempts a
+   where p_groups is null and a.stage_id = p_stage_id and a.deadline_at is not null
+   limit p_most)
+  union all
+  select a.id, substr(g.name, 2)
+  from unnest(p_groups) g(name)
+  cross join lateral (
+    select t.id
+    from millrace.attempts t
+    where t.stage_id = p_stage_id
+      and t.concurrency_group = g.name
+      and t.deadline_at is not null
+    limit p_most) a;
 $$;
 
 -- What is in flight at each stage, and under which key.
@@ -47,17 +47,17 @@ cross join millrace.in_flight_at(s.id) f;
 -- limit shared with them.
 create function millrace.stages_freed(p_attempt_ids bigint[]) returns int[]
 as $$
-  return array(
-    select distinct n.stage_id
-    from unnest(p_attempt_ids) i(id)
-    -- "offset 0" keeps both a look-up for each, in every plan.
-    cross join lateral (
-      select o.stage_id from millrace.attempts o where o.id = i.id offset 0) a
-    join millrace.limited_stages m on m.stage_id = a.stage_id
-    join millrace.limited_stages n on n.limit_id = m.limit_id
-      and (n.stage_id = m.stage_id or n.short_at is not null)
-    where exists (
-      select from millrace.attempts q
-      where q.stage_id = n.stage_id and q.queue_at <= v_now and q.state = 'queued'
-      offset 0));
+return array(
+  select distinct n.stage_id
+  from unnest(p_attempt_ids) i(id)
+  -- "offset 0" keeps both a look-up for each, in every plan.
+  cross join lateral (
+    select o.stage_id from millrace.attempts o where o.id = i.id offset 0) a
+  join millrace.limited_stages m on m.stage_id = a.stage_id
+  join millrace.limited_stages n on n.limit_id = m.limit_id
+    and (n.stage_id = m.stage_id or n.short_at is not null)
+  where exists (
+    select from millrace.attempts q
+    where q.stage_id = n.stage_id and q.queue_at <= v_now and q.state = 'queued'
+    offset 0));
 $$;

@@ -5,11 +5,11 @@
 -- Locks a shared limit by its id, a stage's own by its negative one; false where somebody has it.
 create function millrace.lock_limit(p_key int, p_may_wait boolean) returns boolean
 as $$
-  if p_may_wait then
-    perform pg_advisory_xact_lock(hashtext('millrace.limit'), p_key);
-    return true;
-  end if;
-  return pg_try_advisory_xact_lock(hashtext('millrace.limit'), p_key);
+if p_may_wait then
+  perform pg_advisory_xact_lock(hashtext('millrace.limit'), p_key);
+  return true;
+end if;
+return pg_try_advisory_xact_lock(hashtext('millrace.limit'), p_key);
 $$;
 
 -- Locks a stage's limits and reads the stage as it is then; null where somebody has one. A wait

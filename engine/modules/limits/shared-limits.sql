@@ -4,7 +4,7 @@
 create function millrace.shared_limit_schema() returns jsonb
 immutable
 as $$
-  select 'the schema of shared limits'::jsonb
+select 'the schema of shared limits'::jsonb
 $$;
 
 -- Raises MR001 where a stage names no shared limit, or has no key for its key rate.
@@ -40,9 +40,9 @@ $$;
 create function millrace.known_limits() returns text
 stable
 as $$
-  select 'Known: ' || coalesce(string_agg(l.name, ', ' order by l.name),
-    'none, define it with millrace.define_limit() before the pipeline') || '.'
-  from millrace.limits l
+select 'Known: ' || coalesce(string_agg(l.name, ', ' order by l.name),
+  'none, define it with millrace.define_limit() before the pipeline') || '.'
+from millrace.limits l
 $$;
 
 -- Finds and locks the shared limit of this name, or raises MR003.
@@ -65,17 +65,17 @@ $$;
 -- Writes a locked limit that has changed on its stage, gives each key its whole rate, and wakes.
 create function millrace.follow_limit(p_limit_id int)
 as $$
-  perform millrace.check_shared();
-  delete from millrace.buckets b where b.limit_id = p_limit_id and b.key <> '';
-  update millrace.stages s
-  set limits = nullif(l.limits, '{}')
-  from millrace.limits l
-  where l.id = p_limit_id and s.id = l.stage_id;
-  perform millrace.wake(array(
-    select m.stage_id
-    from millrace.limited_stages m
-    where m.limit_id = p_limit_id and millrace.has_ready_work(m.stage_id)
-    order by m.stage_id));
+perform millrace.check_shared();
+delete from millrace.buckets b where b.limit_id = p_limit_id and b.key <> '';
+update millrace.stages s
+set limits = nullif(l.limits, '{}')
+from millrace.limits l
+where l.id = p_limit_id and s.id = l.stage_id;
+perform millrace.wake(array(
+  select m.stage_id
+  from millrace.limited_stages m
+  where m.limit_id = p_limit_id and millrace.has_ready_work(m.stage_id)
+  order by m.stage_id));
 $$;
 
 -- Defines a limit that stages of any pipeline may share, or changes it: one or several of {"rate":
@@ -135,41 +135,41 @@ $$;
 -- may wait.
 create function millrace.lock_limits(p_pipeline text)
 as $$
-  perform millrace.lock_limit(-s.id, true)
-  from (
-    select s.id
-    from millrace.stages s
-    join millrace.pipelines p on p.id = s.pipeline_id
-    where p.name = p_pipeline and s.limits is not null
-    order by s.id) s;
-  perform pg_advisory_xact_lock(hashtext('millrace.quotas'), p.id)
-  from millrace.pipelines p
-  where p.name = p_pipeline and p.quota is not null;
+perform millrace.lock_limit(-s.id, true)
+from (
+  select s.id
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  where p.name = p_pipeline and s.limits is not null
+  order by s.id) s;
+perform pg_advisory_xact_lock(hashtext('millrace.quotas'), p.id)
+from millrace.pipelines p
+where p.name = p_pipeline and p.quota is not null;
 $$;
 
 -- Writes which limits hold for the stages of a pipeline, as defined.
 create function millrace.save_limits(p_pipeline_id int)
 as $$
-  insert into millrace.limits (stage_id, declared)
-  select s.id, coalesce(s.limits, '{}')
-  from millrace.stages s
-  where s.pipeline_id = p_pipeline_id
-  on conflict on constraint limits_stage_key do update set declared = excluded.declared;
-  update millrace.stages s
-  set limits = nullif(l.limits, '{}')
-  from millrace.limits l
-  where s.pipeline_id = p_pipeline_id and l.stage_id = s.id and l.throttle is not null;
-  delete from millrace.limited_stages m
-  using millrace.stages s, millrace.limits l
-  where s.id = m.stage_id
-    and s.pipeline_id = p_pipeline_id
-    and l.id = m.limit_id
-    and not coalesce(s.limits -> 'shared' ? l.name, l.name is null);
-  insert into millrace.limited_stages (limit_id, stage_id)
-  select l.id, s.id
-  from millrace.stages s
-  join millrace.limits l on l.stage_id = s.id or s.limits -> 'shared' ? l.name
-  where s.pipeline_id = p_pipeline_id
-  on conflict on constraint limited_stages_pkey do nothing;
-  perform millrace.check_shared();
+insert into millrace.limits (stage_id, declared)
+select s.id, coalesce(s.limits, '{}')
+from millrace.stages s
+where s.pipeline_id = p_pipeline_id
+on conflict on constraint limits_stage_key do update set declared = excluded.declared;
+update millrace.stages s
+set limits = nullif(l.limits, '{}')
+from millrace.limits l
+where s.pipeline_id = p_pipeline_id and l.stage_id = s.id and l.throttle is not null;
+delete from millrace.limited_stages m
+using millrace.stages s, millrace.limits l
+where s.id = m.stage_id
+  and s.pipeline_id = p_pipeline_id
+  and l.id = m.limit_id
+  and not coalesce(s.limits -> 'shared' ? l.name, l.name is null);
+insert into millrace.limited_stages (limit_id, stage_id)
+select l.id, s.id
+from millrace.stages s
+join millrace.limits l on l.stage_id = s.id or s.limits -> 'shared' ? l.name
+where s.pipeline_id = p_pipeline_id
+on conflict on constraint limited_stages_pkey do nothing;
+perform millrace.check_shared();
 $$;

@@ -42,15 +42,15 @@ order by l.name;
 create function millrace.pauses_in_words(p_name text) returns text
 stable
 as $$
-  select string_agg(format('%s takes nothing until %s: a service asked for patience',
-    coalesce(o.key, 'it'), to_char(o.until, 'YYYY-MM-DD HH24:MI:SS')), '; '
-    order by o.until desc, o.key)
-  from (
-    select k.*
-    from millrace.limit_pauses k
-    where k.name = p_name
-    order by k.until desc, k.key
-    limit 10) o
+select string_agg(format('%s takes nothing until %s: a service asked for patience',
+  coalesce(o.key, 'it'), to_char(o.until, 'YYYY-MM-DD HH24:MI:SS')), '; '
+  order by o.until desc, o.key)
+from (
+  select k.*
+  from millrace.limit_pauses k
+  where k.name = p_name
+  order by k.until desc, k.key
+  limit 10) o
 $$;
 
 -- Finds shared limits that hold less than declared; a spent budget or a long pause is a fault.
@@ -58,33 +58,33 @@ create function millrace.shared_limit_findings()
 returns setof millrace.finding
 stable
 as $$
-  select 'shared limit ' || l.name || ' lets its stages work',
-    cardinality(l.spent_for) = 0 and not exists (
-      select from millrace.limit_pauses k
-      where k.name = l.name and k.until > k.since + interval '10 minutes'),
-    coalesce(nullif(concat_ws('; ',
-      'throttled until ' || to_char(l.throttled_until, 'YYYY-MM-DD HH24:MI:SS: ')
-        || l.throttled_for,
-      millrace.pauses_in_words(l.name)
-        || format(': select millrace.unthrottle_limit(%L) asks again at once', l.name),
-      case
-        when cardinality(l.spent_for) > 0 then format(
-          'its budget pays for nothing more at %s until %s: select millrace.throttle_limit(%L, '
-            || '''{"spending": …}'', until, ''reason'') raises it for a while',
-          array_to_string(l.spent_for, ' and '),
-          to_char(l.window_ends_at, 'YYYY-MM-DD HH24:MI:SS'), l.name)
-      end), ''), 'as declared')
-  from millrace.shared_limit_state l
+select 'shared limit ' || l.name || ' lets its stages work',
+  cardinality(l.spent_for) = 0 and not exists (
+    select from millrace.limit_pauses k
+    where k.name = l.name and k.until > k.since + interval '10 minutes'),
+  coalesce(nullif(concat_ws('; ',
+    'throttled until ' || to_char(l.throttled_until, 'YYYY-MM-DD HH24:MI:SS: ')
+      || l.throttled_for,
+    millrace.pauses_in_words(l.name)
+      || format(': select millrace.unthrottle_limit(%L) asks again at once', l.name),
+    case
+      when cardinality(l.spent_for) > 0 then format(
+        'its budget pays for nothing more at %s until %s: select millrace.throttle_limit(%L, '
+          || '''{"spending": …}'', until, ''reason'') raises it for a while',
+        array_to_string(l.spent_for, ' and '),
+        to_char(l.window_ends_at, 'YYYY-MM-DD HH24:MI:SS'), l.name)
+    end), ''), 'as declared')
+from millrace.shared_limit_state l
 $$;
 
 -- Shows the throttle of a limit; null without one.
 create function millrace.throttle_json(p_limit millrace.limits) returns jsonb
 stable
 as $$
-  select jsonb_build_object('limits', p_limit.throttle, 'until', p_limit.until,
-    'reason', p_limit.reason, 'line', p_limit.line,
-    'by', coalesce(j.subject, j.session ->> 'user'))
-  from (select) one
-  left join millrace.journal j on j.id = p_limit.line
-  where p_limit.throttle is not null
+select jsonb_build_object('limits', p_limit.throttle, 'until', p_limit.until,
+  'reason', p_limit.reason, 'line', p_limit.line,
+  'by', coalesce(j.subject, j.session ->> 'user'))
+from (select) one
+left join millrace.journal j on j.id = p_limit.line
+where p_limit.throttle is not null
 $$;

@@ -3,65 +3,65 @@
 -- Lists so many attempts that are queued or in work at a stage, and so many that wait.
 create function millrace.live_attempts(p_stage_id int, p_limit int) returns bigint[]
 as $$
-  return array(
-    (select a.id
-     from millrace.attempts a
-     where a.stage_id = p_stage_id and a.queue_at is not null
-     order by a.queue_at, a.id
-     limit p_limit)
-    union all
-    (select a.id
-     from millrace.attempts a
-     where a.stage_id = p_stage_id and a.deadline_at is not null
-     limit p_limit));
+return array(
+  (select a.id
+   from millrace.attempts a
+   where a.stage_id = p_stage_id and a.queue_at is not null
+   order by a.queue_at, a.id
+   limit p_limit)
+  union all
+  (select a.id
+   from millrace.attempts a
+   where a.stage_id = p_stage_id and a.deadline_at is not null
+   limit p_limit));
 $$;
 
 -- Sorts attempts that were queued before the stages of a pipeline had groups.
 create function millrace.sort_ungrouped(p_pipeline_id int, p_limit int)
 set millrace.plan = by_index
 as $$
-  with sorted as materialized (
-    select u.*
-    from (
-      select s, array_agg(l.id) as ids, array_agg(l.run_id) as run_ids
-      from millrace.stages s
+with sorted as materialized (
+  select u.*
+  from (
+    select s, array_agg(l.id) as ids, array_agg(l.run_id) as run_ids
+    from millrace.stages s
+    cross join lateral (
+      select o.id, o.run_id
+      from unnest(millrace.live_attempts(s.id, p_limit)) i
       cross join lateral (
-        select o.id, o.run_id
-        from unnest(millrace.live_attempts(s.id, p_limit)) i
-        cross join lateral (
-          select q.id, q.run_id
-          from millrace.attempts q
-          where q.id = i and q.concurrency_group is null
-          for update skip locked) o) l
-      where s.pipeline_id = p_pipeline_id and s.has_groups
-      group by s.id) n
-    cross join unnest(n.ids, millrace.groups_of_runs(n.s, n.run_ids))
-      u(id, concurrency_group)
-  )
-  update millrace.attempts a
-  set concurrency_group = u.concurrency_group
-  from sorted u
-  where a.id = u.id
-    -- Once more, or an old plan might walk all attempts.
-    and a.id = any (array(select o.id from sorted o));
+        select q.id, q.run_id
+        from millrace.attempts q
+        where q.id = i and q.concurrency_group is null
+        for update skip locked) o) l
+    where s.pipeline_id = p_pipeline_id and s.has_groups
+    group by s.id) n
+  cross join unnest(n.ids, millrace.groups_of_runs(n.s, n.run_ids))
+    u(id, concurrency_group)
+)
+update millrace.attempts a
+set concurrency_group = u.concurrency_group
+from sorted u
+where a.id = u.id
+  -- Once more, or an old plan might walk all attempts.
+  and a.id = any (array(select o.id from sorted o));
 $$;
 
 -- Takes the groups from the attempts of stages that a new definition sorts by something else.
 create function millrace.forget_groups(p_pipeline_id int, p_definition jsonb)
 as $$
-  update millrace.attempts a
-  set concurrency_group = null
-  from (
-    select o.id
-    from millrace.stages t
-    join jsonb_array_elements(p_definition -> 'stages') s on s ->> 'name' = t.name
-    cross join unnest(millrace.live_attempts(t.id, null)) i
-    join millrace.attempts o on o.id = i
-    where t.pipeline_id = p_pipeline_id
-      and t.has_groups
-      and millrace.key_in(t.limits) is distinct from millrace.key_in(s -> 'limits')
-      and o.concurrency_group is not null
-    order by o.id
-    for update of o skip locked) t
-  where a.id = t.id;
+update millrace.attempts a
+set concurrency_group = null
+from (
+  select o.id
+  from millrace.stages t
+  join jsonb_array_elements(p_definition -> 'stages') s on s ->> 'name' = t.name
+  cross join unnest(millrace.live_attempts(t.id, null)) i
+  join millrace.attempts o on o.id = i
+  where t.pipeline_id = p_pipeline_id
+    and t.has_groups
+    and millrace.key_in(t.limits) is distinct from millrace.key_in(s -> 'limits')
+    and o.concurrency_group is not null
+  order by o.id
+  for update of o skip locked) t
+where a.id = t.id;
 $$;

@@ -3,24 +3,24 @@
 -- Locks a stage, whose limits define() may be changing, and its own limit.
 create function millrace.own_limit(p_stage_id int) returns millrace.limits
 as $$
-  perform millrace.lock_limit(-p_stage_id, true);
-  perform from millrace.stages s where s.id = p_stage_id for no key update;
-  return (select l from millrace.limits l where l.stage_id = p_stage_id);
+perform millrace.lock_limit(-p_stage_id, true);
+perform from millrace.stages s where s.id = p_stage_id for no key update;
+return (select l from millrace.limits l where l.stage_id = p_stage_id);
 $$;
 
 -- Ends the throttle of a locked limit, and its pauses (p_pauses); false where there is none.
 create function millrace.end_throttle(p_limit millrace.limits, p_pauses boolean) returns boolean
 as $$
-  delete from millrace.limit_uses u
-  where p_pauses and u.limit_id = p_limit.id and u.kind = 'pause';
-  if not found and p_limit.throttle is null then
-    return false;
-  end if;
-  update millrace.limits l
-  set throttle = null, until = null, reason = null, line = null, throttled_at = null
-  where l.id = p_limit.id;
-  perform millrace.follow_limit(p_limit.id);
-  return true;
+delete from millrace.limit_uses u
+where p_pauses and u.limit_id = p_limit.id and u.kind = 'pause';
+if not found and p_limit.throttle is null then
+  return false;
+end if;
+update millrace.limits l
+set throttle = null, until = null, reason = null, line = null, throttled_at = null
+where l.id = p_limit.id;
+perform millrace.follow_limit(p_limit.id);
+return true;
 $$;
 
 -- Throttles a stage, or the shared limit of this name.

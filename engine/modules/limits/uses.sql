@@ -62,44 +62,44 @@ $$;
 -- Says whether a budget pays for nothing more of a stage in this window.
 create function millrace.is_spent(p_stage millrace.stages) returns boolean
 as $$
-  return exists (
-    select from millrace.limited_stages m
-    join millrace.limits l on l.id = m.limit_id and l.limits ? 'spending'
-    cross join millrace.budgets_of(l, p_stage.id) b
-    where m.stage_id = p_stage.id and b.is_spent);
+return exists (
+  select from millrace.limited_stages m
+  join millrace.limits l on l.id = m.limit_id and l.limits ? 'spending'
+  cross join millrace.budgets_of(l, p_stage.id) b
+  where m.stage_id = p_stage.id and b.is_spent);
 $$;
 
 -- Adds up the uses of each window in the statement that deletes them, and deletes what is over.
 create function millrace.sum_uses(p_most int)
 as $$
-  with gone as (
-    delete from millrace.limit_uses u
-    using (
-      select o.id
-      from (
-        select distinct i.limit_id, i.key, i.kind, i.during
-        from (
-          select n.*
-          from millrace.limit_uses n
-          where not n.summed
-          order by n.id
-          limit p_most) i) f
-      join millrace.limit_uses o using (limit_id, key, kind, during)
-      for update of o skip locked) f
-    where u.id = f.id
-    returning u.*
-  )
-  insert into millrace.limit_uses (limit_id, key, kind, during, used, summed)
-  select g.limit_id, g.key, g.kind, g.during, sum(g.used), true
-  from gone g
-  group by g.limit_id, g.key, g.kind, g.during;
+with gone as (
   delete from millrace.limit_uses u
-  where u.id in (
+  using (
     select o.id
-    from millrace.limit_uses o
-    where upper(o.during) <= (select millrace.now())
-      and (o.kind <> 'pause' or upper(o.during) <= (select millrace.now()) - interval '10 minutes')
-    order by upper(o.during)
-    limit p_most
-    for update skip locked);
+    from (
+      select distinct i.limit_id, i.key, i.kind, i.during
+      from (
+        select n.*
+        from millrace.limit_uses n
+        where not n.summed
+        order by n.id
+        limit p_most) i) f
+    join millrace.limit_uses o using (limit_id, key, kind, during)
+    for update of o skip locked) f
+  where u.id = f.id
+  returning u.*
+)
+insert into millrace.limit_uses (limit_id, key, kind, during, used, summed)
+select g.limit_id, g.key, g.kind, g.during, sum(g.used), true
+from gone g
+group by g.limit_id, g.key, g.kind, g.during;
+delete from millrace.limit_uses u
+where u.id in (
+  select o.id
+  from millrace.limit_uses o
+  where upper(o.during) <= (select millrace.now())
+    and (o.kind <> 'pause' or upper(o.during) <= (select millrace.now()) - interval '10 minutes')
+  order by upper(o.during)
+  limit p_most
+  for update skip locked);
 $$;

@@ -7,10 +7,10 @@
 create function millrace.bulk_json(p_bulk millrace.bulks) returns jsonb
 stable
 as $$
-  select jsonb_strip_nulls(
-    to_jsonb(p_bulk) - '{id,args,pipeline_id,subject,key,cursor,slices,created_at}'::text[]
-    || jsonb_build_object('bulk', p_bulk.id, 'do', p_bulk.args, 'by', p_bulk.subject,
-      'held', cardinality(p_bulk.held)))
+select jsonb_strip_nulls(
+  to_jsonb(p_bulk) - '{id,args,pipeline_id,subject,key,cursor,slices,created_at}'::text[]
+  || jsonb_build_object('bulk', p_bulk.id, 'do', p_bulk.args, 'by', p_bulk.subject,
+    'held', cardinality(p_bulk.held)))
 $$;
 
 -- Says about what it costs to do a verb to runs, in US dollars: each stage that it begins, as a
@@ -19,31 +19,31 @@ create function millrace.verb_cost(p_run_ids bigint[], p_verb text, p_stage_id i
 returns numeric
 stable
 as $$
-  select nullif(round(sum(b.runs * m.usd), 6), 0)
-  from (
-    select r.pipeline_id, r.version_id, count(*) as runs,
-      coalesce(p_stage_id, case when p_verb = 'retry' then r.failed_stage_id end) as stage_id
-    from millrace.runs r
-    where r.id = any (p_run_ids)
-      and p_verb in ('retry', 'reset', 'skip')
-    group by 1, 2, 4) b
-  left join millrace.version_stages f
-    on f.version_id = b.version_id and f.stage_id = b.stage_id
-  join millrace.version_stages vs on vs.version_id = b.version_id
-    and (vs.stage_id = any (f.dependents)
-      or vs.stage_id = f.stage_id and p_verb <> 'skip'
-      or b.stage_id is null and p_verb = 'reset')
-  cross join lateral (
-    -- Where none has completed, as the others have cost.
-    select s.cost_usd / s.n as usd
-    from millrace.sums s
-    where s.unit = 'total'
-      and s.pipeline_id = b.pipeline_id
-      and s.stage_id = vs.stage_id
-      and s.outcome in ('completed', 'failed', 'retried')
-      and s.n > 0
-    order by s.outcome
-    limit 1) m
+select nullif(round(sum(b.runs * m.usd), 6), 0)
+from (
+  select r.pipeline_id, r.version_id, count(*) as runs,
+    coalesce(p_stage_id, case when p_verb = 'retry' then r.failed_stage_id end) as stage_id
+  from millrace.runs r
+  where r.id = any (p_run_ids)
+    and p_verb in ('retry', 'reset', 'skip')
+  group by 1, 2, 4) b
+left join millrace.version_stages f
+  on f.version_id = b.version_id and f.stage_id = b.stage_id
+join millrace.version_stages vs on vs.version_id = b.version_id
+  and (vs.stage_id = any (f.dependents)
+    or vs.stage_id = f.stage_id and p_verb <> 'skip'
+    or b.stage_id is null and p_verb = 'reset')
+cross join lateral (
+  -- Where none has completed, as the others have cost.
+  select s.cost_usd / s.n as usd
+  from millrace.sums s
+  where s.unit = 'total'
+    and s.pipeline_id = b.pipeline_id
+    and s.stage_id = vs.stage_id
+    and s.outcome in ('completed', 'failed', 'retried')
+    and s.n > 0
+  order by s.outcome
+  limit 1) m
 $$;
 
 -- Writes the row of a bulk, which freezes its filter, and counts what one look finds.
@@ -146,10 +146,10 @@ $$;
 create function millrace.end_bulk(p_bulk_id bigint, p_state text, p_why text default null)
 returns millrace.bulks
 as $$
-  update millrace.bulks b
-  set state = p_state, why = p_why, ended_at = millrace.now()
-  where b.id = p_bulk_id
-  returning b.*
+update millrace.bulks b
+set state = p_state, why = p_why, ended_at = millrace.now()
+where b.id = p_bulk_id
+returning b.*
 $$;
 
 -- Says whether a run refuses a verb since it has gone on meanwhile; not where it has yet to come
@@ -157,10 +157,10 @@ $$;
 create function millrace.has_gone_on(p_refusal millrace.refusal, p_bulk millrace.bulks)
 returns boolean
 as $$
-  select p_refusal.code = 'MR004' and coalesce((
-    select millrace.state_of(p_refusal.key::bigint, t.id)
-    from millrace.stages t
-    where t.pipeline_id = p_bulk.pipeline_id and t.name = p_bulk.args ->> 'stage'), '') <> 'pending'
+select p_refusal.code = 'MR004' and coalesce((
+  select millrace.state_of(p_refusal.key::bigint, t.id)
+  from millrace.stages t
+  where t.pipeline_id = p_bulk.pipeline_id and t.name = p_bulk.args ->> 'stage'), '') <> 'pending'
 $$;
 
 -- Works off the next slice of a bulk, unless somebody else does. What is held comes with a later

@@ -6,9 +6,9 @@
 create function millrace.filter_fields() returns jsonb
 immutable
 as $$
-  select '{"pipeline": "name", "stage": "name",
-    "status": ["running", "completed", "failed", "cancelled"], "error_code": "text",
-    "entity": "key", "runs": "ids", "parent": "id", "since": "time", "before": "time"}'::jsonb
+select '{"pipeline": "name", "stage": "name",
+  "status": ["running", "completed", "failed", "cancelled"], "error_code": "text",
+  "entity": "key", "runs": "ids", "parent": "id", "since": "time", "before": "time"}'::jsonb
 $$;
 
 -- Raises MR002 unless a request has these fields alone, each in its form or one of a list of words.

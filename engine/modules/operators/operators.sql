@@ -79,18 +79,18 @@ create function millrace.sees(p_caller millrace.caller, p_pipeline text)
 returns boolean
 immutable
 as $$
-  select p_caller.pipelines is null or p_pipeline = any (p_caller.pipelines)
+select p_caller.pipelines is null or p_pipeline = any (p_caller.pipelines)
 $$;
 
 -- Lists the pipelines that a caller sees: all, or the one of this name.
 create function millrace.pipelines_seen(p_caller millrace.caller, p_pipeline text) returns int[]
 stable
 as $$
-  select array(
-    select p.id
-    from millrace.pipelines p
-    where p.name = coalesce(p_pipeline, p.name)
-      and millrace.sees(p_caller, p.name))
+select array(
+  select p.id
+  from millrace.pipelines p
+  where p.name = coalesce(p_pipeline, p.name)
+    and millrace.sees(p_caller, p.name))
 $$;
 
 -- Finds the pipeline of this name; raises MR003 where there is none that the caller sees.
@@ -144,11 +144,11 @@ $$;
 create function millrace.note_operator() returns trigger
 security definer
 as $$
-  if to_jsonb(old) is distinct from to_jsonb(new) then
-    perform millrace.note(case tg_op when 'DELETE' then 'revoke' else 'grant' end, null, null, '{}',
-      jsonb_build_object('outcome', coalesce(to_jsonb(new), to_jsonb(old))));
-  end if;
-  return coalesce(new, old);
+if to_jsonb(old) is distinct from to_jsonb(new) then
+  perform millrace.note(case tg_op when 'DELETE' then 'revoke' else 'grant' end, null, null, '{}',
+    jsonb_build_object('outcome', coalesce(to_jsonb(new), to_jsonb(old))));
+end if;
+return coalesce(new, old);
 $$;
 
 create trigger operators_are_noted

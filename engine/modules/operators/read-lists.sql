@@ -2,21 +2,21 @@
 create function millrace.line_json(p_line millrace.journal) returns jsonb
 immutable
 as $$
-  select jsonb_strip_nulls(
-    to_jsonb(p_line) - '{id,subject,bulk_id}'::text[] || jsonb_build_object(
-      'line', p_line.id, 'by', coalesce(p_line.subject, p_line.session ->> 'user'),
-      'run_ids', case when p_line.runs > 0 then to_jsonb(p_line.run_ids[:100]) end,
-      'bulk', p_line.bulk_id))
+select jsonb_strip_nulls(
+  to_jsonb(p_line) - '{id,subject,bulk_id}'::text[] || jsonb_build_object(
+    'line', p_line.id, 'by', coalesce(p_line.subject, p_line.session ->> 'user'),
+    'run_ids', case when p_line.runs > 0 then to_jsonb(p_line.run_ids[:100]) end,
+    'bulk', p_line.bulk_id))
 $$;
 
 -- Shows since when, by whom and why a stage or a pipeline is held back.
 create function millrace.pause_json(p_line bigint) returns jsonb
 stable
 as $$
-  select jsonb_build_object('at', j.at, 'reason', j.reason,
-    'by', coalesce(j.subject, j.session ->> 'user'))
-  from (select) one
-  left join millrace.journal j on j.id = p_line and j.verb in ('pause', 'bypass')
+select jsonb_build_object('at', j.at, 'reason', j.reason,
+  'by', coalesce(j.subject, j.session ->> 'user'))
+from (select) one
+left join millrace.journal j on j.id = p_line and j.verb in ('pause', 'bypass')
 $$;
 
 -- Lists the stages of pipelines that have something to do or that somebody holds back. A pipeline
@@ -25,31 +25,31 @@ $$;
 create function millrace.stages_json(p_pipelines text[], p_quiet boolean) returns jsonb[]
 stable
 as $$
-  select array(
-    select to_jsonb(k.h) - 'sla' || case when u.why is null then '{}'
-      else jsonb_build_object('unattended', u) end || jsonb_build_object(
-      'oldest_age', extract(epoch from (k.h).oldest_age),
-      'paused', case when not (k.s).enabled then millrace.pause_json((k.s).switched_line) end,
-      'throttle', millrace.throttle_json(k.o),
-      'bypass', (
-        select millrace.pause_json(b.line) || jsonb_build_object('until', b.until)
-        from millrace.bypasses b
-        where b.stage_id = (k.s).id))
-    from (
-      select h, s, o, case when count(*) over pipeline <= 12 then bool_or(b.is_busy) over pipeline
-        else b.is_busy end as is_shown
-      from millrace.stage_health h
-      join millrace.pipelines p on p.name = h.pipeline
-      join millrace.stages s on s.pipeline_id = p.id and s.name = h.stage
-      left join millrace.limits o on o.stage_id = s.id
-      cross join lateral (
-        select p_quiet or s.bypassed or o.throttle is not null or not h.enabled
-          or h.ready + h.in_backoff + h.started + h.waiting + h.failed + h.late > 0) b(is_busy)
-      where h.pipeline = any (p_pipelines)
-      window pipeline as (partition by h.pipeline)) k
-    left join millrace.unattended() u on u.stage_id = (k.s).id
-    where k.is_shown
-    order by (k.h).pipeline, (k.s).id)
+select array(
+  select to_jsonb(k.h) - 'sla' || case when u.why is null then '{}'
+    else jsonb_build_object('unattended', u) end || jsonb_build_object(
+    'oldest_age', extract(epoch from (k.h).oldest_age),
+    'paused', case when not (k.s).enabled then millrace.pause_json((k.s).switched_line) end,
+    'throttle', millrace.throttle_json(k.o),
+    'bypass', (
+      select millrace.pause_json(b.line) || jsonb_build_object('until', b.until)
+      from millrace.bypasses b
+      where b.stage_id = (k.s).id))
+  from (
+    select h, s, o, case when count(*) over pipeline <= 12 then bool_or(b.is_busy) over pipeline
+      else b.is_busy end as is_shown
+    from millrace.stage_health h
+    join millrace.pipelines p on p.name = h.pipeline
+    join millrace.stages s on s.pipeline_id = p.id and s.name = h.stage
+    left join millrace.limits o on o.stage_id = s.id
+    cross join lateral (
+      select p_quiet or s.bypassed or o.throttle is not null or not h.enabled
+        or h.ready + h.in_backoff + h.started + h.waiting + h.failed + h.late > 0) b(is_busy)
+    where h.pipeline = any (p_pipelines)
+    window pipeline as (partition by h.pipeline)) k
+  left join millrace.unattended() u on u.stage_id = (k.s).id
+  where k.is_shown
+  order by (k.h).pipeline, (k.s).id)
 $$;
 
 -- All pipelines that an operator sees, stages with what is queued and in work, alerts and bulks;
@@ -179,15 +179,15 @@ create function millrace.find_lines(
 )
 stable
 as $$
-  select f.ids, f.next::text
-  from millrace.find_among(
-    format('select r.* from %s r where %s', p_table,
-      coalesce('r.id < ' || split_part(p_asked ->> 'cursor', '.', 1), 'true')),
-    'r.id desc',
-    concat_ws(' and ', 'true', p_condition,
-      'r.pipeline = ' || quote_literal(p_asked ->> 'pipeline'),
-      'r.pipeline = any (' || quote_literal(p_caller.pipelines) || ')'),
-    coalesce((p_asked -> 'limit')::int, 50)) f
+select f.ids, f.next::text
+from millrace.find_among(
+  format('select r.* from %s r where %s', p_table,
+    coalesce('r.id < ' || split_part(p_asked ->> 'cursor', '.', 1), 'true')),
+  'r.id desc',
+  concat_ws(' and ', 'true', p_condition,
+    'r.pipeline = ' || quote_literal(p_asked ->> 'pipeline'),
+    'r.pipeline = any (' || quote_literal(p_caller.pipelines) || ')'),
+  coalesce((p_asked -> 'limit')::int, 50)) f
 $$;
 
 -- Alerts, the newest first, {"open": true} for open ones; more from {"cursor": next} on.

@@ -4,23 +4,23 @@
 create function millrace.payload_json(p_value jsonb) returns jsonb
 immutable
 as $$
-  select case
-    when octet_length(p_value::text) > 100000 then jsonb_build_object(
-      'cut', left(p_value::text, 20000), 'bytes', octet_length(p_value::text))
-    when p_value is not null then jsonb_build_object('value', p_value)
-  end
+select case
+  when octet_length(p_value::text) > 100000 then jsonb_build_object(
+    'cut', left(p_value::text, 20000), 'bytes', octet_length(p_value::text))
+  when p_value is not null then jsonb_build_object('value', p_value)
+end
 $$;
 
 -- Shows an error; its detail and stack, cut to so many characters, where that is not null.
 create function millrace.error_json(p_error jsonb, p_detail int) returns jsonb
 immutable
 as $$
-  select jsonb_strip_nulls(
-    json_object_agg(f.name, millrace.cut_text(p_error ->> f.name, f.most))::jsonb)
-  from (values ('code', 500), ('message', 2000), ('hint', 2000), ('detail', p_detail),
-    ('stack', p_detail)) f(name, most)
-  where p_error is not null
-    and f.most is not null
+select jsonb_strip_nulls(
+  json_object_agg(f.name, millrace.cut_text(p_error ->> f.name, f.most))::jsonb)
+from (values ('code', 500), ('message', 2000), ('hint', 2000), ('detail', p_detail),
+  ('stack', p_detail)) f(name, most)
+where p_error is not null
+  and f.most is not null
 $$;
 
 -- Shows runs as a list has them, in the order of these ids.
@@ -28,33 +28,33 @@ create function millrace.runs_json(p_run_ids bigint[], p_payloads boolean defaul
 returns jsonb
 stable
 as $$
-  select coalesce(json_agg(jsonb_strip_nulls(jsonb_build_object(
-    'run', r.id, 'pipeline', p.name, 'entity', millrace.cut_text(r.entity_id),
-    'label', millrace.cut_text(millrace.label_of(p, r.entity_id), 500),
-    'status', r.status, 'ended_as', r.ended_as, 'trace', r.trace_id,
-    'began_at', r.created_at, 'ended_at', r.finished_at, 'parent', f.run_id,
-    'item', millrace.cut_text(r.item_key),
-    'at', case when r.status <> 'completed' then (
-      select json_agg(jsonb_strip_nulls(jsonb_build_object(
-        'stage', s.name, 'state', a.state, 'attempt', a.id, 'retries', a.retry_count,
-        'due_at', a.queue_at,
-        'error', millrace.error_json(coalesce(a.error, o.error),
-          case when p_payloads then 500 end))) order by a.stage_id)::jsonb
-      from (
-        select t.*
-        from millrace.attempts t
-        where t.run_id = r.id
-          and t.state in ('queued', 'started', 'waiting', 'failed', 'cancelled')
-          and millrace.is_last_word(t)
-        order by t.stage_id
-        limit 5) a
-      join millrace.stages s on s.id = a.stage_id
-      left join millrace.attempts o on o.id = a.parent_id and a.state = 'queued') end))
-    order by i.place)::jsonb, '[]')
-  from unnest(p_run_ids) with ordinality i(id, place)
-  join millrace.runs r on r.id = any (array[i.id])
-  join millrace.pipelines p on p.id = r.pipeline_id
-  left join millrace.fan_outs f on f.id = r.fan_out_id
+select coalesce(json_agg(jsonb_strip_nulls(jsonb_build_object(
+  'run', r.id, 'pipeline', p.name, 'entity', millrace.cut_text(r.entity_id),
+  'label', millrace.cut_text(millrace.label_of(p, r.entity_id), 500),
+  'status', r.status, 'ended_as', r.ended_as, 'trace', r.trace_id,
+  'began_at', r.created_at, 'ended_at', r.finished_at, 'parent', f.run_id,
+  'item', millrace.cut_text(r.item_key),
+  'at', case when r.status <> 'completed' then (
+    select json_agg(jsonb_strip_nulls(jsonb_build_object(
+      'stage', s.name, 'state', a.state, 'attempt', a.id, 'retries', a.retry_count,
+      'due_at', a.queue_at,
+      'error', millrace.error_json(coalesce(a.error, o.error),
+        case when p_payloads then 500 end))) order by a.stage_id)::jsonb
+    from (
+      select t.*
+      from millrace.attempts t
+      where t.run_id = r.id
+        and t.state in ('queued', 'started', 'waiting', 'failed', 'cancelled')
+        and millrace.is_last_word(t)
+      order by t.stage_id
+      limit 5) a
+    join millrace.stages s on s.id = a.stage_id
+    left join millrace.attempts o on o.id = a.parent_id and a.state = 'queued') end))
+  order by i.place)::jsonb, '[]')
+from unnest(p_run_ids) with ordinality i(id, place)
+join millrace.runs r on r.id = any (array[i.id])
+join millrace.pipelines p on p.id = r.pipeline_id
+left join millrace.fan_outs f on f.id = r.fan_out_id
 $$;
 
 -- Runs by a filter, the newest first, or the newest end where their status is over. More from
@@ -79,17 +79,17 @@ create function millrace.attempt_json(p_attempt millrace.attempts, p_payloads bo
 returns jsonb
 stable
 as $$
-  select jsonb_strip_nulls(jsonb_build_object(
-    'attempt', p_attempt.id, 'stage', s.name, 'number', p_attempt.number,
-    'state', p_attempt.state, 'parent', p_attempt.parent_id, 'retries', p_attempt.retry_count,
-    'queued_at', p_attempt.created_at, 'due_at', p_attempt.queue_at,
-    'started_at', p_attempt.started_at, 'ended_at', p_attempt.finished_at,
-    'deadline_at', p_attempt.deadline_at, 'service', p_attempt.service,
-    'error', millrace.error_json(
-      p_attempt.error, case when p_payloads then 20000 end),
-    'superseded', nullif(p_attempt.superseded, false)))
-  from millrace.stages s
-  where s.id = p_attempt.stage_id
+select jsonb_strip_nulls(jsonb_build_object(
+  'attempt', p_attempt.id, 'stage', s.name, 'number', p_attempt.number,
+  'state', p_attempt.state, 'parent', p_attempt.parent_id, 'retries', p_attempt.retry_count,
+  'queued_at', p_attempt.created_at, 'due_at', p_attempt.queue_at,
+  'started_at', p_attempt.started_at, 'ended_at', p_attempt.finished_at,
+  'deadline_at', p_attempt.deadline_at, 'service', p_attempt.service,
+  'error', millrace.error_json(
+    p_attempt.error, case when p_payloads then 20000 end),
+  'superseded', nullif(p_attempt.superseded, false)))
+from millrace.stages s
+where s.id = p_attempt.stage_id
 $$;
 
 -- One run, {"run": 42}, with its stages, attempts, children, cost, turns, decisions and lines.

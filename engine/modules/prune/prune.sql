@@ -2,7 +2,7 @@
 create function millrace.retention_days(p_pipeline millrace.pipelines) returns int
 stable
 as $$
-  return coalesce(p_pipeline.retention_days, millrace.setting('retention_days')::int);
+return coalesce(p_pipeline.retention_days, millrace.setting('retention_days')::int);
 $$;
 
 -- Deletes what is too old of the next thousand runs of a pipeline's round, by their ends; returns

@@ -2,9 +2,9 @@
 create function millrace.stage_columns(p_stage text) returns text[]
 immutable
 as $$
-  return array[p_stage || '_status', p_stage || '_job_id', p_stage || '_result',
-    p_stage || '_error', p_stage || '_retry_count', p_stage || '_started_at',
-    p_stage || '_completed_at'];
+return array[p_stage || '_status', p_stage || '_job_id', p_stage || '_result',
+  p_stage || '_error', p_stage || '_retry_count', p_stage || '_started_at',
+  p_stage || '_completed_at'];
 $$;
 
 -- Says whether the entity table has the seven columns of a stage; one that was dropped may not.
@@ -12,21 +12,21 @@ create function millrace.has_columns(p_pipeline millrace.pipelines, p_stage text
 returns boolean
 stable
 as $$
-  return 7 = (
-    select count(*)
-    from pg_attribute a
-    where a.attrelid = p_pipeline.entity_table
-      and not a.attisdropped
-      and a.attname = any ((select millrace.stage_columns(p_stage))::name[]));
+return 7 = (
+  select count(*)
+  from pg_attribute a
+  where a.attrelid = p_pipeline.entity_table
+    and not a.attisdropped
+    and a.attname = any ((select millrace.stage_columns(p_stage))::name[]));
 $$;
 
 -- Names the columns of the entity that the projection keeps.
 create function millrace.status_columns(p_status jsonb) returns text[]
 immutable
 as $$
-  return array_remove(array[p_status ->> 'column', p_status #>> '{history,since}',
-    p_status #>> '{history,changes}', p_status ->> 'attempts', p_status ->> 'retry_at',
-    p_status ->> 'error'], null);
+return array_remove(array[p_status ->> 'column', p_status #>> '{history,since}',
+  p_status #>> '{history,changes}', p_status ->> 'attempts', p_status ->> 'retry_at',
+  p_status ->> 'error'], null);
 $$;
 
 -- Locks entities by keys that somebody outside has named; MR002 where one cannot be read.
@@ -48,9 +48,9 @@ $$;
 create function millrace.known_pipelines() returns text
 stable
 as $$
-  return format('Those there are: %s. A new one comes by npx millrace sync and its migration.', (
-    select coalesce(left(string_agg(p.name, ', ' order by p.name), 1000), 'none')
-    from millrace.pipelines p));
+return format('Those there are: %s. A new one comes by npx millrace sync and its migration.', (
+  select coalesce(left(string_agg(p.name, ', ' order by p.name), 1000), 'none')
+  from millrace.pipelines p));
 $$;
 
 -- Finds the pipeline of this name; raises MR003 where there is none.

@@ -47,8 +47,8 @@ $$;
 create function millrace.metadata_of(p_run bigint) returns jsonb
 stable
 as $$
-  select m.value
-  from millrace.runs r
-  join millrace.run_metadata m on m.id = r.metadata_id
-  where r.id = p_run
+select m.value
+from millrace.runs r
+join millrace.run_metadata m on m.id = r.metadata_id
+where r.id = p_run
 $$;

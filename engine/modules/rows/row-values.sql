@@ -3,15 +3,15 @@
 create function millrace.group_key(p_value text, p_part text) returns text
 immutable
 as $$
-  select case when octet_length(k) > 400 then left(k, 80) || md5(k) else k end
-  from (
-    select coalesce(
-      case when p_part = 'host' then
-        rtrim(lower((regexp_match(
-          btrim(p_value),
-          '^[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(\[[0-9a-f:.]+\]|[^/?#:@\s]+)(?::\d*)?(?:[/?#]|$)',
-          'i'))[1]), '.')
-      end, p_value, '') as k) v
+select case when octet_length(k) > 400 then left(k, 80) || md5(k) else k end
+from (
+  select coalesce(
+    case when p_part = 'host' then
+      rtrim(lower((regexp_match(
+        btrim(p_value),
+        '^[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(\[[0-9a-f:.]+\]|[^/?#:@\s]+)(?::\d*)?(?:[/?#]|$)',
+        'i'))[1]), '.')
+    end, p_value, '') as k) v
 $$;
 
 -- Creates the __values function of a pipeline, or drops it where no column is declared. It reads

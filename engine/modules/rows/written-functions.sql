@@ -2,25 +2,25 @@
 create function millrace.column_type(p_table regclass, p_column text) returns text
 stable
 as $$
-  return (
-    select format_type(a.atttypid, a.atttypmod)
-    from pg_attribute a
-    where a.attrelid = p_table and a.attname = p_column and a.attnum > 0);
+return (
+  select format_type(a.atttypid, a.atttypmod)
+  from pg_attribute a
+  where a.attrelid = p_table and a.attname = p_column and a.attnum > 0);
 $$;
 
 -- Names the type of a pipeline's key.
 create function millrace.key_type(p_pipeline millrace.pipelines) returns text
 stable
 as $$
-  return millrace.column_type(p_pipeline.entity_table, p_pipeline.entity_key);
+return millrace.column_type(p_pipeline.entity_table, p_pipeline.entity_key);
 $$;
 
 -- Creates or replaces a function of a pipeline. Its body is a literal: a table's or column's name
 -- may hold whatever ends a dollar quote.
 create function millrace.write_function(p_head text, p_body text)
 as $write$
-  execute format('create or replace function millrace.%s '
-    'language plpgsql set search_path = pg_catalog, pg_temp as %L', p_head,
-    E'-- Written for a pipeline; see modules/definitions/attach.sql.\n'
-      || ltrim(p_body, E'\n'));
+execute format('create or replace function millrace.%s '
+  'language plpgsql set search_path = pg_catalog, pg_temp as %L', p_head,
+  E'-- Written for a pipeline; see modules/definitions/attach.sql.\n'
+    || ltrim(p_body, E'\n'));
 $write$;

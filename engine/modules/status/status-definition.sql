@@ -111,14 +111,14 @@ returns table (
 )
 stable
 as $$
-  select s.id, s.name, vs.position, s.shows, s.kind = 'manual',
-    vs.on_demand or exists (
-      select from millrace.version_stages d
-      where d.version_id = vs.version_id and d.on_demand and vs.stage_id = any (d.dependents)),
-    coalesce(s.shows ->> 'queued', s.shows ->> 'asked')
-  from millrace.version_stages vs
-  join millrace.stages s on s.id = vs.stage_id
-  where vs.version_id = p_version_id
+select s.id, s.name, vs.position, s.shows, s.kind = 'manual',
+  vs.on_demand or exists (
+    select from millrace.version_stages d
+    where d.version_id = vs.version_id and d.on_demand and vs.stage_id = any (d.dependents)),
+  coalesce(s.shows ->> 'queued', s.shows ->> 'asked')
+from millrace.version_stages vs
+join millrace.stages s on s.id = vs.stage_id
+where vs.version_id = p_version_id
 $$;
 
 -- Which value of a status column may follow which: by the engine as work goes on, by a person who

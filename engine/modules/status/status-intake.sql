@@ -8,18 +8,18 @@ create function millrace.open_moves(
 ) returns table (to_value text, means text, stage_id int, declared boolean, place int)
 stable
 as $$
-  select m.to_value, m.means, m.stage_id, m.declared, vs.position
-  from millrace.version_moves m
-  left join millrace.version_stages vs
-    on vs.version_id = m.version_id and vs.stage_id = m.stage_id
-  where m.version_id = p_version_id
-    and m.by = 'person'
-    and not m.retired
-    and m.from_value is not distinct from p_was
-    and (m.at_stage_id is null or m.at_stage_id = p_live_id)
-    and (m.means not in ('start', 'enter') or m.declared or vs.position <= p_until)
-    and (m.means <> 'discard' or m.to_value = p_began_from)
-    and (m.means <> 'give_up' or p_live_id is not null and p_until < 1000000)
+select m.to_value, m.means, m.stage_id, m.declared, vs.position
+from millrace.version_moves m
+left join millrace.version_stages vs
+  on vs.version_id = m.version_id and vs.stage_id = m.stage_id
+where m.version_id = p_version_id
+  and m.by = 'person'
+  and not m.retired
+  and m.from_value is not distinct from p_was
+  and (m.at_stage_id is null or m.at_stage_id = p_live_id)
+  and (m.means not in ('start', 'enter') or m.declared or vs.position <= p_until)
+  and (m.means <> 'discard' or m.to_value = p_began_from)
+  and (m.means <> 'give_up' or p_live_id is not null and p_until < 1000000)
 $$;
 
 -- Acts on values that people wrote, in groups of rows that stand alike. live_id: the live stage, or
@@ -148,14 +148,14 @@ $$;
 -- Counts what a person starts over, with a raised count of tries, as another try.
 create function millrace.count_tries(p_pipeline_id int, p_ids text[], p_tries bigint[])
 as $$
-  update millrace.attempts a
-  set retry_count = least(i.tries, a.number - 1)
-  from unnest(p_ids, p_tries) i(id, tries)
-  join millrace.runs r on r.entity_id = i.id
-  where i.tries > 0
-    and r.pipeline_id = p_pipeline_id
-    and r.status = 'running'
-    and a.run_id = r.id
-    and a.state = 'queued';
-  perform millrace.show_status(p_pipeline_id, p_ids);
+update millrace.attempts a
+set retry_count = least(i.tries, a.number - 1)
+from unnest(p_ids, p_tries) i(id, tries)
+join millrace.runs r on r.entity_id = i.id
+where i.tries > 0
+  and r.pipeline_id = p_pipeline_id
+  and r.status = 'running'
+  and a.run_id = r.id
+  and a.state = 'queued';
+perform millrace.show_status(p_pipeline_id, p_ids);
 $$;

@@ -2,10 +2,10 @@
 create function millrace.rows_named(p_ids text[]) returns text
 immutable
 as $$
-  select case
-    when cardinality(p_ids) = 1 then format('1 row (%s)', p_ids[1])
-    else format('%s rows (%s, …)', cardinality(p_ids), p_ids[1])
-  end
+select case
+  when cardinality(p_ids) = 1 then format('1 row (%s)', p_ids[1])
+  else format('%s rows (%s, …)', cardinality(p_ids), p_ids[1])
+end
 $$;
 
 -- Raises MR005 about a value that may not follow the one which rows have, with what to do instead.

@@ -2,9 +2,9 @@
 create function millrace.live_values(p_shows jsonb) returns text[]
 immutable
 as $$
-  return array_remove(array[p_shows ->> 'queued', p_shows ->> 'backoff', p_shows ->> 'started',
-    p_shows ->> 'asked'], null)
-    || array(select s #>> '{}' from jsonb_array_elements(p_shows -> 'steps') s);
+return array_remove(array[p_shows ->> 'queued', p_shows ->> 'backoff', p_shows ->> 'started',
+  p_shows ->> 'asked'], null)
+  || array(select s #>> '{}' from jsonb_array_elements(p_shows -> 'steps') s);
 $$;
 
 -- Names the value of a done stage: of a manual one the most specific answer that its decision
@@ -12,13 +12,13 @@ $$;
 create function millrace.done_value(p_shows jsonb, p_output jsonb) returns text
 immutable
 as $$
-  return coalesce((
-      select a.key
-      from jsonb_each(p_shows -> 'answers') a
-      where p_output -> 'decision' @> (a.value -> 'decision')
-      order by length((a.value -> 'decision')::text) desc, a.key
-      limit 1),
-    p_shows ->> 'completed');
+return coalesce((
+    select a.key
+    from jsonb_each(p_shows -> 'answers') a
+    where p_output -> 'decision' @> (a.value -> 'decision')
+    order by length((a.value -> 'decision')::text) desc, a.key
+    limit 1),
+  p_shows ->> 'completed');
 $$;
 
 -- Lists what the latest runs of entities show, in the order of these; value is null without a run.
@@ -131,40 +131,40 @@ create function millrace.status_path(
 )
 stable
 as $$
-  select array_agg(s.value order by s.place), array_agg(s.actor order by s.place)
-  into steps, actors
-  from (
-    select v.*, lag(v.value, 1, p_was) over (order by v.place) as last
-    from (select) one
-    left join millrace.stages a on a.id = p_stage_id
-    left join millrace.stages d on d.id = p_done_id
-    cross join lateral (
-      -- The place below that the row has come to: in its stage, in the one before, or in neither.
-      select a.shows -> 'layer' is distinct from d.shows -> 'layer' as crosses, case
-          when p_was = any (millrace.live_values(a.shows)) then
-            case p_was when a.shows ->> 'backoff' then 5 when a.shows ->> 'queued' then 6 else 7 end
-          when a.id is distinct from d.id and p_was = any (millrace.live_values(d.shows)) then
-            case p_was when d.shows ->> 'backoff' then 0 when d.shows ->> 'queued' then 1 else 2 end
-          when p_was is null then 4
-          else 5
-        end as place) t
-    cross join lateral (values
-      (1, d.shows ->> 'queued', 'system:auto'),
-      (2, d.shows ->> 'started', 'agent:' || d.name),
-      (3, coalesce(p_via, d.shows ->> 'completed'),
-        case when d.kind <> 'manual' then 'agent:' || d.name end),
-      (4, case when t.crosses and a.id is not null then d.shows ->> 'leave' end, 'system:auto'),
-      (5, case when t.crosses and p_phase <> 'dropped' then a.shows ->> 'enter' end,
-        'system:auto'),
-      (6, case when p_phase in ('started', 'completed', 'failed', 'backoff')
-        then coalesce(a.shows ->> 'queued', a.shows ->> 'asked') end, 'system:auto'),
-      (7, case when p_phase in ('completed', 'failed', 'backoff') then a.shows ->> 'started' end,
-        'agent:' || a.name),
-      (8, p_value, case
-        when p_phase = 'completed' and a.kind = 'manual' or p_phase = 'discarded' then null
-        when p_phase in ('started', 'completed') then 'agent:' || a.name
-        else 'system:auto'
-      end)) v(place, value, actor)
-    where v.place > t.place and v.value is not null) s
-  where s.value is distinct from s.last;
+select array_agg(s.value order by s.place), array_agg(s.actor order by s.place)
+into steps, actors
+from (
+  select v.*, lag(v.value, 1, p_was) over (order by v.place) as last
+  from (select) one
+  left join millrace.stages a on a.id = p_stage_id
+  left join millrace.stages d on d.id = p_done_id
+  cross join lateral (
+    -- The place below that the row has come to: in its stage, in the one before, or in neither.
+    select a.shows -> 'layer' is distinct from d.shows -> 'layer' as crosses, case
+        when p_was = any (millrace.live_values(a.shows)) then
+          case p_was when a.shows ->> 'backoff' then 5 when a.shows ->> 'queued' then 6 else 7 end
+        when a.id is distinct from d.id and p_was = any (millrace.live_values(d.shows)) then
+          case p_was when d.shows ->> 'backoff' then 0 when d.shows ->> 'queued' then 1 else 2 end
+        when p_was is null then 4
+        else 5
+      end as place) t
+  cross join lateral (values
+    (1, d.shows ->> 'queued', 'system:auto'),
+    (2, d.shows ->> 'started', 'agent:' || d.name),
+    (3, coalesce(p_via, d.shows ->> 'completed'),
+      case when d.kind <> 'manual' then 'agent:' || d.name end),
+    (4, case when t.crosses and a.id is not null then d.shows ->> 'leave' end, 'system:auto'),
+    (5, case when t.crosses and p_phase <> 'dropped' then a.shows ->> 'enter' end,
+      'system:auto'),
+    (6, case when p_phase in ('started', 'completed', 'failed', 'backoff')
+      then coalesce(a.shows ->> 'queued', a.shows ->> 'asked') end, 'system:auto'),
+    (7, case when p_phase in ('completed', 'failed', 'backoff') then a.shows ->> 'started' end,
+      'agent:' || a.name),
+    (8, p_value, case
+      when p_phase = 'completed' and a.kind = 'manual' or p_phase = 'discarded' then null
+      when p_phase in ('started', 'completed') then 'agent:' || a.name
+      else 'system:auto'
+    end)) v(place, value, actor)
+  where v.place > t.place and v.value is not null) s
+where s.value is distinct from s.last;
 $$;

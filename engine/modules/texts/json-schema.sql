@@ -4,7 +4,7 @@
 create function millrace.short_json(p_value jsonb) returns text
 immutable
 as $$
-  select millrace.cut_text(p_value::text, 100)
+select millrace.cut_text(p_value::text, 100)
 $$;
 
 -- Says the first fault of a value against a schema in one sentence; null when it fits. A missing
@@ -108,12 +108,12 @@ $$;
 -- Raises MR001 about a definition.
 create function millrace.refuse_definition(p_what text, p_remedy text)
 as $$
-  raise exception '%', p_what using errcode = 'MR001', hint = p_remedy;
+raise exception '%', p_what using errcode = 'MR001', hint = p_remedy;
 $$;
 
 -- Cuts a text that people or services wrote to so many characters.
 create function millrace.cut_text(p_text text, p_most int default 2000) returns text
 immutable
 as $$
-  select case when length(p_text) > p_most then left(p_text, p_most) || '…' else p_text end
+select case when length(p_text) > p_most then left(p_text, p_most) || '…' else p_text end
 $$;

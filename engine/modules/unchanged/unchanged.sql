@@ -76,14 +76,14 @@ create function millrace.digest_input(
 ) returns uuid
 stable
 as $$
-  return (
-    select md5(jsonb_build_array(vs.unchanged_path::text, i.found, s.apply)::text)::uuid
-    from millrace.runs r
-    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-    join millrace.stages s on s.id = vs.stage_id
-    cross join jsonb_path_query_array_tz(
-      jsonb_build_object('entity', p_entity, 'needs', p_needs),
-      vs.unchanged_path, '{}', true) i(found)
-    where r.id = p_run_id
-      and jsonb_path_exists(i.found, '$[*] ? (@ != null)'));
+return (
+  select md5(jsonb_build_array(vs.unchanged_path::text, i.found, s.apply)::text)::uuid
+  from millrace.runs r
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+  join millrace.stages s on s.id = vs.stage_id
+  cross join jsonb_path_query_array_tz(
+    jsonb_build_object('entity', p_entity, 'needs', p_needs),
+    vs.unchanged_path, '{}', true) i(found)
+  where r.id = p_run_id
+    and jsonb_path_exists(i.found, '$[*] ? (@ != null)'));
 $$;

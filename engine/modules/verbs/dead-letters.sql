@@ -72,6 +72,6 @@ cross join lateral (
 create function millrace.capped(p_count bigint, p_cap int) returns text
 immutable
 as $$
-  select to_char(least(p_count, p_cap), 'FM999,999,999,999')
-    || case when p_count >= p_cap then '+' else '' end
+select to_char(least(p_count, p_cap), 'FM999,999,999,999')
+  || case when p_count >= p_cap then '+' else '' end
 $$;

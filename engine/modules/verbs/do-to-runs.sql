@@ -114,26 +114,26 @@ create function millrace.hurry_one(
   p_run millrace.runs, p_stage_id int, out attempts int, out stages int[]
 )
 as $$
-  with hurried as (
-    update millrace.attempts a
-    set queue_at = millrace.now()
-    where a.id = any (array(
-      select o.id
-      from millrace.attempts o
-      where o.run_id = p_run.id
-        and o.state = 'queued'
-        and o.queue_at > (select millrace.now())
-        and not o.held
-        and o.stage_id = coalesce(p_stage_id, o.stage_id)
-      order by o.id
-      for update))
-    returning a.stage_id
-  )
-  select count(*), array_agg(distinct h.stage_id) into attempts, stages from hurried h;
-  if attempts = 0 then
-    raise exception 'run % has nothing there that waits to be tried again', p_run.id
-      using errcode = 'MR004', hint = 'Only a retry in backoff can be hurried: '
-        'select * from millrace.timeline(' || p_run.id || ').';
-  end if;
-  perform millrace.show_status(p_run.pipeline_id, array[p_run.entity_id]);
+with hurried as (
+  update millrace.attempts a
+  set queue_at = millrace.now()
+  where a.id = any (array(
+    select o.id
+    from millrace.attempts o
+    where o.run_id = p_run.id
+      and o.state = 'queued'
+      and o.queue_at > (select millrace.now())
+      and not o.held
+      and o.stage_id = coalesce(p_stage_id, o.stage_id)
+    order by o.id
+    for update))
+  returning a.stage_id
+)
+select count(*), array_agg(distinct h.stage_id) into attempts, stages from hurried h;
+if attempts = 0 then
+  raise exception 'run % has nothing there that waits to be tried again', p_run.id
+    using errcode = 'MR004', hint = 'Only a retry in backoff can be hurried: '
+      'select * from millrace.timeline(' || p_run.id || ').';
+end if;
+perform millrace.show_status(p_run.pipeline_id, array[p_run.entity_id]);
 $$;

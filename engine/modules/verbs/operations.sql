@@ -79,29 +79,29 @@ $$;
 -- Says the state of a stage in a run: that of its newest attempt that counts, else pending.
 create function millrace.state_of(p_run_id bigint, p_stage_id int) returns text
 as $$
-  return coalesce((
-    select a.state::text
-    from millrace.attempts a
-    where a.run_id = p_run_id and a.stage_id = p_stage_id and not a.superseded
-    order by a.number desc
-    limit 1), 'pending');
+return coalesce((
+  select a.state::text
+  from millrace.attempts a
+  where a.run_id = p_run_id and a.stage_id = p_stage_id and not a.superseded
+  order by a.number desc
+  limit 1), 'pending');
 $$;
 
 -- Ends the attempts of stages in a held run and lets it go on but for these, with which its caller
 -- deals. Returns the stages to wake.
 create function millrace.reopen_run(p_run millrace.runs, p_stages int[]) returns int[]
 as $$
-  perform millrace.supersede(array[p_run.id], p_stages || array(
-    -- What was skipped since the run had ended is pending again.
-    select d.stage_id
-    from millrace.done_attempts d
-    where d.run_id = p_run.id
-      and p_run.ended_as is not null
-      and d.error ? 'ended'));
-  return case p_run.status
-    when 'running' then '{}'
-    else millrace.reopen_runs(array[p_run.id], p_stages)
-  end;
+perform millrace.supersede(array[p_run.id], p_stages || array(
+  -- What was skipped since the run had ended is pending again.
+  select d.stage_id
+  from millrace.done_attempts d
+  where d.run_id = p_run.id
+    and p_run.ended_as is not null
+    and d.error ? 'ended'));
+return case p_run.status
+  when 'running' then '{}'
+  else millrace.reopen_runs(array[p_run.id], p_stages)
+end;
 $$;
 
 -- The newest run of a row: select millrace.cancel(millrace.run_of('leads', '7')).
