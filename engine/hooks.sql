@@ -133,18 +133,18 @@ declare
   v_new_minute boolean := millrace.is_new_minute();
 begin
   return query
-    select k.place, k.part, p.id::bigint
-    from millrace.pipelines p
-    cross join lateral (values
-      -- the modules' to_sweep_of_pipelines
-      (0, null, false)) k(place, part, wanted)
-    where k.wanted;
+  select k.place, k.part, p.id::bigint
+  from millrace.pipelines p
+  cross join lateral (values
+    -- the modules' to_sweep_of_pipelines
+    (0, null, false)) k(place, part, wanted)
+  where k.wanted;
   return query
-    select k.place, k.part, null::bigint
-    from (values
-      -- the modules' to_sweep
-      (0, null, false)) k(place, part, wanted)
-    where k.wanted;
+  select k.place, k.part, null::bigint
+  from (values
+    -- the modules' to_sweep
+    (0, null, false)) k(place, part, wanted)
+  where k.wanted;
   -- the modules' to_sweep_each
 end
 $$;

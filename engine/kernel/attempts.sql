@@ -151,24 +151,24 @@ create function millrace.add_waiting(
 ) returns setof millrace.attempts
 as $$
 return query
-  insert into millrace.attempts (id, run_id, stage_id, number, parent_id, state, created_at,
-    started_at, deadline_at, late_at, service, job_id)
-  overriding system value
-  select i.id, i.run_id, p_stage_id, coalesce(l.number, 0) + 1,
-    case when not l.superseded then l.id end, 'waiting', v_now, v_now, v_now + s.deadline,
-    v_now + s.sla, p_service, coalesce(p_job_id, i.id::text)
-  from (
-    select r.id as run_id, nextval('millrace.attempts_id_seq') as id
-    from (select u.id from unnest(p_run_ids) u(id) order by u.id) r) i
-  join millrace.stages s on s.id = p_stage_id
-  left join lateral (
-    select a.id, a.number, a.superseded
-    from millrace.attempts a
-    where a.run_id = i.run_id
-      and a.stage_id = p_stage_id
-    order by a.number desc
-    limit 1) l on true
-  returning *;
+insert into millrace.attempts (id, run_id, stage_id, number, parent_id, state, created_at,
+  started_at, deadline_at, late_at, service, job_id)
+overriding system value
+select i.id, i.run_id, p_stage_id, coalesce(l.number, 0) + 1,
+  case when not l.superseded then l.id end, 'waiting', v_now, v_now, v_now + s.deadline,
+  v_now + s.sla, p_service, coalesce(p_job_id, i.id::text)
+from (
+  select r.id as run_id, nextval('millrace.attempts_id_seq') as id
+  from (select u.id from unnest(p_run_ids) u(id) order by u.id) r) i
+join millrace.stages s on s.id = p_stage_id
+left join lateral (
+  select a.id, a.number, a.superseded
+  from millrace.attempts a
+  where a.run_id = i.run_id
+    and a.stage_id = p_stage_id
+  order by a.number desc
+  limit 1) l on true
+returning *;
 $$;
 
 -- started → queued without costing an attempt. The third release in a row fails it, or it might go

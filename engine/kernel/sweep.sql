@@ -11,36 +11,36 @@ returns table (part text, id bigint, name text)
 set millrace.plan = by_index
 as $$
 return query
-  select t.part, t.id, n.name
-  from (
-    select k.place, k.part, p.id::bigint as id
-    from millrace.pipelines p
-    cross join lateral (values
-      (1, 'leases', exists (select from millrace.claims c where c.expires_at <= v_now)),
-      (2, 'deadlines', exists (select from millrace.attempts a where a.deadline_at <= v_now)),
-      (6, 'woken', exists (
-        select from millrace.stages s
-        -- "limit 1" keeps it a look-up for each stage, or it may walk the whole queue.
-        cross join lateral (
-          select from millrace.attempts a
-          where a.stage_id = s.id and a.queue_at <= v_now and a.state = 'queued'
-          limit 1) a
-        where s.pipeline_id = p.id
-          and s.enabled
-          and s.kind <> 'gate'
-          and not s.bypassed))) k(place, part, wanted)
-    where k.wanted
-    union all
-    select 31, 'leftovers', null
-    where millrace.is_new_minute()
-    union all
-    select * from millrace.hook_to_sweep()) t
-  cross join lateral (
-    select case when t.place < 10 then t.part || ' of pipeline ' || (
-        select p.name from millrace.pipelines p where p.id = t.id)
-      else concat_ws(' ', t.part, t.id) end as name) n
-  where n.name <> all (p_done)
-  order by t.place, t.id;
+select t.part, t.id, n.name
+from (
+  select k.place, k.part, p.id::bigint as id
+  from millrace.pipelines p
+  cross join lateral (values
+    (1, 'leases', exists (select from millrace.claims c where c.expires_at <= v_now)),
+    (2, 'deadlines', exists (select from millrace.attempts a where a.deadline_at <= v_now)),
+    (6, 'woken', exists (
+      select from millrace.stages s
+      -- "limit 1" keeps it a look-up for each stage, or it may walk the whole queue.
+      cross join lateral (
+        select from millrace.attempts a
+        where a.stage_id = s.id and a.queue_at <= v_now and a.state = 'queued'
+        limit 1) a
+      where s.pipeline_id = p.id
+        and s.enabled
+        and s.kind <> 'gate'
+        and not s.bypassed))) k(place, part, wanted)
+  where k.wanted
+  union all
+  select 31, 'leftovers', null
+  where millrace.is_new_minute()
+  union all
+  select * from millrace.hook_to_sweep()) t
+cross join lateral (
+  select case when t.place < 10 then t.part || ' of pipeline ' || (
+      select p.name from millrace.pipelines p where p.id = t.id)
+    else concat_ws(' ', t.part, t.id) end as name) n
+where n.name <> all (p_done)
+order by t.place, t.id;
 $$;
 
 -- Tells whether a minute has begun since rules were judged last.

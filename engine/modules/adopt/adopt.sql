@@ -66,27 +66,27 @@ begin
       v_pipeline, p_old_column, v_function::regproc, p_else, p_portion);
   end if;
   return query
-    select t.old, sum(coalesce(t.rows, 1))::bigint, t.value, v.lands, v.begins,
-      case when v_dry
-        then coalesce(sum(t.rows) filter (where k.lacks is not null), 0)::bigint end,
-      string_agg(distinct k.lacks, '; '),
-      case
-        when v_taken.keys is null then 'somebody holds them: call again'
-        when t.value is null then 'it has no value: let the function say one, or name it in p_else'
-        when v.lands is null then format('%s is no value of pipeline %s', t.value, p_pipeline)
-      end
-    from unnest(v_taken.old, v_taken.codes, v_taken.rows, case
-      when v_dry and v_pipeline.has_given
-        then millrace.given_at_first(v_pipeline, v_taken.keys) end) t(old, value, rows, given)
-    left join millrace.status_values v
-      on v.pipeline_id = v_pipeline.id and v.value = t.value and not v.retired
-    cross join lateral (
-      select string_agg(s.name, ', ' order by b.place) as lacks
-      from unnest(v.before) with ordinality b(name, place)
-      join millrace.stages s on s.pipeline_id = v_pipeline.id and s.name = b.name
-      where s.id <> all (t.given::int[])) k
-    group by t.old, t.value, v.lands, v.begins
-    order by 2 desc, 1;
+  select t.old, sum(coalesce(t.rows, 1))::bigint, t.value, v.lands, v.begins,
+    case when v_dry
+      then coalesce(sum(t.rows) filter (where k.lacks is not null), 0)::bigint end,
+    string_agg(distinct k.lacks, '; '),
+    case
+      when v_taken.keys is null then 'somebody holds them: call again'
+      when t.value is null then 'it has no value: let the function say one, or name it in p_else'
+      when v.lands is null then format('%s is no value of pipeline %s', t.value, p_pipeline)
+    end
+  from unnest(v_taken.old, v_taken.codes, v_taken.rows, case
+    when v_dry and v_pipeline.has_given
+      then millrace.given_at_first(v_pipeline, v_taken.keys) end) t(old, value, rows, given)
+  left join millrace.status_values v
+    on v.pipeline_id = v_pipeline.id and v.value = t.value and not v.retired
+  cross join lateral (
+    select string_agg(s.name, ', ' order by b.place) as lacks
+    from unnest(v.before) with ordinality b(name, place)
+    join millrace.stages s on s.pipeline_id = v_pipeline.id and s.name = b.name
+    where s.id <> all (t.given::int[])) k
+  group by t.old, t.value, v.lands, v.begins
+  order by 2 desc, 1;
 end
 $$;
 

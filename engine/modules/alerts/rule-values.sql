@@ -7,20 +7,20 @@ stable
 set enable_seqscan = off
 as $$
 return query
-  select count(*)::numeric, millrace.plain_text(string_agg(f.what, '; ' order by f.what), 500)
-  from (
-    select case when w.what in ('no invariant is violated', 'no stage is misconfigured')
-        then w.what || ': ' || w.detail
-      else 'not so: ' || w.what end as what
-    from millrace.last_findings w
-    where w.what <> all ('{the sweep has run in the last minute,nothing is paused,
-        ready work is taken within 30 seconds,alerts reach somebody,no errors in the last hour}')
-    union all
-    select distinct l.message
-    from millrace.log l
-    where l.level = 'error'
-      and l.at > (select millrace.now() - interval '10 minutes')
-  ) f;
+select count(*)::numeric, millrace.plain_text(string_agg(f.what, '; ' order by f.what), 500)
+from (
+  select case when w.what in ('no invariant is violated', 'no stage is misconfigured')
+      then w.what || ': ' || w.detail
+    else 'not so: ' || w.what end as what
+  from millrace.last_findings w
+  where w.what <> all ('{the sweep has run in the last minute,nothing is paused,
+      ready work is taken within 30 seconds,alerts reach somebody,no errors in the last hour}')
+  union all
+  select distinct l.message
+  from millrace.log l
+  where l.level = 'error'
+    and l.at > (select millrace.now() - interval '10 minutes')
+) f;
 $$;
 
 -- Measures a rule by figures: the share of failures among ended tries, failures for good, or
@@ -81,78 +81,78 @@ stable
 set plan_cache_mode = force_generic_plan
 as $$
 return query
-  select t.pipeline_id, t.stage_id, v.value, coalesce(v.above, p_rule.above), v.detail
-  from (
-    select coalesce(p.id, 0), p.name, coalesce(s.id, 0)
-    from (select) one
-    left join millrace.pipelines p
-      on p_rule.kind <> 'engine' and p.name = coalesce(p_rule.pipeline, p.name)
-    left join millrace.stages s on s.pipeline_id = p.id and p_rule.stage in ('*', s.name)
-    where (p_rule.kind = 'engine' or p.id is not null)
-      and (p_rule.stage is null or s.id is not null)
-      and (p_rule.pipeline is not null or not exists (
-        select from millrace.alert_rules o where o.pipeline = p.name and o.name = p_rule.name))
-  ) t(pipeline_id, pipeline, stage_id)
+select t.pipeline_id, t.stage_id, v.value, coalesce(v.above, p_rule.above), v.detail
+from (
+  select coalesce(p.id, 0), p.name, coalesce(s.id, 0)
+  from (select) one
+  left join millrace.pipelines p
+    on p_rule.kind <> 'engine' and p.name = coalesce(p_rule.pipeline, p.name)
+  left join millrace.stages s on s.pipeline_id = p.id and p_rule.stage in ('*', s.name)
+  where (p_rule.kind = 'engine' or p.id is not null)
+    and (p_rule.stage is null or s.id is not null)
+    and (p_rule.pipeline is not null or not exists (
+      select from millrace.alert_rules o where o.pipeline = p.name and o.name = p_rule.name))
+) t(pipeline_id, pipeline, stage_id)
+cross join lateral (
+  select e.value, 0::numeric, e.detail
+  from millrace.engine_values() e
+  where p_rule.kind = 'engine'
+  union all
+  -- The estimate may be below a bound that the exact ages of live runs break.
+  select greatest(b.seconds, b.bound + 0.001)::numeric, b.bound::numeric, s.broken
+  from millrace.run_slas s
   cross join lateral (
-    select e.value, 0::numeric, e.detail
-    from millrace.engine_values() e
-    where p_rule.kind = 'engine'
-    union all
-    -- The estimate may be below a bound that the exact ages of live runs break.
-    select greatest(b.seconds, b.bound + 0.001)::numeric, b.bound::numeric, s.broken
-    from millrace.run_slas s
-    cross join lateral (
-      values ('p95', s.p95_seconds, s.p95_bound), ('the median', s.median_seconds, s.median_bound)
-    ) b(name, seconds, bound)
-    where p_rule.kind = 'run_sla'
-      and s.pipeline = t.pipeline
-      and b.name = s.broken
-    union all
-    select max(extract(epoch from p_now - u.since)), null,
-      millrace.plain_text((array_agg(u.cause order by u.since))[1], 500)
-    from millrace.unattended() u
-    where p_rule.kind = 'unattended'
-      and u.pipeline = t.pipeline
-      and t.stage_id in (0, u.stage_id)
-      -- After a stall of the sweep the wake-ups that it has just sent have yet to be answered.
-      and millrace.setting('last_sweep_at')::timestamptz > p_now - interval '1 minute'
-    union all
-    select sum(l.late), 0, min(l.longest)::text
-    from millrace.late_counts() l
-    where p_rule.kind = 'late'
-      and l.pipeline_id = t.pipeline_id
-      and t.stage_id in (0, l.stage_id)
-    union all
-    select max(extract(epoch from k.until - k.since)), null,
-      millrace.plain_text(string_agg(
-        distinct 'limit ' || k.name || ': ' || millrace.pauses_in_words(k.name), '; '), 500)
-    from millrace.stages s
-    join millrace.limited_stages m on m.stage_id = s.id
-    join millrace.limits l on l.id = m.limit_id
-    join millrace.limit_pauses k on k.name = l.name
-    where p_rule.kind = 'refused'
-      and s.pipeline_id = t.pipeline_id
-      and t.stage_id in (0, s.id)
-    union all
-    select sum(q.ready), null, null
-    from millrace.stages s
-    cross join lateral (
-      select count(*) as ready
-      from (
-        select from millrace.attempts a
-        where a.stage_id = s.id
-          and a.queue_at <= p_now
-          and a.state = 'queued'
-        order by a.queue_at
-        limit greatest(10001, p_rule.above::bigint + 1)) a) q
-    where p_rule.kind = 'backlog'
-      and s.pipeline_id = t.pipeline_id
-      and t.stage_id in (0, s.id)
-    union all
-    select f.value, null, f.detail
-    from millrace.figure_value(p_rule, p_now, t.pipeline_id, t.stage_id) f
-    where p_rule.kind in ('error_share', 'dead', 'spend')
-  ) v(value, above, detail);
+    values ('p95', s.p95_seconds, s.p95_bound), ('the median', s.median_seconds, s.median_bound)
+  ) b(name, seconds, bound)
+  where p_rule.kind = 'run_sla'
+    and s.pipeline = t.pipeline
+    and b.name = s.broken
+  union all
+  select max(extract(epoch from p_now - u.since)), null,
+    millrace.plain_text((array_agg(u.cause order by u.since))[1], 500)
+  from millrace.unattended() u
+  where p_rule.kind = 'unattended'
+    and u.pipeline = t.pipeline
+    and t.stage_id in (0, u.stage_id)
+    -- After a stall of the sweep the wake-ups that it has just sent have yet to be answered.
+    and millrace.setting('last_sweep_at')::timestamptz > p_now - interval '1 minute'
+  union all
+  select sum(l.late), 0, min(l.longest)::text
+  from millrace.late_counts() l
+  where p_rule.kind = 'late'
+    and l.pipeline_id = t.pipeline_id
+    and t.stage_id in (0, l.stage_id)
+  union all
+  select max(extract(epoch from k.until - k.since)), null,
+    millrace.plain_text(string_agg(
+      distinct 'limit ' || k.name || ': ' || millrace.pauses_in_words(k.name), '; '), 500)
+  from millrace.stages s
+  join millrace.limited_stages m on m.stage_id = s.id
+  join millrace.limits l on l.id = m.limit_id
+  join millrace.limit_pauses k on k.name = l.name
+  where p_rule.kind = 'refused'
+    and s.pipeline_id = t.pipeline_id
+    and t.stage_id in (0, s.id)
+  union all
+  select sum(q.ready), null, null
+  from millrace.stages s
+  cross join lateral (
+    select count(*) as ready
+    from (
+      select from millrace.attempts a
+      where a.stage_id = s.id
+        and a.queue_at <= p_now
+        and a.state = 'queued'
+      order by a.queue_at
+      limit greatest(10001, p_rule.above::bigint + 1)) a) q
+  where p_rule.kind = 'backlog'
+    and s.pipeline_id = t.pipeline_id
+    and t.stage_id in (0, s.id)
+  union all
+  select f.value, null, f.detail
+  from millrace.figure_value(p_rule, p_now, t.pipeline_id, t.stage_id) f
+  where p_rule.kind in ('error_share', 'dead', 'spend')
+) v(value, above, detail);
 $$;
 
 -- Writes a text in one line of so many characters, without control characters or changes of

@@ -161,21 +161,21 @@ returns table (path text, value jsonb)
 immutable
 as $$
 return query
-  with recursive node(path, value) as (
-    select null::text, p_definition
-    union all
-    select concat_ws('.', n.path, m.key), m.value
-    from node n
-    cross join lateral (
-      select o.key, o.value
-      from jsonb_each(case jsonb_typeof(n.value) when 'object' then n.value end) o
-      union all
-      select case jsonb_typeof(i.value) when 'object' then i.value ->> 'name' end, i.value
-      from jsonb_array_elements(case jsonb_typeof(n.value) when 'array' then n.value end) i) m
-  )
-  select n.path, n.value
+with recursive node(path, value) as (
+  select null::text, p_definition
+  union all
+  select concat_ws('.', n.path, m.key), m.value
   from node n
-  where jsonb_typeof(n.value) not in ('object', 'array');
+  cross join lateral (
+    select o.key, o.value
+    from jsonb_each(case jsonb_typeof(n.value) when 'object' then n.value end) o
+    union all
+    select case jsonb_typeof(i.value) when 'object' then i.value ->> 'name' end, i.value
+    from jsonb_array_elements(case jsonb_typeof(n.value) when 'array' then n.value end) i) m
+)
+select n.path, n.value
+from node n
+where jsonb_typeof(n.value) not in ('object', 'array');
 $$;
 
 -- Raises MR001 where a definition is not compiled, or names what this database has not.

@@ -45,14 +45,14 @@ declare
     else date_trunc('hour', p_to, 'UTC') end);
 begin
   return query
-    select m.*
-    from (values ('minute', date_trunc('minute', p_from, 'UTC'), least(v_first_hour, p_to)),
-      ('hour', v_first_hour, v_last_hour), ('minute', v_last_hour, p_to)) e(unit, first, before)
-    join millrace.sums m on m.unit = e.unit
-      and m.pipeline_id = p_pipeline_id
-      and m.stage_id = p_stage_id
-      and m.at >= e.first
-      and m.at < e.before;
+  select m.*
+  from (values ('minute', date_trunc('minute', p_from, 'UTC'), least(v_first_hour, p_to)),
+    ('hour', v_first_hour, v_last_hour), ('minute', v_last_hour, p_to)) e(unit, first, before)
+  join millrace.sums m on m.unit = e.unit
+    and m.pipeline_id = p_pipeline_id
+    and m.stage_id = p_stage_id
+    and m.at >= e.first
+    and m.at < e.before;
 end
 $$;
 
@@ -70,42 +70,42 @@ declare
     else (millrace.stage_named(p_pipeline, p_stage)).id end;
 begin
   return query
-    select b.at, coalesce(s.completed, 0), coalesce(s.ended, 0), coalesce(s.failed, 0),
-      coalesce(s.retried, 0), coalesce(s.skipped, 0), coalesce(s.cancelled, 0),
-      millrace.bucket_quantile(s.runs, 0.5), millrace.bucket_quantile(s.runs, 0.95),
-      millrace.bucket_quantile(s.waits, 0.5), millrace.bucket_quantile(s.waits, 0.95),
-      coalesce(s.cost_usd, 0), coalesce(s.input_tokens, 0), coalesce(s.output_tokens, 0),
-      coalesce(s.codes, '{}')
-    from generate_series(p_from, p_to - interval '1 microsecond', p_step) b(at)
-    left join (
-      select date_bin(p_step, greatest(m.at, p_from), p_from) as at,
-        sum(m.own) filter (where m.outcome = 'completed')::bigint as completed,
-        sum(m.own) filter (where m.outcome = 'ended')::bigint as ended,
-        sum(m.own) filter (where m.outcome = 'failed')::bigint as failed,
-        sum(m.n) filter (where m.outcome = 'retried')::bigint as retried,
-        sum(m.own) filter (where m.outcome = 'skipped')::bigint as skipped,
-        sum(m.own) filter (where m.outcome = 'cancelled')::bigint as cancelled,
-        sum(m.cost_usd) as cost_usd, sum(m.input_tokens) as input_tokens,
-        sum(m.output_tokens) as output_tokens, millrace.add_codes(array_agg(m.codes)) as codes,
-        millrace.add_buckets(array_agg(m.runs) filter (where m.own is not null)) as runs,
-        -- Place by place: of a whole pipeline this adds up thousands of rows.
-        array[sum(m.waits[1]), sum(m.waits[2]), sum(m.waits[3]), sum(m.waits[4]), sum(m.waits[5]),
-          sum(m.waits[6]), sum(m.waits[7]), sum(m.waits[8]), sum(m.waits[9]), sum(m.waits[10]),
-          sum(m.waits[11]), sum(m.waits[12]), sum(m.waits[13]), sum(m.waits[14]),
-          sum(m.waits[15]), sum(m.waits[16])]::bigint[] as waits
+  select b.at, coalesce(s.completed, 0), coalesce(s.ended, 0), coalesce(s.failed, 0),
+    coalesce(s.retried, 0), coalesce(s.skipped, 0), coalesce(s.cancelled, 0),
+    millrace.bucket_quantile(s.runs, 0.5), millrace.bucket_quantile(s.runs, 0.95),
+    millrace.bucket_quantile(s.waits, 0.5), millrace.bucket_quantile(s.waits, 0.95),
+    coalesce(s.cost_usd, 0), coalesce(s.input_tokens, 0), coalesce(s.output_tokens, 0),
+    coalesce(s.codes, '{}')
+  from generate_series(p_from, p_to - interval '1 microsecond', p_step) b(at)
+  left join (
+    select date_bin(p_step, greatest(m.at, p_from), p_from) as at,
+      sum(m.own) filter (where m.outcome = 'completed')::bigint as completed,
+      sum(m.own) filter (where m.outcome = 'ended')::bigint as ended,
+      sum(m.own) filter (where m.outcome = 'failed')::bigint as failed,
+      sum(m.n) filter (where m.outcome = 'retried')::bigint as retried,
+      sum(m.own) filter (where m.outcome = 'skipped')::bigint as skipped,
+      sum(m.own) filter (where m.outcome = 'cancelled')::bigint as cancelled,
+      sum(m.cost_usd) as cost_usd, sum(m.input_tokens) as input_tokens,
+      sum(m.output_tokens) as output_tokens, millrace.add_codes(array_agg(m.codes)) as codes,
+      millrace.add_buckets(array_agg(m.runs) filter (where m.own is not null)) as runs,
+      -- Place by place: of a whole pipeline this adds up thousands of rows.
+      array[sum(m.waits[1]), sum(m.waits[2]), sum(m.waits[3]), sum(m.waits[4]), sum(m.waits[5]),
+        sum(m.waits[6]), sum(m.waits[7]), sum(m.waits[8]), sum(m.waits[9]), sum(m.waits[10]),
+        sum(m.waits[11]), sum(m.waits[12]), sum(m.waits[13]), sum(m.waits[14]),
+        sum(m.waits[15]), sum(m.waits[16])]::bigint[] as waits
+    from (
+      select f.*, case when f.stage_id = v_stage_id then f.n end as own
       from (
-        select f.*, case when f.stage_id = v_stage_id then f.n end as own
-        from (
-          select v_stage_id
-          union all
-          select o.id
-          from millrace.stages o
-          where v_stage_id = 0
-            and o.pipeline_id = v_pipeline_id) t(id)
-        cross join millrace.figure_rows(v_pipeline_id, t.id, p_from, p_to,
-          p_step < least(p_to - p_from, interval '1 hour')) f) m
-      group by 1) s on s.at = b.at
-    order by b.at;
+        select v_stage_id
+        union all
+        select o.id
+        from millrace.stages o
+        where v_stage_id = 0
+          and o.pipeline_id = v_pipeline_id) t(id)
+      cross join millrace.figure_rows(v_pipeline_id, t.id, p_from, p_to,
+        p_step < least(p_to - p_from, interval '1 hour')) f) m
+    group by 1) s on s.at = b.at
+  order by b.at;
 end
 $$;
 
@@ -130,7 +130,7 @@ begin
       using errcode = 'MR002', hint = 'Leave both out for the last hour.';
   end if;
   return query
-    select * from millrace.summed_figures(p_pipeline, p_stage, v_from, v_to, v_to - v_from);
+  select * from millrace.summed_figures(p_pipeline, p_stage, v_from, v_to, v_to - v_from);
 end
 $$;
 
@@ -157,10 +157,10 @@ begin
       using errcode = 'MR002', hint = 'Take a longer step, or ask for less.';
   end if;
   return query
-    select *
-    from millrace.summed_figures(p_pipeline, p_stage, date_trunc(case
-        when v_seconds % 86400 = 0 then 'day'
-        when v_seconds % 3600 = 0 then 'hour'
-        else 'minute' end, p_from, 'UTC'), p_to, make_interval(secs => v_seconds::float8));
+  select *
+  from millrace.summed_figures(p_pipeline, p_stage, date_trunc(case
+      when v_seconds % 86400 = 0 then 'day'
+      when v_seconds % 3600 = 0 then 'hour'
+      else 'minute' end, p_from, 'UTC'), p_to, make_interval(secs => v_seconds::float8));
 end
 $$;

@@ -38,33 +38,33 @@ create function millrace.runs_to_skip(
 ) returns table (run_ids bigint[], why jsonb)
 as $$
 return query
-  select array_agg(c.run_id), '{"code": "skipped"}' || c.why
-  from (
-    select r.id as run_id, case
-        when n.on_demand or vs.on_demand and not p_by_name then
-          '{"message": "nobody asked for it", "dependents": true, "on_demand": true}'::jsonb
-        when n.on_demand is not null then
-          '{"message": "a stage it depends on was skipped", "dependents": true}'
-        when p_by_name then null
-        when p_stage_id = any (r.given) then
-          '{"message": "the row brought its result along"}'
-        when r.id in (select unnest(millrace.unmet_runs(p_stage_id, p_run_ids))) then
-          '{"message": "its condition does not hold"}'
-      end as why
-    from millrace.runs r
-    join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-    cross join lateral (
-      select bool_or(a.error ? 'on_demand') as on_demand
-      from millrace.attempts a
-      where a.run_id = r.id
-        and a.state = 'skipped'
-        and not a.superseded
-        and a.error -> 'dependents' = 'true'
-        and (a.stage_id = any (vs.needs)
-          or vs.after @> jsonb_build_array(jsonb_build_object('map', a.stage_id)))) n
-    where r.id = any (p_run_ids)) c
-  where c.why is not null
-  group by c.why;
+select array_agg(c.run_id), '{"code": "skipped"}' || c.why
+from (
+  select r.id as run_id, case
+      when n.on_demand or vs.on_demand and not p_by_name then
+        '{"message": "nobody asked for it", "dependents": true, "on_demand": true}'::jsonb
+      when n.on_demand is not null then
+        '{"message": "a stage it depends on was skipped", "dependents": true}'
+      when p_by_name then null
+      when p_stage_id = any (r.given) then
+        '{"message": "the row brought its result along"}'
+      when r.id in (select unnest(millrace.unmet_runs(p_stage_id, p_run_ids))) then
+        '{"message": "its condition does not hold"}'
+    end as why
+  from millrace.runs r
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+  cross join lateral (
+    select bool_or(a.error ? 'on_demand') as on_demand
+    from millrace.attempts a
+    where a.run_id = r.id
+      and a.state = 'skipped'
+      and not a.superseded
+      and a.error -> 'dependents' = 'true'
+      and (a.stage_id = any (vs.needs)
+        or vs.after @> jsonb_build_array(jsonb_build_object('map', a.stage_id)))) n
+  where r.id = any (p_run_ids)) c
+where c.why is not null
+group by c.why;
 $$;
 
 -- Begins followers of a stage in held runs: p_all, or those under conditions; without a stage all

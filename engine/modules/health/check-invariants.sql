@@ -23,14 +23,14 @@ set millrace.plan = by_index
 set plan_cache_mode = force_custom_plan
 as $$
 return query
-  select *
-  from millrace.run_faults f
-  where f.run_id > p_after
-    and f.run_id <= p_until
-  union all
-  select * from millrace.row_faults(p_after, p_until)
-  union all
-  select * from millrace.hook_faults_between(p_after, p_until);
+select *
+from millrace.run_faults f
+where f.run_id > p_after
+  and f.run_id <= p_until
+union all
+select * from millrace.row_faults(p_after, p_until)
+union all
+select * from millrace.hook_faults_between(p_after, p_until);
 $$;
 
 -- Checks the next slice of so many runs and reports its faults; returns how many. Null where it is

@@ -18,41 +18,41 @@ begin
     v_fault := 'Vault cannot be read: ' || sqlerrm;
   end;
   return query
-    select 'project_url is set', u.is_one, case when u.is_one then v_url
-      else coalesce(v_url || ' is none', v_fault) || ': npx millrace connect writes it' end
-    from (select coalesce(v_url ~ '^https?://[^/ ]+$', false)) u(is_one)
-    union all
-    select 'wake_secret is set', h.has_secret, case
-      when h.has_secret then 'present'
-      when v_headers is null then v_fault || ': npx millrace connect writes it'
-      else 'the doorbell shows secret_key instead, which every SQL role can read in '
-        'net.http_request_queue: npx millrace connect writes one' end
-    from (select coalesce(v_headers ? 'x-millrace-wake-secret', false)) h(has_secret)
-    union all
-    select 'the sweep has run in the last minute', s.runs,
-      coalesce('last at ' || v_swept, 'never; it is due every ten seconds') || case
-        when not s.runs then ': cron.job_run_details says what became of millrace-sweep, '
-          'select millrace.sweep() what it says itself' else '' end
-    from (
-      -- An engine that has just been installed may not have swept yet.
-      select coalesce(coalesce(v_swept, (select min(r.installed_at) from millrace.releases r))
-        > millrace.now() - interval '1 minute', false)) s(runs)
-    union all
-    select 'the functions answered the last wake-ups', count(f.remedy) = 0,
-      coalesce(
-        string_agg(concat_ws(' ', f.function_name, f.answered || ':', f.means || ';') || ' '
-          || f.remedy, '. '),
-        string_agg(distinct f.answered, ', '), 'no wake-ups yet')
-    from millrace.last_answers() f
-    -- The finding about ready work tells of those that nobody takes up.
-    where f.function_name not in (select u.function_name from millrace.unattended() u)
-    union all
-    select 'pg_net''s worker runs', count(*) > 0,
-      coalesce('process ' || min(a.pid),
-        'it is not in pg_stat_activity: select net.worker_restart()')
-    from pg_stat_activity a
-    where a.datname = current_database()
-      and (a.backend_type ilike '%pg_net%' or a.application_name ilike 'pg_net %');
+  select 'project_url is set', u.is_one, case when u.is_one then v_url
+    else coalesce(v_url || ' is none', v_fault) || ': npx millrace connect writes it' end
+  from (select coalesce(v_url ~ '^https?://[^/ ]+$', false)) u(is_one)
+  union all
+  select 'wake_secret is set', h.has_secret, case
+    when h.has_secret then 'present'
+    when v_headers is null then v_fault || ': npx millrace connect writes it'
+    else 'the doorbell shows secret_key instead, which every SQL role can read in '
+      'net.http_request_queue: npx millrace connect writes one' end
+  from (select coalesce(v_headers ? 'x-millrace-wake-secret', false)) h(has_secret)
+  union all
+  select 'the sweep has run in the last minute', s.runs,
+    coalesce('last at ' || v_swept, 'never; it is due every ten seconds') || case
+      when not s.runs then ': cron.job_run_details says what became of millrace-sweep, '
+        'select millrace.sweep() what it says itself' else '' end
+  from (
+    -- An engine that has just been installed may not have swept yet.
+    select coalesce(coalesce(v_swept, (select min(r.installed_at) from millrace.releases r))
+      > millrace.now() - interval '1 minute', false)) s(runs)
+  union all
+  select 'the functions answered the last wake-ups', count(f.remedy) = 0,
+    coalesce(
+      string_agg(concat_ws(' ', f.function_name, f.answered || ':', f.means || ';') || ' '
+        || f.remedy, '. '),
+      string_agg(distinct f.answered, ', '), 'no wake-ups yet')
+  from millrace.last_answers() f
+  -- The finding about ready work tells of those that nobody takes up.
+  where f.function_name not in (select u.function_name from millrace.unattended() u)
+  union all
+  select 'pg_net''s worker runs', count(*) > 0,
+    coalesce('process ' || min(a.pid),
+      'it is not in pg_stat_activity: select net.worker_restart()')
+  from pg_stat_activity a
+  where a.datname = current_database()
+    and (a.backend_type ilike '%pg_net%' or a.application_name ilike 'pg_net %');
 end
 $$;
 
@@ -61,66 +61,66 @@ create function millrace.pipeline_findings() returns setof millrace.finding
 stable
 as $$
 return query
-  select 'ready work is taken within 30 seconds', count(*) = 0, coalesce(
-    string_agg(format('%s of %s: %s; %s', u.stage, u.pipeline, u.why, u.remedy), '. '),
-    'nothing waits')
+select 'ready work is taken within 30 seconds', count(*) = 0, coalesce(
+  string_agg(format('%s of %s: %s; %s', u.stage, u.pipeline, u.why, u.remedy), '. '),
+  'nothing waits')
+from (
+  select * from millrace.unattended() limit 10) u;
+return query
+with forged as (
+  select c.oid::regclass as entity_table, r.rolname as role,
+    string_agg(distinct v.name, ', ') as verbs
   from (
-    select * from millrace.unattended() limit 10) u;
+    -- By tables, or each column would be looked up among all of its table.
+    select w.table_id, array_agg(distinct w.name) as names, bool_or(w.name = '*') as whole
+    from millrace.pipelines p
+    cross join lateral (
+      select p.entity_table::oid, c
+      from millrace.stages s
+      cross join unnest(millrace.stage_columns(s.name)) c
+      where p.projection = 'columns'
+        and s.pipeline_id = p.id
+        and c not like '%\_status'
+      union all
+      select p.entity_table::oid, p.status ->> f
+      from unnest('{attempts,retry_at,error}'::text[]) f
+      union all
+      select to_regclass(t), '*'
+      from unnest(array[p.status #>> '{history,table}', p.status ->> 'lookup']) t
+    ) w(table_id, name)
+    group by w.table_id) k
+  join pg_class c on c.oid = k.table_id
+  join pg_attribute a
+    on a.attrelid = c.oid and a.attnum > 0 and (k.whole or a.attname = any (k.names))
+    and not a.attisdropped
+  join pg_roles api on api.rolname = 'authenticator'
+  join pg_roles r on pg_has_role(api.oid, r.oid, 'member')
+    and r.oid <> api.oid and not r.rolbypassrls and not r.rolsuper
+  cross join (values ('delete', 'd'), ('insert', 'a'), ('update', 'w')) v(name, policy)
+  where case v.name
+      when 'delete' then k.whole and has_table_privilege(r.oid, c.oid, 'delete')
+      else has_column_privilege(r.oid, c.oid, a.attnum, v.name)
+    end
+    and (not c.relrowsecurity or exists (
+      select from pg_policy y
+      cross join unnest(y.polroles) o
+      where y.polrelid = c.oid
+        and y.polpermissive
+        and y.polcmd in ('*', v.policy)
+        and (o = 0 or pg_has_role(r.oid, o, 'usage'))))
+  group by c.oid, r.rolname
+)
+select 'only the engine can write results', count(*) = 0,
+  coalesce(string_agg(format('%s may %s what the engine writes in %s: revoke %2$s on %3$s from '
+    'public, %1$I; and grant it its own columns by name', f.role, f.verbs, f.entity_table),
+    '. ' order by f.entity_table, f.role), 'no role of the Data API can')
+from forged f;
 return query
-  with forged as (
-    select c.oid::regclass as entity_table, r.rolname as role,
-      string_agg(distinct v.name, ', ') as verbs
-    from (
-      -- By tables, or each column would be looked up among all of its table.
-      select w.table_id, array_agg(distinct w.name) as names, bool_or(w.name = '*') as whole
-      from millrace.pipelines p
-      cross join lateral (
-        select p.entity_table::oid, c
-        from millrace.stages s
-        cross join unnest(millrace.stage_columns(s.name)) c
-        where p.projection = 'columns'
-          and s.pipeline_id = p.id
-          and c not like '%\_status'
-        union all
-        select p.entity_table::oid, p.status ->> f
-        from unnest('{attempts,retry_at,error}'::text[]) f
-        union all
-        select to_regclass(t), '*'
-        from unnest(array[p.status #>> '{history,table}', p.status ->> 'lookup']) t
-      ) w(table_id, name)
-      group by w.table_id) k
-    join pg_class c on c.oid = k.table_id
-    join pg_attribute a
-      on a.attrelid = c.oid and a.attnum > 0 and (k.whole or a.attname = any (k.names))
-      and not a.attisdropped
-    join pg_roles api on api.rolname = 'authenticator'
-    join pg_roles r on pg_has_role(api.oid, r.oid, 'member')
-      and r.oid <> api.oid and not r.rolbypassrls and not r.rolsuper
-    cross join (values ('delete', 'd'), ('insert', 'a'), ('update', 'w')) v(name, policy)
-    where case v.name
-        when 'delete' then k.whole and has_table_privilege(r.oid, c.oid, 'delete')
-        else has_column_privilege(r.oid, c.oid, a.attnum, v.name)
-      end
-      and (not c.relrowsecurity or exists (
-        select from pg_policy y
-        cross join unnest(y.polroles) o
-        where y.polrelid = c.oid
-          and y.polpermissive
-          and y.polcmd in ('*', v.policy)
-          and (o = 0 or pg_has_role(r.oid, o, 'usage'))))
-    group by c.oid, r.rolname
-  )
-  select 'only the engine can write results', count(*) = 0,
-    coalesce(string_agg(format('%s may %s what the engine writes in %s: revoke %2$s on %3$s from '
-      'public, %1$I; and grant it its own columns by name', f.role, f.verbs, f.entity_table),
-      '. ' order by f.entity_table, f.role), 'no role of the Data API can')
-  from forged f;
-return query
-  select 'nothing is paused', count(*) = 0,
-    coalesce(string_agg(
-      coalesce('stage ' || d.stage || ' of ', 'pipeline ') || d.pipeline || ': ' || d.remedy,
-      ' '), 'nothing is')
-  from millrace.paused d;
+select 'nothing is paused', count(*) = 0,
+  coalesce(string_agg(
+    coalesce('stage ' || d.stage || ' of ', 'pipeline ') || d.pipeline || ': ' || d.remedy,
+    ' '), 'nothing is')
+from millrace.paused d;
 $$;
 
 -- Checks the engine's configuration and health, one line each with the remedy. Of the invariants it
@@ -143,34 +143,34 @@ begin
   return query select * from millrace.label_findings;
   begin
     return query
-      select 'no invariant is violated', count(*) = 0, coalesce(
-        string_agg(distinct f.rule, '; ')
-          || ': select * from millrace.check_invariants() names the runs',
-        'none; the sweep has ' || coalesce((
-          select 'looked at all runs, last at ' || date_trunc('second', c.ended_at)
-          from millrace.check_progress c), 'yet to look at all runs'))
-      from (
-        select v_newest, 9223372036854775807
-        union all
-        select i - 1, i
-        from millrace.check_progress c
-        cross join unnest(c.faulty) i
-        where i <= v_newest) s(after, until)
-      cross join millrace.check_slice(s.after, s.until) f;
+    select 'no invariant is violated', count(*) = 0, coalesce(
+      string_agg(distinct f.rule, '; ')
+        || ': select * from millrace.check_invariants() names the runs',
+      'none; the sweep has ' || coalesce((
+        select 'looked at all runs, last at ' || date_trunc('second', c.ended_at)
+        from millrace.check_progress c), 'yet to look at all runs'))
+    from (
+      select v_newest, 9223372036854775807
+      union all
+      select i - 1, i
+      from millrace.check_progress c
+      cross join unnest(c.faulty) i
+      where i <= v_newest) s(after, until)
+    cross join millrace.check_slice(s.after, s.until) f;
   exception when others then
     -- The rules read users' tables, which may have lost a column.
     return query
-      select 'no invariant is violated', false,
-        sqlerrm || ': the rules cannot be checked until this is mended';
+    select 'no invariant is violated', false,
+      sqlerrm || ': the rules cannot be checked until this is mended';
   end;
   return query select * from millrace.hook_findings();
   return query
-    select 'no errors in the last hour', count(*) = 0,
-      coalesce(string_agg(distinct l.message, '; ')
-        || ': see millrace.log and docs/errors.md', 'none')
-    from millrace.log l
-    where l.level = 'error'
-      and l.at > (select millrace.now() - interval '1 hour');
+  select 'no errors in the last hour', count(*) = 0,
+    coalesce(string_agg(distinct l.message, '; ')
+      || ': see millrace.log and docs/errors.md', 'none')
+  from millrace.log l
+  where l.level = 'error'
+    and l.at > (select millrace.now() - interval '1 hour');
 end
 $$;
 

@@ -8,11 +8,11 @@ stable rows 100
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
 as $$
 return query
-  select a.id, a.run_id, a.stage_id, a.state, a.late_at
-  from millrace.attempts a
-  where a.late_at <= v_now
-  order by a.late_at
-  limit p_most;
+select a.id, a.run_id, a.stage_id, a.state, a.late_at
+from millrace.attempts a
+where a.late_at <= v_now
+order by a.late_at
+limit p_most;
 $$;
 
 -- Runs that are longer at a stage than its bound now, from ready to done, retries included: the

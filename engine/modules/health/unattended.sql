@@ -50,38 +50,38 @@ declare
     where s.name = 'last_sweep_at'), false);
 begin
   return query
-    with found as materialized (
-      select s.*, p.name as pipeline, w.queue_at
-      from millrace.stages s
-      join millrace.pipelines p on p.id = s.pipeline_id and p.enabled
-      cross join lateral (
-        select a.queue_at
-        from millrace.attempts a
-        where a.stage_id = s.id
-          and a.queue_at < v_now - interval '30 seconds'
-          and a.state = 'queued'
-        order by a.queue_at, a.id
-        limit 1) w
-      where s.function_name is not null
-        and s.enabled
-        and not s.bypassed
-        and (not v_is_swept or exists (
-          select from millrace.wake_ups r
-          where r.stage_id = s.id
-            and r.woken_at <= v_now - interval '10 seconds'))
-        and millrace.live_workers(s.id) = 0
-        and (s.limits is null or millrace.hook_has_room(s))
-    )
-    select f.id, f.function_name, f.pipeline, f.name, f.queue_at,
-      concat_ws(' ', f.function_name, k.answered || ':', k.means),
-      format('nobody takes it up: %s %s%s: %s', f.function_name, k.answered,
-        ' ' || extract(epoch from now() - l.answered_at)::int || ' s ago', k.means),
-      coalesce(l.remedy, millrace.answer_remedy(f.function_name, 500))
-    from found f
-    left join millrace.last_answers() l on l.function_name = f.function_name
+  with found as materialized (
+    select s.*, p.name as pipeline, w.queue_at
+    from millrace.stages s
+    join millrace.pipelines p on p.id = s.pipeline_id and p.enabled
     cross join lateral (
-      select coalesce(l.answered, 'is silent') as answered,
-        coalesce(l.means, 'no wake-up came through, see npx millrace doctor') as means) k
-    order by f.pipeline, f.id;
+      select a.queue_at
+      from millrace.attempts a
+      where a.stage_id = s.id
+        and a.queue_at < v_now - interval '30 seconds'
+        and a.state = 'queued'
+      order by a.queue_at, a.id
+      limit 1) w
+    where s.function_name is not null
+      and s.enabled
+      and not s.bypassed
+      and (not v_is_swept or exists (
+        select from millrace.wake_ups r
+        where r.stage_id = s.id
+          and r.woken_at <= v_now - interval '10 seconds'))
+      and millrace.live_workers(s.id) = 0
+      and (s.limits is null or millrace.hook_has_room(s))
+  )
+  select f.id, f.function_name, f.pipeline, f.name, f.queue_at,
+    concat_ws(' ', f.function_name, k.answered || ':', k.means),
+    format('nobody takes it up: %s %s%s: %s', f.function_name, k.answered,
+      ' ' || extract(epoch from now() - l.answered_at)::int || ' s ago', k.means),
+    coalesce(l.remedy, millrace.answer_remedy(f.function_name, 500))
+  from found f
+  left join millrace.last_answers() l on l.function_name = f.function_name
+  cross join lateral (
+    select coalesce(l.answered, 'is silent') as answered,
+      coalesce(l.means, 'no wake-up came through, see npx millrace doctor') as means) k
+  order by f.pipeline, f.id;
 end
 $$;

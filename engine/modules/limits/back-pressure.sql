@@ -50,35 +50,35 @@ declare
   end;
 begin
   return query
-    with held as materialized (
-      select b.later_id, b.backlog
-      from millrace.back_pressures b
-      where b.stage_id = p_stage_id
-        and (v_groups is not null) = (
-          select bool_and((g.kind = 'gate'
-            and millrace.key_in(s.limits) = millrace.key_in(g.limits)) is true)
-          from millrace.counted_before(b.later_id) c
-          join millrace.stages s on s.id = c.stage_id and (c.with_due or s.kind <> 'gate')
-          join millrace.stages g on g.id = p_stage_id)
-    ), found as materialized (
-      select h.later_id, case when v_groups is null then '' else n.key end as key,
-        count(*) as many
-      from held h
-      cross join millrace.counted_before(h.later_id) c
-      cross join lateral (
-        select f.key
-        from millrace.in_flight_at(c.stage_id, v_groups, h.backlog) f
-        union all
-        select d
-        from millrace.due_at(c.stage_id, v_groups, h.backlog) d
-        where c.with_due) n
-      group by 1, 2
-    )
-    select k.name, min(greatest(h.backlog - coalesce(f.many, 0), 0))::int
+  with held as materialized (
+    select b.later_id, b.backlog
+    from millrace.back_pressures b
+    where b.stage_id = p_stage_id
+      and (v_groups is not null) = (
+        select bool_and((g.kind = 'gate'
+          and millrace.key_in(s.limits) = millrace.key_in(g.limits)) is true)
+        from millrace.counted_before(b.later_id) c
+        join millrace.stages s on s.id = c.stage_id and (c.with_due or s.kind <> 'gate')
+        join millrace.stages g on g.id = p_stage_id)
+  ), found as materialized (
+    select h.later_id, case when v_groups is null then '' else n.key end as key,
+      count(*) as many
     from held h
-    cross join unnest(p_keys) k(name)
-    left join found f on f.later_id = h.later_id and f.key = coalesce(k.name, '')
-    group by k.name;
+    cross join millrace.counted_before(h.later_id) c
+    cross join lateral (
+      select f.key
+      from millrace.in_flight_at(c.stage_id, v_groups, h.backlog) f
+      union all
+      select d
+      from millrace.due_at(c.stage_id, v_groups, h.backlog) d
+      where c.with_due) n
+    group by 1, 2
+  )
+  select k.name, min(greatest(h.backlog - coalesce(f.many, 0), 0))::int
+  from held h
+  cross join unnest(p_keys) k(name)
+  left join found f on f.later_id = h.later_id and f.key = coalesce(k.name, '')
+  group by k.name;
 end
 $$;
 
@@ -89,29 +89,29 @@ stable
 set enable_seqscan = off
 as $$
 return query
-  select substr(g.name, 2)
-  from unnest(p_groups) g(name)
-  cross join lateral (
-    select from millrace.attempts q
-    where q.stage_id = p_stage_id
-      and q.concurrency_group = g.name
-      and q.queue_at <= v_now
-      and q.state = 'queued'
-    order by q.queue_at, q.id
-    limit p_most) a
-  union all
-  (select ''
-   from millrace.attempts a
-   where p_groups is null
-     and a.stage_id = p_stage_id
-     and a.queue_at <= v_now
-     and a.state = 'queued'
-     and substr(a.concurrency_group, 2) = any (array(
-       select u.key
-       from millrace.limited_stages m
-       join millrace.limit_uses u on u.limit_id = m.limit_id
-       where m.stage_id = p_stage_id and u.kind = 'pause' and u.during @> v_now)) is not true
-   limit p_most);
+select substr(g.name, 2)
+from unnest(p_groups) g(name)
+cross join lateral (
+  select from millrace.attempts q
+  where q.stage_id = p_stage_id
+    and q.concurrency_group = g.name
+    and q.queue_at <= v_now
+    and q.state = 'queued'
+  order by q.queue_at, q.id
+  limit p_most) a
+union all
+(select ''
+ from millrace.attempts a
+ where p_groups is null
+   and a.stage_id = p_stage_id
+   and a.queue_at <= v_now
+   and a.state = 'queued'
+   and substr(a.concurrency_group, 2) = any (array(
+     select u.key
+     from millrace.limited_stages m
+     join millrace.limit_uses u on u.limit_id = m.limit_id
+     where m.stage_id = p_stage_id and u.kind = 'pause' and u.during @> v_now)) is not true
+ limit p_most);
 $$;
 
 -- Lists the stages that count for one that holds others back; with_due: also with what is due, not

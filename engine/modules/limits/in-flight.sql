@@ -10,31 +10,31 @@ stable
 set enable_seqscan = off
 as $$
 return query
-  select a.id, coalesce(substr(a.concurrency_group, 2), '')
-  from millrace.claims c
-  -- "offset 0" keeps it a look-up for each claim, however the planner counts them.
-  cross join lateral (
-    select t.id, t.concurrency_group
-    from millrace.attempts t
-    where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started'
-    offset 0) a
-  where c.stage_id = p_stage_id
-    and (p_groups is null or a.concurrency_group = any (p_groups))
-  union all
-  (select a.id, coalesce(substr(a.concurrency_group, 2), '')
-   from millrace.attempts a
-   where p_groups is null and a.stage_id = p_stage_id and a.deadline_at is not null
-   limit p_most)
-  union all
-  select a.id, substr(g.name, 2)
-  from unnest(p_groups) g(name)
-  cross join lateral (
-    select t.id
-    from millrace.attempts t
-    where t.stage_id = p_stage_id
-      and t.concurrency_group = g.name
-      and t.deadline_at is not null
-    limit p_most) a;
+select a.id, coalesce(substr(a.concurrency_group, 2), '')
+from millrace.claims c
+-- "offset 0" keeps it a look-up for each claim, however the planner counts them.
+cross join lateral (
+  select t.id, t.concurrency_group
+  from millrace.attempts t
+  where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started'
+  offset 0) a
+where c.stage_id = p_stage_id
+  and (p_groups is null or a.concurrency_group = any (p_groups))
+union all
+(select a.id, coalesce(substr(a.concurrency_group, 2), '')
+ from millrace.attempts a
+ where p_groups is null and a.stage_id = p_stage_id and a.deadline_at is not null
+ limit p_most)
+union all
+select a.id, substr(g.name, 2)
+from unnest(p_groups) g(name)
+cross join lateral (
+  select t.id
+  from millrace.attempts t
+  where t.stage_id = p_stage_id
+    and t.concurrency_group = g.name
+    and t.deadline_at is not null
+  limit p_most) a;
 $$;
 
 -- What is in flight at each stage, and under which key.

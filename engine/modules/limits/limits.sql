@@ -161,27 +161,27 @@ declare
   v_most int := (p_stage.limits #>> '{concurrency,limit}')::int;
 begin
   return query
-    select g.name, least(v_most - coalesce(f.many, 0), t.room, b.room, 'infinity'),
-      coalesce(v_most <= f.many, false), t.opens_at
-    from unnest(p_groups) g(name)
-    left join (
-      select '0' || i.key as name, count(*) as many
-      from millrace.in_flight_at(p_stage.id, p_groups, v_most) i
-      where v_most is not null
-      group by i.key) f on f.name = g.name
-    cross join lateral (
-      select min(r.room) as room, max(r.opens_at) as opens_at
-      from millrace.limited_stages m
-      join millrace.limits l on l.id = m.limit_id and l.limits ? 'key_rate'
-      cross join millrace.room_in(l, g.name) r
-      where p_stage.limits ? 'shared' and m.stage_id = p_stage.id) t
-    left join (
-      select '0' || o.key as name, o.room
-      from millrace.room_before_later(p_stage.id, array(
-        select substr(n, 2) from unnest(p_groups) n)) o
-      where p_stage.kind = 'gate'
-      -- Kept out of the join, the function is called at gates alone.
-      offset 0) b on b.name = g.name;
+  select g.name, least(v_most - coalesce(f.many, 0), t.room, b.room, 'infinity'),
+    coalesce(v_most <= f.many, false), t.opens_at
+  from unnest(p_groups) g(name)
+  left join (
+    select '0' || i.key as name, count(*) as many
+    from millrace.in_flight_at(p_stage.id, p_groups, v_most) i
+    where v_most is not null
+    group by i.key) f on f.name = g.name
+  cross join lateral (
+    select min(r.room) as room, max(r.opens_at) as opens_at
+    from millrace.limited_stages m
+    join millrace.limits l on l.id = m.limit_id and l.limits ? 'key_rate'
+    cross join millrace.room_in(l, g.name) r
+    where p_stage.limits ? 'shared' and m.stage_id = p_stage.id) t
+  left join (
+    select '0' || o.key as name, o.room
+    from millrace.room_before_later(p_stage.id, array(
+      select substr(n, 2) from unnest(p_groups) n)) o
+    where p_stage.kind = 'gate'
+    -- Kept out of the join, the function is called at gates alone.
+    offset 0) b on b.name = g.name;
 end
 $$;
 
