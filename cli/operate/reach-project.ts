@@ -1,4 +1,5 @@
 // Which project a command asks, and with what: the stack that runs beside it, the one of the environment, or a hosted one.
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -77,7 +78,8 @@ function urlOf(reference: string): string {
 }
 
 function linkedReference(workdir: string): string {
-  const file = path.join(findProject(workdir).root, 'supabase', '.temp', 'project-ref');
+  const { root } = findProject(workdir);
+  const file = path.join(root, 'supabase', '.temp', 'project-ref');
   if (!fs.existsSync(file)) {
     throw new CommandError('This folder is linked to no project: say --remote=REF, or run `npx supabase link`.', 2);
   }
@@ -87,6 +89,14 @@ function linkedReference(workdir: string): string {
     throw new CommandError(
       'supabase/.temp/project-ref holds no reference of a project, which has 20 lower-case letters: ' +
         'run `npx supabase link`, or say --remote=REF.',
+      2,
+    );
+  }
+  // `supabase link` writes the file beside a .gitignore. A file in git names the project of its author, who would get the key.
+  if (spawnSync('git', ['ls-files', '--error-unmatch', file], { cwd: root }).status === 0) {
+    throw new CommandError(
+      `supabase/.temp/project-ref is in git, so its author chose the project ${reference} that gets your key: ` +
+        'say --remote=REF, or take the file out of git and run `npx supabase link`.',
       2,
     );
   }

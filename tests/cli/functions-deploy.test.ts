@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -160,6 +161,24 @@ test.each(['evil.example/', 'evil.example#aaaaaaaaaaa', 'user@evil.example', 'AA
     }
   },
 );
+
+test('a reference that came with the repository gets no key', async () => {
+  logIn();
+  const workdir = folderLinkedTo(project);
+  for (const args of [
+    ['init', '--quiet'],
+    ['add', '--force', 'supabase/.temp/project-ref'],
+  ])
+    execFileSync('git', args, { cwd: workdir });
+  for (const remote of ['', recordedBranch.name]) {
+    await expect(reachProject({ remote, workdir, revealsKey: true })).rejects.toThrow(
+      `supabase/.temp/project-ref is in git, so its author chose the project ${project} that gets your key`,
+    );
+  }
+  expect(await reachProject({ remote: project, workdir, revealsKey: true })).toMatchObject({
+    url: `https://${project}.supabase.co`,
+  });
+});
 
 test('what the CLI refuses is told', async () => {
   logIn(token.replace(/.$/, '0'));
