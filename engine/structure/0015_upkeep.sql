@@ -6,7 +6,7 @@ create table millrace.check_progress (
   ended_at timestamptz
 ) with (fillfactor = 50);
 
--- What doctor() found amiss when the sweep asked it last.
+-- The findings of doctor() that were not ok when the sweep last asked it.
 create table millrace.last_findings (
   what text primary key,
   detail text
