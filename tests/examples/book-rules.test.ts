@@ -5,15 +5,17 @@ import { sampleBook, sampleBookText } from '../../local/demo/samples/books/sampl
 import { blendReadings } from '../../supabase/functions/_books/blend-readings.ts';
 import { makeDocument, toMarkdown } from '../../supabase/functions/_books/book-document.ts';
 import { readContentsLine } from '../../supabase/functions/_books/contents-lines.ts';
+import { findHeadings } from '../../supabase/functions/_books/heading-pattern.ts';
 import { explainedShare, findRuns, labelOf, pageOf, pagesOf } from '../../supabase/functions/_books/number-runs.ts';
 import { joinOutline } from '../../supabase/functions/_books/outline.ts';
 import { proposeLabels } from '../../supabase/functions/_books/page-layout.ts';
 import { runsOf } from '../../supabase/functions/_books/page-numbers.ts';
 import { headingFinder, partsOf } from '../../supabase/functions/_books/page-parts.ts';
+import type { PageRow } from '../../supabase/functions/_books/page-rows.ts';
 import { plainLines, splitPages } from '../../supabase/functions/_books/plain-pages.ts';
 import { printNumber, readPrintedNumber } from '../../supabase/functions/_books/printed-number.ts';
 import { readContents } from '../../supabase/functions/_books/read-contents.ts';
-import { alikeTitles, titleKey } from '../../supabase/functions/_books/titles.ts';
+import { alikeTitles, titleKey, titleKeys } from '../../supabase/functions/_books/titles.ts';
 import type { Reading } from '../../supabase/functions/_pipelines/pages-results.ts';
 import { decodeText } from '../../supabase/functions/_services/text/decode-text.ts';
 import { pageRows } from '../support/small-book.ts';
@@ -308,10 +310,91 @@ describe('an outline', () => {
     expect(joined.confidence).toBeLessThan(0.7);
   });
 
+  test('takes no piece, no label, no note and no word of a picture for a section, and says what it left out', () => {
+    const on = (page: number, text: string, x = 50, size = 12) => ({ page, text, x, size });
+    const lines = [
+      on(3, 'ONE', 50, 16),
+      on(3, 'The Small Bell and how', 50, 16),
+      on(3, 'it is cast', 50, 16),
+      ...[4, 5, 6].map((page) => on(page, `Of copper ${'abc'.charAt(page - 4)}`)),
+      on(5, 'Clapper', 213),
+      on(7, 'TWO', 50, 16),
+      on(7, 'The Rope', 50, 16),
+      ...[3, 5, 7].map((page) => on(page, 'Hint for founders')),
+    ];
+    const pages = Array.from({ length: 8 }, (_, at): PageRow => {
+      const own = lines.filter(({ page }) => page === at + 1);
+      const small = Array.from({ length: 8 }, () => ({ text: 'and then the text goes on', x: 50, size: 10 }));
+      const text = [...own, ...small];
+      const blend = text.map((line, place) => ({ text: line.text, x: line.x, size: line.size, y: 20 * place }));
+      return {
+        number: at + 1,
+        blend_result: { text: '', lines: blend, confidence: 1, readings: ['text_layer'], replaced: 0 },
+        label_result: { running_head: null, page_label: null, first_footnote: null, headings: own.map((l) => l.text) },
+      };
+    });
+    const entries: [string, string][] = [
+      ['1 The Small Bell and how it is cast', '1'],
+      ['2 The Rope', '5'],
+    ];
+    const joined = joinOutline(contents(entries), findHeadings(pages), runs, pages, evidence);
+    expect(joined.outline.map(({ title }) => title)).toEqual([
+      '1 The Small Bell and how it is cast',
+      ...['Of copper a', 'Of copper b', 'Of copper c'],
+      '2 The Rope',
+    ]);
+    expect(joined.left_out).toEqual([
+      ...['ONE', 'The Small Bell and how', 'it is cast', 'Hint for founders', 'Clapper', 'Hint for founders', 'TWO'],
+      'Hint for founders',
+    ]);
+    expect(joined.confidence).toBe(1);
+  });
+
+  test('knows a title by its words where they begin with I or with an appendix’s letter', () => {
+    expect(titleKey('I have several bells')).toBe('ihaveseveralbells');
+    expect(titleKey('Civil bells')).toBe('civilbells');
+    expect(titleKey('iv. Bells')).toBe('bells');
+    expect(titleKeys('B Automating bells')).toEqual(['bautomatingbells', 'automatingbells']);
+  });
+
+  test('takes letters of the book’s own size for no heading on a page of smaller ones', () => {
+    const page = (number: number, sizes: [string, number][]): PageRow => ({
+      number,
+      blend_result: {
+        text: '',
+        lines: sizes.map(([text, size], at) => ({ text, size, x: 50, y: 20 * at })),
+        ...{ confidence: 1, readings: ['text_layer'], replaced: 0 },
+      },
+      label_result: {
+        running_head: null,
+        page_label: null,
+        first_footnote: null,
+        headings: ['It begins so', 'A Title'],
+      },
+    });
+    const text = 'much of the text of this book is set in letters of this size, which are ten points high';
+    const small = ['if ring then', 'pull', 'end', 'ring', 'stop'].map((code): [string, number] => [code, 8]);
+    const code = page(2, [['It begins so', 10], ...small, ['A Title', 14]]);
+    expect(
+      findHeadings([
+        page(1, [
+          [text, 10],
+          [text, 10],
+        ]),
+        code,
+      ]).map((heading) => heading.text),
+    ).toEqual(['A Title']);
+  });
+
   test('is uncertain without contents, and more so without headings', () => {
     const headings = [{ page: 3, level: 1, text: 'The Small Bell', scale: 1.6 }];
     expect(joinOutline(null, headings, runs, [], evidence).confidence).toBe(0.5);
-    expect(joinOutline(null, [], runs, [], evidence)).toEqual({ outline: [], unplaced: [], confidence: 0.2 });
+    expect(joinOutline(null, [], runs, [], evidence)).toEqual({
+      outline: [],
+      left_out: [],
+      unplaced: [],
+      confidence: 0.2,
+    });
   });
 });
 

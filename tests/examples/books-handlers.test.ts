@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import type { z } from 'zod';
 import { sampleBookText } from '../../local/demo/samples/books/sample-book.ts';
 import { blendReadings } from '../../supabase/functions/_books/blend-readings.ts';
+import { findHeadings } from '../../supabase/functions/_books/heading-pattern.ts';
 import { proposeLabels } from '../../supabase/functions/_books/page-layout.ts';
+import { runsOf } from '../../supabase/functions/_books/page-numbers.ts';
 import type { PageRow } from '../../supabase/functions/_books/page-rows.ts';
 import { plainLines, splitPages } from '../../supabase/functions/_books/plain-pages.ts';
 import type { Item } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
@@ -9,6 +12,8 @@ import { finishJob } from '../../supabase/functions/_millrace/jobs/finish-job.ts
 import type { Env } from '../../supabase/functions/_millrace/settings.ts';
 import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
+import { books, firstPages } from '../../supabase/functions/_pipelines/books.ts';
+import type { structureResult } from '../../supabase/functions/_pipelines/books-results.ts';
 import { findResult } from '../../supabase/functions/_pipelines/toc-results.ts';
 import { assemble } from '../../supabase/functions/books-assemble/handler.ts';
 import { headings } from '../../supabase/functions/books-headings/handler.ts';
@@ -43,10 +48,10 @@ const run = (stage: Stage, item: Partial<Item>, env: Env) =>
     children: keepChildren(),
   });
 
-let books = 0;
+let projects = 0;
 /** A project with one book; an isolate's cache knows books by their id, so each has its own. */
 async function projectWith(bytes: Uint8Array | string, media_type = 'application/pdf') {
-  const id = `book-${++books}`;
+  const id = `book-${++projects}`;
   const project = await startProject({
     books: [{ id, account_id: 'a', source_path: 'a/b', media_type }],
     files: { 'a/b': bytes },
@@ -92,7 +97,7 @@ describe('split', () => {
   test.each(['b/b', 'a/../b/b', 'a/x?y'])(
     'fetches nothing for the path %j, outside of its account’s folder',
     async (source_path) => {
-      const id = `book-${++books}`;
+      const id = `book-${++projects}`;
       const rows = [{ id, account_id: 'a', source_path, media_type: 'text/plain' }];
       const { env, received } = await startProject({ books: rows, files: { 'b/b': 'theirs' } });
       const given = listPages({ entity: { id } }, makeContext(env).context);
@@ -305,6 +310,33 @@ describe('a whole book', () => {
     }
   });
 
+  test('is described by the very pages that the threshold waits for', async () => {
+    expect(books.stage('metadata').after).toEqual([{ map: 'split', stage: 'blend', consecutive: firstPages.metadata }]);
+    const textAt = (number: number) =>
+      samplePages.map((page) => (page.number === number ? page : { ...page, blend_result: null }));
+    const server = await startModelServer(() => ({ json: modelResponse({}) }));
+    const codes = [firstPages.metadata, firstPages.metadata + 1].map(async (number) => {
+      const { env } = await startProject({ pages: textAt(number) });
+      const outcome = await run(metadata, { entity }, { ...env, ...server.env });
+      return outcome?.outcome === 'failed' ? outcome.error.code : null;
+    });
+    expect(await Promise.all(codes)).toEqual(['invalid_output', 'no_content']);
+  });
+
+  test('has its contents read once all pages are there where they stand behind the first ones', async () => {
+    const { env } = await startProject({ pages: samplePages });
+    const needs = {
+      metadata: null,
+      toc: null,
+      page_numbers: { runs: runsOf(samplePages), explained: 1 },
+      headings: { headings: findHeadings(samplePages) },
+    };
+    const outcome = await run(structure, { entity, needs }, env);
+    const { outline, confidence } = (outcome as unknown as { result: z.output<typeof structureResult> }).result;
+    expect(outline.filter(({ sources }) => sources.includes('contents'))).toHaveLength(12);
+    expect(confidence).toBeGreaterThanOrEqual(0.97);
+  });
+
   test('is described by its title page, with what the model corrects', async () => {
     const { env } = await startProject({ pages: samplePages });
     const answer = {
@@ -351,7 +383,7 @@ describe('a whole book', () => {
       page_numbers: { runs: [], explained: 0 },
       headings: { headings: [{ page: 2, level: 1, text: 'One Thing', scale: null }] },
     };
-    const { env } = await startProject({ pages: samplePages });
+    const { env } = await startProject({ pages: samplePages.filter(({ number }) => number !== 3) });
     const outcome = await run(structure, { entity, needs }, env);
     expect(outcome).toMatchObject({ result: { outline: [{ title: 'One Thing', page: 2 }], confidence: 0.5 } });
   });

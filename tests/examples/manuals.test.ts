@@ -210,7 +210,10 @@ const junk: [string, Spoil][] = [
     'specks were read as headings',
     withTextLines((lines, at) => {
       const y = (lines.at(-1)?.y ?? 0) + 30;
-      return [...lines, { text: noises[at % noises.length] as string, size: large, x: 50, y }];
+      return [
+        ...lines,
+        { text: `${noises[at % noises.length]} ${'abcdefghijklmno'.charAt(at)}`, size: large, x: 50, y },
+      ];
     }),
   ],
   [

@@ -18,6 +18,8 @@ const mostHeadings = 5000;
 // A title at the top of more pages than this is a running head.
 const mostRepetitions = 2;
 const chapterWord = /^(?:chapter|part|book)\s+\S+/i;
+/** A heading's letters are so much larger than the text's, where sizes are exact. */
+const larger = 1.06;
 const largeLetters = 1.35;
 // In a picture a line's height depends on its letters: a title without descenders measures small.
 const largeOnImage = 1.22;
@@ -27,7 +29,8 @@ const largeOnImage = 1.22;
  * heads that were taken for headings. It tells chapters from sections by what their headings have in common.
  */
 export function findHeadings(pages: readonly PageRow[]): FoundHeading[] {
-  const candidates = pages.flatMap(candidatesOf);
+  const usual = usualSize(pages);
+  const candidates = pages.flatMap((page) => candidatesOf(page, usual));
   const heads = new Map<string, number>();
   for (const { label_result: label } of pages) count(heads, label?.running_head);
   const repeated = new Map<string, number>();
@@ -46,11 +49,28 @@ export function findHeadings(pages: readonly PageRow[]): FoundHeading[] {
   }));
 }
 
-function candidatesOf({ number: page, blend_result: blend, label_result: label }: PageRow): Candidate[] {
+/** The size of most letters of a book that was read by its letters; 0 where that says nothing. */
+function usualSize(pages: readonly PageRow[]): number {
+  const weights = new Map<number, number>();
+  for (const { blend_result: blend } of pages) {
+    if (blend?.readings[0] === 'ocr') continue;
+    for (const { size, text } of blend?.lines ?? []) {
+      if (size !== null) weights.set(size, (weights.get(size) ?? 0) + text.length);
+    }
+  }
+  return [...weights].sort((a, b) => b[1] - a[1])[0]?.[0] ?? 0;
+}
+
+function candidatesOf(
+  { number: page, blend_result: blend, label_result: label }: PageRow,
+  ofBook: number,
+): Candidate[] {
   if (!blend || !label) return [];
   const lines = blend.lines.map(({ text }) => text);
   const onImage = blend.readings[0] === 'ocr';
-  const usual = middle(blend.lines.flatMap(({ size }) => size ?? []));
+  // On a page of small print, such as code, the book's own letters are no heading.
+  const ofPage = middle(blend.lines.flatMap(({ size }) => size ?? []));
+  const usual = onImage ? ofPage : Math.max(ofPage, ofBook);
   const find = headingFinder(lines);
   const found = label.headings.flatMap((text): Candidate[] => {
     const title = text.replace(chapterWord, '').replace(/^\s*–\s*/, '');
@@ -58,6 +78,7 @@ function candidatesOf({ number: page, blend_result: blend, label_result: label }
     if (!place) return [];
     const sizes = blend.lines.slice(place.line, place.line + place.count).flatMap(({ size }) => size ?? []);
     const scale = sizes.length > 0 && usual > 0 ? Math.max(...sizes) / usual : null;
+    if (scale !== null && !onImage && scale < larger) return [];
     const large = scale !== null && scale >= (onImage ? largeOnImage : largeLetters);
     return [{ page, text, scale, large, line: place.line }];
   });

@@ -2,7 +2,7 @@ import type { FoundHeading, OutlineEntry } from '../_pipelines/books-results.ts'
 import type { FileOutline } from '../_pipelines/toc-results.ts';
 import type { PlacedEntry } from './place-entries.ts';
 import { missingNumbers } from './read-contents.ts';
-import { titleKey } from './titles.ts';
+import { alikeKeys, titleKey, titleKeys } from './titles.ts';
 
 /** What is known about a book's outline besides the entries themselves. */
 export interface Evidence {
@@ -30,7 +30,7 @@ export function contentsConfidence(placed: readonly PlacedEntry[], { agreement, 
   const known = pagesByTitle(file);
   const isBorneOut = ({ title, page, found }: PlacedEntry) =>
     page !== null &&
-    (found || keysOf(title).some((key) => known.get(key)?.some((other) => Math.abs(other - page) <= near)));
+    (found || titleKeys(title).some((key) => known.get(key)?.some((other) => Math.abs(other - page) <= near)));
   const pages = placed.flatMap(({ page }) => page ?? []);
   const inOrder = pages.filter((page, at) => page >= (pages[at - 1] ?? 0)).length;
   const missing = missingNumbers(placed.map(({ title }) => title));
@@ -45,7 +45,7 @@ export function contentsConfidence(placed: readonly PlacedEntry[], { agreement, 
 
 /** A title known from elsewhere. Contents list all titles of a kind, or none of them. */
 interface Witnessed {
-  key: string;
+  keys: string[];
   kind: string;
   page: number;
 }
@@ -56,12 +56,12 @@ interface Witnessed {
  * title is known, and 0 where no known kind is listed.
  */
 function listedShare(placed: readonly PlacedEntry[], witnessed: readonly Witnessed[]): number {
-  const keys = new Set(placed.flatMap(({ title }) => keysOf(title)));
+  const isListed = listing(placed);
   const last = placed.reduce((most, { page }) => Math.max(most, page ?? 0), 0);
   const kinds = new Map<string, { all: number; listed: number; within: number; listedWithin: number }>();
-  for (const { key, kind, page } of witnessed) {
+  for (const { keys, kind, page } of witnessed) {
     const count = kinds.get(kind) ?? { all: 0, listed: 0, within: 0, listedWithin: 0 };
-    const [listed, within] = [keys.has(key) ? 1 : 0, page <= last ? 1 : 0];
+    const [listed, within] = [isListed(keys, page) ? 1 : 0, page <= last ? 1 : 0];
     kinds.set(kind, {
       all: count.all + 1,
       listed: count.listed + listed,
@@ -75,13 +75,30 @@ function listedShare(placed: readonly PlacedEntry[], witnessed: readonly Witness
   return used.reduce((sum, count) => sum + count.listed, 0) / all;
 }
 
+/** Tells whether the contents list a title: by its key, or near its page by nearly the same letters, as a font may lose some. */
+function listing(placed: readonly PlacedEntry[]): (keys: readonly string[], page: number) => boolean {
+  const known = new Set<string>();
+  const byPage = new Map<number, string[]>();
+  for (const { title, page } of placed) {
+    for (const key of titleKeys(title)) {
+      known.add(key);
+      if (page !== null) byPage.set(page, [...(byPage.get(page) ?? []), key]);
+    }
+  }
+  return (keys, page) => {
+    if (keys.some((key) => known.has(key))) return true;
+    const around = [page - near, page, page + near].flatMap((number) => byPage.get(number) ?? []);
+    return keys.some((key) => around.some((other) => alikeKeys(other, key)));
+  };
+}
+
 /** Takes what the file's outline lists from the first entry on; before that come covers and the contents themselves. */
 function fromFile(placed: readonly PlacedEntry[], file: FileOutline['entries']): Witnessed[] {
   const first = firstPage(placed);
   return file
     .filter(({ page }) => page !== null && page >= first)
-    .map(({ title, level, page }) => ({ key: titleKey(title), kind: `${level}`, page: page ?? 0 }))
-    .filter(({ key }) => key !== '');
+    .map(({ title, level, page }) => ({ keys: titleKeys(title), kind: `${level}`, page: page ?? 0 }))
+    .filter(({ keys }) => keys.every((key) => key !== ''));
 }
 
 /** Takes the headings from there on: letters of one size head one kind of section. Now and then one is a line of code. */
@@ -89,17 +106,11 @@ function fromHeadings(placed: readonly PlacedEntry[], headings: readonly FoundHe
   const first = firstPage(placed);
   return headings
     .filter(({ page, scale }) => page >= first && scale !== null)
-    .map(({ text, level, scale, page }) => ({ key: titleKey(text), kind: `${level} ${scale}`, page }));
+    .map(({ text, level, scale, page }) => ({ keys: titleKeys(text), kind: `${level} ${scale}`, page }));
 }
 
 function firstPage(placed: readonly PlacedEntry[]): number {
   return Math.min(...placed.flatMap(({ page }) => page ?? []));
-}
-
-/** A letter before a title may be its number, as of an appendix, or its first word: both keys count. */
-function keysOf(title: string): string[] {
-  const [, rest] = /^\p{Lu}\.?\s+(\S.*)$/u.exec(title) ?? [];
-  return rest ? [titleKey(title), titleKey(rest)] : [titleKey(title)];
 }
 
 function pagesByTitle(file: FileOutline['entries']): Map<string, number[]> {

@@ -6,17 +6,20 @@ import { contentsConfidence, type Evidence, headingsConfidence } from './outline
 import type { PageRow } from './page-rows.ts';
 import { type PlacedEntry, placeEntries } from './place-entries.ts';
 import { alikeKeys, titleKey } from './titles.ts';
+import { type KeyedHeading, partHeadings } from './unlisted-headings.ts';
 
 export interface Outline {
   outline: OutlineEntry[];
   unplaced: string[];
+  /** Headings that the contents do not list and that head no section, as far as can be seen. */
+  left_out: string[];
   confidence: number;
 }
 
-type KeyedHeading = FoundHeading & { key: string };
-
 // How many pages a chapter's heading may stand away from the page that its number leads to.
 const near = 2;
+/** A row shows so many of the headings that were left out. */
+const mostLeftOut = 500;
 
 /**
  * Joins what the printed contents, the headings and the page numbers say. An entry of the contents stands where its
@@ -39,18 +42,19 @@ export function joinOutline(
     return page === null ? [] : [{ title, level, page, label: labelOf(page, runs), sources }];
   });
   const used = new Set(placed.flatMap(({ heading }) => heading ?? []));
-  const outline = addHeadings(
-    listed,
-    keyed.filter((heading) => !used.has(heading)),
-    runs,
-  );
+  const others = keyed.filter((heading) => !used.has(heading));
+  // Without contents all that is known are the headings.
+  const { kept, left } = listed.length > 0 ? partHeadings(others, keyed, listed, pages) : { kept: others, left: [] };
+  const outline = addHeadings(listed, kept, runs);
+  const believed = keyed.filter((heading) => !left.includes(heading));
   const unlisted = outline.filter(({ sources }) => !sources.includes('contents'));
   const confidence = Math.min(
-    placed.length > 0 ? contentsConfidence(placed, { ...evidence, headings: keyed }) : headingsConfidence(outline),
+    placed.length > 0 ? contentsConfidence(placed, { ...evidence, headings: believed }) : headingsConfidence(outline),
     headingsRating(unlisted, pages, outline.length),
   );
   return {
     outline,
+    left_out: left.slice(0, mostLeftOut).map(({ text }) => text),
     unplaced: placed.filter(({ page }) => page === null).map(({ title }) => title),
     // Rounded down, so that it never claims more than was found.
     confidence: Math.floor(confidence * 100) / 100,

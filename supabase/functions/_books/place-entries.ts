@@ -4,7 +4,7 @@ import { pagesOf } from './number-runs.ts';
 import type { PageRow } from './page-rows.ts';
 import { PageTitles } from './page-titles.ts';
 import { readPrintedNumber } from './printed-number.ts';
-import { titleKey } from './titles.ts';
+import { titleKeys } from './titles.ts';
 
 /** An entry of the contents with the page that it leads to; null where nothing tells which. */
 export interface PlacedEntry extends ContentsEntry {
@@ -55,10 +55,11 @@ export function placeEntries(
   };
 
   const placed = entries.map((entry) => {
-    const key = titleKey(entry.title);
+    const keys = titleKeys(entry.title);
     const number = readPrintedNumber(entry.printed_page);
     const expected = number ? pagesOf(number, runs) : [];
-    const found = expected.length > 0 ? byNumber(expected, key) : byTitle(key);
+    const places = keys.map((key) => (expected.length > 0 ? byNumber(expected, key) : byTitle(key)));
+    const found = places.find((place) => place !== undefined);
     const page = found ?? expected.find((candidate) => candidate >= after) ?? expected[0] ?? null;
     if (found !== undefined) after = Math.max(after, found);
     return { ...entry, page, found: found !== undefined };

@@ -8,9 +8,9 @@ const longestTitle = 300;
 /** Added to an appendix's letter, so that appendices do not look like chapters that are counted anew. */
 const appendixLetters = 1000;
 
-// A letter may follow at once where the number has several parts, as in "5.10.1Options".
+// A letter may follow at once where the number has several parts, as in "5.10.1Options". An I before a blank is a word.
 const ownNumber =
-  /^\s*(?:(?:chapter|part|section|appendix|kapitel|teil|anhang|chapitre|partie)\s+)?(?:(?:\d{1,4}|[a-z])(?:\.\d{1,4}){1,6}(?!\.?\d)(?:[.):]{0,2}\s*)|(?:\d{1,4}|[ivxlc]{1,8}|(?<=\w\s+)[a-z])(?![.]\d)(?:[.):]{1,2}\s*|\s+))(?=\S)/;
+  /^\s*(?:(?:chapter|part|section|appendix|kapitel|teil|anhang|chapitre|partie)\s+)?(?:(?:\d{1,4}|[a-z])(?:\.\d{1,4}){1,6}(?!\.?\d)(?:[.):]{0,2}\s*)|(?:\d{1,4}|(?=[ivxlc])(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})(?![ivxlc])|(?<=\w\s+)[a-z])(?![.]\d)(?:[.):]{1,2}\s*|(?<!^\s*i)\s+))(?=\S)/;
 
 /** Strips a title of its number, dots and case, to what two spellings of it have in common. */
 export function titleKey(title: string): string {
@@ -19,6 +19,12 @@ export function titleKey(title: string): string {
     .toLowerCase()
     .replace(ownNumber, '')
     .replace(/[^\p{L}\p{N}]+/gu, '');
+}
+
+/** A letter before a title may be its number, as of an appendix, or its first word: both keys count. */
+export function titleKeys(title: string): string[] {
+  const [, rest] = /^\p{Lu}\.?\s+(\S.*)$/u.exec(title) ?? [];
+  return rest ? [titleKey(title), titleKey(rest)] : [titleKey(title)];
 }
 
 /** Says whether two titles are the same, some misread letters aside. */

@@ -60,6 +60,8 @@ export const structureResult = z.object({
   outline: z.array(outlineEntry),
   /** Entries of the printed contents of which no page was found. */
   unplaced: z.array(z.string()),
+  /** Headings that the contents do not list and that head no section, as far as can be seen; at most 500. */
+  left_out: z.array(z.string()).default([]),
   /** From 0 to 1: the least that any witness says of the printed contents; at most 0.5 without these. */
   confidence: z.number().min(0).max(1),
   /** The numbers printed on the pages: see page_numbers. */

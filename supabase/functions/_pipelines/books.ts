@@ -8,6 +8,13 @@ export const reviewDecision = z.strictObject({
   note: z.string().max(1000).optional(),
 });
 
+/**
+ * Of whose text each of these stages is made: the first pages of the file. Its threshold waits for these very pages, and its code reads
+ * no others, so that neither misses what came late.
+ */
+export const firstPages = { metadata: 20, toc: 20 };
+
+const blended = { map: 'split', stage: 'blend' };
 const allLabelled = [{ map: 'split', stage: 'label', all: true as const }];
 
 /** From a book's file to one document with its structure. After a change run `npm run pipelines:sync`. */
@@ -35,13 +42,13 @@ export const books = definePipeline({
     metadata: {
       ...modelWork,
       function: 'books-metadata',
-      after: [{ map: 'split', stage: 'blend', count: 20 }],
+      after: [{ ...blended, consecutive: firstPages.metadata }],
       onFailure: 'continue',
     },
     toc: {
       kind: 'pipeline',
       child: { pipeline: 'toc' },
-      after: [{ map: 'split', stage: 'blend', consecutive: 10 }],
+      after: [{ ...blended, consecutive: firstPages.toc }],
       onFailure: 'continue',
     },
     page_numbers: { ...ownWork, function: 'books-page-numbers', after: allLabelled },

@@ -6,11 +6,10 @@ import { defineStage, type HandlerContext, PermanentError, Waiting } from '../_m
 import { askModel, finishAnswer, model } from '../_millrace/model/model.ts';
 import { modelSettings } from '../_millrace/model/model-settings.ts';
 import { quote } from '../_millrace/model/prompt.ts';
-import { books } from '../_pipelines/books.ts';
+import { books, firstPages } from '../_pipelines/books.ts';
 import { metadataResult } from '../_pipelines/books-results.ts';
 import { prompt } from './prompt.ts';
 
-const LAST_PAGE = 20;
 const MAX_TEXT = 16_000;
 
 const absent = { subtitle: 'no subtitle', author_name: 'no author', publisher_name: 'no publisher', year: 'no year' };
@@ -34,7 +33,9 @@ export async function describeBook(
   { entity }: z.output<typeof input>,
   context: HandlerContext,
 ): Promise<z.input<typeof metadataResult> | Waiting> {
-  const pages = (await readPages(entity.id, context.env, 1, LAST_PAGE)).filter((page) => page.blend_result?.text);
+  const pages = (await readPages(entity.id, context.env, 1, firstPages.metadata)).filter(
+    (page) => page.blend_result?.text,
+  );
   if (pages.length === 0) throw new PermanentError('no_content', 'None of the first pages has any text.');
   const { title, subtitle, author, publisher, year } = readTitlePage(pages);
   const proposed = {

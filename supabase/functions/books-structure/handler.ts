@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { rangeAgreement } from '../_books/contents-agreement.ts';
 import { bodiesOf } from '../_books/contents-body.ts';
+import { contentsByLook } from '../_books/link-contents.ts';
 import { joinOutline } from '../_books/outline.ts';
 import { readBook } from '../_books/read-book.ts';
 import { titleKey } from '../_books/titles.ts';
@@ -35,7 +36,8 @@ export async function joinStructure(
   // On a title page the title is set as large as a heading.
   const headings = needs.headings.headings.filter(({ text }) => titleKey(text) !== title);
   const pages = await readBook(entity.id, env);
-  const link = needs.toc?.link ?? null;
+  const found = needs.toc?.link;
+  const link = found && found.entries.length > 0 ? found : contentsByLook(pages, runs);
   // All pages are there now: the contents may go on beyond those that were there when they were read.
   const agreement = link ? Math.min(link.agreement, rangeAgreement(link, bodiesOf(pages, runs))) : 0;
   const evidence = { agreement, file: needs.toc?.outline?.entries ?? [] };
