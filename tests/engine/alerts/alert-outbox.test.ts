@@ -43,12 +43,12 @@ async function alarmed(engine: Engine, channels: string[] = ['ops'], rule: objec
 test('what is raised, stays open and is over is told, its beginning and its end, each once', async ({ engine }) => {
   await alarmed(engine);
   expect(await deliver(engine)).toEqual(['raised backlog']);
-  await minutes(engine, 60);
+  await minutes(engine, 20);
   expect(await deliver(engine)).toEqual([]);
   await runStage(engine, 'only');
   await minutes(engine, 5);
   expect(await deliver(engine)).toEqual(['resolved backlog']);
-  await minutes(engine, 120);
+  await minutes(engine, 20);
   expect(await deliver(engine)).toEqual([]);
 });
 
