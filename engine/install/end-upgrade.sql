@@ -9,9 +9,7 @@ begin
     from pg_proc f
     where f.pronamespace = 'millrace'::regnamespace
       and f.prorettype <> 'trigger'::regtype
-      and exists (
-        select from millrace.pipelines p
-        where f.proname ^@ (p.name || '__'))
+      and exists (select from millrace.pipelines p where f.proname ^@ (p.name || '__'))
       and f.oid <> all (array(
         select to_regprocedure(s)::oid
         from unnest('{{functions}}'::text[]) s

@@ -26,8 +26,7 @@ begin
     from pg_proc f
     where f.pronamespace = 'millrace'::regnamespace
       and (f.proname = any ('{lock_entities,rows_of_entities,project_entities}') or exists (
-        select from millrace.pipelines p
-        where f.proname ^@ (p.name || '__'))));
+        select from millrace.pipelines p where f.proname ^@ (p.name || '__'))));
 
   -- Within less than Postgres waits before it looks for a deadlock, so that nobody is ended by one.
   begin

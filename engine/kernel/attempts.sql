@@ -248,7 +248,7 @@ begin
     where a.run_id = any (p_run_ids)
       and r.id = a.run_id
       and (p_stage_ids is null or a.stage_id = any (p_stage_ids))
-      and a.state in ('queued', 'started', 'waiting')
+      and a.state < 'completed'
     returning a.stage_id, row(r.entity_id, 'failed', a.job_id, null, 'cancelled', a.retry_count,
       a.started_at, null, null)::millrace.change as change
   )

@@ -304,6 +304,14 @@ where s.name in (
   for update skip locked);
 $$;
 
+-- Returns when the last sweep was done; -infinity: there was none yet. Read from the table, since
+-- the Vault may be unreadable.
+create function millrace.last_sweep() returns timestamptz
+stable
+as $$
+return (select s.value from millrace.settings s where s.name = 'last_sweep_at');
+$$;
+
 -- Tells whether the last sweep is over a minute old: an answer that says so has its receiver call
 -- millrace_sweep().
 create function millrace.sweep_due(p_last_sweep_at text default null) returns boolean

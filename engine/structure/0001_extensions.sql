@@ -9,8 +9,7 @@ begin
     create extension if not exists pg_cron with schema pg_catalog;
   end if;
   if to_regnamespace('vault') is null
-     and exists (
-       select from pg_available_extensions where name = 'supabase_vault') then
+     and exists (select from pg_available_extensions where name = 'supabase_vault') then
     -- It makes its schema itself, and raises where that is named.
     create extension supabase_vault cascade;
   end if;

@@ -6,6 +6,7 @@
 
 create type millrace.run_status as enum ('running', 'completed', 'failed', 'cancelled');
 
+-- The live states come first: state < 'completed'.
 create type millrace.attempt_state as enum (
   'queued', 'started', 'waiting', 'completed', 'failed', 'cancelled', 'skipped');
 

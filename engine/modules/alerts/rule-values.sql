@@ -115,7 +115,7 @@ cross join lateral (
     and u.pipeline = t.pipeline
     and t.stage_id in (0, u.stage_id)
     -- After a stall of the sweep the wake-ups that it has just sent have yet to be answered.
-    and millrace.setting('last_sweep_at')::timestamptz > p_now - interval '1 minute'
+    and millrace.last_sweep() > p_now - interval '1 minute'
   union all
   select sum(l.late), 0, min(l.longest)::text
   from millrace.late_counts() l

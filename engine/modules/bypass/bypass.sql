@@ -19,9 +19,6 @@ if p_stage.function_name is null then
     p_stage.name, p_stage.kind
     using errcode = 'MR004', hint = format(
       'To let one run go on without it: select millrace.skip(run, %L).', p_stage.name);
-elsif coalesce(btrim(p_reason), '') = '' then
-  raise exception 'reason is missing, but a bypass has one'
-    using errcode = 'MR002', hint = 'Say in a few words why.';
 end if;
 update millrace.stages s set bypassed = true where s.id = p_stage.id;
 insert into millrace.bypasses as b (stage_id, reason, until, line, began_at)

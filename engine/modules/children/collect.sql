@@ -75,7 +75,7 @@ begin
   perform pg_advisory_xact_lock(hashtextextended('millrace.collect_children', p_fan_out_id));
   -- The collector that this one waited for has mostly added up all.
   if not exists (
-      select from millrace.child_tallies t where t.fan_out_id = p_fan_out_id) then
+    select from millrace.child_tallies t where t.fan_out_id = p_fan_out_id) then
     return;
   end if;
   select f.* into v_fan_out from millrace.fan_outs f where f.id = p_fan_out_id;

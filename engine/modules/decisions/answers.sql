@@ -65,8 +65,7 @@ begin
     return null;
   end if;
   perform millrace.hold_runs(array(
-    select d.run_id from public.millrace_decisions d
-      where d.attempt_id = any (v_decided)));
+    select d.run_id from public.millrace_decisions d where d.attempt_id = any (v_decided)));
   -- Not guarded: a fault, as of the stage's apply function, is the person's answer.
   v_done := millrace.apply_outcomes(array(
     select millrace.work_on(a.attempt,
@@ -87,9 +86,7 @@ begin
   into v_refused
   from unnest(v_decided) d(id)
   where d.id not in (
-    select i.attempt_id
-    from unnest(v_done.items) i
-    where i.verdict is null)
+    select i.attempt_id from unnest(v_done.items) i where i.verdict is null)
   limit 1;
   if found then
     raise exception 'attempt % can no longer be decided: %', v_refused.id, v_refused.reason

@@ -42,9 +42,8 @@ $$;
 -- would compare all rows of a bulk update.
 create function millrace.write_intake(p_pipeline millrace.pipelines, p_key_type text)
 as $write$
-  perform millrace.write_function(format(
-    '%I() returns trigger security definer set enable_nestloop = off',
-    p_pipeline.name || '__intake'), format($f$
+  perform millrace.write_function(p_pipeline.name,
+    'intake() returns trigger security definer set enable_nestloop = off', format($f$
 declare
   v_written record;
   v_group record;

@@ -23,7 +23,6 @@ declare
   c_fields constant text[] := array['status', 'job_id', 'result', 'error', 'retry_count',
     'started_at', 'completed_at'];
   c_by_stage constant text := $f$
-#variable_conflict use_variable
 begin
   case p_stage%s
   else return false;
@@ -37,9 +36,8 @@ end $f$;
     where s.pipeline_id = p_pipeline.id and millrace.has_columns(p_pipeline, s.name)
     order by s.id);
 begin
-  perform millrace.write_function(format('%I(p_stage text, p_changes millrace.change[]) '
-    'returns boolean set enable_seqscan = off', p_pipeline.name || '__apply_outcomes'),
-    format(c_by_stage, (
+  perform millrace.write_function(p_pipeline.name, 'apply_outcomes(p_stage text, '
+    'p_changes millrace.change[]) returns boolean set enable_seqscan = off', format(c_by_stage, (
       select string_agg(format($b$
   when %4$L then
     update %1$s e set %5$s%6$s
@@ -55,9 +53,8 @@ begin
           join millrace.version_stages vs on vs.stage_id = n.id and s.id = any (vs.needs))),
         '' order by s.id)
       from unnest(v_stages) s)));
-  perform millrace.write_function(format('%I(p_stage text, p_now timestamptz, p_ids text[]) '
-    'returns boolean set enable_seqscan = off', p_pipeline.name || '__started'),
-    format(c_by_stage, (
+  perform millrace.write_function(p_pipeline.name, 'started(p_stage text, p_now timestamptz, '
+    'p_ids text[]) returns boolean set enable_seqscan = off', format(c_by_stage, (
       select string_agg(format($b$
   when %4$L then
     with free as (
@@ -69,9 +66,8 @@ begin
     where e.ctid = free.ctid;$b$, v_names[1], v_names[2], v_names[3], s.name,
         s.name || '_status', s.name || '_started_at'), '' order by s.id)
       from unnest(v_stages) s)));
-  perform millrace.write_function(format('%I(p_stage text, p_dependents text[], p_ids text[]) '
-    'returns boolean', p_pipeline.name || '__queued'), format($f$
-#variable_conflict use_variable
+  perform millrace.write_function(p_pipeline.name, 'queued(p_stage text, p_dependents text[], '
+    'p_ids text[]) returns boolean', format($f$
 begin
   -- Without a stage it only clears, and leaves rows alone where these are clear.
   update %1$s e set %4$s

@@ -59,9 +59,8 @@ begin
         '''entity'', (select to_jsonb(y.*) from (select %s) y)) end', v_fits, v_asked))
     ) f(name, also, returns, read)
   loop
-    perform millrace.write_function(format('%I(p_ids text[]%s) returns %s',
-      p_pipeline.name || '__' || v_function.name, v_function.also, v_function.returns), format($f$
-#variable_conflict use_variable
+    perform millrace.write_function(p_pipeline.name, format('%s(p_ids text[]%s) returns %s',
+      v_function.name, v_function.also, v_function.returns), format($f$
 begin
   return array(
     select (select %s from (select %s from %s e where e.%I = i.id::%s) x)

@@ -17,7 +17,7 @@ begin
       using errcode = 'MR004', hint = 'Begin it with: begin isolation level read committed;';
   end if;
   perform pg_advisory_xact_lock(hashtext('millrace.calls'));
-  perform millrace.write_function(c.head, format(c.body,
+  perform millrace.write_function(null, c.head, format(c.body,
     string_agg(format(E'    when %s then %s %s;\n', p.id, c.gives, case
         when c.gives <> 'return' and p.projection = 'none' then 'false'
         else format(c.branch, p.name)
@@ -76,10 +76,8 @@ begin
   loop
     execute v_statement;
   end loop;
-  perform millrace.write_function(format(
-    '%I(p_ids text[], p_wait boolean default false) returns text[]',
-    v_pipeline.name || '__lock'), format($f$
-#variable_conflict use_variable
+  perform millrace.write_function(v_pipeline.name,
+    'lock(p_ids text[], p_wait boolean default false) returns text[]', format($f$
 begin
   if p_wait then
     return array(%1$s);

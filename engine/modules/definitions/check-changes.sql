@@ -65,7 +65,7 @@ from (
     'way', s.name, s.kind, s.new_kind, count(*)),
     'Let them finish, or cancel their runs; or give the new stage another name.'
   from stage s
-  join millrace.attempts a on a.stage_id = s.id and a.state in ('queued', 'started', 'waiting')
+  join millrace.attempts a on a.stage_id = s.id and a.state < 'completed'
   where s.kind <> s.new_kind and '{manual,pipeline,map,gate}' && array[s.kind, s.new_kind]
   group by s.name, s.kind, s.new_kind
   order by place, what

@@ -173,9 +173,7 @@ with recursive node(path, value) as (
     select case jsonb_typeof(i.value) when 'object' then i.value ->> 'name' end, i.value
     from jsonb_array_elements(case jsonb_typeof(n.value) when 'array' then n.value end) i) m
 )
-select n.path, n.value
-from node n
-where jsonb_typeof(n.value) not in ('object', 'array');
+select n.path, n.value from node n where jsonb_typeof(n.value) not in ('object', 'array');
 $$;
 
 -- Raises MR001 where a definition is not compiled, or names what this database has not.
@@ -188,7 +186,7 @@ declare
 begin
   v_why := case
     when jsonb_typeof(p_definition) is distinct from 'object'
-      or not p_definition ?& array['compiler', 'digest'] then 'is not compiled'
+      or not p_definition ?& '{compiler,digest}' then 'is not compiled'
     when p_definition ->> 'compiler' <> c_compiler
       then format('was compiled by compiler %s, but this engine takes what compiler %s writes',
         p_definition ->> 'compiler', c_compiler)

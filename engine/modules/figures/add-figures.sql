@@ -115,37 +115,10 @@ begin
 end
 $$;
 
--- Deletes sums older than the settings say, 20,000 at most, stage by stage.
-create function millrace.prune_figures()
-as $$
-delete from millrace.sums f
-where f.ctid = any (array(
-  select o.ctid
-  from (
-    values ('minute', interval '1 hour', 'minutes_hours'),
-      ('hour', interval '1 day', 'hours_days')
-  ) u(unit, each, setting)
-  join millrace.settings s on s.name = u.setting
-  cross join (
-    select distinct c.pipeline_id, c.stage_id
-    from millrace.sums c
-    where c.unit = 'total') t
-  cross join lateral (
-    select k.ctid
-    from millrace.sums k
-    where k.unit = u.unit
-      and k.pipeline_id = t.pipeline_id
-      and k.stage_id = t.stage_id
-      and k.at < (select millrace.now()) - s.value::int * u.each
-    limit 20000) o
-  limit 20000));
-$$;
-
 -- What the totals tell, with the pulses that are still to be added up.
 create view millrace.counted_figures as
 select t.pipeline_id, t.stage_id, t.outcome, t.n
 from millrace.sums t
 where t.unit = 'total'
 union all
-select p.pipeline_id, p.stage_id, p.outcome, p.n
-from millrace.pulses p;
+select p.pipeline_id, p.stage_id, p.outcome, p.n from millrace.pulses p;

@@ -17,8 +17,7 @@ begin
     select k.run_ids, k.why from millrace.runs_to_skip(p_stage_id, p_run_ids, p_by_name) k
   loop
     v_wake := v_wake || millrace.skip_stage(p_stage_id, v_skipped.run_ids, v_skipped.why);
-    p_run_ids := array(
-      select unnest(p_run_ids) except select unnest(v_skipped.run_ids) order by 1);
+    p_run_ids := array(select unnest(p_run_ids) except select unnest(v_skipped.run_ids) order by 1);
   end loop;
   if cardinality(p_run_ids) = 0 then
     return v_wake;

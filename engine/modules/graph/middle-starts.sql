@@ -34,7 +34,7 @@ begin
           from millrace.version_stages vs
           where vs.version_id = p_stage.version_id
             and vs.stage_id <> all (p_stage.dependents || p_stage.stage_id)))
-        and (a.error ?| array['on_demand', 'ended']) is not true
+        and (a.error ?| '{on_demand,ended}') is not true
       offset 0) d
     where r.id = any (p_run_ids)
     order by r.id, d.id

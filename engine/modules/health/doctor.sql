@@ -6,10 +6,7 @@ declare
   v_url text;
   v_headers jsonb;
   v_fault text := 'missing';
-  v_swept timestamptz := (
-    select nullif(s.value, '-infinity')::timestamptz
-    from millrace.settings s
-    where s.name = 'last_sweep_at');
+  v_swept timestamptz := nullif(millrace.last_sweep(), '-infinity');
 begin
   begin
     v_url := millrace.setting('project_url');
@@ -64,8 +61,7 @@ return query
 select 'ready work is taken within 30 seconds', count(*) = 0, coalesce(
   string_agg(format('%s of %s: %s; %s', u.stage, u.pipeline, u.why, u.remedy), '. '),
   'nothing waits')
-from (
-  select * from millrace.unattended() limit 10) u;
+from (select * from millrace.unattended() limit 10) u;
 return query
 with forged as (
   select c.oid::regclass as entity_table, r.rolname as role,
@@ -132,11 +128,7 @@ set quote_all_identifiers = off
 as $$
 declare
   v_newest bigint := coalesce((
-    select r.id
-    from millrace.runs r
-    order by r.id desc
-    offset 100
-    limit 1), 0);
+    select r.id from millrace.runs r order by r.id desc offset 100 limit 1), 0);
 begin
   return query select * from millrace.engine_findings();
   return query select * from millrace.pipeline_findings();
@@ -183,8 +175,5 @@ if not pg_try_advisory_xact_lock(hashtext('millrace.last_findings')) then
 end if;
 delete from millrace.last_findings where true;
 insert into millrace.last_findings
-select f.what, f.detail
-from millrace.doctor() f
-where not f.ok
-on conflict do nothing;
+select f.what, f.detail from millrace.doctor() f where not f.ok on conflict do nothing;
 $$;

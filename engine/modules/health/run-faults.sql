@@ -6,9 +6,7 @@ select 'a running run owns a live attempt', r.id, null::bigint,
 from millrace.runs r
 where r.status = 'running'
   and not exists (
-    select from millrace.attempts a
-    where a.run_id = r.id
-      and a.state in ('queued', 'started', 'waiting'))
+    select from millrace.attempts a where a.run_id = r.id and a.state < 'completed')
 union all
 select 'a failed run, and no other, names the stage that failed it and the error', r.id, null,
   format('the run is %s', r.status)
@@ -30,7 +28,7 @@ from millrace.attempts a
 join millrace.stages s on s.id = a.stage_id
 left join millrace.runs r on r.id = a.run_id
 left join millrace.claims c on c.token = a.token
-cross join lateral (select a.state in ('queued', 'started', 'waiting') as live) l
+cross join lateral (select a.state < 'completed' as live) l
 cross join lateral (
   values
     ('an attempt has a run, and one that is over has no live attempt',
@@ -60,7 +58,7 @@ select 'a stage is completed once, and has one live attempt at most', a.run_id, 
   format('%s attempts of stage %s', count(*), s.name)
 from millrace.attempts a
 join millrace.stages s on s.id = a.stage_id
-where a.state in ('queued', 'started', 'waiting', 'completed', 'skipped')
+where a.state not in ('failed', 'cancelled')
   and not a.superseded
 group by a.run_id, a.stage_id, s.name
 having count(*) > 1
@@ -69,7 +67,7 @@ select 'a live attempt has its needs done', a.run_id, a.id, 'stage ' || a.stage_
 from millrace.attempts a
 join millrace.runs r on r.id = a.run_id
 join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = a.stage_id
-where a.state in ('queued', 'started', 'waiting')
+where a.state < 'completed'
   and exists (
     select from unnest(vs.needs) n
     where not exists (
@@ -101,6 +99,4 @@ where r.status = 'running'
       union all
       select n from unnest(vs.needs) n) n(id)
     where not exists (
-      select from millrace.done_attempts d
-      where d.run_id = r.id
-        and d.stage_id = n.id));
+      select from millrace.done_attempts d where d.run_id = r.id and d.stage_id = n.id));

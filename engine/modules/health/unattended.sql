@@ -43,11 +43,7 @@ stable
 set millrace.plan = for_lists
 as $$
 declare
-  -- From the table, since doctor() must answer where the Vault cannot be read.
-  v_is_swept boolean := coalesce((
-    select s.value::timestamptz > v_now - interval '1 minute'
-    from millrace.settings s
-    where s.name = 'last_sweep_at'), false);
+  v_is_swept boolean := coalesce(millrace.last_sweep() > v_now - interval '1 minute', false);
 begin
   return query
   with found as materialized (

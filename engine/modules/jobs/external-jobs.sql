@@ -15,7 +15,7 @@ left join lateral (
   limit 1) n on o.state = 'failed'
     and not o.superseded
     and o.error ->> 'code' in ('deadline', 'lost_lease')
-    and n.state in ('queued', 'started', 'waiting', 'completed')
+    and n.state <= 'completed'
     and not n.superseded
     and ((n.service, n.job_id) = (p_item.service, p_item.job_id)
       or p_item.outcome = 'completed'

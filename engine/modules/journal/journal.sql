@@ -69,11 +69,7 @@ declare
 begin
   delete from millrace.journal j
   where j.id in (
-    select o.id
-    from millrace.journal o
-    where o.at < v_before
-    order by o.at
-    limit 1000);
+    select o.id from millrace.journal o where o.at < v_before order by o.at limit 1000);
   delete from millrace.bulks b
   where b.id in (select o.id from millrace.bulks o order by o.id limit 100)
     and b.created_at < v_before

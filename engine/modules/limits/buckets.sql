@@ -46,7 +46,7 @@ as $$
 insert into millrace.buckets (limit_id, key, tokens, refilled_at)
 select l.id, t.key, r.tokens - p_each * t.many, millrace.now()
 from millrace.limited_stages m
-join millrace.limits l on l.id = m.limit_id and l.limits ?| array['rate', 'key_rate']
+join millrace.limits l on l.id = m.limit_id and l.limits ?| '{rate,key_rate}'
 cross join lateral (
   select '' as key, cardinality(p_attempt_ids) as many
   where l.limits ? 'rate'

@@ -3,25 +3,6 @@
 -- What a person brings to a gate with limits is left to the sweep: its locks last until the commit,
 -- nobody knows when a person commits, and an old snapshot counts wrong.
 
--- Passes attempts that were just queued at a gate and are the first there; with limits only where a
--- worker, a service or the sweep calls. Returns the stages that got work.
-create function millrace.pass_at_once(p_stage_id int, p_run_ids bigint[]) returns int[]
-as $$
-if exists (
-    select from millrace.stages s
-    where s.id = p_stage_id
-      and (s.limits is null or current_setting('millrace.commits_soon', true) = 'on'))
-  and (
-    select a.run_id
-    from millrace.attempts a
-    where a.stage_id = p_stage_id and a.queue_at <= v_now and a.state = 'queued'
-    order by a.queue_at, a.id
-    limit 1) = any (p_run_ids) then
-  return (millrace.pass_gate(p_stage_id, cardinality(p_run_ids))).ready;
-end if;
-return '{}';
-$$;
-
 -- queued → completed at a gate, as far as its limits allow. More rounds are for what somebody
 -- holds. A start that no tenant has paid for passes its charge on.
 create function millrace.pass_gate(

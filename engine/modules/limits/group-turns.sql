@@ -20,10 +20,7 @@ return array(
       limit 1) n on true
     where not s.again or n.concurrency_group <= p_after
   )
-  select s.name
-  from seen s
-  where s.is_group
-  limit p_most);
+  select s.name from seen s where s.is_group limit p_most);
 $$;
 
 -- Finds up to p_limit groups behind one with room and something due but p_held, and how much each

@@ -51,14 +51,9 @@ begin
     raise exception 'stage % cannot be throttled: no worker takes anything of a % stage',
       p_stage.name, p_stage.kind
       using errcode = 'MR004', hint = 'Pause it, or throttle the stage before it.';
-  elsif p_until is null or p_until <= millrace.now()
-    or p_until > millrace.now() + interval '400 days' then
-    raise exception 'until is %, but must be a time from now to 400 days from now',
-      coalesce(p_until::text, 'missing')
+  elsif p_until is null then
+    raise exception 'until is missing, but must be a time from now to 400 days from now'
       using errcode = 'MR002', hint = 'For good, set the limit in its definition.';
-  elsif coalesce(btrim(p_reason), '') = '' then
-    raise exception 'reason is missing, but a throttle has one'
-      using errcode = 'MR002', hint = 'Say in a few words why.';
   end if;
   v_limit := case
     when p_name is null then millrace.own_limit(p_stage.id)

@@ -52,8 +52,7 @@ begin
       max(a.average) filter (where t.stage_id = p_stage_id) as average
     from unnest(array['usd', 'tokens']) b(kind)
     left join stage t on true
-    cross join lateral (
-      select case b.kind when 'usd' then t.usd else t.tokens end as average) a
+    cross join lateral (select case b.kind when 'usd' then t.usd else t.tokens end as average) a
     group by b.kind) k
   where p_stage_id is null or k.allowed is not null;
 end

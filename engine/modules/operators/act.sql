@@ -81,7 +81,7 @@ begin
     if p_request ->> 'stage' is not null then
       v_stage := millrace.stage_named(v_pipeline.name, p_request ->> 'stage');
     end if;
-  elsif p_request ?| array['pipeline', 'stage'] or v_verb not in ('throttle', 'unthrottle') then
+  elsif p_request ?| '{pipeline,stage}' or v_verb not in ('throttle', 'unthrottle') then
     raise exception 'limit stands beside what does not go with it'
       using errcode = 'MR002', hint = 'Name the limit alone, or the stage alone.';
   elsif p_caller.pipelines is not null then
@@ -90,6 +90,9 @@ begin
   else
     v_outcome := jsonb_build_object('limit', v_limit);
   end if;
+  perform millrace.need_fields(p_request || jsonb_build_object(
+    'reason', nullif(btrim(p_request ->> 'reason'), '')), 'reason')
+  where v_verb in ('throttle', 'bypass');
   case v_verb
     when 'pause', 'unpause' then
       v_outcome := jsonb_strip_nulls(jsonb_build_object('now',
@@ -111,8 +114,7 @@ begin
     when 'bypass' then
       v_outcome := jsonb_build_object('until', v_until, 'skipped',
         millrace.begin_bypass(v_stage, p_request ->> 'reason', v_until, p_line));
-    when 'end_bypass' then
-      perform millrace.finish_bypass(v_stage);
+    when 'end_bypass' then perform millrace.finish_bypass(v_stage);
     when 'take_up' then
       v_outcome := jsonb_build_object('started',
         millrace.take_up_rows(v_stage, coalesce((p_request ->> 'count')::numeric::int, 1000)));

@@ -240,9 +240,7 @@ begin
     from unnest(v_did.refused) f
     where f.later
     union all
-    select r.id
-    from millrace.runs r
-    where r.id = any (v_wanted) and r.id <> all (v_free));
+    select r.id from millrace.runs r where r.id = any (v_wanted) and r.id <> all (v_free));
   if v_done <> '{}' then
     perform millrace.note(v_verb, v_pipeline, v_bulk.args ->> 'stage', v_done,
       jsonb_build_object('subject', v_bulk.subject, 'key', v_bulk.key, 'reason', v_bulk.reason,

@@ -118,8 +118,7 @@ begin
   select array_agg(format('r.pipeline_id = %s and r.failed_stage_id = %s and r.error_code %s',
     h.pipeline_id, h.stage_id, coalesce('= ' || quote_literal(h.code), 'is null')))
   into v_heads
-  from (
-    select * from head h where h.code is not null or p_code is null limit 201) h
+  from (select * from head h where h.code is not null or p_code is null limit 201) h
   where p_code is null
     or h.code = left(p_code, 200);
   return case when cardinality(v_heads) > 200 then null else coalesce(v_heads, '{}') end;
@@ -195,7 +194,7 @@ begin
     case when p_filter ? 'but_failed' then 'r.status <> ''failed''' end,
     case when v_status = 'failed' then concat_ws(' and ', 'true',
       'r.failed_stage_id = ' || v_stage_id, 'r.error_code = left(' || v_code || ', 200)')
-    when p_filter ?| array['stage', 'error_code'] then format(
+    when p_filter ?| '{stage,error_code}' then format(
       $sql$r.status <> 'completed' and (
         select true
         from millrace.attempts a
@@ -234,8 +233,8 @@ as $$
 declare
   v_more record;
 begin
-  if not p_filter ?| array['stage', 'error_code']
-      or p_filter ?| array['status', 'runs', 'entity', 'parent'] then
+  if not p_filter ?| '{stage,error_code}'
+      or p_filter ?| '{status,runs,entity,parent}' then
     v_more := millrace.find_alike(p_pipelines, p_filter);
   elsif strpos(coalesce(p_filter ->> 'cursor', '.'), '.') > 0 then
     -- A cursor with a point is one among failed runs.

@@ -44,7 +44,7 @@ select coalesce(json_agg(jsonb_strip_nulls(jsonb_build_object(
       select t.*
       from millrace.attempts t
       where t.run_id = r.id
-        and t.state in ('queued', 'started', 'waiting', 'failed', 'cancelled')
+        and t.state not in ('completed', 'skipped')
         and millrace.is_last_word(t)
       order by t.stage_id
       limit 5) a
@@ -103,8 +103,7 @@ declare
   v_run millrace.runs := millrace.run_seen(v_caller, (p_query -> 'run')::bigint);
 begin
   return (millrace.runs_json(array[v_run.id], v_caller.payloads) -> 0) || jsonb_build_object(
-    'version', (
-      select v.number from millrace.versions v where v.id = v_run.version_id),
+    'version', (select v.number from millrace.versions v where v.id = v_run.version_id),
     'stages', (
       select json_agg(jsonb_build_object(
         'stage', s.name, 'kind', s.kind, 'state', millrace.state_of(v_run.id, s.id),

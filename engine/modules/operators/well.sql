@@ -14,8 +14,7 @@ begin
     select 1 as place, 'sweep' as kind, 'the sweep does not run' as what,
       'retries, deadlines and lost wake-ups wait for it; millrace.doctor() says why' as detail,
       null as pipeline, null as stage, s.at as since, null::jsonb as alert
-    from (
-      select nullif(millrace.setting('last_sweep_at'), '-infinity')::timestamptz) s(at)
+    from nullif(millrace.last_sweep(), '-infinity') s(at)
     where coalesce(s.at, (select min(r.installed_at) from millrace.releases r))
       <= v_now - interval '1 minute'
     union all

@@ -65,9 +65,8 @@ declare
     where c.name is not null);
 begin
   if v_reads is not null then
-    perform millrace.write_function(format('%I(p_ids text[], p_new boolean, p_stage text, '
-      'out v_values millrace.row_values)', v_name), format($f$
-#variable_conflict use_variable
+    perform millrace.write_function(p_pipeline.name, 'values(p_ids text[], p_new boolean, '
+      'p_stage text, out v_values millrace.row_values)', format($f$
 begin%s
   if p_stage = any (%L::text[]) then
     v_values.keys := coalesce(v_values.payers, v_values.keys);

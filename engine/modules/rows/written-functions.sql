@@ -15,12 +15,13 @@ as $$
 return millrace.column_type(p_pipeline.entity_table, p_pipeline.entity_key);
 $$;
 
--- Creates or replaces a function of a pipeline. Its body is a literal: a table's or column's name
--- may hold whatever ends a dollar quote.
-create function millrace.write_function(p_head text, p_body text)
-as $write$
+-- Creates or replaces a function of a pipeline; null: of all. Its body is a literal: a table's or
+-- column's name may hold whatever ends a dollar quote.
+create function millrace.write_function(p_pipeline text, p_head text, p_body text)
+as $$
 execute format('create or replace function millrace.%s '
-  'language plpgsql set search_path = pg_catalog, pg_temp as %L', p_head,
+  'language plpgsql set search_path = pg_catalog, pg_temp as %L',
+  concat_ws('__', p_pipeline, p_head),
   E'-- Written for a pipeline; see modules/definitions/attach.sql.\n'
-    || ltrim(p_body, E'\n'));
-$write$;
+    '#variable_conflict use_variable\n' || ltrim(p_body, E'\n'));
+$$;

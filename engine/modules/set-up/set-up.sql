@@ -55,11 +55,8 @@ begin
   from millrace.default_settings d
   on conflict (name) do nothing;
   insert into millrace.releases (level, release)
-  select e.level, e.release
-  from millrace.engine() e
-  on conflict (level) do nothing;
-  insert into millrace.check_progress default values
-  on conflict (id) do nothing;
+  select e.level, e.release from millrace.engine() e on conflict (level) do nothing;
+  insert into millrace.check_progress default values on conflict (id) do nothing;
   -- Who has deleted some of the rules wants them gone, so all are missing or none.
   insert into millrace.alert_rules (name, kind, stage, above, span, hold, least, source)
   select r.name, r.kind, r.stage, r.above, r.span::interval, r.hold::interval, r.least, 'default'

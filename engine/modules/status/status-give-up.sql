@@ -11,7 +11,7 @@ begin
   for v_run_id, v_stage, v_cause in execute format($q$
     select distinct on (r.id) r.id, s.name as stage, nullif(btrim(%s), '') as cause
     from millrace.runs r
-    join millrace.attempts a on a.run_id = r.id and a.state in ('queued', 'started', 'waiting')
+    join millrace.attempts a on a.run_id = r.id and a.state < 'completed'
     join millrace.stages s on s.id = a.stage_id
     join %s e on e.%I = any (array[r.entity_id::%s])
     where r.pipeline_id = $1

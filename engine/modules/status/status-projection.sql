@@ -39,9 +39,7 @@ begin
         then 'order by e.' || v_key || ' for no key update of e skip locked' end)
     || case when v_history is not null then $f$, path as materialized (
       select k.*, p.steps, p.actors
-      from (
-        select distinct s.was, s.value, s.phase, s.stage_id, s.done_id, s.via
-        from seen s) k
+      from (select distinct s.was, s.value, s.phase, s.stage_id, s.done_id, s.via from seen s) k
       cross join millrace.status_path(
         k.was, k.value, k.phase, k.stage_id, k.done_id, k.via) p
     ), written as ($f$ else '' end
@@ -75,7 +73,6 @@ create function millrace.write_status(p_pipeline millrace.pipelines, p_key_type 
 as $write$
 declare
   c_show constant text := $f$
-#variable_conflict use_variable
 declare
   v_now timestamptz := %s;
   v_stage millrace.stages;
@@ -90,9 +87,9 @@ end $f$;
   c_figures constant text := 'null::text as via, 0 as attempts, null::timestamptz as retry_at, '
     'null::text as error';
 begin
-  perform millrace.write_function(format('%I(p_stage text, p_changes millrace.change[]) '
-    'returns boolean', p_pipeline.name || '__apply_outcomes'), format(c_show, 'millrace.now()',
-      p_pipeline.id, format($f$
+  perform millrace.write_function(p_pipeline.name,
+    'apply_outcomes(p_stage text, p_changes millrace.change[]) returns boolean',
+    format(c_show, 'millrace.now()', p_pipeline.id, format($f$
   if v_stage.kind <> 'manual' and (
       select bool_and(c.status = 'completed' and coalesce(cardinality(c.queued), 0) = 1)
       from unnest(p_changes) c) then%s
@@ -110,8 +107,9 @@ begin
     millrace.show_statement(p_pipeline, p_key_type, format(
       'select s.* from millrace.status_states(%s, v_ids) s where s.value is not null',
       p_pipeline.id), false))));
-  perform millrace.write_function(format('%I(p_stage text, %s p_ids text[]) returns boolean',
-      p_pipeline.name || '__' || f.phase, f.takes), format(c_show, f.now, p_pipeline.id, format(
+  perform millrace.write_function(p_pipeline.name,
+    format('%s(p_stage text, %s p_ids text[]) returns boolean', f.phase, f.takes),
+    format(c_show, f.now, p_pipeline.id, format(
       E'if %s then\n    return false;\n  end if;', f.hidden)
     || millrace.show_statement(p_pipeline, p_key_type, format($t$
         select i as id, v_stage.shows ->> '%1$s' as value, '%1$s'::text as phase,

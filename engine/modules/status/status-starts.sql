@@ -11,7 +11,7 @@ declare
   v_why text;
   v_hint text;
 begin
-  select p.current_version_id as version_id, p.status ?| array['attempts', 'retry_at', 'error']
+  select p.current_version_id as version_id, p.status ?| '{attempts,retry_at,error}'
       as figured,
     count(*) filter (where s.ready in (t.shows ->> 'queued', t.shows ->> 'asked')) > 1 as shared,
     (array_agg(s.id order by s.place) filter (

@@ -89,7 +89,7 @@ begin
     join millrace.stages s on s.id = a.stage_id
     where a.run_id = r.id
       and not a.superseded and case r.status
-        when 'running' then a.state in ('queued', 'started', 'waiting')
+        when 'running' then a.state < 'completed'
         when 'completed' then a.state = 'completed'
           or a.state = 'skipped' and a.error ->> 'code' in ('bypassed', 'discarded')
         else a.state in ('failed', 'cancelled')

@@ -24,10 +24,7 @@ begin
       limit $4)$q$, v_pipeline.entity_key, v_pipeline.entity_table, millrace.key_type(v_pipeline),
     v_pipeline.status ->> 'column')
   into v_ids
-  using p_pipeline_id, (
-    select s.value::timestamptz - interval '10 minutes'
-    from millrace.settings s
-    where s.name = 'last_sweep_at'), millrace.now(), p_limit;
+  using p_pipeline_id, millrace.last_sweep() - interval '10 minutes', millrace.now(), p_limit;
   v_ids := millrace.lock_entities(p_pipeline_id, v_ids, false);
   perform millrace.show_status(p_pipeline_id, v_ids);
   return cardinality(v_ids);

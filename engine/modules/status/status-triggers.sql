@@ -38,9 +38,7 @@ begin
           then greatest(0, extract(epoch from m.since - m.began) * 1000)::bigint end
       from moved m
       where m.now::text in (
-        select v.value
-        from millrace.status_values v
-        where v.pipeline_id = %s)
+        select v.value from millrace.status_values v where v.pipeline_id = %s)
       order by m.id
     )$f$, to_regclass(v_history ->> 'table'), v_history ->> 'key', p_pipeline.id) end,
       case when v_history ? 'changes'
@@ -48,10 +46,8 @@ begin
     from unnest(array[v_updated, format('new_rows n cross join (select (null::%s).*) o',
       p_pipeline.entity_table)]) with ordinality f(rows, place)
     order by f.place);
-  perform millrace.write_function(format(
-    '%I() returns trigger security definer '
-    'set enable_nestloop = off set enable_seqscan = off set work_mem = ''32MB''',
-    p_pipeline.name || '__intake'), format($f$
+  perform millrace.write_function(p_pipeline.name, 'intake() returns trigger security definer '
+    'set enable_nestloop = off set enable_seqscan = off set work_mem = ''32MB''', format($f$
 declare
   v_outer text := coalesce(current_setting('millrace.projecting', true), '');
   v_written record; v_moved record;
@@ -88,8 +84,8 @@ end $f$, v_passes[1],
   end if;$f$, p_pipeline.entity_table, v_history ->> 'changes', v_key) end, p_pipeline.id));
   if v_history is not null then
     -- Quoted always: PL/pgSQL takes no field with one of its words for a name, such as loop.
-    perform millrace.write_function(
-      format('%I() returns trigger security definer', p_pipeline.name || '__since'), format($f$
+    perform millrace.write_function(p_pipeline.name,
+      'since() returns trigger security definer', format($f$
 begin
   new."%2$s" := case when old."%1$s" is not distinct from new."%1$s" then old."%2$s"
     else millrace.now() end;

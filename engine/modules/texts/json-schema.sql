@@ -96,7 +96,7 @@ begin
         select format('must be a %snumber from %s to %s',
           case when p_schema -> 'type' ? 'integer' then 'whole ' else '' end,
           p_schema ->> 'minimum', p_schema ->> 'maximum')
-        where p_schema ?& array['minimum', 'maximum']), v_broken) end, (
+        where p_schema ?& '{minimum,maximum}'), v_broken) end, (
     select format('%s fits none of what is allowed: %s', p_path,
       string_agg(f, '; or ' order by s.place))
     from jsonb_array_elements(p_schema -> 'anyOf') with ordinality s(schema, place)

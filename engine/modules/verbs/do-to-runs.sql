@@ -88,7 +88,7 @@ begin
   set token = null, service = 'by_hand'
   where a.run_id = p_run.id
     and a.stage_id = p_stage_id
-    and a.state in ('queued', 'started', 'waiting')
+    and a.state < 'completed'
   returning a.* into v_attempt;
   perform millrace.abandon_fan_outs(array[p_run.id], array[p_stage_id]);
   v_done := millrace.apply_outcomes_guarded(array[case

@@ -132,7 +132,7 @@ select r.id as run_id, p.name as pipeline, r.entity_id, s.name as stage, s.kind,
   coalesce(a.state::text, 'pending') as state,
   case
     when a.state in ('completed', 'skipped') then 'complete'
-    when a.state in ('queued', 'started', 'waiting') then 'in progress'
+    when a.state < 'completed' then 'in progress'
     when a.state in ('failed', 'cancelled') then 'failed'
     else 'not started'
   end as operation,
@@ -146,7 +146,7 @@ select r.id as run_id, p.name as pipeline, r.entity_id, s.name as stage, s.kind,
         and n.state in ('completed', 'skipped')
         and not n.superseded)
     and millrace.thresholds_hold(r.id, vs.after) as can_start,
-  coalesce(a.state in ('queued', 'started', 'waiting', 'completed', 'skipped'), false)
+  coalesce(a.state not in ('failed', 'cancelled'), false)
     as is_started,
   coalesce(a.state in ('completed', 'skipped', 'failed', 'cancelled'), false) as is_done,
   coalesce(a.retry_count, 0) + coalesce((a.state = 'failed')::int, 0) as failures,

@@ -261,7 +261,7 @@ test('a bypass that cannot be is refused with the remedy, and nothing is changed
   expect(await refused(`bypass('flow', 'ome', 'why')`)).toMatchObject({ code: 'MR003' });
   expect(await refused(`bypass('flow', 'one', ' ')`)).toMatchObject({
     code: 'MR002',
-    message: 'reason is missing, but a bypass has one',
+    message: 'reason is missing, but bypass needs it',
   });
   expect(await refused(`bypass('flow', 'one', 'why', millrace.now())`)).toMatchObject({
     code: 'MR002',

@@ -84,7 +84,7 @@ test('one without an end, without a reason, of nothing or over no limit is refus
   });
   expect((await refusal({ max_in_flight: 1 }, 'null')).message).toMatch(/^until is missing/);
   expect((await refusal({ max_in_flight: 1 }, undefined, ' ')).message).toBe(
-    'reason is missing, but a throttle has one',
+    'reason is missing, but throttle needs it',
   );
   expect(await refusal({ max_in_flight: 1 }, undefined, 'why', 'modell')).toMatchObject({
     code: 'MR003',

@@ -173,7 +173,7 @@ test('what a throttle may not be is refused by name, and nothing is changed', as
     [{ minutes: 0 }, 'MR002', 'p_request.minutes is 0, but must be'],
     [{ minutes: undefined }, 'MR002', 'until is missing, but must be a time from now'],
     [{ minutes: undefined, until: '2026-11-01' }, 'MR002', 'but must be a time from now'],
-    [{ reason: ' ' }, 'MR002', 'reason is missing, but a throttle has one'],
+    [{ reason: ' ' }, 'MR002', 'reason is missing, but throttle needs it'],
     [{ stage: 'ask' }, 'MR004', 'stage ask cannot be throttled: no worker takes anything of a manual stage'],
     [{ stage: undefined }, 'MR002', 'stage is missing, but throttle needs it'],
   ];

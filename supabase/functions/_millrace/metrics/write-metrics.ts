@@ -26,16 +26,19 @@ export function writeMetrics(metrics: MetricsAnswer, format: Format): string {
   return `${[...lines, ...(format === 'openmetrics' ? ['# EOF'] : [])].join('\n')}\n`;
 }
 
+/** In the order in which they are written; the engine counts more, such as attempts that were removed. */
+const outcomesShown = ['completed', 'ended', 'failed', 'retried', 'skipped', 'cancelled'];
+
 function counterFamilies({ counters, bounds }: MetricsAnswer): Family[] {
   const stages = counters.filter(({ stage }) => stage !== null);
   const runs = counters.filter(({ stage }) => stage === null);
   const labelsOf = ({ pipeline, stage }: (typeof counters)[0]) => ({ pipeline, stage });
   const outcomes = (of: typeof counters) =>
     of.flatMap((counter) =>
-      Object.entries(counter.outcomes).map(([outcome, n]): Family['samples'][0] => [
+      outcomesShown.map((outcome): Family['samples'][0] => [
         '_total',
         { ...labelsOf(counter), outcome },
-        n,
+        counter.outcomes[outcome] ?? 0,
       ]),
     );
   const counter = (name: string, help: string, samples: Family['samples']): Family => ({
