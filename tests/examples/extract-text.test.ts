@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -70,6 +70,17 @@ test('each of the sample documents is read, or sent to the service that can read
     'notice-board.jpg': 'ocr',
     'site-meeting.wav': 'transcription',
   });
+});
+
+test.each([
+  ['cjk-unigb.pdf', '你好合同'],
+  ['cjk-mixed.pdf', 'Invoice 2026\n\n# 你好合同'],
+  ['hebrew-words.pdf', 'שלום עולם כאן'],
+  ['padded.pdf', 'One'],
+  ['docx-backslash.docx', 'body'],
+  ['sideways.pdf', 'Item Price Total\nBolt 3.50 7.00'],
+])('the text of %s comes whole', async (name, text) => {
+  expect(await textOf(new Uint8Array(readFileSync(path.join(import.meta.dirname, 'inputs', name))))).toBe(text);
 });
 
 describe('a PDF', () => {
@@ -190,17 +201,22 @@ describe('a Word document', () => {
       paragraph(id, `<w:pStyle w:val="${id}"/>`),
     );
     body.push(paragraph('Direct', '<w:outlineLvl w:val="3"/>'), paragraph('Not one', '<w:outlineLvl w:val="9"/>'));
-    const text = await textOf(docxOf(body.join(''), { 'word/styles.xml': `<w:styles>${styles}</w:styles>` }));
-    expect(text.split('\n\n')).toEqual([
-      '# Titel',
-      '## berschrift2',
-      '## Mine',
-      '### Plan',
-      '- Liste',
-      'Unknown',
-      '#### Direct',
-      'Not one',
-    ]);
+    const document = `<w:document xmlns:w="w"><w:body>${body.join('')}</w:body></w:document>`;
+    // A namespace's prefix is each producer's choice.
+    for (const prefix of ['w:', 'ns0:', '']) {
+      const own = (xml: string) => xml.replaceAll('w:', prefix);
+      const parts = { 'word/document.xml': own(document), 'word/styles.xml': own(`<w:styles>${styles}</w:styles>`) };
+      expect((await textOf(docxOf('', parts))).split('\n\n')).toEqual([
+        '# Titel',
+        '## berschrift2',
+        '## Mine',
+        '### Plan',
+        '- Liste',
+        'Unknown',
+        '#### Direct',
+        'Not one',
+      ]);
+    }
   });
 
   test('has what its readers see: inserted text, text boxes, lists and notes, and nothing that was deleted', async () => {

@@ -77,8 +77,7 @@ const works: Record<string, TextWork> = {
   "reading a Word document's paragraph": (text) => docx(paragraph(text.replace(/[<&]/g, ' '))),
   "joining a PDF's pieces": (text) =>
     readLines(
-      text.split('\n').map((str, y) => ({ str, transform: [1, 0, 0, 10, 50, 800 - y * 12], width: 5, hasEOL: true })),
-      [1, 0, 0, -1, 0, 800],
+      text.split('\n').map((line, y) => ({ text: line, x: 50, y: y * 12, direction: [1, 0], width: 5, size: 10 })),
     ),
   "reading a PDF's lines": (text) => linesText(text.split('\f').map(sizedLines)),
 };

@@ -1,14 +1,18 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { degrees, PDFDocument } from '@cantoo/pdf-lib';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { denoBinary } from '../../local/platform/binaries.ts';
+import { cMapsOf, collections } from '../../supabase/functions/_services/pdf/cmap-names.ts';
 import { openPdf, type Pdf, sniffDocument } from '../../supabase/functions/_services/pdf/pdf.ts';
+import { CMapReader } from '../../supabase/functions/_services/pdf/read-cmaps.ts';
+import { readingOrder } from '../../supabase/functions/_services/pdf/reading-order.ts';
 import { looksLikeText } from '../../supabase/functions/_services/text/text-quality.ts';
 import { lockedPdf, makePdf, pageSize, pictureOf, pngHeader, scannedPdf, textPdf } from '../support/documents.ts';
+import { encodedFont, rawPdf } from '../support/raw-pdf.ts';
 
 const rows = [
   { text: 'Chapter One', x: 60, y: 80, size: 20 },
@@ -31,7 +35,6 @@ describe('the text layer', () => {
     const page = await pdf.pageText(2);
     expect(page.lines).toEqual(rows);
     expect(page).toMatchObject({ width: pageSize[0], height: pageSize[1], coversPageByImage: false });
-    expect(await pdf.pageLines(2)).toEqual(rows);
   });
 
   test('has an empty line where a gap is wider than others', async () => {
@@ -100,12 +103,89 @@ describe('a page counts as covered by images', () => {
   }
 });
 
+describe('a letter', () => {
+  const own = { 1: 's', 2: 'f_f_i', 3: 'uni0416', 4: 'eacute', 5: 'fl' };
+  const times = '<< /Type /Font /Subtype /Type1 /BaseFont /Times-Roman >>';
+
+  test('is told by the names that a font gives its glyphs, where nothing else tells it', async () => {
+    const text =
+      'BT /F1 10 Tf 20 500 Td (\\001\\002) Tj /F2 10 Tf ( see ) Tj /F1 10 Tf [(\\003) -300 (\\004\\005)] TJ ET';
+    const bytes = rawPdf(text, { F1: 6, F2: 9 }, [...encodedFont(own, 6), times]);
+    expect(await (await opened(bytes)).pageText(1)).toMatchObject({
+      text: 'sffi see Ж éfl',
+      unread: 0,
+    });
+  });
+
+  test('that nothing tells is counted and stands as U+FFFD, and over one in 1,000 makes a page doubtful', async () => {
+    const bytes = (count: number) => {
+      const words = 'whatever the tide '.repeat(count);
+      const text = `BT /F2 10 Tf 20 500 Td (${words}) Tj /F1 10 Tf (\\001) Tj ET`;
+      return rawPdf(text, { F1: 6, F2: 9 }, [...encodedFont({ 1: 'a99' }, 6), times]);
+    };
+    const doubtful = await (await opened(bytes(10))).pageText(1);
+    expect(doubtful).toMatchObject({ unread: 1, text: expect.stringContaining('\ufffd') });
+    expect(doubtful.quality).toBeLessThan(0.7);
+    const good = await (await opened(bytes(100))).pageText(1);
+    expect(good.unread).toBe(1);
+    expect(good.quality).toBeGreaterThan(0.9);
+  });
+
+  test.each([
+    ['a CMap that nobody knows', '/Subtype /Type0 /BaseFont /Lost /Encoding /Nonsense-H /DescendantFonts [7 0 R]'],
+    ['nothing that it can be made of', '/Subtype /Type0 /BaseFont /Lost /Encoding /Identity-H'],
+  ])('of a font with %s makes no page a blank one', async (_, lost) => {
+    const system = '/CIDSystemInfo << /Registry (Adobe) /Ordering (GB1) /Supplement 4 >>';
+    const inner = `<< /Type /Font /Subtype /CIDFontType0 /BaseFont /Lost ${system} >>`;
+    const bytes = rawPdf('BT /F1 9 Tf 9 9 Td <0001> Tj ET', { F1: 6 }, [`<< /Type /Font ${lost} >>`, inner]);
+    const pdf = await opened(bytes);
+    expect(await pdf.isBlank(1)).toBe(false);
+    expect((await pdf.pageLines(1)).unread).toBeGreaterThan(0);
+  });
+
+  test('of Chinese, Japanese and Korean is told by the CMaps of pdfjs-dist, all that PDF predefines', async () => {
+    const source = path.join(import.meta.dirname, '../../node_modules/pdfjs-dist/cmaps');
+    for (const collection of collections) {
+      const [first = '', ...others] = cMapsOf(collection);
+      for (const name of [first, others.at(-1) ?? '']) {
+        const { cMapData } = await new CMapReader().fetch({ name });
+        expect(Buffer.from(cMapData).equals(readFileSync(path.join(source, `${name}.bcmap`))), name).toBe(true);
+      }
+    }
+    await expect(new CMapReader().fetch({ name: 'Nonsense-H' })).rejects.toThrow(/Nonsense-H/);
+  });
+});
+
+test.each([
+  ['words of Hebrew', 'ןאכ םלוע םולש', 'שלום עולם כאן'],
+  ['numbers and Latin words among them', '.12:30 העשב PDF םלוע', 'עולם PDF בשעה 12:30.'],
+  ['a Hebrew word in an English line', 'The word םולש means peace.', 'The word שלום means peace.'],
+  ['Arabic', 'ملاع ابحرم', 'مرحبا عالم'],
+])('a line is put in the order of reading: %s', (_, painted, read) => {
+  expect(readingOrder(painted)).toBe(read);
+});
+
+test.each([
+  ['padding', new Uint8Array(5000)],
+  ['a second end mark', bytesOf('\r\n%%EOF\r\n')],
+  ['a mail’s footer', bytesOf(`\n--boundary--\n${'Sent from afar. '.repeat(300)}`)],
+])('a PDF is read whatever stands behind its end: %s', async (_, more) => {
+  const bytes = new Uint8Array(Buffer.concat([await textPdf(rows), more]));
+  expect((await (await opened(bytes)).pageText(1)).lines).toEqual(rows);
+});
+
 describe('a file that cannot be read is refused for good, with what to do about it', () => {
   const whole = textPdf(rows);
   test.each<[string, () => Promise<Uint8Array> | Uint8Array, string, RegExp]>([
     ['an empty file', () => new Uint8Array(), 'empty_document', /upload it again/],
     ['an encrypted PDF', lockedPdf, 'encrypted_document', /upload it without one/],
     ['a PDF cut off', async () => (await whole).slice(0, 700), 'damaged_document', /%%EOF: upload the whole file/],
+    [
+      'an update cut off',
+      async () => new Uint8Array(Buffer.concat([await whole, bytesOf('\n7 0 obj\n<< /Type')])),
+      'damaged_document',
+      /%%EOF/,
+    ],
     ['a PDF of which only the marks are left', () => bytesOf('%PDF-1.7\nnothing\n%%EOF'), 'damaged_document', /upload/],
     ['an image called PDF', () => pngHeader(10, 10), 'unsupported_type', /an image: upload a PDF/],
     ['text called PDF', () => bytesOf('Once upon a time'), 'unsupported_type', /text: upload a PDF/],

@@ -13,7 +13,6 @@ import {
   signedUrl,
 } from '../_services/storage-files.ts';
 import { decodeText } from '../_services/text/decode-text.ts';
-import { textQuality } from '../_services/text/text-quality.ts';
 import { plainLines, splitPages } from './plain-pages.ts';
 
 /** The bucket in which books and the documents made of them lie. */
@@ -189,8 +188,8 @@ function pdfContents(pdf: Pdf): FileContents {
   return {
     pageCount: pdf.pageCount,
     async page(number) {
-      const { text, lines, coversPageByImage } = await pdf.pageText(number);
-      const confidence = Math.round(textQuality(text) * 1000) / 1000;
+      const { quality, lines, coversPageByImage } = await pdf.pageText(number);
+      const confidence = Math.round(quality * 1000) / 1000;
       return {
         reading: { by: 'text_layer', confidence, lines },
         hasPicture: true,

@@ -19,6 +19,8 @@ interface Paragraph {
 
 // What was deleted, moved elsewhere or once formatted otherwise, and what is shown only where a reader knows no better.
 const unread = new Set(['del', 'moveFrom', 'pPrChange', 'Fallback']);
+// Elements whose attributes are read: there are millions of others.
+const attributed = new Set(['pStyle', 'outlineLvl', 'numId', 'style', 'name', 'basedOn', 'footnote', 'endnote']);
 const deepestHeading = 6;
 
 /**
@@ -92,7 +94,7 @@ function readStyles(xml: string): Map<string, StyleRole> {
     open(name, value, attributes) {
       if (name === 'style') {
         style = { role: undefined };
-        styles.set(attributes['w:styleId'] ?? '', style);
+        styles.set(attributes.styleId ?? '', style);
       } else if (name === 'name') style.role = roleOfName(value);
       else if (name === 'basedOn') style.basedOn = value;
       else if (name === 'outlineLvl') style.role ??= headingRole(value);
@@ -122,11 +124,11 @@ function headingRole(level: string): StyleRole {
 
 /** The lines between text and notes are kept among the notes. */
 function isSeparator(name: string, attributes: Record<string, string>): boolean {
-  return /^(foot|end)note$/.test(name) && (attributes['w:type'] ?? 'normal') !== 'normal';
+  return /^(foot|end)note$/.test(name) && (attributes.type ?? 'normal') !== 'normal';
 }
 
 interface XmlReader {
-  /** `name` is without its namespace's prefix, `value` the attribute w:val. */
+  /** Names are without their namespaces' prefixes, which each producer chooses; `value` is the attribute val. */
   open(name: string, value: string, attributes: Record<string, string>): void;
   text(text: string): void;
   close(name: string): void;
@@ -134,7 +136,12 @@ interface XmlReader {
 
 function parseXml(xml: string, reader: XmlReader): void {
   parseMarkup(xml, 'xml', {
-    open: (name, attributes) => reader.open(localName(name), attributes['w:val'] ?? '', attributes),
+    open(name, attributes) {
+      const element = localName(name);
+      const entries = attributed.has(element) ? Object.entries(attributes) : [];
+      const local = Object.fromEntries(entries.map(([key, value]) => [localName(key), value]));
+      reader.open(element, local.val ?? '', local);
+    },
     text: (text) => reader.text(text),
     close: (name) => reader.close(localName(name)),
   });

@@ -18,7 +18,7 @@ const inflateStep = 16 * 1024;
 /** The text of a Word document as Markdown. Throws a PermanentError. */
 export function readDocxText(bytes: Uint8Array): string {
   const { parts, names } = readParts(bytes);
-  const document = Object.keys(parts).find((name) => /document\d*\.xml$/i.test(name));
+  const document = Object.keys(parts).find((name) => /document\d*\.xml$/.test(name));
   if (document === undefined) {
     const declared = decodeText((parts.mimetype ?? new Uint8Array()).subarray(0, longestType)).text;
     throw unsupported(archiveType(names, declared) ?? 'an archive (ZIP)');
@@ -39,7 +39,8 @@ function readParts(bytes: Uint8Array): { parts: Record<string, Uint8Array>; name
   try {
     // Only the list of parts, at the end of the file, which one that was cut off does not have.
     unzipSync(bytes, {
-      filter: ({ name, originalSize }) => {
+      filter: ({ name: written, originalSize }) => {
+        const name = partName(written);
         names.push(name);
         if (isText(name)) declared += originalSize;
         return false;
@@ -57,14 +58,15 @@ function inflate(bytes: Uint8Array): Record<string, Uint8Array> {
   const parts: Record<string, Uint8Array> = {};
   let left = MAX_DOCX_TEXT_BYTES;
   const unzip = new Unzip((file) => {
-    if (!isText(file.name)) return;
+    const name = partName(file.name);
+    if (!isText(name)) return;
     const chunks: Uint8Array[] = [];
     file.ondata = (error, chunk, final) => {
       if (error) throw error;
       left -= chunk.length;
       if (left < 0) throw tooLarge();
       chunks.push(chunk);
-      if (final) parts[file.name] = Buffer.concat(chunks);
+      if (final) parts[name] = Buffer.concat(chunks);
     };
     file.start();
   });
@@ -79,9 +81,15 @@ function inflate(bytes: Uint8Array): Record<string, Uint8Array> {
   return parts;
 }
 
+/** A part's name as the standard has it: some producers write backslashes or a slash in front, and no two parts differ by case. */
+function partName(written: string): string {
+  const name = written.replaceAll('\\', '/').replace(/^\//, '');
+  return /^word\//i.test(name) ? name.toLowerCase() : name;
+}
+
 function isText(name: string): boolean {
   // OpenDocument texts and EPUB books name themselves in the part mimetype.
-  return name === 'mimetype' || /^word\/(document\d*|styles|footnotes|endnotes)\.xml$/i.test(name);
+  return name === 'mimetype' || /^word\/(document\d*|styles|footnotes|endnotes)\.xml$/.test(name);
 }
 
 function tooLarge(): PermanentError {

@@ -4,7 +4,7 @@ export interface DrawingSteps {
   argsArray: unknown[];
 }
 
-type Matrix = [number, number, number, number, number, number];
+export type Matrix = [number, number, number, number, number, number];
 
 interface Level {
   matrix: Matrix;
@@ -80,7 +80,7 @@ function overlap(corners: number[], low: number, high: number): number {
   return Math.max(0, Math.min(high, Math.max(...corners)) - Math.max(low, Math.min(...corners)));
 }
 
-function multiply([a, b, c, d, e, f]: Matrix, by: unknown): Matrix {
+export function multiply([a, b, c, d, e, f]: Matrix, by: unknown): Matrix {
   const [g, h, i, j, k, l] = Array.from(by as ArrayLike<number>) as Matrix;
   return [a * g + c * h, b * g + d * h, a * i + c * j, b * i + d * j, a * k + c * l + e, b * k + d * l + f];
 }

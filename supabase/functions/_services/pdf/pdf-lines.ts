@@ -1,3 +1,6 @@
+import type { PdfPiece } from './pdf-pieces.ts';
+import { hasRightToLeft, readingOrder } from './reading-order.ts';
+
 /** One line of a page's text layer. Lengths are in points, from the page's top left corner. */
 export interface PdfLine {
   text: string;
@@ -6,56 +9,109 @@ export interface PdfLine {
   x: number;
   /** Of the base line. */
   y: number;
-}
-
-interface TextItem {
-  str: string;
-  transform: number[];
-  width: number;
-  height: number;
-  hasEOL: boolean;
+  /** Whether gaps part it into cells, as in a table. */
+  isRow?: true;
 }
 
 interface OpenLine {
   x: number;
   y: number;
-  end: number;
+  size: number;
+  direction: [number, number];
+  start: [number, number];
+  pieces: PlacedPiece[];
+}
+
+interface PlacedPiece {
   text: string;
-  lettersBySize: Map<number, number>;
+  x: number;
+  width: number;
+  size: number;
 }
 
 // Shares of the letters' size.
 const sameLine = 0.5;
 const wordGap = 0.15;
+const cellGap = 1.5;
 // How much wider than the usual distance of two lines parts paragraphs.
 const paragraphGap = 1.3;
+// Of two directions that are the same but for how exactly they are written: the cosine of 2°.
+const nearlyOne = 0.9994;
 
-/** Joins the pieces of a page's text into lines, in the order they come in. `pageTransform` leads to the top left corner. */
-export function readLines(items: readonly unknown[], pageTransform: number[]): PdfLine[] {
+/**
+ * Joins the pieces of a page's text into lines, in the order they come in. Lines of a page that is written sideways are placed as
+ * if it were turned, and so are single lines that run another way than the page.
+ */
+export function readLines(pieces: readonly PdfPiece[]): PdfLine[] {
+  const main = mainDirection(pieces);
   const lines: PdfLine[] = [];
   let line: OpenLine | null = null;
   const close = () => {
-    const text = line?.text.replace(/\s+/g, ' ').trim();
-    if (line && text) lines.push({ text, size: mainSize(line.lettersBySize), x: round(line.x), y: round(line.y) });
+    const text = line ? lineText(line.pieces).replace(/\s+/g, ' ').trim() : '';
+    if (line && text) {
+      const [x, y] = isSame(line.direction, main) ? [line.x, line.y] : turned(...line.start, main);
+      const row = hasCells(line.pieces) ? { isRow: true as const } : {};
+      lines.push({ text, size: mainSize(line.pieces), x: round(x), y: round(y), ...row });
+    }
     line = null;
   };
-  for (const item of items.filter(isText)) {
-    const [x, y] = place(item, pageTransform);
-    const size = Math.hypot(item.transform[2] ?? 0, item.transform[3] ?? 0);
+  for (const { text, direction, size, width, ...place } of pieces) {
     // A blank is told by the gap it fills, whether or not the file has one there.
-    if (item.str.trim() !== '') {
-      if (line && Math.abs(y - line.y) > size * sameLine) close();
-      line ??= { x, y, end: x, text: '', lettersBySize: new Map() };
-      if (x - line.end > size * wordGap) line.text += ' ';
-      line.text += item.str;
-      line.end = x + item.width;
-      const letters = item.str.trim().length;
-      line.lettersBySize.set(round(size), (line.lettersBySize.get(round(size)) ?? 0) + letters);
-    }
-    if (item.hasEOL) close();
+    if (text.trim() === '') continue;
+    const [x, y] = turned(place.x, place.y, direction);
+    const goesOn =
+      line && isSame(line.direction, direction) && Math.abs(y - line.y) <= Math.max(size, line.size) * sameLine;
+    if (!goesOn) close();
+    line ??= { x, y, size, direction, start: [place.x, place.y], pieces: [] };
+    line.pieces.push({ text, x, width, size });
   }
   close();
   return lines;
+}
+
+/** The text of a line's pieces, with blanks where gaps are. */
+function lineText(pieces: readonly PlacedPiece[]): string {
+  const isBackwards = pieces.some(({ text }) => hasRightToLeft(text));
+  const ordered = isBackwards ? [...pieces].sort((one, other) => one.x - other.x) : pieces;
+  let text = '';
+  let end = Number.NEGATIVE_INFINITY;
+  for (const piece of ordered) {
+    if (text !== '' && piece.x - end > piece.size * wordGap) text += ' ';
+    text += piece.text;
+    end = piece.x + piece.width;
+  }
+  return isBackwards ? readingOrder(text) : text;
+}
+
+/** Whether a gap is wider than any between words. */
+function hasCells(pieces: readonly PlacedPiece[]): boolean {
+  const gaps = pieces.slice(1).map((piece, index) => {
+    const last = pieces[index] as PlacedPiece;
+    return (piece.x - last.x - last.width) / piece.size;
+  });
+  return gaps.some((gap) => gap > cellGap);
+}
+
+/** Where a place lies when the page is turned until the writing goes to the right. */
+function turned(x: number, y: number, [along, down]: [number, number]): [number, number] {
+  return [x * along + y * down, y * along - x * down];
+}
+
+function isSame([x, y]: [number, number], [otherX, otherY]: [number, number]): boolean {
+  return x * otherX + y * otherY > nearlyOne;
+}
+
+/** Where most of the page's letters go. */
+function mainDirection(pieces: readonly PdfPiece[]): [number, number] {
+  const counts = new Map<string, { direction: [number, number]; letters: number }>();
+  for (const { direction, text } of pieces) {
+    const key = direction.map((part) => Math.round(part * 10)).join();
+    const { letters } = counts.get(key) ?? { letters: 0 };
+    counts.set(key, { direction, letters: letters + text.length });
+  }
+  let most: { direction: [number, number]; letters: number } = { direction: [1, 0], letters: 0 };
+  for (const count of counts.values()) if (count.letters > most.letters) most = count;
+  return most.direction;
 }
 
 /** The lines as text, with an empty line where one stands further from the last than lines usually do. */
@@ -76,16 +132,11 @@ export function joinLines(lines: readonly PdfLine[]): string {
     .join('');
 }
 
-function isText(item: unknown): item is TextItem {
-  return typeof (item as TextItem).str === 'string';
-}
-
-function place(item: TextItem, [a = 1, b = 0, c = 0, d = 1, e = 0, f = 0]: number[]): [number, number] {
-  const [, , , , x = 0, y = 0] = item.transform;
-  return [a * x + c * y + e, b * x + d * y + f];
-}
-
-function mainSize(lettersBySize: Map<number, number>): number {
+function mainSize(pieces: readonly PlacedPiece[]): number {
+  const lettersBySize = new Map<number, number>();
+  for (const { size, text } of pieces) {
+    lettersBySize.set(round(size), (lettersBySize.get(round(size)) ?? 0) + text.trim().length);
+  }
   return [...lettersBySize].reduce((best, entry) => (entry[1] > best[1] ? entry : best))[0];
 }
 

@@ -36,7 +36,7 @@ export async function readPdfText(bytes: Uint8Array): Promise<{ text: string; pa
     const pages: PdfLine[][] = [];
     let characters = 0;
     for (let number = 1; number <= pageCount; number++) {
-      const lines = await pdf.pageLines(number);
+      const { lines } = await pdf.pageLines(number);
       pages.push(lines);
       characters += lines.reduce((sum, { text }) => sum + text.length, 0);
       if (characters > MAX_PDF_CHARACTERS) throw tooMuchText(number);
@@ -110,19 +110,25 @@ function pageText(lines: readonly PdfLine[], levels: Map<number, number>): strin
   }
   const text = joinLines(marked).replace(/\n{0,2}^(#{1,4} .*)$\n{0,2}/gm, '\n\n$1\n\n');
   const longest = lines.reduce((most, line) => Math.max(most, line.text.length), 0);
+  const rows = new Set(lines.filter(({ isRow }) => isRow).map((line) => bodyText(line.text)));
   return text
     .trim()
     .split('\n\n')
-    .map((paragraph) => unwrap(paragraph.split('\n'), longest))
+    .map((paragraph) => unwrap(paragraph.split('\n'), longest, rows))
     .join('\n\n');
 }
 
-/** A paragraph's lines as one, so that no name is torn apart, but for those that end before the margin. */
-function unwrap(lines: readonly string[], longest: number): string {
+/** A paragraph's lines as one, so that no name is torn apart, but for rows and those that end before the margin. */
+function unwrap(lines: readonly string[], longest: number, rows: ReadonlySet<string>): string {
   return lines.reduce((paragraph, line, index) => {
     const last = lines[index - 1] ?? '';
     const word = /^\S*/.exec(line)?.[0] ?? '';
-    if (last.length + word.length < longest * fullLine || /^(?:[•▪◦–*-]|\d+[.)])\s/.test(line))
+    if (
+      rows.has(last) ||
+      rows.has(line) ||
+      last.length + word.length < longest * fullLine ||
+      /^(?:[•▪◦–*-]|\d+[.)])\s/.test(line)
+    )
       return `${paragraph}\n${line}`;
     return /\p{L}[-\u00ad]$/u.test(last) ? `${paragraph}${line}` : `${paragraph} ${line}`;
   });

@@ -1,18 +1,33 @@
+import { Buffer } from 'node:buffer';
 import { fileTypeFromBuffer } from 'file-type';
 import { getDocumentProxy, getResolvedPDFJS } from 'unpdf';
 import { messageOf, PermanentError, storableText } from '../../_millrace/mod.ts';
 import { utf16Of } from '../text/decode-text.ts';
-import { coversPage, isDrawnOn } from './pdf-images.ts';
+import { textQuality } from '../text/text-quality.ts';
+import { fontFrom, nameGlyphs } from './pdf-fonts.ts';
+import { coversPage, type DrawingSteps, isDrawnOn } from './pdf-images.ts';
+import type { PdfFont, PdfGlyph } from './pdf-letters.ts';
 import { joinLines, type PdfLine, readLines } from './pdf-lines.ts';
 import { type PdfOutlineEntry, readOutline } from './pdf-outline.ts';
+import { readPieces } from './pdf-pieces.ts';
+import { CMapReader } from './read-cmaps.ts';
 
-/** One page's text layer. Lengths are in points (1/72 inch). */
-export interface PdfPage {
+/** The lines of a page's text layer. Lengths are in points (1/72 inch). */
+export interface PdfLines {
+  lines: PdfLine[];
+  /** How many letters the page has, and how many of them nothing in the file tells: each is U+FFFD in the text. */
+  letters: number;
+  unread: number;
+}
+
+/** One page with its text layer. */
+export interface PdfPage extends PdfLines {
   /** The lines, parted by \n, with an empty line between paragraphs that stand apart; empty when there is no text layer. */
   text: string;
-  lines: PdfLine[];
   width: number;
   height: number;
+  /** How far the text is words as people write them, from 0 to 1. Falls to half where over one letter in 1,000 is unread. */
+  quality: number;
   /** Whether images cover nearly the whole page, as on a scanned one, which may have a text layer all the same. */
   coversPageByImage: boolean;
 }
@@ -22,9 +37,9 @@ export interface Pdf {
   pageCount: number;
   /** Reads the text layer of page `number`, from 1. Throws a PermanentError: no_such_page or damaged_document. */
   pageText(number: number): Promise<PdfPage>;
-  /** Only the lines of page `number`, from 1, for a third of the work. Throws as pageText does. */
-  pageLines(number: number): Promise<PdfLine[]>;
-  /** Whether page `number`, from 1, has neither text nor pictures nor lines. Throws as pageText does. */
+  /** Only the lines of page `number`, from 1. Throws as pageText does. */
+  pageLines(number: number): Promise<PdfLines>;
+  /** Whether page `number`, from 1, has neither text nor pictures nor lines. Text that cannot be read is text. Throws as pageText does. */
   isBlank(number: number): Promise<boolean>;
   /** The outline that the file brings along; empty where it has none. */
   outline(): Promise<PdfOutlineEntry[]>;
@@ -39,6 +54,9 @@ const headerBytes = 1024;
 const tailBytes = 2048;
 const textProbeBytes = 64 * 1024;
 const escapeByte = 27;
+// Of a page's letters: more make it a page that is only partly read.
+const mostUnread = 0.001;
+const unreadQuality = 0.5;
 // Types whose files are texts themselves.
 const writtenTypes = /^text\/|xml$|\/(?:rtf|postscript|eps|pgp-encrypted)$/;
 
@@ -98,10 +116,11 @@ export async function openPdf(bytes: Uint8Array): Promise<Pdf> {
     throw new PermanentError('unsupported_type', `The file is no PDF, but ${described[kind]}: upload a PDF.`);
   }
   // A reader would repair a file that was cut off by leaving out what is missing, which nobody would notice.
-  if (!latin1(bytes.subarray(-tailBytes)).includes('%%EOF')) {
+  const end = endOf(bytes);
+  if (end === null) {
     throw new PermanentError('damaged_document', 'The PDF ends before its end mark %%EOF: upload the whole file.');
   }
-  const document = await open(bytes);
+  const document = await open(end === bytes.length ? bytes : bytes.slice(0, end));
   return {
     pageCount: document.numPages,
     pageText: (number) => withPage(document, number, readPage),
@@ -110,6 +129,18 @@ export async function openPdf(bytes: Uint8Array): Promise<Pdf> {
     outline: () => readOutline(document).catch(() => []),
     close: () => document.destroy(),
   };
+}
+
+/**
+ * Where the PDF ends: behind its last %%EOF, whatever was appended, such as padding, a mail's footer, or a second mark. Null for a
+ * file that was cut off: it has no mark, or an update behind the last one that has none of its own.
+ */
+function endOf(bytes: Uint8Array): number | null {
+  const mark = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).lastIndexOf('%%EOF');
+  if (mark < 0) return null;
+  const end = mark + '%%EOF'.length;
+  const tail = latin1(bytes.subarray(end, end + tailBytes));
+  return /\d+\s+\d+\s+obj\b|\bxref\b/.test(tail) ? null : end;
 }
 
 type Document = Awaited<ReturnType<typeof getDocumentProxy>>;
@@ -124,7 +155,13 @@ const described: Record<Exclude<DocumentKind, 'pdf'>, string> = {
 async function open(bytes: Uint8Array): Promise<Document> {
   try {
     // Images are left out undecoded: decoding one takes a hundred times the work of reading the page's text.
-    return await getDocumentProxy(bytes, { maxImageSize: 0, disableFontFace: true, verbosity: 0 });
+    return await getDocumentProxy(bytes, {
+      maxImageSize: 0,
+      disableFontFace: true,
+      verbosity: 0,
+      CMapReaderFactory: CMapReader,
+      fontExtraProperties: true,
+    });
   } catch (error) {
     if (error instanceof Error && error.name === 'PasswordException') {
       throw new PermanentError('encrypted_document', 'The PDF asks for a password: upload it without one.');
@@ -152,21 +189,61 @@ async function withPage<T>(document: Document, number: number, read: (page: Page
 
 async function readPage(page: Page): Promise<PdfPage> {
   const { width, height } = page.getViewport({ scale: 1 });
-  const lines = await readPageLines(page);
-  const steps = await page.getOperatorList();
-  const coversPageByImage = coversPage(steps, page.view, (await getResolvedPDFJS()).OPS);
-  return { text: joinLines(lines), lines, width, height, coversPageByImage };
+  const { steps, ops, ...read } = await paintedPage(page);
+  const text = joinLines(read.lines);
+  const isDoubtful = read.unread > read.letters * mostUnread;
+  return {
+    ...read,
+    text,
+    width,
+    height,
+    quality: textQuality(text) * (isDoubtful ? unreadQuality : 1),
+    coversPageByImage: coversPage(steps, page.view, ops),
+  };
 }
 
 async function isPageBlank(page: Page): Promise<boolean> {
-  if ((await readPageLines(page)).length > 0) return false;
-  return !isDrawnOn(await page.getOperatorList(), page.view, (await getResolvedPDFJS()).OPS);
+  const { steps, ops, lines, unread } = await paintedPage(page);
+  return lines.length === 0 && unread === 0 && !isDrawnOn(steps, page.view, ops);
 }
 
-async function readPageLines(page: Page): Promise<PdfLine[]> {
-  const { items } = await page.getTextContent();
-  const lines = readLines(items, page.getViewport({ scale: 1 }).transform);
-  return lines.map((line) => ({ ...line, text: storableText(line.text) }));
+async function readPageLines(page: Page): Promise<PdfLines> {
+  const { lines, letters, unread } = await paintedPage(page);
+  return { lines, letters, unread };
+}
+
+async function paintedPage(page: Page): Promise<PdfLines & { steps: DrawingSteps; ops: Record<string, number> }> {
+  const steps = await page.getOperatorList();
+  const { OPS: ops } = await getResolvedPDFJS();
+  const fonts = await fontsOf(page, steps, ops);
+  const { transform } = page.getViewport({ scale: 1 });
+  const { pieces, letters, unread } = readPieces(steps, transform, ops, (name) => fonts.get(name) ?? fontFrom(null));
+  const lines = readLines(pieces).map((line) => ({ ...line, text: storableText(line.text) }));
+  return { steps, ops, lines, letters, unread };
+}
+
+/** The fonts of a page, with names for glyphs that need them. */
+async function fontsOf(page: Page, { fnArray, argsArray }: DrawingSteps, ops: Record<string, number>) {
+  const glyphs = new Map<string, Map<number, PdfGlyph>>();
+  let font = '';
+  for (const [index, op] of fnArray.entries()) {
+    const args = argsArray[index] as [unknown];
+    if (op === ops.setFont) font = String(args[0]);
+    if (op !== ops.showText) continue;
+    const shown = glyphs.get(font) ?? new Map<number, PdfGlyph>();
+    glyphs.set(font, shown);
+    for (const glyph of args[0] as (PdfGlyph | number)[]) {
+      if (typeof glyph === 'object' && glyph) shown.set(glyph.originalCharCode, glyph);
+    }
+  }
+  const fonts = new Map<string, PdfFont>();
+  for (const [name, shown] of glyphs) {
+    const handed = page.commonObjs.has(name) ? page.commonObjs.get(name) : null;
+    const found = fontFrom(handed);
+    await nameGlyphs(found, handed, shown.values());
+    fonts.set(name, found);
+  }
+  return fonts;
 }
 
 function damaged(error: unknown): PermanentError {

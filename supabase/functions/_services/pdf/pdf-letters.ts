@@ -1,0 +1,84 @@
+import { normalForm } from '../text/normal-form.ts';
+
+/** A glyph as pdf.js paints it. */
+export interface PdfGlyph {
+  originalCharCode: number;
+  /** What pdf.js takes it for: a letter, or the character of its code where nothing tells. */
+  unicode: string;
+  /** Where the font that pdf.js made has it. */
+  fontChar: string;
+  width: number;
+  vmetric?: number[] | null;
+  isSpace: boolean;
+}
+
+/** A font, with what tells the letters of its glyphs. */
+export interface PdfFont {
+  isVertical: boolean;
+  /** Whether it could not be opened, so that its text is lost. */
+  isBroken: boolean;
+  /** Whether its glyphs are pieces of lines and arrows that TeX draws with. */
+  isDrawing: boolean;
+  /** Sizes of the letters in one unit of its glyphs. */
+  unit: number;
+  /** Whether its codes stand for glyphs alone, and nothing in the file leads from them to letters. */
+  isNameless: boolean;
+  /** Whether the file says which letter a code stands for. */
+  isTold(code: number): boolean;
+  /** The letter of a glyph by its name in the font; none where the font has no names, or none that says a letter. */
+  nameOf(fontChar: string): string | undefined;
+  letters: Map<number, ReadLetter>;
+}
+
+/** What stands for a glyph in the text; U+FFFD where nobody knows. */
+export interface ReadLetter {
+  letter: string;
+  isUnread: boolean;
+}
+
+const unreadLetter = '\ufffd';
+// Control characters and places for private use are no letters.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+const noLetter = /^[\u0000-\u001f\u007f-\u009f\ue000-\uf8ff\ufff0-\uffff]/;
+/** Where symbol fonts have bullets and ticks, as Word writes them. */
+const symbols: Record<string, string> = {
+  '\uf0b7': '•',
+  '\uf0a7': '▪',
+  '\uf0d8': '➢',
+  '\uf0fc': '✓',
+  '\uf06e': '■',
+  '\uf02d': '-',
+};
+// Forms of letters that stand for one or several letters of the alphabet.
+const forms = /[\ufb00-\ufb06\ufb13-\ufb17\ufb1d-\ufdcf\ufdf0-\ufdff\ufe70-\ufefc]/;
+const rightToLeft = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
+
+/** The letter that a glyph stands for: as the file says, else by the glyph's name. */
+export function letterOf(glyph: PdfGlyph, font: PdfFont): ReadLetter {
+  if (font.isDrawing) return { letter: ' ', isUnread: false };
+  const code = glyph.originalCharCode;
+  const known = font.letters.get(code);
+  if (known) return known;
+  const read = readLetter(glyph, font);
+  font.letters.set(code, read);
+  return read;
+}
+
+/** Whether only the glyph's name can tell its letter. */
+export function needsName({ originalCharCode: code, unicode, isSpace }: PdfGlyph, font: PdfFont): boolean {
+  if (isSpace) return false;
+  return !font.isTold(code) || (noLetter.test(unicode) && !(unicode in symbols));
+}
+
+function readLetter(glyph: PdfGlyph, font: PdfFont): ReadLetter {
+  const named = needsName(glyph, font) ? font.nameOf(glyph.fontChar) : undefined;
+  const raw = named ?? symbols[glyph.unicode] ?? glyph.unicode;
+  const isTold = named !== undefined || font.isTold(glyph.originalCharCode) || glyph.isSpace;
+  if ((noLetter.test(raw) && !(isTold && raw.trim() === '')) || (!isTold && font.isNameless)) {
+    return { letter: unreadLetter, isUnread: true };
+  }
+  const letter = forms.test(raw) ? normalForm(raw, 'NFKC') : raw;
+  // As they are painted: a line is put in order as a whole.
+  const painted = letter.length > 1 && rightToLeft.test(letter) ? [...letter].reverse().join('') : letter;
+  return { letter: painted.trim() === '' ? ' ' : painted, isUnread: false };
+}
