@@ -1248,6 +1248,7 @@ table public.companies row level security
   column created_at timestamp with time zone not null default now()
   column id bigint not null generated always as identity
   column linkedin_url text
+  column merged jsonb
   column name text not null
   column name_key text not null generated as company_key(name)
   column sector text
@@ -1622,11 +1623,12 @@ view public.link_counters with (security_invoker=true)
   grant select to service_role
 table public.link_events row level security
   column at timestamp with time zone not null
+  column details jsonb
   column event text not null
   column id bigint not null generated always as identity
   column link_id bigint not null
   column trace_id uuid not null
-  constraint link_events_event_known CHECK ((event = ANY (ARRAY['link.new'::text, 'link.classified'::text, 'raw.persisted'::text, 'staged.persisted'::text])))
+  constraint link_events_event_known CHECK ((event = ANY (ARRAY['link.new'::text, 'link.classified'::text, 'link.merged'::text, 'raw.persisted'::text, 'staged.persisted'::text])))
   constraint link_events_link_fkey FOREIGN KEY (link_id) REFERENCES linkedin_links(id) ON DELETE CASCADE
   constraint link_events_pkey PRIMARY KEY (id)
   CREATE INDEX link_events_by_link ON public.link_events USING btree (link_id, id)

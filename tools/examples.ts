@@ -12,6 +12,9 @@ const pipelinesOf: Record<string, string[]> = {
   books: ['books', 'pages', 'toc'],
 };
 
+/** Migrations that several examples bring, each of which may be applied twice. */
+const sharedTables: Record<string, string[]> = { links: ['web_addresses'], articles: ['web_addresses'] };
+
 /** What a file of TypeScript imports, for its types too. */
 const specifiers = /(?:\bfrom|\bimport|\bimport\(|import\.meta\.resolve\()\s*'([^']+)'/g;
 
@@ -34,7 +37,8 @@ function readExample(root: string, name: string, pipelines: string[], map: Recor
   const mapped = (packages: Set<string>) =>
     Object.fromEntries(Object.entries(map).filter(([key]) => [...packages].some((used) => isMapped(used, key))));
   const migrations = path.join(root, 'supabase', 'migrations');
-  const tables = fs.readdirSync(migrations).filter((file) => file.endsWith(`_${name}.sql`) && !/_pipeline_/.test(file));
+  const isOf = (file: string) => [name, ...(sharedTables[name] ?? [])].some((part) => file.endsWith(`_${part}.sql`));
+  const tables = fs.readdirSync(migrations).filter((file) => isOf(file) && !/_pipeline_/.test(file));
   if (tables.length === 0) throw new Error(`No migration has the tables of ${name}.`);
   return {
     files: Object.fromEntries(own.map((file) => [file, forUsers(fs.readFileSync(path.join(folder, file), 'utf8'))])),

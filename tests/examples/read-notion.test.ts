@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { notionId } from '../../supabase/functions/_services/notion/find-data-source.ts';
 import { notionClient } from '../../supabase/functions/_services/notion/notion-client.ts';
 import { notionSettings } from '../../supabase/functions/_services/notion/notion-settings.ts';
+import { pageLinks } from '../../supabase/functions/_services/notion/page-links.ts';
 import { type NotionCursor, readDataSource } from '../../supabase/functions/_services/notion/read-data-source.ts';
 import type { SourceLink } from '../../supabase/functions/_services/text-links.ts';
 import { serveSources } from '../support/source-files.ts';
@@ -197,3 +198,36 @@ async function firstCursor(): Promise<NotionCursor> {
   const { cursor } = await readAll();
   return { ...cursor, by: 'last_edited_time' };
 }
+
+test.each([
+  [`https://www.notion.so/acme/Team-2024-${id}`, id],
+  [`https://www.notion.so/Cafe-${id}?pvs=4`, id],
+  [`https://www.notion.so/acme/${'ef'.repeat(16)}/${id}/`, id],
+  [`https://www.notion.so/${id}/view`, id],
+])('the id is found after a title that ends in digits or a to f: %s', (given, found) => {
+  expect(notionId(given)).toBe(found);
+});
+
+test('texts beside a link keep apart, rollups are looked through, and a full stop makes no second link', () => {
+  const text = (plain_text: string, href: string | null = null) => ({ plain_text, href });
+  const rich = (...rich_text: object[]) => ({ type: 'rich_text', rich_text });
+  const properties = {
+    Text: rich(
+      text('https://example.com/a'),
+      text('here', 'https://example.com/b'),
+      text('https://example.'),
+      text('com/c'),
+    ),
+    Stop: rich(text('Look: '), text('https://example.com/d.', 'https://example.com/d.')),
+    Up: {
+      type: 'rollup',
+      rollup: {
+        type: 'array',
+        array: [{ type: 'url', url: 'https://example.com/e' }, rich(text('https://example.com/f'))],
+      },
+    },
+    Sum: { type: 'rollup', rollup: { type: 'number', number: 3 } },
+  };
+  const found = pageLinks({ properties, url: 'https://www.notion.so/p' } as never, null);
+  expect(found.map(({ url }) => url.replace('https://example.com/', '')).sort()).toEqual([...'abcdef']);
+});

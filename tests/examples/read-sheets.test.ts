@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { sheetIds } from '../../supabase/functions/_services/sheets/find-tab.ts';
 import { readSheet, type SheetCursor } from '../../supabase/functions/_services/sheets/read-sheet.ts';
 import { sheetsSettings } from '../../supabase/functions/_services/sheets/sheets-settings.ts';
 import type { SourceLink } from '../../supabase/functions/_services/text-links.ts';
+import { startServer } from '../support/http-server.ts';
 import { serveSources } from '../support/source-files.ts';
 
 let sources: Awaited<ReturnType<typeof serveSources>>;
@@ -96,6 +98,68 @@ test('of a named column every cell counts, and one without a link as it is', asy
     { url: 'example.com/1', place: 'T!B2' },
     { url: 'https://example.com/2', place: 'T!B4' },
   ]);
+});
+
+test('cells that show an error are counted, also where nothing has changed', async () => {
+  sources.write(`${id}.json`, {
+    tabs: [{ title: 'T', rows: [['Link'], ['https://example.com/1'], ['#REF!'], ['Loading...']] }],
+  });
+  const broken = { count: 2, text: '#REF!', place: 'T!A3' };
+  const first = await readSheet({ address, column: 'Link', cursor: null }, access());
+  expect(first).toMatchObject({ links: [{ url: 'https://example.com/1' }], broken });
+  expect(await readSheet({ address, column: 'Link', cursor: first.cursor }, access())).toMatchObject({
+    links: [],
+    broken,
+  });
+});
+
+/** Reads a sheet of a Google that answers so. */
+async function answered(status: number, body: object) {
+  const google = await startServer(() => ({ status, bytes: Buffer.from(JSON.stringify(body)) }));
+  return readSheet({ address, column: null, cursor: null }, access({ SHEETS_API_URL: google.url }));
+}
+
+test.each([
+  ['rateLimitExceeded', { code: 'rate_limited', permanent: false, retryAfterMs: 60_000 }],
+  ['userRateLimitExceeded', { code: 'rate_limited', permanent: false }],
+  ['RATE_LIMIT_EXCEEDED', { code: 'rate_limited', permanent: false }],
+  ['forbidden', { code: 'not_shared', permanent: true }],
+])('a 403 for %s', async (reason, refusal) => {
+  await expect(answered(403, { error: { code: 403, errors: [{ reason }] } })).rejects.toMatchObject(refusal);
+});
+
+test('an Excel file in Drive says to save it as a Google sheet', async () => {
+  const message = 'This operation is not supported for this document';
+  await expect(answered(400, { error: { code: 400, message, status: 'FAILED_PRECONDITION' } })).rejects.toMatchObject({
+    code: 'no_google_sheet',
+    message: expect.stringContaining('Save as Google Sheets'),
+  });
+});
+
+test('a chart as the first tab is passed over', async () => {
+  const chart = { properties: { sheetId: 1, title: 'Chart', sheetType: 'OBJECT' } };
+  const cells = { properties: { sheetId: 2, title: 'Jobs', gridProperties: { rowCount: 1, columnCount: 1 } } };
+  const range = { sheets: [{ data: [{ rowData: [{ values: [{ formattedValue: 'https://example.com/1' }] }] }] }] };
+  const google = await startServer(({ path }) => {
+    const body = path.includes('ranges=') ? range : { sheets: [chart, cells] };
+    return { bytes: Buffer.from(JSON.stringify(body)) };
+  });
+  const read = await readSheet({ address, column: null, cursor: null }, access({ SHEETS_API_URL: google.url }));
+  expect(read.links).toEqual([{ url: 'https://example.com/1', place: 'Jobs!A1' }]);
+});
+
+test.each([
+  'https://docs.google.com/spreadsheets/u/1/d/the-sheet/edit#gid=7',
+  'https://docs.google.com/spreadsheets/d/the-sheet/htmlview?gid=7',
+  'https://drive.google.com/file/d/the-sheet/view?gid=7',
+  'https://drive.google.com/open?id=the-sheet&gid=7',
+])('the id of a sheet is found in %s', (given) => {
+  expect(sheetIds(given)).toEqual({ spreadsheet: 'the-sheet', tab: 7 });
+});
+
+test('an address of a published copy says what to share', () => {
+  const given = 'https://docs.google.com/spreadsheets/d/e/2PACX-1vQabcdefghijklmnopqrstuvwxyz/pubhtml';
+  expect(() => sheetIds(given)).toThrow(/published to the web.*share it with the service account/s);
 });
 
 test('an address with gid names its tab', async () => {

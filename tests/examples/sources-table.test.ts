@@ -258,7 +258,7 @@ describe('a source that is written', () => {
     for (const [given, constraint] of [
       [`every = '10 seconds'`, 'source_every_bounds'],
       [`every = '2 months'`, 'source_every_bounds'],
-      [`kind = 'json'`, 'source_kind_known'],
+      [`kind = 'opml'`, 'source_kind_known'],
       [`address = ''`, 'source_address_length'],
     ]) {
       const refusal = await engine.refusal(`update public.source set ${given} where id = $1`, [id]);

@@ -1,11 +1,12 @@
-/** Parameters that tell a site where a reader came from, and nothing of the page. public.url_fingerprint() has the same. */
+/** Parameters that tell a site where a reader came from, and nothing of the page. public.tracking_parameters() has the same. */
 export const trackingParameters = (
-  'fbclid gclid gclsrc dclid gbraid wbraid msclkid yclid twclid ttclid igshid igsh mc_cid mc_eid mkt_tok oly_anon_id oly_enc_id ' +
-  'vero_id wickedid _ga _gl _hsenc _hsmi __hssc __hstc __hsfp hsctatracking ref_src ref_url guccounter guce_referrer guce_referrer_sig ' +
-  'cmpid ncid sr_share s_cid xtor spm at_medium at_campaign at_custom1 at_custom2'
+  'fbclid gclid gclsrc dclid gbraid wbraid gad_source gad_campaignid srsltid msclkid yclid ysclid _openstat twclid ttclid li_fat_id ' +
+  'epik irclickid igshid igsh mc_cid mc_eid ml_subscriber_hash mkt_tok oly_anon_id oly_enc_id vero_id wickedid _branch_match_id ' +
+  '_ga _gl _hsenc _hsmi __hssc __hstc __hsfp hsctatracking elqtrackid et_rid dm_i wt_mc wt_zmc ref_src ref_url guccounter ' +
+  'guce_referrer guce_referrer_sig cmpid ncid sr_share s_cid xtor spm at_medium at_campaign at_custom1 at_custom2 gh_src'
 ).split(' ');
 const tracking = new Set(trackingParameters);
-const trackingPrefixes = /^(?:utm|pk|mtm|piwik|matomo)_/;
+const trackingPrefixes = /^(?:(?:utm|pk|mtm|piwik|matomo|hsa)_|lever-source)/;
 
 /** As long as the scraper takes them. */
 const longestUrl = 2048;

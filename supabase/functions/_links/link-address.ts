@@ -2,7 +2,10 @@ import { excerpt, PermanentError } from '../_millrace/mod.ts';
 
 /** Boards at which the canonical address of a posting is one that they serve. */
 const boards =
-  /^(?:www\.linkedin\.com|www\.indeed\.com|boards\.greenhouse\.io|jobs\.(?:eu\.)?lever\.co|jobs\.ashbyhq\.com)$/;
+  /^(?:www\.linkedin\.com|www\.indeed\.com|boards\.(?:eu\.)?greenhouse\.io|jobs\.(?:eu\.)?lever\.co|jobs\.ashbyhq\.com)$/;
+/** Blanks of any width, those of none included, and marks of a text's direction: public.canonical_address() has the same. */
+const blanks =
+  /^[\s\u0085\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f]+|[\s\u0085\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f]+$/g;
 const withoutScheme = /^[a-z0-9-]+(?:\.[a-z0-9-]+)+(?::\d+)?(?:\/\S*)?$/i;
 
 /** What of a link's row says where it leads. */
@@ -18,7 +21,7 @@ export interface LinkAddress {
 export function linkAddress({ raw_url, canonical_url }: LinkAddress): URL {
   const canonical = webUrl(canonical_url);
   if (canonical && boards.test(canonical.hostname)) return canonical;
-  const text = raw_url.trim();
+  const text = raw_url.replace(blanks, '');
   const url = webUrl(withoutScheme.test(text) ? `https://${text}` : text);
   if (url) return url;
   throw new PermanentError(

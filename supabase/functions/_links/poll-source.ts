@@ -1,5 +1,5 @@
 import { storableText } from '../_millrace/mod.ts';
-import type { SourceLink } from '../_services/text-links.ts';
+import type { BrokenCells, SourceLink } from '../_services/text-links.ts';
 import type { ReadOn } from './source-reader.ts';
 
 /** What one poll may do within a worker's limits; what is more waits for the next. */
@@ -30,6 +30,8 @@ export interface Poll {
   more: boolean;
   /** Where a link stands that was left out. */
   tooLong: string | null;
+  /** Cells that show an error in the place of a link. */
+  broken: BrokenCells | null;
 }
 
 /** So many links are worth a call of their own. */
@@ -40,7 +42,7 @@ const mostSaved = 10_000;
 /** Reads a source from `cursor` on until its pass or what a poll may do is at its end, and saves on the way. */
 export async function pollSource(cursor: unknown, read: ReadOn, save: Save, limits: PollLimits): Promise<Poll> {
   const began = Date.now();
-  const poll: Poll = { found: 0, more: true, tooLong: null };
+  const poll: Poll = { found: 0, more: true, tooLong: null, broken: null };
   let taken = 0;
   let before = cursor;
   let at = cursor;
@@ -48,6 +50,8 @@ export async function pollSource(cursor: unknown, read: ReadOn, save: Save, limi
   for (let reads = 1; poll.more; reads++) {
     const got = await read(at);
     for (const { url, place } of got.links) links.push({ url: storableText(url), place: storableText(place) });
+    if (got.broken)
+      poll.broken = { ...(poll.broken ?? got.broken), count: (poll.broken?.count ?? 0) + got.broken.count };
     taken += got.links.length;
     at = got.cursor;
     poll.more = got.more;

@@ -11,9 +11,22 @@ export interface SourceRead<Cursor> {
   cursor: Cursor;
   /** Whether more can be read at once. */
   more: boolean;
+  /** Cells that show an error in the place of a link, those that were so before included. */
+  broken?: BrokenCells;
 }
 
-const webAddress = /https?:\/\/[^\s<>"'`{}|\\^]+/gi;
+/** Cells without a link that were meant to have one. */
+export interface BrokenCells {
+  count: number;
+  /** The first of them: what it shows, and where. */
+  text: string;
+  place: string;
+}
+
+// An address ends before what no address has unescaped: blanks of any width, those of none included, quotation marks, and the
+// punctuation of Chinese and Japanese.
+const webAddress =
+  /https?:\/\/[^\s<>"'`{}|\\^\u00ad\u180e\u200b-\u200f\u2018-\u201f\u2026\u202a-\u202e\u2039\u203a\u2060-\u206f\u00ab\u00bb\u3001-\u3003\u3008-\u3011\u3014-\u301f\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff3b\uff3d\uff5b\uff5d\uff61-\uff65]+/gi;
 const openers: Record<string, string> = { ')': '(', ']': '[' };
 
 /**
@@ -26,6 +39,24 @@ const openers: Record<string, string> = { ')': '(', ']': '[' };
  */
 export function textLinks(text: string): string[] {
   return (text.match(webAddress) ?? []).map(withoutEnd).filter((url) => URL.canParse(url));
+}
+
+/**
+ * The links behind a text and those that are written in it, each once: one that was made of a written address, full stop and
+ * all, is the written one.
+ *
+ * @example
+ * ```ts
+ * linksOf(['https://example.com/a.'], 'See https://example.com/a.'); // ['https://example.com/a']
+ * ```
+ */
+export function linksOf(behind: readonly string[], text: string): string[] {
+  const written = textLinks(text);
+  const plain = behind.map((url) => {
+    const [bare = url] = textLinks(url);
+    return written.includes(bare) ? bare : url;
+  });
+  return [...new Set([...plain, ...written])];
 }
 
 /** A cell may have 50,000 characters, and all of them may be of those that close something. */

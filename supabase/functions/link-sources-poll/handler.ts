@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { pollSource, type Save } from '../_links/poll-source.ts';
+import { type Poll, pollSource, type Save } from '../_links/poll-source.ts';
 import { linkSource, sourceReader } from '../_links/source-reader.ts';
 import { MisconfiguredError, StageError, storableText, UnavailableError } from '../_millrace/errors.ts';
 import { defineStage, type Env, type HandlerContext } from '../_millrace/mod.ts';
@@ -27,9 +27,8 @@ export async function pollLinks(
   try {
     const cursor = entity.cursor ?? null;
     const read = sourceReader(entity, context);
-    const { found, more, tooLong } = await pollSource(cursor, read, saver(entity.id, env, signal), limits);
-    const message = `The link at ${tooLong} is longer than 2,048 bytes and was left out: shorten it.`;
-    return { found, more, error: tooLong === null ? null : { code: 'too_long', message }, wait_seconds: null };
+    const poll = await pollSource(cursor, read, saver(entity.id, env, signal), limits);
+    return { found: poll.found, more: poll.more, ...problemOf(poll), wait_seconds: null };
   } catch (error) {
     if (!(error instanceof StageError) || isTriedAgain(error, retryCount)) throw error;
     const { code, message, retryAfterMs } = error;
@@ -46,6 +45,20 @@ export const poll = defineStage({
   output: linkPollResult,
   handler: pollLinks,
 });
+
+/** What is wrong with a source that was read. */
+function problemOf({ tooLong, broken }: Poll): { error: { code: string; message: string } | null } {
+  if (tooLong !== null) {
+    const message = `The link at ${tooLong} is longer than 2,048 bytes and was left out: shorten it.`;
+    return { error: { code: 'too_long', message: storableText(message) } };
+  }
+  if (broken === null) return { error: null };
+  const cells = broken.count === 1 ? '1 cell shows' : `${broken.count} cells show`;
+  const message =
+    `${cells} an error in the place of a link, the first ${broken.text} at ${broken.place}: correct the formula. ` +
+    'All other links were taken.';
+  return { error: { code: 'broken_cells', message: storableText(message) } };
+}
 
 function isTriedAgain(error: StageError, retryCount: number): boolean {
   if (error instanceof UnavailableError) return true;

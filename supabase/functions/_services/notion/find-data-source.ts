@@ -2,13 +2,15 @@ import type { Client } from '@notionhq/client';
 import { excerpt, PermanentError } from '../../_millrace/mod.ts';
 import { askNotion } from './notion-client.ts';
 
-const hexId = /[0-9a-f]{32}/gi;
+const hexId = /[0-9a-f]{32}$/i;
 
 /** The id in an address of Notion's, or in an id with or without hyphens; null where there is none. */
 export function notionId(address: string): string | null {
-  // The last one in the path: a page's title may look like one, and `v=` names a view.
-  const [path = ''] = address.replaceAll('-', '').split(/[?#]/);
-  return path.match(hexId)?.at(-1)?.toLowerCase() ?? null;
+  // The end of the last part of the path that has one: a page's title stands before it and may end in such letters too, and
+  // `v=` names a view.
+  const [path = ''] = address.trim().replaceAll('-', '').split(/[?#]/);
+  const ids = path.split('/').map((part) => hexId.exec(part)?.[0].toLowerCase());
+  return ids.findLast((id) => id !== undefined) ?? null;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { PageObjectResponse } from '@notionhq/client';
-import { type SourceLink, textLinks } from '../text-links.ts';
+import { linksOf, type SourceLink, textLinks } from '../text-links.ts';
 
 type Property = PageObjectResponse['properties'][string];
 type RichText = { plain_text: string; href: string | null }[];
@@ -15,7 +15,10 @@ export function pageLinks({ properties, url }: PageObjectResponse, column: strin
   return [...new Set(urls)].map((link) => ({ url: link, place: url }));
 }
 
-function propertyLinks(property: Property, isMeant: boolean): string[] {
+/** What a rollup lists has a value and no name. */
+type Value = Property | Extract<Extract<Property, { type: 'rollup' }>['rollup'], { type: 'array' }>['array'][number];
+
+function propertyLinks(property: Value, isMeant: boolean): string[] {
   switch (property.type) {
     case 'url':
       return property.url?.trim() ? [property.url.trim()] : [];
@@ -27,6 +30,10 @@ function propertyLinks(property: Property, isMeant: boolean): string[] {
       return property.formula.type === 'string' ? plainLinks(property.formula.string ?? '', isMeant) : [];
     case 'files':
       return property.files.flatMap((file) => ('external' in file && file.external ? [file.external.url] : []));
+    case 'rollup':
+      return property.rollup.type === 'array'
+        ? property.rollup.array.flatMap((value) => propertyLinks(value, isMeant))
+        : [];
     default:
       return [];
   }
@@ -35,8 +42,11 @@ function propertyLinks(property: Property, isMeant: boolean): string[] {
 /** The links behind words, and those that are written out. */
 function richLinks(texts: RichText, isMeant: boolean): string[] {
   const linked = texts.flatMap(({ href }) => (href !== null && /^https?:/i.test(href) ? [href] : []));
-  const written = texts.filter(({ href }) => href === null).map(({ plain_text }) => plain_text);
-  return [...linked, ...plainLinks(written.join(''), isMeant && linked.length === 0)];
+  // A word with a link parts what stands before it from what comes after.
+  const written = texts.map(({ href, plain_text }) => (href === null ? plain_text : ' ')).join('');
+  const whole = texts.map(({ plain_text }) => plain_text).join('');
+  const behind = linksOf(linked, whole).slice(0, new Set(linked).size);
+  return [...new Set([...behind, ...plainLinks(written, isMeant && linked.length === 0)])];
 }
 
 function plainLinks(text: string, isMeant: boolean): string[] {

@@ -1,4 +1,4 @@
-import { textLinks } from '../text-links.ts';
+import { linksOf } from '../text-links.ts';
 
 /** A cell, as far as it may hold links. */
 export interface Cell {
@@ -13,6 +13,8 @@ export interface Cell {
 export const cellFields =
   'formattedValue,hyperlink,textFormatRuns/format/link/uri,chipRuns/chip/richLinkProperties/uri,userEnteredValue/formulaValue';
 
+const errorText =
+  /^(?:#(?:n\/[ad]|nv|н\/д|[\p{L}\p{N}/]+[!?])|(?:loading|wird geladen|chargement|cargando|caricamento|carregando|laden|загрузка|加载中|読み込み中)[^/]{0,20}(?:\.\.\.|…))$/iu;
 const linkFormula = /\bHYPERLINK\s*\(\s*"((?:[^"]|"")*)"/gi;
 
 /**
@@ -27,8 +29,13 @@ export function cellLinks(cell: Cell, isMeant: boolean): string[] {
     ...(cell.chipRuns ?? []).map(({ chip }) => chip?.richLinkProperties?.uri),
     ...formulaLinks(cell.userEnteredValue?.formulaValue ?? ''),
   ].filter((url) => url !== undefined && /^https?:/i.test(url)) as string[];
-  const found = [...new Set([...behind, ...textLinks(text)])];
-  return found.length > 0 || !isMeant || text === '' ? found : [text];
+  const found = linksOf(behind, text);
+  return found.length > 0 || !isMeant || text === '' || isBroken(cell) ? found : [text];
+}
+
+/** Whether a cell shows that its formula failed, or has not come yet, in any language of Google Sheets. */
+export function isBroken({ formattedValue = '' }: Cell): boolean {
+  return errorText.test(formattedValue.trim());
 }
 
 function formulaLinks(formula: string): string[] {

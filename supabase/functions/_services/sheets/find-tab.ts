@@ -43,7 +43,18 @@ const header = z.object({
 
 /** The id of the spreadsheet and of the tab that an address of Google Sheets names. Throws a PermanentError. */
 export function sheetIds(address: string): { spreadsheet: string; tab: number | null } {
-  const spreadsheet = /\/spreadsheets\/d\/([\w-]+)/.exec(address)?.[1] ?? /^[\w-]{20,}$/.exec(address.trim())?.[0];
+  if (/\/spreadsheets\/(?:u\/\d+\/)?d\/e\//.test(address)) {
+    throw new PermanentError(
+      'invalid_address',
+      'The address is of a copy that was published to the web, which does not tell its sheet: open the sheet itself, share it ' +
+        'with the service account, and enter its address from the browser.',
+    );
+  }
+  // An Excel file in Drive has an id too; asked for it, Google says what it is.
+  const spreadsheet =
+    /\/(?:spreadsheets|file)\/(?:u\/\d+\/)?d\/([\w-]+)/.exec(address)?.[1] ??
+    /\/\/drive\.google\.com\/.*[?&]id=([\w-]+)/.exec(address)?.[1] ??
+    /^[\w-]{20,}$/.exec(address.trim())?.[0];
   if (spreadsheet === undefined) {
     const shown = JSON.stringify(excerpt(address, 200));
     throw new PermanentError('invalid_address', `${shown} is no address of a Google sheet: copy it from the browser.`);
@@ -57,7 +68,10 @@ export async function findTab(address: string, column: string | null, access: Sh
   const { spreadsheet, tab } = sheetIds(address);
   const fields = 'sheets/properties(sheetId,title,gridProperties(rowCount,columnCount))';
   const { sheets } = tabs.parse(JSON.parse(await askForSheet(spreadsheet, { fields }, access)));
-  const found = sheets.map(({ properties }) => properties).filter(({ sheetId }) => tab === null || sheetId === tab)[0];
+  // A tab may be a chart alone, and has no cells then.
+  const found = sheets
+    .map(({ properties }) => properties)
+    .find(({ sheetId, gridProperties }) => (tab === null ? gridProperties !== undefined : sheetId === tab));
   if (found?.gridProperties === undefined) {
     const named = tab === null ? 'no tab with cells' : `no tab ${tab} with cells any more`;
     throw new PermanentError('no_tab', `The sheet has ${named}: open the tab and copy the address anew.`);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PermanentError, RetriableError } from '../../_millrace/mod.ts';
-import type { SourceLink, SourceRead } from '../text-links.ts';
-import { cellFields, cellLinks } from './cell-links.ts';
+import type { BrokenCells, SourceLink, SourceRead } from '../text-links.ts';
+import { type Cell, cellFields, cellLinks, isBroken } from './cell-links.ts';
 import { cells, findTab, letters, sheetIds, type Tab } from './find-tab.ts';
 import { askForSheet, type SheetsAccess } from './sheets-request.ts';
 
@@ -24,6 +24,11 @@ export interface SheetSource {
   /** The name in the first row of the column that has the links; null for all cells. */
   column: string | null;
   cursor: SheetCursor | null;
+}
+
+interface PlacedCell {
+  cell: Cell;
+  place: string;
 }
 
 /** A range in one request: some hundred kilobytes for a column, and within what Google advises for a dozen. */
@@ -70,8 +75,10 @@ export async function readSheet(
   const isKnown = hashes[place] === hash;
   hashes[place] = hash;
   const more = to < tab.rows;
+  const placed = cellsOf(text, tab, row);
   return {
-    links: isKnown ? [] : rangeLinks(text, tab, row),
+    links: isKnown ? [] : rangeLinks(placed, tab),
+    ...brokenOf(tab.isNamed ? placed : []),
     cursor: { pass: more ? { tab, row: to + 1 } : null, of, hashes: more ? hashes : hashes.slice(0, place + 1) },
     more,
   };
@@ -88,17 +95,28 @@ async function askForRange(spreadsheet: string, range: string, access: SheetsAcc
   }
 }
 
-function rangeLinks(text: string, tab: Tab, first: number): SourceLink[] {
+/** The cells of a range, with the place of each. */
+function cellsOf(text: string, tab: Tab, first: number): PlacedCell[] {
   const { sheets } = rows.parse(JSON.parse(text));
   const data = sheets[0]?.data?.[0]?.rowData ?? [];
   const column = columnNumber(tab.columns[0]);
   return data.flatMap(({ values = [] }, down) => {
     const row = first + down;
     if (tab.isNamed && row === 1) return [];
-    return values.flatMap((cell, right) =>
-      cellLinks(cell, tab.isNamed).map((url) => ({ url, place: `${tab.title}!${letters(column + right)}${row}` })),
-    );
+    return values.map((cell, right) => ({ cell, place: `${tab.title}!${letters(column + right)}${row}` }));
   });
+}
+
+function rangeLinks(placed: PlacedCell[], { isNamed }: Tab): SourceLink[] {
+  return placed.flatMap(({ cell, place }) => cellLinks(cell, isNamed).map((url) => ({ url, place })));
+}
+
+/** Counts the cells that show an error in the place of a link. */
+function brokenOf(placed: PlacedCell[]): { broken?: BrokenCells } {
+  const broken = placed.filter(({ cell }) => isBroken(cell) && cellLinks(cell, true).length === 0);
+  const [first] = broken;
+  if (!first) return {};
+  return { broken: { count: broken.length, text: first.cell.formattedValue?.trim() ?? '', place: first.place } };
 }
 
 function columnNumber(name: string): number {

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { errorFromStatus } from '../../_millrace/errors.ts';
+import { errorFromStatus, retryAfterMs } from '../../_millrace/errors.ts';
 import {
   excerpt,
   MisconfiguredError,
@@ -62,6 +62,21 @@ function sheetsError({ status, headers }: Response, text: string, email: string)
   if (status === 403 && /SERVICE_DISABLED|has not been used in project/.test(text)) {
     return new MisconfiguredError(
       'The Google Sheets API is off in the service account’s project: switch it on there.',
+      detail,
+    );
+  }
+  // Older limits answer 403, and name what was too much.
+  const isLimit = /rate_?limit_?exceeded|quota_?exceeded|RESOURCE_EXHAUSTED|dailyLimitExceeded/i.test(text);
+  if (status === 403 && isLimit) {
+    const said = 'Google Sheets takes no more requests just now; it is asked again.';
+    return new RetriableError('rate_limited', said, retryAfterMs(headers) ?? minuteMs, detail);
+  }
+  if (status === 400 && /not supported for this document|FAILED_PRECONDITION/.test(text)) {
+    return new PermanentError(
+      'no_google_sheet',
+      'The file is no Google sheet, but for instance Excel in Drive: open it, choose File > Save as Google Sheets, and enter the ' +
+        'address of the sheet that it makes.',
+      undefined,
       detail,
     );
   }
