@@ -16,8 +16,7 @@ create function millrace.is_last_word(p_attempt millrace.attempts) returns boole
 as $$
 return not p_attempt.superseded and not exists (
   select from millrace.attempts n
-  where n.run_id = p_attempt.run_id
-    and n.stage_id = p_attempt.stage_id
+  where n.run_id = p_attempt.run_id and n.stage_id = p_attempt.stage_id
     and n.number > p_attempt.number);
 $$;
 
@@ -164,8 +163,7 @@ join millrace.stages s on s.id = p_stage_id
 left join lateral (
   select a.id, a.number, a.superseded
   from millrace.attempts a
-  where a.run_id = i.run_id
-    and a.stage_id = p_stage_id
+  where a.run_id = i.run_id and a.stage_id = p_stage_id
   order by a.number desc
   limit 1) l on true
 returning *;
@@ -245,8 +243,7 @@ begin
       deadline_at = null, late_at = null,
       error = '{"code": "cancelled", "message": "cancelled"}'
     from millrace.runs r
-    where a.run_id = any (p_run_ids)
-      and r.id = a.run_id
+    where a.run_id = any (p_run_ids) and r.id = a.run_id
       and (p_stage_ids is null or a.stage_id = any (p_stage_ids))
       and a.state < 'completed'
     returning a.stage_id, row(r.entity_id, 'failed', a.job_id, null, 'cancelled', a.retry_count,
@@ -306,8 +303,7 @@ begin
       select max(a.number) as number,
         bool_or(a.state in ('completed', 'skipped') and not a.superseded) as is_done
       from millrace.attempts a
-      where a.run_id = r.id
-        and a.stage_id = vs.stage_id) h
+      where a.run_id = r.id and a.stage_id = vs.stage_id) h
     where r.id = any (p_run_ids)
       and h.is_done is not true
     order by r.id, vs.position
@@ -333,9 +329,7 @@ declare
       and (
         select a.id
         from millrace.attempts a
-        where a.run_id = r.id
-          and a.stage_id = p_stage_id
-          and a.state = 'skipped'
+        where a.run_id = r.id and a.stage_id = p_stage_id and a.state = 'skipped'
           and not a.superseded
         limit 1) is not null
     order by r.id);
@@ -377,9 +371,7 @@ begin
     select o.id
     from millrace.attempts o
     where o.run_id = a.run_id and o.stage_id = p_stage_id and o.number = a.number - 1)
-  where a.run_id = any (v_runs)
-    and a.stage_id = p_stage_id
-    and a.state = 'skipped'
+  where a.run_id = any (v_runs) and a.stage_id = p_stage_id and a.state = 'skipped'
     and not a.superseded;
   return millrace.continue_after_skip(p_stage_id, v_runs);
 end

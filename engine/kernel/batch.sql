@@ -55,8 +55,7 @@ begin
           -- The most bytes of its text, as write_rows() of attach-rows.sql reckons them.
           cross join lateral (values (pg_column_size(n.output)::bigint
             * case when pg_column_compression(n.output) is null then 8 else 100 end)) z(most)
-          where n.run_id = i.run_id
-            and n.stage_id = any (v_version.needs)
+          where n.run_id = i.run_id and n.stage_id = any (v_version.needs)
             and n.state in ('completed', 'skipped')
             and not n.superseded)
       end as needs,

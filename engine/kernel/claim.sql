@@ -15,9 +15,7 @@ begin
   return (
     select count(*)
     from millrace.workers w
-    where w.stage_id = p_stage_id
-      and w.working
-      and w.left_at is null
+    where w.stage_id = p_stage_id and w.working and w.left_at is null
       and w.heartbeat_at > v_since);
 end
 $$;
@@ -58,9 +56,7 @@ as $$
 return (
   select a.id
   from millrace.attempts a
-  where a.stage_id = p_stage.id
-    and a.isolated
-    and a.queue_at <= v_now
+  where a.stage_id = p_stage.id and a.isolated and a.queue_at <= v_now
     and a.state = 'queued'
     and (a.lost_alone or not p_first or a.queue_at < v_now - interval '1 minute')
     and not (a.lost_alone and p_retired)
@@ -113,9 +109,7 @@ begin
     with picked as materialized (
       select a.id, a.ctid
       from millrace.attempts a
-      where a.stage_id = p_stage.id
-        and a.queue_at <= v_now
-        and a.state = 'queued'
+      where a.stage_id = p_stage.id and a.queue_at <= v_now and a.state = 'queued'
         and not a.isolated
       order by a.queue_at, a.id
       limit p_limit

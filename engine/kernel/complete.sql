@@ -156,8 +156,7 @@ else
     from millrace.version_stages f
     join millrace.stages s on s.id = f.stage_id
     where f.version_id in (select r.version_id from run r)
-      and p_stage_id = any (f.needs)
-      and f.unconditional
+      and p_stage_id = any (f.needs) and f.unconditional
   ), added as (
     insert into millrace.attempts (run_id, stage_id, number, queue_at, created_at, late_at)
     select r.id, f.stage_id, coalesce(h.number, 0) + 1, v_now, v_now, f.late_at
@@ -171,8 +170,7 @@ else
       and (cardinality(f.needs) = 1 or cardinality(f.needs) - 1 = (
         select count(*)
         from millrace.attempts n
-        where n.run_id = r.id
-          and n.stage_id = any (f.needs)
+        where n.run_id = r.id and n.stage_id = any (f.needs)
           and n.stage_id <> p_stage_id
           and n.state in ('completed', 'skipped')
           and not n.superseded))

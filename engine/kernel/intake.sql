@@ -31,8 +31,7 @@ begin
           end;
   elsif exists (
       select from millrace.runs r
-      where r.pipeline_id = p_pipeline_id
-        and r.entity_id = any (p_entity_ids)
+      where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids)
         and r.status = 'running') then
     raise exception '%_status was set to ''pending'' by hand while a run is under way', p_stage
       using errcode = 'MR005',

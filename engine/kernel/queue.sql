@@ -24,13 +24,9 @@ set concurrency_group = u.concurrency_group
 from millrace.stages s
 cross join unnest(p_run_ids, millrace.groups_of_runs(s, p_run_ids))
   u(id, concurrency_group)
-where s.id = p_stage_id
-  and s.has_groups
-  and a.run_id = u.id
+where s.id = p_stage_id and s.has_groups and a.run_id = u.id
   -- Once more, or an old plan might walk the attempts of the stage.
-  and a.run_id = any (p_run_ids)
-  and a.stage_id = p_stage_id
-  and a.state = 'queued';
+  and a.run_id = any (p_run_ids) and a.stage_id = p_stage_id and a.state = 'queued';
 $$;
 
 -- Adds a queued attempt of a stage to each run, as the retry of the one before unless that was
@@ -42,8 +38,7 @@ as $$
 declare
   v_again boolean := exists (
     select from millrace.attempts a
-    where a.run_id = any (p_run_ids)
-      and a.stage_id = p_stage_id);
+    where a.run_id = any (p_run_ids) and a.stage_id = p_stage_id);
   v_stage millrace.stages;
   v_groups text[];
 begin
@@ -59,9 +54,7 @@ begin
   left join lateral (
     select a.id, a.number, a.superseded
     from millrace.attempts a
-    where v_again
-      and a.run_id = r.id
-      and a.stage_id = p_stage_id
+    where v_again and a.run_id = r.id and a.stage_id = p_stage_id
     order by a.number desc
     limit 1) l on true
   order by r.id;
@@ -91,8 +84,7 @@ begin
   left join lateral (
     select coalesce(d.error ? 'on_demand', false) as undemanded
     from millrace.done_attempts d
-    where d.run_id = r.id
-      and d.stage_id = n.stage_id
+    where d.run_id = r.id and d.stage_id = n.stage_id
     limit 1) d on true
   where r.id = any (p_run_ids)
     and d.undemanded is distinct from false;
@@ -183,13 +175,11 @@ as $$
 perform millrace.cancel_attempts(p_run_ids, p_stage_ids);
 update millrace.attempts a
 set superseded = true
-where a.run_id = any (p_run_ids)
-  and a.stage_id = any (p_stage_ids)
+where a.run_id = any (p_run_ids) and a.stage_id = any (p_stage_ids)
   and not a.superseded;
 update millrace.fan_outs f
 set state = 'abandoned'
-where f.run_id = any (p_run_ids)
-  and f.stage_id = any (p_stage_ids)
+where f.run_id = any (p_run_ids) and f.stage_id = any (p_stage_ids)
   and f.state = 'finished';
 insert into millrace.child_tallies (fan_out_id, recount)
 select distinct r.fan_out_id, true
@@ -223,8 +213,7 @@ begin
   where r.id = any (p_run_ids)
     and not exists (
       select from millrace.version_stages vs
-      where vs.version_id = r.version_id
-        and vs.stage_id = p_stage_id);
+      where vs.version_id = r.version_id and vs.stage_id = p_stage_id);
   if v_lacking.runs > 0 then
     raise exception
       'stage % is not part of the version that % live runs began with (entity %, …)',
@@ -303,8 +292,7 @@ begin
   from (
     select r.id, r.entity_id
     from millrace.runs r
-    where r.pipeline_id = p_pipeline_id
-      and r.entity_id = any (p_entity_ids)
+    where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids)
       and r.status = 'running'
     order by r.id + 0
     for no key update) l;

@@ -178,8 +178,7 @@ begin
       when v_state = 'started' and p_item.outcome = 'waiting' and p_kind = 'map'
         and not exists (
           select from millrace.fan_outs f
-          where f.run_id = p_attempt.run_id
-            and f.stage_id = p_attempt.stage_id
+          where f.run_id = p_attempt.run_id and f.stage_id = p_attempt.stage_id
             and f.state = 'open'
             and f.total is not null) then 'rejected'
       when v_state = 'started' then null

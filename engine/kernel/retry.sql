@@ -11,8 +11,7 @@ with reopened as (
   where f.id in (
       select max(o.id)
       from millrace.fan_outs o
-      where o.run_id = any (p_run_ids)
-        and o.stage_id = p_stage_id
+      where o.run_id = any (p_run_ids) and o.stage_id = p_stage_id
       group by o.run_id)
     and f.state <> 'open'
   returning f.id

@@ -73,8 +73,7 @@ return not exists (
       and o.pipeline_id = r.pipeline_id
     order by o.entity_id desc, o.id desc
     limit 1) l
-  where r.id = p_run_id
-    and l.id > r.id);
+  where r.id = p_run_id and l.id > r.id);
 $$;
 
 -- Picks the runs that are running.
@@ -105,9 +104,7 @@ begin
     and (
       select a.id
       from millrace.attempts a
-      where a.run_id = r.id
-        and a.stage_id = p_stage_id
-        and not a.superseded
+      where a.run_id = r.id and a.stage_id = p_stage_id and not a.superseded
       limit 1) is null;
   perform millrace.project(p_stage_id, v_unbegun.over);
   return coalesce(v_unbegun.runs, '{}');
@@ -128,13 +125,10 @@ declare
       and (r.status = 'running') is true
       and not exists (
         select from millrace.version_stages o
-        where o.version_id = r.version_id
-          and o.is_sink
-          and o.stage_id <> p_stage_id
+        where o.version_id = r.version_id and o.is_sink and o.stage_id <> p_stage_id
           and not exists (
             select from millrace.attempts a
-            where a.run_id = r.id
-              and a.stage_id = o.stage_id
+            where a.run_id = r.id and a.stage_id = o.stage_id
               and a.state in ('completed', 'skipped')
               and not a.superseded)));
 begin
@@ -157,8 +151,7 @@ with ended as (
     error_code = case when p_failed_stage_id is not null then (
       select left(coalesce(a.error ->> 'code', 'unknown'), 200)
       from millrace.attempts a
-      where a.run_id = r.id
-        and a.stage_id = p_failed_stage_id
+      where a.run_id = r.id and a.stage_id = p_failed_stage_id
       order by a.number desc
       limit 1) end
   where r.id = any (p_run_ids)

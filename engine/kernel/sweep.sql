@@ -25,9 +25,7 @@ from (
         select from millrace.attempts a
         where a.stage_id = s.id and a.queue_at <= v_now and a.state = 'queued'
         limit 1) a
-      where s.pipeline_id = p.id
-        and s.enabled
-        and s.kind <> 'gate'
+      where s.pipeline_id = p.id and s.enabled and s.kind <> 'gate'
         and not s.bypassed))) k(place, part, wanted)
   where k.wanted
   union all
@@ -81,9 +79,7 @@ begin
         done := millrace.wake(array(
           select s.id
           from millrace.stages s
-          where s.pipeline_id = v_id
-            and s.enabled
-            and s.kind <> 'gate'
+          where s.pipeline_id = v_id and s.enabled and s.kind <> 'gate'
             and not s.bypassed
             and millrace.has_ready_work(s.id)));
       when 'leftovers' then perform millrace.forget_leftovers();
@@ -131,17 +127,14 @@ begin
          from millrace.attempts t
          where t.id = any (c.attempt_ids) and t.token = c.token and t.state = 'started'
          offset 0) a
-       where p_part = 'leases'
-         and c.expires_at <= v_now
-         and a.stage_id = any (v_stages)
-         and a.id > v_last_id
+       where p_part = 'leases' and c.expires_at <= v_now
+         and a.stage_id = any (v_stages) and a.id > v_last_id
        order by a.id
        limit p_limit)
       union all
       (select a.id, a.deadline_at
        from millrace.attempts a
-       where p_part = 'deadlines'
-         and a.deadline_at <= v_now
+       where p_part = 'deadlines' and a.deadline_at <= v_now
          and (a.deadline_at, a.id) > (v_last_at, v_last_id)
          and a.stage_id = any (v_stages)
        order by a.deadline_at, a.id
@@ -175,8 +168,7 @@ begin
       from millrace.attempts a
       join millrace.runs r on r.id = a.run_id
       left join millrace.claims c on c.token = a.token
-      where a.id = any (v_locked)
-        and case p_part
+      where a.id = any (v_locked) and case p_part
           when 'leases' then a.state = 'started' and c.token = any (v_tokens)
           else a.state = 'waiting' and a.deadline_at <= v_now end
       order by a.id));

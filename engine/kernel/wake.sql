@@ -25,17 +25,12 @@ begin
     select s.id
     from millrace.stages s
     join millrace.pipelines p on p.id = s.pipeline_id
-    where s.id = any (p_stage_ids)
-      and s.enabled
-      and not s.bypassed
-      and p.enabled
+    where s.id = any (p_stage_ids) and s.enabled and not s.bypassed and p.enabled
       and s.kind <> 'gate'
       and (not v_look or (
         (s.id is not distinct from p_scaling_out or not exists (
           select from millrace.workers w
-          where w.stage_id = s.id
-            and w.working
-            and w.left_at is null
+          where w.stage_id = s.id and w.working and w.left_at is null
             and w.heartbeat_at > v_since))
         and not exists (
           select from millrace.wake_ups r
@@ -62,8 +57,7 @@ return (
     'pipeline', p.name, 'stage', s.name, 'function', s.function_name) order by s.id)::jsonb, '[]')
   from millrace.stages s
   join millrace.pipelines p on p.id = s.pipeline_id
-  where s.id = any (p_stage_ids)
-    and s.kind <> 'gate');
+  where s.id = any (p_stage_ids) and s.kind <> 'gate');
 $$;
 
 -- Wakes the stages that have no live worker and no unanswered wake-up, or all where these are
@@ -81,8 +75,7 @@ begin
       s.function_name, jsonb_build_object('pipeline', p.name, 'stage', s.name)))
     from millrace.stages s
     join millrace.pipelines p on p.id = s.pipeline_id
-    where s.id = any (v_wakes)
-      and s.kind <> 'gate');
+    where s.id = any (v_wakes) and s.kind <> 'gate');
 end
 $$;
 

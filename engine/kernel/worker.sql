@@ -213,9 +213,7 @@ begin
   -- multiple of a batch.
   if v_limit > 0 and (v_stage.concurrency is not null or exists (
       select from millrace.workers w
-      where w.stage_id = v_stage.id
-        and w.working
-        and w.left_at is not null
+      where w.stage_id = v_stage.id and w.working and w.left_at is not null
         and w.heartbeat_at > v_since)) then
     v_free := millrace.free_places(v_stage, p_call.worker, p_may_wait);
     v_limit := least(v_limit, v_free.places);
@@ -259,9 +257,7 @@ begin
   select coalesce(sum(w.held), 0) as held, bool_or(w.left_at is not null) as any_leaving
   into v_others
   from millrace.workers w
-  where w.stage_id = p_stage.id
-    and w.working
-    and w.id <> p_worker.id
+  where w.stage_id = p_stage.id and w.working and w.id <> p_worker.id
     and w.heartbeat_at > v_since;
   places := greatest(0, coalesce(p_stage.concurrency, p_stage.batch_size * p_stage.max_workers)
     - p_worker.held - v_others.held);
@@ -518,9 +514,7 @@ end if;
 return millrace.has_ready_work(p_worker.stage_id) and not exists (
   select from millrace.claims c
   join millrace.workers w on w.id = c.worker_id
-  where c.host = p_worker.host
-    and w.id <> p_worker.id
-    and w.left_at is null
+  where c.host = p_worker.host and w.id <> p_worker.id and w.left_at is null
     and w.stage_id = p_worker.stage_id
     and c.expires_at > (select millrace.now()));
 $$;

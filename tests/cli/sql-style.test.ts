@@ -117,6 +117,11 @@ test.each([
     '2: millrace.cancel says begin and end, which the build does',
   ],
   [
+    'the function of a trigger says that it has the rights of its owner',
+    functionOf({ parameters: '', volatility: 'security definer' }).replace('()', '() returns trigger'),
+    '2: millrace.cancel says its rights, which the build does',
+  ],
+  [
     'a function declares the moment of its call',
     functionOf({
       body: 'declare\n  v_now timestamptz := millrace.now();\nbegin\n  sum := extract(year from v_now);\nend',

@@ -8,8 +8,7 @@ import { filesIn } from './sql-statements.ts';
 
 /** What a newcomer reads in an evening. Sizes of SQL count code: comments are free. */
 const kernelBounds = { files: 20, bytes: 128_000 };
-/** The aim is 620,000: findings and lists that came since have yet to be paid for by code that nobody would miss. */
-const engineBound = 640_000;
+const engineBound = 620_000;
 const architectureBound = 20_000;
 /** SQL of the engine that programs write: frozen releases and what the build leaves. */
 const written = /^engine\/(?:releases\/|uninstall\.sql$)/;

@@ -164,6 +164,7 @@ function functionFaults({ file, node, from, to, comment, text }: Statement): str
     if (saysLanguage(node)) faults.push(`${name} says its language, which the build does`);
     if (isIndented.test(text)) faults.push(`${name} indents a body that declares nothing, which the build does`);
     if (isBareBlock.test(text)) faults.push(`${name} says begin and end, which the build does`);
+    if (/ returns trigger\nsecurity definer$/m.test(text)) faults.push(`${name} says its rights, which the build does`);
     if (declaresNow.test(text)) faults.push(`${name} declares v_now, which the build does`);
     if (/(?:^|\.)void$/.test(nameOf(node.returnType?.names))) faults.push(`${name} returns void, which the build says`);
   } else if (!commits && !setsSearchPath(node)) {

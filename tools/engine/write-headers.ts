@@ -136,7 +136,9 @@ function withDefaults(text: string, node: Node): string {
   const named = (option: string) => node.options?.some(({ DefElem }: Node) => DefElem.defname === option);
   const isOut = ({ FunctionParameter: { mode } }: Node) => /OUT|TABLE/.test(mode);
   const returns = node.is_procedure || node.returnType || node.parameters?.some(isOut);
-  const whole = returns ? text : text.replace(parameters, (list) => `${list} returns void`);
+  const typed = returns ? text : text.replace(parameters, (list) => `${list} returns void`);
+  // Whoever writes a row has no right to what its trigger does.
+  const whole = typed.replace(/^(create function .* returns trigger)$/m, '$1\nsecurity definer');
   if (named('language') || !named('as')) return whole;
   const [, statements = ''] = blockless.exec(text) ?? [];
   if (query.test(statements)) return whole.replace(body, (as) => `language sql\n${as}`);

@@ -54,8 +54,7 @@ begin
   v_next_seq := 1 + coalesce((
     select max(t.seq)
     from millrace.turns t
-    where t.run_id = v_attempt.run_id
-      and t.stage_id = v_attempt.stage_id
+    where t.run_id = v_attempt.run_id and t.stage_id = v_attempt.stage_id
       and t.execution = v_execution), 0);
   if v_fault is null and (p_turns #> '{0,seq}')::int > v_next_seq then
     v_fault := format('p_turns[0].seq is %s, but the next turn of this conversation is %s',
@@ -115,8 +114,7 @@ begin
   v_execution := v_attempt.number - v_attempt.retry_count;
   select min(a.started_at) into v_began
   from millrace.attempts a
-  where a.run_id = v_attempt.run_id
-    and a.stage_id = v_attempt.stage_id
+  where a.run_id = v_attempt.run_id and a.stage_id = v_attempt.stage_id
     and a.number between v_execution and v_attempt.number;
   -- A released attempt forgets when it was started; its first turn still tells.
   select least(v_began, min(t.created_at) filter (where t.seq = 1)),
@@ -124,11 +122,10 @@ begin
       'content', t.content, 'usage', t.usage, 'attempt', t.attempt_id) order by t.seq), '[]')
   into v_began, v_turns
   from millrace.turns t
-  where t.run_id = v_attempt.run_id
-    and t.stage_id = v_attempt.stage_id
+  where t.run_id = v_attempt.run_id and t.stage_id = v_attempt.stage_id
     and t.execution = v_execution;
   return json_build_object('status', 'current', 'execution', v_execution,
-    'elapsed_ms', greatest(0, floor(extract(epoch from millrace.now() - v_began) * 1000)),
+    'elapsed_ms', greatest(0, floor(extract(epoch from v_now - v_began) * 1000)),
     'limits', case jsonb_typeof(v_stage.agent) when 'object' then v_stage.agent else '{}' end,
     'turns', v_turns);
 end

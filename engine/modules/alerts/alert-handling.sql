@@ -8,10 +8,9 @@ declare
 begin
   insert into millrace.alert_messages (channel_id, events, created_at)
   select c.id, jsonb_build_array(jsonb_build_object(
-    'event', 'test', 'message', 'This is a test of channel ' || c.name || '.')), millrace.now()
+    'event', 'test', 'message', 'This is a test of channel ' || c.name || '.')), v_now
   from millrace.alert_channels c
-  where c.name = p_channel
-    and c.enabled
+  where c.name = p_channel and c.enabled
   returning id into v_id;
   if v_id is null then
     raise exception 'there is no channel % that is enabled', coalesce(p_channel, 'null')
@@ -48,8 +47,7 @@ from (
   cross join lateral (
     select o.created_at, o.error
     from millrace.alert_messages o
-    where o.channel_id = c.id
-      and o.state = 'waiting'
+    where o.channel_id = c.id and o.state = 'waiting'
     order by o.id
     limit 1) m
   where c.enabled

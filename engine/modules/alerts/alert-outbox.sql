@@ -68,8 +68,7 @@ with event as materialized (
     and not millrace.is_silenced(a, p_now)
     and (a.resolved_at is not null or not exists (
       select from millrace.alerts o
-      where not o.settled
-        and o.resolved_at is null
+      where not o.settled and o.resolved_at is null
         and o.told_at > p_now - interval '5 minutes'
         and o.channels is not distinct from a.channels
         and millrace.alert_cause(o.kind, o.detail) = millrace.alert_cause(a.kind, a.detail)))
@@ -94,13 +93,11 @@ with event as materialized (
   cross join lateral (
     select o.id
     from millrace.alert_messages o
-    where o.channel_id = n.channel_id
-      and o.state = 'waiting'
+    where o.channel_id = n.channel_id and o.state = 'waiting'
     order by o.id desc
     limit 1
     for update skip locked) l
-  where m.id = l.id
-    and m.tries = 0
+  where m.id = l.id and m.tries = 0
   returning m.channel_id
 ), written as (
   insert into millrace.alert_messages (channel_id, events, more, created_at)
@@ -125,8 +122,7 @@ select array(
   cross join lateral (
     select o.id, o.tried_at + o.wait as next_at
     from millrace.alert_messages o
-    where o.channel_id = c.id
-      and o.state = 'waiting'
+    where o.channel_id = c.id and o.state = 'waiting'
     order by o.id
     limit 1) m
   where c.enabled
@@ -157,7 +153,7 @@ declare
   v_messages jsonb;
 begin
   with due as (
-    select m.id, coalesce(m.first_tried_at + interval '1 day' <= v_now, false) as is_old
+    select m.id, m.first_tried_at + interval '1 day' <= v_now is true as is_old
     from millrace.alert_messages m
     where m.id = any ((select millrace.due_messages())::bigint[])
       -- Once more, under the lock: somebody may just have taken it.

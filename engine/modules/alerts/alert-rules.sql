@@ -7,7 +7,6 @@
 
 -- Refuses a rule that could never be judged.
 create function millrace.check_rule() returns trigger
-security definer
 as $$
 declare
   v_fault text := case
@@ -59,8 +58,7 @@ begin
   where p.id = p_pipeline_id
     and p.sla is distinct from v_sla;
   delete from millrace.alert_rules r
-  where r.pipeline = v_pipeline
-    and r.source = 'definition'
+  where r.pipeline = v_pipeline and r.source = 'definition'
     and (p_definition -> 'rules' @> jsonb_build_array(
       jsonb_build_object('name', r.name))) is not true;
   insert into millrace.alert_rules (pipeline, name, kind, stage, above, span, hold, recover, least,
@@ -101,14 +99,12 @@ select p_rule.id, t.pipeline_id, t.stage_id, p_rule.name, p_rule.kind, p.name, s
 from millrace.rule_states t
 left join millrace.pipelines p on p.id = t.pipeline_id
 left join millrace.stages s on s.id = t.stage_id
-where t.rule_id = p_rule.id
-  and t.under_since is null
+where t.rule_id = p_rule.id and t.under_since is null
   and t.over_since + p_rule.hold <= p_now
 order by p.name, s.id
 on conflict do nothing;
 delete from millrace.rule_states t
-where t.rule_id = p_rule.id
-  and t.under_since is not null
+where t.rule_id = p_rule.id and t.under_since is not null
   and (t.under_since + p_rule.recover <= p_now or not exists (
     select from millrace.alerts a
     where (a.rule_id, a.pipeline_id, a.stage_id) = (t.rule_id, t.pipeline_id, t.stage_id)
@@ -131,8 +127,7 @@ begin
   where s.name in (
     select o.name
     from millrace.settings o
-    where o.name = 'rules_judged_at'
-      and o.value <> v_minute
+    where o.name = 'rules_judged_at' and o.value <> v_minute
     for update skip locked)
     and p_kind is null;
   if not found and p_kind is null then
@@ -158,8 +153,7 @@ begin
   end loop;
   delete from millrace.rule_states t
   using millrace.alert_rules r
-  where r.id = t.rule_id
-    and not r.enabled;
+  where r.id = t.rule_id and not r.enabled;
   update millrace.alerts a
   set resolved_at = v_now
   where a.resolved_at is null

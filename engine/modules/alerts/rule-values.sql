@@ -19,7 +19,7 @@ from (
   select distinct l.message
   from millrace.log l
   where l.level = 'error'
-    and l.at > (select millrace.now() - interval '10 minutes')
+    and l.at > v_now - interval '10 minutes'
 ) f;
 $$;
 
@@ -56,7 +56,7 @@ begin
   -- What has just ended counts.
   cross join millrace.figure_rows(p_pipeline_id, s.id,
     date_trunc('minute', p_now - p_rule.span, 'UTC'),
-    millrace.now() + interval '1 microsecond', true) m;
+    v_now + interval '1 microsecond', true) m;
   value := case
     when p_rule.kind = 'dead' then v_sum.dead
     when p_rule.kind = 'spend' then v_sum.cost_usd
@@ -104,23 +104,19 @@ cross join lateral (
   cross join lateral (
     values ('p95', s.p95_seconds, s.p95_bound), ('the median', s.median_seconds, s.median_bound)
   ) b(name, seconds, bound)
-  where p_rule.kind = 'run_sla'
-    and s.pipeline = t.pipeline
-    and b.name = s.broken
+  where p_rule.kind = 'run_sla' and s.pipeline = t.pipeline and b.name = s.broken
   union all
   select max(extract(epoch from p_now - u.since)), null,
     millrace.plain_text((array_agg(u.cause order by u.since))[1], 500)
   from millrace.unattended() u
-  where p_rule.kind = 'unattended'
-    and u.pipeline = t.pipeline
+  where p_rule.kind = 'unattended' and u.pipeline = t.pipeline
     and t.stage_id in (0, u.stage_id)
     -- After a stall of the sweep the wake-ups that it has just sent have yet to be answered.
     and millrace.last_sweep() > p_now - interval '1 minute'
   union all
   select sum(l.late), 0, min(l.longest)::text
   from millrace.late_counts() l
-  where p_rule.kind = 'late'
-    and l.pipeline_id = t.pipeline_id
+  where p_rule.kind = 'late' and l.pipeline_id = t.pipeline_id
     and t.stage_id in (0, l.stage_id)
   union all
   select max(extract(epoch from k.until - k.since)), null,
@@ -130,8 +126,7 @@ cross join lateral (
   join millrace.limited_stages m on m.stage_id = s.id
   join millrace.limits l on l.id = m.limit_id
   join millrace.limit_pauses k on k.name = l.name
-  where p_rule.kind = 'refused'
-    and s.pipeline_id = t.pipeline_id
+  where p_rule.kind = 'refused' and s.pipeline_id = t.pipeline_id
     and t.stage_id in (0, s.id)
   union all
   select sum(q.ready), null, null
@@ -140,13 +135,10 @@ cross join lateral (
     select count(*) as ready
     from (
       select from millrace.attempts a
-      where a.stage_id = s.id
-        and a.queue_at <= p_now
-        and a.state = 'queued'
+      where a.stage_id = s.id and a.queue_at <= p_now and a.state = 'queued'
       order by a.queue_at
       limit greatest(10001, p_rule.above::bigint + 1)) a) q
-  where p_rule.kind = 'backlog'
-    and s.pipeline_id = t.pipeline_id
+  where p_rule.kind = 'backlog' and s.pipeline_id = t.pipeline_id
     and t.stage_id in (0, s.id)
   union all
   select f.value, null, f.detail

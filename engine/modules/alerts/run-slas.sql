@@ -6,10 +6,9 @@ as $$
 return array(
   select g.age
   from (
-    select date_part('epoch', millrace.now() - r.created_at) * 1000 as age
+    select date_part('epoch', v_now - r.created_at) * 1000 as age
     from millrace.runs r
-    where r.pipeline_id = p_pipeline_id
-      and r.status = 'running'
+    where r.pipeline_id = p_pipeline_id and r.status = 'running'
     order by r.entity_id
     limit 10000) g
   where g.age > p_ms);

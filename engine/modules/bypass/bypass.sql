@@ -52,10 +52,9 @@ begin
     select s.*
     from millrace.stages s
     left join millrace.bypasses b on b.stage_id = s.id
-    where s.pipeline_id = p_pipeline_id
-      and s.function_name is not null
+    where s.pipeline_id = p_pipeline_id and s.function_name is not null
       and (s.bypassed or s.when_spent = 'bypass' and millrace.is_spent(s))
-      and (b.until <= (select millrace.now())) is not true
+      and (b.until <= v_now) is not true
     order by s.id
   loop
     v_skipped := v_skipped + millrace.bypass_queued(v_stage, p_limit - v_skipped);
@@ -65,8 +64,7 @@ begin
     select s.*
     from millrace.stages s
     join millrace.bypasses b on b.stage_id = s.id
-    where s.pipeline_id = p_pipeline_id
-      and b.until <= (select millrace.now())
+    where s.pipeline_id = p_pipeline_id and b.until <= v_now
     order by s.id
     for no key update skip locked
   loop
@@ -97,9 +95,7 @@ begin
     from (
       select a.id, a.queue_at
       from millrace.attempts a
-      where a.stage_id = p_stage.id
-        and a.queue_at is not null
-        and a.state = 'queued'
+      where a.stage_id = p_stage.id and a.queue_at is not null and a.state = 'queued'
         and (a.queue_at, a.id) > (v_last_at, v_last_id)
       order by a.queue_at, a.id
       limit v_most) q;
@@ -135,8 +131,7 @@ begin
     array_agg(a.run_id) filter (where p_stage.counted and a.uncounted)
   into v_runs, v_uncounted
   from millrace.attempts a
-  where a.id = any (p_attempt_ids)
-    and a.state = 'queued';
+  where a.id = any (p_attempt_ids) and a.state = 'queued';
   if v_reason is null or v_runs is null then
     return 0;
   end if;
@@ -150,9 +145,7 @@ begin
   perform millrace.cancel_attempts(v_runs, array[p_stage.id]);
   perform millrace.wake(millrace.skip_stage(p_stage.id, v_runs, jsonb_build_object(
     'code', 'bypassed', 'message', 'bypassed: ' || v_reason)));
-  if v_uncounted is not null then
-    perform millrace.note_starts(v_uncounted, v_now);
-  end if;
+  perform millrace.note_starts(v_uncounted, v_now) where v_uncounted is not null;
   return cardinality(v_runs);
 end
 $$;

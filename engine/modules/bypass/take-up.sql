@@ -36,8 +36,7 @@ begin
       and (
         select r.id
         from millrace.runs r
-        where r.pipeline_id = p_stage.pipeline_id
-          and r.entity_id = b.entity_id
+        where r.pipeline_id = p_stage.pipeline_id and r.entity_id = b.entity_id
           and r.status = 'running'
         limit 1) is null
     order by b.at, b.run_id
@@ -80,16 +79,13 @@ begin
     left join lateral (
       select w.state = 'skipped' and w.error ->> 'code' = 'bypassed' as left_out
       from millrace.attempts w
-      where w.run_id = r.id
-        and w.stage_id = p_stage.id
-        and not w.superseded
+      where w.run_id = r.id and w.stage_id = p_stage.id and not w.superseded
       order by w.number desc
       limit 1) a on true
   ), forgotten as (
     delete from millrace.bypassed b
     using latest l
-    where b.stage_id = p_stage.id
-      and b.entity_id = l.id
+    where b.stage_id = p_stage.id and b.entity_id = l.id
       and (l.status is distinct from 'running' or l.left_out is not true)
     returning l.*
   )

@@ -20,8 +20,7 @@ begin
     from (
       select r.id, r.pipeline_id, r.entity_id
       from millrace.runs r
-      where r.fan_out_id = any (v_fan_outs)
-        and r.status = 'running'
+      where r.fan_out_id = any (v_fan_outs) and r.status = 'running'
       -- In no order, or the same rows, held or refused, would come first for ever.
       order by random()
       limit p_limit
@@ -36,8 +35,7 @@ begin
     v_done := millrace.in_halves(array(
       select r.id::text
       from millrace.runs r
-      where r.id = any (v_group.run_ids)
-        and r.entity_id = any (v_group.entity_ids)
+      where r.id = any (v_group.run_ids) and r.entity_id = any (v_group.entity_ids)
         and r.status = 'running'
       order by r.id
       for no key update skip locked),

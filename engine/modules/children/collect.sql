@@ -108,8 +108,7 @@ begin
           and (
             select d.id
             from millrace.done_attempts d
-            where d.run_id = r.id
-              and d.stage_id = s.id
+            where d.run_id = r.id and d.stage_id = s.id
             limit 1) is not null)
       else (select sum(t.done) from taken t where t.stage_id = s.id) end
     from news n
@@ -134,8 +133,7 @@ begin
       count(*) filter (where r.status = 'failed') as failed,
       count(*) filter (where r.status = 'running') as running
     from millrace.runs r
-    where n.recount
-      and r.fan_out_id = p_fan_out_id) c
+    where n.recount and r.fan_out_id = p_fan_out_id) c
   where f.id = p_fan_out_id;
   -- Read under the locks: a cancel may have given it up meanwhile.
   select f.* into v_fan_out
@@ -208,8 +206,7 @@ begin
   from millrace.attempts a
   join millrace.runs r on r.id = a.run_id
   join millrace.stages s on s.id = a.stage_id
-  where a.id = p_fan_out.attempt_id
-    and a.state = 'waiting';
+  where a.id = p_fan_out.attempt_id and a.state = 'waiting';
   if not found
       or (v_on.fails or p_fan_out.completed + v_lost >= p_fan_out.total) is not true then
     return;
@@ -258,9 +255,7 @@ as $$
 update millrace.fan_outs f
 set state = 'finished'
 from millrace.attempts a
-where a.id = any (p_attempt_ids)
-  and a.state = 'completed'
-  and f.attempt_id = a.id
+where a.id = any (p_attempt_ids) and a.state = 'completed' and f.attempt_id = a.id
   -- Once more, or an old plan might walk all fan-outs.
   and f.attempt_id = any (p_attempt_ids)
   and (f.state = 'open') is true;

@@ -7,22 +7,17 @@ from (
   select a.run_id, a.id as attempt_id, coalesce('fan-out ' || f.id, 'none') as detail
   from millrace.attempts a
   left join millrace.fan_outs f on f.attempt_id = a.id and f.state = 'open'
-  where a.state = 'waiting'
-    and a.service = 'children'
-    and f.total is null
+  where a.state = 'waiting' and a.service = 'children' and f.total is null
   union all
   select f.run_id, f.attempt_id, 'fan-out ' || f.id
   from millrace.fan_outs f
   where f.state = 'open'
     and not exists (
       select from millrace.attempts a
-      where a.id = f.attempt_id
-        and a.state = 'waiting'
-        and a.service = 'children')
+      where a.id = f.attempt_id and a.state = 'waiting' and a.service = 'children')
     and not exists (
       select from millrace.attempts s
-      where s.run_id = f.run_id
-        and s.stage_id = f.stage_id
+      where s.run_id = f.run_id and s.stage_id = f.stage_id
         and s.state in ('queued', 'started')
         and not s.superseded)) o;
 

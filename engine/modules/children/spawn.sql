@@ -188,8 +188,7 @@ begin
     left join lateral (
       select r.item_key
       from millrace.runs r
-      where r.entity_id = i.id
-        and r.pipeline_id = p_fan_out.child_pipeline_id
+      where r.entity_id = i.id and r.pipeline_id = p_fan_out.child_pipeline_id
         -- "+ 0" has each item look at its row's runs, as in begin_children().
         and r.fan_out_id + 0 = p_fan_out.id
         and r.item_key <> i.key

@@ -24,9 +24,7 @@ begin
     set fan_out_id = null, item_key = null
     where r.id = any (v_overtaken);
   end if;
-  if v_failed <> '{}' then
-    perform millrace.retry_runs(v_failed);
-  end if;
+  perform millrace.retry_runs(v_failed) where v_failed <> '{}';
   return v_overtaken;
 end
 $$;
@@ -44,8 +42,7 @@ declare
     select (
       select c.id
       from millrace.runs c
-      where c.fan_out_id = i.fan_out_id
-        and c.item_key = i.key
+      where c.fan_out_id = i.fan_out_id and c.item_key = i.key
       limit 1)
     from unnest(p_fan_outs, p_keys) with ordinality i(fan_out_id, key, place)
     order by i.place);
@@ -65,8 +62,7 @@ begin
     select r.id
     from millrace.runs r
     join millrace.fan_outs f on f.id = r.fan_out_id and f.state <> 'open'
-    where r.pipeline_id = p_child.id
-      and r.entity_id = any (p_entity_ids)
+    where r.pipeline_id = p_child.id and r.entity_id = any (p_entity_ids)
       and (r.status = 'running') is true
     order by r.id + 0
     for no key update of r), false);
@@ -77,8 +73,7 @@ begin
   into faults
   from millrace.runs l
   left join millrace.fan_outs f on f.id = l.fan_out_id
-  where l.pipeline_id = p_child.id
-    and l.entity_id = any (p_entity_ids)
+  where l.pipeline_id = p_child.id and l.entity_id = any (p_entity_ids)
     and l.status = 'running';
   select array_agg(i.fan_out_id), array_agg(i.key), coalesce(array_agg(i.entity_id), '{}')
   into p_fan_outs, p_keys, p_entity_ids
@@ -139,9 +134,7 @@ begin
   into v_of
   from millrace.fan_outs f
   join millrace.runs r on r.id = f.run_id
-  where f.run_id = any (p_run_ids)
-    and f.stage_id = p_stage_id
-    and f.state = 'open';
+  where f.run_id = any (p_run_ids) and f.stage_id = p_stage_id and f.state = 'open';
   v_made := millrace.begin_children(v_child, v_of.fan_outs, v_of.keys, v_of.entity_ids, true);
   if v_made.faults = '{}' then
     return v_made.wake;

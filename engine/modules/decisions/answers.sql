@@ -3,7 +3,6 @@
 
 -- Refuses an answer that does not fit the schema or comes too late, and notes who gave it.
 create function millrace.check_answer() returns trigger
-security definer
 set millrace.plan = by_key
 as $$
 declare
@@ -37,7 +36,7 @@ begin
   new.decided_by := case
     when auth.jwt() ->> 'sub' ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then auth.uid()
   end;
-  new.decided_at := millrace.now();
+  new.decided_at := v_now;
   new.closed_at := new.decided_at;
   new.closed_why := 'decided';
   return new;
@@ -50,7 +49,6 @@ create trigger millrace_decisions_check
 
 -- Completes the attempts of a statement's answers, with the result {decision, decided_by}.
 create function millrace.take_answers() returns trigger
-security definer
 set millrace.plan = by_key
 as $$
 declare

@@ -41,14 +41,11 @@ begin
         <> regexp_count(vs.given_path::text, '\$\."entity"\."') as whole) g
     where v.pipeline_id = p_pipeline.id
       and (g.whole or strpos(g.path, c.read) > 0)) u
-  where a.attrelid = p_pipeline.entity_table
-    and a.attnum > 0
-    and not a.attisdropped
+  where a.attrelid = p_pipeline.entity_table and a.attnum > 0 and not a.attisdropped
     and a.attname <> all (millrace.status_columns(p_pipeline.status))
     and not exists (
       select from millrace.stages s
-      where s.pipeline_id = p_pipeline.id
-        and p_pipeline.projection = 'columns'
+      where s.pipeline_id = p_pipeline.id and p_pipeline.projection = 'columns'
         and a.attname = any (millrace.stage_columns(s.name)));
   for v_function in
     select f.*
@@ -73,7 +70,6 @@ $write$;
 -- Deletes the runs of deleted rows, and raises MR005 where the key of a row changes. Triggers give
 -- the pipeline's id and the column of the key.
 create function millrace.on_rows_gone() returns trigger
-security definer
 set millrace.plan = by_index
 as $$
 declare

@@ -88,8 +88,7 @@ from (
     join pg_type d on d.oid = a.atttypid
     join pg_type b on b.oid = pg_basetype(d.oid)
     left join pg_collation c on c.oid = a.attcollation
-    where a.attrelid = p_pipeline.entity_table
-      and a.attname = p_pipeline.entity_key
+    where a.attrelid = p_pipeline.entity_table and a.attname = p_pipeline.entity_key
       and not a.attisdropped
   )
   select w.place, 'entity.key is ' || p_pipeline.entity_key || w.what as what, w.remedy
@@ -101,11 +100,8 @@ from (
     (2, not exists (
         select from pg_index i
         join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
-        where i.indrelid = p_pipeline.entity_table
-          and i.indisunique
-          and i.indisvalid
-          and i.indpred is null
-          and i.indnkeyatts = 1
+        where i.indrelid = p_pipeline.entity_table and i.indisunique and i.indisvalid
+          and i.indpred is null and i.indnkeyatts = 1
           and a.attname = p_pipeline.entity_key),
       format(', which is not unique in table %s', p_pipeline.entity_table),
       'Make it the primary key.'),
@@ -154,15 +150,13 @@ begin
     join millrace.version_stages vs on vs.version_id = p.current_version_id
     join millrace.stages s on s.id = vs.stage_id
     join stage o on o.name = s.name
-    where p.entity_table = p_pipeline.entity_table
-      and p.id <> p_pipeline.id
+    where p.entity_table = p_pipeline.entity_table and p.id <> p_pipeline.id
       and 'columns' = all (array[p.projection, p_pipeline.projection])
     union all
     select 2, format('entity.status.column: %s shows pipeline %s already', p.status ->> 'column',
       p.name), 'Give each pipeline a column of its own.'
     from millrace.pipelines p
-    where p.entity_table = p_pipeline.entity_table
-      and p.id <> p_pipeline.id
+    where p.entity_table = p_pipeline.entity_table and p.id <> p_pipeline.id
       and p.status ->> 'column' = p_pipeline.status ->> 'column'
     union all
     select 3, format('column %s of table %s %s', c.name, p_pipeline.entity_table, case

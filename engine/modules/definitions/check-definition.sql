@@ -194,12 +194,11 @@ begin
       <> encode(sha256(convert_to((p_definition - 'digest')::text, 'UTF8')), 'hex')
       then 'was changed after it was compiled'
   end;
-  if v_why is not null then
-    perform millrace.refuse_definition(concat_ws(' ', 'the definition',
-        case when jsonb_typeof(p_definition) = 'object'
-          then 'of pipeline ' || (p_definition ->> 'pipeline') end, v_why),
-      millrace.compile_remedy());
-  end if;
+  perform millrace.refuse_definition(concat_ws(' ', 'the definition',
+      case when jsonb_typeof(p_definition) = 'object'
+        then 'of pipeline ' || (p_definition ->> 'pipeline') end, v_why),
+    millrace.compile_remedy())
+  where v_why is not null;
   -- The engine keeps these as they are, and reads them when a stage is at work.
   perform millrace.refuse_definition(format('%s is %s, but must be a number', l.path, l.value),
     millrace.compile_remedy())

@@ -12,8 +12,7 @@ begin
   into v_id
   from millrace.versions v
   join millrace.pipelines p on p.current_version_id = v.id
-  where p.id = p_pipeline_id
-    and v.graph = v_graph;
+  where p.id = p_pipeline_id and v.graph = v_graph;
   if found then
     return v_id;
   end if;
@@ -55,9 +54,7 @@ begin
   update millrace.pipelines p
   set is_child = true
   from millrace.version_stages vs
-  where vs.version_id = v_id
-    and p.id = vs.child_pipeline_id
-    and not p.is_child;
+  where vs.version_id = v_id and p.id = vs.child_pipeline_id and not p.is_child;
   update millrace.pipelines p
   set current_version_id = v_id,
     has_given = p.has_given or exists (
@@ -209,8 +206,7 @@ begin
   from millrace.stages t
   where t.pipeline_id = v_pipeline_id
     and t.kind in ('manual', 'pipeline', 'gate')
-    and vs.stage_id = t.id
-    and vs.unconditional;
+    and vs.stage_id = t.id and vs.unconditional;
   update millrace.stages t
   set (has_ends, has_unchanged, has_conditional_followers) = (
     select coalesce(bool_or(vs.ends is not null), false),
@@ -236,8 +232,7 @@ begin
   select f.id
   from millrace.fan_outs f
   join millrace.stages s on s.id = f.stage_id
-  where s.pipeline_id = v_pipeline_id
-    and f.state = 'open';
+  where s.pipeline_id = v_pipeline_id and f.state = 'open';
   return (select v.number from millrace.versions v where v.id = v_version_id);
 end
 $$;

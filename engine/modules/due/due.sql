@@ -38,7 +38,7 @@ begin
   execute format('select exists (select from %s e where e.%I <= $1)', v_pipeline.entity_table,
     v_pipeline.due_column)
   into v_found
-  using millrace.now();
+  using v_now;
   if not v_found then
     return 0;
   end if;
@@ -57,7 +57,7 @@ begin
     end || 'order by e.%1$I, e.%2$I limit $4',
     v_pipeline.due_column, v_pipeline.entity_key, v_pipeline.entity_table,
     millrace.key_type(v_pipeline))
-  using millrace.now(), v_progress.lap_at, v_progress.lap_key, v_look
+  using v_now, v_progress.lap_at, v_progress.lap_key, v_look
   loop
     v_looked := v_looked + 1;
     if millrace.is_rested(p_pipeline_id, v_key, v_due) then
@@ -96,7 +96,7 @@ return not exists (
     limit 1) l
   where l.status = 'running'
     or l.created_at >= p_due
-      and abs(extract(epoch from (select millrace.now()) - l.created_at)) < 60);
+      and abs(extract(epoch from v_now - l.created_at)) < 60);
 $$;
 
 -- Locks the rows among these that nobody holds, and returns those that are still due.
@@ -113,7 +113,7 @@ begin
     p_pipeline.due_column, p_pipeline.entity_key, p_pipeline.entity_table,
     millrace.key_type(p_pipeline))
   into v_due
-  using millrace.lock_entities(p_pipeline.id, p_keys, false), millrace.now(), p_pipeline.id;
+  using millrace.lock_entities(p_pipeline.id, p_keys, false), v_now, p_pipeline.id;
   return v_due;
 end
 $$;
@@ -133,7 +133,6 @@ cross join lateral (
     join pg_class c on c.oid = i.indexrelid
     join pg_am m on m.oid = c.relam and m.amname = 'btree'
     join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
-    where i.indrelid = p.entity_table
-      and a.attname = p.due_column
+    where i.indrelid = p.entity_table and a.attname = p.due_column
       and i.indisvalid) as found) i
 where p.due_column is not null;

@@ -133,15 +133,13 @@ from (
     select r.id
     from millrace.runs r
     join millrace.pipelines p on p.id = r.pipeline_id
-    where p.name = p_pipeline
-      and r.entity_id = any (p_entity_ids))) t
+    where p.name = p_pipeline and r.entity_id = any (p_entity_ids))) t
   union all
   select k.value::numeric
   from millrace.former_runs f
   join millrace.pipelines p on p.id = f.pipeline_id
   cross join jsonb_each_text(f.costs) k
-  where p.name = p_pipeline
-    and f.entity_id = any (p_entity_ids)) c
+  where p.name = p_pipeline and f.entity_id = any (p_entity_ids)) c
 $$;
 revoke all on function millrace_evidence.entity_costs(text, text[]) from public, anon;
 grant execute on function millrace_evidence.entity_costs(text, text[])

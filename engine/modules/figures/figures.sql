@@ -34,7 +34,7 @@ set enable_seqscan = off set enable_bitmapscan = off set jit = off
 as $$
 declare
   -- From here on all minutes are kept.
-  v_kept timestamptz := date_trunc('hour', millrace.now() - make_interval(hours => (
+  v_kept timestamptz := date_trunc('hour', v_now - make_interval(hours => (
     select s.value::int - 1 from millrace.settings s where s.name = 'minutes_hours')), 'UTC');
   v_first_hour timestamptz := case
     when p_from < v_kept then date_trunc('hour', p_from, 'UTC')
@@ -49,9 +49,7 @@ begin
   from (values ('minute', date_trunc('minute', p_from, 'UTC'), least(v_first_hour, p_to)),
     ('hour', v_first_hour, v_last_hour), ('minute', v_last_hour, p_to)) e(unit, first, before)
   join millrace.sums m on m.unit = e.unit
-    and m.pipeline_id = p_pipeline_id
-    and m.stage_id = p_stage_id
-    and m.at >= e.first
+    and m.pipeline_id = p_pipeline_id and m.stage_id = p_stage_id and m.at >= e.first
     and m.at < e.before;
 end
 $$;
@@ -122,7 +120,7 @@ as $$
 declare
   -- To the end of the present minute, so that what has just happened is in it.
   v_to timestamptz := coalesce(p_to,
-    date_trunc('minute', millrace.now(), 'UTC') + interval '1 minute');
+    date_trunc('minute', v_now, 'UTC') + interval '1 minute');
   v_from timestamptz := date_trunc('minute', coalesce(p_from, v_to - interval '1 hour'), 'UTC');
 begin
   if v_from >= v_to or not isfinite(v_from) or not isfinite(v_to) then

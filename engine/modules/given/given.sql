@@ -34,7 +34,7 @@ begin
         from millrace.version_stages vs
         where vs.version_id = p_pipeline.current_version_id
           and vs.given_path is not null
-          and coalesce(jsonb_path_match_tz(u.asked, vs.given_path, '{}', true), false)
+          and jsonb_path_match_tz(u.asked, vs.given_path, '{}', true) is true
         order by vs.position)::text end
     from unnest(v_first, v_asked) with ordinality u(id, asked, place)
     order by u.place);

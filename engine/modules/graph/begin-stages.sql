@@ -55,9 +55,7 @@ from (
   cross join lateral (
     select bool_or(a.error ? 'on_demand') as on_demand
     from millrace.attempts a
-    where a.run_id = r.id
-      and a.state = 'skipped'
-      and not a.superseded
+    where a.run_id = r.id and a.state = 'skipped' and not a.superseded
       and a.error -> 'dependents' = 'true'
       and (a.stage_id = any (vs.needs)
         or vs.after @> jsonb_build_array(jsonb_build_object('map', a.stage_id)))) n

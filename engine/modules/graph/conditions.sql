@@ -13,15 +13,12 @@ return array(
     and (
       select a.id
       from millrace.attempts a
-      where a.run_id = r.id
-        and a.stage_id = p_stage_id
-        and not a.superseded
+      where a.run_id = r.id and a.stage_id = p_stage_id and not a.superseded
       limit 1) is null
     and cardinality(vs.needs) = (
       select count(*)
       from millrace.done_attempts n
-      where n.run_id = r.id
-        and n.stage_id = any (vs.needs))
+      where n.run_id = r.id and n.stage_id = any (vs.needs))
     and (vs.after = '[]' or millrace.thresholds_hold(r.id, vs.after))
   order by r.id);
 $$;
@@ -57,8 +54,7 @@ return not exists (
         or coalesce(p.done, 0) + f.failed + f.cancelled < f.total
         or exists (
           select from millrace.runs r
-          where r.fan_out_id = f.id
-            and r.status = 'running'
+          where r.fan_out_id = f.id and r.status = 'running'
             and not millrace.is_done(r.id, a.stage))
     end);
 $$;
@@ -87,8 +83,7 @@ begin
   into v_asked
   from millrace.runs r
   join millrace.version_stages vs on vs.version_id = r.version_id
-    and vs.stage_id = p_stage_id
-    and vs.when_path is not null
+    and vs.stage_id = p_stage_id and vs.when_path is not null
   where r.id = any (p_run_ids);
   if v_asked.runs is null then
     return '{}';
@@ -103,8 +98,7 @@ begin
       select coalesce(json_object_agg(s.name, d.output)::jsonb, '{}') as needs
       from millrace.done_attempts d
       join millrace.stages s on s.id = d.stage_id
-      where d.run_id = u.id
-        and d.stage_id = any (vs.needs)) n
+      where d.run_id = u.id and d.stage_id = any (vs.needs)) n
     where u.entity is not null
       -- Unknown counts as false, as of a text compared with a number.
       and not coalesce(jsonb_path_match_tz(
@@ -118,6 +112,5 @@ create function millrace.is_done(p_run_id bigint, p_stage_id int) returns boolea
 as $$
 return exists (
   select from millrace.done_attempts a
-  where a.run_id = p_run_id
-    and a.stage_id = p_stage_id);
+  where a.run_id = p_run_id and a.stage_id = p_stage_id);
 $$;

@@ -10,8 +10,7 @@ declare
     select distinct vs.stage_id
     from millrace.runs r
     join millrace.version_stages vs on vs.version_id = r.version_id
-    where r.id = any (v_runs)
-      and vs.stage_id <> p_stage_id);
+    where r.id = any (v_runs) and vs.stage_id <> p_stage_id);
   v_changes millrace.change[];
   v_stage_id int;
 begin
@@ -40,8 +39,7 @@ begin
     perform millrace.show_stage(v_stage_id, array(
       select r.id
       from millrace.runs r
-      where r.id = any (v_runs)
-        and r.ended_as is not null
+      where r.id = any (v_runs) and r.ended_as is not null
         and (
           select d.error ? 'ended'
           from millrace.done_attempts d
@@ -61,13 +59,11 @@ create view millrace.ending_faults (rule, run_id, attempt_id, detail) as
 select 'a run that ended under a name is completed', r.id, null::bigint,
   format('%s, but it is %s', r.ended_as, r.status)
 from millrace.runs r
-where r.ended_as is not null
-  and r.status <> 'completed'
+where r.ended_as is not null and r.status <> 'completed'
 union all
 select 'a stage is skipped for the ending of its own run', a.run_id, a.id, 'stage ' || a.stage_id
 from millrace.attempts a
 join millrace.runs r on r.id = a.run_id
-where a.state = 'skipped'
-  and not a.superseded
+where a.state = 'skipped' and not a.superseded
   and a.error ? 'ended'
   and a.error ->> 'ended' is distinct from r.ended_as;

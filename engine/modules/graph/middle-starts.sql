@@ -20,8 +20,7 @@ begin
       select o.id
       from millrace.runs o
       where o.entity_id = any (array[r.entity_id])
-        and o.pipeline_id = r.pipeline_id
-        and o.id < r.id
+        and o.pipeline_id = r.pipeline_id and o.id < r.id
       order by o.entity_id desc, o.id desc
       limit 1) o
     -- "offset 0" keeps it a look-up for each run, in every plan.
@@ -64,8 +63,7 @@ begin
     from millrace.runs r
     join millrace.version_stages vs on vs.version_id = r.version_id
     where r.id = v_first[1]
-      and p_stage_id = any (vs.dependents)
-      and not vs.on_demand
+      and p_stage_id = any (vs.dependents) and not vs.on_demand
     order by vs.position
   loop
     perform millrace.add_skipped(array[v_earlier_id], k.run_ids, k.why),

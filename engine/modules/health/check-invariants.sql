@@ -25,8 +25,7 @@ as $$
 return query
 select *
 from millrace.run_faults f
-where f.run_id > p_after
-  and f.run_id <= p_until
+where f.run_id > p_after and f.run_id <= p_until
 union all
 select * from millrace.row_faults(p_after, p_until)
 union all
@@ -61,11 +60,10 @@ begin
     min(format('%s: run %s, %s', f.rule, f.run_id, f.detail)) as first
   into v_found
   from millrace.check_slice(v_progress.after, v_until) f;
-  if v_found.faults > 0 then
-    perform millrace.report('error', 'invariant_violated',
-      format('An invariant is violated (%s faults). %s', v_found.faults, v_found.first),
-      jsonb_build_object('runs', v_found.run_ids[:20]));
-  end if;
+  perform millrace.report('error', 'invariant_violated',
+    format('An invariant is violated (%s faults). %s', v_found.faults, v_found.first),
+    jsonb_build_object('runs', v_found.run_ids[:20]))
+  where v_found.faults > 0;
   update millrace.check_progress c
   set after = case when v_until = c_end then 0 else v_until end,
     ended_at = case when v_until = c_end then v_now else c.ended_at end,

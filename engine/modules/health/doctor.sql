@@ -17,14 +17,14 @@ begin
   return query
   select 'project_url is set', u.is_one, case when u.is_one then v_url
     else coalesce(v_url || ' is none', v_fault) || ': npx millrace connect writes it' end
-  from (select coalesce(v_url ~ '^https?://[^/ ]+$', false)) u(is_one)
+  from (select v_url ~ '^https?://[^/ ]+$' is true) u(is_one)
   union all
   select 'wake_secret is set', h.has_secret, case
     when h.has_secret then 'present'
     when v_headers is null then v_fault || ': npx millrace connect writes it'
     else 'the doorbell shows secret_key instead, which every SQL role can read in '
       'net.http_request_queue: npx millrace connect writes one' end
-  from (select coalesce(v_headers ? 'x-millrace-wake-secret', false)) h(has_secret)
+  from (select v_headers ? 'x-millrace-wake-secret' is true) h(has_secret)
   union all
   select 'the sweep has run in the last minute', s.runs,
     coalesce('last at ' || v_swept, 'never; it is due every ten seconds') || case
@@ -33,7 +33,7 @@ begin
   from (
     -- An engine that has just been installed may not have swept yet.
     select coalesce(coalesce(v_swept, (select min(r.installed_at) from millrace.releases r))
-      > millrace.now() - interval '1 minute', false)) s(runs)
+      > v_now - interval '1 minute', false)) s(runs)
   union all
   select 'the functions answered the last wake-ups', count(f.remedy) = 0,
     coalesce(
@@ -74,8 +74,7 @@ with forged as (
       select p.entity_table::oid, c
       from millrace.stages s
       cross join unnest(millrace.stage_columns(s.name)) c
-      where p.projection = 'columns'
-        and s.pipeline_id = p.id
+      where p.projection = 'columns' and s.pipeline_id = p.id
         and c not like '%\_status'
       union all
       select p.entity_table::oid, p.status ->> f
@@ -100,8 +99,7 @@ with forged as (
     and (not c.relrowsecurity or exists (
       select from pg_policy y
       cross join unnest(y.polroles) o
-      where y.polrelid = c.oid
-        and y.polpermissive
+      where y.polrelid = c.oid and y.polpermissive
         and y.polcmd in ('*', v.policy)
         and (o = 0 or pg_has_role(r.oid, o, 'usage'))))
   group by c.oid, r.rolname
@@ -162,7 +160,7 @@ begin
       || ': see millrace.log and docs/errors.md', 'none')
   from millrace.log l
   where l.level = 'error'
-    and l.at > (select millrace.now() - interval '1 hour');
+    and l.at > v_now - interval '1 hour';
 end
 $$;
 

@@ -14,8 +14,7 @@ begin
       coalesce((
         select string_agg('e.' || quote_ident(s.name || '_status'), ', ')
         from millrace.stages s
-        where s.pipeline_id = p.id
-          and p.projection = 'columns'
+        where s.pipeline_id = p.id and p.projection = 'columns'
           and millrace.has_columns(p, s.name)), 'null') as statuses
     from millrace.pipelines p
     join pg_class c on c.oid = p.entity_table

@@ -17,8 +17,7 @@ where (r.status = 'failed') <> (r.failed_stage_id is not null)
   or (r.status = 'failed' and (
     select a.state = 'failed' and not a.superseded
     from millrace.attempts a
-    where a.run_id = r.id
-      and a.stage_id = r.failed_stage_id
+    where a.run_id = r.id and a.stage_id = r.failed_stage_id
     order by a.number desc
     limit 1) is not true)
 union all
@@ -72,8 +71,7 @@ where a.state < 'completed'
     select from unnest(vs.needs) n
     where not exists (
       select from millrace.done_attempts d
-      where d.run_id = a.run_id
-        and d.stage_id = n))
+      where d.run_id = a.run_id and d.stage_id = n))
 union all
 select 'a completed run has all stages completed or skipped', r.id, null, 'stage ' || vs.stage_id
 from millrace.runs r
@@ -81,8 +79,7 @@ join millrace.version_stages vs on vs.version_id = r.version_id
 where r.status = 'completed'
   and not exists (
     select from millrace.done_attempts d
-    where d.run_id = r.id
-      and d.stage_id = vs.stage_id)
+    where d.run_id = r.id and d.stage_id = vs.stage_id)
 union all
 select 'a stage whose needs are done has begun', r.id, null, 'stage ' || vs.stage_id
 from millrace.runs r
@@ -90,9 +87,7 @@ join millrace.version_stages vs on vs.version_id = r.version_id
 where r.status = 'running'
   and not exists (
     select from millrace.attempts a
-    where a.run_id = r.id
-      and a.stage_id = vs.stage_id
-      and not a.superseded)
+    where a.run_id = r.id and a.stage_id = vs.stage_id and not a.superseded)
   and not exists (
     select from (
       select (t ->> 'map')::int from jsonb_array_elements(vs.after) t

@@ -1,6 +1,5 @@
 -- Refuses a value that a setting cannot have, with MR002, before a function of the engine reads it.
 create function millrace.check_setting() returns trigger
-security definer
 as $$
 declare
   v_wanted text := case

@@ -58,9 +58,7 @@ begin
         and a.state = 'queued'
       order by a.queue_at, a.id
       limit 1) w
-    where s.function_name is not null
-      and s.enabled
-      and not s.bypassed
+    where s.function_name is not null and s.enabled and not s.bypassed
       and (not v_is_swept or exists (
         select from millrace.wake_ups r
         where r.stage_id = s.id

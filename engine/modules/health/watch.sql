@@ -160,6 +160,5 @@ cross join lateral (
   select t.name, vs.position
   from millrace.version_stages vs
   join millrace.stages t on t.id = vs.stage_id
-  where vs.version_id = p.current_version_id
-    and not t.enabled) s
+  where vs.version_id = p.current_version_id and not t.enabled) s
 order by p.name, s.position;

@@ -15,7 +15,6 @@ from (
     from millrace.stages o
     left join millrace.row_costs c on c.stage_id = o.id
     where o.id = p_stage_id) m) b
-where s.id = p_stage_id
-  and s.concurrency is not null
+where s.id = p_stage_id and s.concurrency is not null
   and s.batch_size <> b.batch_size;
 $$;

@@ -8,15 +8,12 @@ from millrace.attempts o
 left join lateral (
   select a.*, bool_or(a.state = 'cancelled' or a.service = 'by_hand') over () as is_overruled
   from millrace.attempts a
-  where a.run_id = o.run_id
-    and a.stage_id = o.stage_id
-    and a.number > o.number
+  where a.run_id = o.run_id and a.stage_id = o.stage_id and a.number > o.number
   order by a.number desc
   limit 1) n on o.state = 'failed'
     and not o.superseded
     and o.error ->> 'code' in ('deadline', 'lost_lease')
-    and n.state <= 'completed'
-    and not n.superseded
+    and n.state <= 'completed' and not n.superseded
     and ((n.service, n.job_id) = (p_item.service, p_item.job_id)
       or p_item.outcome = 'completed'
         and coalesce((o.service, o.job_id) = (p_item.service, p_item.job_id), true))
@@ -67,8 +64,7 @@ begin
       v_done.ready || millrace.stages_freed(array(
         select i.attempt_id
         from unnest(v_done.items) i
-        where i.verdict is null
-          and i.reason is null)))),
+        where i.verdict is null and i.reason is null)))),
     'sweep_due', millrace.sweep_due(),
     'collect', millrace.parents_to_collect('{}'));
 end
@@ -133,11 +129,8 @@ begin
       select a.id, s.deadline
       from millrace.attempts a
       join millrace.stages s on s.id = a.stage_id
-      where a.id = t.attempt
-        and a.state = 'waiting'
-        and a.service = t.service
-        and a.job_id = t.job_id
-        and a.job_started_at is null
+      where a.id = t.attempt and a.state = 'waiting' and a.service = t.service
+        and a.job_id = t.job_id and a.job_started_at is null
         and (t.state = 'running'
           or t.state = 'queued' and a.deadline_at < v_now + s.deadline / 2)
       limit 1

@@ -19,7 +19,7 @@ begin
     outcome)
   overriding system value
   values (
-    v_id, millrace.now(), p_verb, p_pipeline, p_stage, p_run_ids,
+    v_id, v_now, p_verb, p_pipeline, p_stage, p_run_ids,
     coalesce((p_said ->> 'runs')::int, cardinality(p_run_ids)),
     case when p_said ? 'key' then p_said ->> 'subject' else v_caller.subject end,
     coalesce(p_said ->> 'key', v_caller.key),
@@ -38,10 +38,9 @@ $$;
 
 -- Refuses to change a line, and to delete one that is younger than journal_days.
 create function millrace.keep_journal() returns trigger
-security definer
 as $$
 if tg_op = 'DELETE' then
-  if not exists (select from gone g where g.at > (select millrace.now())
+  if not exists (select from gone g where g.at > v_now
         - make_interval(days => coalesce(millrace.setting('journal_days'), '400')::int)) then
     return null;
   end if;
@@ -64,7 +63,7 @@ for each statement execute function millrace.keep_journal();
 create function millrace.prune_journal()
 as $$
 declare
-  v_before timestamptz := millrace.now()
+  v_before timestamptz := v_now
     - make_interval(days => coalesce(millrace.setting('journal_days'), '400')::int);
 begin
   delete from millrace.journal j
@@ -72,7 +71,6 @@ begin
     select o.id from millrace.journal o where o.at < v_before order by o.at limit 1000);
   delete from millrace.bulks b
   where b.id in (select o.id from millrace.bulks o order by o.id limit 100)
-    and b.created_at < v_before
-    and b.state <> 'running';
+    and b.created_at < v_before and b.state <> 'running';
 end
 $$;

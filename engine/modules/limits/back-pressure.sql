@@ -22,8 +22,7 @@ select h.id, h.later_id, h.backlog, array(
   join millrace.version_stages f on f.version_id = p.current_version_id and f.stage_id = h.id
   join millrace.version_stages m
     on m.version_id = f.version_id and m.stage_id = any (f.dependents)
-  where p.id = p_pipeline_id
-    and h.later_id = any (m.dependents)
+  where p.id = p_pipeline_id and h.later_id = any (m.dependents)
     and not exists (
       select from held o
       where o.later_id = h.later_id and (o.id = m.stage_id or o.id = any (m.dependents)))
@@ -93,18 +92,14 @@ select substr(g.name, 2)
 from unnest(p_groups) g(name)
 cross join lateral (
   select from millrace.attempts q
-  where q.stage_id = p_stage_id
-    and q.concurrency_group = g.name
-    and q.queue_at <= v_now
-    and q.state = 'queued'
+  where q.stage_id = p_stage_id and q.concurrency_group = g.name
+    and q.queue_at <= v_now and q.state = 'queued'
   order by q.queue_at, q.id
   limit p_most) a
 union all
 (select ''
  from millrace.attempts a
- where p_groups is null
-   and a.stage_id = p_stage_id
-   and a.queue_at <= v_now
+ where p_groups is null and a.stage_id = p_stage_id and a.queue_at <= v_now
    and a.state = 'queued'
    and substr(a.concurrency_group, 2) = any (array(
      select u.key

@@ -44,20 +44,16 @@ begin
       cross join lateral (
         select a.id
         from millrace.attempts a
-        where a.stage_id = v_stage.id
-          and a.concurrency_group = n.name
-          and a.queue_at <= v_now
-          and a.state = 'queued'
+        where a.stage_id = v_stage.id and a.concurrency_group = n.name
+          and a.queue_at <= v_now and a.state = 'queued'
           and a.id <> all (v_held)
         order by a.queue_at, a.id
         limit n.share) q
       union all
       (select a.id
        from millrace.attempts a
-       where not v_stage.has_groups
-         and a.stage_id = v_stage.id
-         and a.queue_at <= v_now
-         and a.state = 'queued'
+       where not v_stage.has_groups and a.stage_id = v_stage.id
+         and a.queue_at <= v_now and a.state = 'queued'
          and a.id <> all (v_held)
        order by a.queue_at, a.id
        limit least(p_limit - passed, 500)));

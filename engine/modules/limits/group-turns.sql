@@ -13,8 +13,7 @@ return array(
     left join lateral (
       select a.concurrency_group
       from millrace.attempts a
-      where a.stage_id = p_stage_id
-        and a.concurrency_group > s.name
+      where a.stage_id = p_stage_id and a.concurrency_group > s.name
         and a.queue_at is not null
       order by a.concurrency_group
       limit 1) n on true
@@ -52,11 +51,8 @@ begin
       where r.room >= 1
         and exists (
           select from millrace.attempts a
-          where a.stage_id = p_stage.id
-            and a.concurrency_group = g.name
-            and a.queue_at <= v_now
-            and a.state = 'queued'
-            and not a.isolated
+          where a.stage_id = p_stage.id and a.concurrency_group = g.name
+            and a.queue_at <= v_now and a.state = 'queued' and not a.isolated
             and a.id <> all (p_held))
       order by g.place
       limit p_limit) d;
@@ -97,11 +93,8 @@ begin
       cross join lateral (
         select q.id
         from millrace.attempts q
-        where q.stage_id = p_stage.id
-          and q.concurrency_group = n.name
-          and q.queue_at <= v_now
-          and q.state = 'queued'
-          and not q.isolated
+        where q.stage_id = p_stage.id and q.concurrency_group = n.name
+          and q.queue_at <= v_now and q.state = 'queued' and not q.isolated
         order by q.queue_at, q.id
         limit n.share
         for update skip locked) a
@@ -142,9 +135,7 @@ begin
     where (r.is_full or r.opens_at <= v_now + interval '10 seconds')
       and exists (
         select from millrace.attempts a
-        where a.stage_id = p_stage.id
-          and a.concurrency_group = r.concurrency_group
-          and a.queue_at <= v_now
-          and a.state = 'queued'));
+        where a.stage_id = p_stage.id and a.concurrency_group = r.concurrency_group
+          and a.queue_at <= v_now and a.state = 'queued'));
 end
 $$;

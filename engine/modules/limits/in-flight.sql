@@ -31,8 +31,7 @@ from unnest(p_groups) g(name)
 cross join lateral (
   select t.id
   from millrace.attempts t
-  where t.stage_id = p_stage_id
-    and t.concurrency_group = g.name
+  where t.stage_id = p_stage_id and t.concurrency_group = g.name
     and t.deadline_at is not null
   limit p_most) a;
 $$;

@@ -133,9 +133,8 @@ begin
       select 1 + count(*) as rivals, coalesce(bool_and(coalesce(n.taken_at, '-infinity')
         >= coalesce(m.taken_at, '-infinity')), true) as is_next
       from millrace.limited_stages n
-      where n.limit_id = l.id
-        and n.stage_id <> m.stage_id
-        and n.short_at > (select millrace.now()) - interval '15 seconds') o
+      where n.limit_id = l.id and n.stage_id <> m.stage_id
+        and n.short_at > v_now - interval '15 seconds') o
     where m.stage_id = p_stage.id
     order by l.stage_id is null, l.id
   loop
@@ -162,7 +161,7 @@ declare
 begin
   return query
   select g.name, least(v_most - coalesce(f.many, 0), t.room, b.room, 'infinity'),
-    coalesce(v_most <= f.many, false), t.opens_at
+    v_most <= f.many is true, t.opens_at
   from unnest(p_groups) g(name)
   left join (
     select '0' || i.key as name, count(*) as many
@@ -203,8 +202,7 @@ begin
   where m.stage_id = p_stage_id
     and exists (
       select from millrace.limited_stages o
-      where o.limit_id = m.limit_id
-        and o.stage_id <> p_stage_id
+      where o.limit_id = m.limit_id and o.stage_id <> p_stage_id
         and (m.limit_id = v_short_of
           or m.short_at is not null
           or p_taken > 0 and o.short_at > v_now - interval '15 seconds'));
@@ -226,12 +224,12 @@ begin
     for update of b skip locked) o
   where d.limit_id = o.limit_id and d.key = o.key;
   for v_limit in
-    select l.* from millrace.limits l where l.until <= (select millrace.now()) order by l.id
+    select l.* from millrace.limits l where l.until <= v_now order by l.id
   loop
     continue when not millrace.lock_limit(coalesce(-v_limit.stage_id, v_limit.id), false);
     perform millrace.end_throttle(l, false)
     from millrace.limits l
-    where l.id = v_limit.id and l.until <= (select millrace.now());
+    where l.id = v_limit.id and l.until <= v_now;
   end loop;
 end
 $$;

@@ -17,7 +17,7 @@ begin
     values (p_pipeline_id, coalesce(v_quota, '{}'))
     on conflict on constraint limits_pipeline_key do update set declared = excluded.declared;
     update millrace.attempts a
-    set queue_at = millrace.now()
+    set queue_at = v_now
     from (
       select h.id
       from millrace.stages n
@@ -68,9 +68,7 @@ where a.id = any (array(
     -- "offset 0" keeps it a look-up for each run, however the planner counts them.
     select o.id
     from millrace.attempts o
-    where o.run_id = m.id
-      and o.state = 'queued'
-      and o.created_at >= p_since
+    where o.run_id = m.id and o.state = 'queued' and o.created_at >= p_since
       and not o.uncounted
     offset 0) q));
 $$;
@@ -118,8 +116,7 @@ begin
     left join lateral (
       select o.kind, o.used
       from millrace.limit_uses o
-      where o.limit_id = t.limit_id
-        and o.key = t.key
+      where o.limit_id = t.limit_id and o.key = t.key
         and o.during = millrace.window_of(t.limits -> o.kind)
       offset 0) u on true
     group by t.limit_id, t.key, t.limits

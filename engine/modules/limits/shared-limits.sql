@@ -161,9 +161,7 @@ from millrace.limits l
 where s.pipeline_id = p_pipeline_id and l.stage_id = s.id and l.throttle is not null;
 delete from millrace.limited_stages m
 using millrace.stages s, millrace.limits l
-where s.id = m.stage_id
-  and s.pipeline_id = p_pipeline_id
-  and l.id = m.limit_id
+where s.id = m.stage_id and s.pipeline_id = p_pipeline_id and l.id = m.limit_id
   and not coalesce(s.limits -> 'shared' ? l.name, l.name is null);
 insert into millrace.limited_stages (limit_id, stage_id)
 select l.id, s.id

@@ -57,8 +57,7 @@ from (
   join jsonb_array_elements(p_definition -> 'stages') s on s ->> 'name' = t.name
   cross join unnest(millrace.live_attempts(t.id, null)) i
   join millrace.attempts o on o.id = i
-  where t.pipeline_id = p_pipeline_id
-    and t.has_groups
+  where t.pipeline_id = p_pipeline_id and t.has_groups
     and millrace.key_in(t.limits) is distinct from millrace.key_in(s -> 'limits')
     and o.concurrency_group is not null
   order by o.id

@@ -1,8 +1,11 @@
 -- Throttles: a limit over a limit, for a while
 
--- Locks a stage, whose limits define() may be changing, and its own limit.
-create function millrace.own_limit(p_stage_id int) returns millrace.limits
+-- Locks a shared limit; without a name a stage, whose limits define() may be changing, and its own.
+create function millrace.limit_held(p_stage_id int, p_name text) returns millrace.limits
 as $$
+if p_name is not null then
+  return millrace.shared_limit_named(p_name);
+end if;
 perform millrace.lock_limit(-p_stage_id, true);
 perform from millrace.stages s where s.id = p_stage_id for no key update;
 return (select l from millrace.limits l where l.stage_id = p_stage_id);
@@ -55,10 +58,7 @@ begin
     raise exception 'until is missing, but must be a time from now to 400 days from now'
       using errcode = 'MR002', hint = 'For good, set the limit in its definition.';
   end if;
-  v_limit := case
-    when p_name is null then millrace.own_limit(p_stage.id)
-    else millrace.shared_limit_named(p_name)
-  end;
+  v_limit := millrace.limit_held(p_stage.id, p_name);
   update millrace.limits l
   set throttle = p_limits, until = p_until, reason = p_reason, line = p_line,
     throttled_at = millrace.now()

@@ -44,9 +44,7 @@ begin
     select b.kind, (p_limit.limits #>> array['spending', b.kind])::numeric as allowed, (
         select coalesce(sum(u.used), 0)
         from millrace.limit_uses u
-        where u.limit_id = p_limit.id
-          and u.key = ''
-          and u.kind = b.kind
+        where u.limit_id = p_limit.id and u.key = '' and u.kind = b.kind
           and u.during = v_window) as spent,
       coalesce(sum(t.many * a.average), 0) as bound,
       max(a.average) filter (where t.stage_id = p_stage_id) as average
@@ -96,8 +94,8 @@ delete from millrace.limit_uses u
 where u.id in (
   select o.id
   from millrace.limit_uses o
-  where upper(o.during) <= (select millrace.now())
-    and (o.kind <> 'pause' or upper(o.during) <= (select millrace.now()) - interval '10 minutes')
+  where upper(o.during) <= v_now
+    and (o.kind <> 'pause' or upper(o.during) <= v_now - interval '10 minutes')
   order by upper(o.during)
   limit p_most
   for update skip locked);

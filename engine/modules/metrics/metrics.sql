@@ -38,7 +38,7 @@ return json_build_object(
     select json_build_object(
       'pipeline', p.name, 'stage', s.name, 'enabled', s.enabled and p.enabled,
       'ready', c.ready, 'in_backoff', c.in_backoff, 'started', c.started,
-      'oldest_ready_seconds', greatest(extract(epoch from millrace.now() - c.oldest_due_at), 0),
+      'oldest_ready_seconds', greatest(extract(epoch from v_now - c.oldest_due_at), 0),
       'live_workers', coalesce(w.n, 0))
     from millrace.live_counts(10001) c
     join millrace.stages s on s.id = c.stage_id
@@ -46,13 +46,12 @@ return json_build_object(
     left join (
       select o.stage_id, count(*) as n
       from millrace.workers o
-      where o.working
-        and o.left_at is null
+      where o.working and o.left_at is null
         and o.heartbeat_at > (select millrace.alive_since())
       group by o.stage_id) w on w.stage_id = s.id
     order by p.name, s.id),
   'sweep_age_seconds', (
-    select greatest(extract(epoch from millrace.now() - s.at), 0)
+    select greatest(extract(epoch from v_now - s.at), 0)
     from millrace.last_sweep() s(at)
     where isfinite(s.at)),
   'alerts', array(

@@ -11,9 +11,9 @@ begin
   if p_request ->> 'verb' = 'unsilence' then
     perform millrace.need_fields(p_request, 'silence');
     update millrace.silences s
-    set until = millrace.now()
+    set until = v_now
     where s.id = (p_request -> 'silence')::bigint
-      and s.until > (select millrace.now())
+      and s.until > v_now
       and (p_caller.pipelines is null or s.pipeline = any (p_caller.pipelines))
     returning s.* into v_silence;
   else
@@ -36,7 +36,7 @@ begin
     where v_like ->> 'pipeline' is not null;
     perform millrace.stage_named(v_like ->> 'pipeline', v_like ->> 'stage')
     where v_like ->> 'stage' is not null;
-    delete from millrace.silences s where s.until < (select millrace.now());
+    delete from millrace.silences s where s.until < v_now;
     insert into millrace.silences (pipeline, stage, kind, until, reason, line)
     select v_like ->> 'pipeline', v_like ->> 'stage', v_like ->> 'kind', v_until, v_reason, p_line
     where v_like is not null

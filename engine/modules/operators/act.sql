@@ -20,9 +20,9 @@ stable
 as $$
 declare
   v_until timestamptz := coalesce((p_request ->> 'until')::timestamptz,
-    millrace.now() + make_interval(mins => (p_request -> 'minutes')::int));
+    v_now + make_interval(mins => (p_request -> 'minutes')::int));
 begin
-  if v_until <= millrace.now() or v_until > millrace.now() + interval '400 days' then
+  if v_until <= v_now or v_until > v_now + interval '400 days' then
     raise exception 'until is %, but must be a time from now to 400 days from now', v_until
       using errcode = 'MR002', hint = 'Set until, or minutes.';
   end if;
@@ -103,9 +103,8 @@ begin
       v_outcome := v_outcome || jsonb_build_object(
         'limits', p_request -> 'limits', 'until', v_until);
     when 'unthrottle' then
-      if not millrace.end_throttle(case
-          when v_limit is null then millrace.own_limit(v_stage.id)
-          else millrace.shared_limit_named(v_limit) end, v_limit is not null) then
+      if not millrace.end_throttle(
+          millrace.limit_held(v_stage.id, v_limit), v_limit is not null) then
         raise exception '%', coalesce(
             'shared limit ' || v_limit || ' has no throttle, and no service has paused it',
             format('stage %s of pipeline %s has no throttle', v_stage.name, v_pipeline.name))

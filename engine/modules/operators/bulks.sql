@@ -37,8 +37,7 @@ cross join lateral (
   -- Where none has completed, as the others have cost.
   select s.cost_usd / s.n as usd
   from millrace.sums s
-  where s.unit = 'total'
-    and s.pipeline_id = b.pipeline_id
+  where s.unit = 'total' and s.pipeline_id = b.pipeline_id
     and s.stage_id = vs.stage_id
     and s.outcome in ('completed', 'failed', 'retried')
     and s.n > 0
@@ -80,7 +79,7 @@ begin
     || p_filter || jsonb_strip_nulls(jsonb_build_object(
       'since', (p_filter ->> 'since')::timestamptz,
       'before', least(
-        (p_filter ->> 'before')::timestamptz, millrace.now() + interval '1 microsecond')));
+        (p_filter ->> 'before')::timestamptz, v_now + interval '1 microsecond')));
   v_found := millrace.find_runs(array[v_pipeline.id], v_filter || '{"limit": 10000}');
   insert into millrace.bulks (
     args, filter, pipeline_id, subject, key, preview, reason, created_at)
@@ -89,7 +88,7 @@ begin
       'oldest', min(coalesce(r.finished_at, r.created_at)),
       'newest', max(coalesce(r.finished_at, r.created_at)),
       'cost_usd', millrace.verb_cost(v_found.run_ids, v_verb, v_stage_id)),
-    p_reason, millrace.now()
+    p_reason, v_now
   from millrace.runs r
   where r.id = any (v_found.run_ids)
   returning * into v_bulk;
@@ -128,7 +127,7 @@ begin
   elsif v_verb = 'begin' then
     update millrace.bulks b
     set state = 'running', subject = p_caller.subject, key = p_caller.key,
-      began_at = millrace.now(), reason = coalesce(p_request ->> 'reason', b.reason)
+      began_at = v_now, reason = coalesce(p_request ->> 'reason', b.reason)
     where b.id = v_bulk.id
     returning b.* into v_bulk;
   elsif v_verb = 'abort' then
@@ -194,8 +193,7 @@ begin
   v_pipeline := v_bulk.filter ->> 'pipeline';
   if v_bulk.key = 'user' and not exists (
       select from millrace.operators o
-      where o.subject = v_bulk.subject
-        and o.role = 'operator'
+      where o.subject = v_bulk.subject and o.role = 'operator'
         and (o.pipelines is null or v_pipeline = any (o.pipelines))) then
     return millrace.end_bulk(p_bulk_id, 'aborted', v_bulk.subject || ' may no longer act here');
   end if;
@@ -241,11 +239,10 @@ begin
     where f.later
     union all
     select r.id from millrace.runs r where r.id = any (v_wanted) and r.id <> all (v_free));
-  if v_done <> '{}' then
-    perform millrace.note(v_verb, v_pipeline, v_bulk.args ->> 'stage', v_done,
-      jsonb_build_object('subject', v_bulk.subject, 'key', v_bulk.key, 'reason', v_bulk.reason,
-        'filter', v_bulk.filter, 'bulk_id', p_bulk_id));
-  end if;
+  perform millrace.note(v_verb, v_pipeline, v_bulk.args ->> 'stage', v_done,
+    jsonb_build_object('subject', v_bulk.subject, 'key', v_bulk.key, 'reason', v_bulk.reason,
+      'filter', v_bulk.filter, 'bulk_id', p_bulk_id))
+  where v_done <> '{}';
   update millrace.bulks b
   set cursor = coalesce(v_found.next, '0'), held = b.held[201:] || v_held, slices = b.slices + 1,
     done = b.done + cardinality(v_done), faults = b.faults + cardinality(v_faults),

@@ -97,8 +97,7 @@ begin
     cross join lateral (
       select min(r.error_code) as code
       from millrace.runs r
-      where r.pipeline_id = s.pipeline_id
-        and r.failed_stage_id = s.id
+      where r.pipeline_id = s.pipeline_id and r.failed_stage_id = s.id
         and r.status = 'failed'
         and r.error_code >= coalesce(left(p_code, 200), '')) c
     where s.pipeline_id = any (p_pipelines)
@@ -107,13 +106,10 @@ begin
     select h.pipeline_id, h.stage_id, (
       select min(r.error_code)
       from millrace.runs r
-      where r.pipeline_id = h.pipeline_id
-        and r.failed_stage_id = h.stage_id
-        and r.status = 'failed'
-        and r.error_code > h.code)
+      where r.pipeline_id = h.pipeline_id and r.failed_stage_id = h.stage_id
+        and r.status = 'failed' and r.error_code > h.code)
     from head h
-    where h.code is not null
-      and p_code is null
+    where h.code is not null and p_code is null
   )
   select array_agg(format('r.pipeline_id = %s and r.failed_stage_id = %s and r.error_code %s',
     h.pipeline_id, h.stage_id, coalesce('= ' || quote_literal(h.code), 'is null')))
@@ -165,8 +161,7 @@ begin
       select count(*) <= 20000
       from (
         select from millrace.runs r
-        where r.pipeline_id = any (p_pipelines)
-          and r.status = 'running'
+        where r.pipeline_id = any (p_pipelines) and r.status = 'running'
         limit 20001) r) then
     v_named := 'r.status = ''running''';
   end if;

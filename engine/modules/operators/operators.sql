@@ -142,12 +142,10 @@ $$;
 
 -- Writes a change of operators into the journal.
 create function millrace.note_operator() returns trigger
-security definer
 as $$
-if to_jsonb(old) is distinct from to_jsonb(new) then
-  perform millrace.note(case tg_op when 'DELETE' then 'revoke' else 'grant' end, null, null, '{}',
-    jsonb_build_object('outcome', coalesce(to_jsonb(new), to_jsonb(old))));
-end if;
+perform millrace.note(case tg_op when 'DELETE' then 'revoke' else 'grant' end, null, null, '{}',
+  jsonb_build_object('outcome', coalesce(to_jsonb(new), to_jsonb(old))))
+where to_jsonb(old) is distinct from to_jsonb(new);
 return coalesce(new, old);
 $$;
 

@@ -62,7 +62,7 @@ declare
   v_caller millrace.caller := millrace.enter(p_query, '{"quiet": "boolean"}');
 begin
   return jsonb_build_object(
-    'now', millrace.now(),
+    'now', v_now,
     'you', jsonb_build_object('subject', v_caller.subject, 'role', v_caller.role,
       'payloads', v_caller.payloads),
     'well', millrace.well(v_caller, false),
@@ -76,14 +76,13 @@ begin
         'open_alerts', (
           select count(*)::text
           from millrace.alerts a
-          where a.pipeline_id = p.id
-            and a.resolved_at is null))
+          where a.pipeline_id = p.id and a.resolved_at is null))
       from millrace.pipelines p
       where millrace.sees(v_caller, p.name)
       order by p.name),
     'stages', millrace.stages_json(array(
       select p.name from millrace.pipelines p where millrace.sees(v_caller, p.name)),
-      coalesce(p_query -> 'quiet' = 'true', false)),
+      p_query -> 'quiet' = 'true' is true),
     'bulks', array(
       select millrace.bulk_json(b)
       from millrace.bulks b
@@ -136,7 +135,7 @@ declare
   v_caller millrace.caller := millrace.enter(p_query, '{"pipeline": "name", "stage": "name",
     "from": "time", "to": "time", "step_seconds": "seconds"}');
   v_pipeline millrace.pipelines := millrace.pipeline_seen(v_caller, p_query ->> 'pipeline');
-  v_to timestamptz := coalesce((p_query ->> 'to')::timestamptz, millrace.now());
+  v_to timestamptz := coalesce((p_query ->> 'to')::timestamptz, v_now);
   v_from timestamptz := coalesce((p_query ->> 'from')::timestamptz, v_to - interval '1 hour');
 begin
   perform millrace.stage_named(v_pipeline.name, p_query ->> 'stage') where p_query ? 'stage';

@@ -19,8 +19,7 @@ select jsonb_strip_nulls(
   json_object_agg(f.name, millrace.cut_text(p_error ->> f.name, f.most))::jsonb)
 from (values ('code', 500), ('message', 2000), ('hint', 2000), ('detail', p_detail),
   ('stack', p_detail)) f(name, most)
-where p_error is not null
-  and f.most is not null
+where p_error is not null and f.most is not null
 $$;
 
 -- Shows runs as a list has them, in the order of these ids.
@@ -127,8 +126,7 @@ begin
       select to_jsonb(u)
       from millrace.unattended() u
       join millrace.attempts a on a.run_id = v_run.id and a.stage_id = u.stage_id
-      where a.state = 'queued'
-        and a.queue_at <= (select millrace.now())),
+      where a.state = 'queued' and a.queue_at <= v_now),
     'attempts', array(
       select millrace.attempt_json(l.a, v_caller.payloads)
       from (

@@ -62,8 +62,7 @@ begin
     union
     (select r.id
      from millrace.runs r
-     where r.trace_id = v_trace
-       and r.pipeline_id = any (v_pipelines)
+     where r.trace_id = v_trace and r.pipeline_id = any (v_pipelines)
      limit 50)
     union
     select r.id
@@ -80,8 +79,7 @@ begin
     select l.id
     from millrace.pipelines p
     cross join millrace.runs_labelled(p, v_text) l(id)
-    where p.id = any (v_pipelines)
-      and l.id is not null
+    where p.id = any (v_pipelines) and l.id is not null
     order by id desc
     limit 50)));
 end

@@ -57,8 +57,7 @@ begin
         select count(*) as n
         from (
           select from millrace.runs r
-          where r.pipeline_id = p.id
-            and r.status = 'failed'
+          where r.pipeline_id = p.id and r.status = 'failed'
             and r.finished_at > v_now - interval '1 day'
           limit 1000) r) k
       where millrace.sees(p_caller, p.name)));

@@ -13,15 +13,14 @@ declare
   v_ids bigint[] := array(
     select r.id
     from millrace.runs r
-    where r.pipeline_id = p_pipeline.id
-      and r.finished_at is not null
+    where r.pipeline_id = p_pipeline.id and r.finished_at is not null
       -- Sub-selects, or the bounds would be asked of each run that has ended.
       and (r.finished_at, r.id) > (
         select g.seen_at, g.seen_id
         from millrace.prune_progress g
         where g.pipeline_id = p_pipeline.id)
       and r.finished_at < (
-        select millrace.now() - make_interval(days => millrace.retention_days(p_pipeline)))
+        select v_now - make_interval(days => millrace.retention_days(p_pipeline)))
     order by r.finished_at, r.id
     limit 1000);
   v_last record;
@@ -33,12 +32,10 @@ begin
   v_done := millrace.in_halves(array(
       select r.id::text
       from millrace.runs r
-      where r.id = any (v_ids)
-        and r.status <> 'running'
+      where r.id = any (v_ids) and r.status <> 'running'
         and not exists (
           select from millrace.fan_outs f
-          where f.id = r.fan_out_id
-            and f.state = 'open')
+          where f.id = r.fan_out_id and f.state = 'open')
         and not exists (
           select from millrace.fan_outs f
           join millrace.runs c on c.fan_out_id = f.id and c.status = 'running'
@@ -52,7 +49,7 @@ begin
   update millrace.prune_progress g
   set seen_at = coalesce(v_last.at, g.seen_at), seen_id = coalesce(v_last.id, g.seen_id),
     removed = g.removed + v_done.done,
-    ended_at = case when cardinality(v_ids) < 1000 then millrace.now() end
+    ended_at = case when cardinality(v_ids) < 1000 then v_now end
   where g.pipeline_id = p_pipeline.id;
   return v_done.done;
 end
@@ -65,9 +62,9 @@ create function millrace.prune() returns jsonb
 set millrace.plan = by_index
 as $$
 declare
-  v_until timestamptz := millrace.now() + interval '1 second';
+  v_until timestamptz := v_now + interval '1 second';
   v_before timestamptz :=
-    millrace.now() - make_interval(days => millrace.setting('retention_days')::int);
+    v_now - make_interval(days => millrace.setting('retention_days')::int);
   v_pipeline millrace.pipelines;
   v_runs int := 0;
   v_more boolean;
@@ -79,7 +76,7 @@ begin
   end if;
   if not exists (select from millrace.prune_progress g where g.ended_at is null) then
     insert into millrace.prune_progress (pipeline_id, began_at)
-    select p.id, millrace.now()
+    select p.id, v_now
     from millrace.pipelines p
     on conflict on constraint prune_progress_pkey do update
     set seen_at = default, seen_id = default, removed = default, began_at = excluded.began_at,
@@ -90,7 +87,7 @@ begin
     delete from cron.job_run_details d
     where d.command ~ ('^(select|call|do .*) millrace\.(sweep\w*|wake_job_poll|prune)\('
         '|/\* pruned by millrace \*/$')
-      and coalesce(d.end_time, d.start_time, '-infinity') < millrace.now() - interval '1 day';
+      and coalesce(d.end_time, d.start_time, '-infinity') < v_now - interval '1 day';
   end if;
   loop
     select p.* into v_pipeline

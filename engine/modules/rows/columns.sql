@@ -15,8 +15,7 @@ as $$
 return 7 = (
   select count(*)
   from pg_attribute a
-  where a.attrelid = p_pipeline.entity_table
-    and not a.attisdropped
+  where a.attrelid = p_pipeline.entity_table and not a.attisdropped
     and a.attname = any ((select millrace.stage_columns(p_stage))::name[]));
 $$;
 

@@ -13,11 +13,8 @@ join pg_am m on m.oid = c.relam
 join pg_opclass o on o.oid = i.indclass[0]
 left join pg_collation l on l.oid = i.indcollation[0]
 join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
-where i.indrelid = p_pipeline.entity_table
-  and a.attname = p_pipeline.label_column
-  and i.indpred is null
-  and i.indisvalid
-  and m.amname = 'btree'
+where i.indrelid = p_pipeline.entity_table and a.attname = p_pipeline.label_column
+  and i.indpred is null and i.indisvalid and m.amname = 'btree'
 $$;
 
 -- Looks for labels that no index leads to.

@@ -17,8 +17,7 @@ declare
       from millrace.attempts o
       where o.run_id = r.id and o.stage_id = p_stage_id and o.state = 'waiting'
       offset 0) a
-    where r.pipeline_id = p_pipeline_id
-      and r.entity_id = any (p_ids)
+    where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_ids)
       and r.status = 'running'
     order by a.id);
   v_free bigint[] := array(
@@ -61,8 +60,7 @@ declare
   v_runs bigint[] := array(
     select r.id
     from millrace.runs r
-    where r.pipeline_id = p_pipeline_id
-      and r.entity_id = any (p_ids)
+    where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_ids)
       and r.status = 'running'
     order by r.id + 0
     for no key update);

@@ -26,11 +26,10 @@ begin
     p_definition #>> '{entity,status,column}')
   into v_rows, v_live
   using v_changed, p_definition ->> 'pipeline';
-  if v_rows + v_live > 0 then
-    perform millrace.refuse_definition(format('entity.status shows another value in place of %s, '
-        'but %s rows show that and %s runs are live', array_to_string(v_changed, ', '), v_rows,
-        v_live), 'Keep the value, or change it while no row shows it and no run is live.');
-  end if;
+  perform millrace.refuse_definition(format('entity.status shows another value in place of %s, '
+      'but %s rows show that and %s runs are live', array_to_string(v_changed, ', '), v_rows,
+      v_live), 'Keep the value, or change it while no row shows it and no run is live.')
+  where v_rows + v_live > 0;
 end
 $$;
 
@@ -67,8 +66,7 @@ begin
       set name = format('%%s (%%s)', t.name, t.code)
       from millrace.status_values v
       where v.pipeline_id = $1
-        and not v.retired
-        and v.name = t.name
+        and not v.retired and v.name = t.name
         and v.value <> t.code::text$q$, v_lookup)
     using p_pipeline_id;
     execute format($q$

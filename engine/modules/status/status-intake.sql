@@ -12,9 +12,7 @@ select m.to_value, m.means, m.stage_id, m.declared, vs.position
 from millrace.version_moves m
 left join millrace.version_stages vs
   on vs.version_id = m.version_id and vs.stage_id = m.stage_id
-where m.version_id = p_version_id
-  and m.by = 'person'
-  and not m.retired
+where m.version_id = p_version_id and m.by = 'person' and not m.retired
   and m.from_value is not distinct from p_was
   and (m.at_stage_id is null or m.at_stage_id = p_live_id)
   and (m.means not in ('start', 'enter') or m.declared or vs.position <= p_until)
@@ -96,8 +94,7 @@ declare
   v_runs bigint[] := array(
     select r.id
     from millrace.runs r
-    where r.pipeline_id = p_pipeline_id
-      and r.entity_id = any (p_ids)
+    where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_ids)
       and r.status = 'running'
     order by r.id + 0
     for no key update);
@@ -152,10 +149,7 @@ update millrace.attempts a
 set retry_count = least(i.tries, a.number - 1)
 from unnest(p_ids, p_tries) i(id, tries)
 join millrace.runs r on r.entity_id = i.id
-where i.tries > 0
-  and r.pipeline_id = p_pipeline_id
-  and r.status = 'running'
-  and a.run_id = r.id
-  and a.state = 'queued';
+where i.tries > 0 and r.pipeline_id = p_pipeline_id and r.status = 'running'
+  and a.run_id = r.id and a.state = 'queued';
 perform millrace.show_status(p_pipeline_id, p_ids);
 $$;

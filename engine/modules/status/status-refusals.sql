@@ -37,8 +37,7 @@ begin
         to_char(a.finished_at at time zone 'utc', 'YYYY-MM-DD HH24:MI "UTC"'))
       from millrace.attempts a
       join millrace.stages s on s.id = a.stage_id and s.shows -> 'answers' ? p_now
-      where a.state = 'completed'
-        and not a.superseded
+      where a.state = 'completed' and not a.superseded
         and a.run_id = (
           select max(r.id + 0)
           from millrace.runs r
@@ -47,8 +46,7 @@ begin
       limit 1), (
       select format('Write one of %s first.', string_agg(distinct m.from_value, ', '))
       from millrace.version_moves m
-      where m.version_id = p_version_id
-        and m.at_stage_id = p_live_id
+      where m.version_id = p_version_id and m.at_stage_id = p_live_id
         and m.to_value = p_now
         and m.means in ('answer', 'step')
         and not m.retired
@@ -60,8 +58,7 @@ begin
         end
       from stage s
       join stage l on l.live
-      where s.ready = p_now
-        and not s.demanded
+      where s.ready = p_now and not s.demanded
         and not exists (select from stage q where q.shows -> 'answers' ? p_now)
       order by s.place
       limit 1), (

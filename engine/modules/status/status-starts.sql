@@ -46,8 +46,7 @@ begin
   -- A question that may be taken back leads back to the value from which it was asked.
   update millrace.runs r
   set began_from = p_was
-  where r.pipeline_id = p_pipeline_id
-    and r.entity_id = any (p_ids)
+  where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_ids)
     and r.status = 'running'
     and (select s.shows -> 'discard' = 'true' from millrace.stages s where s.id = p_stage_id);
 end

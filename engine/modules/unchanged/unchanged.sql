@@ -29,9 +29,7 @@ begin
     cross join lateral (
       select w.id, w.input_hash
       from millrace.attempts w
-      where w.run_id = o.id
-        and w.stage_id = p_stage_id
-        and w.state = 'completed'
+      where w.run_id = o.id and w.stage_id = p_stage_id and w.state = 'completed'
       order by w.number desc
       limit 1) a
     where o.entity_id = any (array[u.entity_id])
@@ -54,9 +52,7 @@ begin
     cross join lateral (
       select o.ctid as place
       from millrace.attempts o
-      where o.run_id = f.run_id
-        and o.stage_id = p_stage_id
-        and o.state = 'queued'
+      where o.run_id = f.run_id and o.stage_id = p_stage_id and o.state = 'queued'
       limit 1) q
     where a.ctid = q.place
     returning a.id, millrace.work_on(a, f.entity_id, 'completed',

@@ -9,14 +9,12 @@ from (
     r.finished_at as failed_at, (
       select a
       from millrace.attempts a
-      where a.run_id = r.id
-        and a.stage_id = r.failed_stage_id
+      where a.run_id = r.id and a.stage_id = r.failed_stage_id
       order by a.number desc
       limit 1) as attempt,
     not exists (
       select from millrace.runs o
-      where o.entity_id = r.entity_id
-        and o.pipeline_id = r.pipeline_id
+      where o.entity_id = r.entity_id and o.pipeline_id = r.pipeline_id
         and o.id > r.id)
     and not exists (
       select from millrace.fan_outs f
@@ -54,18 +52,14 @@ join millrace.stages s on s.id = c.failed_stage_id
 cross join lateral (
   select min(r.finished_at) as oldest, max(r.finished_at) as newest
   from millrace.runs r
-  where r.status = 'failed'
-    and r.pipeline_id = c.pipeline_id
-    and r.failed_stage_id = c.failed_stage_id
-    and r.error_code = c.error_code) o
+  where r.status = 'failed' and r.pipeline_id = c.pipeline_id
+    and r.failed_stage_id = c.failed_stage_id and r.error_code = c.error_code) o
 cross join lateral (
   select count(*) as runs
   from (
     select from millrace.runs r
-    where r.status = 'failed'
-      and r.pipeline_id = c.pipeline_id
-      and r.failed_stage_id = c.failed_stage_id
-      and r.error_code = c.error_code
+    where r.status = 'failed' and r.pipeline_id = c.pipeline_id
+      and r.failed_stage_id = c.failed_stage_id and r.error_code = c.error_code
     limit 10000) l) n;
 
 -- Writes a number that was counted to a cap: 10000 of 10000 is "10,000+".

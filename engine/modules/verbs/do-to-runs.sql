@@ -59,8 +59,7 @@ begin
     perform millrace.hold_runs(p_runs);
     select r.* into v_fault
     from millrace.runs r
-    where r.id = any (p_runs)
-      and r.status <> 'running'
+    where r.id = any (p_runs) and r.status <> 'running'
     limit 1;
     perform millrace.cancel_runs(p_runs, true);
   elsif millrace.retry_runs(p_runs) < cardinality(p_runs) then
@@ -86,16 +85,14 @@ declare
 begin
   update millrace.attempts a
   set token = null, service = 'by_hand'
-  where a.run_id = p_run.id
-    and a.stage_id = p_stage_id
-    and a.state < 'completed'
+  where a.run_id = p_run.id and a.stage_id = p_stage_id and a.state < 'completed'
   returning a.* into v_attempt;
   perform millrace.abandon_fan_outs(array[p_run.id], array[p_stage_id]);
   v_done := millrace.apply_outcomes_guarded(array[case
     when v_fails then millrace.work_on(v_attempt, p_run.entity_id, 'failed',
       p_error => jsonb_build_object('code', 'failed_by_hand',
         'message', coalesce(p_do ->> 'message', 'failed by hand'),
-        'permanent', coalesce((p_do ->> 'permanent')::boolean, false)))
+        'permanent', (p_do ->> 'permanent')::boolean is true))
     else millrace.work_on(v_attempt, p_run.entity_id, 'completed', p_do -> 'result') end]);
   v_item := v_done.items[1];
   if v_item.verdict = 'busy' or v_item.outcome = 'failed' and not v_fails then
@@ -116,13 +113,11 @@ create function millrace.hurry_one(
 as $$
 with hurried as (
   update millrace.attempts a
-  set queue_at = millrace.now()
+  set queue_at = v_now
   where a.id = any (array(
     select o.id
     from millrace.attempts o
-    where o.run_id = p_run.id
-      and o.state = 'queued'
-      and o.queue_at > (select millrace.now())
+    where o.run_id = p_run.id and o.state = 'queued' and o.queue_at > v_now
       and not o.held
       and o.stage_id = coalesce(p_stage_id, o.stage_id)
     order by o.id

@@ -95,8 +95,7 @@ perform millrace.supersede(array[p_run.id], p_stages || array(
   -- What was skipped since the run had ended is pending again.
   select d.stage_id
   from millrace.done_attempts d
-  where d.run_id = p_run.id
-    and p_run.ended_as is not null
+  where d.run_id = p_run.id and p_run.ended_as is not null
     and d.error ? 'ended'));
 return case p_run.status
   when 'running' then '{}'
@@ -114,8 +113,7 @@ declare
     select max(r.id)
     from millrace.runs r
     join millrace.pipelines p on p.id = r.pipeline_id
-    where r.entity_id = p_entity_id
-      and p.name = p_pipeline);
+    where r.entity_id = p_entity_id and p.name = p_pipeline);
 begin
   if v_run is null then
     raise exception 'entity % has no run of pipeline %',
@@ -141,14 +139,13 @@ select r.id as run_id, p.name as pipeline, r.entity_id, s.name as stage, s.kind,
     and cardinality(vs.needs) = (
       select count(*)
       from millrace.attempts n
-      where n.run_id = r.id
-        and n.stage_id = any (vs.needs)
+      where n.run_id = r.id and n.stage_id = any (vs.needs)
         and n.state in ('completed', 'skipped')
         and not n.superseded)
     and millrace.thresholds_hold(r.id, vs.after) as can_start,
   coalesce(a.state not in ('failed', 'cancelled'), false)
     as is_started,
-  coalesce(a.state in ('completed', 'skipped', 'failed', 'cancelled'), false) as is_done,
+  a.state in ('completed', 'skipped', 'failed', 'cancelled') is true as is_done,
   coalesce(a.retry_count, 0) + coalesce((a.state = 'failed')::int, 0) as failures,
   coalesce((s.retry ->> 'max_attempts')::int, 3) as fails_after,
   a.id as attempt_id,

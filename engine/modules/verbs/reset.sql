@@ -60,8 +60,7 @@ begin
     return millrace.retry_runs(array(
       select r.id
       from millrace.runs r
-      where r.id = any (v_failed.ids)
-        and r.entity_id = any (v_entities)
+      where r.id = any (v_failed.ids) and r.entity_id = any (v_entities)
       order by r.id
       for no key update skip locked));
   end if;

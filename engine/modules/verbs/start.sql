@@ -19,9 +19,7 @@ declare
     where r.pipeline_id = v_pipeline.id
       and r.entity_id = v_started.held[1]);
 begin
-  if p_restart then
-    perform millrace.note('restart', p_pipeline, p_stage, array[v_run]);
-  end if;
+  perform millrace.note('restart', p_pipeline, p_stage, array[v_run]) where p_restart;
   return v_run;
 end
 $$;
@@ -83,8 +81,7 @@ begin
     select r.entity_id
     from millrace.runs r
     where p_restart is not true
-      and r.pipeline_id = p_pipeline.id
-      and r.entity_id = any (held)
+      and r.pipeline_id = p_pipeline.id and r.entity_id = any (held)
       and r.status = 'running'
     -- "+ 0" has the runs sorted, or an old plan might read them all.
     order by r.id + 0
