@@ -34,8 +34,8 @@ export const leads = definePipeline({
     scrape: {
       kind: 'external',
       function: 'leads-scrape',
-      batchSize: 10,
-      maxWorkers: 2,
+      batchSize: 5,
+      maxWorkers: 4,
       leaseSeconds: 60,
       timeoutSeconds: 30,
       retry: { maxAttempts: 4, backoff: patient },
