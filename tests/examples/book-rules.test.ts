@@ -4,7 +4,7 @@ import { misread } from '../../local/demo/samples/books/misread.ts';
 import { sampleBook, sampleBookText } from '../../local/demo/samples/books/sample-book.ts';
 import { blendReadings } from '../../supabase/functions/_books/blend-readings.ts';
 import { makeDocument, toMarkdown } from '../../supabase/functions/_books/book-document.ts';
-import { readContentsLine } from '../../supabase/functions/_books/contents-lines.ts';
+import { readContentsLine, readLineEnd } from '../../supabase/functions/_books/contents-lines.ts';
 import { findHeadings } from '../../supabase/functions/_books/heading-pattern.ts';
 import { explainedShare, findRuns, labelOf, pageOf, pagesOf } from '../../supabase/functions/_books/number-runs.ts';
 import { joinOutline } from '../../supabase/functions/_books/outline.ts';
@@ -13,7 +13,7 @@ import { runsOf } from '../../supabase/functions/_books/page-numbers.ts';
 import { headingFinder, partsOf } from '../../supabase/functions/_books/page-parts.ts';
 import type { PageRow } from '../../supabase/functions/_books/page-rows.ts';
 import { plainLines, splitPages } from '../../supabase/functions/_books/plain-pages.ts';
-import { printNumber, readPrintedNumber } from '../../supabase/functions/_books/printed-number.ts';
+import { type PrintedNumber, printNumber, readPrintedNumber } from '../../supabase/functions/_books/printed-number.ts';
 import { readContents } from '../../supabase/functions/_books/read-contents.ts';
 import { alikeTitles, titleKey, titleKeys } from '../../supabase/functions/_books/titles.ts';
 import type { Reading } from '../../supabase/functions/_pipelines/pages-results.ts';
@@ -25,6 +25,10 @@ describe('page numbers', () => {
     expect(readPrintedNumber('– 12 –')).toEqual({ style: 'arabic', value: 12 });
     expect(readPrintedNumber('Page 7')).toEqual({ style: 'arabic', value: 7 });
     expect(readPrintedNumber('XIV')).toEqual({ style: 'roman', value: 14 });
+    for (const text of ['１２', '١٢', '۱۲', '१२', '(12)', '第12页', '12–15'])
+      expect(readPrintedNumber(text)).toEqual({ style: 'arabic', value: 12 });
+    expect(readPrintedNumber('2-1')).toEqual({ style: 'arabic', value: 1, prefix: '2-' });
+    expect(readPrintedNumber('A-3')).toEqual({ style: 'arabic', value: 3, prefix: 'A-' });
     for (const text of ['mild', 'iiii', 'IiI', '1.2', 'a 3', '']) expect(readPrintedNumber(text)).toBeNull();
   });
 
@@ -38,6 +42,18 @@ describe('page numbers', () => {
         expect(readPrintedNumber(printNumber(given))).toEqual(given);
       }),
     );
+  });
+
+  test('of chapters lead to pages by chapter', () => {
+    const numbered = [1, 2].flatMap((chapter) =>
+      [1, 2, 3].map((value) => ({
+        page: chapter * 10 + value,
+        printed: { style: 'arabic' as const, value, prefix: `${chapter}-` },
+      })),
+    );
+    const runs = findRuns(numbered);
+    expect(labelOf(22, runs)).toBe('2-2');
+    expect(['1-3', '2-3'].map((text) => pageOf(readPrintedNumber(text) as PrintedNumber, runs))).toEqual([13, 23]);
   });
 
   test('make a pattern in spite of some that were misread', () => {
@@ -112,12 +128,24 @@ describe('lines of a table of contents', () => {
     ['1 Winding . . . . . . . . 4', '1 Winding', '4'],
     ['Preface ........ iv', 'Preface', 'iv'],
     ['2.1  Of oil          17', '2.1  Of oil', '17'],
+    ['第1章 はじめに⋯⋯⋯⋯１２', '第1章 はじめに', '１２'],
+    ['第一章 总则……………… 3', '第一章 总则', '3'],
+    ['Приложение . . . . . . A-3', 'Приложение', 'A-3'],
+    ['Ink and oil ........ 2-1', 'Ink and oil', '2-1'],
+    ['Ink and oil ........ (12)', 'Ink and oil', '(12)'],
+    ['Ink and oil ........ 12–15', 'Ink and oil', '12–15'],
+    ['مقدمة ........ ١٢', 'مقدمة', '١٢'],
+    ['١٢ ........ مقدمة', 'مقدمة', '١٢'],
   ])('%j has title and page', (line, title, printed_page) => {
     expect(readContentsLine(line)).toEqual({ title, printed_page });
   });
 
   test.each(['He was born in 1931', 'Contents', '. . . . . 12', 'etc. etc. etc.'])('%j is none', (line) => {
     expect(readContentsLine(line)).toBeNull();
+  });
+
+  test.each(['How do I', 'Appendix C', 'x86', 'Part 1 of 2.3'])('%j ends in no page number', (line) => {
+    expect(readLineEnd(line)).toBeNull();
   });
 
   test('are explained as a whole or not at all', () => {

@@ -29,6 +29,35 @@ const lastPages: [what: string, lines: string[]][] = [
   ['a first number that was misread', [dotted('Signs', 90), dotted('Bibliography', 595), dotted('Index', 601)]],
 ];
 
+describe('contents of other languages', () => {
+  const titles = '目录 目次 目　次 Оглавление Índice Inhaltsverzeichnis المحتويات 목차 Περιεχόμενα İçindekiler'.split(
+    ' ',
+  );
+  test.each(titles)('are found under %s, without dots too', (title) => {
+    const lines = ['一 Ink 1', '二 Oil 9', '三 Rags 14', '四 Iron 22'];
+    const pages = [page(2, title, ...lines), ...afterwards];
+    expect(findContents(pages)).toMatchObject([{ first_page: 2, last_page: 2, titled: true }]);
+  });
+
+  test.each(['図目次', '插图目录', 'Список рисунков', 'Índice de figuras'])('are no list under %s', (title) => {
+    expect(findContents([page(2, title, dotted('Fig', 1), dotted('Fig', 3), dotted('Fig', 9)), ...afterwards])).toEqual(
+      [],
+    );
+  });
+});
+
+test('the imprint of a scan with specks is no table of contents', () => {
+  const lines = [
+    'Copyright © . . . . 1998',
+    'ISBN 0 . . . 1999',
+    'Printed in York . . . 2001',
+    'First edition . . . 2004',
+  ];
+  expect(findContents([page(2, ...lines), ...afterwards])).toEqual([]);
+  const others = lines.map((line) => line.replace(/^[^.]+/, 'Of ink '));
+  expect(findContents([page(2, ...others), ...afterwards])).toMatchObject([{ first_page: 2 }]);
+});
+
 describe('the last page of contents over three pages', () => {
   test.each(lastPages)('is found with %s', (_, lines) => {
     const pages = [page(5, 'Contents', ...entries(1, 280)), page(6, ...entries(290, 570)), page(7, ...lines)];

@@ -7,8 +7,12 @@ const fewestDots = 3;
 const fewestBlanks = 3;
 const dotRuns = ['...', '. . .', '.. .', '. ..', '…'];
 const longestBlur = 80;
-const isDot = /[.…·•_‥⋅]/;
-const isNumberPart = /[\p{L}\p{N}]/u;
+const isDot = /[.…·•_‥⋅⋯・．]/;
+const wideDots = /[…⋯]/;
+/** What a number at the end of a line looks like: 12, xii, (12), 2-1, A-3, 12–15. */
+const lastNumber = /[(（[［]?[\p{L}\p{N}]{1,12}(?:[-\u2010\u2011–—~〜]\p{N}{1,5})?[)）\]］]?$/u;
+const firstNumber = /^(\p{N}{1,5})\s*([.…·•_‥⋅⋯・．\s]{3,})(.*\p{L}.*)$/u;
+const rightToLeft = /[\p{Script=Arabic}\p{Script=Hebrew}]/u;
 
 /** What a line of a table of contents says. */
 export interface ContentsLine {
@@ -20,16 +24,27 @@ export interface ContentsLine {
 
 /** Reads a line that ends in a page number, with dots before it or without; null for any other line. */
 export function readLineEnd(line: string): ContentsLine | null {
-  const text = excerpt(line, longestLine).trimEnd();
-  let start = text.length;
-  while (start > 0 && text.length - start < 12 && isNumberPart.test(text.charAt(start - 1))) start--;
-  const printed_page = text.slice(start);
-  if (!readPrintedNumber(printed_page)) return null;
+  const text = inOrder(excerpt(line, longestLine).trim());
+  const printed_page = lastNumber.exec(text)?.[0] ?? '';
+  const found = readPrintedNumber(printed_page) ? endAt(text, text.length - printed_page.length, printed_page) : null;
+  if (found) return found;
+  // What stands before a hyphen may be the title's: "Part 1-2" ends in 2 no more than x86 in 86.
+  const bare = /[\p{L}\p{N}]{1,12}$/u.exec(text)?.[0] ?? '';
+  return bare !== printed_page && readPrintedNumber(bare) ? endAt(text, text.length - bare.length, bare) : null;
+}
+
+/** A line from right to left may have its number first, in the order in which it is painted. */
+function inOrder(text: string): string {
+  const [, number, dots, title] = (rightToLeft.test(text) && firstNumber.exec(text)) || [];
+  return number && title ? `${title} ${dots} ${number}` : text;
+}
+
+function endAt(text: string, start: number, printed_page: string): ContentsLine | null {
   let end = start;
   let dots = 0;
   for (; end > 0; end--) {
     const before = text.charAt(end - 1);
-    if (isDot.test(before)) dots += before === '…' ? fewestDots : 1;
+    if (isDot.test(before)) dots += wideDots.test(before) ? fewestDots : 1;
     else if (!/\s/.test(before)) break;
   }
   const title = text.slice(0, end).trim();
@@ -40,6 +55,8 @@ export function readLineEnd(line: string): ContentsLine | null {
   // So many blanks count as dots.
   if (dots >= fewestDots || start - end >= fewestBlanks + 2 * dots) return { title, printed_page, dotted: true };
   const blurred = blurredLeaders(title);
+  // "How do I", "Appendix C" and "Vitamin D" have no page.
+  if (blurred === null && /^\p{Lu}$/u.test(printed_page)) return null;
   return { title: blurred ?? title, printed_page, dotted: blurred !== null };
 }
 
@@ -59,10 +76,25 @@ export function readContentsLine(line: string): { title: string; printed_page: s
   return found?.dotted ? { title: found.title, printed_page: found.printed_page } : null;
 }
 
-const contentsTitle =
-  /^(?:(?:table of|brief|short|detailed|summary of)\s+)?contents(?:\s+(?:in brief|in detail|at a glance))?$|^(?:inhalt(?:sverzeichnis|sübersicht)?|sommaire|table des matières|índice(?: general)?|indice|inhoud(?:sopgave)?|sumário)$/i;
-const otherListTitle =
-  /^(?:list of (?:figures|tables|examples|listings|algorithms|illustrations|procedures|equations|plates|maps|code)(?: and \p{L}+)?|abbildungsverzeichnis|tabellenverzeichnis|table des figures|liste des (?:figures|tableaux))$/iu;
+/** In the languages that have letters of two cases, and in the others. */
+const contentsTitle = new RegExp(
+  `^(?:(?:(?:table of|brief|short|detailed|summary of)\\s+)?contents(?:\\s+(?:in brief|in detail|at a glance))?|${[
+    'inhalt(?:sverzeichnis|sübersicht)?|sommaire|table des matières|índice(?: general| de contenidos?)?|indice(?: generale)?',
+    'contenidos?|tabla de contenidos?|conteúdo|sumário|inhoud(?:sopgave)?|indholdsfortegnelse|innehåll(?:sförteckning)?|innhold',
+    'sisällys(?:luettelo)?|spis treści|obsah|tartalom(?:jegyzék)?|cuprins|[iİ]çindekiler|kazalo|sadržaj|daftar isi|mục lục',
+    'оглавление|содержание|зміст|съдържание|садржај|περιεχόμενα|目\\s*[录錄次]|目次|차례|목차|المحتويات|(?:فهرس|جدول) المحتويات|فهرس|فهرست',
+    'תוכן(?: ה?עניינים)?|विषय[- ]?सूची|สารบัญ',
+  ].join('|')})$`,
+  'iu',
+);
+const otherListTitle = new RegExp(
+  `^(?:list of (?:figures|tables|examples|listings|algorithms|illustrations|procedures|equations|plates|maps|code)(?: and \\p{L}+)?|${[
+    'abbildungsverzeichnis|tabellenverzeichnis|table des figures|liste des (?:figures|tableaux)',
+    '(?:lista|índice) de (?:figuras|tablas|tabelas|ilustraciones)|(?:elenco|indice) delle (?:figure|tabelle)',
+    'список (?:иллюстраций|рисунков|таблиц)|[图圖図表](?:表)?目[录錄次]|插[图圖]目[录錄]|(?:그림|표) (?:차례|목차)',
+  ].join('|')})$`,
+  'iu',
+);
 
 /** Says whether a line is the title of a table of contents. */
 export function isContentsTitle(text: string): boolean {

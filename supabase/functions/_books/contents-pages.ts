@@ -48,12 +48,27 @@ export function findContents(pages: readonly BodyPage[]): Stretch[] {
     const follows = before?.last_page === page.page - 1 && !found.isOther;
     // Below a title that is no running head a new table begins, unless its numbers go on.
     const open = follows && (!found.beginsAnew || goesOn(before, found.lines)) ? before : undefined;
+    if (!found.titled && isImprint(page.lines)) continue;
     if (found.isOther || addNumbered(stretches, open, page.page, found)) continue;
     if (!found.titled && !open?.listed) continue;
     last ??= lastPages(pages);
     addUnnumbered(stretches, open, page.page, found, last);
   }
   return stretches.map(({ value: _, listed: __, ...stretch }) => stretch);
+}
+
+const signsOfImprint = [
+  /©|\bcopyright\b|\(c\)\s*\d{4}/i,
+  /\bISBN\b|\bISSN\b/,
+  /all rights reserved|alle rechte vorbehalten|tous droits réservés|reservados todos los derechos|все права защищены|版权所有/i,
+  /\bprinted (?:in|by|on)\b|\bfirst (?:edition|published|printing)\b|\b(?:auflage|édition|edición|издание)\b|\bprinting history\b/i,
+  /library of congress|cataloging|\bCIP\b|british library|deutsche nationalbibliothek/i,
+];
+
+/** An imprint has years, numbers and, on a badly read page, dots: two of its signs tell it from contents. */
+function isImprint(lines: BodyPage['lines']): boolean {
+  const text = lines.map((line) => line.text).join('\n');
+  return signsOfImprint.filter((sign) => sign.test(text)).length >= 2;
 }
 
 /** Adds a page whose lines end in numbers to the open stretch, or opens one with it. Returns whether it did. */

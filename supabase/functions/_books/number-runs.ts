@@ -41,8 +41,8 @@ export function pageOf(number: PrintedNumber, runs: readonly NumberRun[]): numbe
 }
 
 /** Finds all pages with that printed number, in order: several where the book's numbers start over. */
-export function pagesOf({ style, value }: PrintedNumber, runs: readonly NumberRun[]): number[] {
-  const fitting = runs.filter((run) => run.style === style);
+export function pagesOf({ style, value, prefix }: PrintedNumber, runs: readonly NumberRun[]): number[] {
+  const fitting = runs.filter((run) => run.style === style && run.prefix === prefix);
   const inside = fitting
     .map((run) => ({ run, page: value + run.offset }))
     .filter(({ run, page }) => page >= run.first_page && page <= run.last_page)
@@ -55,7 +55,7 @@ export function pagesOf({ style, value }: PrintedNumber, runs: readonly NumberRu
 /** Says which number a page has or, where none is printed, would have; null outside of all runs. */
 export function labelOf(page: number, runs: readonly NumberRun[]): string | null {
   const run = runs.find((candidate) => page >= candidate.first_page && page <= candidate.last_page);
-  return run ? printNumber({ style: run.style, value: page - run.offset }) : null;
+  return run ? printNumber({ style: run.style, value: page - run.offset, prefix: run.prefix }) : null;
 }
 
 type Group = NumberRun & { pages: number };
@@ -65,14 +65,15 @@ function groupByOffset(pages: readonly NumberedPage[]): Group[] {
   const groups: Group[] = [];
   for (const { page, printed } of pages) {
     const offset = page - printed.value;
-    const key = `${printed.style} ${offset}`;
+    const { style, prefix } = printed;
+    const key = `${style} ${prefix ?? ''} ${offset}`;
     const group = open.get(key);
     if (group?.last_page === page) continue;
     if (group && page - group.last_page <= longestGap) {
       group.last_page = page;
       group.pages++;
     } else {
-      const begun: Group = { style: printed.style, first_page: page, last_page: page, offset, pages: 1 };
+      const begun: Group = { style, first_page: page, last_page: page, offset, pages: 1, ...(prefix && { prefix }) };
       open.set(key, begun);
       groups.push(begun);
     }
@@ -85,7 +86,8 @@ function joinRuns(runs: readonly NumberRun[]): NumberRun[] {
   const joined: NumberRun[] = [];
   for (const run of runs) {
     const last = joined.at(-1);
-    if (last && last.style === run.style && last.offset === run.offset) last.last_page = run.last_page;
+    if (last && last.style === run.style && last.prefix === run.prefix && last.offset === run.offset)
+      last.last_page = run.last_page;
     else joined.push({ ...run });
   }
   return joined;

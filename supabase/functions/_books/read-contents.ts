@@ -10,7 +10,7 @@ import {
   isPageFurniture,
   readLineEnd,
 } from './contents-lines.ts';
-import { readPrintedNumber } from './printed-number.ts';
+import { orderOf, readPrintedNumber } from './printed-number.ts';
 import { risingNumbers } from './rising-numbers.ts';
 import { numbersOf } from './titles.ts';
 
@@ -36,7 +36,6 @@ const namedPart = /^(?:chapter|part|appendix|section|book)\s+[\dA-Zivxlc]{1,8}(?
 const unfinished = /(?:[,:–-]|\s(?:and|or|of|the|in|a|an|to|for|with|from|by|on))$/i;
 // Dots prove a page number; a line that merely ends in a number counts where it fits among those.
 const weights = { dotted: 4, bare: 1 };
-const romanFirst = 100_000;
 
 export interface Line extends PageLine {
   end: ContentsLine | null;
@@ -86,9 +85,8 @@ export function endsOf(lines: readonly PageLine[]): { dotted: number; bare: numb
 
 function numberOf({ printed_page, dotted }: ContentsLine): { value: number; weight: number } {
   const number = readPrintedNumber(printed_page);
-  const value = number?.value ?? 0;
   return {
-    value: number?.style === 'roman' ? value - romanFirst : value,
+    value: number ? orderOf(number) : 0,
     weight: dotted ? weights.dotted : weights.bare,
   };
 }

@@ -21,6 +21,8 @@ const numberRun = z.object({
   last_page: z.int(),
   /** The place in the file, less the number printed there. */
   offset: z.int(),
+  /** What stands before the number where pages are counted by chapters, such as "2-". */
+  prefix: z.string().optional(),
 });
 export type NumberRun = z.output<typeof numberRun>;
 
