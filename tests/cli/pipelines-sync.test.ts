@@ -324,7 +324,7 @@ it('stamps what it writes after the newest migration and never in the future, ho
   addFunction();
   configure();
   await sync();
-  edit('supabase/functions/_pipelines/leads.ts', /batchSize: 10/g, 'batchSize: 11');
+  edit('supabase/functions/_pipelines/leads.ts', /batchSize: 5/g, 'batchSize: 11');
   edit('supabase/functions/_pipelines/toc.ts', /batchSize: \d+/, 'batchSize: 12');
   expect(await sync()).toMatchObject({ code: 0 });
 
@@ -405,7 +405,7 @@ export const sharedLimits = defineSharedLimits({ ${limits} });`;
   fs.writeFileSync(path.join(copy, 'supabase', 'functions', '_pipelines', file), text);
 }
 const underLimits = (names: string) =>
-  edit('supabase/functions/_pipelines/pages.ts', 'maxInFlight: 50', `shared: [${names}]`);
+  edit('supabase/functions/_pipelines/pages.ts', /maxInFlight: 400[^}]*\} /, `shared: [${names}]`);
 
 it('refuses a limit that two files define', async () => {
   shareLimits('model: { maxInFlight: 5 }');
