@@ -1294,6 +1294,12 @@ table public.document with (fillfactor=50) row level security
   column monolith_retry_count integer not null default 0
   column monolith_started_at timestamp with time zone
   column monolith_status text not null default 'pending'::text
+  column reading text generated as 
+CASE
+    WHEN (COALESCE(extraction_result, monolith_result) ? 'partly_read'::text) THEN 'partly'::text
+    WHEN (COALESCE(extraction_result, monolith_result) IS NOT NULL) THEN 'whole'::text
+    ELSE NULL::text
+END
   column source_path text not null
   constraint document_metadata_is_object CHECK ((jsonb_typeof(metadata) = 'object'::text))
   constraint document_metadata_length CHECK ((octet_length((metadata)::text) <= 65536))
@@ -1887,18 +1893,20 @@ view public.pipeline_job with (security_invoker=true)
   column status text
   column trace_id uuid
   column updated_at timestamp with time zone
+  CREATE TRIGGER refuse_evidence INSTEAD OF INSERT ON public.pipeline_job FOR EACH ROW EXECUTE FUNCTION millrace_evidence.refuse_evidence()
   as  SELECT d.id, d.id AS document_id, j.current_phase, j.status, j.metadata, j.created_at, j.started_at, j.completed_at, j.updated_at, j.run_id, j.trace_id, j.pipeline FROM document d CROSS JOIN LATERAL millrace_evidence.document_job(d.id) j(run_id, trace_id, pipeline, current_phase, status, metadata, created_at, started_at, completed_at, updated_at);
+  grant insert, select to service_role
   grant select to authenticated
-  grant select to service_role
 view public.pipeline_phase with (security_invoker=true)
+  column attempt_id bigint
   column completed_at timestamp with time zone
   column error_message text
   column error_type text
-  column id bigint
+  column id uuid
   column input_location text
   column metadata jsonb
   column output_location text
-  column parent_phase_id bigint
+  column parent_phase_id uuid
   column phase text
   column pipeline text
   column pipeline_job_id uuid
@@ -1907,9 +1915,10 @@ view public.pipeline_phase with (security_invoker=true)
   column run_id bigint
   column started_at timestamp with time zone
   column status text
-  as  SELECT f.id, d.id AS pipeline_job_id, f.phase, f.status, l.input_location, CASE WHEN f.status = 'completed'::text THEN l.output_location ELSE NULL::text END AS output_location, f.error ->> 'message'::text AS error_message, f.error ->> 'code'::text AS error_type, f.retry_count, f.parent_phase_id, f.metadata, f.queued_at, f.started_at, f.completed_at, f.run_id, f.pipeline FROM document d CROSS JOIN LATERAL millrace_evidence.document_phases(d.id) f(id, run_id, pipeline, phase, status, output, error, retry_count, parent_phase_id, metadata, queued_at, started_at, completed_at) CROSS JOIN LATERAL ( SELECT CASE WHEN f.phase = ANY (ARRAY['extraction'::text, 'monolith'::text]) THEN 'documents/'::text || d.source_path WHEN f.phase = 'chunking'::text THEN ('extracted_text/'::text || d.id) || '.txt'::text WHEN f.phase = 'kg_ingest'::text THEN 'chunk?document_id=eq.'::text || d.id ELSE NULL::text END AS input_location, CASE WHEN f.phase = 'extraction'::text THEN f.output ->> 'text_location'::text WHEN f.phase = 'chunking'::text THEN f.output ->> 'output_location'::text WHEN f.phase = ANY (ARRAY['kg_ingest'::text, 'monolith'::text]) THEN 'kg_edge?select=*,chunk!inner(document_id)&chunk.document_id=eq.'::text || d.id ELSE NULL::text END AS output_location) l;
+  CREATE TRIGGER refuse_evidence INSTEAD OF INSERT ON public.pipeline_phase FOR EACH ROW EXECUTE FUNCTION millrace_evidence.refuse_evidence()
+  as  SELECT f.id, d.id AS pipeline_job_id, f.phase, f.status, l.input_location, CASE WHEN f.status = 'completed'::text THEN l.output_location ELSE NULL::text END AS output_location, f.error ->> 'message'::text AS error_message, f.error ->> 'code'::text AS error_type, f.retry_count, f.parent_phase_id, f.metadata, f.queued_at, f.started_at, f.completed_at, f.run_id, f.pipeline, f.attempt_id FROM document d CROSS JOIN LATERAL millrace_evidence.document_phases(d.id) f(id, attempt_id, run_id, pipeline, phase, status, output, error, retry_count, parent_phase_id, metadata, queued_at, started_at, completed_at) CROSS JOIN LATERAL ( SELECT CASE WHEN f.phase = ANY (ARRAY['extraction'::text, 'monolith'::text]) THEN 'documents/'::text || d.source_path WHEN f.phase = 'chunking'::text THEN ('extracted_text/'::text || d.id) || '.txt'::text WHEN f.phase = 'kg_ingest'::text THEN 'chunk?document_id=eq.'::text || d.id ELSE NULL::text END AS input_location, CASE WHEN f.phase = 'extraction'::text THEN f.output ->> 'text_location'::text WHEN f.phase = 'chunking'::text THEN f.output ->> 'output_location'::text WHEN f.phase = ANY (ARRAY['kg_ingest'::text, 'monolith'::text]) THEN 'kg_edge?select=*,chunk!inner(document_id)&chunk.document_id=eq.'::text || d.id ELSE NULL::text END AS output_location) l;
+  grant insert, select to service_role
   grant select to authenticated
-  grant select to service_role
 table public.publication row level security
   column id uuid not null default gen_random_uuid()
   column published_at timestamp with time zone not null default now()

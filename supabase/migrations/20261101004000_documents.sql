@@ -22,6 +22,9 @@ create table public.document (
   metadata jsonb not null default '{}' constraint document_metadata_is_object check (jsonb_typeof(metadata) = 'object'),
   clerk_org_id text not null generated always as (metadata ->> 'clerk_org_id') stored,
   created_at timestamptz not null default now(),
+  reading text generated always as (
+    case when coalesce(extraction_result, monolith_result) ? 'partly_read' then 'partly'
+      when coalesce(extraction_result, monolith_result) is not null then 'whole' end) stored,
 
   extraction_status text not null default 'pending',
   extraction_job_id text,
@@ -69,6 +72,7 @@ create index document_by_org on public.document (clerk_org_id, created_at);
 comment on table public.document is 'Write ''queued'' to extraction_status (or a later phase''s) to start the pipeline. What was made of it is in chunk and the tables kg_…, how in pipeline_job and pipeline_phase.';
 comment on column public.document.source_path is 'Where the file lies in the bucket documents: clerk_org_id/anything.';
 comment on column public.document.metadata is 'source_name, source_platform, clerk_org_id, and anything else: copied into the run when it starts.';
+comment on column public.document.reading is 'whole, or partly: extraction_result ->> ''partly_read'' (of the old way monolith_result) counts what the text lacks, by page. Null before the text is read.';
 comment on column public.document.monolith_status is 'Of the old way, for documents that the flag in document_way leaves to it.';
 
 -- The cut-over (docs/patterns/cut-over.md): whoever queues a document writes extraction_status, and the flag says which way it goes.
@@ -486,15 +490,15 @@ comment on function millrace_evidence.document_job(uuid) is
   'when it started, with what all of its runs have cost, by phase and in total.';
 
 create function millrace_evidence.document_phases(p_document_id uuid)
-returns table (id bigint, run_id bigint, pipeline text, phase text, status text, output jsonb, error jsonb, retry_count int, parent_phase_id bigint, metadata jsonb, queued_at timestamptz, started_at timestamptz, completed_at timestamptz)
+returns table (id uuid, attempt_id bigint, run_id bigint, pipeline text, phase text, status text, output jsonb, error jsonb, retry_count int, parent_phase_id uuid, metadata jsonb, queued_at timestamptz, started_at timestamptz, completed_at timestamptz)
 language sql stable security definer set search_path = pg_catalog, pg_temp
 as $$
-  select a.id, r.id, p.name, s.name,
+  select md5('millrace.attempts/' || a.id)::uuid, a.id, r.id, p.name, s.name,
     case a.state when 'queued' then 'queued' when 'started' then 'processing' when 'waiting' then 'processing'
       when 'completed' then 'completed' when 'skipped' then 'skipped' else 'failed' end,
     a.output, case when a.state = 'cancelled' then '{"code": "cancelled", "message": "cancelled"}' 
       else a.error - 'detail' || jsonb_build_object('message', millrace.owner_message(a.error, a.id)) end,
-    a.retry_count, a.parent_id,
+    a.retry_count, md5('millrace.attempts/' || a.parent_id)::uuid,
     coalesce(a.usage, '{}') || jsonb_build_object('cost', c.costs -> a.id::text),
     a.created_at, a.started_at, a.finished_at
   from millrace.runs r
@@ -526,7 +530,7 @@ comment on column public.pipeline_job.metadata is 'source_name, source_platform,
 
 create view public.pipeline_phase with (security_invoker = true) as
 select f.id, d.id as pipeline_job_id, f.phase, f.status, l.input_location, case when f.status = 'completed' then l.output_location end as output_location,
-  f.error ->> 'message' as error_message, f.error ->> 'code' as error_type, f.retry_count, f.parent_phase_id, f.metadata, f.queued_at, f.started_at, f.completed_at, f.run_id, f.pipeline
+  f.error ->> 'message' as error_message, f.error ->> 'code' as error_type, f.retry_count, f.parent_phase_id, f.metadata, f.queued_at, f.started_at, f.completed_at, f.run_id, f.pipeline, f.attempt_id
 from public.document d
 cross join lateral millrace_evidence.document_phases(d.id) f
 cross join lateral (
@@ -542,7 +546,19 @@ cross join lateral (
 comment on view public.pipeline_phase is
   'One row for each attempt at a phase, of those runs of a document that are kept; a retry names '
   'its parent. started and waiting show as processing, cancelled as failed.';
+comment on column public.pipeline_phase.id is 'Derived from attempt_id, the engine''s own number: the same whenever it is read.';
+comment on column public.pipeline_phase.attempt_id is 'As millrace_attempt() takes it; rises with every attempt.';
 comment on column public.pipeline_phase.input_location is 'A bucket of Storage and the name in it, or rows as the Data API serves them; null for phases that this view does not know.';
+
+create function millrace_evidence.refuse_evidence() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  raise exception '% shows what the engine has recorded, and takes no rows', tg_table_name using errcode = '0A000',
+    hint = 'Insert the document into public.document and set its extraction_status to ''queued'': the job and its phases follow.';
+end $$;
+comment on function millrace_evidence.refuse_evidence() is 'Refuses rows that an application writes into the views of evidence, with what to write instead.';
+revoke all on function millrace_evidence.refuse_evidence() from public;
+create trigger refuse_evidence instead of insert on public.pipeline_job for each row execute function millrace_evidence.refuse_evidence();
+create trigger refuse_evidence instead of insert on public.pipeline_phase for each row execute function millrace_evidence.refuse_evidence();
 
 create view public.document_costs with (security_invoker = true) as
 select j.metadata ->> 'clerk_org_id' as clerk_org_id, j.metadata ->> 'source_platform' as source_platform, count(*) as documents,
@@ -564,3 +580,5 @@ revoke all on public.document_ways from anon, authenticated, service_role;
 revoke all on public.pipeline_job, public.pipeline_phase, public.document_costs
   from anon, authenticated, service_role;
 grant select on public.pipeline_job, public.pipeline_phase, public.document_costs to authenticated, service_role;
+-- So that an application's server is told what to write instead.
+grant insert on public.pipeline_job, public.pipeline_phase to service_role;

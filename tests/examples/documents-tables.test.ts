@@ -454,7 +454,7 @@ test('a phase that somebody skipped shows as skipped, and the job goes on', asyn
   const id = await addDocument(engine);
   const run = await engine.value(`select millrace.start('documents', $1)`, [id]);
   await engine.sql.query(`select millrace.skip($1, 'extraction')`, [run]);
-  expect(await engine.rows('select phase, status from public.pipeline_phase order by id')).toEqual([
+  expect(await engine.rows('select phase, status from public.pipeline_phase order by attempt_id')).toEqual([
     { phase: 'extraction', status: 'failed' },
     { phase: 'extraction', status: 'skipped' },
     { phase: 'chunking', status: 'queued' },
@@ -462,6 +462,38 @@ test('a phase that somebody skipped shows as skipped, and the job goes on', asyn
   expect(await engine.rows('select current_phase, status from public.pipeline_job')).toEqual([
     { current_phase: 'chunking', status: 'processing' },
   ]);
+});
+
+test('phases have ids of their own kind that stay the same, and a row for them is refused with what to write', async ({
+  engine,
+}) => {
+  await engine.sql.query('update public.document_way set share = 1');
+  const id = await addDocument(engine);
+  const run = await engine.value(`select millrace.start('documents', $1)`, [id]);
+  await engine.sql.query(`select millrace.skip($1, 'extraction')`, [run]);
+  const ids = () => engine.rows<{ id: string }>('select id from public.pipeline_phase order by attempt_id');
+  const first = await ids();
+  expect(first.map((row) => row.id)).toEqual(Array(3).fill(expect.stringMatching(/^[0-9a-f-]{36}$/)));
+  expect(await ids()).toEqual(first);
+  for (const view of ['pipeline_job', 'pipeline_phase']) {
+    const refusal = engine.sql.query(`insert into public.${view} (id) values (gen_random_uuid())`);
+    await expect(refusal).rejects.toMatchObject({ hint: expect.stringContaining('public.document') });
+  }
+});
+
+test('a document whose text lacks something shows as partly read', async ({ engine }) => {
+  const id = await addDocument(engine);
+  const reading = () => engine.value('select reading from public.document where id = $1', [id]);
+  expect(await reading()).toBeNull();
+  for (const [result, shown] of [
+    ['{"characters": 5}', 'whole'],
+    ['{"characters": 5, "partly_read": {"unread_letters": 2}}', 'partly'],
+  ]) {
+    await engine.sql.query(
+      `set local millrace.projecting = '1'; update public.document set extraction_result = '${result}' where id = '${id}'`,
+    );
+    expect(await reading()).toBe(shown);
+  }
 });
 
 describe('the cut-over', () => {

@@ -80,9 +80,10 @@ describe('evidence and summary', () => {
       status: 'completed',
       metadata: { source_name: 'harbour.md', source_platform: 'notion', clerk_org_id: bob.org },
     });
-    const phases = await documents.rows('select * from public.pipeline_phase where pipeline_job_id = $1 order by id', [
-      job.id,
-    ]);
+    const phases = await documents.rows(
+      'select * from public.pipeline_phase where pipeline_job_id = $1 order by attempt_id',
+      [job.id],
+    );
     const text = `extracted_text/${id}.txt`;
     const chunks = `chunk?document_id=eq.${id}`;
     expect(phases).toMatchObject([

@@ -14,6 +14,7 @@ import { type ExtractedText, extractText } from '../../supabase/functions/_docum
 import { sectionsOf } from '../../supabase/functions/_documents/sections.ts';
 import { MAX_PDF_CHARACTERS, MAX_PDF_PAGES } from '../../supabase/functions/_services/pdf/pdf-text.ts';
 import { lockedPdf, makePdf, pictureOf, scannedPdf, textPdf } from '../support/documents.ts';
+import { encodedFont, rawPdf } from '../support/raw-pdf.ts';
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 const latin1 = (text: string) => new Uint8Array(Buffer.from(text, 'latin1'));
@@ -81,6 +82,40 @@ test.each([
   ['sideways.pdf', 'Item Price Total\nBolt 3.50 7.00'],
 ])('the text of %s comes whole', async (name, text) => {
   expect(await textOf(new Uint8Array(readFileSync(path.join(import.meta.dirname, 'inputs', name))))).toBe(text);
+});
+
+describe('what a text lacks is counted', () => {
+  const times = '<< /Type /Font /Subtype /Type1 /BaseFont /Times-Roman >>';
+  const pdfOf = (words: string) =>
+    rawPdf(`BT /F2 10 Tf 20 500 Td (${words}) Tj /F1 10 Tf (\\001) Tj ET`, { F1: 6, F2: 9 }, [
+      ...encodedFont({ 1: 'a99' }, 6),
+      times,
+    ]);
+
+  test('by pages, where fonts do not tell a letter', async () => {
+    const { text, partly_read: part } = await read(pdfOf('The tide'));
+    expect(text).toBe('The tide\ufffd');
+    expect(part).toEqual({ unread_letters: 1, letters: 8, pages: [1], picture_pages: [] });
+    expect((await read(await textPdf([row('The tide', 60)]))).partly_read).toBeUndefined();
+  });
+
+  test('where pages are pictures among others', async () => {
+    const mixed = await makePdf(3, async ([first, , third], pdf) => {
+      first?.drawText('The tide', { x: 60, y: 60 });
+      third?.drawImage(await pdf.embedPng(await pictureOf([], 0.1).encode('png')), { width: 400, height: 400 });
+    });
+    expect((await read(mixed)).partly_read).toMatchObject({ unread_letters: 0, picture_pages: [3] });
+  });
+
+  test('and a file of which more than half is not told is refused', async () => {
+    await expect(extractText(pdfOf(''))).rejects.toMatchObject({ code: 'unreadable_text', permanent: true });
+  });
+
+  test('where a text names no charset, or has damaged bytes', async () => {
+    expect(await read(latin1('Der Vertrag ist g\xfcltig.'))).toMatchObject({ guessed_charset: 'windows-1252' });
+    const damaged = new Uint8Array([...bytesOf('Příliš žluťoučký kůň '), 0xc5]);
+    expect(await read(damaged)).toMatchObject({ partly_read: { unread_letters: 1 } });
+  });
 });
 
 describe('a PDF', () => {

@@ -70,7 +70,7 @@ test.each([
     const lines = (await documents.phases(id)).filter((line) => line.startsWith(phase));
     expect(lines).toEqual([`${phase} failed lost_lease`, `${phase} completed`]);
     const links = await documents.rows(
-      'select id, parent_phase_id from public.pipeline_phase where pipeline_job_id = $1 and phase = $2 order by id',
+      'select id, parent_phase_id from public.pipeline_phase where pipeline_job_id = $1 and phase = $2 order by attempt_id',
       [id, phase],
     );
     expect(links[1]?.parent_phase_id).toBe(links[0]?.id);

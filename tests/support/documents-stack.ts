@@ -73,7 +73,7 @@ export class DocumentsStack extends ProjectStack {
   /** The phases of a document's runs in order, such as "extraction completed". */
   async phases(id: string): Promise<string[]> {
     const rows = await this.rows(
-      `select phase || ' ' || status || coalesce(' ' || error_type, '') as line from public.pipeline_phase where pipeline_job_id = $1 order by id`,
+      `select phase || ' ' || status || coalesce(' ' || error_type, '') as line from public.pipeline_phase where pipeline_job_id = $1 order by attempt_id`,
       [id],
     );
     return rows.map(({ line }) => line as string);
@@ -87,7 +87,7 @@ export class DocumentsStack extends ProjectStack {
       return status === 'completed' || status === 'failed';
     };
     await this.until('the document is over', over, patienceMs, async () => [
-      ...(await this.rows('select * from public.pipeline_phase where pipeline_job_id = $1 order by id', [id])),
+      ...(await this.rows('select * from public.pipeline_phase where pipeline_job_id = $1 order by attempt_id', [id])),
       ...this.lastWords('documents-extraction', 'documents-chunking', 'documents-kg-ingest', 'chunks-kg', 'millrace'),
     ]);
     return (await this.job(id)).status as string;

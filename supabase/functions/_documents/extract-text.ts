@@ -1,7 +1,7 @@
 import { PermanentError } from '../_millrace/mod.ts';
-import type { Extractor } from '../_pipelines/documents-results.ts';
+import type { Extractor, PartlyRead } from '../_pipelines/documents-results.ts';
 import { MAX_PDF_BYTES, readPdfText } from '../_services/pdf/pdf-text.ts';
-import { decodeText } from '../_services/text/decode-text.ts';
+import { type DecodedText, decodeText } from '../_services/text/decode-text.ts';
 import { codeText } from '../_services/text/markdown-blocks.ts';
 import { tidyText } from '../_services/text/tidy-text.ts';
 import { MAX_DOCX_BYTES, readDocxText } from './docx-text.ts';
@@ -26,6 +26,8 @@ export interface ExtractedText {
   /** Null where the source has none. */
   pages: number | null;
   text: string;
+  partly_read?: PartlyRead;
+  guessed_charset?: string;
 }
 
 /** Says that a service elsewhere is to read the file. */
@@ -42,12 +44,12 @@ export async function extractText(bytes: Uint8Array): Promise<ExtractedText | Ex
   if (bytes.length === 0) throw new PermanentError('empty_document', 'The file is empty: upload it again.');
   const { mediaType, route } = await routeFile(bytes);
   if ('external' in route) return { external: route.external, mediaType };
-  const { by, mediaType: told = mediaType, pages, text } = await readers[route.reader](bytes);
+  const { mediaType: told = mediaType, text, ...read } = await readers[route.reader](bytes);
   const tidy = tidyText(text);
   if (tidy.trim() === '') {
     throw new PermanentError('no_text', 'The file has no text in it that a reader would see: upload another.');
   }
-  return { by, mediaType: told, pages, text: tidy };
+  return { ...read, mediaType: told, text: tidy };
 }
 
 type Read = Omit<ExtractedText, 'mediaType'> & { mediaType?: string };
@@ -55,12 +57,14 @@ type Read = Omit<ExtractedText, 'mediaType'> & { mediaType?: string };
 const readers: Record<Reader, (bytes: Uint8Array) => Promise<Read>> = {
   pdf: async (bytes) => ({ by: 'pdf', ...(await readPdfText(bytes).catch(refuseScan)) }),
   docx: async (bytes) => ({ by: 'docx', pages: null, text: withoutPages(readDocxText(bytes)) }),
-  html: async (bytes) => ({
-    by: 'html',
-    pages: null,
-    text: withoutPages(htmlToMarkdown(decodeText(bytes, { kind: 'html' }).text)),
-  }),
-  text: async (bytes) => readText(decodeText(bytes).text),
+  html: async (bytes) => {
+    const decoded = decodeText(bytes, { kind: 'html' });
+    return { by: 'html', pages: null, text: withoutPages(htmlToMarkdown(decoded.text)), ...howDecoded(decoded) };
+  },
+  text: async (bytes) => {
+    const decoded = decodeText(bytes);
+    return { ...readText(decoded.text), ...howDecoded(decoded) };
+  },
 };
 
 /** Says what can be done with pictures of pages; anything else is thrown as it is. */
@@ -71,6 +75,12 @@ function refuseScan(error: unknown): never {
     'The PDF has pictures of pages and no text: a scanned book is for the books pipelines, which read pictures; of ' +
       'anything else upload each page as PNG or JPEG.',
   );
+}
+
+/** What is worth knowing of how a text was decoded; nothing where all of it was told and read. */
+function howDecoded({ text, charset, guessed, lost }: DecodedText): Pick<Read, 'partly_read' | 'guessed_charset'> {
+  const partly_read = { unread_letters: lost, letters: text.length, pages: [], picture_pages: [] };
+  return { ...(lost > 0 ? { partly_read } : {}), ...(guessed ? { guessed_charset: charset } : {}) };
 }
 
 function readText(text: string): Read {

@@ -17,6 +17,19 @@ export type TextLocation = z.output<typeof textLocation>;
 export const extractor = z.enum(['pdf', 'docx', 'html', 'markdown', 'plain_text', 'transcription', 'ocr']);
 export type Extractor = z.output<typeof extractor>;
 
+/** What of a document its text lacks. */
+export const partlyRead = z.object({
+  /** Letters that nothing in the file tells: each is U+FFFD in the text, but for those of fonts that cannot be opened. */
+  unread_letters: z.int().nonnegative(),
+  /** Of so many letters. */
+  letters: z.int().nonnegative(),
+  /** The first 100 pages with such letters, from 1; empty for a source without pages. */
+  pages: z.array(z.int().positive()),
+  /** The first 100 pages that are pictures without text. */
+  picture_pages: z.array(z.int().positive()),
+});
+export type PartlyRead = z.output<typeof partlyRead>;
+
 export const extractionResult = textLocation.extend({
   by: extractor,
   /** By the file's content, such as application/pdf. */
@@ -26,6 +39,10 @@ export const extractionResult = textLocation.extend({
   pages: z.int().positive().nullable(),
   /** Of audio and video, else null. */
   duration_seconds: z.number().positive().nullable(),
+  /** Given where parts of the document are missing from the text. */
+  partly_read: partlyRead.optional(),
+  /** Given where nothing but its bytes told the charset of a text, such as shift_jis. */
+  guessed_charset: z.string().optional(),
 });
 export type ExtractionResult = z.output<typeof extractionResult>;
 

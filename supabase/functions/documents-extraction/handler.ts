@@ -37,6 +37,8 @@ export async function extract(
     source_bytes: found.sourceBytes,
     pages: found.pages,
     duration_seconds: null,
+    ...(found.partly_read && { partly_read: found.partly_read }),
+    ...(found.guessed_charset && { guessed_charset: found.guessed_charset }),
   };
 }
 

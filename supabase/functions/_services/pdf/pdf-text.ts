@@ -1,6 +1,6 @@
 import { PermanentError } from '../../_millrace/mod.ts';
 import { bodyText } from '../text/markdown-blocks.ts';
-import { openPdf, type Pdf } from './pdf.ts';
+import { openPdf } from './pdf.ts';
 import { withoutFurniture } from './pdf-furniture.ts';
 import { joinLines, type PdfLine } from './pdf-lines.ts';
 
@@ -16,14 +16,30 @@ export const MAX_PDF_CHARACTERS = 300_000;
 // Letters that are so much larger than most are a heading's, unless there are too many of them.
 const headingSize = 1.15;
 const longestHeading = 160;
+const mostPagesNamed = 100;
+// Of a file's letters: with more it has no text that is worth keeping.
+const mostUnread = 0.5;
 const mostLevels = 4;
 // A line that is so nearly as long as the page's longest was ended by the margin, and not by the author.
 const fullLine = 0.8;
 // Lines of one heading stand closer than this, in sizes of its letters.
 const headingLeading = 1.7;
 
-/** The text of a PDF, whose pages are parted by \f. Headings are told by their letters' size. Throws a PermanentError. */
-export async function readPdfText(bytes: Uint8Array): Promise<{ text: string; pages: number }> {
+/** What of a PDF its text lacks. */
+export interface LostText {
+  unread_letters: number;
+  letters: number;
+  /** The first 100 pages with letters that nothing tells, from 1. */
+  pages: number[];
+  /** The first 100 pages that are pictures without text. */
+  picture_pages: number[];
+}
+
+/**
+ * The text of a PDF, whose pages are parted by \f, and what it lacks, where it lacks anything. Headings are told by their letters'
+ * size. Throws a PermanentError.
+ */
+export async function readPdfText(bytes: Uint8Array): Promise<{ text: string; pages: number; partly_read?: LostText }> {
   const pdf = await openPdf(bytes);
   try {
     const { pageCount } = pdf;
@@ -34,15 +50,23 @@ export async function readPdfText(bytes: Uint8Array): Promise<{ text: string; pa
       );
     }
     const pages: PdfLine[][] = [];
+    const lost: LostText = { unread_letters: 0, letters: 0, pages: [], picture_pages: [] };
     let characters = 0;
     for (let number = 1; number <= pageCount; number++) {
-      const { lines } = await pdf.pageLines(number);
+      const { lines, letters, unread } = await pdf.pageLines(number);
       pages.push(lines);
+      lost.letters += letters;
+      lost.unread_letters += unread;
+      if (unread > 0 && lost.pages.length < mostPagesNamed) lost.pages.push(number);
+      const isPicture = lines.length === 0 && unread === 0 && !(await pdf.isBlank(number));
+      if (isPicture && lost.picture_pages.length < mostPagesNamed) lost.picture_pages.push(number);
       characters += lines.reduce((sum, { text }) => sum + text.length, 0);
       if (characters > MAX_PDF_CHARACTERS) throw tooMuchText(number);
     }
-    if (pages.every((lines) => lines.length === 0)) throw await withoutText(pdf);
-    return { text: linesText(pages), pages: pageCount };
+    if (lost.unread_letters > lost.letters * mostUnread) throw unreadable(lost);
+    if (pages.every((lines) => lines.length === 0)) throw withoutText(lost);
+    const isPart = lost.unread_letters > 0 || lost.picture_pages.length > 0;
+    return { text: linesText(pages), pages: pageCount, ...(isPart ? { partly_read: lost } : {}) };
   } finally {
     await pdf.close();
   }
@@ -58,12 +82,17 @@ export function linesText(pages: readonly PdfLine[][]): string {
   return read.map((lines) => pageText(lines, levels)).join('\f');
 }
 
-async function withoutText(pdf: Pdf): Promise<PermanentError> {
-  for (let number = 1; number <= pdf.pageCount; number++) {
-    if (await pdf.isBlank(number)) continue;
-    return new PermanentError('no_text_layer', 'The PDF has pictures of pages and no text.');
-  }
-  return new PermanentError('no_text', 'The pages of the PDF are blank, without text or pictures: upload another.');
+function withoutText(lost: LostText): PermanentError {
+  return lost.picture_pages.length > 0
+    ? new PermanentError('no_text_layer', 'The PDF has pictures of pages and no text.')
+    : new PermanentError('no_text', 'The pages of the PDF are blank, without text or pictures: upload another.');
+}
+
+function unreadable({ unread_letters, letters }: LostText): PermanentError {
+  return new PermanentError(
+    'unreadable_text',
+    `The PDF’s fonts do not tell ${unread_letters} of ${Math.max(letters, unread_letters)} letters: print it as PDF anew, or upload its pages as PNG or JPEG.`,
+  );
 }
 
 function tooMuchText(page: number): PermanentError {
