@@ -1,3 +1,4 @@
+import { isUnicodeCMap } from './cmap-names.ts';
 import { needsName, type PdfFont, type PdfGlyph } from './pdf-letters.ts';
 
 /** A font as pdf.js hands it over, with its extra properties. */
@@ -7,6 +8,7 @@ interface OpenedFont {
   composite?: boolean;
   fontMatrix?: number[];
   data?: Uint8Array;
+  cMap?: { name?: string };
   /** Letters by code; of a font whose codes are glyphs' numbers only the first and the last code. */
   toUnicode?: { _map?: unknown[] | Record<number, unknown> };
 }
@@ -22,13 +24,15 @@ const drawing = /^(?:[A-Z]{6}\+)?(?:XY(?:DASH|[AB]TIP|[AB]SQL|CIRC|CM[AB]T|LUAT)
 export function fontFrom(handedFont: HandedFont): PdfFont {
   const handed = opened(handedFont);
   const map = handed?.toUnicode?._map;
+  const isUnicode = isUnicodeCMap(handed?.cMap?.name);
   return {
     isVertical: handed?.vertical === true,
     isBroken: handed === null,
     isDrawing: drawing.test(handed?.name ?? ''),
     unit: handed?.fontMatrix?.[0] ?? lettersOfPoints,
+    isUnicode,
     isNameless: handed?.composite === true && map === undefined,
-    isTold: (code) => (map as Record<number, unknown> | undefined)?.[code] !== undefined,
+    isTold: (code) => isUnicode || (map as Record<number, unknown> | undefined)?.[code] !== undefined,
     nameOf: () => undefined,
     letters: new Map(),
   };
