@@ -32,9 +32,7 @@ export function printNextSteps(steps: NextSteps, stack: Stack | undefined, print
     print('\n  In the database, as in Supabase Studio’s SQL editor:');
   } else {
     const [command, offer] = steps.keep;
-    print(
-      `  ${pc.cyan(command)} stays up${offer}. It prints where the operator's page and the database are. There, try:`,
-    );
+    print(`  ${pc.cyan(command)} stays up${offer}. It prints where page and database are. There, try:`);
   }
   for (const [statement, meaning] of steps.statements) {
     print(`    ${pc.cyan(statement.padEnd(width))}${pc.dim(statement.length < width ? meaning : `  ${meaning}`)}`);

@@ -6,6 +6,7 @@ import { noteRunningStack } from '../platform/running-stack.ts';
 import { settingWarnings } from '../platform/settings.ts';
 import { type Stack, startStack } from '../platform/stack.ts';
 import { startServices } from '../services/start-services.ts';
+import { fitLine } from './fit-line.ts';
 import { functionTroubles } from './function-troubles.ts';
 import { type NextSteps, printNextSteps } from './next-steps.ts';
 import { printFindings, printInvariants, printTotals, type Subject } from './report.ts';
@@ -13,7 +14,14 @@ import type { DemoSettings } from './settings.ts';
 import { newErrors } from './stage-errors.ts';
 import type { Watching } from './watch-progress.ts';
 
-export const print = (line: string) => console.log(line);
+let columns = Number.POSITIVE_INFINITY;
+/** Breaks lines that are wider from now on. */
+export const fitTo = (most: number) => {
+  columns = most;
+};
+export const print = (text: string) => {
+  for (const line of text.split('\n')) for (const part of fitLine(line, columns)) console.log(part);
+};
 export const heading = (text: string) => print(`\n${pc.bold(text)}`);
 
 export interface Demo {

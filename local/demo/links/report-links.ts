@@ -63,7 +63,7 @@ export async function printAlerts(client: pg.Client, rule: string, print: Print)
     [rule],
   );
   for (const { of, raised, resolved } of rows) {
-    const times = pc.dim(`(raised at ${raised}${resolved === null ? '' : `, resolved at ${resolved}`})`);
+    const times = pc.dim(`(raised ${raised}${resolved === null ? '' : `, resolved ${resolved}`})`);
     print(`  ${resolved === null ? pc.red('raised') : pc.green('resolved')}  ${sayAlert(of)}  ${times}`);
   }
   if (rows.length === 0) print(pc.red('  none was raised'));
@@ -77,9 +77,7 @@ export async function forgetPauses(client: pg.Client, print: Print): Promise<voi
   for (const { name, keys } of rows) {
     print(`  ${pc.yellow(name)} takes nothing of ${keys}, which asked for patience`);
     const forget = `select millrace.unthrottle_limit(${pg.escapeLiteral(name)});`;
-    print(
-      `  ${pc.cyan(forget)}  ${pc.dim('asks again at once; else it goes on by itself: see millrace.limit_pauses')}`,
-    );
+    print(`  ${pc.cyan(forget)}  ${pc.dim('asks again at once; else it goes on by itself')}`);
     await client.query(forget);
   }
 }

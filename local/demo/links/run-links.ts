@@ -3,7 +3,7 @@ import type pg from 'pg';
 import pc from 'picocolors';
 import { readSettings } from '../../platform/settings.ts';
 import { allowHosts } from '../leads/leads.ts';
-import { heading, onAStack, print } from '../on-a-stack.ts';
+import { fitTo, heading, onAStack, print } from '../on-a-stack.ts';
 import { countRuns } from '../report.ts';
 import { startBoards } from '../samples/links/server.ts';
 import { demoSettings } from '../settings.ts';
@@ -35,6 +35,9 @@ export interface LinksArguments {
   sheet: string | null;
 }
 
+/** Of a line, in columns. */
+const widest = 100;
+
 /** What is to be taken in. */
 interface Given {
   sources: DemoSource[];
@@ -44,6 +47,7 @@ interface Given {
 
 /** Runs the links pipelines from a sheet and a data source to jobs. Resolves to the exit code. */
 export async function runLinks({ keep, urls, sheet }: LinksArguments, ending: AbortSignal): Promise<number> {
+  fitTo(widest);
   const { folder, remove } = sourcesFolder();
   const boards = await startBoards();
   try {
@@ -111,9 +115,9 @@ async function show(client: pg.Client, given: Given, folder: string, watch: Watc
 async function slow(client: pg.Client): Promise<void> {
   await slowDown(client);
   for (const [statement, meaning] of [
-    [addRule, `more than ${manyJobs} jobs that wait at their gate are an alert`],
-    [slowGate, `the gate lets at most ${fewJobs} jobs through, the others wait`],
-    [leaveOut, 'no model for now: links stay staged, and are remembered'],
+    [addRule, `over ${manyJobs} waiting jobs are an alert`],
+    [slowGate, `the gate lets ${fewJobs} jobs through`],
+    [leaveOut, 'links stay staged for now'],
   ]) {
     print(`  ${pc.cyan(statement as string)}  ${pc.dim(meaning as string)}`);
   }
@@ -124,7 +128,7 @@ async function openAgain(client: pg.Client, watch: Watch): Promise<boolean> {
   heading('5. An alert: jobs pile up at their gate');
   await judgeNow(client);
   await printAlerts(client, rule, print);
-  print(`  ${pc.cyan(`${openGate} ${sweep}`)}  ${pc.dim('passes two a second, as its rate fills again')}`);
+  print(`  ${pc.cyan(`${openGate} ${sweep}`)}  ${pc.dim('passes two a second')}`);
   await client.query(openGate);
   if (!(await watch(['staged', 'error', 'extracted', 'dead'], true))) return false;
 
@@ -144,15 +148,16 @@ async function retryErrors(client: pg.Client, hasSamples: boolean): Promise<void
   const retry = "update linkedin_links set next_attempt_at = now() where status = 'error';";
   print(`  ${pc.cyan(retry)}  ${pc.dim('tries them now')}`);
   await client.query(retry.replace('linkedin_links', 'public.linkedin_links'));
-  if (hasSamples) print(pc.dim('  A captcha stays one: that link is tried four times more, and is dead then.'));
+  if (hasSamples) print(pc.dim('  A captcha stays one: that link is tried four times more.'));
 }
 
 /** Adds what is to be taken in, which is due at once. */
 async function enter(client: pg.Client, { sources, urls, samples }: Given): Promise<void> {
   heading(samples ? '2. Links from a sheet and a data source' : '2. Your links');
-  for (const { kind, address, column } of sources) {
+  if (sources.length > 0) print(`  ${pc.cyan('insert into link_sources (kind, address, column_name) values')}`);
+  for (const [n, { kind, address, column }] of sources.entries()) {
     const values = [kind, address, column].map((value) => (value === null ? 'null' : `'${value}'`)).join(', ');
-    print(`  ${pc.cyan(`insert into link_sources (kind, address, column_name) values (${values});`)}`);
+    print(`    ${pc.cyan(`(${values})${n < sources.length - 1 ? ',' : ';'}`)}`);
     await client.query('insert into public.link_sources (kind, address, column_name) values ($1, $2, $3)', [
       kind,
       address,
