@@ -143,26 +143,28 @@ describe('a letter', () => {
     expect((await pdf.pageLines(1)).unread).toBeGreaterThan(0);
   });
 
-  test.each(['UniGB-UCS2-H', 'UniCNS-UTF16-H', 'UniJIS-UCS2-HW-H', 'UniJIS2004-UTF16-H', 'UniKS-UTF16-V'])(
-    'whose code is Unicode is read without a table: %s',
-    async (name) => {
-      const system = '/CIDSystemInfo << /Registry (Adobe) /Ordering (Japan1) /Supplement 4 >>';
-      const flags = '/Flags 4 /FontBBox [0 -200 1000 900] /ItalicAngle 0 /Ascent 880 /Descent -120 /StemV 80';
-      const wide = name.includes('UTF16') ? 'd840dc0b' : '';
-      const pdf = await opened(
-        rawPdf(`BT /F1 9 Tf 20 500 Td <00410042672c4eba${wide}> Tj ET`, { F1: 6 }, [
-          `<< /Type /Font /Subtype /Type0 /BaseFont /Song /Encoding /${name} /DescendantFonts [7 0 R] >>`,
-          `<< /Type /Font /Subtype /CIDFontType0 /BaseFont /Song ${system} /FontDescriptor 8 0 R /DW 1000 >>`,
-          `<< /Type /FontDescriptor /FontName /Song ${flags} >>`,
-        ]),
-      );
-      const { text, unread } = await pdf.pageText(1);
-      expect({ text: text.replaceAll(/\s/g, ''), unread }).toEqual({
-        text: wide ? 'AB本人\u{2000b}' : 'AB本人',
-        unread: 0,
-      });
-    },
-  );
+  test.each([
+    ['UniGB-UCS2-H', '00410042672c4eba', 'AB本人'],
+    ['UniCNS-UTF16-H', '00410042672c4ebad840dc0b', 'AB本人\u{2000b}'],
+    ['UniJIS-UCS2-HW-H', '00410042672c4eba', 'AB本人'],
+    ['UniJIS2004-UTF16-H', '00410042672c4ebad840dc0b', 'AB本人\u{2000b}'],
+    ['UniKS-UTF16-V', '00410042672c4ebad840dc0b', 'AB本人\u{2000b}'],
+    ['GBK-EUC-H', '4142b1bec8cb', 'AB本人'],
+    ['GBKp-EUC-V', '4142b1bec8cb', 'AB本人'],
+    ['GBK2K-H', '4142b1bec8cb95328337', 'AB本人\u{2000b}'],
+  ])('whose code is that of a charset is read without a table: %s', async (name, codes, read) => {
+    const system = '/CIDSystemInfo << /Registry (Adobe) /Ordering (Japan1) /Supplement 4 >>';
+    const flags = '/Flags 4 /FontBBox [0 -200 1000 900] /ItalicAngle 0 /Ascent 880 /Descent -120 /StemV 80';
+    const pdf = await opened(
+      rawPdf(`BT /F1 9 Tf 20 500 Td <${codes}> Tj ET`, { F1: 6 }, [
+        `<< /Type /Font /Subtype /Type0 /BaseFont /Song /Encoding /${name} /DescendantFonts [7 0 R] >>`,
+        `<< /Type /Font /Subtype /CIDFontType0 /BaseFont /Song ${system} /FontDescriptor 8 0 R /DW 1000 >>`,
+        `<< /Type /FontDescriptor /FontName /Song ${flags} >>`,
+      ]),
+    );
+    const { text, unread } = await pdf.pageText(1);
+    expect({ text: text.replaceAll(/\s/g, ''), unread }).toEqual({ text: read, unread: 0 });
+  });
 
   test('of Chinese, Japanese and Korean is told by the CMaps of pdfjs-dist, all that PDF predefines', async () => {
     const source = path.join(import.meta.dirname, '../../node_modules/pdfjs-dist/cmaps');

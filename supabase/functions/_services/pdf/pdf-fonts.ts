@@ -1,4 +1,4 @@
-import { isUnicodeCMap } from './cmap-names.ts';
+import { readerOf } from './cmap-names.ts';
 import { needsName, type PdfFont, type PdfGlyph } from './pdf-letters.ts';
 
 /** A font as pdf.js hands it over, with its extra properties. */
@@ -24,15 +24,15 @@ const drawing = /^(?:[A-Z]{6}\+)?(?:XY(?:DASH|[AB]TIP|[AB]SQL|CIRC|CM[AB]T|LUAT)
 export function fontFrom(handedFont: HandedFont): PdfFont {
   const handed = opened(handedFont);
   const map = handed?.toUnicode?._map;
-  const isUnicode = isUnicodeCMap(handed?.cMap?.name);
+  const readCode = readerOf(handed?.cMap?.name);
   return {
     isVertical: handed?.vertical === true,
     isBroken: handed === null,
     isDrawing: drawing.test(handed?.name ?? ''),
     unit: handed?.fontMatrix?.[0] ?? lettersOfPoints,
-    isUnicode,
+    readCode,
     isNameless: handed?.composite === true && map === undefined,
-    isTold: (code) => isUnicode || (map as Record<number, unknown> | undefined)?.[code] !== undefined,
+    isTold: (code) => readCode !== undefined || (map as Record<number, unknown> | undefined)?.[code] !== undefined,
     nameOf: () => undefined,
     letters: new Map(),
   };

@@ -21,8 +21,8 @@ export interface PdfFont {
   isDrawing: boolean;
   /** Sizes of the letters in one unit of its glyphs. */
   unit: number;
-  /** Whether its codes are UTF-16, of one unit or of two. */
-  isUnicode: boolean;
+  /** The letter of a code, where the codes are those of a charset. */
+  readCode: ((code: number) => string) | undefined;
   /** Whether its codes stand for glyphs alone, and nothing in the file leads from them to letters. */
   isNameless: boolean;
   /** Whether the file says which letter a code stands for. */
@@ -74,8 +74,7 @@ export function needsName({ originalCharCode: code, unicode, isSpace }: PdfGlyph
 
 function readLetter(glyph: PdfGlyph, font: PdfFont): ReadLetter {
   const { originalCharCode: code } = glyph;
-  // pdf.js takes the second unit of two for a letter.
-  const unicode = font.isUnicode && code > 0xffff ? String.fromCharCode(code >>> 16, code & 0xffff) : glyph.unicode;
+  const unicode = font.readCode?.(code) ?? glyph.unicode;
   const named = needsName(glyph, font) ? font.nameOf(glyph.fontChar) : undefined;
   const raw = named ?? symbols[unicode] ?? unicode;
   const isTold = named !== undefined || font.isTold(code) || glyph.isSpace;

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { unzipSync } from 'fflate';
-import { type Collection, collectionOf, isUnicodeCMap, unicodeCMap } from './cmap-names.ts';
+import { type Collection, collectionOf, plainCMap } from './cmap-names.ts';
 
 // Loaded when a file first asks for one: most files need none.
 const modules: Record<Collection, () => Promise<{ default: string }>> = {
@@ -13,7 +13,8 @@ const modules: Record<Collection, () => Promise<{ default: string }>> = {
 /** What pdf.js asks for the CMaps that a PDF names without bringing them along. */
 export class CMapReader {
   async fetch({ name }: { name: string }): Promise<{ cMapData: Uint8Array; isCompressed: boolean }> {
-    if (isUnicodeCMap(name)) return { cMapData: new TextEncoder().encode(unicodeCMap(name)), isCompressed: false };
+    const plain = plainCMap(name);
+    if (plain) return { cMapData: new TextEncoder().encode(plain), isCompressed: false };
     const collection = collectionOf(name);
     if (!collection) throw new Error(`The CMap ${name} is none that PDF predefines.`);
     const packed = Buffer.from((await modules[collection]()).default, 'base64');
