@@ -5,6 +5,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { build } from 'esbuild';
 import { buildPages } from './pages/build-pages.ts';
+import { packPage } from './pages/pack-page.ts';
 
 const root = path.join(import.meta.dirname, '..');
 const platform = path.join(root, 'local', 'platform');
@@ -37,4 +38,4 @@ await build({
 });
 const parser = path.dirname(require.resolve('@libpg-query/parser'));
 fs.copyFileSync(path.join(parser, 'libpg-query.wasm'), path.join(dist, 'libpg-query.wasm'));
-fs.cpSync(path.join(root, 'pages', 'dist', 'operate'), path.join(dist, 'pages', 'operate'), { recursive: true });
+packPage(root, dist);

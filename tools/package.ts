@@ -1,7 +1,6 @@
 // What `npm pack` runs before: bundles the commands to JavaScript, and says what the runtime is that goes with them.
 import fs from 'node:fs';
 import path from 'node:path';
-import { brotliCompressSync, constants } from 'node:zlib';
 import { build } from 'esbuild';
 import {
   digestOf,
@@ -18,6 +17,7 @@ import { frozenReleases, lastRelease, nextTarget, readProject } from './engine/r
 import { writeBuilt } from './engine/write-built.ts';
 import { readExamples } from './examples.ts';
 import { buildPages } from './pages/build-pages.ts';
+import { compressed, packPage } from './pages/pack-page.ts';
 
 const root = path.join(import.meta.dirname, '..');
 const dist = path.join(root, 'dist');
@@ -72,7 +72,7 @@ await build({
   },
 });
 await buildPages(root);
-fs.cpSync(path.join(root, 'pages', 'dist', 'operate'), path.join(dist, 'pages', 'operate'), { recursive: true });
+packPage(root, dist);
 fs.writeFileSync(path.join(dist, 'manifest.json'), `${JSON.stringify(manifest(target.level), null, 2)}\n`);
 // In one file, since they share much.
 fs.writeFileSync(path.join(dist, 'examples.json.br'), compressed(JSON.stringify(readExamples(root))));
@@ -81,11 +81,6 @@ fs.writeFileSync(path.join(dist, 'examples.json.br'), compressed(JSON.stringify(
 function writeEngine(name: string, text: string): void {
   fs.mkdirSync(path.join(dist, 'engine'), { recursive: true });
   fs.writeFileSync(path.join(dist, 'engine', `${name}.sql.br`), compressed(text));
-}
-
-/** A fortieth larger than at quality 11, which takes twice as long. */
-function compressed(text: string): Buffer {
-  return brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 10 } });
 }
 
 writeEngine('install', await installSql(project.engine, { ...target, from: null }));

@@ -1,6 +1,7 @@
 import fs from 'node:fs/promises';
 import type http from 'node:http';
 import path from 'node:path';
+import { brotliDecompressSync } from 'node:zlib';
 import { pagesFolder } from '../places.ts';
 
 const mediaTypes: Record<string, string> = {
@@ -21,7 +22,7 @@ export async function servePage(
   const [, page = '', file] = /^\/([a-z0-9-]+)(?:\/([\w-]*(?:\.[a-z]+)?))?$/.exec(pathname) ?? [];
   if (page === '' || (method !== 'GET' && method !== 'HEAD')) return false;
   const name = file || 'index.html';
-  const content = await fs.readFile(path.join(pagesFolder, page, name)).catch(() => undefined);
+  const content = await readPage(path.join(pagesFolder, page, name));
   if (!content) return false;
   if (file === undefined) {
     response.writeHead(308, { location: `/${page}/` }).end();
@@ -37,4 +38,14 @@ export async function servePage(
   const shown = isDoor ? content.toString('utf8').replace('<html', '<html data-door') : content;
   response.end(method === 'HEAD' ? undefined : shown);
   return true;
+}
+
+/** A file of a page; the packages have its code packed, which is a quarter as large. */
+async function readPage(file: string): Promise<Buffer | undefined> {
+  try {
+    return await fs.readFile(file);
+  } catch {
+    const packed = await fs.readFile(`${file}.br`).catch(() => undefined);
+    return packed && brotliDecompressSync(packed);
+  }
 }
