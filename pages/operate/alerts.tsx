@@ -12,6 +12,7 @@ import { type Deed, DeedButton, openDeed } from './deeds.tsx';
 import { Filter } from './filter.tsx';
 import { PipelineLink } from './links.tsx';
 import { asked, List } from './list.tsx';
+import { engineFirst } from './needs.ts';
 import { State } from './states.tsx';
 
 export function Alerts(route: Route) {
@@ -30,7 +31,7 @@ export function Alerts(route: Route) {
         {(alerts, { playbooks_url }) => (
           <Table
             label="Alerts"
-            rows={alerts}
+            rows={engineFirst(alerts)}
             keyOf={({ id }) => id}
             none="No alert. All is as it should be."
             columns={[

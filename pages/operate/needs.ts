@@ -1,5 +1,5 @@
 // Which pipelines and stages need a person, and whether the engine does: the page and the command line say the same.
-import type { Overview, PipelineHealth, StageHealth, Well } from './answers.ts';
+import type { Alert, Overview, PipelineHealth, StageHealth, Well } from './answers.ts';
 
 export interface Listed {
   pipeline: PipelineHealth;
@@ -71,3 +71,7 @@ export function sweepOf({ last_sweep_at, installed_at }: Overview, nowMs: number
   if (at !== null) return { at, is: isRecent(at) ? 'well' : 'silent' };
   return { at, is: isRecent(installed_at ?? null) ? 'due' : 'silent' };
 }
+
+/** The engine's own alerts before all others, which may come of them. */
+export const engineFirst = (alerts: Alert[]): Alert[] =>
+  alerts.toSorted((a, b) => Number(b.kind === 'engine') - Number(a.kind === 'engine'));

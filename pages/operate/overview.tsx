@@ -12,7 +12,7 @@ import { CausesAndPlace } from './causes.tsx';
 import { mayNotAct } from './deeds.tsx';
 import { read, readOverview } from './door.ts';
 import { Reason } from './links.tsx';
-import { byNeed, isBusy, isQuiet, type Listed, sweepOf, wellOf } from './needs.ts';
+import { byNeed, engineFirst, isBusy, isQuiet, type Listed, sweepOf, wellOf } from './needs.ts';
 import { Spark } from './spark.tsx';
 import { State } from './states.tsx';
 
@@ -112,17 +112,19 @@ function OpenAlerts({ alerts }: { alerts: Alert[] }) {
         <State is="alert">{`Open alerts: ${alerts.length === 20 ? '20 or more' : alerts.length}`}</State>
       </h3>
       <ul>
-        {alerts.slice(0, shownAlerts).map((alert) => (
-          <li key={alert.id}>
-            <a href={to('alerts', '', { pipeline: alert.pipeline })}>
-              <Words text={sayStanding(alert)} most={240} />
-            </a>{' '}
-            <span class="hint">
-              since <Moment at={alert.raised_at} />
-            </span>{' '}
-            <CausesAndPlace of={alert} />
-          </li>
-        ))}
+        {engineFirst(alerts)
+          .slice(0, shownAlerts)
+          .map((alert) => (
+            <li key={alert.id}>
+              <a href={to('alerts', '', { pipeline: alert.pipeline })}>
+                <Words text={sayStanding(alert)} most={240} />
+              </a>{' '}
+              <span class="hint">
+                since <Moment at={alert.raised_at} />
+              </span>{' '}
+              <CausesAndPlace of={alert} />
+            </li>
+          ))}
       </ul>
       {alerts.length > shownAlerts && <a href={to('alerts')}>all open alerts</a>}
     </section>
