@@ -96,17 +96,34 @@ test('define and doctor compare the columns that inputs of stages require with t
   ]);
 });
 
+const anew = [
+  `create table public.anew (like public.items including all);
+    drop table public.items;
+    alter table public.anew rename to items`,
+  `alter table public.items rename to former;
+    create table public.items (like public.former including all)`,
+];
 test('doctor names a table that was made anew, and its migration ties the new one', async ({ engine }) => {
   const definition = await engine.pipeline([{ name: 'only' }]);
   await engine.queued('only', 1);
-  await engine.sql.query(`
-    create table public.anew (like public.items including all);
-    drop table public.items;
-    alter table public.anew rename to items`);
-  const [found = ''] = await amiss(engine);
-  expect(found).toContain('its table was dropped or made anew: run supabase/migrations/*_pipeline_flow.sql once more');
-  await engine.sql.query(found.replace(/^.*?(?=select millrace\.cancel)/s, ''));
-  await engine.define(definition);
+  for (const statements of anew) {
+    await engine.sql.query(statements);
+    const [found = ''] = await amiss(engine);
+    expect(found).toContain(
+      'its table was dropped or made anew: run supabase/migrations/*_pipeline_flow.sql once more',
+    );
+    await engine.sql.query(found.replace(/^.*?(?=select millrace\.cancel)/s, ''));
+    await engine.define(definition);
+    expect(await amiss(engine)).toEqual([]);
+  }
+});
+
+test('doctor takes a table that was only renamed for the same', async ({ engine }) => {
+  await engine.pipeline([{ name: 'only' }]);
+  await engine.sql.query('alter table public.items rename to things');
+  const [found] = await amiss(engine);
+  expect(found).toMatch(/items.* does not exist/);
+  await mend(engine, found);
   expect(await amiss(engine)).toEqual([]);
 });
 
