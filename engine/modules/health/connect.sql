@@ -68,8 +68,8 @@ select case
   when p_status is null then 'correct the setting project_url, or see whether it is up there'
   when p_status in (404, 426) then 'deploy it: npx supabase functions deploy ' || f.name
   when p_status in (401, 403) then 'npx millrace connect has both sides know one wake_secret'
-  else format('look at the logs of function %s: in the dashboard under Edge Functions; '
-    'locally where it is served', f.name)
+  else format('see the log of %s: in the dashboard under Edge Functions; locally in the terminal '
+    'that serves it', f.name)
 end
 from split_part(p_function, '/', 1) f(name)
 $$;

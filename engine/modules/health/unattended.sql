@@ -16,7 +16,8 @@ select distinct on (p.function_name) p.function_name,
       when r.status_code = 503 then 'the function did not start'
       when r.status_code = 546 then 'it used up its memory or CPU'
     end,
-    rtrim(substring(r.content from '"message":"((?:[^"\\]|\\.)*)"'), '.'), r.error_msg,
+    replace(rtrim(substring(r.content from '"message":"((?:[^"\\]|\\.)*)"'), '.'), '\"', '"'),
+    r.error_msg,
     'nothing more is known'),
   millrace.answer_remedy(p.function_name, r.status_code), r.created
 from millrace.posts p

@@ -137,7 +137,7 @@ test('doctor tells of wakes that the functions did not answer', async ({ engine 
   expect(found).toMatchObject([
     {
       what: 'the functions answered the last wake-ups',
-      detail: expect.stringMatching(/^flow-only answered 401: This function was woken for .*npx millrace connect/),
+      detail: expect.stringMatching(/^flow-only answered 401: This function was woken for "two"; npx millrace connect/),
     },
   ]);
 });
@@ -268,7 +268,7 @@ test('doctor tells of ready work that nobody takes, and whose logs to read', asy
       what: 'ready work is taken within 30 seconds',
       detail:
         'only of flow: nobody takes it up: flow-only is silent: no wake-up came through, see npx millrace doctor; ' +
-        'look at the logs of function flow-only: in the dashboard under Edge Functions; locally where it is served',
+        'see the log of flow-only: in the dashboard under Edge Functions; locally in the terminal that serves it',
     },
   ]);
   await answerWakes(engine, 503, -14);
@@ -276,7 +276,7 @@ test('doctor tells of ready work that nobody takes, and whose logs to read', asy
     {
       what: 'ready work is taken within 30 seconds',
       detail: expect.stringMatching(
-        /^only of flow: nobody takes it up: flow-only answered 503 \d+ s ago: the function did not start; look at the logs of function flow-only: in the dashboard under Edge Functions; locally where it is served$/,
+        /^only of flow: nobody takes it up: flow-only answered 503 \d+ s ago: the function did not start; see the log of flow-only: in the dashboard under Edge Functions; locally in the terminal that serves it$/,
       ),
     },
   ]);

@@ -73,8 +73,7 @@ describe('a stage that nobody works at', () => {
     const reason = {
       why,
       since: '2026-11-02T09:00:10+00:00',
-      remedy:
-        'look at the logs of function flow-one: in the dashboard under Edge Functions; locally where it is served',
+      remedy: 'see the log of flow-one: in the dashboard under Edge Functions; locally in the terminal that serves it',
     };
     const { stages, well } = await operator.ask<Overview>('overview');
     expect(stages).toMatchObject([{ stage: 'one', unattended: reason }, { stage: 'two' }]);
