@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { headLines, type Standing } from '../../cli/operate/standing.ts';
 import {
   playbookOf,
   sayAlert,
@@ -66,4 +67,13 @@ test('an open alert says its value when raised and the one now, which a resolved
   expect(sayStanding({ ...facts, value_now: 18, detail_now: 'boom' })).toBe(raised);
   expect(sayStanding({ ...facts, value_now: null, detail_now: null })).toBe(`${raised}, over by now`);
   expect(sayStanding(facts)).toBe(raised);
+});
+
+test('the list of what is not well at the terminal says how an alert stands now', () => {
+  const alert = { id: 7, kind: 'backlog', pipeline: 'flow', stage: 'only', value: 1200, above: 1000 };
+  const well = { ok: false, faults: [{ kind: 'alert', what: 'alert backlog', alert }], more: 0, dead_last_day: '0' };
+  const overview = { now: '2026-11-02T09:00:00Z', last_sweep_at: null, well, pipelines: [{}], bulks: [] };
+  const message = sayStanding({ ...alert, value_now: null });
+  const standing = { overview, alerts: [{ ...alert, message }] } as unknown as Standing;
+  expect(headLines(standing).join(' ')).toMatch(/above 1,000, over by now/);
 });
