@@ -30,9 +30,11 @@ export async function runDev({ root, dataDir, port, dbPort, json }: DevOptions):
       // Said before anything is fetched or prepared.
       supabaseVersion();
       const kept = { ...(dataDir && { dataDir }), ...(port && { port }), ...(dbPort && { dbPort }) };
-      const stack = await startStack({ ...projectOptions(root), ...kept, ...say });
+      const options = projectOptions(root);
+      const stack = await startStack({ ...options, ...kept, ...say });
       await reloadEdited(path.join(root, 'supabase', 'functions'), stack.functions);
-      followSettings(settingsFile(root), stack, say.progress ?? (() => {}));
+      // Starting takes seconds, in which the file may change.
+      followSettings(settingsFile(root), stack, say.progress ?? (() => {}), { known: options.env ?? {} });
       tellNewMigrations(path.join(root, 'supabase', 'migrations'), stack, say.progress ?? (() => {}));
       return stack;
     },

@@ -8,6 +8,12 @@ export function readEnvFile(file: string): Record<string, string> {
   return fs.existsSync(file) ? (parseEnv(fs.readFileSync(file, 'utf8')) as Record<string, string>) : {};
 }
 
+interface FollowOptions {
+  everyMs?: number;
+  /** The settings that the stack started with, where the file may have changed since. */
+  known?: Record<string, string>;
+}
+
 /**
  * Gives the functions of a stack the settings of `file` each time they change, and says which did; looks every `everyMs` milliseconds.
  * It keeps no program alive. Returns what ends it.
@@ -16,9 +22,9 @@ export function followSettings(
   file: string,
   stack: Pick<Stack, 'takeSettings'>,
   say: (message: string) => void,
-  everyMs = 1000,
+  { everyMs = 1000, known = readEnvFile(file) }: FollowOptions = {},
 ): () => void {
-  return onChange(file, everyMs, async (settings, names) => {
+  return onChange(file, everyMs, known, async (settings, names) => {
     try {
       await stack.takeSettings(settings);
       say(`${file} has changed: functions have ${names} from their next request on.`);
@@ -30,7 +36,7 @@ export function followSettings(
 
 /** Says each time that the settings of `file` change that a stack takes them at its next start alone. As `followSettings`. */
 export function tellChangedSettings(file: string, say: (message: string) => void, everyMs = 1000): () => void {
-  return onChange(file, everyMs, async (_, names) => {
+  return onChange(file, everyMs, readEnvFile(file), async (_, names) => {
     say(`${file} has changed: this stack takes ${names} at its next start.`);
   });
 }
@@ -39,18 +45,20 @@ export function tellChangedSettings(file: string, say: (message: string) => void
 function onChange(
   file: string,
   everyMs: number,
+  known: Record<string, string>,
   changed: (settings: Record<string, string>, names: string) => Promise<void>,
 ): () => void {
-  let known = readEnvFile(file);
+  let last = known;
   const look = () => {
     const settings = readEnvFile(file);
-    if (isDeepStrictEqual(settings, known)) return;
-    const names = Object.keys({ ...known, ...settings })
-      .filter((name) => known[name] !== settings[name])
+    if (isDeepStrictEqual(settings, last)) return;
+    const names = Object.keys({ ...last, ...settings })
+      .filter((name) => last[name] !== settings[name])
       .sort();
-    known = settings;
+    last = settings;
     void changed(settings, names.join(', '));
   };
   fs.watchFile(file, { interval: everyMs, persistent: false }, look);
+  look();
   return () => fs.unwatchFile(file, look);
 }

@@ -148,7 +148,7 @@ describe('what config.toml and deno.json say of a function', () => {
     const file = path.join(functionsDir, '.env');
     const said: string[] = [];
     const say = (message: string) => said.push(message.replace(`${file} `, ''));
-    const ends = [followSettings(file, stack, say, 20), tellChangedSettings(file, say, 20)];
+    const ends = [followSettings(file, stack, say, { everyMs: 20 }), tellChangedSettings(file, say, 20)];
     onTestFinished(() => ends.forEach((end) => void end()));
     expect(await textOf('set')).toBe('of the project ');
     write({ '.env': 'SETTING=second\nADDED=too\nMILLRACE_WAKE_SECRET=of the file\n' });
@@ -164,6 +164,12 @@ describe('what config.toml and deno.json say of a function', () => {
     write({ '.env': 'SETTING=third\nUSE_NEW_PIPELINE=yes\n' });
     await until(() => said.some((line) => line.includes('is not taken: USE_NEW_PIPELINE is "yes", but must be true')));
     expect(await textOf('set')).toBe('second too');
+    // The file has changed since the stack read it at its start.
+    write({ '.env': 'SETTING=fourth\n' });
+    await until(() => said.some((line) => line.includes('functions have SETTING, USE_NEW_PIPELINE from')));
+    said.length = 0;
+    ends.push(followSettings(file, stack, say, { known: { SETTING: 'fourth', LATE: 'yes' } }));
+    await until(() => said.includes('has changed: functions have LATE from their next request on.'));
   });
 
   it('holds from the next request on, for a function that was added as for one that runs', async () => {
