@@ -103,7 +103,8 @@ function withBlock(statement: Statement): Statement {
   if (written === undefined) return statement;
   const body = written.startsWith(' ') ? written : written.replaceAll(/^(?=.)/gm, '  ');
   const block = query.test(written) ? body : `begin\n${body}\nend`;
-  return { ...statement, text: text.replace(written, () => block) };
+  // With the ends of the lines around it: a hook in which no module has a part has an empty body.
+  return { ...statement, text: text.replace(`\n${written}\n`, () => `\n${block}\n`) };
 }
 
 /** A function of the Data API has its owner's rights. One for Edge Functions first refuses those of another release. */
