@@ -8,7 +8,7 @@ import { joinLines, type PdfLine } from './pdf-lines.ts';
 export const MAX_PDF_BYTES = 50 * 1024 * 1024;
 /**
  * Measured: 0.6 s of CPU with all that the function loads, and 0.65 ms more for each page and for each 1000 characters. That
- * makes 0.9 s at both limits, and a function is retired after one second.
+ * makes 0.9 to 1.0 s at both limits, and a function is retired after one second.
  */
 export const MAX_PDF_PAGES = 200;
 export const MAX_PDF_CHARACTERS = 300_000;
