@@ -115,7 +115,7 @@ begin
 end
 $$;
 
--- What the totals tell, with the pulses that are still to be added up.
+-- The totals of a stage, with the pulses that are still to be added up.
 create view millrace.counted_figures as
 select t.pipeline_id, t.stage_id, t.outcome, t.n
 from millrace.sums t

@@ -92,7 +92,7 @@ $$;
 create function millrace.reopen_run(p_run millrace.runs, p_stages int[]) returns int[]
 as $$
 perform millrace.supersede(array[p_run.id], p_stages || array(
-  -- What was skipped since the run had ended is pending again.
+  -- A stage that was skipped after the run had ended is pending again.
   select d.stage_id
   from millrace.done_attempts d
   where d.run_id = p_run.id and p_run.ended_as is not null

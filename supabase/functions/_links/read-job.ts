@@ -14,7 +14,7 @@ export interface RawPage {
   parts: PageParts;
   /** Where it was found. */
   url: string;
-  /** What is uncertain about its letters, in sentences. */
+  /** Doubts about its letters, in sentences. */
   doubts?: string[];
 }
 

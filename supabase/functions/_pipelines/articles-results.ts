@@ -13,7 +13,7 @@ export const fetchResult = z.object({
   published_at: z.iso.datetime().nullable(),
   language: z.string().nullable(),
   by: z.enum(['page', 'pdf']),
-  /** What is uncertain about its letters, such as a charset that was guessed. */
+  /** Doubts about its letters, such as a charset that was guessed. */
   doubts: z.array(z.string()).optional(),
 });
 export type FetchResult = z.output<typeof fetchResult>;

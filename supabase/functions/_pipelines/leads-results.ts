@@ -10,7 +10,7 @@ const sitePage = z.object({
   url: z.string(),
   title: z.string(),
   markdown: z.string(),
-  /** What is uncertain about its letters, such as a charset that was guessed. */
+  /** Doubts about its letters, such as a charset that was guessed. */
   doubts: z.array(z.string()).optional(),
 });
 

@@ -49,7 +49,7 @@ export const stagePostResult = z.object({
   extras: z.object({
     read_from: z.enum(['json_ld', 'open_graph', 'text']),
     published_at: z.iso.datetime().nullable(),
-    /** What is uncertain about its letters, in words. */
+    /** Doubts about its letters, in words. */
     problems: z.array(z.string()).optional(),
   }),
 });

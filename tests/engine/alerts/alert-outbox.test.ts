@@ -471,7 +471,10 @@ test('doctor shows a channel whose messages nobody takes, and rules that name wh
   await alarmed(engine, ['ops']);
   expect(await finding(engine)).toEqual({ ok: true, detail: 'ops' });
   await minutes(engine, 6);
-  expect(await finding(engine)).toMatchObject({ ok: false, detail: expect.stringContaining('function millrace') });
+  expect(await finding(engine)).toMatchObject({
+    ok: false,
+    detail: expect.stringContaining('see the log of millrace'),
+  });
   await deliver(engine);
   await addRule(engine, { ...backlog, name: 'lost', channels: ['gone'] });
   expect((await finding(engine))?.detail).toMatch(

@@ -13,7 +13,7 @@ const tagEnd = 0x3e;
  * first other byte stands, by a sample from there on, and by what header and declaration say.
  */
 export class FeedDecoder {
-  /** What is uncertain about its letters, in sentences; known once the text is over. */
+  /** Doubts about its letters, in sentences; known once the text is over. */
   doubts: string[] = [];
   readonly #contentType: string;
   #decoder: TextDecoder | null = null;
@@ -56,7 +56,7 @@ export class FeedDecoder {
   #decide(): string {
     const sample = joined(this.#declaration ?? new Uint8Array(), wholeLetters(this.#held));
     const read = decodeText(sample, { contentType: this.#contentType, kind: 'xml' });
-    // What is lost is seen where it stands; the sample says only how the charset was found.
+    // Lost characters show where they stand; the sample says only how the charset was found.
     this.doubts = charsetDoubts({ ...read, lost: 0 });
     return this.#decodeBy(read.charset, this.#held);
   }

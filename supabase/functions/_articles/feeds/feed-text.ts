@@ -15,7 +15,7 @@ const headBytes = 200;
 /** A feed as text. */
 export interface FeedText {
   pieces: AsyncGenerator<string>;
-  /** What is uncertain about its letters so far, in sentences. */
+  /** Doubts about its letters so far, in sentences. */
   doubts: string[];
 }
 
