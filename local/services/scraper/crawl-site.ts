@@ -14,11 +14,11 @@ export interface ScrapedPage extends PageMetadata {
   url: string;
   title: string;
   markdown: string;
-  /** What is uncertain about its letters, in sentences. */
+  /** Doubts about its letters, in sentences. */
   doubts?: string[];
 }
 
-/** What a site gave. */
+/** The pages of a site that was scraped. */
 export interface ScrapedSite {
   pages: ScrapedPage[];
   /** Linked pages that could not be read, each with the code of why. */

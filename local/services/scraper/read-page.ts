@@ -13,7 +13,7 @@ export interface ReadPage {
   markdown: string;
   links: string[];
   metadata: PageMetadata;
-  /** What is uncertain about its letters, in sentences. */
+  /** Doubts about its letters, in sentences. */
   doubts: string[];
 }
 

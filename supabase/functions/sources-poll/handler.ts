@@ -46,7 +46,7 @@ export async function pollFeed(
     if (!(error instanceof StageError) || isOwnFailure(error) || isTriedAgain(error, retryCount)) throw error;
     const { code, message, retryAfterMs } = error;
     const wait_seconds = seconds(retryAfterMs ?? null);
-    // What a site wrote may stand in the message.
+    // The message may quote what a site wrote, such as a NUL.
     return { urls: [], more: false, error: { code, message: storableText(message) }, wait_seconds, state: null };
   }
 }

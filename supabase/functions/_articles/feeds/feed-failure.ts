@@ -13,12 +13,12 @@ import type { Problem } from './pass.ts';
 
 /** What is wrong with one of a source's documents, as its owner reads it. */
 export function described({ code, message }: StageError, address: string): Problem {
-  // What a site wrote may stand in it.
+  // The message may quote what a site wrote, such as a NUL.
   return { code, message: storableText(`${message} (${address})`) };
 }
 
 /**
- * What failed while a document of a source was fetched and read, sorted, with what to do about it. What nobody foresaw is the
+ * Sorts a failure to fetch or read a document of a source, and says what to do about it. An unforeseen exception is the
  * document's fault too: another document is read all the same, and this one again with the next poll.
  */
 export function failureOf(error: unknown, address: string): StageError {

@@ -20,7 +20,7 @@ const item = z.object({
 });
 const jsonFeed = z.object({ version: z.string().regex(/jsonfeed\.org/), items: z.array(item.catch({})) });
 
-/** What a JSON feed's items gave. It has the shape of a FeedReader that is at its end. */
+/** The items of a JSON feed, as read. It has the shape of a FeedReader that is at its end. */
 export interface JsonItems {
   kind: 'json';
   items: number;

@@ -21,7 +21,7 @@ export interface ReadFeed {
   problem: StageError | null;
 }
 
-/** What has read a feed: its items, and how many of them have no link. */
+/** The result of a feed's reader: its items, and how many of them have no link. */
 type Items = Pick<FeedReader, 'items' | 'unlinked' | 'complete'>;
 
 /**
@@ -41,7 +41,7 @@ export async function readFeed(feed: FetchedFeed, from: number, most: number): P
   const text = joinedText(begun, pieces);
   const reader = await readAs(begun, feed.url, text, from, onEntry);
   const problem = problemOf(reader, whole) ?? doubtOf(doubts);
-  // What is wrong with a part is no reason to give up the rest.
+  // A fault of a part is no reason to give up the rest.
   if (problem?.code === 'no_links' && from === 0 && reader.unlinked === reader.items) throw problem;
   return { kind: reader.kind, entries, whole, problem };
 }
