@@ -1,14 +1,16 @@
 import { defineConfig } from 'vitest/config';
-import { common, globalSetup } from './vitest.config.ts';
+import { common, globalSetup, growth } from './vitest.config.ts';
 
 const isChaos = process.argv.includes('chaos');
 
-// `npm run soak`: the random hunts at a length that would hold up CI. SOAK_STEPS, SOAK_GRAPHS (random graphs, one session
+// `npm run soak`: what measures time, which needs a machine to itself, and the random hunts at a length that would hold up CI. SOAK_STEPS, SOAK_GRAPHS (random graphs, one session
 // each), SOAK_SESSION_GRAPHS (random graphs, several sessions each), SOAK_CHAINS (random chains in one status column) and
 // SOAK_UPGRADES set it further.
 const hunts = {
   globalSetup,
   include: [
+    ...growth,
+    'tests/cli/whole-way.test.ts',
     'tests/engine/deadlock-hunt.test.ts',
     'tests/engine/decisions/decisions-at-random.test.ts',
     'tests/engine/limits/{gates,limits,shared-limits}-random.test.ts',

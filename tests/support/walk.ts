@@ -1,4 +1,4 @@
-// A person's way through the operator's page: by mouse, or by the keyboard alone.
+// A person's way through the operator's page by the keyboard alone; other tests use the mouse.
 import type { Locator, Page } from 'playwright-core';
 
 /** No control may be further away than so many Tabs. */
@@ -25,17 +25,13 @@ export async function tabTo(page: Page, wanted: Locator): Promise<void> {
   throw new Error(`${mostTabs} Tabs do not lead to ${wanted}`);
 }
 
-export type Hand = 'mouse' | 'keyboard';
-
 /** One way through the page; keeps what was pressed and looked at, by the names that the docs say in bold. */
 export class Walk {
   readonly names: string[] = [];
   readonly page: Page;
-  readonly #hand: Hand;
 
-  constructor(page: Page, hand: Hand) {
+  constructor(page: Page) {
     this.page = page;
-    this.#hand = hand;
   }
 
   /** Presses what is called so, or what stands here in its stead. */
@@ -46,7 +42,6 @@ export class Walk {
 
   /** Presses what the docs have no name for, such as a row. */
   async go(at: Locator): Promise<void> {
-    if (this.#hand === 'mouse') return at.click();
     await tabTo(this.page, at);
     await this.page.keyboard.press('Enter');
   }
@@ -56,29 +51,23 @@ export class Walk {
     await shown.waitFor();
   }
 
-  /** Goes to a screen: by its link, or by `g` and its letter. */
+  /** Goes to a screen by `g` and its letter. */
   async screen(name: string, letter: string): Promise<void> {
     this.names.push(name);
-    if (this.#hand === 'mouse') {
-      await this.page.getByRole('navigation').getByRole('link', { name, exact: true }).click();
-    } else {
-      await this.page.keyboard.press('g');
-      await this.page.keyboard.press(letter);
-    }
+    await this.page.keyboard.press('g');
+    await this.page.keyboard.press(letter);
     await this.page.getByRole('heading', { level: 2, name, exact: true }).waitFor();
   }
 
   /** Finds a pipeline by its name. */
   async search(text: string): Promise<void> {
     this.names.push('Search');
-    if (this.#hand === 'mouse') await this.page.getByRole('button', { name: /^Search/ }).click();
-    else await this.page.keyboard.press('/');
+    await this.page.keyboard.press('/');
     const palette = this.page.getByRole('dialog', { name: 'Search' });
     await this.page.keyboard.type(text);
     const hit = palette.getByRole('link', { name: `${text} pipeline` });
     await hit.waitFor();
-    if (this.#hand === 'mouse') await hit.click();
-    else await this.page.keyboard.press('Enter');
+    await this.page.keyboard.press('Enter');
     await this.page.getByRole('heading', { level: 2, name: `Pipeline ${text}` }).waitFor();
   }
 
@@ -92,13 +81,8 @@ export class Walk {
     await this.press(deed, within.getByRole('button', { name: deed, exact: true }));
     const dialog = this.page.getByRole('dialog');
     const reason = dialog.getByLabel('Reason');
-    const said = 'as the playbook says';
-    if (this.#hand === 'mouse') {
-      await reason.fill(said);
-    } else {
-      await tabTo(this.page, reason);
-      await this.page.keyboard.type(said);
-    }
+    await tabTo(this.page, reason);
+    await this.page.keyboard.type('as the playbook says');
     await this.go(dialog.getByRole('button', { name: deed, exact: true }));
     await dialog.waitFor({ state: 'hidden' });
     const focused = await this.page.evaluate(() => document.activeElement?.textContent);
