@@ -51,7 +51,7 @@ export class OperateStack extends OrdersStack {
     })) as BrowserContext;
     this.#contexts.push(context);
     const page = await context.newPage();
-    page.setDefaultTimeout(20_000);
+    page.setDefaultTimeout(60_000);
     page.on('pageerror', (error) => this.faults.push(String(error)));
     page.on('console', (message) => {
       // Chromium reports each answer that is no success, also those that the page shows.

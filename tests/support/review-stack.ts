@@ -63,7 +63,7 @@ export class ReviewStack extends ProjectStack {
     const context = (await this.#browser?.newContext({ viewport: { width: 1200, height: 900 } })) as BrowserContext;
     this.#contexts.push(context);
     const page = await context.newPage();
-    page.setDefaultTimeout(20_000);
+    page.setDefaultTimeout(60_000);
     page.on('pageerror', (error) => this.faults.push(String(error)));
     page.on('console', (message) => {
       // Chromium reports each answer that is no success, also those that the page shows.
