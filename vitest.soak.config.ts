@@ -10,9 +10,11 @@ const hunts = {
   globalSetup,
   include: [
     ...growth,
-    'tests/cli/whole-way.test.ts',
+    'tests/cli/{package,whole-way}.test.ts',
+    'tests/examples/{articles-pictures,extract-text,pdf}.test.ts',
     'tests/engine/deadlock-hunt.test.ts',
     'tests/engine/decisions/decisions-at-random.test.ts',
+    'tests/engine/figures/figures-recount.test.ts',
     'tests/engine/limits/{gates,limits,shared-limits}-random.test.ts',
     'tests/engine/definitions/odd-names.test.ts',
     'tests/engine/random-*.test.ts',
@@ -27,6 +29,7 @@ const hunts = {
     SOAK_GRAPHS: process.env.SOAK_GRAPHS ?? '3000',
     SOAK_SESSION_GRAPHS: process.env.SOAK_SESSION_GRAPHS ?? '300',
     SOAK_CHAINS: process.env.SOAK_CHAINS ?? '200',
+    SOAK_FIGURES: process.env.SOAK_FIGURES ?? '30',
     SOAK_UPGRADES: process.env.SOAK_UPGRADES ?? '100',
   },
 };

@@ -1,3 +1,4 @@
+import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { drawPlan, faults, operations } from '../soak/plan.ts';
@@ -15,6 +16,30 @@ test('the word chaos plays campaigns alone, and without a word the hunts are run
   const hunts = await filesOf();
   expect(hunts).toContain('tests/engine/random-graphs.test.ts');
   expect(hunts.filter((file) => file.startsWith('tests/soak/'))).toEqual([]);
+});
+
+/** The tests' own files, but those that `npm run bench` and campaigns run. */
+const files = fs
+  .readdirSync(path.join(projectFolder, 'tests'), { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.test.ts') && !/^(?:bench|soak|cli\/soak)\b/.test(file))
+  .map((file) => ({ file: `tests/${file}`, text: fs.readFileSync(path.join(projectFolder, 'tests', file), 'utf8') }));
+
+test('each file that does more in a soak is one of the hunts', async () => {
+  const asking = files.filter(({ text }) => /process\.env\.SOAK|huntLength\(/.test(text)).map(({ file }) => file);
+  expect(asking).toContain('tests/cli/whole-way.test.ts');
+  expect(await filesOf()).toEqual(expect.arrayContaining(asking));
+});
+
+test('no test holds a time to a bound where others share the machine', () => {
+  const bound =
+    /expect(?:\.soft)?\((?:.*\W)?(?:\w*Ms|ms|took|elapsed|user|\w*(?:Date|performance)\.now\(\)|.*cpuUsage\(.*)[^)]*\)+\.toBeLess/;
+  expect('    expect(Date.now() - before).toBeLessThan(3000);').toMatch(bound);
+  expect('  for (const ms of [allMs]) expect(ms).toBeLessThan(1000);').toMatch(bound);
+  const lines = files.flatMap(({ file, text }) =>
+    text.split('\n').map((line, at) => ({ line, place: `${file}:${at + 1}` })),
+  );
+  const bounds = lines.filter(({ line }) => bound.test(line));
+  expect(bounds.filter(({ line }) => !line.includes('if (process.env.SOAK)')).map(({ place }) => place)).toEqual([]);
 });
 
 test('a seed draws the same plan each time, and another seed another', () => {

@@ -289,8 +289,8 @@ test('Deno reads a page within a function’s memory, and opening a document tak
   expect(read.text).toContain('The ferry leaves at seven');
   expect(read.scan).toBe(true);
   expect(read.rss).toBeLessThan(200 * 1024 * 1024);
-  // A quarter of a second on a quiet machine, loading included; more of it where others compete for the processor.
-  expect(read.cpuMs).toBeLessThan(1500);
+  // A quarter of a second, loading included. Where others compete for the processor it takes more: npm run soak -- pdf.
+  if (process.env.SOAK) expect(read.cpuMs).toBeLessThan(1000);
 });
 
 function makeBook(): Promise<Uint8Array> {

@@ -22,7 +22,8 @@ test('a worker of a stage at its limits asks again when it is told to, without l
   const fake = limited([60, 0]);
   const startedAt = Date.now();
   expect(await makeDrain(fake, done).drain.run()).toBe('empty');
-  expect(Date.now() - startedAt).toBeGreaterThanOrEqual(60);
+  // A timer may be a millisecond early, by another clock.
+  expect(Date.now() - startedAt).toBeGreaterThanOrEqual(58);
   expect(fake.saved.size).toBe(1);
   expect(fake.calls.map((call) => call.name).slice(0, 3)).toEqual([
     'millrace_claim',

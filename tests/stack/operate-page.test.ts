@@ -959,16 +959,17 @@ describe('the playbooks', () => {
   );
 });
 
+/** Of three pages with some 500 each: a thousand stages drawn whole would be ten times as many. */
+const mostElements = 2000;
 test('a thousand stages, a graph of sixty and a run of ten thousand children stay usable', async () => {
   const run = await operate.crowd();
   const page = await operate.atMachine();
+  /** Answers a key, and has drawn no more than a browser lays out in a moment. */
   const isUsable = async () => {
-    const before = Date.now();
     await page.keyboard.press('?');
     await page.getByRole('dialog', { name: 'Keys' }).waitFor();
     await page.keyboard.press('Escape');
-    // A hundredth of that where nothing else runs.
-    expect(Date.now() - before).toBeLessThan(3000);
+    expect(await page.locator('*').count()).toBeLessThan(mostElements);
   };
   await page.getByRole('link', { name: 'wide_16', exact: true }).waitFor();
   await isUsable();
