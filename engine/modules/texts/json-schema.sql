@@ -67,7 +67,7 @@ begin
       from jsonb_each(case v_type when 'object' then p_value end) o
       union all
       select i.place, null, p_schema -> 'items', i.value
-      from jsonb_array_elements(case v_type when 'array' then p_value end)
+      from jsonb_array_elements(case when v_type = 'array' and v_broken is null then p_value end)
         with ordinality i(value, place)
     ) p
     cross join lateral (

@@ -335,26 +335,51 @@ describe('the conversation', () => {
 
 describe('what is malformed is refused by name', () => {
   test.for([
-    [null, /^p_turns is missing, but must be given$/],
-    [{}, /^p_turns is \{\}, but must be of type array$/],
-    [[], /^p_turns has 0 items, but must have at least 1$/],
-    [Array.from({ length: 101 }, (_, n) => modelTurn(n + 1)), /has 101 items/],
-    [[7], /^p_turns\[0\] is 7, but must be of type object$/],
-    [[{ ...modelTurn(1), seq: 0 }], /^p_turns\[0\]\.seq is 0, but must be a whole number from 1 to 999999999$/],
-    [[{ ...modelTurn(1), seq: 'x' }, modelTurn(2)], /^p_turns\[0\]\.seq is "x"/],
-    [[modelTurn(1), { ...modelTurn(2), seq: 1.5 }], /^p_turns\[1\]\.seq is 1\.5/],
-    [[modelTurn(1), modelTurn(3)], /^p_turns\[1\]\.seq is 3, which does not follow/],
-    [[modelTurn(2)], /^p_turns\[0\]\.seq is 2, but the next turn of this conversation is 1$/],
-    [[{ ...modelTurn(1), kind: 'user' }], /^p_turns\[0\]\.kind is "user", but must be one of "model", "tool"$/],
-    [[{ ...toolTurn(1), call_id: null }], /^p_turns\[0\]\.call_id is null, but must be given for a tool alone$/],
-    [[{ ...modelTurn(1), call_id: 'c' }], /^p_turns\[0\]\.call_id is c/],
-    [[{ ...modelTurn(1), content: 'text' }], /^p_turns\[0\]\.content is "text", but must be of type object$/],
+    ['no list', null, /^p_turns is missing, but must be given$/],
+    ['an object', {}, /^p_turns is \{\}, but must be of type array$/],
+    ['an empty list', [], /^p_turns has 0 items, but must have at least 1$/],
+    ['101 turns', Array.from({ length: 101 }, (_, n) => modelTurn(n + 1)), /has 101 items/],
+    ['a number for a turn', [7], /^p_turns\[0\] is 7, but must be of type object$/],
     [
+      'a number of 0',
+      [{ ...modelTurn(1), seq: 0 }],
+      /^p_turns\[0\]\.seq is 0, but must be a whole number from 1 to 999999999$/,
+    ],
+    ['a text for a number', [{ ...modelTurn(1), seq: 'x' }, modelTurn(2)], /^p_turns\[0\]\.seq is "x"/],
+    ['half a number', [modelTurn(1), { ...modelTurn(2), seq: 1.5 }], /^p_turns\[1\]\.seq is 1\.5/],
+    ['a gap', [modelTurn(1), modelTurn(3)], /^p_turns\[1\]\.seq is 3, which does not follow/],
+    [
+      'a first turn of number 2',
+      [modelTurn(2)],
+      /^p_turns\[0\]\.seq is 2, but the next turn of this conversation is 1$/,
+    ],
+    [
+      'a turn of a user',
+      [{ ...modelTurn(1), kind: 'user' }],
+      /^p_turns\[0\]\.kind is "user", but must be one of "model", "tool"$/,
+    ],
+    [
+      'a tool without call_id',
+      [{ ...toolTurn(1), call_id: null }],
+      /^p_turns\[0\]\.call_id is null, but must be given for a tool alone$/,
+    ],
+    ['a model with call_id', [{ ...modelTurn(1), call_id: 'c' }], /^p_turns\[0\]\.call_id is c/],
+    [
+      'a text for content',
+      [{ ...modelTurn(1), content: 'text' }],
+      /^p_turns\[0\]\.content is "text", but must be of type object$/,
+    ],
+    [
+      'a list for usage',
       [{ ...modelTurn(1), usage: [] }],
       /^p_turns\[0\]\.usage has 0 items|^p_turns\[0\]\.usage is \[\], but must be of type object or null$/,
     ],
-    [[toolTurn(1, 'x'.repeat(1_048_576))], /^p_turns\[0\] has \d+ bytes, but a turn may have 1048576$/],
-  ] as const)('%#: %s', async ([turns, message], { engine }) => {
+    [
+      'a turn of a megabyte',
+      [toolTurn(1, 'x'.repeat(1_048_576))],
+      /^p_turns\[0\] has \d+ bytes, but a turn may have 1048576$/,
+    ],
+  ] as const)('%s', async ([, turns, message], { engine }) => {
     const { worker, item } = await claimed(engine);
     const values = [worker.id, item.attempt, item.token, turns === null ? null : JSON.stringify(turns)];
     const statement = 'select public.millrace_checkpoint($1, $2, $3, $4)';
