@@ -33,9 +33,9 @@ export function begin<T>(call: Promise<T>): Promise<T> {
   return call;
 }
 
-/** The stages that have been woken so far, in order, as `pipeline.stage`. */
+/** The stages that have been woken so far, as `pipeline.stage`, by name: wake-ups of one statement have no order. */
 export async function rungStages(engine: Engine): Promise<string[]> {
-  return (await engine.wakes()).map(({ body }) => `${body.pipeline}.${body.stage}`);
+  return (await engine.wakes()).map(({ body }) => `${body.pipeline}.${body.stage}`).sort();
 }
 
 /** The report of an external job's end, as the callback and the poller send it. */
