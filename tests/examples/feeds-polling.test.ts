@@ -416,6 +416,99 @@ describe('a pass over more than one poll', () => {
   });
 });
 
+describe('a feed of several pages', () => {
+  const forms: [string, (items: string[], next: string) => string][] = [
+    [
+      'next_url of a JSON Feed',
+      (items, next_url) =>
+        JSON.stringify({ version: 'https://jsonfeed.org/version/1.1', next_url, items: items.map((url) => ({ url })) }),
+    ],
+    [
+      'rel="next" of Atom',
+      (items, next) =>
+        `<feed xmlns="http://www.w3.org/2005/Atom">${next && `<link rel="next" href="${next}"/>`}${items
+          .map((url) => `<entry><link rel="next" href="/no"/><link href="${url}"/></entry>`)
+          .join('')}</feed>`,
+    ],
+    [
+      'rel="next" of RSS',
+      (items, next) =>
+        `<rss xmlns:atom="http://www.w3.org/2005/Atom"><channel><link>/</link>${next && `<atom:link rel="next" href="${next}"/>`}${items
+          .map((url) => `<item><link>${url}</link></item>`)
+          .join('')}</channel></rss>`,
+    ],
+  ];
+
+  test.each(forms)('is read to its last one within the bounds of polls: %s', async (_, write) => {
+    const site = await startSite({
+      '/1': write([page('a'), page('b')], '/2'),
+      '/2': write([page('c'), page('d')], '/3'),
+      '/3': write([page('e')], ''),
+    });
+    const source = follow(`${site.url}/1`);
+    const first = await source.poll({ limits: { documents: 2, newUrls: 3 } });
+    expect([found(first), first.more]).toEqual([['a', 'b', 'c'], true]);
+    const second = await source.poll({ limits: { documents: 2 } });
+    expect([found(second), second.more, second.problem]).toEqual([['d', 'e'], false, null]);
+    expect(site.asked()).toEqual(['/1', '/2', '/2', '/3']);
+  });
+
+  test.each(forms)('is later read as far as something is new: %s', async (_, write) => {
+    const site = await startSite({
+      '/1': write([page('a')], '/2'),
+      '/2': write([page('b')], '/3'),
+      '/3': write([page('c')], ''),
+    });
+    const source = follow(`${site.url}/1`);
+    expect(found(await source.poll())).toEqual(['a', 'b', 'c']);
+    site.asked();
+    expect(found(await source.poll())).toEqual([]);
+    expect(site.asked()).toEqual(['/1']);
+    Object.assign(site.files, { '/1': write([page('d')], '/2'), '/2': write([page('e'), page('a')], '/3') });
+    expect(found(await source.poll())).toEqual(['d', 'e']);
+    expect(site.asked()).toEqual(['/1', '/2', '/3']);
+  });
+
+  const [[, json]] = forms as [(typeof forms)[number]];
+
+  test('one page that cannot be read is named, and reached again by the next pass', async () => {
+    const site = await startSite({
+      '/1': { headers: { etag: '"v1"' }, bytes: Buffer.from(json([page('a')], '/2')) },
+      '/2': { status: 500 },
+    });
+    const source = follow(`${site.url}/1`);
+    expect(await source.poll()).toMatchObject({
+      more: false,
+      problem: { code: 'server_error', message: expect.stringContaining(`${site.url}/2`) },
+    });
+    site.files['/2'] = json([page('b')], '');
+    const next = await source.poll();
+    expect([found(next), next.problem]).toEqual([['b'], null]);
+  });
+
+  test.each([
+    ['itself', '/1', ['/1']],
+    ['no web address', 'mailto:a@b.test', ['/1']],
+    ['ever new pages without items', '/2?n=1', ['/1', '/2?n=1']],
+  ])('comes to an end where its next page is %s', async (_, next, asked) => {
+    const site = await startSite({ '/1': json([page('a')], next), '/2?n=1': json([], '/2?n=2') });
+    const poll = await follow(`${site.url}/1`).poll();
+    expect([found(poll), poll.more, poll.problem]).toEqual([['a'], false, null]);
+    expect(site.asked()).toEqual(asked);
+  });
+
+  test('of ever new pages 1,000 are read, and the source says so', async () => {
+    const site = await startServer(({ path }) => ({ bytes: Buffer.from(json([page(path)], `${path}x`)) }));
+    const source = follow(`${site.url}/`);
+    await source.poll({ limits: { documents: 1 } });
+    const { pass } = readCursor(source.source.cursor);
+    const behind = Array.from({ length: MAX_SITEMAPS - 1 }, (_, n) => `${site.url}/${n}`);
+    Object.assign(pass as Pass, { documents: [...behind, `${site.url}/x`], next: behind.length });
+    source.source.cursor = { since: null, pass };
+    expect(await source.poll()).toMatchObject({ more: false, problem: { code: 'too_many_feed_pages' } });
+  });
+});
+
 describe('the next pass over an index', () => {
   const march = new Date('2026-03-10T12:00:00Z');
   const april = new Date('2026-04-10T12:00:00Z');

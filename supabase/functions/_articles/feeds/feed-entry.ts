@@ -47,9 +47,10 @@ function titleOf(texts: ItemTexts): string | null {
   return storableText(excerpt(plain.replace(/\s+/g, ' ').trim(), longestTitle)) || null;
 }
 
-function absoluteUrl(link: string, base: string): string | null {
+/** The whole address of a link on the web; null for any other, and for none. */
+export function absoluteUrl(link: string, base: string): string | null {
   const text = link.trim();
-  if (text.length > longestUrl || !URL.canParse(text, base)) return null;
+  if (text === '' || text.length > longestUrl || !URL.canParse(text, base)) return null;
   const url = new URL(text, base);
   return /^https?:$/.test(url.protocol) && url.href.length <= longestUrl ? url.href : null;
 }

@@ -1,6 +1,6 @@
 import { Parser } from 'htmlparser2';
 import { PermanentError } from '../../_millrace/mod.ts';
-import { entryOf, type FeedEntry, type FeedKind, type ItemTexts } from './feed-entry.ts';
+import { absoluteUrl, entryOf, type FeedEntry, type FeedKind, type ItemTexts } from './feed-entry.ts';
 
 // The parser's work grows with the depth. No feed comes near.
 const deepest = 100;
@@ -45,6 +45,8 @@ export class FeedReader {
   readonly named: string[] = [];
   /** Whether nothing more need be read. */
   ended = false;
+  /** The feed's next page (RFC 5005); null where it names none. */
+  next: string | null = null;
   /** Where the first item begins in the text; null while there is none. */
   firstItem: number | null = null;
   readonly #onEntry: (entry: FeedEntry) => boolean;
@@ -96,7 +98,7 @@ export class FeedReader {
     this.#bases.push(base !== undefined && URL.canParse(base, inherited) ? new URL(base, inherited).href : inherited);
     if (this.root === null) this.#openRoot(full);
     if (this.kind === null) this.#openOfPage(full.toLowerCase(), attributes);
-    else if (this.#itemDepth === 0) this.#openOutside(this.#local(full));
+    else if (this.#itemDepth === 0) this.#openOutside(this.#local(full), attributes);
     else if (this.#depth === this.#itemDepth + 1 || full.startsWith('news:')) this.#openField(full, attributes);
   }
 
@@ -117,7 +119,10 @@ export class FeedReader {
     if (href && URL.canParse(href, base)) this.named.push(new URL(href, base).href);
   }
 
-  #openOutside(name: string): void {
+  #openOutside(name: string, { rel = '', href = '' }: Record<string, string>): void {
+    if (/(?:^|:)link$/.test(name) && rel.toLowerCase() === 'next') {
+      this.next ??= absoluteUrl(href, this.#bases.at(-1) as string);
+    }
     if (this.kind === null || name !== items[this.kind]) return;
     this.#itemDepth = this.#depth;
     this.#texts = {};

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { PermanentError } from '../../_millrace/mod.ts';
-import { entryOf, type FeedEntry } from './feed-entry.ts';
+import { absoluteUrl, entryOf, type FeedEntry } from './feed-entry.ts';
 
 const text = z.string().optional().catch(undefined);
 const item = z.object({
@@ -18,7 +18,11 @@ const item = z.object({
     .optional()
     .catch(undefined),
 });
-const jsonFeed = z.object({ version: z.string().regex(/jsonfeed\.org/), items: z.array(item.catch({})) });
+const jsonFeed = z.object({
+  version: z.string().regex(/jsonfeed\.org/),
+  next_url: text,
+  items: z.array(item.catch({})),
+});
 
 /** The items of a JSON feed, as read. It has the shape of a FeedReader that is at its end. */
 export interface JsonItems {
@@ -26,6 +30,8 @@ export interface JsonItems {
   items: number;
   unlinked: number;
   complete: true;
+  /** The feed's next page; null for the last one. */
+  next: string | null;
 }
 
 /**
@@ -45,7 +51,8 @@ export function readJsonFeed(
       'The address gives JSON, no feed (RSS, Atom, RDF, JSON Feed) and no sitemap: enter the feed’s own address.',
     );
   }
-  const read: JsonItems = { kind: 'json', items: 0, unlinked: 0, complete: true };
+  const next = absoluteUrl(feed.data.next_url ?? '', address);
+  const read: JsonItems = { kind: 'json', items: 0, unlinked: 0, complete: true, next };
   for (const [index, one] of feed.data.items.entries()) {
     if (index < from) continue;
     read.items++;

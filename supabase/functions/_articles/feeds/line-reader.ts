@@ -9,6 +9,7 @@ export class LineReader {
   unlinked = 0;
   /** A text ends wherever it ends. */
   readonly complete = true;
+  readonly next = null;
   ended = false;
   readonly #address: string;
   readonly #onEntry: (entry: FeedEntry) => boolean;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Beyond so many sitemaps of one source none is read. */
+/** Beyond so many sitemaps or pages of one source none is read. */
 export const MAX_SITEMAPS = 1000;
 /** Where more of them have to be read again, all are. */
 export const MAX_UNREAD = 100;
@@ -25,11 +25,13 @@ export const cursorSchema = z.object({
   pass: z
     .object({
       began: z.string(),
-      /** The source's own address and the sitemaps found so far, in the order they are read. */
+      /** The source's own address and the sitemaps or pages found so far, in the order they are read. */
       documents: z.array(address).min(1).max(MAX_SITEMAPS),
       /** Which of them is read next, and from which place in its text on. */
       next: z.int().min(0),
       at: z.int().min(0),
+      /** Whether the one that is read now had an address that the queue did not have. */
+      fresh: z.boolean().default(false),
       etag: z.string().nullable(),
       lastModified: z.string().nullable(),
       /** Which of them are read whatever their dates, since something was wrong in the last pass. */
@@ -59,6 +61,7 @@ export function beginPass(address: string, { unread }: Cursor, now: Date): Pass 
     documents: [address],
     next: 0,
     at: 0,
+    fresh: false,
     etag: null,
     lastModified: null,
     again: unread.includes(address) ? [0] : [],
@@ -88,6 +91,7 @@ export function cursorAfter({ began, documents, unread, problem }: Pass): Cursor
 export function nextDocument(pass: Pass): void {
   pass.next++;
   pass.at = 0;
+  pass.fresh = false;
 }
 
 /**
@@ -106,6 +110,21 @@ export function addSitemaps(pass: Pass, found: { url: string; at: string | null 
     if (again) pass.again.push(pass.documents.length);
     pass.documents.push(url);
   }
+  return true;
+}
+
+/**
+ * Adds the next page of the feed that has been read to its end. Pages go back in time: so after the first pass that of a page
+ * without anything new is read only where something was wrong in the last pass. A page that is known ends a circle. Returns
+ * false where there are too many.
+ */
+export function addPage(pass: Pass, url: string, last: Cursor): boolean {
+  const isWanted = pass.fresh || last.since === null || last.unread.length > 0;
+  if (!isWanted || pass.documents.includes(url)) return true;
+  if (pass.documents.length >= MAX_SITEMAPS) return false;
+  // An unchanged page may still lead to one that has not been read.
+  pass.again.push(pass.documents.length);
+  pass.documents.push(url);
   return true;
 }
 

@@ -19,10 +19,12 @@ export interface ReadFeed {
   whole: boolean;
   /** What is wrong with it, though its entries can be used. */
   problem: StageError | null;
+  /** The address of its next page; null where it names none. */
+  next: string | null;
 }
 
-/** The result of a feed's reader: its items, and how many of them have no link. */
-type Items = Pick<FeedReader, 'items' | 'unlinked' | 'complete'>;
+/** The result of a feed's reader: its items, how many of them have no link, and its next page. */
+type Items = Pick<FeedReader, 'items' | 'unlinked' | 'complete' | 'next'>;
 
 /**
  * Reads a feed or a sitemap as it arrives: at most `most` entries from the place `from` on, where an earlier entry ended. Throws
@@ -43,7 +45,7 @@ export async function readFeed(feed: FetchedFeed, from: number, most: number): P
   const problem = problemOf(reader, whole) ?? doubtOf(doubts);
   // A fault of a part is no reason to give up the rest.
   if (problem?.code === 'no_links' && from === 0 && reader.unlinked === reader.items) throw problem;
-  return { kind: reader.kind, entries, whole, problem };
+  return { kind: reader.kind, entries, whole, problem, next: reader.next };
 }
 
 /** Reads a text by the kind that its first letter tells. */

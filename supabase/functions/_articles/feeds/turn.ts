@@ -1,9 +1,18 @@
-import type { StageError } from '../../_millrace/errors.ts';
+import { PermanentError, type StageError } from '../../_millrace/errors.ts';
 import { webAddress } from '../clean-url.ts';
 import type { FeedEntry, FeedKind } from './feed-entry.ts';
 import { described, failureOf, isOwnFailure } from './feed-failure.ts';
 import { type Conditions, type FeedAccess, type FetchedFeed, fetchFeed, readFeedAddress } from './fetch-feed.ts';
-import { addSitemaps, type Cursor, MAX_SITEMAPS, nextDocument, noteUnread, type Pass, type Problem } from './pass.ts';
+import {
+  addPage,
+  addSitemaps,
+  type Cursor,
+  MAX_SITEMAPS,
+  nextDocument,
+  noteUnread,
+  type Pass,
+  type Problem,
+} from './pass.ts';
 import { type ReadFeed, readFeed } from './read-feed.ts';
 
 /** So many addresses are looked up at once. */
@@ -157,15 +166,12 @@ export class Turn {
     // An index without dates does not tell whether its sitemaps have changed.
     const isUndated = pass.next === 0 && entries.some(({ at }) => at === null);
     if (isUndated) Object.assign(pass, { etag: null, lastModified: null });
-    if (!addSitemaps(pass, entries, this.#last)) {
-      const message = `It names more than ${MAX_SITEMAPS} sitemaps, and the rest is left out: enter some as sources of their own.`;
-      pass.problem ??= { code: 'too_many_sitemaps', message };
-    }
+    if (!addSitemaps(pass, entries, this.#last)) this.#noteTooMany('too_many_sitemaps', 'sitemaps', 'some');
     nextDocument(pass);
   }
 
   /** Takes what the queue does not have, as far as the poll may, and moves on behind the last entry that was judged. */
-  async #takeNew({ entries, whole }: ReadFeed): Promise<void> {
+  async #takeNew({ entries, whole, next }: ReadFeed): Promise<void> {
     const pass = this.#pass;
     for (let from = 0; from < entries.length; from += atOnce) {
       const found = entries.slice(from, from + atOnce).map(foundUrl);
@@ -173,6 +179,7 @@ export class Turn {
       for (const { url, title, published_at, end } of found) {
         // Taken off, so that what a feed names twice is taken once.
         if (url !== null && fresh.has(url)) {
+          pass.fresh = true;
           if (this.#isFull()) return;
           fresh.delete(url);
           this.urls.push({ url, title, published_at });
@@ -181,7 +188,19 @@ export class Turn {
         pass.at = end;
       }
     }
-    if (whole) nextDocument(pass);
+    if (!whole) return;
+    // An empty page is the last one, whatever it names as its next.
+    const isLast = next === null || (entries.length === 0 && pass.at === 0);
+    if (!isLast && !addPage(pass, next, this.#last))
+      this.#noteTooMany('too_many_feed_pages', 'pages', 'feeds of sections');
+    nextDocument(pass);
+  }
+
+  /** Notes that the source has more documents than are read. */
+  #noteTooMany(code: string, what: string, instead: string): void {
+    const pass = this.#pass;
+    const said = `It has more than ${MAX_SITEMAPS} ${what}, and the rest is left out: enter ${instead} as sources of their own.`;
+    pass.problem ??= described(new PermanentError(code, said), pass.documents[0] as string);
   }
 
   #isFull(): boolean {
