@@ -23,10 +23,11 @@ const inSql = [
   /(MR(?!000)\d{3})/g,
 ];
 
-/** Codes that the code puts together or chooses: an agent's limits, a quota's amounts. */
+/** Codes that the code puts together or chooses: an agent's limits, a quota's amounts, parts of a source. */
 const composed = [
   ...['turns', 'tokens', 'cost', 'time'].map((what) => `agent_${what}_exceeded`),
   ...['starts', 'spending'].map((kind) => `quota_${kind}`),
+  ...['sitemaps', 'feed_pages'].map((what) => `too_many_${what}`),
 ];
 
 async function codesIn(folder: string, ending: string, patterns: RegExp[]): Promise<string[]> {

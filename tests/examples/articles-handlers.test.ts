@@ -223,11 +223,28 @@ describe('fetch’s finished job', () => {
   });
 
   test('that met something else entirely fails as the scraper says', async () => {
-    const server = await startServer(() => ({ bytes: Buffer.from('a film') }));
-    const project = await startArticleProject({ ingestion_queue: [{ id: '7', url: `${server.url}/film` }] });
-    const error = { code: 'unsupported_type', message: 'is "video/mp4"', permanent: true };
+    const server = await startServer(() => ({ bytes: Buffer.from('a picture') }));
+    const project = await startArticleProject({ ingestion_queue: [{ id: '7', url: `${server.url}/picture` }] });
+    const error = { code: 'unsupported_type', message: 'is "image/png"', permanent: true };
     const env = { ...project.env, ...allow(server.url) };
     expect(await finish({ status: 'failed', error }, env, '7')).toEqual({ outcome: 'failed', error });
+  });
+
+  test.each([
+    ['https://cdn.test/episode', 'is "audio/mpeg"; only HTML and plain text can be read'],
+    ['https://cdn.test/film', 'is "video/mp4"'],
+    ['https://cdn.test/1.mp3', 'is "application/octet-stream"'],
+  ])('that met a recording says what to do with it, and fetches it no second time: %s, %s', async (url, message) => {
+    const project = await startArticleProject({ ingestion_queue: [{ id: '7', url }] });
+    const error = { code: 'unsupported_type', message, permanent: true };
+    expect(await finish({ status: 'failed', error }, project.env, '7')).toMatchObject({
+      outcome: 'failed',
+      error: {
+        code: 'recording',
+        permanent: true,
+        message: expect.stringMatching(/^https:\/\/cdn\.test.* a page about it as url, and set status_code to 110/),
+      },
+    });
   });
 });
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { enterByHand } from '../_articles/article-text.ts';
 import { webAddress } from '../_articles/clean-url.ts';
 import { pageArticle } from '../_articles/read-page.ts';
 import { looksLikePdf, pdfArticle } from '../_articles/read-pdf.ts';
@@ -33,14 +34,16 @@ export async function fetchArticle(
 
 /**
  * Turns the scraper's finished job into the article. A PDF that its address does not show is fetched and read here. Throws what
- * the job failed of.
+ * the job failed of, and the PermanentError `recording` where the address leads to sound or a film.
  */
 export async function finishArticle(job: unknown, context: FinishContext): Promise<FetchResult> {
   try {
     return pageArticle(scraper.resultOf(job));
   } catch (error) {
     if (!(error instanceof PermanentError && error.code === 'unsupported_type')) throw error;
-    const pdf = await pdfArticle(await urlOf(context), context);
+    const url = await urlOf(context);
+    if (isRecording(url, error.message)) throw recording(url);
+    const pdf = await pdfArticle(url, context);
     if (pdf) return pdf;
     throw error;
   }
@@ -64,6 +67,20 @@ function addressOf(text: string | null): string {
     'invalid_url',
     `url is ${JSON.stringify(text ? excerpt(text, 200) : null)}, which is no web address: write it as https://example.com/page ` +
       'and set status_code to 110.',
+  );
+}
+
+/** Whether the scraper refused sound or a film, by the type that it names or by the address's end. */
+function isRecording(url: string, refusal: string): boolean {
+  const byEnd = /\.(?:aac|aiff?|flac|m4[abv]|mka|mkv|mov|mp[34]|mpe?g|og[agv]|opus|wav|webm|wma|wmv)$/i;
+  return /\b(?:audio|video)\/|\bapplication\/ogg\b/i.test(refusal) || byEnd.test(new URL(url).pathname);
+}
+
+function recording(url: string): PermanentError {
+  return new PermanentError(
+    'recording',
+    `${url}: it is a recording, and this pipeline reads texts alone. Write the address of a page about it as url, and set ` +
+      `status_code to 110; or have its words written down (the documents pipeline does). ${enterByHand}`,
   );
 }
 
