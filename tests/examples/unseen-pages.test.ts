@@ -137,6 +137,103 @@ describe('a page without a text of its own', () => {
   });
 });
 
+describe('a posting that is gone says so in the languages of the boards', () => {
+  const gone: Record<string, string[]> = {
+    english: [
+      'This job is no longer available.',
+      'The position you are looking for is no longer open',
+      'No longer accepting applications',
+      'Sorry! This vacancy has already been filled.',
+      'This listing has expired',
+    ],
+    german: [
+      'Diese Stelle ist leider nicht mehr verfügbar.',
+      'Die Stellenanzeige wurde bereits besetzt oder deaktiviert.',
+      'Dieses Stellenangebot ist abgelaufen.',
+    ],
+    french: [
+      'Cette offre n’est plus disponible.',
+      "L'annonce que vous cherchez n'existe plus",
+      'Ce poste a été pourvu.',
+      'Désolé, cette offre a expiré.',
+    ],
+    spanish: [
+      'Esta oferta ya no está disponible.',
+      'La vacante ha sido cubierta.',
+      'El anuncio que buscas ya no existe',
+      'Esta oferta ha caducado.',
+    ],
+    portuguese: [
+      'Esta vaga não está mais disponível.',
+      'A oferta já não se encontra disponível.',
+      'Esta vaga foi encerrada.',
+      'O anúncio expirou.',
+    ],
+    italian: ['Questa offerta non è più disponibile.', 'L’annuncio è scaduto.', 'La posizione è stata chiusa.'],
+    dutch: [
+      'Deze vacature is niet meer beschikbaar.',
+      'De vacature is inmiddels vervuld.',
+      'Deze pagina bestaat niet meer',
+    ],
+    polish: ['Ta oferta pracy nie jest już dostępna.', 'Ogłoszenie wygasło.', 'Oferta została zakończona.'],
+    swedish: ['Annonsen är inte längre tillgänglig.', 'Tjänsten har tillsatts.', 'Jobbet finns tyvärr inte kvar.'],
+    danish: ['Jobbet er ikke længere tilgængeligt.', 'Stillingen er besat.', 'Annoncen findes ikke længere'],
+    turkish: ['Bu ilan artık yayında değil.', 'İlan yayından kaldırılmıştır.', 'Bu pozisyon kapanmıştır.'],
+    japanese: [
+      'この求人は募集を終了しました。',
+      'お探しの求人情報の掲載は終了しています',
+      'この募集は締め切りました。',
+    ],
+    chinese: ['该职位已关闭', '您查看的职位已经下线。', '此職缺已關閉', '该职位不存在'],
+    korean: ['채용이 마감되었습니다.', '마감된 공고입니다', '해당 공고가 삭제되었습니다.'],
+  };
+  /** Of a living page: a condition, another thing that is gone, or the same words in another sense. */
+  const there: Record<string, string[]> = {
+    english: [
+      'We take the form down as soon as the position has been filled.',
+      'Write to us if the job is no longer available to you in March.',
+      'Our shop is closed on Sundays.',
+      'The old loom is no longer available in blue.',
+      'This role is filled with small joys.',
+    ],
+    german: [
+      'Die Anzeige bleibt online, bis die Stelle besetzt ist.',
+      'Sobald die Stelle ist besetzt worden, melden wir uns.',
+      'Der Laden ist sonntags geschlossen.',
+    ],
+    french: ['Nous retirons l’annonce dès que le poste a été pourvu.', 'Le magasin est fermé le dimanche.'],
+    spanish: ['Retiramos el anuncio cuando el puesto ha sido cubierto.', 'La tienda está cerrada los domingos.'],
+    portuguese: ['Avisamos assim que a vaga foi preenchida.', 'A loja está fechada aos domingos.'],
+    italian: ['Ti scriviamo se l’annuncio non è più disponibile.', 'Il negozio è chiuso la domenica.'],
+    dutch: ['Wij laten het weten zodra de vacature is vervuld.', 'De winkel is gesloten op zondag.'],
+    polish: ['Napiszemy, gdy oferta nie jest już aktualna.', 'Sklep jest zamknięty w niedziele.'],
+    swedish: ['Vi hör av oss när tjänsten har tillsatts.', 'Butiken är stängd på söndagar.'],
+    danish: ['Vi giver besked, når stillingen er besat.', 'Butikken er lukket om søndagen.'],
+    turkish: ['İlan artık yayında değilse bize yazın.', 'Mağaza pazar günleri kapalıdır.'],
+    japanese: ['募集が終了しましたら、ご連絡します。', '店は日曜日に休みます。'],
+    chinese: ['如果职位已关闭，我们会通知您。', '我们招聘有经验的钟表匠。'],
+    korean: ['공고가 마감되면 알려 드립니다.', '시계공을 모집합니다.'],
+  };
+  const each = (texts: Record<string, string[]>) =>
+    Object.entries(texts).flatMap(([of, all]) => all.map((text) => [of, text]));
+  const around = (text: string) => fetched(`<h1>Acme</h1><p>${text}</p><a href="/">Jobs</a>`);
+
+  test.each(each(gone))('%s: %s', (_, text) => {
+    expect(() => refuseOtherPages(url, around(text as string))).toThrow(/is gone/);
+  });
+
+  test.each(each(there))('and a living page of %s is a page: %s', (_, text) => {
+    expect(() => refuseOtherPages(url, around(text as string))).not.toThrow();
+  });
+
+  test('a long page that has such a sentence is a page, in each language', () => {
+    for (const [of, [text]] of Object.entries(gone)) {
+      const page = `${'The weaver minds his loom and many threads run over it. '.repeat(40)}<p>${text}</p>`;
+      expect(() => refuseOtherPages(url, fetched(page)), of).not.toThrow();
+    }
+  });
+});
+
 describe('words are counted in scripts without blanks', () => {
   const chinese = '我们正在寻找一位有经验的钟表匠，负责修理塔钟和古董钟表。'.repeat(40);
   const thai = 'เรากำลังมองหาช่างซ่อมนาฬิกาที่มีประสบการณ์'.repeat(40);

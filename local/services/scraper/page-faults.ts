@@ -2,6 +2,7 @@ import { hasFewWords } from '../../../supabase/functions/_services/text/count-wo
 import type { Fetched } from '../http/fetch-url.ts';
 import { JobError } from '../http/job-error.ts';
 import { decodePage } from './decode-page.ts';
+import { saysGone } from './gone-words.ts';
 
 /** So much of a page says what kind of page it is. */
 const probe = 200_000;
@@ -10,8 +11,6 @@ const captcha =
 const captchaParts = /captcha-delivery\.com|id="px-captcha"|\bcf-challenge\b|class="(?:g-recaptcha|h-captcha)"/i;
 const captchaPath = /\/(?:captcha|checkpoint\/challenge|sorry\/index)(?:[/?]|$)/i;
 const loginPath = /\/(?:authwall|login|log-in|signin|sign-in|uas\/login)(?:[/?]|$)/i;
-const gone =
-  /no longer (?:accepting applications|available|active|open)|(?:job|position|posting|vacancy|post) (?:has|was|is) (?:been )?(?:removed|closed|filled|expired|deleted)|(?:stelle|anzeige) ist nicht mehr (?:verfügbar|online|aktiv)/i;
 /** A page that says in a few words that it is gone says little else. */
 const mostWordsOfGone = 250;
 
@@ -29,7 +28,7 @@ export function refuseOtherPages(asked: URL, { url, body, contentType }: Fetched
   if (isFrontPage(url) && !isFrontPage(asked)) {
     throw new JobError('removed', `${asked.href}: the site leads to its front page instead, so the page is gone`);
   }
-  if (few && gone.test(words)) throw new JobError('removed', `${asked.href}: the page says that it is gone`);
+  if (few && saysGone(words)) throw new JobError('removed', `${asked.href}: the page says that it is gone`);
 }
 
 function isFrontPage({ pathname, search }: URL): boolean {
