@@ -1,7 +1,8 @@
 -- Links: they are known by the canonical form of their address, and companies by a better key
 --
--- Rows that become equal are merged: the one that got furthest, then the oldest, is kept, and what
--- the others had goes over to it. What has no place there stands in its event link.merged.
+-- Rows that become equal are merged: the one that got furthest, then a living one, then the oldest,
+-- is kept, and what the others had goes over to it. What has no place there stands in its event
+-- link.merged. The engine ends the runs of the others with their rows.
 
 -- Tells the one spelling of an address, by which links are told apart: that of a posting where a
 -- known board has it under several. What is no web address comes back without blanks around it.
@@ -97,6 +98,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_merged int;
+  v_job bigint;
 begin
   create temp table merged_links on commit drop as
   select m.id, m.kept
@@ -106,7 +108,7 @@ begin
       order by (exists (select from public.jobs j where j.link_id = l.id)) desc,
         (exists (select from public.linkedin_jobs_stage t where t.link_id = l.id)) desc,
         (exists (select from public.linkedin_posts_stage t where t.link_id = l.id)) desc,
-        l.classified_by = 'person' desc nulls last, l.id) as kept
+        l.classified_by = 'person' desc nulls last, l.status = 'dead', l.id) as kept
     from public.linkedin_links l) m
   where m.id <> m.kept;
   update public.jobs j
@@ -122,7 +124,7 @@ begin
   insert into public.link_events (link_id, event, trace_id, at, details)
   select m.kept, 'link.merged', l.trace_id, millrace.now(), jsonb_strip_nulls(jsonb_build_object(
     'link', to_jsonb(l), 'jobs_raw', to_jsonb(jr), 'posts_raw', to_jsonb(pr),
-    'jobs_stage', to_jsonb(js), 'posts_stage', to_jsonb(ps), 'job', j.id,
+    'jobs_stage', to_jsonb(js), 'posts_stage', to_jsonb(ps), 'job', to_jsonb(j),
     -- The engine holds a link's history to a chain of moves, in which another's has no place.
     'history', (
       select jsonb_agg(to_jsonb(h) order by h.id)
@@ -136,6 +138,34 @@ begin
   left join public.linkedin_posts_stage ps on ps.link_id = m.id
   left join public.jobs j on j.link_id = m.id
   order by m.id;
+  update public.jobs k
+  set company_id = coalesce(k.company_id, o.company_id),
+    location = coalesce(k.location, o.location),
+    salary = coalesce(k.salary, o.salary),
+    jd = coalesce(k.jd, o.jd),
+    application_url = coalesce(k.application_url, o.application_url),
+    valid_through = coalesce(k.valid_through, o.valid_through)
+  from (
+    select m.kept, min(j.company_id) as company_id, min(j.location) as location,
+      min(j.salary) as salary, min(j.jd) as jd, min(j.application_url) as application_url,
+      max(j.valid_through) as valid_through
+    from pg_temp.merged_links m
+    join public.jobs j on j.link_id = m.id
+    group by m.kept) o
+  where k.link_id = o.kept;
+  for v_job in
+    select j.id
+    from pg_temp.merged_links m
+    join public.jobs j on j.link_id = m.id
+  loop
+    begin
+      delete from public.jobs j where j.id = v_job;
+    exception
+      -- A table of the user's refers to this job: it stays, without a link.
+      when foreign_key_violation then
+        null;
+    end;
+  end loop;
   update public.link_events e
   set link_id = m.kept
   from pg_temp.merged_links m

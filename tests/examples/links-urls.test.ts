@@ -210,8 +210,8 @@ test('links and companies that become equal are merged, and nothing that they ha
       ('https://a.test/caf%C3%A9'), ('https://a.test/cafe%cc%81'), ('https://a.test/café/./'), ('https://a.test/other');
     insert into public.companies (name, website, size) values
       ('Acme GmbH', null, '10'), ('Acme GmbH & Co. KG', 'https://acme.test', '12');
-    insert into public.jobs (link_id, company_id, title)
-    select l.id, c.id, l.raw_url from public.linkedin_links l, public.companies c
+    insert into public.jobs (link_id, company_id, title, salary)
+    select l.id, c.id, l.raw_url, case when l.raw_url like '%./' then '80,000' end from public.linkedin_links l, public.companies c
     where (l.raw_url, c.name) in (('https://a.test/cafe%cc%81', 'Acme GmbH & Co. KG'), ('https://a.test/café/./', 'Acme GmbH'));
     insert into public.linkedin_jobs_raw (link_id, fetched_at, http_status, raw_html)
     select id, now(), 200, '\\x00ff' from public.linkedin_links where raw_url = 'https://a.test/caf%C3%A9'`);
@@ -222,11 +222,11 @@ test('links and companies that become equal are merged, and nothing that they ha
     { raw_url: 'https://a.test/other', canonical_url: 'https://a.test/other' },
   ]);
   expect(
-    await all(`select details #>> '{link,raw_url}' as url, details #>> '{jobs_raw,raw_html}' as html, details ? 'job' as job, details #>> '{history,0,to_status}' as word
+    await all(`select details #>> '{link,raw_url}' as url, details #>> '{jobs_raw,raw_html}' as html, details #>> '{job,salary}' as paid, details #>> '{history,0,to_status}' as word
       from public.link_events where event = 'link.merged' order by id`),
   ).toEqual([
-    { url: 'https://a.test/caf%C3%A9', html: '\\x00ff', job: false, word: 'new' },
-    { url: 'https://a.test/café/./', html: null, job: true, word: 'new' },
+    { url: 'https://a.test/caf%C3%A9', html: '\\x00ff', paid: null, word: 'new' },
+    { url: 'https://a.test/café/./', html: null, paid: '80,000', word: 'new' },
   ]);
   // Each link said that it was new: so does the kept one, for all.
   expect(
@@ -234,12 +234,15 @@ test('links and companies that become equal are merged, and nothing that they ha
   ).toEqual([{ count: 1 }, { count: 3 }]);
   expect(
     await all(
-      'select title, link_id is null as apart, c.name from public.jobs j join public.companies c on c.id = company_id order by title',
+      'select title, salary, link_id is null as apart, c.name from public.jobs j join public.companies c on c.id = company_id order by title',
     ),
-  ).toEqual([
-    { title: 'https://a.test/cafe%cc%81', apart: false, name: 'Acme GmbH' },
-    { title: 'https://a.test/café/./', apart: true, name: 'Acme GmbH' },
-  ]);
+  ).toEqual([{ title: 'https://a.test/cafe%cc%81', salary: '80,000', apart: false, name: 'Acme GmbH' }]);
+  // The engine has ended the runs of the rows that are gone, and knows of none without its row.
+  expect(
+    await all(`select r.status, count(*)::int from millrace.runs r join millrace.pipelines p on p.id = r.pipeline_id and p.name = 'links'
+      where not exists (select from public.linkedin_links l where l.id::text = r.entity_id) and r.status = 'running' group by 1`),
+  ).toEqual([]);
+  expect(await all('select * from millrace.check_invariants()')).toEqual([]);
   expect(await all(`select name, name_key, website, size, merged #>> '{0,size}' as was from public.companies`)).toEqual(
     [{ name: 'Acme GmbH', name_key: 'acme', website: 'https://acme.test', size: '10', was: '12' }],
   );
