@@ -1,7 +1,7 @@
 // millrace show: one run, where it stands and why, its attempts, children and what people did to it; or one attempt's result.
 import { inspect } from 'node:util';
 import pc from 'picocolors';
-import { dollars, many, span } from '../../pages/base/numbers.ts';
+import { costOf, many, span } from '../../pages/base/numbers.ts';
 import { visible } from '../../pages/base/visible.ts';
 import type { Attempt, Fault, Payload, Run } from '../../pages/operate/answers.ts';
 import { CommandError } from '../project/command-error.ts';
@@ -45,7 +45,7 @@ async function showRun(asked: Asked): Promise<0> {
 
 function summary(run: Run): string[] {
   const took = `${run.ended_at ? 'took' : 'runs for'} ${between(run.began_at, run.ended_at)}`;
-  const cost = run.cost_usd === null ? '' : ` · ${dollars(run.cost_usd)}`;
+  const cost = costOf(run) && ` · ${costOf(run)}`;
   const faults = (run.at ?? []).filter(({ error }) => error);
   return [
     pc.bold(line(`run ${run.run} of ${words(run.pipeline)}: ${run.status}`)),

@@ -28,6 +28,12 @@ export function dollars(value: number): string {
   return `$${value.toLocaleString('en-GB', { maximumFractionDigits: value < 100 ? 2 : 0 })}`;
 }
 
+/** What a run cost, as far as providers reported it; empty where no attempt named a cost. */
+export function costOf({ cost_usd, unreported }: { cost_usd: number | null; unreported: number }): string {
+  const unknown = unreported > 0 && `unknown of ${many(unreported, 'attempt')} without reported tokens`;
+  return [cost_usd !== null && dollars(cost_usd), unknown].filter(Boolean).join(', ');
+}
+
 /** The cost of a bulk as far as prices are known: a lower bound where the count of runs stopped at its bound. */
 export function forecast({ runs, cost_usd }: { runs: string; cost_usd?: number }): string {
   if (cost_usd === undefined) return '';

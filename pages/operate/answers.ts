@@ -332,6 +332,8 @@ export interface Run extends ListedRun {
   unattended?: ({ stage: string } & Unattended)[];
   attempts: Attempt[];
   cost_usd: number | null;
+  /** How many attempts used what a provider gave no tokens for; cost_usd leaves them out. */
+  unreported: number;
   metadata: Payload | null;
   table: { name: string; id: number; key: string };
   turns: Turn[];

@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { databaseNow, Moment } from '../base/format.tsx';
 import { Fresh, Trouble } from '../base/fresh.tsx';
-import { count, dollars, span } from '../base/numbers.ts';
+import { costOf, count, span } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
 import { numberIn, type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
@@ -67,7 +67,7 @@ function tellOf({ stages, attempts }: Answer) {
 }
 
 function Facts({ run }: { run: Answer }) {
-  const { pipeline, entity, label, status, ended_as, began_at, ended_at, cost_usd, trace, parent } = run;
+  const { pipeline, entity, label, status, ended_as, began_at, ended_at, trace, parent } = run;
   const [row, logs] = [rowAddress(run), logAddress(run)];
   return (
     <>
@@ -100,7 +100,7 @@ function Facts({ run }: { run: Answer }) {
           {ended_at && `, took ${span(Date.parse(ended_at) - Date.parse(began_at))}`}
         </dd>
         <dt>Cost</dt>
-        <dd>{cost_usd === null ? 'none told' : dollars(cost_usd)}</dd>
+        <dd>{costOf(run) || 'none told'}</dd>
         {trace && (
           <>
             <dt>Trace</dt>

@@ -32,6 +32,11 @@ test('what failed and was repeated is paid for too, by stage, by run and by acco
     { stage: 'review', cost_usd: null },
   ]);
   expect(await page.run(engine, 'select usage', { 42: run })).toContainEqual({ model: 'test-model', cost_usd: '0.75' });
+
+  const third = await claim(engine, essays, 'review');
+  const usage = { model: 'silent-model', input_tokens: null, output_tokens: null, cost_usd: null, unreported: true };
+  await third.worker.report(...third.items.map((item) => ({ ...completed(item), usage })));
+  expect(await page.run(engine, 'select stage, count(*)', { 42: run })).toEqual([{ stage: 'review', count: '1' }]);
 });
 
 test('a price that is none is named', async ({ engine }) => {

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { checkStrict } from '../../local/services/model/answer-schema.ts';
 import { defineTool } from '../../supabase/functions/_millrace/agents/agent-tools.ts';
 import { classify } from '../../supabase/functions/_millrace/errors.ts';
+import { embedTexts } from '../../supabase/functions/_millrace/model/embeddings.ts';
 import { askModel, finishAnswer, model } from '../../supabase/functions/_millrace/model/model.ts';
 import { promptVersion } from '../../supabase/functions/_millrace/model/prompt.ts';
 import { waiting } from '../../supabase/functions/_millrace/stage/stage.ts';
@@ -24,6 +25,34 @@ async function failureOf(promise: Promise<unknown>) {
     ),
   );
 }
+
+describe('what a provider gives no tokens for is marked, since its cost is unknown and not nothing', () => {
+  const prices = { LLM_PRICE_INPUT: '2', LLM_PRICE_OUTPUT: '10' };
+
+  test.each([
+    [null, null, null],
+    [undefined, null, null],
+    [{}, null, null],
+    [{ input_tokens: 5, output_tokens: null }, 5, null],
+    [{ input_tokens: '5', output_tokens: 7 }, null, 7],
+  ])('an answer whose usage is %j', async (usage, input_tokens, output_tokens) => {
+    const server = await startModelServer(() => ({ json: modelResponse({ answer: 'a clock' }, { usage }) }));
+    const { context, usages } = makeContext({ ...server.env, ...prices });
+    expect(await askModel(question, context)).toEqual({ answer: 'a clock' });
+    expect(usages).toMatchObject([{ input_tokens, output_tokens, cost_usd: null, unreported: true }]);
+  });
+
+  test.each([undefined, { prompt_tokens: 9 }])('embeddings whose usage is %j', async (usage) => {
+    const embedding = Buffer.from(new Float32Array([1, 0]).buffer).toString('base64');
+    const json = { object: 'list', model: 'e', data: [{ object: 'embedding', index: 0, embedding }], usage };
+    const server = await startModelServer(() => ({ json }));
+    const { context, usages } = makeContext({ ...server.env, LLM_EMBEDDING_MODEL: 'e', LLM_PRICE_EMBEDDING: '1' });
+    expect(await embedTexts(['clocks'], context)).toHaveLength(1);
+    const told = { input_tokens: 9, cost_usd: 0.000009 };
+    expect(usages[0]).toMatchObject(usage ? told : { input_tokens: null, cost_usd: null, unreported: true });
+    expect(usages[0]).not.toMatchObject(usage ? { unreported: true } : told);
+  });
+});
 
 describe('answered in the call', () => {
   test('the answer is parsed by the schema, which is sent along', async () => {
@@ -116,7 +145,7 @@ describe('answered in the call', () => {
     const server = await startModelServer(() => ({ json: modelResponse('', { output: [], usage: null }) }));
     const { context, usages } = makeContext({ ...server.env, LLM_PRICE_INPUT: '2', LLM_PRICE_OUTPUT: '10' });
     expect(await failureOf(askModel(question, context))).toMatchObject({ code: 'empty_answer', permanent: false });
-    expect(usages).toMatchObject([{ input_tokens: null, output_tokens: null, cost_usd: null }]);
+    expect(usages).toMatchObject([{ input_tokens: null, output_tokens: null, cost_usd: null, unreported: true }]);
   });
 
   test('an answer that was cut off is asked for again with room for twice as much', async () => {

@@ -92,6 +92,7 @@ where s.id = p_attempt.stage_id
 $$;
 
 -- One run, {"run": 42}, with its stages, attempts, children, cost, turns, decisions and lines.
+-- unreported: how many attempts used what a provider gave no tokens for; cost_usd leaves them out.
 -- unattended: those of its stages at which nobody takes up what is ready, with the reason.
 create function public.millrace_run(p_query jsonb) returns jsonb
 stable
@@ -136,11 +137,6 @@ begin
         order by a.id desc
         limit 500) l
       order by (l.a).id),
-    'cost_usd', (
-      select sum((a.usage ->> 'cost_usd')::numeric)
-      from millrace.attempts a
-      where a.run_id = v_run.id
-        and jsonb_typeof(a.usage -> 'cost_usd') = 'number'),
     'metadata', case when v_caller.payloads then (
       select millrace.payload_json(m.value)
       from millrace.run_metadata m
@@ -179,7 +175,13 @@ begin
       from millrace.journal j
       where j.run_ids @> array[v_run.id]
       order by j.id desc
-      limit 50));
+      limit 50)) || (
+    select jsonb_build_object(
+      'cost_usd', sum((a.usage ->> 'cost_usd')::numeric)
+        filter (where jsonb_typeof(a.usage -> 'cost_usd') = 'number'),
+      'unreported', count(*) filter (where a.usage ? 'unreported'))
+    from millrace.attempts a
+    where a.run_id = v_run.id);
 end
 $$;
 

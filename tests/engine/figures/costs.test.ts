@@ -1,6 +1,8 @@
 import { expect } from 'vitest';
+import { costOf } from '../../../pages/base/numbers.ts';
 import { defineFamily, numbers, Spawner, spawnAll, startFolders } from '../../support/children.ts';
 import { chain, type Engine, each, type Row, projectTest as test } from '../../support/engine.ts';
+import { signIn } from '../../support/operators.ts';
 import { planRows } from '../../support/plan-rows.ts';
 import { type Claimed, completed, failed, Worker } from '../../support/worker.ts';
 
@@ -11,17 +13,18 @@ async function work(
   cost: unknown,
   pipeline = 'flow',
   end: (item: Claimed) => Row = (item) => completed(item),
+  beside: Row = {},
 ): Promise<void> {
   const worker = await Worker.of(engine, stage, pipeline);
   const items = await worker.take(1000);
   expect(items.length).toBeGreaterThan(0);
   await worker.complete(
-    items.map((item) => ({ ...end(item), ...(cost === undefined ? {} : { usage: { cost_usd: cost } }) })),
+    items.map((item) => ({ ...end(item), ...(cost === undefined ? {} : { usage: { cost_usd: cost, ...beside } }) })),
   );
   await worker.leave();
 }
 
-const costOf = (engine: Engine, run: unknown) =>
+const runCost = (engine: Engine, run: unknown) =>
   engine.value<number | null>('select sum(cost_usd)::float8 from millrace.stage_costs($1)', [run]);
 const stageCosts = (engine: Engine, run: unknown) =>
   engine.rows('select stage, cost_usd::float8 from millrace.stage_costs($1)', [run]);
@@ -34,7 +37,7 @@ test('a run costs what its attempts cost, failed ones too', async ({ engine }) =
   await engine.advance('1 hour');
   await work(engine, 'one', 0.5);
   await work(engine, 'two', undefined);
-  expect(await costOf(engine, run)).toBe(0.75);
+  expect(await runCost(engine, run)).toBe(0.75);
   expect(await stageCosts(engine, run)).toEqual([
     { stage: 'one', cost_usd: 0.75 },
     { stage: 'two', cost_usd: null },
@@ -47,10 +50,26 @@ test('a cost is 0 only where somebody named that price, else null', async ({ eng
   const [id] = await engine.queued('one');
   const { id: run } = await engine.run(id);
   await work(engine, 'one', null);
-  expect(await costOf(engine, run)).toBeNull();
+  expect(await runCost(engine, run)).toBeNull();
   await work(engine, 'two', 0);
-  expect(await costOf(engine, run)).toBe(0);
-  expect(await costOf(engine, 999)).toBeNull();
+  expect(await runCost(engine, run)).toBe(0);
+  expect(await runCost(engine, 999)).toBeNull();
+});
+
+test('what a run cost is told with how many of its attempts used what nobody reported', async ({ engine }) => {
+  await engine.pipeline(chain(['one', 'two']));
+  const [id] = await engine.queued('one');
+  const { id: run } = await engine.run(id);
+  const operator = await signIn(engine, 'ann', { role: 'viewer' });
+  const told = async () => {
+    const answer = await operator.ask<{ cost_usd: number | null; unreported: number }>('run', { run: Number(run) });
+    return [answer.cost_usd, answer.unreported, costOf(answer)];
+  };
+  expect(await told()).toEqual([null, 0, '']);
+  await work(engine, 'one', null, 'flow', (item) => completed(item), { unreported: true });
+  expect(await told()).toEqual([null, 1, 'unknown of 1 attempt without reported tokens']);
+  await work(engine, 'two', 0.5);
+  expect(await told()).toEqual([0.5, 1, '$0.5, unknown of 1 attempt without reported tokens']);
 });
 
 test('a result taken over from an earlier run is not paid for again', async ({ engine }) => {
@@ -61,9 +80,9 @@ test('a result taken over from an earlier run is not paid for again', async ({ e
   await work(engine, 'two', 1);
   await engine.queue('two', [id as string]);
   const { id: second } = await engine.run(id);
-  expect(await costOf(engine, second)).toBeNull();
+  expect(await runCost(engine, second)).toBeNull();
   await work(engine, 'two', 4);
-  expect([await costOf(engine, first), await costOf(engine, second)]).toEqual([3, 4]);
+  expect([await runCost(engine, first), await runCost(engine, second)]).toEqual([3, 4]);
 });
 
 test('an attempt that was started over since has been paid for', async ({ engine }) => {
@@ -72,7 +91,7 @@ test('an attempt that was started over since has been paid for', async ({ engine
   await work(engine, 'one', 2);
   await engine.queue('one', [id as string]);
   await work(engine, 'one', 4);
-  expect(await costOf(engine, (await engine.run(id)).id)).toBe(6);
+  expect(await runCost(engine, (await engine.run(id)).id)).toBe(6);
 });
 
 test('children are counted to the stage they are for, however deep', async ({ engine }) => {
@@ -90,7 +109,7 @@ test('children are counted to the stage they are for, however deep', async ({ en
   await work(engine, 'scan', 1, 'files');
   await work(engine, 'ink', 0.5, 'inks');
   const run = await engine.value('select id from millrace.runs where fan_out_id is null and entity_id = $1', [folder]);
-  expect(await costOf(engine, run)).toBe(14.5);
+  expect(await runCost(engine, run)).toBe(14.5);
   expect(await stageCosts(engine, run)).toEqual([
     { stage: 'split', cost_usd: 4.5 },
     { stage: 'publish', cost_usd: 10 },

@@ -33,6 +33,7 @@ export function attemptUsage(turns: readonly Turn[], attempt: number): Usage | n
     input_tokens: used.input,
     output_tokens: used.output,
     cost_usd: used.costUsd,
+    ...(own.some((turn) => turn.kind === 'model' && turn.usage.unreported) && { unreported: true }),
     turns: used.turns,
     execution_turns: execution.turns,
     execution_tokens: (execution.input ?? 0) + (execution.output ?? 0),

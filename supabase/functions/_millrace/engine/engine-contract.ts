@@ -118,6 +118,7 @@ const turnUsage = z.object({
   input_tokens: z.number().nullable(),
   output_tokens: z.number().nullable(),
   cost_usd: z.number().nullable(),
+  unreported: z.literal(true).optional(),
 });
 const turn = z.discriminatedUnion('kind', [
   z.object({
@@ -210,6 +211,8 @@ export interface Usage {
   /** Of a transcription. */
   audio_seconds?: number;
   cost_usd: number | null;
+  /** The provider gave no tokens, so that nobody knows the cost. */
+  unreported?: true | undefined;
   /** Of an agent: how often this attempt asked the model, and what all attempts of its execution have used. */
   turns?: number;
   execution_turns?: number;

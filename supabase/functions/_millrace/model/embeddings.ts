@@ -42,7 +42,8 @@ export async function embedTexts(texts: readonly string[], context: HandlerConte
     const tokens = answer.usage?.prompt_tokens ?? null;
     const { LLM_PRICE_EMBEDDING: priced } = settings;
     const cost = tokens !== null && priced !== undefined ? (tokens * priced) / 1_000_000 : null;
-    context.reportUsage({ model: answer.model, input_tokens: tokens, output_tokens: 0, cost_usd: cost });
+    const unreported = tokens === null ? { unreported: true as const } : {};
+    context.reportUsage({ model: answer.model, input_tokens: tokens, output_tokens: 0, cost_usd: cost, ...unreported });
     return vectors;
   } catch (error) {
     throw error instanceof OpenAI.NotFoundError ? unknownModel(error) : modelError(error);

@@ -209,7 +209,8 @@ function countOf(tokens: unknown): number | null {
 }
 
 /**
- * What a response has used up, with its cost where the settings name prices; null, never 0, where it does not say.
+ * What a response has used up, with its cost where the settings name prices; null, never 0, where it does not say. It is marked
+ * as unreported then, so that nobody takes its cost for nothing.
  *
  * @internal
  */
@@ -219,5 +220,6 @@ export function usageOf(response: ModelResponse, prompt: string, settings: Model
   const { LLM_PRICE_INPUT: priceIn, LLM_PRICE_OUTPUT: priceOut } = settings;
   const priced = input !== null && output !== null && priceIn !== undefined && priceOut !== undefined;
   const cost = priced ? (input * priceIn + output * priceOut) / 1_000_000 : null;
-  return { model: response.model, prompt, input_tokens: input, output_tokens: output, cost_usd: cost };
+  const unreported = input === null || output === null ? { unreported: true as const } : {};
+  return { model: response.model, prompt, input_tokens: input, output_tokens: output, cost_usd: cost, ...unreported };
 }
