@@ -39,6 +39,10 @@ const plans: Record<string, string[]> = {
   by_key: ['enable_bitmapscan', ...lookUps]
     .map((name) => `${name} = off`)
     .concat('plan_cache_mode = force_generic_plan'),
+  // The first rows in the order of an index, which no sort begins with.
+  in_order: ['enable_seqscan', 'enable_bitmapscan', 'enable_mergejoin', 'enable_sort', 'jit'].map(
+    (name) => `${name} = off`,
+  ),
   // What operators read: no table as a whole. Lists of pipelines and stages may hash, lists of runs may not.
   for_lists: ['enable_seqscan', 'enable_mergejoin', 'enable_memoize', 'jit'].map((name) => `${name} = off`),
   for_runs: ['enable_seqscan', 'enable_mergejoin', 'enable_hashjoin', 'enable_memoize', 'jit'].map(

@@ -1,7 +1,7 @@
 -- Lists the ages (ms) above this of the pipeline's first 10,000 live runs by their keys.
 create function millrace.ages_over(p_pipeline_id int, p_ms float8) returns float8[]
 stable
-set enable_seqscan = off set enable_sort = off
+set millrace.plan = in_order
 as $$
 return array(
   select g.age

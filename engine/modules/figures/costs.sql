@@ -7,8 +7,7 @@
 create function millrace.attempt_costs(p_runs bigint[])
 returns table (run_id bigint, stage_id int, attempt_id bigint, cost_usd numeric)
 stable
-set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
-set jit = off set plan_cache_mode = force_generic_plan
+set millrace.plan = by_index
 as $$
 return query
 with recursive family as (

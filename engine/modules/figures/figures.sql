@@ -30,7 +30,7 @@ create function millrace.figure_rows(
   p_pipeline_id int, p_stage_id int, p_from timestamptz, p_to timestamptz, p_by_minute boolean
 ) returns setof millrace.sums
 stable
-set enable_seqscan = off set enable_bitmapscan = off set jit = off
+set millrace.plan = in_order
 as $$
 declare
   -- From here on all minutes are kept.

@@ -5,7 +5,7 @@ returns table (
   id bigint, run_id bigint, stage_id int, state millrace.attempt_state, late_at timestamptz
 )
 stable rows 100
-set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
+set millrace.plan = in_order
 as $$
 return query
 select a.id, a.run_id, a.stage_id, a.state, a.late_at

@@ -1,16 +1,16 @@
--- Counts live and dead attempts stage by stage, with the oldest due time. A view could not set the
--- planner.
+-- Counts live and dead attempts and live workers stage by stage, with the oldest due time. A view
+-- could not set the planner.
 -- p_most: how many ready, in backoff or dead are counted at a stage; of waiting, 50,000 in all.
 -- at_least: the counts that stopped there, so that there are more; null: all counts are exact.
 create function millrace.live_counts(p_most int default 10000)
 returns table (
   stage_id int, ready bigint, in_backoff bigint, started bigint, waiting bigint, failed bigint,
-  oldest_due_at timestamptz, oldest_open_at timestamptz, at_least text[]
+  oldest_due_at timestamptz, oldest_open_at timestamptz, at_least text[], live_workers bigint
 )
-set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
-set enable_sort = off set jit = off
+set millrace.plan = in_order
 as $$
 declare
+  v_since timestamptz := millrace.alive_since();
   v_waiting text := case when exists (
     select from millrace.attempts a
     where a.deadline_at is not null
@@ -22,8 +22,13 @@ begin
     least(o.queue_at, h.since), nullif(array_remove(array[
       case when r.n - coalesce(h.started, 0) > p_most then 'ready' end,
       case when b.n > p_most then 'in_backoff' end, v_waiting,
-      case when d.n > p_most then 'failed' end], null), '{}')
+      case when d.n > p_most then 'failed' end], null), '{}'), coalesce(w.n, 0)
   from millrace.stages s
+  left join (
+    select o.stage_id, count(*) as n
+    from millrace.workers o
+    where o.working and o.left_at is null and o.heartbeat_at > v_since
+    group by o.stage_id) w on w.stage_id = s.id
   left join (
     select k.stage_id, count(k.queue_at) as started, count(*) - count(k.queue_at) as waiting,
       min(coalesce(k.queue_at, k.started_at)) as since
@@ -78,15 +83,7 @@ $$;
 -- due. late: runs that are longer at the stage than its bound, sla. at_once: how many rows may be
 -- in work together. row_cpu_ms: what a row takes of an isolate's CPU, as workers have reckoned.
 create view millrace.stage_health as
-with moment as materialized (
-  select millrace.now() as now, millrace.alive_since() as alive_since
-), worker as materialized (
-  select w.stage_id, count(*) as n
-  from millrace.workers w
-  where w.left_at is null
-    and w.heartbeat_at > (select m.alive_since from moment m)
-  group by w.stage_id
-), total as materialized (
+with total as materialized (
   select u.stage_id, sum(u.n) filter (where u.outcome = 'completed') as completed,
     sum(u.n) filter (where u.outcome = 'retried') as retried
   from (
@@ -104,7 +101,7 @@ select p.name as pipeline, s.name as stage, s.enabled and p.enabled as enabled,
   coalesce(t.completed, 0)::bigint as completed, c.failed,
   coalesce(t.retried, 0)::bigint as retries,
   case when c.oldest_open_at <= m.now then m.now - c.oldest_open_at end as oldest_age,
-  coalesce(w.n, 0) as live_workers, s.sla,
+  c.live_workers, s.sla,
   coalesce(l.late, 0) as late,
   case when s.function_name is not null
     then coalesce(s.concurrency, s.batch_size * s.max_workers) end as at_once,
@@ -116,8 +113,7 @@ select p.name as pipeline, s.name as stage, s.enabled and p.enabled as enabled,
 from millrace.live_counts() c
 join millrace.stages s on s.id = c.stage_id
 join millrace.pipelines p on p.id = s.pipeline_id
-cross join moment m
-left join worker w on w.stage_id = s.id
+cross join (select millrace.now() as now) m
 left join total t on t.stage_id = s.id
 left join millrace.late_counts() l on l.stage_id = s.id
 left join millrace.row_costs k on k.stage_id = s.id

@@ -76,15 +76,3 @@ select 'shared limit ' || l.name || ' lets its stages work',
     end), ''), 'as declared')
 from millrace.shared_limit_state l
 $$;
-
--- Shows the throttle of a limit; null without one.
-create function millrace.throttle_json(p_limit millrace.limits) returns jsonb
-stable
-as $$
-select jsonb_build_object('limits', p_limit.throttle, 'until', p_limit.until,
-  'reason', p_limit.reason, 'line', p_limit.line,
-  'by', coalesce(j.subject, j.session ->> 'user'))
-from (select) one
-left join millrace.journal j on j.id = p_limit.line
-where p_limit.throttle is not null
-$$;

@@ -127,7 +127,7 @@ create function millrace.find_alike(
   p_pipelines int[], p_filter jsonb, out run_ids bigint[], out next text
 )
 stable
-set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set jit = off
+set millrace.plan = in_order
 as $$
 declare
   v_status text := p_filter ->> 'status';
