@@ -2,7 +2,70 @@ import '../zod-settings.ts';
 import { z } from 'zod';
 import type { HealthFault } from '../alerts/say-alert.ts';
 
-const times = z.object({ sum: z.number(), buckets: z.array(z.number()) });
+/** Times in seconds: their sum, and how many lie below each bound and above the one before. */
+interface Times {
+  sum: number;
+  buckets: number[];
+}
+
+/** What came of a stage, or of a pipeline as a whole. */
+interface Counter {
+  pipeline: string;
+  /** Null for the pipeline as a whole. */
+  stage: string | null;
+  outcomes: Record<string, number>;
+  run_seconds: Times;
+  wait_seconds: Times;
+  cost_usd: number;
+  input_tokens: number;
+  output_tokens: number;
+}
+
+/** One outcome of a stage, or of a pipeline as a whole; times in milliseconds. */
+const outcomeCounter = z.object({
+  pipeline: z.string(),
+  stage: z.string().nullable(),
+  outcome: z.string(),
+  n: z.number(),
+  run_ms: z.number(),
+  runs: z.array(z.number()),
+  wait_ms: z.number(),
+  waits: z.array(z.number()),
+  cost_usd: z.number(),
+  input_tokens: z.number(),
+  output_tokens: z.number(),
+});
+
+/** Adds up the outcomes of each stage, which follow each other. */
+function addUp(outcomes: z.output<typeof outcomeCounter>[]): Counter[] {
+  const counters: Counter[] = [];
+  for (const { pipeline, stage, outcome, n, run_ms, runs, wait_ms, waits, ...used } of outcomes) {
+    const last = counters.at(-1);
+    const counter = last?.pipeline === pipeline && last.stage === stage ? last : emptyCounter(pipeline, stage);
+    if (counter !== last) counters.push(counter);
+    counter.outcomes[outcome] = n;
+    addTimes(counter.run_seconds, run_ms, runs);
+    addTimes(counter.wait_seconds, wait_ms, waits);
+    for (const name of ['cost_usd', 'input_tokens', 'output_tokens'] as const) counter[name] += used[name];
+  }
+  return counters;
+}
+
+const emptyCounter = (pipeline: string, stage: string | null): Counter => ({
+  pipeline,
+  stage,
+  outcomes: {},
+  run_seconds: { sum: 0, buckets: [] },
+  wait_seconds: { sum: 0, buckets: [] },
+  cost_usd: 0,
+  input_tokens: 0,
+  output_tokens: 0,
+});
+
+function addTimes(times: Times, ms: number, buckets: number[]): void {
+  times.sum += ms / 1000;
+  for (const [place, n] of buckets.entries()) times.buckets[place] = (times.buckets[place] ?? 0) + n;
+}
 
 /** What the engine tells for metrics. */
 export const metricsAnswer = z.object({
@@ -10,19 +73,7 @@ export const metricsAnswer = z.object({
   level: z.number(),
   /** The upper bounds of all buckets but the last, in seconds. */
   bounds: z.array(z.number()),
-  counters: z.array(
-    z.object({
-      pipeline: z.string(),
-      /** Null for the pipeline as a whole. */
-      stage: z.string().nullable(),
-      outcomes: z.record(z.string(), z.number()),
-      run_seconds: times,
-      wait_seconds: times,
-      cost_usd: z.number(),
-      input_tokens: z.number(),
-      output_tokens: z.number(),
-    }),
-  ),
+  counters: z.array(outcomeCounter).transform(addUp),
   stages: z.array(
     z.object({
       pipeline: z.string(),
