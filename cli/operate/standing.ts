@@ -43,7 +43,7 @@ export function standingOf({ overview, alerts }: Standing, pipeline: string | un
  * Whether all is well, what is not, and which bulks run.
  * @param mostLines How many lines the faults may take; the first fault is always there, and the others are counted.
  */
-export function headLines({ overview, alerts }: Standing, mostLines = Number.POSITIVE_INFINITY): string[] {
+export function headLines({ overview }: Pick<Standing, 'overview'>, mostLines = Number.POSITIVE_INFINITY): string[] {
   const { ok, faults, more, dead_last_day } = wellOf(overview);
   const { at, is } = sweepOf(overview, Date.parse(overview.now));
   const swept = at
@@ -59,7 +59,7 @@ export function headLines({ overview, alerts }: Standing, mostLines = Number.POS
     ),
   );
   const shown = fitting(
-    faults.slice(0, mostFaults).map((fault) => wrap(`▲ ${words(told(fault, alerts))}`, terminalWidth())),
+    faults.slice(0, mostFaults).map((fault) => wrap(`▲ ${words(told(fault))}`, terminalWidth())),
     mostLines,
   );
   const besides = faults.length - shown.length + more;
@@ -85,10 +85,9 @@ function fitting(texts: string[][], mostLines: number): string[][] {
   });
 }
 
-/** A line for each fault, with the number by which its alert is silenced, and how the alert stands now where the list of alerts has it. */
-function told(fault: HealthFault, alerts: ToldAlert[]): string {
+/** A line for each fault, with the number by which its alert is silenced. */
+function told(fault: HealthFault): string {
   const { alert } = fault;
   const at = alert?.raised_at ? ` since ${moment(alert.raised_at)}` : '';
-  const now = alerts.find(({ id }) => id === alert?.id);
-  return alert ? `alert ${alert.id}${at}: ${now?.message ?? sayFault(fault)}` : sayFault(fault);
+  return alert ? `alert ${alert.id}${at}: ${sayFault(fault)}` : sayFault(fault);
 }

@@ -57,10 +57,10 @@ function sampleOf({ stages }: Overview, at: number): Sample {
 }
 
 /** All lines of a look, as many as the terminal has. */
-function frame({ overview, alerts, failed, isOfOne }: Seen, samples: Sample[]): string[] {
+function frame({ overview, failed, isOfOne }: Seen, samples: Sample[]): string[] {
   const { columns = 80, rows = 24 } = process.stdout;
   // A quarter of the screen for the faults: many of them would push the stages and the errors below its end.
-  const head = headLines({ overview, alerts }, rows / 4);
+  const head = headLines({ overview }, rows / 4);
   const rates = rateLines(
     samples,
     overview.pipelines.map(({ pipeline }) => pipeline),

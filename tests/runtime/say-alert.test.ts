@@ -45,6 +45,15 @@ test.for([
   [{ kind: 'engine', value: 1, value_now: 2, detail: 'a', detail_now: 'a; b' }, 'now a; b'],
   [{ kind: 'backlog', value: 1200, value_now: 1200 }, undefined],
   [{ kind: 'backlog', value: 1200, value_now: null }, 'over by now'],
+  [
+    {
+      kind: 'backlog',
+      value_now: null,
+      under_since: '2026-11-02T10:03:00+01:00',
+      ends_at: '2026-11-02T10:08:00+01:00',
+    },
+    'no longer above its bound since 09:03:00 UTC; it ends at 09:08:00 UTC',
+  ],
   [{ kind: 'backlog', value: 1200 }, undefined],
 ] as const)('how an alert stands now is said where it has changed: %o', ([facts, said]) => {
   expect(sayNow(facts)).toBe(said);
@@ -66,14 +75,13 @@ test('an open alert says its value when raised and the one now, which a resolved
   );
   expect(sayStanding({ ...facts, value_now: 18, detail_now: 'boom' })).toBe(raised);
   expect(sayStanding({ ...facts, value_now: null, detail_now: null })).toBe(`${raised}, over by now`);
+  expect(sayStanding({ ...facts, value_now: null, resolved_at: '2026-11-02T09:00:00Z' }), 'ended').toBe(raised);
   expect(sayStanding(facts)).toBe(raised);
 });
 
 test('the list of what is not well at the terminal says how an alert stands now', () => {
-  const alert = { id: 7, kind: 'backlog', pipeline: 'flow', stage: 'only', value: 1200, above: 1000 };
+  const alert = { id: 7, kind: 'backlog', pipeline: 'flow', stage: 'only', value: 1200, above: 1000, value_now: 2400 };
   const well = { ok: false, faults: [{ kind: 'alert', what: 'alert backlog', alert }], more: 0, dead_last_day: '0' };
   const overview = { now: '2026-11-02T09:00:00Z', last_sweep_at: null, well, pipelines: [{}], bulks: [] };
-  const message = sayStanding({ ...alert, value_now: null });
-  const standing = { overview, alerts: [{ ...alert, message }] } as unknown as Standing;
-  expect(headLines(standing).join(' ')).toMatch(/above 1,000, over by now/);
+  expect(headLines({ overview } as unknown as Standing).join(' ')).toMatch(/above 1,000, now 2,400/);
 });

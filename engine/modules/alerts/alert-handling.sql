@@ -31,7 +31,7 @@ select 'alerts reach somebody', count(*) = 0,
     from millrace.alert_channels c
     where c.enabled), 'no channel: nobody is told; see docs/alerting.md')
 from (
-  select format('channel %s could not deliver %s messages, the last because: %s; correct it, '
+  select format('messages that channel %s could not deliver: %s, the last because: %s; correct it, '
     'then update millrace.alert_messages set state = ''waiting'', first_tried_at = null, '
     'ended_at = null where state = ''dead''', c.name, count(*),
     (array_agg(m.error order by m.id desc))[1]) as detail

@@ -23,14 +23,27 @@ select coalesce(nullif(millrace.setting('playbooks_url'), ''), format(
   (select e.release from millrace.engine() e)))
 $$;
 
--- Shows an alert as operators and messages have it; at: when its facts were looked at.
+-- Shows an alert as operators and messages have it, with how its rule stands now.
+-- at: when its facts were looked at. cause: by what its rule measured last.
+-- value_now, detail_now: of an open alert whose rule is above its bound.
+-- under_since: since when the rule of an open alert is no longer above. ends_at: when the alert
+-- ends if it stays so.
 create function millrace.alert_json(p_alert millrace.alerts) returns jsonb
-immutable
+stable
 as $$
 select to_jsonb(p_alert)
     - '{rule_id,pipeline_id,stage_id,span,channels,told_at,settled}'::text[]
   || jsonb_build_object('span_seconds', extract(epoch from p_alert.span),
-    'at', p_alert.raised_at)
+    'at', p_alert.raised_at,
+    'cause', millrace.alert_cause(p_alert.kind, coalesce(t.detail, p_alert.detail)),
+    'value_now', case when t.under_since is null then t.value end,
+    'detail_now', case when t.under_since is null then t.detail end,
+    'under_since', t.under_since, 'ends_at', t.under_since + r.recover)
+from (select) one
+left join millrace.rule_states t on p_alert.resolved_at is null
+  and (t.rule_id, t.pipeline_id, t.stage_id)
+    = (p_alert.rule_id, p_alert.pipeline_id, p_alert.stage_id)
+left join millrace.alert_rules r on r.id = t.rule_id
 $$;
 
 -- Tells whether somebody has silenced alerts like this one.
@@ -48,30 +61,34 @@ $$;
 -- Writes down what is to be told now, into a message that nobody has tried yet where there is one.
 -- A message lists fifty events, the engine's own and else the newest, and counts the rest. An alert
 -- waits for up to five minutes after another of its cause was told, so that one broken service is
--- not a message a minute. An alert that was over before anybody was told of it is settled.
+-- not a message a minute. An alert whose rule is no longer above its bound is not told, and is
+-- settled if it ends so.
 create function millrace.write_messages(p_now timestamptz)
 as $$
-with event as materialized (
+with unsettled as materialized (
+  select a.*, millrace.is_silenced(a, p_now) as silenced, millrace.alert_json(a) - 'id' as facts
+  from millrace.alerts a
+  where not a.settled
+), event as materialized (
   select c.id as channel_id, a.id as alert_id,
-    millrace.alert_json(a) - 'id' || jsonb_build_object('event', e.event, 'alert', a.id,
-      'cause', millrace.alert_cause(a.kind, a.detail)) as event,
+    a.facts || jsonb_build_object('event', e.event, 'alert', a.id) as event,
     row_number() over (
       partition by c.id order by a.kind = 'engine' desc, e.event, a.id) as place
-  from millrace.alerts a
+  from unsettled a
   left join millrace.alert_rules r on r.id = a.rule_id
   join millrace.alert_channels c on c.enabled
     and coalesce(c.name = any (case when r.id is null then a.channels else r.channels end), true)
   cross join lateral (
     select case when a.resolved_at is null then 'raised' else 'resolved' end) e(event)
-  where not a.settled
-    and (a.told_at is null) = (a.resolved_at is null)
-    and not millrace.is_silenced(a, p_now)
+  where (a.told_at is null) = (a.resolved_at is null)
+    and not a.silenced
+    and a.facts ->> 'under_since' is null
     and (a.resolved_at is not null or not exists (
-      select from millrace.alerts o
-      where not o.settled and o.resolved_at is null
+      select from unsettled o
+      where o.resolved_at is null
         and o.told_at > p_now - interval '5 minutes'
         and o.channels is not distinct from a.channels
-        and millrace.alert_cause(o.kind, o.detail) = millrace.alert_cause(a.kind, a.detail)))
+        and o.facts ->> 'cause' = a.facts ->> 'cause'))
 ), news as (
   select e.channel_id,
     (json_agg(e.event order by e.place) filter (where e.place <= 50))::jsonb as events,
@@ -130,18 +147,14 @@ select array(
   order by m.id)
 $$;
 
--- Adds to the events of a message how the alerts that are still above their bounds stand now.
+-- Adds to the events of a message how their alerts stand now.
 create function millrace.events_now(p_events jsonb) returns jsonb
 stable
 as $$
 return (
-  select json_agg(e.event || jsonb_build_object(
-    'value_now', t.value, 'detail_now', t.detail) order by e.place)::jsonb
+  select json_agg(e.event || coalesce(millrace.alert_json(a) - 'id', '{}') order by e.place)::jsonb
   from jsonb_array_elements(p_events) with ordinality e(event, place)
-  left join millrace.alerts a on a.id = (e.event -> 'alert')::bigint and a.resolved_at is null
-  left join millrace.rule_states t
-    on (t.rule_id, t.pipeline_id, t.stage_id) = (a.rule_id, a.pipeline_id, a.stage_id)
-    and t.under_since is null);
+  left join millrace.alerts a on a.id = (e.event -> 'alert')::bigint);
 $$;
 
 -- Hands messages about alerts to the function that sends them. One that was first tried a day ago

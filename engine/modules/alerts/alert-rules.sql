@@ -138,6 +138,8 @@ begin
     from millrace.alert_rules r
     where r.enabled
       and r.kind = coalesce(p_kind, r.kind)
+      -- After a stall of the sweep the wake-ups that it has just sent have yet to be answered.
+      and (r.kind <> 'unattended' or millrace.last_sweep() > v_now - interval '1 minute')
     order by r.id
   loop
     begin

@@ -24,43 +24,51 @@ from (
 $$;
 
 -- Measures a rule by figures: the share of failures among ended tries, failures for good, or
--- spending; it names the most frequent code. Of a pipeline as a whole it reads the runs, but what
--- all stages spent and why they failed.
+-- spending; it names the code that is most frequent in the last tenth of the span, or before if
+-- nothing failed there. Of a pipeline as a whole it reads the runs, but what all stages spent and
+-- why they failed. A share is above its bound only while the last tenth is, too: what is mended
+-- raises no alert and ends one.
 create function millrace.figure_value(
   p_rule millrace.alert_rules, p_now timestamptz, p_pipeline_id int, p_stage_id int,
   out value numeric, out detail text
 )
 stable
-set enable_seqscan = off set enable_bitmapscan = off set enable_mergejoin = off
-set enable_hashjoin = off set enable_memoize = off set jit = off
+set millrace.plan = by_key
 as $$
 declare
   v_sum record;
 begin
-  select
-    sum(m.n) filter (where m.stage_id = p_stage_id
-      and m.outcome in ('completed', 'ended', 'failed', 'retried')) as n,
-    sum(m.n) filter (where m.stage_id = p_stage_id
-      and m.outcome in ('failed', 'retried')) as failed,
-    sum(m.n) filter (where m.stage_id = p_stage_id and m.outcome = 'failed') as dead,
-    sum(m.cost_usd) as cost_usd,
-    millrace.add_codes(array_agg(m.codes) filter (where p_rule.kind <> 'spend')) as codes
+  select sum(f.n) as n, sum(f.failed) as failed, sum(f.dead) as dead, sum(f.cost_usd) as cost_usd,
+    (array_agg(f.codes order by f.is_new desc) filter (where f.codes is not null))[1] as codes,
+    max(f.failed / f.n) filter (where f.is_new and f.n * 5 >= p_rule.least) as new_share
   into v_sum
   from (
-    select p_stage_id
-    union
-    select o.id
-    from millrace.stages o
-    where p_stage_id = 0
-      and o.pipeline_id = p_pipeline_id) s(id)
-  -- What has just ended counts.
-  cross join millrace.figure_rows(p_pipeline_id, s.id,
-    date_trunc('minute', p_now - p_rule.span, 'UTC'),
-    v_now + interval '1 microsecond', true) m;
+    select m.at >= date_trunc('minute', p_now - greatest(p_rule.span / 10, interval '1 minute'),
+        'UTC') as is_new,
+      sum(m.n * k.is_own) filter (
+        where m.outcome in ('completed', 'ended', 'failed', 'retried')) as n,
+      coalesce(sum(m.n * k.is_own) filter (where m.outcome in ('failed', 'retried')), 0) as failed,
+      sum(m.n * k.is_own) filter (where m.outcome = 'failed') as dead,
+      sum(m.cost_usd) as cost_usd,
+      millrace.add_codes(array_agg(m.codes) filter (where p_rule.kind <> 'spend')) as codes
+    from (
+      select p_stage_id
+      union
+      select o.id
+      from millrace.stages o
+      where p_stage_id = 0
+        and o.pipeline_id = p_pipeline_id) s(id)
+    -- What has just ended counts.
+    cross join millrace.figure_rows(p_pipeline_id, s.id,
+      date_trunc('minute', p_now - p_rule.span, 'UTC'),
+      v_now + interval '1 microsecond', true) m
+    cross join lateral (select (m.stage_id = p_stage_id)::int as is_own) k
+    group by 1) f;
   value := case
     when p_rule.kind = 'dead' then v_sum.dead
     when p_rule.kind = 'spend' then v_sum.cost_usd
-    when v_sum.n >= p_rule.least then v_sum.failed / nullif(v_sum.n, 0)
+    when v_sum.n >= p_rule.least and coalesce(v_sum.new_share, 1) > p_rule.above
+      then v_sum.failed / nullif(v_sum.n, 0)
   end;
   detail := (
     select millrace.plain_text(c.key, 60)
@@ -111,8 +119,6 @@ cross join lateral (
   from millrace.unattended() u
   where p_rule.kind = 'unattended' and u.pipeline = t.pipeline
     and t.stage_id in (0, u.stage_id)
-    -- After a stall of the sweep the wake-ups that it has just sent have yet to be answered.
-    and millrace.last_sweep() > p_now - interval '1 minute'
   union all
   select sum(l.late), 0, min(l.longest)::text
   from millrace.late_counts() l

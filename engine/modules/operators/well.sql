@@ -1,6 +1,6 @@
 -- Says whether all is well as a caller sees it, with what is not, the most urgent first: the sweep,
--- stages that nobody works at, open alerts that are not silenced, and what doctor() finds. Each is
--- told once. "Well" means this everywhere.
+-- stages that nobody works at, open alerts that are not silenced and whose rules are above their
+-- bounds, and what doctor() finds. Each is told once. "Well" means this everywhere.
 -- p_anew: asks doctor() now; else takes what the sweep heard of it within the last minute, which
 -- costs a page that is polled nothing.
 create function millrace.well(p_caller millrace.caller, p_anew boolean) returns jsonb
@@ -22,10 +22,11 @@ begin
       u.stage, u.since, null
     from millrace.unattended() u
     union all
-    select 3, 'alert', 'alert ' || a.rule, null, a.pipeline, a.stage, a.raised_at,
-      millrace.alert_json(a)
+    select 3, 'alert', 'alert ' || a.rule, null, a.pipeline, a.stage, a.raised_at, j.alert
     from millrace.alerts a
+    cross join millrace.alert_json(a) j(alert)
     where a.resolved_at is null
+      and j.alert ->> 'under_since' is null
       and not millrace.is_silenced(a, v_now)
     union all
     select 4, 'finding', f.what, f.detail, null, null, null, null

@@ -58,8 +58,10 @@ begin
   select e.level, e.release from millrace.engine() e on conflict (level) do nothing;
   insert into millrace.check_progress default values on conflict (id) do nothing;
   -- Who has deleted some of the rules wants them gone, so all are missing or none.
-  insert into millrace.alert_rules (name, kind, stage, above, span, hold, least, source)
-  select r.name, r.kind, r.stage, r.above, r.span::interval, r.hold::interval, r.least, 'default'
+  insert into millrace.alert_rules (name, kind, stage, above, span, hold, recover, least, source)
+  select r.name, r.kind, r.stage, r.above, r.span::interval, r.hold::interval,
+    case when r.name in ('engine', 'unattended') then interval '0' else '5 minutes' end, r.least,
+    'default'
   from (values
     ('sla', 'run_sla', null, null, '10 minutes', '15 minutes', 1),
     ('errors', 'error_share', '*', 0.1, '10 minutes', '0', 20),

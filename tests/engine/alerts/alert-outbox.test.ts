@@ -160,7 +160,7 @@ describe('a receiver', () => {
     expect(await deliveries(engine)).toMatchObject([{ channel: 'ops', state: 'dead', status: 503, error: 'busy' }]);
     expect(await finding(engine)).toEqual({
       ok: false,
-      detail: `channel ops could not deliver 1 messages, the last because: busy; correct it, then ${resend}`,
+      detail: `messages that channel ops could not deliver: 1, the last because: busy; correct it, then ${resend}`,
     });
     await engine.sql.query(resend);
     expect(await deliver(engine)).toEqual(['raised backlog']);
@@ -406,6 +406,26 @@ describe('alerts of one cause', () => {
   });
 });
 
+test('an alert of which the rule is below its bound again, before anybody was told, is not told', async ({
+  engine,
+}) => {
+  await engine.pipeline([{ name: 'only' }]);
+  await addChannel(engine);
+  await onlyRule(engine, { ...backlog, recover: '5 minutes' });
+  const { silence } = await act(engine, 'silence', { minutes: 60, reason: 'we know' });
+  await engine.queued('only', 3);
+  await minutes(engine, 1);
+  await runStage(engine, 'only');
+  await minutes(engine, 1);
+  await act(engine, 'unsilence', { silence });
+  await minutes(engine, 1);
+  expect(await engine.value('select count(*)::int from millrace.alerts where resolved_at is null')).toBe(1);
+  expect(await deliver(engine)).toEqual([]);
+  await minutes(engine, 6);
+  expect(await engine.rows('select settled from millrace.alerts')).toEqual([{ settled: true }]);
+  expect(await deliver(engine)).toEqual([]);
+});
+
 test('a message says how its alerts stand when it is sent, and where the page and the playbooks are', async ({
   engine,
 }) => {
@@ -432,7 +452,11 @@ test('a message says how its alerts stand when it is sent, and where the page an
   await runStage(engine, 'only');
   await minutes(engine, 2);
   const [third] = await take(engine);
-  expect(third?.events[0]).toMatchObject({ value: 3, value_now: null, now: 'over by now' });
+  expect(third?.events[0]).toMatchObject({
+    value: 3,
+    value_now: null,
+    now: expect.stringMatching(/^(over by now|no longer above its bound since .* UTC; it ends at .* UTC)$/),
+  });
 });
 
 test('the engine’s own alert stands first, and no fifty others push it out of a message', async ({ engine }) => {

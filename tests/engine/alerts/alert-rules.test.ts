@@ -110,6 +110,59 @@ describe('what rules look at', () => {
     expect(await open(engine), 'they are ten minutes old').toEqual([]);
   });
 
+  test('a share of which the newest minute is below the bound: what is mended raises no alert, and one that is open says since when', async ({
+    engine,
+  }) => {
+    await engine.pipeline([{ name: 'only' }]);
+    await onlyRule(engine, { name: 'errors', kind: 'error_share', stage: '*', above: 0.1, least: 10 });
+    await ends(engine, 8, 2);
+    await minutes(engine, 1);
+    expect(await open(engine)).toEqual(['errors only flow']);
+    await ends(engine, 0, 2);
+    await minutes(engine, 1);
+    const over = () =>
+      engine.rows<{ over: boolean }>('select under_since is not null as over from millrace.rule_states');
+    expect(await over(), 'mended within two minutes').toEqual([{ over: true }]);
+    expect(await open(engine), 'it recovers for five minutes').toEqual(['errors only flow']);
+    await ends(engine, 2, 0);
+    await minutes(engine, 1);
+    expect(await over(), 'it fails again').toEqual([{ over: false }]);
+
+    await engine.sql.query('delete from millrace.alerts; delete from millrace.rule_states');
+    await ends(engine, 0, 4);
+    await minutes(engine, 1);
+    expect(await open(engine), 'mended before it was judged').toEqual([]);
+  });
+
+  test('the code that is most frequent of late, not the one that was so for most of the span', async ({ engine }) => {
+    await engine.pipeline([{ name: 'only' }]);
+    await onlyRule(engine, { name: 'errors', kind: 'error_share', stage: '*', above: 0.1, least: 3 });
+    const fail = async (code: string, count: number) => {
+      await engine.queued('only', count);
+      const worker = await Worker.of(engine, 'only');
+      const items = await worker.take(count);
+      await worker.report(...items.map((item) => failed(item, { permanent: true, code, message: 'no' })));
+      await worker.leave();
+      await minutes(engine, 1);
+    };
+    await fail('misconfigured', 9);
+    await fail('rate_limited', 3);
+    expect(
+      await engine.rows(
+        'select a.detail, t.detail as now from millrace.alerts a join millrace.rule_states t using (rule_id)',
+      ),
+    ).toEqual([{ detail: 'misconfigured', now: 'rate_limited' }]);
+    expect(await engine.value('select millrace.alert_json(a) from millrace.alerts a')).toMatchObject({
+      cause: 'rate_limited',
+      detail: 'misconfigured',
+      detail_now: 'rate_limited',
+    });
+    await minutes(engine, 3);
+    expect(await engine.value('select detail from millrace.rule_states'), 'nothing failed of late').toBe(
+      'misconfigured',
+    );
+  });
+
   test('the share of failed runs of a pipeline, with what its stages failed by', async ({ engine }) => {
     await engine.pipeline([{ name: 'only' }]);
     await onlyRule(engine, { name: 'errors', kind: 'error_share', pipeline: 'flow', above: 0.1 });

@@ -133,6 +133,8 @@ describe('a stage that nobody works at', () => {
       },
     ]);
     await runStage(engine, 'one');
+    await sweeps(engine, 1);
+    expect(await open(engine), 'it ends with the next sweep').toEqual([]);
     await runStage(engine, 'two');
     await engine.queued('one');
     const worker = await Worker.of(engine, 'one');
@@ -192,6 +194,27 @@ describe('well', () => {
     ]);
   });
 
+  test('is so again with the first judgement that finds a rule below its bound, while its alert recovers', async ({
+    engine,
+  }) => {
+    await healthy(engine);
+    const operator = await signIn(engine, 'ann', {});
+    const asked = async () => (await operator.ask<Overview>('overview')).well;
+    await engine.sql.query(
+      `insert into millrace.alert_rules (name, kind, stage, above) values ('some', 'backlog', '*', 2)`,
+    );
+    await engine.queued('only', 3);
+    await (await Worker.of(engine, 'only')).claim(0);
+    await minutes(engine, 1);
+    expect(faultsIn(await asked())).toContain('alert: alert some');
+    expect((await asked()).faults.find(({ kind }) => kind === 'alert')?.alert).toMatchObject({ value_now: 3 });
+    await runStage(engine, 'only');
+    await minutes(engine, 1);
+    expect(await open(engine)).toContain('some only flow');
+    expect(await asked()).toMatchObject({ ok: true });
+    expect(await health(engine)).toMatchObject({ ok: true });
+  });
+
   test('is asked of what an operator sees, and counts the dead of the last day beside it', async ({ engine }) => {
     await healthy(engine);
     await engine.pipeline([{ name: 'also' }], {}, 'other');
@@ -236,7 +259,7 @@ test('a stage whose attempts end as misconfigured is a finding: which, how many,
   const told = (n: number) => ({
     ok: false,
     detail:
-      `one of flow: ${n} attempts ended so since the hour of 2026-11-02 09:00:00+00: There is no row in topic. ` +
+      `one of flow since 2026-11-02 09:00:00+00 (attempts: ${n}): There is no row in topic. ` +
       'Once it is set right, hurry or retry these runs',
   });
   expect(await finding()).toEqual([told(3)]);

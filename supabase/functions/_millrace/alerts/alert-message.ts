@@ -23,6 +23,8 @@ const event = z.looseObject({
   resolved_at: z.string().nullish(),
   value_now: z.number().nullish(),
   detail_now: z.string().nullish(),
+  under_since: z.string().nullish(),
+  ends_at: z.string().nullish(),
   playbook: z.string().nullish(),
 });
 

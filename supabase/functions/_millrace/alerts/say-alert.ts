@@ -18,6 +18,11 @@ export interface AlertFacts {
   /** The rule's value now; null when it is no longer above the bound. */
   value_now?: number | null | undefined;
   detail_now?: string | null | undefined;
+  /** Since when the rule is no longer above its bound, and when the alert ends if that stays so. */
+  under_since?: string | null | undefined;
+  ends_at?: string | null | undefined;
+  /** When the alert ended. */
+  resolved_at?: string | null | undefined;
 }
 
 const units: [string, number][] = [
@@ -79,6 +84,9 @@ const values: Record<string, (value: number) => string> = {
   late: counted,
 };
 
+/** A time of day, which people in several zones read. */
+const timeInWords = (at: string) => `${new Date(at).toISOString().slice(11, 19)} UTC`;
+
 /**
  * Returns how an alert stands now where that is not what its sentence says, else undefined.
  *
@@ -88,9 +96,12 @@ const values: Record<string, (value: number) => string> = {
  * // 'now 2,400'
  * ```
  */
-export function sayNow({ kind, value, detail, value_now, detail_now }: AlertFacts): string | undefined {
+export function sayNow({ kind, value, detail, value_now, detail_now, ...over }: AlertFacts): string | undefined {
   if (value_now === undefined) return undefined;
-  if (value_now === null) return 'over by now';
+  if (value_now === null) {
+    if (!over.under_since || !over.ends_at) return 'over by now';
+    return `no longer above its bound since ${timeInWords(over.under_since)}; it ends at ${timeInWords(over.ends_at)}`;
+  }
   const inWords = values[kind ?? ''];
   const count = inWords && inWords(value_now) !== inWords(value ?? 0) ? inWords(value_now) : undefined;
   // The longest late run, and the times of a pause, are no news.
@@ -125,9 +136,9 @@ export function sayAlert(facts: AlertFacts): string {
   return `${say(said)}${held >= 60 ? `, for ${secondsInWords(held)}` : ''}`;
 }
 
-/** Says what is wrong, as when it was raised, and how it stands now: `18 runs are ready at a of b, above 10, now 120`. */
+/** Says what is wrong, as when it was raised, and how an open alert stands now: `18 runs are ready at a of b, above 10, now 120`. */
 export const sayStanding = (facts: AlertFacts): string =>
-  [sayAlert(facts), sayNow(facts)].filter((part) => part !== undefined).join(', ');
+  [sayAlert(facts), facts.resolved_at ? undefined : sayNow(facts)].filter((part) => part !== undefined).join(', ');
 
 /** Something that is not well, as the database lists it: the sweep, a stage that nobody works at, an alert, or a finding. */
 export interface HealthFault {
