@@ -1,7 +1,8 @@
 // What an assistant may read: the overview, runs, a run, dead letters, alerts and the journal.
 import { z } from 'zod';
-import type { Overview } from '../../pages/operate/answers.ts';
-import { isBusy } from '../../pages/operate/needs.ts';
+import type { Overview, StageHealth } from '../../pages/operate/answers.ts';
+import { isBusy, sayBackoff, wellOf } from '../../pages/operate/needs.ts';
+import { sayFault } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 import type { Door } from './ask-door.ts';
 import { readAlerts } from './read-alerts.ts';
 
@@ -33,12 +34,21 @@ export interface Tool {
   run(given: Record<string, unknown>): Promise<unknown>;
 }
 
-/** The overview without stages that have nothing to do, of which a project may have a thousand. */
+/**
+ * The overview with the sentences that the page and the commands show, and without stages that have nothing to do, of which a
+ * project may have a thousand.
+ */
 async function overview(door: Door): Promise<unknown> {
   const answer = await door.read<Overview>('overview');
-  const stages = answer.stages.filter(isBusy);
+  const well = wellOf(answer);
+  const faults = well.faults.map((fault) => ({ ...fault, message: sayFault(fault) }));
+  const told = (stage: StageHealth) => {
+    const says = sayBackoff(stage, Date.parse(answer.now));
+    return says ? { ...stage, backoff: { ...stage.backoff, says } } : stage;
+  };
+  const stages = answer.stages.filter(isBusy).map(told);
   const all = answer.pipelines.reduce((sum, pipeline) => sum + pipeline.stages, 0);
-  return { ...answer, stages, stages_with_nothing_to_do: all - stages.length };
+  return { ...answer, well: { ...well, faults }, stages, stages_with_nothing_to_do: all - stages.length };
 }
 
 export function readTools(door: Door): Tool[] {
@@ -53,7 +63,7 @@ export function readTools(door: Door): Tool[] {
       name: 'overview',
       description:
         'Whether all is well and what is not; pipelines and their stages with what is ready, in work, waiting, failed and ' +
-        'late, and why nobody works at one (unattended); bulks.',
+        'late, why nobody works at one (unattended), and why rows wait for their next try (backoff); bulks.',
       shape: {},
       run: () => overview(door),
     },

@@ -2,7 +2,7 @@
 import pc from 'picocolors';
 import { count, countOf, many, span } from '../../pages/base/numbers.ts';
 import type { Overview, PipelineHealth, StageHealth } from '../../pages/operate/answers.ts';
-import { byNeed, isBusy, isQuiet, type Listed } from '../../pages/operate/needs.ts';
+import { byNeed, isBusy, isQuiet, type Listed, sayBackoff } from '../../pages/operate/needs.ts';
 import { line } from './say.ts';
 import { type Column, table, words } from './table.ts';
 
@@ -68,7 +68,7 @@ export function stageLines(
   const rows: (StageHealth | string)[] = [];
   for (const { pipeline, stages: own } of listed.filter((one) => !isLeftOut(one))) {
     const busy = all || own.length <= mostStages ? own : own.filter(isBusy).slice(0, mostStages);
-    rows.push(nameLine(pipeline), ...busy);
+    rows.push(nameLine(pipeline), ...busy.flatMap((stage) => [stage, ...backoffLines(stage, overview.now)]));
     if (busy.length < own.length)
       rows.push(pc.dim(line(`  ${own.length - busy.length} more: npx millrace status ${words(pipeline.pipeline)}`)));
   }
@@ -85,6 +85,12 @@ export function stageLines(
       : []),
     ...(quiet.length > 0 ? [pc.dim(line(`Nothing to do: ${quiet.join(', ')}`))] : []),
   ];
+}
+
+/** Under a stage with attempts in backoff: why they are, and when the next is tried. */
+function backoffLines(stage: StageHealth, now: string): string[] {
+  const said = sayBackoff(stage, Date.parse(now));
+  return said ? [pc.yellow(line(`    ${words([said, stage.backoff?.message].filter(Boolean).join('. '))}`))] : [];
 }
 
 const nameLine = ({ pipeline, enabled, paused, open_alerts }: PipelineHealth) =>

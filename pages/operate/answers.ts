@@ -25,6 +25,17 @@ export interface Unattended {
   function_name: string;
 }
 
+/** Why attempts of a stage are in backoff: the newest failure of those that are due first. */
+export interface Backoff {
+  /** Left out where none has failed, such as those that a quota holds back. */
+  code?: string;
+  message?: string;
+  /** When it failed. */
+  at?: string;
+  /** When the first of them is tried. */
+  next_at: string;
+}
+
 /** Whether all is well, as the database says it everywhere. */
 export interface Well {
   ok: boolean;
@@ -57,6 +68,7 @@ export interface StageHealth {
   throttle: Throttle | null;
   bypass: Pause | null;
   unattended?: Unattended;
+  backoff?: Backoff;
 }
 
 export interface PipelineHealth {

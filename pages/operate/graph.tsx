@@ -91,7 +91,7 @@ export function tellHealth(health: Map<string, StageHealth>, stages: { stage: st
               : '';
     const later = [
       h.waiting > 0 && `${countOf(h, 'waiting')} waiting`,
-      h.in_backoff > 0 && `${countOf(h, 'in_backoff')} in backoff`,
+      h.in_backoff > 0 && [`${countOf(h, 'in_backoff')} in backoff`, h.backoff?.code].filter(Boolean).join(': '),
     ];
     const wrong = [h.failed > 0 && `✗ ${countOf(h, 'failed')} dead`, h.late > 0 && `${countOf(h, 'late')} late`, mark];
     return {
@@ -121,7 +121,7 @@ function Node({ x, y, pipeline, stage, told: { lines, isBad }, isChosen }: NodeP
       </text>
       {lines.map((text, line) => (
         <text key={text} x={x - node.width / 2 + 8} y={y - 4 + 18 * line}>
-          {text}
+          {visible(cut(text, 32))}
         </text>
       ))}
     </a>

@@ -1,8 +1,10 @@
-// The ways from a row of a list to its pipeline and its stage.
+// The ways from a row of a list to its pipeline and its stage, and why a stage's rows do not move.
+import { useHeldUntil } from '../base/format.tsx';
 import { to } from '../base/route.ts';
 import { Words } from '../base/words.tsx';
-import type { Unattended } from './answers.ts';
+import type { StageHealth, Unattended } from './answers.ts';
 import { functionLog } from './dashboard.ts';
+import { sayBackoff } from './needs.ts';
 
 /** A pipeline's name, or that of one of its stages, as the way to it. */
 export function PipelineLink({ of: pipeline, stage }: { of: string; stage?: string }) {
@@ -31,6 +33,17 @@ export function Reason({ of, stage }: { of: Unattended | undefined; stage?: stri
           <a href={log}>its log</a>
         </>
       )}
+    </p>
+  );
+}
+
+/** Why attempts of a stage are in backoff, when the next is tried, and the error's own sentence. */
+export function BackoffReason({ of: stage }: { of: StageHealth }) {
+  const said = sayBackoff(stage, useHeldUntil());
+  if (!said) return null;
+  return (
+    <p class="hint">
+      <Words text={[said, stage.backoff?.message].filter(Boolean).join('. ')} most={600} />
     </p>
   );
 }

@@ -1,4 +1,5 @@
 // Which pipelines and stages need a person, and whether the engine does: the page and the command line say the same.
+import { age, countOf } from '../base/numbers.ts';
 import type { Alert, Overview, PipelineHealth, StageHealth, Well } from './answers.ts';
 
 export interface Listed {
@@ -9,6 +10,21 @@ export interface Listed {
 /** Whether something is to be done at a stage, or somebody holds it back. */
 export const isBusy = (s: StageHealth) =>
   s.ready + s.in_backoff + s.started + s.waiting + s.failed + s.late > 0 || !s.enabled || !!s.throttle || !!s.bypass;
+
+/**
+ * Says why attempts of a stage are in backoff and when the next is tried, at a moment in milliseconds as the database counts
+ * them: `4 in backoff: rate_limited 12 s ago; the next try in 40 s`. Undefined where none is, or the project is of an earlier release.
+ */
+export function sayBackoff(stage: StageHealth, nowMs: number): string | undefined {
+  if (!stage.backoff) return undefined;
+  const { code, at, next_at } = stage.backoff;
+  const leftMs = Date.parse(next_at) - nowMs;
+  const told = [
+    code && (at ? `${code} ${age(nowMs - Date.parse(at))} ago` : code),
+    leftMs > 0 ? `the next try in ${age(leftMs)}` : 'the next try is due',
+  ].filter(Boolean);
+  return `${countOf(stage, 'in_backoff')} in backoff: ${told.join('; ')}`;
+}
 
 /** Whether nothing is to be done in a pipeline, and nobody holds it back. */
 export const isQuiet = ({ pipeline, stages }: Listed) =>

@@ -11,7 +11,7 @@ import type { Alert, Bulk, Figures, Overview as OverviewAnswer, Series, StageHea
 import { CausesAndPlace } from './causes.tsx';
 import { mayNotAct } from './deeds.tsx';
 import { read, readOverview } from './door.ts';
-import { Reason } from './links.tsx';
+import { BackoffReason } from './links.tsx';
 import { byNeed, engineFirst, isBusy, isQuiet, type Listed, sweepOf, wellOf } from './needs.ts';
 import { Spark } from './spark.tsx';
 import { State } from './states.tsx';
@@ -255,7 +255,7 @@ function Stage({ stage, figures }: { stage: StageHealth; figures: Figures | unde
         ))}
       </span>
       <span class="hint">{hints.map(whole).join(', ')}</span>
-      <Reason of={stage.unattended} />
+      <BackoffReason of={stage} />
     </li>
   );
 }

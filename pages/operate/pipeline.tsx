@@ -142,7 +142,7 @@ interface StagesProps {
 }
 
 function Stages({ pipeline, health, hour }: StagesProps) {
-  const number = (name: string, of: 'ready' | 'started' | 'waiting' | 'in_backoff' | 'late') => ({
+  const number = (name: string, of: 'ready' | 'started' | 'waiting' | 'late') => ({
     name,
     isNumber: true,
     cell: (stage: StageHealth) => countOf(stage, of),
@@ -170,7 +170,15 @@ function Stages({ pipeline, health, hour }: StagesProps) {
         number('Ready', 'ready'),
         number('In work', 'started'),
         number('Waiting', 'waiting'),
-        number('In backoff', 'in_backoff'),
+        {
+          name: 'In backoff',
+          isNumber: true,
+          cell: (s) => (
+            <>
+              {countOf(s, 'in_backoff')} <Words text={s.backoff?.code} most={40} />
+            </>
+          ),
+        },
         number('Late', 'late'),
         {
           name: 'Dead',

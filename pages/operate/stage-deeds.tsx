@@ -6,7 +6,7 @@ import { to } from '../base/route.ts';
 import { Words } from '../base/words.tsx';
 import type { Pipeline, StageDefinition, StageHealth } from './answers.ts';
 import { againChoices, type Deed, DeedButton, type Field, isForGood, throttleFields, throttleOf } from './deeds.tsx';
-import { Reason } from './links.tsx';
+import { BackoffReason, Reason } from './links.tsx';
 import { Marks } from './overview.tsx';
 
 interface Place {
@@ -49,6 +49,7 @@ export function StageDeeds({
     <>
       <StageTitle key={stage.stage} stage={stage} />
       <Reason of={stage.unattended} />
+      <BackoffReason of={stage} />
       <Held of={stage} />
       <Buttons
         label="The stage"

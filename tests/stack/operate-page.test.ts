@@ -721,15 +721,36 @@ test('a project without a pipeline, one that does not answer, and one whose cloc
   const why = 'nobody takes it up: orders-price answered 503 14 s ago: the function did not start';
   const unattended = { why, remedy: 'look at its log', function_name: 'orders-price', since: '2026-11-02T09:00:00Z' };
   const fault = { kind: 'stage', what: 'price of orders', detail: why, pipeline: 'orders', stage: 'price' };
-  await changeAnswer(page, 'overview', (answer) => ({
+  const after = (now: unknown, seconds: number) => new Date(Date.parse(String(now)) + seconds * 1000).toISOString();
+  const held = (now: unknown) => ({
+    unattended,
+    in_backoff: 4,
+    backoff: { code: 'rate_limited', message: 'It asks for patience', at: after(now, -12), next_at: after(now, 300) },
+  });
+  const change = (answer: Record<string, unknown>, list: string, now: unknown) => ({
     ...answer,
+    [list]: (answer[list] as { stage: string }[]).map((of) => (of.stage === 'price' ? { ...of, ...held(now) } : of)),
+  });
+  await changeAnswer(page, 'overview', (answer) => ({
+    ...change(answer, 'stages', answer.now),
     well: { ok: false, faults: [fault], more: 0, dead_last_day: '0' },
-    stages: (answer.stages as { stage: string }[]).map((of) => (of.stage === 'price' ? { ...of, unattended } : of)),
   }));
   await page.reload();
   await page.getByText('Not well: 1 thing to see to').waitFor();
   await page.locator('.engine').getByRole('link', { name: 'price of orders' }).waitFor();
-  await page.getByRole('region', { name: 'orders', exact: true }).getByText(why).waitFor();
+  const card = page.getByRole('region', { name: 'orders', exact: true });
+  await card.getByText('nobody takes it up').waitFor();
+  expect(await page.getByText(why).count(), 'said once').toBe(1);
+  const waits = /4 in backoff: rate_limited \d+ s ago; the next try in \S+ min\. It asks for patience/;
+  await card.getByText(waits).waitFor();
+  await changeAnswer(page, 'pipeline', (answer) => change(answer, 'health', new Date().toISOString()));
+  await page.goto(`${operate.pageUrl}#/pipeline/orders?stage=price`);
+  await page.getByText(waits).waitFor();
+  await page.getByText(why).waitFor();
+  const node = page.getByRole('region', { name: 'Graph of the stages' }).getByRole('link', { name: 'price' });
+  await node.getByText('4 in backoff: rate_limited').waitFor();
+  await page.unroute('**/millrace_pipeline');
+  await page.goto(operate.pageUrl);
   await page.unroute('**/millrace_overview');
 
   await page.route('**/millrace_limits', () => {});

@@ -16,7 +16,36 @@ as $$
 select jsonb_build_object('at', j.at, 'reason', j.reason,
   'by', coalesce(j.subject, j.session ->> 'user'))
 from (select) one
-left join millrace.journal j on j.id = p_line and j.verb in ('pause', 'bypass')
+left join millrace.journal j on j.id = p_line and j.verb in ('pause', 'bypass', 'throttle')
+$$;
+
+-- Shows the throttle of a limit; null without one.
+create function millrace.throttle_json(p_limit millrace.limits) returns jsonb
+stable
+as $$
+select millrace.pause_json(p_limit.line) || jsonb_build_object('limits', p_limit.throttle,
+  'until', p_limit.until, 'reason', p_limit.reason, 'line', p_limit.line)
+where p_limit.throttle is not null
+$$;
+
+-- Shows why attempts of a stage are in backoff: the newest failure of the ten that are due first.
+-- at: when it failed. next_at: when the first is due.
+create function millrace.backoff_json(p_stage_id int) returns jsonb
+stable
+as $$
+return (
+  select coalesce((array_agg(millrace.error_json(f.error, null) || jsonb_build_object('at', f.at)
+      order by f.at desc) filter (where f.error is not null))[1], '{}')
+    || jsonb_build_object('next_at', min(a.queue_at))
+  from (
+    select b.*
+    from millrace.attempts b
+    where b.stage_id = p_stage_id and b.queue_at > v_now
+    order by b.queue_at, b.id
+    limit 10) a
+  left join millrace.attempts o on o.id = a.parent_id
+  cross join lateral (
+    select coalesce(a.error, o.error) as error, coalesce(o.finished_at, a.created_at) as at) f);
 $$;
 
 -- Lists the stages of pipelines that have something to do or that somebody holds back. A pipeline
@@ -27,7 +56,8 @@ stable
 as $$
 select array(
   select to_jsonb(k.h) - 'sla' || case when u.why is null then '{}'
-    else jsonb_build_object('unattended', u) end || jsonb_build_object(
+    else jsonb_build_object('unattended', u) end || case when (k.h).in_backoff = 0 then '{}'
+    else jsonb_build_object('backoff', millrace.backoff_json((k.s).id)) end || jsonb_build_object(
     'oldest_age', extract(epoch from (k.h).oldest_age),
     'paused', case when not (k.s).enabled then millrace.pause_json((k.s).switched_line) end,
     'throttle', millrace.throttle_json(k.o),
@@ -190,7 +220,6 @@ from millrace.find_among(
 $$;
 
 -- Alerts, the newest first, {"open": true} for open ones; more from {"cursor": next} on.
--- value_now, detail_now: of an open alert, as its rule measured last; null: not above the bound.
 create function public.millrace_alerts(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_lists
@@ -204,14 +233,8 @@ begin
     case when p_query -> 'open' = 'true' then 'r.resolved_at is null' end, p_query);
   return jsonb_build_object(
     'next', v_found.next, 'playbooks_url', millrace.playbooks_url(), 'alerts', array(
-    select millrace.alert_json(l) || case
-      when l.resolved_at is null
-        then jsonb_build_object('value_now', t.value, 'detail_now', t.detail)
-      else '{}' end
+    select millrace.alert_json(l)
     from millrace.alerts l
-    left join millrace.rule_states t
-      on (t.rule_id, t.pipeline_id, t.stage_id) = (l.rule_id, l.pipeline_id, l.stage_id)
-      and t.under_since is null
     where l.id = any (v_found.ids)
     order by l.id desc));
 end

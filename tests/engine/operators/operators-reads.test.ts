@@ -359,10 +359,41 @@ test('an open alert has its value now beside the one when raised, null once that
   expect(await minute()).toMatchObject([{ value: 3, value_now: 7, detail_now: null }]);
   const worker = await Worker.of(engine, 'one');
   await worker.report(...(await worker.take(7)).map((item) => completed(item as never)));
-  expect(await minute()).toMatchObject([{ value: 3, value_now: null, resolved_at: null }]);
+  const [under] = await minute();
+  expect(under).toMatchObject({ value: 3, value_now: null, resolved_at: null });
+  expect(Date.parse(String(under?.ends_at)) - Date.parse(String(under?.under_since))).toBe(60_000);
   const [over] = await minute();
-  expect(over).toMatchObject({ value: 3, resolved_at: expect.any(String) });
-  expect(over).not.toHaveProperty('value_now');
+  expect(over).toMatchObject({ value: 3, resolved_at: expect.any(String), under_since: null });
+});
+
+test('a stage says why its attempts are in backoff: the newest error of those due first, and when that is', async ({
+  engine,
+}) => {
+  await engine.pipeline(chain(['one', 'two']));
+  const operator = await viewer(engine);
+  const stages = async () => (await operator.ask<{ stages: Row[] }>('overview')).stages;
+  await engine.queued('one', 3);
+  expect((await stages())[0]).not.toHaveProperty('backoff');
+  const failing = async (code: string) => {
+    const worker = await Worker.of(engine, 'one');
+    await worker.report(failed(await worker.takeOne(), { code, message: `It says ${code}.`, detail: 'secret' }));
+    await worker.leave();
+  };
+  await failing('boom');
+  await engine.advance('1 second');
+  await failing('rate_limited');
+  const at = await engine.now();
+  const due = await engine.value<Date>(
+    `select min(queue_at) from millrace.attempts where state = 'queued' and queue_at > millrace.now()`,
+  );
+  const [one, two] = await stages();
+  expect(one).toMatchObject({ in_backoff: 2, backoff: { code: 'rate_limited', message: 'It says rate_limited.' } });
+  expect(one?.backoff).not.toHaveProperty('detail');
+  const told = (one as Row).backoff as { at: string; next_at: string };
+  expect([new Date(told.at), new Date(told.next_at)]).toEqual([at, due]);
+  expect(two).not.toHaveProperty('backoff');
+  const { health } = await operator.ask<{ health: Row[] }>('pipeline', { pipeline: 'flow' });
+  expect(health[0]).toMatchObject({ backoff: { code: 'rate_limited' } });
 });
 
 test('the overview leaves out stages with nothing to do, but for those of small pipelines that have something', async ({
