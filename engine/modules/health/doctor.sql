@@ -134,8 +134,8 @@ begin
   begin
     return query
     select 'no invariant is violated', count(*) = 0, coalesce(
-      string_agg(distinct f.rule, '; ')
-        || ': select * from millrace.check_invariants() names the runs',
+      string_agg(distinct f.rule, '; ') || ' (' || min(f.detail)
+        || '): select * from millrace.check_invariants() names the runs',
       'none; the sweep has ' || coalesce((
         select 'looked at all runs, last at ' || date_trunc('second', c.ended_at)
         from millrace.check_progress c), 'yet to look at all runs'))

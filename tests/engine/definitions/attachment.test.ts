@@ -152,13 +152,35 @@ test('doctor counts rows that show queued and never had a run, and the statement
   const [found = '', ...more] = await amiss(engine);
   expect(more).toEqual([]);
   expect(found).toMatch(
-    /^3 rows of flow show first_status queued and have never had a run \(of the last 4000 by key\): select .*\. 1 rows of flow show second_status queued/,
+    /^rows of flow that show first_status queued and have never had a run: 3 \(of the last 4000 by key\): select .*\. rows of flow that show second_status queued and have never had a run: 1 /,
   );
   for (const [statement] of found.matchAll(/select millrace\.start.*?(?= until it begins none)/g)) {
     await engine.sql.query(statement);
   }
   expect(await amiss(engine)).toEqual([]);
   expect(await engine.value(`select count(*)::int from millrace.runs where status = 'running'`)).toBe(6);
+});
+
+test('doctor says what begins a row that shows queued while its last run is over', async ({ engine }) => {
+  await engine.pipeline([{ name: 'first' }, { name: 'second', needs: ['first'] }]);
+  await engine.queued('first', 1);
+  await runStage(engine, 'first');
+  await runStage(engine, 'second');
+  await engine.sql.query(`
+    alter table public.items disable trigger user;
+    update public.items set second_status = 'queued';
+    alter table public.items enable trigger user`);
+  const finding = () =>
+    engine.rows<{ ok: boolean; detail: string }>(
+      `select ok, detail from millrace.doctor() where what = 'no invariant is violated'`,
+    );
+  const [found] = await finding();
+  expect(found?.detail).toMatch(
+    /^a row that shows queued or started has a live run \(row 1 of public\.items, whose last run is completed: select millrace\.start\('flow', '1', 'second'\)\): /,
+  );
+  await engine.sql.query(/select millrace\.start\(.*?'\)/.exec(found?.detail ?? '')?.[0] ?? '');
+  expect(await engine.statuses(1)).toEqual({ first: 'completed', second: 'queued' });
+  expect(await finding()).toMatchObject([{ ok: true }]);
 });
 
 test('doctor counts rows that show the value by which a layer is entered and never had a run', async ({ engine }) => {
@@ -168,7 +190,9 @@ test('doctor counts rows that show the value by which a layer is entered and nev
     insert into public.note (label, status_code) values ('restored', 200);
     alter table public.note enable trigger user`);
   const [found = ''] = await amiss(engine);
-  expect(found).toMatch(/^1 rows of notes show 200 .*: select millrace\.begin\('notes', '200', 1000\) until/);
+  expect(found).toMatch(
+    /^rows of notes that show 200 and have never had a run: 1 .*: select millrace\.begin\('notes', '200', 1000\) until/,
+  );
   await engine.sql.query(`select millrace.begin('notes', '200', 1000)`);
   expect(await amiss(engine)).toEqual([]);
 });

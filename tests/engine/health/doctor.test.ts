@@ -311,7 +311,7 @@ test('doctor tells of a violated invariant', async ({ engine }) => {
     {
       what: 'no invariant is violated',
       detail: expect.stringMatching(
-        /^a running run owns a live attempt; a stage whose needs are done has begun: select \* from millrace\.check_invariants\(\)/,
+        /^a running run owns a live attempt; a stage whose needs are done has begun \(run of entity 1 has none\): select \* from millrace\.check_invariants\(\)/,
       ),
     },
   ]);
