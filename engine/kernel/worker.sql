@@ -40,7 +40,7 @@ begin
       where u.stage_id = v_stage.id for update skip locked);
     if millrace.live_workers(v_stage.id) >= v_stage.max_workers then
       return millrace.claim_answer(millrace.call_of(null, v_stage), 'refused',
-        format('%s workers are live, which is the stage''s maximum', v_stage.max_workers),
+        format('the stage has its maximum of live workers, %s', v_stage.max_workers),
         '[]', '{}', null);
     end if;
     insert into millrace.workers (id, stage_id, host, last_seq, heartbeat_at)

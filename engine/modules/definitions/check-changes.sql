@@ -61,8 +61,8 @@ from (
   join millrace.stages s on s.id = vs.stage_id
   where c.dropped
   union all
-  select 5, format('stage %s cannot change from kind %s to %s while %s attempts of it are under '
-    'way', s.name, s.kind, s.new_kind, count(*)),
+  select 5, format('stage %s cannot change from kind %s to %s while attempts of it are under way: '
+    '%s', s.name, s.kind, s.new_kind, count(*)),
     'Let them finish, or cancel their runs; or give the new stage another name.'
   from stage s
   join millrace.attempts a on a.stage_id = s.id and a.state < 'completed'

@@ -76,7 +76,7 @@ begin
     clock_timestamp() + interval '2 seconds');
   perform millrace.report('error', 'due_not_started', format(
     'Row %s of pipeline %s is due, but no run can start%s: %s', f.key, v_pipeline.name,
-    case when f.others > 0 then ', nor for ' || f.others || ' others' end, f.why))
+    case when f.others > 0 then ', nor for ' || f.others || ' more' end, f.why))
   from unnest(v_started.refused) f;
   return v_started.done;
 end

@@ -61,7 +61,7 @@ begin
   into v_found
   from millrace.check_slice(v_progress.after, v_until) f;
   perform millrace.report('error', 'invariant_violated',
-    format('An invariant is violated (%s faults). %s', v_found.faults, v_found.first),
+    format('An invariant is violated (faults: %s). %s', v_found.faults, v_found.first),
     jsonb_build_object('runs', v_found.run_ids[:20]))
   where v_found.faults > 0;
   update millrace.check_progress c

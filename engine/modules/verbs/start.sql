@@ -73,7 +73,7 @@ begin
   if v_missing <> '{}' then
     raise exception 'table % has no row with % %', p_pipeline.entity_table, p_pipeline.entity_key,
       (select string_agg(millrace.cut_text(m, 100), ', ') from unnest(v_missing[:5]) m)
-        || coalesce(', and ' || nullif(cardinality(v_missing[6:]), 0) || ' others', '')
+        || coalesce(', and ' || nullif(cardinality(v_missing[6:]), 0) || ' more', '')
       using errcode = 'MR003', hint = 'Leave them out, or insert the rows first; none was started.';
   end if;
   -- Locked, so that a worker that ends one this moment goes first.

@@ -36,7 +36,7 @@ test('the sweep finds a fault in any run within a round, reports it, and doctor 
   expect(await sweep(engine)).toMatchObject({ faults: 1 });
   expect(await verdict(engine)).toEqual([{ ok: false, detail: expect.stringContaining(faulty) }]);
   expect(await engine.rows(`select message, detail from millrace.log where code = 'invariant_violated'`)).toEqual([
-    { message: expect.stringMatching(`1 faults.*${faulty}: run ${run}`), detail: { runs: [Number(run)] } },
+    { message: expect.stringMatching(`faults: 1.*${faulty}: run ${run}`), detail: { runs: [Number(run)] } },
   ]);
   await sweep(engine);
   expect(await verdict(engine)).toEqual([{ ok: false, detail: expect.stringContaining(faulty) }]);

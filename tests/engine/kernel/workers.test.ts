@@ -27,7 +27,7 @@ test('a worker above the maximum is sent home without being signed on', async ({
   expect(await second?.claim(1)).toMatchObject({ status: 'working' });
   expect(await third?.claim(1)).toMatchObject({
     status: 'refused',
-    reason: "2 workers are live, which is the stage's maximum",
+    reason: 'the stage has its maximum of live workers, 2',
     batch: [],
   });
   expect(await engine.value('select count(*)::int from millrace.workers')).toBe(2);

@@ -339,7 +339,9 @@ test('a stage becomes a gate, and a gate a stage, once nothing of it is under wa
   const [first, gate, last] = definition.stages as [StageDefinition, StageDefinition, StageDefinition];
   const worked = { ...definition, stages: [first, { name: 'gate', needs: ['first'] }, last] };
   const refusal = await engine.refusedDefinition(worked);
-  expect(refusal.message).toMatch(/stage gate cannot change from kind gate to function while 1 attempts/);
+  expect(refusal.message).toMatch(
+    /stage gate cannot change from kind gate to function while attempts of it are under way: 1/,
+  );
   await engine.advance('1 minute');
   await sweep(engine);
   expect(await engine.define(worked)).toBe(2);

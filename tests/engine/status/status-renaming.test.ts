@@ -37,11 +37,11 @@ test('a code is kept while a row shows it, or a run may come to it', async ({ en
   const refused = async (numbers: Record<number, number>) =>
     (await engine.refusedDefinition(renumbered(definition, numbers))).message;
   expect(await refused({ 110: 115 })).toBe(
-    'entity.status shows another value in place of 110, but 1 rows show that and 1 runs are live',
+    'entity.status shows another value in place of 110, but there are rows that show it: 1, and live runs: 1',
   );
-  expect(await refused({ 400: 450 })).toContain('but 0 rows show that and 1 runs are live');
+  expect(await refused({ 400: 450 })).toContain('but there are rows that show it: 0, and live runs: 1');
   await engine.sql.query('select millrace.cancel(id) from millrace.runs');
-  expect(await refused({ 500: 505 })).toContain('but 1 rows show that and 0 runs are live');
+  expect(await refused({ 500: 505 })).toContain('but there are rows that show it: 1, and live runs: 0');
   await engine.define(renumbered(definition, { 110: 115, 400: 450 }));
   expect(await codeOf(engine, id)).toBe(500);
   await engine.sql.query('update public.note set status_code = 115');
