@@ -12,8 +12,8 @@ import { type Column, table, terminalWidth, words } from './table.ts';
 export const status = defineOperate({
   usage: `npx millrace status [PIPELINE] [--remote[=REF]]
   The stages with what is where now, what needs a person first; of one pipeline also what the last hour came to.
-  Exit code 1 where not all is well: the engine's sweep does not run, nobody works at a stage, an alert is open that
-  nobody has silenced, or doctor finds something.`,
+  Exit code 1 where not all is well: the engine's sweep does not run, nobody works at a stage, an alert is above
+  its bound that nobody has silenced, or doctor finds something.`,
   words: 1,
   takes: ['pipeline'],
   run: tellStatus,

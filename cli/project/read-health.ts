@@ -10,7 +10,7 @@ export interface Finding {
 
 /** Whether the database is well. */
 export interface Health {
-  /** Whether all is well: nothing is found, no alert is open that is not silenced, and the sweep is on time. */
+  /** Whether all is well: nothing is found, no alert is above its bound that is not silenced, and the sweep is on time. */
   ok: boolean;
   /** The faults, the most urgent first. */
   faults: HealthFault[];

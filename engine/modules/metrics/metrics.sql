@@ -1,5 +1,5 @@
--- What a monitoring system asks for: counters by stage and outcome, with times in milliseconds, which
--- the function millrace adds up; gauges of each stage; alerts. It goes as json: jsonb would take all
+-- What a monitoring system asks for: counters by stage and outcome, times in milliseconds, added up
+-- by the function millrace; gauges of each stage; alerts. It goes as json: jsonb would take all
 -- numbers apart at each level.
 create function public.millrace_metrics() returns json
 stable

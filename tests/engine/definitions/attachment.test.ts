@@ -179,7 +179,7 @@ test('doctor says what begins a row that shows queued while its last run is over
     /^a row that shows queued or started has a live run \(row 1 of public\.items, whose last run is completed: select millrace\.start\('flow', '1', 'second'\)\): /,
   );
   await engine.sql.query(/select millrace\.start\(.*?'\)/.exec(found?.detail ?? '')?.[0] ?? '');
-  expect(await engine.statuses(1)).toEqual({ first: 'completed', second: 'queued' });
+  expect(await engine.statuses('1')).toEqual({ first: 'completed', second: 'queued' });
   expect(await finding()).toMatchObject([{ ok: true }]);
 });
 
