@@ -1105,7 +1105,7 @@ view public.book_pipeline_status with (security_invoker=true)
   column structure_status text
   column title text
   column toc_status text
-  as  SELECT b.id, b.title, b.account_id, c.status, c.stages AS current_stages, c.error AS current_error, p.pages, p.read AS pages_read, p.blended AS pages_blended, p.labelled AS pages_labelled, p.failed AS pages_failed, b.split_status, b.metadata_status, b.toc_status, b.page_numbers_status, b.headings_status, b.structure_status, b.review_status, b.assemble_status, b.assemble_result ->> 'path'::text AS document_path, b.created_at, b.assemble_completed_at AS completed_at FROM books b CROSS JOIN LATERAL ( SELECT count(*)::integer AS pages, count(*) FILTER (WHERE g.ocr_status = 'completed'::text)::integer AS read, count(*) FILTER (WHERE g.blend_status = 'completed'::text)::integer AS blended, count(*) FILTER (WHERE g.label_status = 'completed'::text)::integer AS labelled, count(*) FILTER (WHERE 'failed'::text = g.ocr_status OR 'failed'::text = g.blend_status OR 'failed'::text = g.label_status)::integer AS failed FROM pages g WHERE g.book_id = b.id) p CROSS JOIN LATERAL ( SELECT CASE WHEN b.assemble_status = ANY (ARRAY['completed'::text, 'skipped'::text]) THEN 'completed'::text WHEN b.review_status = 'started'::text THEN 'waiting for a person'::text WHEN bool_or(s.status = ANY (ARRAY['queued'::text, 'started'::text])) THEN 'running'::text WHEN bool_or(s.status = 'failed'::text) THEN 'failed'::text ELSE 'pending'::text END AS status, COALESCE(array_agg(s.stage ORDER BY s.place) FILTER (WHERE s.status = ANY (ARRAY['queued'::text, 'started'::text])), '{}'::text[]) AS stages, (array_agg((s.stage || ': '::text) || s.error ORDER BY (s.error = 'cancelled'::text), s.place) FILTER (WHERE s.status = 'failed'::text))[1] AS error FROM ( VALUES (1,'split'::text,b.split_status,b.split_error), (2,'metadata'::text,b.metadata_status,b.metadata_error), (3,'toc'::text,b.toc_status,b.toc_error), (4,'page_numbers'::text,b.page_numbers_status,b.page_numbers_error), (5,'headings'::text,b.headings_status,b.headings_error), (6,'structure'::text,b.structure_status,b.structure_error), (7,'review'::text,b.review_status,b.review_error), (8,'assemble'::text,b.assemble_status,b.assemble_error)) s(place, stage, status, error)) c;
+  as  SELECT b.id, b.title, b.account_id, c.status, c.stages AS current_stages, c.error AS current_error, p.pages, p.read AS pages_read, p.blended AS pages_blended, p.labelled AS pages_labelled, p.failed AS pages_failed, b.split_status, b.metadata_status, b.toc_status, b.page_numbers_status, b.headings_status, b.structure_status, b.review_status, b.assemble_status, b.assemble_result ->> 'path'::text AS document_path, b.created_at, b.assemble_completed_at AS completed_at FROM books b CROSS JOIN LATERAL ( SELECT count(*)::integer AS pages, count(*) FILTER (WHERE g.ocr_status = ANY (ARRAY['completed'::text, 'skipped'::text]))::integer AS read, count(*) FILTER (WHERE g.blend_status = 'completed'::text)::integer AS blended, count(*) FILTER (WHERE g.label_status = 'completed'::text)::integer AS labelled, count(*) FILTER (WHERE 'failed'::text = g.text_layer_status OR 'failed'::text = g.ocr_status OR 'failed'::text = g.blend_status OR 'failed'::text = g.label_status)::integer AS failed FROM pages g WHERE g.book_id = b.id) p CROSS JOIN LATERAL ( SELECT CASE WHEN b.assemble_status = ANY (ARRAY['completed'::text, 'skipped'::text]) THEN 'completed'::text WHEN b.review_status = 'started'::text THEN 'waiting for a person'::text WHEN bool_or(s.status = ANY (ARRAY['queued'::text, 'started'::text])) THEN 'running'::text WHEN bool_or(s.status = 'failed'::text) THEN 'failed'::text ELSE 'pending'::text END AS status, COALESCE(array_agg(s.stage ORDER BY s.place) FILTER (WHERE s.status = ANY (ARRAY['queued'::text, 'started'::text])), '{}'::text[]) AS stages, (array_agg((s.stage || ': '::text) || s.error ORDER BY (s.error = 'cancelled'::text), s.place) FILTER (WHERE s.status = 'failed'::text))[1] AS error FROM ( VALUES (1,'split'::text,b.split_status,b.split_error), (2,'metadata'::text,b.metadata_status,b.metadata_error), (3,'toc'::text,b.toc_status,b.toc_error), (4,'page_numbers'::text,b.page_numbers_status,b.page_numbers_error), (5,'headings'::text,b.headings_status,b.headings_error), (6,'structure'::text,b.structure_status,b.structure_error), (7,'review'::text,b.review_status,b.review_error), (8,'assemble'::text,b.assemble_status,b.assemble_error)) s(place, stage, status, error)) c;
   grant select to authenticated
   grant select to service_role
 table public.books with (fillfactor=50) row level security
@@ -1859,6 +1859,13 @@ table public.pages with (fillfactor=50) row level security
   column ocr_retry_count integer not null default 0
   column ocr_started_at timestamp with time zone
   column ocr_status text not null default 'pending'::text
+  column text_layer_completed_at timestamp with time zone
+  column text_layer_error text
+  column text_layer_job_id text
+  column text_layer_result jsonb
+  column text_layer_retry_count integer not null default 0
+  column text_layer_started_at timestamp with time zone
+  column text_layer_status text not null default 'pending'::text
   constraint pages_book_fkey FOREIGN KEY (book_id) REFERENCES books(id) ON DELETE CASCADE
   constraint pages_number_from_one CHECK ((number >= 1))
   constraint pages_number_key UNIQUE (book_id, number)
@@ -1880,6 +1887,7 @@ table public.pages with (fillfactor=50) row level security
   grant update (blend_status) to authenticated
   grant update (label_status) to authenticated
   grant update (ocr_status) to authenticated
+  grant update (text_layer_status) to authenticated
 view public.pipeline_job with (security_invoker=true)
   column completed_at timestamp with time zone
   column created_at timestamp with time zone

@@ -24,6 +24,7 @@ import { structure } from '../../supabase/functions/books-structure/handler.ts';
 import { blend } from '../../supabase/functions/pages-blend/handler.ts';
 import { label } from '../../supabase/functions/pages-label/handler.ts';
 import { ocr } from '../../supabase/functions/pages-ocr/handler.ts';
+import { textLayer } from '../../supabase/functions/pages-text-layer/handler.ts';
 import { extract } from '../../supabase/functions/toc-extract/handler.ts';
 import { bookTools } from '../../supabase/functions/toc-find/tools.ts';
 import { link } from '../../supabase/functions/toc-link/handler.ts';
@@ -114,32 +115,39 @@ describe('split', () => {
   });
 });
 
-describe('ocr', () => {
-  test('takes a good text layer, and fetches the file once for all pages', async () => {
+describe('text_layer', () => {
+  test('reads what the file says of a page, and asks for OCR for scans alone', async () => {
     const { env, id, received } = await projectWith(await smallBookPdf());
-    for (const number of [1, 3, 6]) {
-      const outcome = await run(ocr, { entity: { book_id: id, number } }, env);
-      expect(outcome).toMatchObject({ outcome: 'completed', result: { by: 'text_layer' } });
+    for (let number = 1; number <= smallBook.pages; number++) {
+      const outcome = await run(textLayer, { entity: { book_id: id, number } }, env);
+      const needs_ocr = number === smallBook.scan || number === smallBook.bothReadings;
+      expect(outcome).toMatchObject({ outcome: 'completed', result: { by: 'text_layer', needs_ocr } });
     }
     expect(received.filter(({ path }) => path === '/storage/v1/object/books/a/b')).toHaveLength(1);
   });
 
-  test.each([smallBook.scan, smallBook.bothReadings])(
-    'sends page %i, a scan, with a signed URL to the service',
-    async (number) => {
-      const { env, id, url } = await projectWith(await smallBookPdf());
-      const service = await startServer(() => ({ status: 202, json: { job_id: 'job_1', status: 'queued' } }));
-      const outcome = await run(ocr, { entity: { book_id: id, number } }, { ...env, OCR_URL: service.url });
-      expect(outcome).toEqual({ outcome: 'waiting', service: 'ocr', job_id: 'job_1' });
-      expect(JSON.parse(service.received[0]?.body ?? '')).toMatchObject({
-        document_url: `${url}/storage/v1/object/sign/books/a/b?token=t`,
-        page: number,
-        metadata: { pipeline: 'pages', stage: 'ocr' },
-      });
-    },
-  );
+  test('asks for no OCR of a plain text, whose pages have no picture', async () => {
+    const { env, id } = await projectWith('one\f \f', 'text/plain');
+    const outcome = await run(textLayer, { entity: { book_id: id, number: 1 } }, env);
+    expect(outcome).toMatchObject({ result: { by: 'plain_text', needs_ocr: false } });
+  });
+});
 
-  test('reads text without an OCR service, and asks for its settings where one is needed', async () => {
+describe('ocr', () => {
+  test('sends a page with a signed URL to the service, without fetching the file', async () => {
+    const { env, id, url, received } = await projectWith(await smallBookPdf());
+    const service = await startServer(() => ({ status: 202, json: { job_id: 'job_1', status: 'queued' } }));
+    const outcome = await run(ocr, { entity: { book_id: id, number: 4 } }, { ...env, OCR_URL: service.url });
+    expect(outcome).toEqual({ outcome: 'waiting', service: 'ocr', job_id: 'job_1' });
+    expect(JSON.parse(service.received[0]?.body ?? '')).toMatchObject({
+      document_url: `${url}/storage/v1/object/sign/books/a/b?token=t`,
+      page: 4,
+      metadata: { pipeline: 'pages', stage: 'ocr' },
+    });
+    expect(received.filter(({ path }) => path === '/storage/v1/object/books/a/b')).toEqual([]);
+  });
+
+  test('asks for the service’s settings where they are missing', async () => {
     const { env, id } = await projectWith(await smallBookPdf());
     const outcome = await run(ocr, { entity: { book_id: id, number: smallBook.scan } }, env);
     expect(outcome).toMatchObject({ outcome: 'failed', error: { code: 'misconfigured', permanent: false } });
@@ -157,26 +165,24 @@ describe('ocr', () => {
 });
 
 describe('blend', () => {
-  test('compares what was read on an image with the text layer below it', async () => {
-    const { env, id } = await projectWith(await smallBookPdf());
-    const lines = [{ text: 'Chapter 2', size: 11, x: 60, y: 110 }];
-    const item = {
-      entity: { book_id: id, number: smallBook.bothReadings },
-      needs: { ocr: { by: 'ocr', confidence: 0.9, lines } },
-    };
-    const outcome = await run(blend, item, env);
-    expect(outcome).toMatchObject({
-      outcome: 'completed',
-      result: { readings: expect.arrayContaining(['ocr', 'text_layer']) },
-    });
+  const line = (text: string) => ({ text, size: 10, x: 0, y: 1 });
+  const layer = { by: 'text_layer', confidence: 1, lines: [line('one line')], needs_ocr: false };
+  const seen = { by: 'ocr', confidence: 0.9, lines: [line('one 1ine')] };
+
+  test.each([
+    ['the text layer alone', { text_layer: layer, ocr: null }, ['text_layer']],
+    ['both readings', { text_layer: layer, ocr: seen }, ['text_layer', 'ocr']],
+    ['what OCR read, in a run that began there', { text_layer: null, ocr: seen }, ['ocr']],
+    ['what OCR read, in a run of a former version', { ocr: seen }, ['ocr']],
+  ])('makes one text of %s', async (_, needs, readings) => {
+    const outcome = await run(blend, { needs }, {});
+    expect(outcome).toMatchObject({ outcome: 'completed', result: { readings: expect.arrayContaining(readings) } });
+    expect(outcome).toHaveProperty('result.readings.length', readings.length);
   });
 
-  test('passes a single reading through without opening the file', async () => {
-    const { env, received } = await projectWith('');
-    const reading = { by: 'text_layer', confidence: 1, lines: [{ text: 'one line', size: 10, x: 0, y: 1 }] };
-    const outcome = await run(blend, { entity: { book_id: 'x', number: 1 }, needs: { ocr: reading } }, env);
-    expect(outcome).toMatchObject({ result: { text: 'one line', readings: ['text_layer'], replaced: 0 } });
-    expect(received).toEqual([]);
+  test('refuses a page that nobody has read', async () => {
+    const outcome = await run(blend, { needs: { text_layer: null, ocr: null } }, {});
+    expect(outcome).toMatchObject({ outcome: 'failed', error: { code: 'invalid_input', permanent: true } });
   });
 });
 

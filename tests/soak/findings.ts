@@ -34,7 +34,7 @@ const wrongs: Record<string, string> = {
   'a completed book without its document': `select b.id, b.assemble_result ->> 'path' from public.books b where b.assemble_status = 'completed'
     and not exists (select from storage.objects o where o.bucket_id = 'books' and o.name = b.assemble_result ->> 'path')`,
   'a page of a completed book whose run goes on': `select g.id from public.pages g join public.books b on b.id = g.book_id
-    where b.assemble_status = 'completed' and 'started' in (g.ocr_status, g.blend_status, g.label_status)`,
+    where b.assemble_status = 'completed' and 'started' in (g.text_layer_status, g.ocr_status, g.blend_status, g.label_status)`,
 };
 
 /** What the columns of a pipeline's rows show that its newest runs did not come to. */
@@ -46,7 +46,7 @@ function unshown(): string[] {
       // The stage toc runs another pipeline, of no result of its own; it is shown like the others.
       roots[name].stages,
     ]),
-    ['pages', 'pages', ['ocr', 'blend', 'label']],
+    ['pages', 'pages', ['text_layer', 'ocr', 'blend', 'label']],
     ['document_monolith', 'document', ['monolith']],
   ];
   const otherWay: Record<string, string> = { documents: 'document_monolith', document_monolith: 'documents' };

@@ -12,7 +12,7 @@ export interface BookProgress {
   running: number;
   waitsForPerson: boolean;
   pages: number;
-  /** By stage of a page: how many pages are queued, started, completed, failed. */
+  /** By stage of a page: how many pages are queued, started, completed, skipped, failed. */
   pageCounts: Record<string, Record<string, number>>;
   /** By stage of the book: its status. */
   statuses: Record<string, string>;

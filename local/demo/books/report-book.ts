@@ -30,8 +30,8 @@ export async function readFinishedBook(client: pg.Client, bookId: string): Promi
     [bookId],
   );
   const pages = await client.query<{ number: number; error: string }>(
-    `select number, coalesce(ocr_error, blend_error, label_error) as error from public.pages
-     where book_id = $1 and 'failed' in (ocr_status, blend_status, label_status) order by number`,
+    `select number, coalesce(text_layer_error, ocr_error, blend_error, label_error) as error from public.pages
+     where book_id = $1 and 'failed' in (text_layer_status, ocr_status, blend_status, label_status) order by number`,
     [bookId],
   );
   return {

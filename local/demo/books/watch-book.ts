@@ -4,7 +4,7 @@ import { books } from '../../../supabase/functions/_pipelines/books.ts';
 import { type Line, type Watching, watcher } from '../watch-progress.ts';
 import { type BookProgress, bookStages, pageStages, readBookProgress } from './book-progress.ts';
 
-const counted = ['queued', 'started', 'completed', 'failed'] as const;
+const counted = ['queued', 'started', 'completed', 'skipped', 'failed'] as const;
 const colours: Record<string, (text: string) => string> = {
   queued: pc.yellow,
   started: pc.cyan,
@@ -43,7 +43,7 @@ function note({ pages, pageCounts, statuses }: BookProgress, notes: Map<string, 
 }
 
 /**
- * The progress table, one string for each line, none wider than `columns` from about 65 on. Shows a nought as a dot, so that what
+ * The progress table, one string for each line, none wider than `columns` from about 70 on. Shows a nought as a dot, so that what
  * moves stands out.
  */
 export function bookTable(
@@ -52,7 +52,7 @@ export function bookTable(
   elapsedMs: number,
   columns: number,
 ): string[] {
-  const cell = (text: string) => text.padStart(11);
+  const cell = (text: string) => text.padStart(10);
   const pageRows = pageStages.map((stage) => {
     const cells = counted.map((status) => {
       const n = progress.pageCounts[stage]?.[status] ?? 0;

@@ -40,7 +40,6 @@ export interface FilePage {
 
 /** A book's file, open. */
 export interface BookFile {
-  path: string;
   pageCount: number;
   /** Page `number`, from 1. Throws a PermanentError. */
   page(number: number): Promise<FilePage>;
@@ -77,7 +76,8 @@ export async function withBookFile<T>(bookId: string, env: Env, work: (file: Boo
 }
 
 /** A URL under which an outside service may fetch a book's file for the next `seconds`. Throws a StageError. */
-export function bookFileUrl(path: string, env: Env, seconds: number): Promise<string> {
+export async function bookFileUrl(bookId: string, env: Env, seconds: number): Promise<string> {
+  const { source_path: path } = await findSource(projectClient(env), bookId);
   return signedUrl(placeOf(path), env, seconds);
 }
 
@@ -131,7 +131,7 @@ async function reopen(bookId: string, env: Env, before: Promise<OpenFile> | unde
   if (old?.version === version) return old;
   if (old) await markEvicted(old);
   const contents = await readContents(await fetchFile(place, found, env), source);
-  return { ...contents, path: source.source_path, version, bytes: found.bytes, users: 0, evicted: false };
+  return { ...contents, version, bytes: found.bytes, users: 0, evicted: false };
 }
 
 function placeOf(path: string): StoragePlace {

@@ -12,7 +12,7 @@ export async function readBook(bookId: string, env: Env): Promise<PageRow[]> {
     throw new PermanentError(
       'too_few_pages',
       `Only ${read} of ${pages.length} pages could be read, and a book needs ${readableShare * 100} %: ` +
-        'see why in ocr_error, blend_error and label_error of its pages, then retry the run.',
+        'see why in text_layer_error, ocr_error, blend_error and label_error of its pages, then retry the run.',
     );
   }
   return pages;

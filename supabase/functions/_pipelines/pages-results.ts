@@ -23,6 +23,11 @@ export const reading = z.object({
 });
 export type Reading = z.output<typeof reading>;
 
+export const textLayerResult = reading.extend({
+  /** Whether the text is too poor to do without the OCR service. */
+  needs_ocr: z.boolean(),
+});
+
 export const ocrResult = reading;
 
 export const blendResult = z.object({

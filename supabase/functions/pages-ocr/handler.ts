@@ -1,30 +1,21 @@
 import { z } from 'zod';
-import { bookFileUrl, withBookFile } from '../_books/book-file.ts';
+import { bookFileUrl } from '../_books/book-file.ts';
 import { defineStage, type HandlerContext, type Waiting, waiting } from '../_millrace/mod.ts';
 import { pages } from '../_pipelines/pages.ts';
 import { ocrResult, type Reading } from '../_pipelines/pages-results.ts';
 import { ocrService, pageOfJob, submitPage } from '../_services/ocr.ts';
 
-// A scan's text layer is somebody's earlier reading: it is believed only when next to nothing in it looks misread.
-const goodLayer = 0.98;
-// A text layer without a scan is the book's own, and still may be in a font that nobody can read.
-const readableLayer = 0.6;
 const urlSeconds = 3600;
 
 const input = z.object({ entity: z.object({ book_id: z.string(), number: z.int().positive() }) });
 
-/** Reads a page's text where the file has it; otherwise its picture goes to the OCR service, whose job finishes the attempt. */
-export function readPage(
+/** Sends a page's picture to the OCR service, whose job finishes the attempt. The service fetches the file itself. */
+export async function sendPage(
   { entity: { book_id: bookId, number } }: z.output<typeof input>,
   context: HandlerContext,
-): Promise<Reading | Waiting> {
-  const { env } = context;
-  return withBookFile(bookId, env, async (file) => {
-    const { reading, hasPicture, coveredByImage } = await file.page(number);
-    if (!hasPicture || reading.confidence >= (coveredByImage ? goodLayer : readableLayer)) return reading;
-    const documentUrl = await bookFileUrl(file.path, env, urlSeconds);
-    return waiting(ocrService, await submitPage({ documentUrl, page: number }, context, context.submissionKey));
-  });
+): Promise<Waiting> {
+  const documentUrl = await bookFileUrl(bookId, context.env, urlSeconds);
+  return waiting(ocrService, await submitPage({ documentUrl, page: number }, context, context.submissionKey));
 }
 
 /** Turns the OCR service's finished job into a reading. Throws what the job failed of. */
@@ -42,13 +33,13 @@ export function readingOfJob(job: unknown): Reading {
   };
 }
 
-// Without an OCR service set up, books with good text layers are read all the same: only a scan needs its settings.
+// A project without an OCR service reads books with good text layers all the same: only a scan needs its settings.
 export const ocr = defineStage({
   pipeline: pages,
   stage: 'ocr',
   input,
   output: ocrResult,
-  handler: readPage,
+  handler: sendPage,
   services: [ocrService],
   finish: readingOfJob,
 });

@@ -238,7 +238,7 @@ test('a book costs what its pages and its table of contents cost as well', async
     'split',
     'books',
   );
-  await work(engine, 'ocr', 0.5, 'pages');
+  await work(engine, 'text_layer', 0.5, 'pages');
   await work(engine, 'blend', undefined, 'pages');
   await work(engine, 'label', 0.25, 'pages');
   expect(await engine.rows('select *, cost_usd::float8 from public.book_costs')).toEqual([

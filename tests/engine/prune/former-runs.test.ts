@@ -60,7 +60,7 @@ test('a book keeps what its pages have cost, counted once', async ({ engine }) =
     'split',
     'books',
   );
-  await work(engine, 'ocr', 0.5, 'pages');
+  await work(engine, 'text_layer', 0.5, 'pages');
   await work(engine, 'blend', undefined, 'pages');
   await work(engine, 'label', 0.25, 'pages');
   await engine.sql.query(`select millrace.cancel(id) from millrace.runs where status = 'running' order by id`);
