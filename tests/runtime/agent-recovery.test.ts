@@ -1,8 +1,11 @@
 // Agents over the real engine: the runtime's own drain and handler, a database, and a model that replies by what it is told.
 import { expect, onTestFinished, vi } from 'vitest';
+import { z } from 'zod';
 import { createCheckpoints } from '../../supabase/functions/_millrace/agents/agent-checkpoints.ts';
 import type { defineTool } from '../../supabase/functions/_millrace/agents/agent-tools.ts';
 import { createEngine, type Rpc } from '../../supabase/functions/_millrace/engine/engine-client.ts';
+import { handBack, type Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
+import { stepsOf } from '../../supabase/functions/_millrace/stage/steps.ts';
 import { ChildCollector } from '../../supabase/functions/_millrace/worker/collect-children.ts';
 import { Drain } from '../../supabase/functions/_millrace/worker/drain.ts';
 import { Isolate } from '../../supabase/functions/_millrace/worker/isolate.ts';
@@ -23,7 +26,10 @@ interface Death {
 }
 
 /** One invocation of the agent's function. Once dead it hears and says nothing any more. */
-async function invoke(engine: Engine, env: Record<string, string>, tool: ReturnType<typeof defineTool>, death?: Death) {
+const invoke = (engine: Engine, env: Record<string, string>, tool: ReturnType<typeof defineTool>, death?: Death) =>
+  invokeStage(engine, env, makeAgent([tool]), death);
+
+async function invokeStage(engine: Engine, env: Record<string, string>, stage: Stage, death?: Death) {
   const carryOut = databaseRpc(await engine.database.connect('service_role'));
   const calls: string[] = [];
   let dead = false;
@@ -41,7 +47,6 @@ async function invoke(engine: Engine, env: Record<string, string>, tool: ReturnT
   };
   const log = keepLog();
   const client = createEngine({ rpc, retryUntil: () => 0, log });
-  const stage = makeAgent([tool]);
   const waker = { wake: () => {}, settled: async () => {} };
   const drain = new Drain({
     pipeline: 'flow',
@@ -225,14 +230,36 @@ test('a limit lowered while the agent is at work holds for its next attempt, and
   expect(await engine.value('select count(*)::int from millrace.turns')).toBe(2);
 });
 
-test('a stage of another kind keeps no conversation, and the error names the remedy', async ({ engine }) => {
-  const { id, env } = await prepare(engine);
-  await engine.sql.query(`update millrace.stages set kind = 'function'`);
-  const { tool } = lookTool();
-  await invoke(engine, env, tool);
-  expect(await engine.item(id)).toMatchObject({
-    think_error: expect.stringMatching(/^Something went wrong that nobody foresaw .*\(attempt \d+\)$/),
-  });
-  const detail = await engine.value<string>(`select error ->> 'detail' from millrace.attempts where error is not null`);
-  expect(detail).toMatch(/of kind function.*Set its kind to agent/);
-});
+test.for([
+  undefined,
+  { when: 'before', name: 'millrace_checkpoint', seq: 3 },
+  { when: 'after', name: 'millrace_checkpoint', seq: 3 },
+] as (Death | undefined)[])(
+  'a stage of any kind goes on behind its last step, in more calls than a row may be handed back without one (%o)',
+  async (death, { engine }) => {
+    const retry = { max_attempts: 3, backoff: { kind: 'list', seconds: [0] } };
+    await engine.pipeline([{ name: 'think', kind: 'function', retry, timeout_seconds: 5, batch_size: 1 }]);
+    const [id] = await engine.queued('think');
+    const begun: number[] = [];
+    const stage: Stage = {
+      ...makeAgent([lookTool().tool]),
+      settings: [],
+      handler: async (_, context) => {
+        const { done, record } = await stepsOf('pages', z.object({ to: z.number() }), context);
+        const to = (done.at(-1)?.to ?? 0) + 1;
+        if (to > 5) return { done: done.length };
+        begun.push(to);
+        await record({ to });
+        return handBack();
+      },
+    };
+    await invokeStage(engine, {}, stage, death);
+    if (death) {
+      await loseLease(engine);
+      await invokeStage(engine, {}, stage);
+    }
+    expect((await engine.item(id)).think_result).toEqual({ done: 5 });
+    expect(begun).toEqual(death?.when === 'before' ? [1, 2, 3, 3, 4, 5] : [1, 2, 3, 4, 5]);
+    expect(await engine.attempts(id)).toEqual(death ? ['think 1 failed', 'think 2 completed'] : ['think 1 completed']);
+  },
+);

@@ -4,12 +4,7 @@ import type { Item } from '../../supabase/functions/_millrace/engine/engine-cont
 import { LeaseLost, PermanentError } from '../../supabase/functions/_millrace/errors.ts';
 import { modelSettings } from '../../supabase/functions/_millrace/model/model-settings.ts';
 import type { Env } from '../../supabase/functions/_millrace/settings.ts';
-import {
-  HandedBack,
-  type HandlerContext,
-  type Stage,
-  waiting,
-} from '../../supabase/functions/_millrace/stage/stage.ts';
+import { type HandlerContext, handBack, type Stage, waiting } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
 import { scraper } from '../../supabase/functions/_services/scraper.ts';
 import { makeItem } from '../support/fake-engine.ts';
@@ -95,7 +90,14 @@ test('one that waits for a job that nobody could finish fails for good, and is t
 });
 
 test('a handler that hands its attempt back is reported as released', async () => {
-  expect(await run(() => new HandedBack())).toEqual({ outcome: 'released' });
+  expect(await run(() => handBack())).toEqual({ outcome: 'released' });
+});
+
+test('one that wants to be alone is reported with a limit, once: the engine isolates its row', async () => {
+  const handler: TestHandler = (_, { isAlone }) => (isAlone ? { done: 1 } : handBack({ alone: true }));
+  expect(await run(handler)).toEqual({ outcome: 'released', limit: 'memory' });
+  expect(await run(handler, { item: { isolated: true } })).toEqual({ outcome: 'completed', result: { done: 1 } });
+  expect(await run(() => handBack({ alone: true }), { item: { isolated: true } })).toEqual({ outcome: 'released' });
 });
 
 test('of an attempt that was taken away nothing is reported', async () => {

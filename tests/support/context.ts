@@ -18,6 +18,7 @@ export function makeContext(env: Env, changes: Partial<HandlerContext> = {}) {
     idempotencyKey: 'trace-3',
     submissionKey: 'trace-11',
     retryCount: 0,
+    isAlone: false,
     traceId: 'trace',
     callbackUrl: 'http://api.test/functions/v1/millrace/callback',
     signal: new AbortController().signal,

@@ -1,8 +1,9 @@
--- Agents: the turns of a conversation with a model. An execution is an attempt and its automatic
--- retries, which share one conversation; the number of the first, number - retry_count, names it.
+-- Agents: the turns of a conversation with a model, or the steps of another stage. An execution is
+-- an attempt and its automatic retries, which share them; the number of the first, number -
+-- retry_count, names it.
 
--- Records turns {seq, kind, call_id, content, usage} of an agent's started attempt under its
--- token, and renews its worker's leases. The status is accepted, duplicate, stale or busy.
+-- Records turns {seq, kind, call_id, content, usage} of a started attempt under its token, and
+-- renews its worker's leases. The status is accepted, duplicate, stale or busy.
 create function public.millrace_checkpoint(
   p_worker uuid, p_attempt bigint, p_token uuid, p_turns jsonb
 ) returns jsonb
@@ -86,7 +87,7 @@ begin
 end
 $$;
 
--- Reads what an agent's attempt goes on from: the turns of its execution, the stage's limits, and
+-- Reads what an attempt goes on from: the turns of its execution, the stage's limits, and
 -- the milliseconds since it began. The status is current or stale.
 create function public.millrace_turns(p_worker uuid, p_attempt bigint, p_token uuid)
 returns json
@@ -106,11 +107,6 @@ begin
     return json_build_object('status', 'stale', 'reason', v_reason);
   end if;
   select s.* into v_stage from millrace.stages s where s.id = v_attempt.stage_id;
-  if v_stage.kind <> 'agent' then
-    raise exception 'stage % is of kind %, which keeps no conversation', v_stage.name, v_stage.kind
-      using errcode = 'MR004',
-        hint = 'Set its kind to agent in the pipeline''s definition and push the migration.';
-  end if;
   v_execution := v_attempt.number - v_attempt.retry_count;
   select min(a.started_at) into v_began
   from millrace.attempts a

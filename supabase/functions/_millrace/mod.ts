@@ -24,6 +24,16 @@ export type { CalledBack, JobState, Service, ServiceContext } from './jobs/servi
 export { parseJson } from './parse-json.ts';
 export { type Env, httpUrl, price, processEnv, readSettings, type SettingsGroup, wholeNumber } from './settings.ts';
 export { defineMap, mapResult } from './stage/map-stage.ts';
-export { defineStage, type FinishContext, type HandlerContext, type Stage, Waiting, waiting } from './stage/stage.ts';
+export {
+  defineStage,
+  type FinishContext,
+  HandedBack,
+  type HandlerContext,
+  handBack,
+  type Stage,
+  Waiting,
+  waiting,
+} from './stage/stage.ts';
+export { stepsOf } from './stage/steps.ts';
 export { type Traced, traceHeaders } from './trace.ts';
 export { serveStage } from './worker/serve-stage.ts';

@@ -228,7 +228,7 @@ export type Outcome =
   | { outcome: 'completed'; result: unknown; usage?: Usage }
   | { outcome: 'failed'; error: Failure; usage?: Usage }
   | { outcome: 'waiting'; service: string; job_id: string; usage?: Usage }
-  /** With a limit: it was in work when the function reached that limit of the platform. */
+  /** With a limit: it was in work when the function reached that limit of the platform, or would reach it beside other rows. */
   | { outcome: 'released'; limit?: PlatformLimit | undefined };
 
 export type OutcomeItem = { attempt: number; token: string } & Outcome;

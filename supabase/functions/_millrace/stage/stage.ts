@@ -30,6 +30,8 @@ export interface HandlerContext {
    */
   submissionKey: string;
   retryCount: number;
+  /** Whether no other row is in work in this isolate: `handBack({ alone: true })` asks for that. */
+  isAlone: boolean;
   traceId: string;
   /** Where an external service reports the end of its job. */
   callbackUrl: string;
@@ -43,7 +45,7 @@ export interface HandlerContext {
    * of a function in ten seconds: what comes faster is bundled, and what has no room even so is counted.
    */
   log: Log;
-  /** The conversation of an agent's attempt. */
+  /** What the attempt has recorded on its way: an agent's conversation, or the steps of `stepsOf()`. */
   checkpoints: Checkpoints;
   /** The children of a map's attempt. */
   children: Children;
@@ -85,10 +87,33 @@ export function waiting(service: Pick<Service, 'name'>, jobId: string): Waiting 
   return new Waiting(service.name, jobId);
 }
 
-/** What a handler returns to go on under another claim, which costs no attempt. The engine keeps what it has recorded. */
+/**
+ * What a handler returns to go on under another claim, which costs no attempt. `handBack()` makes it.
+ *
+ * @example
+ * ```ts
+ * const isOver = (answer: { weight: number } | HandedBack) => !(answer instanceof HandedBack);
+ * ```
+ */
 export class HandedBack {
-  /** Without it the type would let every value pass for one. */
-  readonly handedBack = true;
+  /** `alone`: no other row may be in work in the isolate then. */
+  constructor(readonly alone = false) {}
+}
+
+/**
+ * Puts the row back into the queue. The next claim runs the same attempt again: `stepsOf()` tells it what was done so far. With
+ * `alone` the next claim has its isolate to itself, as a row needs that may use up the isolate's memory or CPU; a handler asks
+ * `context.isAlone` first. A row that is handed back three times in a row without a step in between fails.
+ *
+ * @example
+ * ```ts
+ * function roomFor({ isAlone }: HandlerContext): HandedBack | undefined {
+ *   if (entity.body.length > 1_000_000 && !isAlone) return handBack({ alone: true });
+ * }
+ * ```
+ */
+export function handBack({ alone = false } = {}): HandedBack {
+  return new HandedBack(alone);
 }
 
 /** What a finish function knows beside the job. */

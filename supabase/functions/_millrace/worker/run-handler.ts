@@ -92,6 +92,7 @@ async function answer(run: HandlerRun, reportUsage: (usage: Usage) => void): Pro
       idempotencyKey: `${item.trace_id}-${item.execution}`,
       submissionKey: `${item.trace_id}-${item.submission}`,
       retryCount: item.retry_count,
+      isAlone: item.isolated,
       traceId: item.trace_id,
       callbackUrl: run.callbackUrl,
       signal: controller.signal,
@@ -105,7 +106,9 @@ async function answer(run: HandlerRun, reportUsage: (usage: Usage) => void): Pro
     run.seen?.(performance.now() - startedAt);
     const output = await working;
     if (output instanceof Waiting) return waitFor(output, stage);
-    if (output instanceof HandedBack) return { outcome: 'released' };
+    // The limit makes the engine isolate the row; a second such word would fail it.
+    if (output instanceof HandedBack)
+      return { outcome: 'released', ...(output.alone && !item.isolated && { limit: 'memory' }) };
     const endedAt = performance.now();
     const result = validateResult(stage.output, output, limits.result_limit_bytes);
     run.seen?.(performance.now() - endedAt);
