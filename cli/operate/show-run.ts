@@ -57,6 +57,9 @@ function summary(run: Run): string[] {
       ...wrap(`${words(stage)}: ${told({ ...error, hint: '' })}`, terminalWidth()).map(pc.red),
       ...helpLines(error),
     ]),
+    ...run.attempts.flatMap(({ stage, doubts, superseded }) =>
+      doubts && !superseded ? wrap(`⚠ ${words(stage)}: ${words(doubts)}`, terminalWidth()).map(pc.yellow) : [],
+    ),
     ...(run.unattended ?? []).flatMap(({ stage, why, remedy }) => [
       ...wrap(`▲ ${words(stage)}: ${words(why)}`, terminalWidth()).map(pc.red),
       ...wrap(words(remedy), terminalWidth() - 2).map((text) => `  ${text}`),

@@ -320,6 +320,8 @@ export interface Attempt {
   deadline_at?: string;
   service?: string;
   error?: Fault;
+  /** What its result says that it may lack. */
+  doubts?: string;
   superseded?: boolean;
 }
 

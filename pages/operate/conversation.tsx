@@ -1,4 +1,4 @@
-// What an agent said and called in a run, and what people were asked.
+// What an agent said and called in a run, or a stage did in steps, and what people were asked.
 import { Moment } from '../base/format.tsx';
 import { count, dollars } from '../base/numbers.ts';
 import { Table } from '../base/table.tsx';
@@ -11,7 +11,7 @@ export function Turns({ turns }: { turns: Turn[] }) {
   if (turns.length === 0) return null;
   return (
     <>
-      <h3>What its agents did</h3>
+      <h3>What its stages did in steps</h3>
       {turns.length === 100 && <p class="hint">The newest hundred turns.</p>}
       <Table
         label="Turns"

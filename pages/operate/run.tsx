@@ -33,6 +33,7 @@ export function Run({ of }: Route) {
             <Reason key={of.stage} of={of} stage={of.stage} />
           ))}
           <Errors run={found} />
+          <Doubts run={found} />
           <Graph pipeline={found.pipeline} stages={found.stages} tell={tellOf(found)} />
           {found.metadata && (
             <Tree
@@ -57,12 +58,18 @@ export function Run({ of }: Route) {
 }
 
 /** What the graph says of each stage: its state in this run, and how often it was tried. */
-function tellOf({ stages, attempts }: Answer) {
+function tellOf(run: Answer) {
+  const { stages, attempts } = run;
+  const doubts = new Set(doubtful(run).map(({ stage }) => stage));
   const states = new Map(stages.map(({ stage, state }) => [stage, state]));
   return (stage: string) => {
     const state = states.get(stage) ?? 'not begun';
     const tries = attempts.filter((attempt) => attempt.stage === stage && !attempt.superseded).length;
-    return { lines: [`${shapeOf(state)} ${state}`, tries > 1 ? `${tries} tries` : ''], isBad: state === 'failed' };
+    const doubt = doubts.has(stage) ? `${shapeOf('doubtful')} doubtful` : '';
+    return {
+      lines: [`${shapeOf(state)} ${state}`, [tries > 1 ? `${tries} tries` : '', doubt].filter(Boolean).join(', ')],
+      isBad: state === 'failed',
+    };
   };
 }
 
@@ -230,6 +237,21 @@ function Errors({ run: { at = [] } }: { run: Answer }) {
           </section>
         ) : null,
       )}
+    </>
+  );
+}
+
+/** The attempts that stand and whose results say what they may lack. */
+const doubtful = ({ attempts }: Answer) => attempts.filter(({ doubts, superseded }) => doubts && !superseded);
+
+function Doubts({ run }: { run: Answer }) {
+  return (
+    <>
+      {doubtful(run).map(({ attempt, stage, doubts }) => (
+        <p class="trouble" key={attempt}>
+          <b>{stage}</b> <State is="doubtful" /> <Words text={doubts} most={2000} />
+        </p>
+      ))}
     </>
   );
 }

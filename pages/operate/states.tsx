@@ -16,6 +16,7 @@ const shapes: Record<string, [string, string]> = {
   late: ['⏰', 'warn'],
   alert: ['▲', 'bad'],
   gate: ['⧖', 'soft'],
+  doubtful: ['⚠', 'warn'],
 };
 
 /** The sign of a state, for where it stands in a text. */

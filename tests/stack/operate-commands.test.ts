@@ -131,7 +131,7 @@ test('without a terminal, and with NO_COLOR, there is no colour, and nothing is 
   const message = 'Something went wrong that nobody foresaw (unexpected_error).';
   expect(faultText({ code: 'unexpected_error', message, detail: 'boom' })).toBe('unexpected_error: boom');
   expect((await millrace(['show', '8'])).stdout).toMatch(
-    /^invoice: no_address: .*nothing on line 3\n {2}Hint: Write.*\nRetry: npx millrace retry 8$/m,
+    /^invoice: no_address: .*nothing on line 3\n {2}Hint: Write.*\n⚠ label: Two lines were cut\. <img.*\nRetry: npx millrace retry 8$/m,
   );
   expect((await millrace(['runs', '--error', 'no_address', '--pipeline', 'orders'])).stdout).toMatch(
     / nothing on line 3$/m,

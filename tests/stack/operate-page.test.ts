@@ -924,6 +924,18 @@ test('a chosen stage is bypassed and taken up, and its runs are failed, skipped 
   ).toBe(waiting);
 });
 
+test('what a result says that it may lack is a warning on its run and its stage', async () => {
+  const run = await operate.value<string>(`select run_id from millrace.attempts where output ? 'doubts'`);
+  const page = await operate.atMachine();
+  await page.goto(`${operate.pageUrl}#/run/${run}`);
+  const warning = page.getByRole('main').locator('p', { hasText: 'Two lines were cut.' });
+  await warning.waitFor();
+  expect(await warning.textContent()).toMatch(/^label ⚠ doubtful Two lines were cut\. <img/);
+  const graph = page.getByRole('region', { name: 'Graph of the stages' });
+  expect(await graph.getByRole('link', { name: /^label/ }).textContent()).toContain('⚠ doubtful');
+  await isOpenToAll(page, 'doubts');
+});
+
 test('on a narrow window the header takes two rows, and no short word of a table is broken', async () => {
   const page = await operate.atMachine({ width: 390 });
   await page.goto(`${operate.pageUrl}#/run/1`);

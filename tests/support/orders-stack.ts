@@ -105,7 +105,11 @@ export class OrdersStack extends ProjectStack {
       const output = n === 5 ? nested(1000) : n === 6 ? { [hostile]: 'x'.repeat(1_000_000) } : { total: n };
       return { ...completed(item, output), usage: { cost_usd: 0.004, input_tokens: 900, output_tokens: 80 } };
     });
-    await this.#work('label', (item) => completed(item), 20);
+    await this.#work(
+      'label',
+      (item, n) => completed(item, n === 0 ? { doubts: ['Two lines were cut.', hostile] } : undefined),
+      20,
+    );
     await this.#work('invoice', (item, n) =>
       n > 0 && n < 19
         ? completed(item, { note: 'sent' })

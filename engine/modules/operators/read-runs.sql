@@ -86,6 +86,9 @@ select jsonb_strip_nulls(jsonb_build_object(
   'deadline_at', p_attempt.deadline_at, 'service', p_attempt.service,
   'error', millrace.error_json(
     p_attempt.error, case when p_payloads then 20000 end),
+  'doubts', (
+    select millrace.cut_text(string_agg(d #>> '{}', ' '))
+    from jsonb_path_query(p_attempt.output, '$.doubts[*]') d),
   'superseded', nullif(p_attempt.superseded, false)))
 from millrace.stages s
 where s.id = p_attempt.stage_id
