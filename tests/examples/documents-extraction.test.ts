@@ -6,11 +6,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Stack, startStack } from '../../local/platform/stack.ts';
 import { MAX_HTML_BYTES } from '../../supabase/functions/_documents/extract-text.ts';
 import { loadText, storeText } from '../../supabase/functions/_documents/stored-text.ts';
+import type { Checkpoints } from '../../supabase/functions/_millrace/agents/agent-checkpoints.ts';
 import type { Outcome } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
 import { finishJob } from '../../supabase/functions/_millrace/jobs/finish-job.ts';
 import type { Env } from '../../supabase/functions/_millrace/settings.ts';
 import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
 import type { ExtractionResult } from '../../supabase/functions/_pipelines/documents-results.ts';
+import { MAX_PDF_PAGES } from '../../supabase/functions/_services/pdf/pdf-text.ts';
 import { extraction } from '../../supabase/functions/documents-extraction/handler.ts';
 import { finishContext } from '../support/context.ts';
 import { pictureOf, textPdf } from '../support/documents.ts';
@@ -64,15 +66,21 @@ async function inserted(path: string): Promise<Document> {
   return rows[0] as Document;
 }
 
-function extract(entity: Document, more: Env = {}): Promise<Outcome | null> {
+interface Given {
+  env?: Env;
+  isolated?: boolean;
+  checkpoints?: Checkpoints;
+}
+
+function extract(entity: Document, { env = {}, isolated = false, checkpoints }: Given = {}): Promise<Outcome | null> {
   return runHandler({
     stage: extraction,
-    item: makeItem(11, { entity: { ...entity }, entity_id: entity.id }),
+    item: makeItem(11, { entity: { ...entity }, entity_id: entity.id, isolated }),
     limits: { batch_size: 1, timeout_ms: 20_000, result_limit_bytes: 1_048_576 },
-    env: { ...project, ...more },
+    env: { ...project, ...env },
     callbackUrl: 'http://api.test/functions/v1/millrace/callback',
     controller: new AbortController(),
-    checkpoints: keepCheckpoints(),
+    checkpoints: checkpoints ?? keepCheckpoints(),
     children: keepChildren(),
   });
 }
@@ -136,6 +144,57 @@ describe('a file that is read here', () => {
     expect(one.text_sha256).toBe(two.text_sha256);
     expect(one.text_location).not.toBe(two.text_location);
   });
+});
+
+describe('a PDF that is longer than one call reads', () => {
+  const pages = 2 * MAX_PDF_PAGES + 20;
+  const pageText = (page: number) => `Ferry ${page} leaves from pier ${page % 7}`;
+  const long = textPdf(
+    ...Array.from({ length: pages }, (_, at) => [{ text: pageText(at + 1), x: 60, y: 60, size: 11 }]),
+  );
+  const whole = Array.from({ length: pages }, (_, at) => pageText(at + 1)).join('\f');
+  const partsOf = async ({ id }: Document) => (await storage.from('extracted_text').list(`${id}.parts`)).data;
+
+  /** Reads on until nothing is handed back; `before` is called before each call. */
+  async function readOn(document: Document, checkpoints: Checkpoints, before = async (_call: number) => {}) {
+    for (let call = 1; ; call++) {
+      await before(call);
+      const outcome = await extract(document, { checkpoints });
+      if (outcome?.outcome !== 'released') return { outcome, calls: call };
+      expect(outcome).toEqual({ outcome: 'released' });
+    }
+  }
+
+  test('is read on from where the former call ended, to one text, and leaves no parts', async () => {
+    const document = await uploaded(Buffer.from(await long));
+    const { outcome, calls } = await readOn(document, keepCheckpoints(), async (call) => {
+      expect(await partsOf(document)).toHaveLength(call - 1);
+    });
+    expect(calls).toBeGreaterThan(3);
+    const result = resultOf(outcome);
+    expect(result).toMatchObject({ by: 'pdf', pages, media_type: 'application/pdf' });
+    expect(result).not.toHaveProperty('partly_read');
+    expect(await loadText(result, project)).toBe(whole);
+    expect(await partsOf(document)).toEqual([]);
+  });
+
+  test('is begun anew where the file was replaced meanwhile, and where its parts are gone', async () => {
+    const document = await uploaded(Buffer.from(await long));
+    const checkpoints = keepCheckpoints();
+    const { outcome } = await readOn(document, checkpoints, async (call) => {
+      const replaced = { contentType: 'image/gif', upsert: true };
+      if (call === 2) await storage.from('documents').upload(document.source_path, Buffer.from(await long), replaced);
+    });
+    expect(await loadText(resultOf(outcome), project)).toBe(whole);
+    const again = await readOn(document, checkpoints);
+    expect(again.outcome).toEqual(outcome);
+  });
+});
+
+test('a file that is large for its type is handed back until no other row is in its isolate', async () => {
+  const document = await uploaded(`<html><body>${'<p>Ferry.</p>'.repeat(85_000)}`);
+  expect(await extract(document)).toEqual({ outcome: 'released', limit: 'memory' });
+  expect(resultOf(await extract(document, { isolated: true }))).toMatchObject({ by: 'html' });
 });
 
 describe('the text in Storage', () => {
@@ -205,7 +264,7 @@ describe('a file that cannot be read fails for good, with what to do about it,',
 test('an outage of Storage is none of the file’s faults', async () => {
   const document = await uploaded('The ferry.');
   const url = await refusedUrl();
-  expect(await extract(document, { SUPABASE_URL: url })).toMatchObject(
+  expect(await extract(document, { env: { SUPABASE_URL: url } })).toMatchObject(
     failure('project_unreachable', /reached/, false),
   );
 });
@@ -217,7 +276,7 @@ describe('a picture', () => {
     const bytes = await picture.encode('png');
     const document = await uploaded(bytes, 'notes.txt');
     const service = await startServer(() => ({ status: 202, json: { job_id: 'job_1', status: 'queued' } }));
-    const outcome = await extract(document, { OCR_URL: service.url });
+    const outcome = await extract(document, { env: { OCR_URL: service.url } });
     expect(outcome).toEqual({ outcome: 'waiting', service: 'ocr', job_id: 'job_1' });
     const { document_url, page, metadata } = JSON.parse(service.received[0]?.body ?? '');
     expect({ page, metadata }).toMatchObject({ page: 1, metadata: { stage: 'extraction', entity_id: document.id } });
@@ -268,7 +327,7 @@ describe('a recording', () => {
   test('goes to the transcription service under a URL that the service can fetch', async () => {
     const document = await uploaded(wav, 'talk.pdf');
     const service = await startServer(() => ({ json: { request_id: 'request_1' } }));
-    const outcome = await extract(document, { ...settings, DEEPGRAM_URL: service.url });
+    const outcome = await extract(document, { env: { ...settings, DEEPGRAM_URL: service.url } });
     expect(outcome).toEqual({ outcome: 'waiting', service: 'transcription', job_id: 'request_1' });
     const { url } = JSON.parse(service.received[0]?.body ?? '');
     expect((await (await fetch(url)).arrayBuffer()).byteLength).toBe(wav.length);

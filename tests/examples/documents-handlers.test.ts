@@ -7,13 +7,14 @@ import { startModel } from '../../local/services/model/server.ts';
 import { storeText } from '../../supabase/functions/_documents/stored-text.ts';
 import { finishJob } from '../../supabase/functions/_millrace/jobs/finish-job.ts';
 import type { Env } from '../../supabase/functions/_millrace/settings.ts';
-import { Waiting } from '../../supabase/functions/_millrace/stage/stage.ts';
+import { HandedBack, type HandlerContext, Waiting } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { kgResult } from '../../supabase/functions/_pipelines/chunks-results.ts';
 import { kg } from '../../supabase/functions/chunks-kg/handler.ts';
 import { chunkDocument } from '../../supabase/functions/documents-chunking/handler.ts';
 import { kgIngest } from '../../supabase/functions/documents-kg-ingest/handler.ts';
 import { finishContext, makeContext } from '../support/context.ts';
 import { keepChildren } from '../support/kept-children.ts';
+import { keepCheckpoints } from '../support/kept-turns.ts';
 import { modelResponse, startModelServer } from '../support/model-server.ts';
 
 let stack: Stack;
@@ -45,10 +46,18 @@ const longText = (sections: number) => Array.from({ length: sections }, (_, n) =
 const denseText = (sections: number) =>
   Array.from({ length: sections }, (_, n) => `## Section ${n}\n\n${`Zq${n % 10} vx, `.repeat(70)}`).join('\n\n');
 
-async function chunk(documentId: string, text: string, attempt = 11) {
-  const extraction = await storeText(documentId, text, env);
-  return chunkDocument({ entity: { id: documentId }, needs: { extraction } }, makeContext(env, { attempt }).context);
+/** Cuts a text in as many calls as it takes, and says in how many. */
+async function chunkInCalls(documentId: string, text: string, changes: Partial<HandlerContext> = {}) {
+  const needs = { extraction: await storeText(documentId, text, env) };
+  const { context } = makeContext(env, { attempt: 11, ...changes });
+  for (let calls = 1; ; calls++) {
+    const result = await chunkDocument({ entity: { id: documentId }, needs }, context);
+    if (!(result instanceof HandedBack)) return { result, calls };
+  }
 }
+
+const chunk = async (documentId: string, text: string, attempt = 11) =>
+  (await chunkInCalls(documentId, text, { attempt })).result;
 
 const drafts = async (documentId: string) =>
   (
@@ -84,9 +93,28 @@ describe('chunking', () => {
     expect(both.slice(3)).toEqual(once.map((row) => ({ ...row, attempt_id: '12' })));
   });
 
-  test('says so when the text is too large to be cut', async () => {
-    const given = chunk(await addDocument(), 'a word '.repeat(120_000));
-    await expect(given).rejects.toMatchObject({ code: 'text_too_long', permanent: true });
+  test('of a text that is longer than one call can cut goes on in further calls, with places in all of it', async () => {
+    const id = await addDocument();
+    const text = longText(1_600);
+    const { result, calls } = await chunkInCalls(id, text);
+    expect(calls).toBeGreaterThan(2);
+    const rows = await drafts(id);
+    expect(result).toMatchObject({ chunks: rows.length, tokens: rows.reduce((sum, row) => sum + row.tokens, 0) });
+    expect(rows.map((row) => row.ordinal)).toEqual(rows.map((_, index) => index + 1));
+    expect(rows.map((row) => row.heading)).toEqual(rows.map((_, index) => `Section ${index + 1}`));
+    for (const row of rows) expect(text.slice(row.start_offset, row.end_offset)).toBe(row.text);
+  });
+
+  test('of equal sections in several parts gives each chunk an id of its own, also after a crash between two parts', async () => {
+    const id = await addDocument();
+    const text = `## Tide\n\n${'The tide turns at the old lock. '.repeat(40)}\n\n`.repeat(800);
+    const checkpoints = keepCheckpoints();
+    const first = await chunkInCalls(id, text, { checkpoints });
+    const once = await drafts(id);
+    expect(first.calls).toBeGreaterThan(1);
+    expect(new Set(once.map((row) => row.id)).size).toBe(once.length);
+    await chunkInCalls(id, text, { checkpoints: keepCheckpoints({ turns: checkpoints.turns.slice(0, 1) }) });
+    expect(await drafts(id)).toEqual(once);
   });
 
   test('does not draft chunks of a document that was deleted', async () => {

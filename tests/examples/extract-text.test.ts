@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { strToU8, unzipSync, zipSync } from 'fflate';
+import { strFromU8, strToU8, unzipSync, zipSync } from 'fflate';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Block } from '../../local/demo/samples/documents/read-blocks.ts';
 import { sampleDocuments } from '../../local/demo/samples/documents/sample-documents.ts';
@@ -12,7 +12,8 @@ import { denoBinary } from '../../local/platform/binaries.ts';
 import { MAX_DOCX_TEXT_BYTES } from '../../supabase/functions/_documents/docx-text.ts';
 import { type ExtractedText, extractText } from '../../supabase/functions/_documents/extract-text.ts';
 import { sectionsOf } from '../../supabase/functions/_documents/sections.ts';
-import { MAX_PDF_CHARACTERS, MAX_PDF_PAGES } from '../../supabase/functions/_services/pdf/pdf-text.ts';
+import { openPdf } from '../../supabase/functions/_services/pdf/pdf.ts';
+import { MAX_PDF_CHARACTERS, MAX_PDF_PAGES, partsText } from '../../supabase/functions/_services/pdf/pdf-text.ts';
 import { lockedPdf, makePdf, pictureOf, scannedPdf, textPdf } from '../support/documents.ts';
 import { encodedFont, rawPdf } from '../support/raw-pdf.ts';
 
@@ -96,6 +97,7 @@ describe('what a text lacks is counted', () => {
     const { text, partly_read: part } = await read(pdfOf('The tide'));
     expect(text).toBe('The tide\ufffd');
     expect(part).toEqual({ unread_letters: 1, letters: 8, pages: [1], picture_pages: [] });
+    expect((await read(pdfOf('The tide'))).doubts).toEqual(['Nothing tells 1 of its 8 letters, on pages 1.']);
     expect((await read(await textPdf([row('The tide', 60)]))).partly_read).toBeUndefined();
   });
 
@@ -105,6 +107,29 @@ describe('what a text lacks is counted', () => {
       third?.drawImage(await pdf.embedPng(await pictureOf([], 0.1).encode('png')), { width: 400, height: 400 });
     });
     expect((await read(mixed)).partly_read).toMatchObject({ unread_letters: 0, picture_pages: [3] });
+  });
+
+  test('where a composite font has neither a map to letters nor names for its glyphs', async () => {
+    const system = '/CIDSystemInfo << /Registry (Adobe) /Ordering (Identity) /Supplement 0 >>';
+    const bytes = rawPdf('BT /F2 10 Tf 20 500 Td (The tide turns) Tj /F1 9 Tf <00030004> Tj ET', { F1: 6, F2: 9 }, [
+      '<< /Type /Font /Subtype /Type0 /BaseFont /Lost /Encoding /Identity-H /DescendantFonts [7 0 R] >>',
+      `<< /Type /Font /Subtype /CIDFontType2 /BaseFont /Lost ${system} /FontDescriptor 8 0 R /DW 1000 >>`,
+      '<< /Type /FontDescriptor /FontName /Lost /Flags 4 /FontBBox [0 -200 1000 900] /ItalicAngle 0 /Ascent 880 /Descent -120 /StemV 80 >>',
+      times,
+    ]);
+    expect(await read(bytes)).toMatchObject({ partly_read: { unread_letters: 2, pages: [1] } });
+    expect((await (await openPdf(Uint8Array.from(bytes))).pageText(1)).quality).toBeLessThan(0.6);
+  });
+
+  test('by the pages behind the most that a text may have', async () => {
+    const lines = [{ text: 'The tide', size: 10, x: 40, y: 40 }];
+    const lost = { unread_letters: 0, letters: 8, pages: [], picture_pages: [] };
+    const part = { from: 1, to: 2, pageCount: 9, characters: 16, pages: [lines, lines], lost };
+    expect(partsText([part])).toMatchObject({
+      pages: 9,
+      partly_read: { missing_pages: { from: 3, to: 9 } },
+      doubts: ['Its text ends before page 3 of 9, at the most that can be read.'],
+    });
   });
 
   test('and a file of which more than half is not told is refused', async () => {
@@ -252,6 +277,23 @@ describe('a Word document', () => {
         'Not one',
       ]);
     }
+  });
+
+  test('is the same in the namespaces of strict OOXML', async () => {
+    const word = 'http://schemas.openxmlformats.org/wordprocessingml/2006/main';
+    const office = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships';
+    const strict = Object.entries(unzipSync(new Uint8Array(buildSampleDocx(blocks)))).map(([name, bytes]) => [
+      name,
+      strToU8(
+        strFromU8(bytes)
+          .replaceAll(`"${word}"`, '"http://purl.oclc.org/ooxml/wordprocessingml/main" w:conformance="strict"')
+          .replaceAll(office, 'http://purl.oclc.org/ooxml/officeDocument/relationships'),
+      ),
+    ]);
+    const bytes = zipSync(Object.fromEntries(strict));
+    expect(Buffer.from(bytes).equals(buildSampleDocx(blocks))).toBe(false);
+    expect(await read(bytes)).toEqual(await read(new Uint8Array(buildSampleDocx(blocks))));
+    expect(await textOf(bytes)).toMatch(/^# Minutes\n\nThe ferry/);
   });
 
   test('has what its readers see: inserted text, text boxes, lists and notes, and nothing that was deleted', async () => {

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Caller, DocumentsStack, logbookOf, queueDocument, submitDocument } from '../support/documents-stack.ts';
 import { type Fate, gate } from '../support/fault-proxy.ts';
+import { rawPdf } from '../support/raw-pdf.ts';
 
 const text = [
   '# Northern Light',
@@ -117,3 +118,23 @@ test('while the flag is turned, what is under way ends the way it began', async 
   expect(await documents.settled(old)).toBe('completed');
   expect((await documents.document(old)).extraction_status).toBe('completed');
 });
+
+test('a heavy file that ends its function costs none of the files beside it an attempt', async () => {
+  const heavy = await submitDocument(user, { name: 'heavy.pdf', bytes: beyondAnyFunction() });
+  const others = await Promise.all(['a.md', 'b.md', 'c.md'].map((name) => submitDocument(user, { name, bytes: text })));
+  const lateLeases = async () => {
+    await documents.advance('2 minutes');
+    await documents.sweep();
+  };
+  for (const id of others) expect(await documents.settled(id, () => documents.sweep())).toBe('completed');
+  expect(await documents.settled(heavy, lateLeases)).toBe('failed');
+  for (const id of others)
+    expect(await documents.phases(id)).toEqual(['extraction completed', 'chunking completed', 'kg_ingest completed']);
+  expect((await documents.phases(heavy)).at(-1)).toBe('extraction failed resource_limit');
+});
+
+/** A page of more words than can be read in one call, in a file that is as large as it is heavy. */
+function beyondAnyFunction(): Uint8Array {
+  const font = '<< /Type /Font /Subtype /Type1 /BaseFont /Times-Roman >>';
+  return rawPdf(`BT /F1 9 Tf 9 9 Td ${'(tide) Tj '.repeat(1_200_000)} ET`, { F1: 6 }, [font]);
+}

@@ -52,7 +52,7 @@ function refuseOthers(head: Uint8Array): void {
 }
 
 async function readArticle(url: string, bytes: Uint8Array): Promise<FetchResult> {
-  const { text } = await readPdfText(bytes).catch((error) => {
+  const { text, doubts } = await readPdfText(bytes).catch((error) => {
     if (!(error instanceof PermanentError)) throw error;
     const isEmpty = error.code === 'no_text' || error.code === 'no_text_layer';
     const reason = reasons[error.code] ?? 'the PDF cannot be read';
@@ -69,5 +69,6 @@ async function readArticle(url: string, bytes: Uint8Array): Promise<FetchResult>
     published_at: null,
     language: null,
     by: 'pdf',
+    ...(doubts && { doubts }),
   };
 }

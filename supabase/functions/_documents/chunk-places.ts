@@ -37,16 +37,31 @@ export interface Place {
   end: number;
 }
 
-/** Where the chunks of a text lie, in order; between them they hold all of it but blanks. */
-export function chunkPlaces(text: string, sections: readonly Section[]): Place[] {
-  return inOnePiece(text, sections).flatMap(({ start, end }) => placesIn(text, start, end));
+/**
+ * Where the chunks of a text lie from `from` on, as far as `until`, in order; between them they hold all of it but blanks. `next`:
+ * where the next part begins, null at the text's end.
+ */
+export function chunkPlaces(
+  text: string,
+  sections: readonly Section[],
+  from: number,
+  until: number,
+): { places: Place[]; next: number | null } {
+  const pieces = inOnePiece(text, sections, from, until);
+  let next: number | null = null;
+  if (until < text.length) {
+    // The last piece may go on behind the bound, and is the next part's unless it fills this one.
+    if (pieces.length > 1) pieces.pop();
+    const last = pieces.at(-1);
+    if (last && last.end > until) last.end = paragraphEnd(text, last.start, until);
+    next = last && last.end < text.length ? last.end : null;
+  }
+  const places = pieces.flatMap((piece) => withoutGaps(text, piece));
+  return { places: places.flatMap(({ start, end }) => placesIn(text, start, end)), next };
 }
 
-/**
- * What chunks do not cross: a section of level 1 to 3 with those deeper in it; small ones together with their neighbours. A
- * gap of many blanks parts them too, lest a chunk hold it.
- */
-function inOnePiece(text: string, sections: readonly Section[]): Place[] {
+/** What chunks do not cross: a section of level 1 to 3 with those deeper in it; small ones together with their neighbours. */
+function inOnePiece(text: string, sections: readonly Section[], from: number, until: number): Place[] {
   const whole: Place[] = [];
   for (const { start, end, level } of sections) {
     const last = whole.at(-1);
@@ -54,7 +69,9 @@ function inOnePiece(text: string, sections: readonly Section[]): Place[] {
     else whole.push({ start, end });
   }
   const pieces: (Place & { tokens: number })[] = [];
-  for (const place of whole) {
+  for (const section of whole) {
+    if (section.end <= from || section.start >= until) continue;
+    const place = { start: Math.max(from, section.start), end: section.end };
     const { start, end } = place;
     const tokens = end - start <= SMALL_SECTION ? countTokens(text.slice(start, end)) : CHUNK_TOKENS;
     const last = pieces.at(-1);
@@ -62,14 +79,28 @@ function inOnePiece(text: string, sections: readonly Section[]): Place[] {
     if (last && (fits || last.end - last.start < TINY_SECTION)) {
       last.end = end;
       last.tokens += tokens;
-    } else pieces.push({ start, end, tokens });
+    } else pieces.push({ ...place, tokens });
   }
-  return pieces.flatMap(({ start, end }) => {
-    const gaps = [...text.slice(start, end).matchAll(LONG_GAP)];
-    const starts = [start, ...gaps.map((gap) => start + gap.index + gap[0].length)];
-    const ends = [...gaps.map((gap) => start + gap.index), end];
-    return starts.map((from, index) => ({ start: from, end: ends[index] ?? end }));
-  });
+  return pieces;
+}
+
+/** The parts of a piece between gaps of many blanks, lest a chunk hold one. */
+function withoutGaps(text: string, { start, end }: Place): Place[] {
+  const gaps = [...text.slice(start, end).matchAll(LONG_GAP)];
+  const starts = [start, ...gaps.map((gap) => start + gap.index + gap[0].length)];
+  const ends = [...gaps.map((gap) => start + gap.index), end];
+  return starts.map((from, index) => ({ start: from, end: ends[index] ?? end }));
+}
+
+/** Where a section that is larger than a part is cut: behind a paragraph, a line or a word in the part's last tenth. */
+function paragraphEnd(text: string, start: number, until: number): number {
+  const least = until - (until - start) / 10;
+  for (const mark of ['\n\n', '\n', ' ']) {
+    const end = text.lastIndexOf(mark, until - mark.length) + mark.length;
+    if (end >= least) return end;
+  }
+  const isHalf = (text.charCodeAt(until) & 0xfc00) === 0xdc00;
+  return isHalf ? until - 1 : until;
 }
 
 /** Chosen by the beginning of the text itself (FNV-1a), hence alike before and after an edit elsewhere. */

@@ -54,14 +54,22 @@ export async function dropDrafts(attempt: number, documentId: string, env: Env, 
 
 const place = z.object({ id: z.string(), ordinal: z.int() });
 
-/** The ids of a document's chunks, in order, read as they are asked for. Throws a StageError. */
-export async function* chunkIds(documentId: string, env: Env, signal: AbortSignal): AsyncGenerator<string> {
+/**
+ * The ids of a document's chunks, or of what an attempt has drafted of them, in order, read as they are asked for. Throws a
+ * StageError.
+ */
+export async function* chunkIds(
+  documentId: string,
+  env: Env,
+  signal: AbortSignal,
+  attempt?: number,
+): AsyncGenerator<string> {
   const { rows } = projectClient(env);
   for (let after = 0; ; ) {
     const { data, error, status } = await rows
-      .from('chunk')
+      .from(attempt === undefined ? 'chunk' : 'chunk_draft')
       .select('id, ordinal')
-      .eq('document_id', documentId)
+      .match({ document_id: documentId, ...(attempt !== undefined && { attempt_id: attempt }) })
       .gt('ordinal', after)
       .order('ordinal')
       .limit(rowsAtOnce)

@@ -1,17 +1,35 @@
 import { z } from 'zod';
-import { type Env, type FinishContext, type HandlerContext, PermanentError } from '../_millrace/mod.ts';
+import {
+  type Env,
+  type FinishContext,
+  HandedBack,
+  type HandlerContext,
+  handBack,
+  PermanentError,
+} from '../_millrace/mod.ts';
 import { oneAtATime } from '../_services/one-at-a-time.ts';
 import {
   type BegunFile,
   beginFile,
   checkFileSize,
+  type FoundFile,
   findFile,
   isInFolder,
   type StoragePlace,
 } from '../_services/storage-files.ts';
 import { documentRow } from './document-row.ts';
-import { type ExternalSource, type ExtractedText, extractText, mostBytes } from './extract-text.ts';
+import {
+  type ExternalSource,
+  type ExtractedText,
+  extractText,
+  heavyBytes,
+  mostBytes,
+  type Reader,
+  refuseScan,
+  tidied,
+} from './extract-text.ts';
 import { HEAD_BYTES, routeFile } from './media-types.ts';
+import { readPdfInCalls } from './pdf-parts.ts';
 
 /** What of a document's row says where its file lies. */
 export const sourceDocument = z.object({ id: z.string(), source_path: z.string(), clerk_org_id: z.string() });
@@ -34,15 +52,48 @@ export async function extractDocument(
   document: SourceDocument,
   { env, signal }: Pick<HandlerContext, 'env' | 'signal'>,
 ): Promise<ExtractedDocument> {
-  return oneAtATime(signal, () => readDocument(document, env));
+  return oneAtATime(signal, () =>
+    withRoutedFile<never>(document, env, async ({ file }) => extractText(await file.all())),
+  );
 }
 
-function readDocument(document: SourceDocument, env: Env): Promise<ExtractedDocument> {
-  return withBegunFile(document, env, async (file, sourceBytes) => {
+/**
+ * The same in as many calls as it takes. Hands the row back where a further call is to go on, or where the file is so large that
+ * it is read in an isolate without other rows.
+ */
+export async function extractInCalls(
+  document: SourceDocument,
+  context: HandlerContext,
+): Promise<ExtractedDocument | HandedBack> {
+  return oneAtATime(context.signal, () =>
+    withRoutedFile<HandedBack>(document, context.env, async ({ file, found, reader }) => {
+      if (found.bytes > heavyBytes[reader] && !context.isAlone) return handBack({ alone: true });
+      if (reader !== 'pdf') return extractText(await file.all());
+      const read = await readPdfInCalls(document.id, file, found, context).catch(refuseScan);
+      return read instanceof HandedBack ? read : { by: 'pdf' as const, mediaType: 'application/pdf', ...tidied(read) };
+    }),
+  );
+}
+
+/** A document's file, which `reader` can read. */
+interface RoutedFile {
+  file: BegunFile;
+  found: FoundFile;
+  reader: Reader;
+}
+
+function withRoutedFile<Back extends HandedBack = never>(
+  document: SourceDocument,
+  env: Env,
+  read: (routed: RoutedFile) => Promise<ExtractedText | ExternalSource | Back>,
+): Promise<ExtractedDocument | Back> {
+  return withBegunFile(document, env, async (file, found) => {
+    const sourceBytes = found.bytes;
     const { mediaType, route } = await routeFile(file.head);
     if ('external' in route) return { external: route.external, mediaType, sourceBytes };
     checkFileSize(sourceBytes, mostBytes[route.reader], 'split it');
-    return { ...(await extractText(await file.all())), sourceBytes };
+    const answer = await read({ file, found, reader: route.reader });
+    return answer instanceof HandedBack ? answer : { ...answer, sourceBytes };
   });
 }
 
@@ -53,7 +104,7 @@ export async function findSource(
 ): Promise<{ mediaType: string; isExtracted: boolean } & SourceBytes> {
   const columns = 'id, source_path, clerk_org_id, extraction_status';
   const row = await documentRow(documentId, columns, foundDocument, env, signal);
-  return withBegunFile(row, env, async (file, sourceBytes) => {
+  return withBegunFile(row, env, async (file, { bytes: sourceBytes }) => {
     const { mediaType } = await routeFile(file.head);
     return { mediaType, sourceBytes, isExtracted: row.extraction_status === 'completed' };
   });
@@ -62,14 +113,14 @@ export async function findSource(
 async function withBegunFile<T>(
   document: SourceDocument,
   env: Env,
-  work: (file: BegunFile, bytes: number) => Promise<T>,
+  work: (file: BegunFile, found: FoundFile) => Promise<T>,
 ): Promise<T> {
   const place = placeOf(document);
   const found = await findFile(place, env);
   if (found.bytes === 0) throw new PermanentError('empty_document', 'The file is empty: upload it again.');
   const file = await beginFile(place, found, HEAD_BYTES, env);
   try {
-    return await work(file, found.bytes);
+    return await work(file, found);
   } finally {
     await file.cancel();
   }

@@ -2,7 +2,7 @@ import { type Env, RetriableError } from '../_millrace/mod.ts';
 import type { TextLocation } from '../_pipelines/documents-results.ts';
 import { fetchFile, findFile, type StoragePlace, uploadFile } from '../_services/storage-files.ts';
 
-const BUCKET = 'extracted_text';
+export const TEXT_BUCKET = 'extracted_text';
 
 /**
  * Writes a document's text into Storage, in the place of a former one, and says where it lies. The same text gets the
@@ -11,7 +11,7 @@ const BUCKET = 'extracted_text';
 export async function storeText(documentId: string, text: string, env: Env): Promise<TextLocation> {
   const bytes = new TextEncoder().encode(text);
   const location = await locationOf(documentId, text, bytes);
-  await uploadFile({ bucket: BUCKET, path: nameOf(documentId) }, bytes, 'text/plain; charset=utf-8', env);
+  await uploadFile({ bucket: TEXT_BUCKET, path: nameOf(documentId) }, bytes, 'text/plain; charset=utf-8', env);
   return location;
 }
 
@@ -48,7 +48,7 @@ export async function loadText(
 
 async function locationOf(documentId: string, text: string, bytes: Uint8Array<ArrayBuffer>): Promise<TextLocation> {
   return {
-    text_location: `${BUCKET}/${nameOf(documentId)}`,
+    text_location: `${TEXT_BUCKET}/${nameOf(documentId)}`,
     text_sha256: await sha256(bytes),
     characters: text.length,
   };

@@ -27,6 +27,8 @@ export const partlyRead = z.object({
   pages: z.array(z.int().positive()),
   /** The first 100 pages that are pictures without text. */
   picture_pages: z.array(z.int().positive()),
+  /** Pages that were not read, since the text had reached its bound before them. */
+  missing_pages: z.object({ from: z.int().positive(), to: z.int().positive() }).optional(),
 });
 export type PartlyRead = z.output<typeof partlyRead>;
 
@@ -41,6 +43,8 @@ export const extractionResult = textLocation.extend({
   duration_seconds: z.number().positive().nullable(),
   /** Given where parts of the document are missing from the text. */
   partly_read: partlyRead.optional(),
+  /** The same in sentences, which the operator's page shows. */
+  doubts: z.array(z.string()).optional(),
   /** Given where nothing but its bytes told the charset of a text, such as shift_jis. */
   guessed_charset: z.string().optional(),
 });

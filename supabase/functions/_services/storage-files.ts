@@ -155,6 +155,21 @@ export async function uploadFile(
 }
 
 /**
+ * Removes files; one that is not there is no error. Throws a StageError.
+ *
+ * @example
+ * ```ts
+ * await removeFiles('orders', ['7.txt'], env);
+ * ```
+ */
+export async function removeFiles(bucket: string, paths: readonly string[], env: Env): Promise<void> {
+  const { error } = await projectClient(env)
+    .storage.from(bucket)
+    .remove([...paths]);
+  if (error) throw projectError(storageStatus(error), error, `Removing ${paths.join(', ')}`);
+}
+
+/**
  * Whether the path leads into that folder and nowhere else. It becomes part of a URL, so it has no character that a URL
  * reads as something else. The tables have the same rule: what these functions may read, the row's owner may not.
  *

@@ -1,14 +1,22 @@
 import { z } from 'zod';
 import {
-  extractDocument,
+  extractInCalls,
   findSource,
   placeOf,
   type SourceDocument,
   sourceDocument,
 } from '../_documents/extract-document.ts';
+import { dropParts } from '../_documents/pdf-parts.ts';
 import { pictureText, spokenText } from '../_documents/read-elsewhere.ts';
 import { locateText, storeText } from '../_documents/stored-text.ts';
-import { defineStage, type FinishContext, type HandlerContext, type Waiting, waiting } from '../_millrace/mod.ts';
+import {
+  defineStage,
+  type FinishContext,
+  HandedBack,
+  type HandlerContext,
+  type Waiting,
+  waiting,
+} from '../_millrace/mod.ts';
 import { documents } from '../_pipelines/documents.ts';
 import { type ExtractionResult, extractionResult } from '../_pipelines/documents-results.ts';
 import { ocrService, pageOfJob, submitPage } from '../_services/ocr.ts';
@@ -21,23 +29,27 @@ const urlSeconds = 3600;
 const input = z.object({ entity: sourceDocument });
 
 /**
- * Reads a document's text and stores it. Sound and pictures go to a service, whose job finishes the attempt. Run again, it
- * writes the same text to the same place.
+ * Reads a document's text and stores it. Sound and pictures go to a service, whose job finishes the attempt. A long
+ * text takes several calls. Run again, it writes the same text to the same place.
  */
 export async function extract(
   { entity: document }: z.output<typeof input>,
   context: HandlerContext,
-): Promise<ExtractionResult | Waiting> {
-  const found = await extractDocument(document, context);
+): Promise<ExtractionResult | Waiting | HandedBack> {
+  const found = await extractInCalls(document, context);
+  if (found instanceof HandedBack) return found;
   if ('external' in found) return submit(document, found.external, context);
+  const location = await storeText(document.id, found.text, context.env);
+  await dropParts(found.parts ?? [], context);
   return {
-    ...(await storeText(document.id, found.text, context.env)),
+    ...location,
     by: found.by,
     media_type: found.mediaType,
     source_bytes: found.sourceBytes,
     pages: found.pages,
     duration_seconds: null,
     ...(found.partly_read && { partly_read: found.partly_read }),
+    ...(found.doubts && { doubts: found.doubts }),
     ...(found.guessed_charset && { guessed_charset: found.guessed_charset }),
   };
 }

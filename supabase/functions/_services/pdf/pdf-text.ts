@@ -1,6 +1,7 @@
 import { PermanentError } from '../../_millrace/mod.ts';
 import { bodyText } from '../text/markdown-blocks.ts';
 import { openPdf } from './pdf.ts';
+import { pdfDoubts } from './pdf-doubts.ts';
 import { withoutFurniture } from './pdf-furniture.ts';
 import { joinLines, type PdfLine } from './pdf-lines.ts';
 
@@ -12,6 +13,8 @@ export const MAX_PDF_BYTES = 50 * 1024 * 1024;
  */
 export const MAX_PDF_PAGES = 200;
 export const MAX_PDF_CHARACTERS = 300_000;
+/** A page that is drawn rather than written may take as long as fifty others. */
+const PART_MS = 500;
 
 // Letters that are so much larger than most are a heading's, unless there are too many of them.
 const headingSize = 1.15;
@@ -33,43 +36,98 @@ export interface LostText {
   pages: number[];
   /** The first 100 pages that are pictures without text. */
   picture_pages: number[];
+  /** Pages that were not read, since the text had reached its bound before them. */
+  missing_pages?: { from: number; to: number } | undefined;
+}
+
+export interface PdfText {
+  text: string;
+  pages: number;
+  partly_read?: LostText;
+  /** The same in sentences. */
+  doubts?: string[];
+}
+
+/** Pages of a PDF that were read in one call, and what they lack. */
+export interface PdfPart {
+  /** The first page and the last one, from 1. */
+  from: number;
+  to: number;
+  pageCount: number;
+  /** Of their lines. */
+  characters: number;
+  pages: PdfLine[][];
+  lost: LostText;
 }
 
 /**
- * The text of a PDF, whose pages are parted by \f, and what it lacks, where it lacks anything. Headings are told by their letters'
- * size. Throws a PermanentError.
+ * Reads the pages from `from` on, as far as one call bears: MAX_PDF_PAGES, MAX_PDF_CHARACTERS, and PART_MS where pages take long,
+ * as drawings do. Throws a PermanentError.
  */
-export async function readPdfText(bytes: Uint8Array): Promise<{ text: string; pages: number; partly_read?: LostText }> {
+export async function readPdfPart(bytes: Uint8Array, from: number, partMs = PART_MS): Promise<PdfPart> {
   const pdf = await openPdf(bytes);
   try {
     const { pageCount } = pdf;
-    if (pageCount > MAX_PDF_PAGES) {
-      throw new PermanentError(
-        'too_many_pages',
-        `The PDF has ${pageCount} pages, and at most ${MAX_PDF_PAGES} can be read: split it.`,
-      );
-    }
-    const pages: PdfLine[][] = [];
-    const lost: LostText = { unread_letters: 0, letters: 0, pages: [], picture_pages: [] };
-    let characters = 0;
-    for (let number = 1; number <= pageCount; number++) {
+    const part: PdfPart = { from, to: from - 1, pageCount, characters: 0, pages: [], lost: nothingLost() };
+    const began = performance.now();
+    const mayGoOn = () =>
+      part.to < Math.min(pageCount, from - 1 + MAX_PDF_PAGES) &&
+      part.characters < MAX_PDF_CHARACTERS &&
+      performance.now() - began < partMs;
+    do {
+      const number = part.to + 1;
       const { lines, letters, unread } = await pdf.pageLines(number);
-      pages.push(lines);
-      lost.letters += letters;
-      lost.unread_letters += unread;
-      if (unread > 0 && lost.pages.length < mostPagesNamed) lost.pages.push(number);
       const isPicture = lines.length === 0 && unread === 0 && !(await pdf.isBlank(number));
-      if (isPicture && lost.picture_pages.length < mostPagesNamed) lost.picture_pages.push(number);
-      characters += lines.reduce((sum, { text }) => sum + text.length, 0);
-      if (characters > MAX_PDF_CHARACTERS) throw tooMuchText(number);
-    }
-    if (lost.unread_letters > lost.letters * mostUnread) throw unreadable(lost);
-    if (pages.every((lines) => lines.length === 0)) throw withoutText(lost);
-    const isPart = lost.unread_letters > 0 || lost.picture_pages.length > 0;
-    return { text: linesText(pages), pages: pageCount, ...(isPart ? { partly_read: lost } : {}) };
+      part.to = number;
+      part.pages.push(lines);
+      part.characters += lines.reduce((sum, { text }) => sum + text.length, 0);
+      addLost(part.lost, {
+        letters,
+        unread_letters: unread,
+        pages: unread > 0 ? [number] : [],
+        picture_pages: isPicture ? [number] : [],
+      });
+    } while (mayGoOn());
+    return part;
   } finally {
     await pdf.close();
   }
+}
+
+/**
+ * The text of parts that follow one another, whose pages are parted by \f, and what it lacks, where it lacks anything. Headings are
+ * told by their letters' size. Throws a PermanentError where there is no text that is worth keeping.
+ */
+export function partsText(parts: readonly PdfPart[]): PdfText {
+  const lost = nothingLost();
+  for (const part of parts) addLost(lost, part.lost);
+  const pages = parts.flatMap((part) => part.pages);
+  const [{ pageCount }] = parts as [PdfPart];
+  if (lost.unread_letters > lost.letters * mostUnread) throw unreadable(lost);
+  if (pages.every((lines) => lines.length === 0)) throw withoutText(lost);
+  if (pages.length < pageCount) lost.missing_pages = { from: pages.length + 1, to: pageCount };
+  const isPart = lost.unread_letters > 0 || lost.picture_pages.length > 0 || lost.missing_pages;
+  const partly = isPart ? { partly_read: lost, doubts: pdfDoubts(lost) } : {};
+  return { text: linesText(pages), pages: pageCount, ...partly };
+}
+
+/** The text of a PDF that is read in one call. Throws a PermanentError, too_many_pages or file_too_large for one that takes more. */
+export async function readPdfText(bytes: Uint8Array): Promise<PdfText> {
+  const part = await readPdfPart(bytes, 1, Infinity);
+  if (part.to === part.pageCount) return partsText([part]);
+  if (part.to === MAX_PDF_PAGES) throw tooManyPages(part.pageCount);
+  throw tooMuchText(part.to);
+}
+
+function nothingLost(): LostText {
+  return { unread_letters: 0, letters: 0, pages: [], picture_pages: [] };
+}
+
+function addLost(sum: LostText, more: LostText): void {
+  sum.letters += more.letters;
+  sum.unread_letters += more.unread_letters;
+  sum.pages = [...sum.pages, ...more.pages].slice(0, mostPagesNamed);
+  sum.picture_pages = [...sum.picture_pages, ...more.picture_pages].slice(0, mostPagesNamed);
 }
 
 /** The text of pages by their lines, without what is printed around it. */
@@ -95,10 +153,17 @@ function unreadable({ unread_letters, letters }: LostText): PermanentError {
   );
 }
 
+function tooManyPages(count: number): PermanentError {
+  return new PermanentError(
+    'too_many_pages',
+    `The PDF has ${count} pages, and at most ${MAX_PDF_PAGES} can be read in one call: split it.`,
+  );
+}
+
 function tooMuchText(page: number): PermanentError {
   return new PermanentError(
     'file_too_large',
-    `The PDF has more than ${MAX_PDF_CHARACTERS} characters by page ${page}, the most that can be read: split it before that page.`,
+    `The PDF has more than ${MAX_PDF_CHARACTERS} characters by page ${page}, the most that can be read in one call: split it before that page.`,
   );
 }
 

@@ -1,0 +1,28 @@
+import type { LostText } from './pdf-text.ts';
+
+/**
+ * What a PDF's text lacks, in sentences for whoever reads its row; empty where nothing is missing.
+ *
+ * @example
+ * ```ts
+ * pdfDoubts({ unread_letters: 0, letters: 90, pages: [], picture_pages: [3] }); // ['Pages that are pictures without text: 3.']
+ * ```
+ */
+export function pdfDoubts({ unread_letters, letters, pages, picture_pages, missing_pages }: LostText): string[] {
+  return [
+    ...(unread_letters > 0
+      ? [`Nothing tells ${unread_letters} of its ${letters} letters, on pages ${listed(pages)}.`]
+      : []),
+    ...(picture_pages.length > 0 ? [`Pages that are pictures without text: ${listed(picture_pages)}.`] : []),
+    ...(missing_pages
+      ? [`Its text ends before page ${missing_pages.from} of ${missing_pages.to}, at the most that can be read.`]
+      : []),
+  ];
+}
+
+const mostListed = 10;
+
+function listed(pages: readonly number[]): string {
+  const more = pages.length > mostListed ? ' and more' : '';
+  return `${pages.slice(0, mostListed).join(', ')}${more}`;
+}
