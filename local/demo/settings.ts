@@ -70,7 +70,7 @@ export function demoSettings(given: Record<string, string>, demo: Demo = 'leads'
   const isReal = Boolean(url && model);
   const replaced = isReal
     ? /^((SCRAPER|OCR)_(URL|AUTH_TOKEN)|(DEEPGRAM|GOOGLE|SHEETS|NOTION)_(?!ALLOW).*|JOB_CALLBACK_URL)$/
-    : /^((SCRAPER|OCR|DEEPGRAM|GOOGLE|SHEETS|NOTION)_(?!ALLOW)|JOB_|LLM_)/;
+    : /^((SCRAPER|OCR|DEEPGRAM|GOOGLE|SHEETS|NOTION)_(?!ALLOW|BROWSER)|JOB_|LLM_)/;
   const env = Object.fromEntries(Object.entries(given).filter(([name]) => !replaced.test(name)));
   const free: Record<string, string> = isReal ? {} : { LLM_PRICE_INPUT: '0', LLM_PRICE_OUTPUT: '0' };
   const priced = Object.fromEntries(Object.entries(given).filter(([name]) => name.includes('_PRICE_')));

@@ -17,16 +17,22 @@ const projectFolder = path.join(import.meta.dirname, '..', '..');
 /** The settings that a contributor writes for the stacks of the repository. */
 export const settingsFile = path.join(projectFolder, '.env');
 /** Settings of the local services, which a deployment does not have. */
-const localNames = ['SCRAPER_ALLOW_HOSTS', 'OCR_ALLOW_HOSTS', 'DEEPGRAM_ALLOW_HOSTS', 'SOURCES_FOLDER'];
+const localNames = [
+  'SCRAPER_ALLOW_HOSTS',
+  'SCRAPER_BROWSER',
+  'CHROMIUM_PATH',
+  'OCR_ALLOW_HOSTS',
+  'DEEPGRAM_ALLOW_HOSTS',
+  'SOURCES_FOLDER',
+];
 
 /** Two letters swapped, or one forgotten and one too many. */
 const nearestChanges = 2;
 
 /**
- * The settings in .env, overruled by environment variables of the names that .env.example lists and by
- * SCRAPER_ALLOW_HOSTS, OCR_ALLOW_HOSTS, DEEPGRAM_ALLOW_HOSTS and SOURCES_FOLDER. Empty ones count as unset. Throws an error that names each
- * wrong setting of the workers, the callbacks or the model, and each address that is none: functions would stumble over it, one
- * retry after the other.
+ * The settings in .env, overruled by environment variables of the names that .env.example lists and by those of the local
+ * services. Empty ones count as unset. Throws an error that names each wrong setting of the workers, the callbacks or the
+ * model, and each address that is none: functions would stumble over it, one retry after the other.
  */
 export function readSettings(environment: NodeJS.ProcessEnv = process.env): Record<string, string> {
   const settings: Record<string, string | undefined> = { ...readEnvFile(settingsFile) };

@@ -27,6 +27,10 @@ export interface Fetched {
   status: number;
   contentType: string;
   body: Buffer;
+  /** The values of its Set-Cookie headers. */
+  cookies?: string[];
+  /** Doubts about its letters that the body no longer shows, in sentences. */
+  doubts?: string[];
 }
 
 /**
@@ -90,7 +94,8 @@ async function readResponse(response: Response, url: URL, options: FetchOptions)
     throw statusError(response, url);
   }
   const contentType = response.headers.get('content-type') ?? '';
-  return { url, status: response.status, contentType, body: await readBody(response, url, options) };
+  const cookies = response.headers.getSetCookie();
+  return { url, status: response.status, contentType, cookies, body: await readBody(response, url, options) };
 }
 
 async function readBody(response: Response, url: URL, { maxBytes, truncate }: FetchOptions): Promise<Buffer> {

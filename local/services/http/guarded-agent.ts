@@ -25,22 +25,28 @@ export function readAllowedHosts(setting: string, env: Record<string, string | u
   }
 }
 
+/** Opens a connection to a host, or says why not. */
+export type Connector = buildConnector.connector;
+
 /**
- * An HTTP agent that connects to public addresses only, and to the allowed hosts wherever they are.
- * It checks the address where the connection is made, so that neither a redirect nor a changed DNS answer gets around it.
+ * Connects to public addresses only, and to the allowed hosts wherever they are. Checks the address where the connection is
+ * made, so that neither a redirect nor a changed DNS answer gets around it.
  */
-export function guardedAgent({ setting, hosts }: AllowedHosts, resolve: Resolve): Agent {
+export function guardedConnector({ setting, hosts }: AllowedHosts, resolve: Resolve): Connector {
   const connectAnywhere = buildConnector({ lookup: lookupBy(resolve, () => true, setting) });
   const connectPublic = buildConnector({ lookup: lookupBy(resolve, isPublicAddress, setting) });
-  return new Agent({
-    connect(options, callback) {
-      const { host, allowed } = hostOf(options, hosts);
-      if (allowed) return connectAnywhere(options, callback);
-      // Nobody looks a literal address up, so that it must be checked here.
-      if (isIP(host) && !isPublicAddress(host)) return callback(blocked(host, host, setting), null);
-      return connectPublic(options, callback);
-    },
-  });
+  return (options, callback) => {
+    const { host, allowed } = hostOf(options, hosts);
+    if (allowed) return connectAnywhere(options, callback);
+    // Nobody looks a literal address up, so that it must be checked here.
+    if (isIP(host) && !isPublicAddress(host)) return callback(blocked(host, host, setting), null);
+    return connectPublic(options, callback);
+  };
+}
+
+/** An HTTP agent whose connections are those of guardedConnector(). */
+export function guardedAgent(allowed: AllowedHosts, resolve: Resolve): Agent {
+  return new Agent({ connect: guardedConnector(allowed, resolve) });
 }
 
 function lookupBy(resolve: Resolve, accepts: (address: string) => boolean, setting: string): LookupFunction {

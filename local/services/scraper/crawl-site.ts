@@ -4,7 +4,7 @@ import { deadline } from '../../platform/deadline.ts';
 import { fetchUrl, readWebUrl } from '../http/fetch-url.ts';
 import { type AllowedHosts, guardedAgent, type Resolve } from '../http/guarded-agent.ts';
 import { JobError, type JobErrorCode, toJobError } from '../http/job-error.ts';
-import { fetchWhole } from './fetch-whole.ts';
+import type { BringPage } from './fetch-whole.ts';
 import type { PageMetadata } from './page-metadata.ts';
 import type { PageReader } from './page-reader.ts';
 import type { ReadPage } from './read-page.ts';
@@ -42,6 +42,7 @@ export interface CrawlOptions {
   allowedHosts: AllowedHosts;
   resolve: Resolve;
   reader: PageReader;
+  bring: BringPage;
   /** Ends the crawl early, when the service stops. */
   stop: AbortSignal;
 }
@@ -69,7 +70,7 @@ export async function crawlSite(startUrl: string, options: CrawlOptions): Promis
   });
 
   async function readOne(url: URL): Promise<{ url: URL; page: ReadPage }> {
-    const fetched = await fetchWhole(url, { ...common, maxBytes: limits.pageBytes, check: robots.check });
+    const fetched = await options.bring(url, { ...common, maxBytes: limits.pageBytes, check: robots.check });
     return { url: fetched.url, page: await options.reader.read(fetched) };
   }
 

@@ -5,13 +5,13 @@ import { type AllowedHosts, guardedAgent, type Resolve } from '../http/guarded-a
 import { JobError, toJobError } from '../http/job-error.ts';
 import type { ScrapeLimits } from './crawl-site.ts';
 import { isHtml } from './decode-page.ts';
-import { fetchWhole } from './fetch-whole.ts';
+import type { BringPage } from './fetch-whole.ts';
 import type { HostSpacing } from './host-spacing.ts';
 import { refuseOtherPages } from './page-faults.ts';
 import { readRobots, userAgent } from './robots.ts';
 import type { ScrapeRequest } from './scrape-request.ts';
 
-/** One page as it was sent. */
+/** One page as it was sent, or as its scripts made it. */
 export interface RawPage {
   /** Where it was found in the end. */
   url: string;
@@ -28,15 +28,16 @@ export interface PageOptions {
   allowedHosts: AllowedHosts;
   resolve: Resolve;
   spacing: HostSpacing;
+  bring: BringPage;
   /** Ends the job early, when the service stops. */
   stop: AbortSignal;
 }
 
 const robotsBytes = 512 * 1024;
 
-/** Brings one page as it was sent. Rejects with a JobError: also where the site sends something in the page's place. */
+/** Brings one page. Rejects with a JobError: also where the site sends something in the page's place. */
 export async function fetchPage(request: ScrapeRequest, options: PageOptions): Promise<RawPage> {
-  const { limits, spacing } = options;
+  const { limits, spacing, bring } = options;
   const agent = guardedAgent(options.allowedHosts, options.resolve);
   const { signal, clear } = deadline(limits.jobMs, options.stop);
   const asked = request.user_agent ?? `${userAgent}/1.0`;
@@ -49,7 +50,7 @@ export async function fetchPage(request: ScrapeRequest, options: PageOptions): P
     const start = readWebUrl(request.url);
     if (request.spacing_ms) await spacing.turn(start.host, request.spacing_ms, signal);
     const page: FetchOptions = { ...common, maxBytes: limits.rawBytes, check: robots.check };
-    const fetched = await fetchWhole(start, page);
+    const fetched = await bring(start, page, request.viewport);
     if (!isHtml(fetched.contentType)) {
       const type = fetched.contentType.split(';')[0];
       throw new JobError('unsupported_type', `${fetched.url.href}: is "${type}"; only HTML can be read`);

@@ -3,6 +3,15 @@ import { JobError } from '../http/job-error.ts';
 import { decodePage, isHtml } from './decode-page.ts';
 import { leadsTo, readOnward } from './page-onward.ts';
 
+/** The size of a window, in pixels. */
+export interface Viewport {
+  width: number;
+  height: number;
+}
+
+/** Gets a page where it leads to, as it is to be read. Rejects with a JobError, or with what toJobError() makes one of. */
+export type BringPage = (start: URL, options: FetchOptions, viewport?: Viewport) => Promise<Fetched>;
+
 /** Frames within frames beyond this depth are left out. */
 const deepest = 2;
 

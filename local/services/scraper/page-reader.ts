@@ -24,15 +24,19 @@ export class PageReader {
 
   /** Reads a page as `readPage` does. A page that takes too long or too much memory has `no_content`. */
   async read(page: Fetched): Promise<ReadPage> {
-    if (isSmall(page.body)) return readPage(page);
-    const reading = this.#last.then(() => this.#readNow(page));
-    this.#last = reading.catch(() => {});
-    return reading;
+    const read = isSmall(page.body) ? readPage(page) : await this.#readInTurn(page);
+    return { ...read, doubts: [...(page.doubts ?? []), ...read.doubts] };
   }
 
   /** Ends the thread. */
   async stop(): Promise<void> {
     await (await this.#worker?.catch(() => undefined))?.terminate();
+  }
+
+  #readInTurn(page: Fetched): Promise<ReadPage> {
+    const reading = this.#last.then(() => this.#readNow(page));
+    this.#last = reading.catch(() => {});
+    return reading;
   }
 
   async #readNow({ url, contentType, body }: Fetched): Promise<ReadPage> {
