@@ -11,16 +11,14 @@ return json_build_object(
   -- In seconds: what `le` names.
   'bounds', array(select b / 1000 from unnest(millrace.bucket_bounds()) b),
   'counters', array(
-    select row_to_json(c)
-    from (
-      select p.name as pipeline, s.name as stage, c.outcome, c.n, c.run_ms, c.runs, c.wait_ms,
-        c.waits, c.cost_usd, c.input_tokens, c.output_tokens
-      from millrace.sums c
-      join millrace.pipelines p on p.id = c.pipeline_id
-      left join millrace.stages s on s.id = c.stage_id
-      where c.unit = 'total'
-        and (c.stage_id = 0 or s.id is not null)
-      order by p.name, s.id nulls first) c),
+    select json_build_array(p.name, s.name, c.outcome, c.n, c.run_ms, c.runs, c.wait_ms, c.waits,
+      c.cost_usd, c.input_tokens, c.output_tokens)
+    from millrace.sums c
+    join millrace.pipelines p on p.id = c.pipeline_id
+    left join millrace.stages s on s.id = c.stage_id
+    where c.unit = 'total'
+      and (c.stage_id = 0 or s.id is not null)
+    order by p.name, s.id nulls first),
   'stages', array(
     select row_to_json(c)
     from (

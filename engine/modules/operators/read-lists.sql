@@ -24,7 +24,7 @@ create function millrace.throttle_json(p_limit millrace.limits) returns jsonb
 stable
 as $$
 select millrace.pause_json(p_limit.line) || jsonb_build_object('limits', p_limit.throttle,
-  'until', p_limit.until, 'reason', p_limit.reason, 'line', p_limit.line)
+  'until', p_limit.until, 'reason', p_limit.reason)
 where p_limit.throttle is not null
 $$;
 

@@ -21,76 +21,84 @@ interface Counter {
   output_tokens: number;
 }
 
-/** One outcome of a stage, or of a pipeline as a whole; times in milliseconds. */
-const outcomeCounter = z.object({
-  pipeline: z.string(),
-  stage: z.string().nullable(),
-  outcome: z.string(),
-  n: z.number(),
-  run_ms: z.number(),
-  runs: z.array(z.number()),
-  wait_ms: z.number(),
-  waits: z.array(z.number()),
-  cost_usd: z.number(),
-  input_tokens: z.number(),
-  output_tokens: z.number(),
-});
+/**
+ * One outcome of a stage, or of a pipeline as a whole: a list without names, of which a scrape has thousands. Times are in
+ * milliseconds, of runs and then of waits; then come cost, and tokens in and out.
+ */
+const outcomeCounter = z.tuple([
+  z.string(),
+  z.string().nullable(),
+  z.string(),
+  z.number(),
+  z.number(),
+  z.array(z.number()),
+  z.number(),
+  z.array(z.number()),
+  z.number(),
+  z.number(),
+  z.number(),
+]);
 
-/** Adds up the outcomes of each stage, which follow each other. */
-function addUp(outcomes: z.output<typeof outcomeCounter>[]): Counter[] {
+/** Adds up the outcomes of each stage, which follow each other, in so many buckets. */
+function addUp(outcomes: z.output<typeof outcomeCounter>[], bucketCount: number): Counter[] {
   const counters: Counter[] = [];
-  for (const { pipeline, stage, outcome, n, run_ms, runs, wait_ms, waits, ...used } of outcomes) {
+  for (const [pipeline, stage, outcome, n, runMs, runs, waitMs, waits, cost, input, output] of outcomes) {
     const last = counters.at(-1);
-    const counter = last?.pipeline === pipeline && last.stage === stage ? last : emptyCounter(pipeline, stage);
+    const counter =
+      last?.pipeline === pipeline && last.stage === stage ? last : emptyCounter(pipeline, stage, bucketCount);
     if (counter !== last) counters.push(counter);
     counter.outcomes[outcome] = n;
-    addTimes(counter.run_seconds, run_ms, runs);
-    addTimes(counter.wait_seconds, wait_ms, waits);
-    for (const name of ['cost_usd', 'input_tokens', 'output_tokens'] as const) counter[name] += used[name];
+    addTimes(counter.run_seconds, runMs, runs);
+    addTimes(counter.wait_seconds, waitMs, waits);
+    counter.cost_usd += cost;
+    counter.input_tokens += input;
+    counter.output_tokens += output;
   }
   return counters;
 }
 
-const emptyCounter = (pipeline: string, stage: string | null): Counter => ({
+const emptyCounter = (pipeline: string, stage: string | null, bucketCount: number): Counter => ({
   pipeline,
   stage,
   outcomes: {},
-  run_seconds: { sum: 0, buckets: [] },
-  wait_seconds: { sum: 0, buckets: [] },
+  run_seconds: { sum: 0, buckets: Array<number>(bucketCount).fill(0) },
+  wait_seconds: { sum: 0, buckets: Array<number>(bucketCount).fill(0) },
   cost_usd: 0,
   input_tokens: 0,
   output_tokens: 0,
 });
 
-function addTimes(times: Times, ms: number, buckets: number[]): void {
+function addTimes(times: Times, ms: number, counts: number[]): void {
   times.sum += ms / 1000;
-  for (const [place, n] of buckets.entries()) times.buckets[place] = (times.buckets[place] ?? 0) + n;
+  for (const [place, n] of counts.entries()) times.buckets[place] = (times.buckets[place] ?? 0) + n;
 }
 
 /** What the engine tells for metrics. */
-export const metricsAnswer = z.object({
-  release: z.string(),
-  level: z.number(),
-  /** The upper bounds of all buckets but the last, in seconds. */
-  bounds: z.array(z.number()),
-  counters: z.array(outcomeCounter).transform(addUp),
-  stages: z.array(
-    z.object({
-      pipeline: z.string(),
-      stage: z.string(),
-      enabled: z.boolean(),
-      ready: z.number(),
-      in_backoff: z.number(),
-      started: z.number(),
-      oldest_ready_seconds: z.number().nullable(),
-      live_workers: z.number(),
-    }),
-  ),
-  /** Null where there was none yet. */
-  sweep_age_seconds: z.number().nullable(),
-  alerts: z.array(z.object({ rule: z.string(), pipeline: z.string().nullable(), open: z.number() })),
-  messages: z.array(z.object({ channel: z.string(), waiting: z.number(), dead: z.number() })),
-});
+export const metricsAnswer = z
+  .object({
+    release: z.string(),
+    level: z.number(),
+    /** The upper bounds of all buckets but the last, in seconds. */
+    bounds: z.array(z.number()),
+    counters: z.array(outcomeCounter),
+    stages: z.array(
+      z.object({
+        pipeline: z.string(),
+        stage: z.string(),
+        enabled: z.boolean(),
+        ready: z.number(),
+        in_backoff: z.number(),
+        started: z.number(),
+        oldest_ready_seconds: z.number().nullable(),
+        live_workers: z.number(),
+      }),
+    ),
+    /** Null where there was none yet. */
+    sweep_age_seconds: z.number().nullable(),
+    alerts: z.array(z.object({ rule: z.string(), pipeline: z.string().nullable(), open: z.number() })),
+    messages: z.array(z.object({ channel: z.string(), waiting: z.number(), dead: z.number() })),
+  })
+  .transform((answer) => ({ ...answer, counters: addUp(answer.counters, answer.bounds.length + 1) }));
 
 export const healthAnswer = z.object({
   ok: z.boolean(),
