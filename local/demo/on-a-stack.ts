@@ -11,8 +11,9 @@ import { functionTroubles } from './function-troubles.ts';
 import { type NextSteps, printNextSteps } from './next-steps.ts';
 import { printFindings, printInvariants, printTotals, type Subject } from './report.ts';
 import type { DemoSettings } from './settings.ts';
-import { newErrors } from './stage-errors.ts';
+import { type NewErrors, newErrors } from './stage-errors.ts';
 import type { Watching } from './watch-progress.ts';
+import { wrapText } from './wrap-text.ts';
 
 let columns = Number.POSITIVE_INFINITY;
 /** Breaks lines that are wider from now on. */
@@ -21,6 +22,11 @@ export const fitTo = (most: number) => {
 };
 export const print = (text: string) => {
   for (const line of text.split('\n')) for (const part of fitLine(line, columns)) console.log(part);
+};
+/** News of errors within the columns, each behind its time. */
+const fitted = (errors: NewErrors) => async () => {
+  const behindTime = 11;
+  return (await errors()).map((text) => wrapText(text, columns - behindTime).join(`\n${' '.repeat(behindTime)}`));
 };
 export const heading = (text: string) => print(`\n${pc.bold(text)}`);
 
@@ -79,7 +85,7 @@ export async function onAStack(
 
     const outcome = await show(stack, {
       client,
-      newErrors: newErrors(client, settings.env),
+      newErrors: fitted(newErrors(client, settings.env)),
       limitMs: settings.limitMs,
       signal: ending,
       out: process.stdout,
