@@ -35,14 +35,14 @@ describe.runIf(process.platform === 'linux')('npm run demo -- books', () => {
     expect(stdout).toMatch(/ 9 Moving House, and Other Troubles \.+ 25 {2}#page-30/);
     expect(stdout).toMatch(/bucket books: [\w-]+\/[\w-]+\.json/);
     expect(stdout).toContain('millrace.check_invariants(): no violation');
-  }, 120_000);
+  });
 
   it('says what is wrong with a file that is no book', async () => {
     const { code, stdout } = await runOn('cut-off.pdf', '%PDF-1.7\n1 0 obj');
     expect(code).toBe(1);
     expect(stdout).toContain('There is no document');
     expect(stdout).toMatch(/✗ split: damaged_document: .*upload the whole\s+file/);
-  }, 120_000);
+  });
 });
 
 describe('its arguments', () => {
@@ -63,7 +63,7 @@ describe('its arguments', () => {
     expect(run.code).toBe(1);
     expect(run.stderr).toContain('/nowhere/a.pdf cannot be read: there is no such file');
     expect(run.stdout).not.toContain('Starting the stack');
-  }, 40_000);
+  });
 });
 
 describe('its settings', () => {

@@ -153,7 +153,7 @@ describe('its arguments', () => {
     expect(stderr).toContain(`${temporary} cannot be read: it is a folder`);
     expect(stderr).not.toContain('good.txt');
     expect(stdout).not.toContain('Starting the stack');
-  }, 40_000);
+  });
 });
 
 describe('its settings', () => {

@@ -61,7 +61,7 @@ describe.runIf(process.platform === 'linux')('npm run demo', () => {
     expect(stdout).toMatch(/Health +public\.millrace_health\(\): (all is well|\d+ things? (is|are) not well\n +\S)/);
     expect(stdout).not.toContain('\x1b[');
     expect(leftovers()).toEqual([]);
-  }, 120_000);
+  });
 
   it('runs on a site named with --url though it is in the own network, and fails when such a lead has no message', async () => {
     const paragraph = '<p>Our nets are knotted by hand in the harbour, and mended for life at no charge.</p>';
@@ -82,7 +82,7 @@ describe.runIf(process.platform === 'linux')('npm run demo', () => {
     } finally {
       await site.stop();
     }
-  }, 120_000);
+  });
 
   it('ends at once where the model refuses its key or is nowhere, naming setting, address and stage', async () => {
     const refusing = await listen(() => Response.json({ error: { message: 'Incorrect key' } }, { status: 401 }));
@@ -103,7 +103,7 @@ describe.runIf(process.platform === 'linux')('npm run demo', () => {
     expect(nowhere.stderr).toContain(`The model at LLM_URL (${refusing.url}) cannot be reached`);
     expect(nowhere.stderr).toMatch(/^Stage intel of leads cannot work: .*\(model_unreachable\)\nThe demo ends here/);
     expect(leftovers()).toEqual([]);
-  }, 120_000);
+  });
 
   it.each([
     ['LLM_URL', 'localhost:9999', 'set the base URL of an OpenAI-compatible API'],

@@ -33,7 +33,7 @@ beforeAll(async () => {
   for (const [name, text] of Object.entries(own)) fs.writeFileSync(path.join(functions, 'own', name), text);
   api = await startManagementApi(project, token);
   output = await deploy();
-}, 120_000);
+});
 afterAll(async () => {
   await api.stop();
   fs.rmSync(home, { recursive: true });

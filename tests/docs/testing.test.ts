@@ -12,7 +12,7 @@ const examples = [...text.matchAll(/^```ts\n\/\/ tests\/(\S+)\n(.*?)^```/gms)].m
   code,
 }));
 
-plain('its tests pass as they are written', { timeout: 120_000 }, async () => {
+plain('its tests pass as they are written', async () => {
   await mkdir(path.join(projectFolder, '.cache'), { recursive: true });
   const folder = await mkdtemp(path.join(projectFolder, '.cache', 'page-'));
   onTestFinished(() => rm(folder, { recursive: true }));

@@ -37,7 +37,7 @@ beforeAll(async () => {
   const { secretKey, apiUrl } = stack;
   storage = new StorageClient(`${apiUrl}/storage/v1`, { apikey: secretKey, Authorization: `Bearer ${secretKey}` });
   project = { SUPABASE_URL: apiUrl, SUPABASE_SECRET_KEYS: JSON.stringify({ default: secretKey }) };
-}, 120_000);
+});
 afterAll(async () => {
   await database?.end();
   await stack?.stop();

@@ -593,7 +593,7 @@ test('Deno reads files at the limits within a function’s CPU and memory', asyn
     if (process.env.SOAK) expect(used.cpuMs, kind).toBeLessThan(2000);
     expect(used.rss, kind).toBeLessThan(256 * 1024 * 1024);
   }
-}, 60_000);
+});
 
 async function inDeno(file: string): Promise<{ text: string; cpuMs: number; rss: number }> {
   const functions = path.join(import.meta.dirname, '../../supabase/functions');

@@ -233,7 +233,6 @@ const reviewedBelow = 0.97;
 describe('the contents of a manual', () => {
   test.each(setUps)(
     'from $name are found, read and led to pages, nearly all and hardly anything else',
-    { timeout: 120_000 },
     async (setUp) => {
       const outcome = await read(setUp);
       expect(outcome.found).toEqual(outcome.manual.contents);

@@ -69,7 +69,7 @@ beforeAll(async () => {
   stack = await SourcesStack.start();
   // What becomes of the articles is not asked here.
   await stack.rows(`select millrace.pause('articles')`);
-}, 120_000);
+});
 afterEach(() => stack.expectSound());
 afterAll(async () => {
   await stack?.stop();
@@ -157,7 +157,7 @@ test('a sitemap of 50,000 addresses is read within one worker’s limits, over s
   expect(await stack.source(id)).toMatchObject({ etag: '"all"' });
   // A worker that the platform kills would have lost its lease.
   expect(await stack.rows(`select error from millrace.attempts where state = 'failed'`)).toEqual([]);
-}, 120_000);
+});
 
 describe('what may pass by itself', () => {
   const run = async (path: string, retry_count: number): Promise<[Outcome | null, Row]> => {

@@ -73,7 +73,7 @@ beforeAll(async () => {
   folder = functionsFolder({ projectUrlFrom: 'PROJECT_PROXY_URL' });
   [site, proxy] = await Promise.all([startTestSite(), startFaultProxy()]);
   stack = await ArticlesStack.start(site, proxy, folder.path);
-}, 120_000);
+});
 afterAll(async () => {
   await Promise.all([stack?.stop(), proxy?.stop(), site?.stop()]);
   folder.remove();

@@ -87,7 +87,7 @@ beforeAll(async () => {
   scraper = await ScraperProcess.start({ ...shared, SCRAPER_ALLOW_HOSTS: new URL(site.url).host });
   const env = { ...shared, SCRAPER_URL: scraper.url, PROJECT_PROXY_URL: proxy.url };
   stack = await LinksStack.start(env, folder.path, proxy);
-}, 120_000);
+});
 afterAll(async () => {
   await Promise.all([stack?.stop(), proxy?.stop(), site?.stop(), scraper?.kill()]);
   folder.remove();

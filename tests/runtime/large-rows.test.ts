@@ -56,9 +56,7 @@ const outcomes = (engine: Engine) =>
      from public.large group by 1, 2 order by 1, 2`,
   );
 
-test('a row of a hundred megabytes, and ten of fifteen to thirty, fail alone', { timeout: 120_000 }, async ({
-  engine,
-}) => {
+test('a row of a hundred megabytes, and ten of fifteen to thirty, fail alone', async ({ engine }) => {
   await setUp(engine);
   await queue(engine, 'hostile', [100, ...Array.from({ length: 10 }, (_, row) => 15 + 1.5 * row)]);
   await queue(engine, 'other', Array(20).fill(0.001));

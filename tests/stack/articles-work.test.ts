@@ -69,7 +69,7 @@ beforeAll(async () => {
     });
   });
   stack = await ArticlesStack.start(site, hook);
-}, 120_000);
+});
 afterAll(async () => {
   await Promise.all([stack?.stop(), site?.stop()]);
 });
@@ -77,7 +77,7 @@ afterAll(async () => {
 const send = (type: string, body: Buffer | string) => (_: unknown, response: http.ServerResponse) =>
   response.writeHead(200, { 'content-type': type }).end(body);
 
-test('a page becomes an article with everything that a review needs', { timeout: 90_000 }, async () => {
+test('a page becomes an article with everything that a review needs', async () => {
   const image = site.add(send('image/jpeg', createCanvas(1600, 900).toBuffer('image/jpeg')));
   const page = site.add(
     send(
@@ -112,7 +112,7 @@ test('a page becomes an article with everything that a review needs', { timeout:
   await stack.expectSound();
 });
 
-test('a PDF behind an address that does not show it becomes one too, with a card', { timeout: 90_000 }, async () => {
+test('a PDF behind an address that does not show it becomes one too, with a card', async () => {
   const line = { text: 'A survey of the lock gates and the canal.', x: 60, y: 60, size: 11 };
   const paper = site.add(send('application/pdf', Buffer.from(await textPdf([line]))));
   const row = await stack.work({ url: paper }, ({ status_code: code }) => code === 300);

@@ -70,7 +70,7 @@ beforeAll(async () => {
   ends.push(() => database.drop());
   today = await database.connect();
   older = await databaseOfOlderProject();
-}, 120_000);
+});
 
 it('the migrations end in the same rights in an older project, which grants all to the API roles, as in one of today', async () => {
   const rights = await rightsIn(today);

@@ -72,7 +72,7 @@ test('no screen has a barrier, light or dark, wide or narrow, and none is wider 
     await page.getByText(shown).first().waitFor();
     await isOpenToAll(page, name);
   }
-}, 120_000);
+});
 
 test('no dialog has a barrier, nor have the preview of a bulk and the door', async () => {
   const page = await operate.atMachine();
@@ -108,7 +108,7 @@ test('no dialog has a barrier, nor have the preview of a bulk and the door', asy
   const door = await operate.visit(operate.pageUrl);
   await title(door, 'Sign in');
   await isOpenToAll(door, 'sign-in');
-}, 120_000);
+});
 
 test('the page keeps to its size, to its own origin and to a strict policy', () => {
   const files = fs.readdirSync(builtFolder).map((name) => fs.readFileSync(path.join(builtFolder, name)));

@@ -109,4 +109,4 @@ test('a page built to be slow to parse fails for good, and the next page is read
   expect(tangled.error).toMatchObject({ code: 'no_content', permanent: true });
   expect(tangled.error?.message).toContain('too tangled');
   expect(large.result?.pages[0]?.markdown.match(/A plain page\./g)).toHaveLength(200);
-}, 60_000);
+});

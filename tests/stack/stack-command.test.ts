@@ -178,7 +178,7 @@ describe.runIf(process.platform === 'linux')('npm run stack -- --json', () => {
     } finally {
       fs.rmSync(folder, { recursive: true, force: true });
     }
-  }, 60_000);
+  });
 
   it('says in one line what is wrong with a folder or a port', async () => {
     await expect(startStack({ dataDir: import.meta.filename })).rejects.toThrow(/^The data folder .* is a file/);

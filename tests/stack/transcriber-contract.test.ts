@@ -21,7 +21,7 @@ async function listenTo(body: Buffer | string, type: string, query = '', key = t
 }
 const refusal = { err_code: expect.any(String), err_msg: expect.any(String), request_id: expect.any(String) };
 
-test('silence is a transcription without words', { timeout: 60_000 }, async () => {
+test('silence is a transcription without words', async () => {
   const wav = wavOf(2);
   const { status, json } = await listenTo(wav, 'audio/wav', '&smart_format=true&extra=ref:a:b');
   expect(status).toBe(200);

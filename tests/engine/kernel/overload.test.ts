@@ -92,7 +92,7 @@ test('what waits at a service that can be asked passes no deadline, and nothing 
 }) => {
   const play = await overload(engine, { completion: { poll_seconds: 5, deadline_seconds: deadlineSeconds } });
   await expectNothingWasted(play, await playOut(play, true));
-}, 60_000);
+});
 
 test('a service that cannot be asked gets no more than the limit in flight lets pass, and nothing is bought twice', async ({
   engine,
@@ -102,4 +102,4 @@ test('a service that cannot be asked gets no more than the limit in flight lets 
     limits: { max_in_flight: capacity },
   });
   await expectNothingWasted(play, await playOut(play, false));
-}, 60_000);
+});

@@ -89,4 +89,4 @@ test('a uniform batch comes to the same as one that is judged item by item', asy
     await Promise.all([fast.database.drop(), general.database.drop()]);
   });
   await fc.assert(property, { numRuns: 4, seed, path: process.env.UNIFORM_PATH, endOnFailure: true });
-}, 60_000);
+});
