@@ -23,8 +23,8 @@ with recursive family as (
     join millrace.runs c on c.fan_out_id = f.id
   ) n
 )
-select m.root_id, coalesce(m.stage_id, a.stage_id), coalesce(m.attempt_id, a.id), case
-  when jsonb_typeof(a.usage -> 'cost_usd') = 'number' then (a.usage ->> 'cost_usd')::numeric end
+select m.root_id, coalesce(m.stage_id, a.stage_id), coalesce(m.attempt_id, a.id),
+  jsonb_path_query_first(a.usage, '$.cost_usd ? (@ >= 0)')::numeric
 from family m
 cross join lateral (select o.* from millrace.attempts o where o.run_id = m.id offset 0) a
 union all
@@ -115,7 +115,7 @@ join millrace.version_stages vs on vs.version_id = r.version_id
 join millrace.stages s on s.id = vs.stage_id
 left join millrace.attempt_costs(array[p_run]) c on c.stage_id = vs.stage_id
 where r.id = p_run
-group by s.id, s.name, vs.position
+group by s.id, vs.position
 order by vs.position;
 $$;
 

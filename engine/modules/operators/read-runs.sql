@@ -180,8 +180,7 @@ begin
       order by j.id desc
       limit 50)) || (
     select jsonb_build_object(
-      'cost_usd', sum((a.usage ->> 'cost_usd')::numeric)
-        filter (where jsonb_typeof(a.usage -> 'cost_usd') = 'number'),
+      'cost_usd', sum(jsonb_path_query_first(a.usage, '$.cost_usd ? (@ >= 0)')::numeric),
       'unreported', count(*) filter (where a.usage ? 'unreported'))
     from millrace.attempts a
     where a.run_id = v_run.id);
