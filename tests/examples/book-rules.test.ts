@@ -4,6 +4,7 @@ import { misread } from '../../local/demo/samples/books/misread.ts';
 import { sampleBook, sampleBookText } from '../../local/demo/samples/books/sample-book.ts';
 import { blendReadings } from '../../supabase/functions/_books/blend-readings.ts';
 import { makeDocument, toMarkdown } from '../../supabase/functions/_books/book-document.ts';
+import { bodiesOf } from '../../supabase/functions/_books/contents-body.ts';
 import { readContentsLine, readLineEnd } from '../../supabase/functions/_books/contents-lines.ts';
 import { findHeadings } from '../../supabase/functions/_books/heading-pattern.ts';
 import { explainedShare, findRuns, labelOf, pageOf, pagesOf } from '../../supabase/functions/_books/number-runs.ts';
@@ -198,6 +199,20 @@ describe('lines of a table of contents', () => {
     expect(readContents(bodyOf(lines.map((line) => line.replace('1.3', '1.2')))).sure).toBe(true);
   });
 
+  test.each([['7.3 A title that fills its line'], ['7.3 A title that ends in 2']])(
+    'have the number of a line that holds dots alone: %s',
+    (title) => {
+      const dots = ' . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . . .';
+      const texts = [`7.2 One${dots} 40`, title, `${dots} 42`, `7.4 Three${dots} 43`];
+      const lines = texts.map((text, at) => ({ text, size: 10, x: 50, y: 80 + at * 14 }));
+      const blend_result = blendReadings([{ by: 'text_layer', confidence: 1, lines }]);
+      const bodies = bodiesOf([{ number: 3, blend_result, label_result: null }], []);
+      const { entries, explained } = readContents(bodies);
+      expect(entries[1]).toMatchObject({ title, printed_page: '42' });
+      expect({ entries: entries.length, explained }).toEqual({ entries: 3, explained: 0.75 });
+    },
+  );
+
   test('are those of the contents alone, without lists of figures and the text that follows', () => {
     const text = [
       'The press stands on the floor',
@@ -217,6 +232,28 @@ describe('lines of a table of contents', () => {
     ];
     expect(readContents(bodyOf(lines)).entries).toHaveLength(3);
     expect(readContents(bodyOf([...lines.slice(0, 4), ...text])).entries).toHaveLength(3);
+  });
+
+  test('go on after a title of more lines than a text begins with', () => {
+    const title = ['1.2 Bells that', 'hang in towers', 'and are rung', 'by hand or by', 'a weight'];
+    const rest = ['2 Ropes . . . . 9', '2.1 Hemp . . . . 9', '2.2 Flax . . . . 12'];
+    const lines = [
+      '1 Bells . . . . 1',
+      '1.1 Small ones . . . . 1',
+      ...title.slice(0, 4),
+      `${title[4]} . . . . 4`,
+      ...rest,
+    ];
+    const { entries, sure } = readContents(bodyOf(lines));
+    expect(entries.map((entry) => entry.title)).toEqual([
+      '1 Bells',
+      '1.1 Small ones',
+      title.join(' '),
+      '2 Ropes',
+      '2.1 Hemp',
+      '2.2 Flax',
+    ]);
+    expect(sure).toBe(true);
   });
 
   test('are compared by their titles, whatever is printed before and after', () => {
@@ -346,6 +383,7 @@ describe('an outline', () => {
       on(3, 'it is cast', 50, 16),
       ...[4, 5, 6].map((page) => on(page, `Of copper ${'abc'.charAt(page - 4)}`)),
       on(5, 'Clapper', 213),
+      on(6, 'Note'),
       on(7, 'TWO', 50, 16),
       on(7, 'The Rope', 50, 16),
       ...[3, 5, 7].map((page) => on(page, 'Hint for founders')),
@@ -372,7 +410,16 @@ describe('an outline', () => {
       '2 The Rope',
     ]);
     expect(joined.left_out).toEqual([
-      ...['ONE', 'The Small Bell and how', 'it is cast', 'Hint for founders', 'Clapper', 'Hint for founders', 'TWO'],
+      ...[
+        'ONE',
+        'The Small Bell and how',
+        'it is cast',
+        'Hint for founders',
+        'Clapper',
+        'Hint for founders',
+        'Note',
+        'TWO',
+      ],
       'Hint for founders',
     ]);
     expect(joined.confidence).toBe(1);

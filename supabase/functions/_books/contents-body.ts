@@ -15,6 +15,8 @@ export interface BodyPage {
 
 // A line that recurs at the edge of so many pages is a running head or foot, not text.
 const fewestRepetitions = 3;
+/** A line that has nothing but these before a number goes on with the title before it. */
+const leaders = /^[\s.…·•_‥⋅⋯・．]{3,}/u;
 // How far letters of one line may stand apart in height, as a share of their size.
 const sameLine = 0.6;
 
@@ -61,9 +63,9 @@ function edgeKey(text: string): string {
     .replace(/[^\p{L}\p{N}]+/gu, '');
 }
 
-/** Joins each number that stands alone to its title: the text on the same height, else the line before. */
+/** Joins each number that stands alone, perhaps behind dots, to its title: the text on the same height, else the line before. */
 function joinNumbers(lines: readonly PageLine[]): PageLine[] {
-  const isNumber = lines.map(({ text }) => readPrintedNumber(text) !== null);
+  const isNumber = lines.map(({ text }) => readPrintedNumber(text.replace(leaders, '')) !== null);
   if (!isNumber.includes(true)) return [...lines];
   const titles = lines.map((line, at) => ({ line, at, numbers: [] as string[] })).filter(({ at }) => !isNumber[at]);
   const byHeight = [...titles].filter(({ line }) => line.y !== null).sort((a, b) => (a.line.y ?? 0) - (b.line.y ?? 0));
@@ -74,7 +76,7 @@ function joinNumbers(lines: readonly PageLine[]): PageLine[] {
     const beside = besideOf(line, byHeight);
     const before = columns.get(at) ?? at - 1;
     const title = beside ?? byPlace.get(before);
-    if (title && (beside || !/\d$/.test(title.line.text))) title.numbers.push(line.text);
+    if (title && (beside || leaders.test(line.text) || !/\d$/.test(title.line.text))) title.numbers.push(line.text);
   });
   return titles.map(({ line, numbers }) =>
     numbers.length === 1 ? { ...line, text: `${line.text} ${numbers[0]}` } : line,

@@ -164,14 +164,24 @@ function believe(lines: readonly Line[]): (Line & { misplaced: boolean })[] {
   });
 }
 
-/** Finds where text begins on the table's last page: no table has so many lines without a number in a row. */
-function endOfTable(lines: readonly Line[]): number {
+/**
+ * Finds where text begins on the table's last page: after a longest entry's lines without a number. A table that goes on after
+ * them, with dots, has a title that is longer still.
+ */
+function endOfTable(lines: readonly (Line & { misplaced: boolean })[]): number {
   let since = 0;
+  let dottedAfter = lines.filter(isDotted).length;
   for (let at = 0; at < lines.length; at++) {
-    since = lines[at]?.end ? 0 : since + 1;
-    if (since >= longestEntry) return at - since + 1;
+    const line = lines[at];
+    since = line?.end ? 0 : since + 1;
+    if (line && isDotted(line)) dottedAfter--;
+    if (since >= longestEntry && dottedAfter < fewestEntries) return at - since + 1;
   }
   return lines.findLastIndex(({ end }) => end !== null) + 1;
+}
+
+function isDotted({ end, misplaced }: Line & { misplaced: boolean }): boolean {
+  return end?.dotted === true && !misplaced;
 }
 
 interface Assembled {

@@ -16,6 +16,10 @@ const sameIndent = 2;
 /** A label such as "Appendix A" or "TWO" has at most so many words. */
 const longestLabel = 3;
 
+/** What stands over a remark in the midst of a text. */
+const remark =
+  /^(?:notes?|tip|hint|warning|caution|important|attention|danger|hinweis|warnung|achtung|remarque|astuce|nota|aviso|advertencia|примечание|внимание|注意|注)[.:!]?$/iu;
+
 /** Where a heading stands, and what comes after it. */
 interface Place {
   x: number | null;
@@ -52,7 +56,8 @@ export function partHeadings(
   const isSection = (heading: KeyedHeading) => {
     const { key, page, text } = heading;
     const isWord = !text.trim().includes(' ');
-    if (key === '' || (times.get(key) ?? 0) > (isWord ? 1 : mostTimes)) return false;
+    if (key === '' || remark.test(text.trim())) return false;
+    if ((times.get(key) ?? 0) > (isWord ? 1 : mostTimes)) return false;
     const around = [page - 1, page, page + 1].flatMap((number) => titles.get(number) ?? []);
     if (around.some((title) => title.includes(key) || alikeKeys(title, key))) return false;
     const place = placeOf(heading);
