@@ -108,9 +108,9 @@ function engineMigrations(project: Project): Unstamped[] {
   // What `migration squash` leaves has the functions and none of the rows.
   if (level !== null) return [{ name: 'millrace_set_up.sql', text: 'select millrace.set_up();\n' }];
   const version = majorVersion(fs.readFileSync(path.join(project.root, project.config), 'utf8'));
-  if (version !== undefined && version < 17) {
+  if (version !== undefined && version < 15) {
     throw new CommandError(
-      `${project.config} says major_version ${version}, but the engine needs Postgres 17: upgrade the project.`,
+      `${project.config} says major_version ${version}, but the engine needs Postgres 15 or newer: upgrade the project.`,
     );
   }
   return [{ name: engineFile, text: engineInstall() }];

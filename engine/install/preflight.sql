@@ -4,8 +4,8 @@ declare
   v_faults text[] := '{}';
   v_taken text[];
 begin
-  if current_setting('server_version_num')::int < 170000 then
-    v_faults := v_faults || format('this is Postgres %s: upgrade it to 17 or newer',
+  if current_setting('server_version_num')::int < 150000 then
+    v_faults := v_faults || format('this is Postgres %s: upgrade it to 15 or newer',
       current_setting('server_version'));
   end if;
   v_faults := v_faults || array(

@@ -3,14 +3,8 @@
 -- depends on what would go.
 do $uninstall$
 declare
-  v_functions oid[] := array(
-    select to_regprocedure(s)
-    from unnest('{{functions}}'::text[]) s
-    where to_regprocedure(s) is not null);
-  v_relations oid[] := array(
-    select to_regclass(s)
-    from unnest('{{relations}}'::text[]) s
-    where to_regclass(s) is not null);
+  v_functions oid[];
+  v_relations oid[];
   v_until constant timestamptz := clock_timestamp() + interval '800 milliseconds';
   v_table record;
   v_live text;
@@ -20,6 +14,15 @@ begin
     raise exception 'there is no Millrace in this database'
       using errcode = 'MR003', hint = 'Nothing has been removed.';
   end if;
+  -- Postgres 15 raises for a name whose types there are not, and these types go last.
+  v_functions := array(
+    select to_regprocedure(s)
+    from unnest('{{functions}}'::text[]) s
+    where to_regprocedure(s) is not null);
+  v_relations := array(
+    select to_regclass(s)
+    from unnest('{{relations}}'::text[]) s
+    where to_regclass(s) is not null);
   -- And what attach() has written.
   v_functions := v_functions || array(
     select f.oid

@@ -101,8 +101,8 @@ create function millrace.refuse_contract() returns jsonb
 as $$
 declare
   -- A fifth of the cost of parsing the headers.
-  v_contract text := split_part(
-    split_part(current_setting('request.headers', true), '"x-millrace-contract":"', 2), '"', 1);
+  v_contract text := left(split_part(split_part(
+    current_setting('request.headers', true), '"x-millrace-contract":"', 2), '"', 1), 20);
   v_message text;
   v_remedy text;
 begin
@@ -111,7 +111,7 @@ begin
   end if;
   select
     format('these functions speak contract %s, and the engine %s (level %s, release %s)',
-      left(v_contract, 20), array_to_string(e.contracts, ' and '), e.level, e.release),
+      v_contract, array_to_string(e.contracts, ' and '), e.level, e.release),
     case
       when v_contract ~ '^[0-9]{1,9}$' and v_contract::int > e.contracts[1]
         then 'Upgrade the database to the release of these functions: apply its migrations '
@@ -123,7 +123,7 @@ begin
   -- PostgREST opens a read-only transaction for a function that only reads.
   if current_setting('transaction_read_only') = 'off' then
     perform millrace.report('error', 'contract_refused', v_message || ': ' || v_remedy,
-      jsonb_build_object('contract', left(v_contract, 20)));
+      jsonb_build_object('contract', v_contract));
   end if;
   perform set_config('response.status', '426', true);
   return jsonb_build_object(

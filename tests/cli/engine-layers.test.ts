@@ -218,6 +218,6 @@ test('the build writes what follows from rules into a header, and lets Edge Func
   expect(granted.slice(1).map(({ node }) => node.grantees?.length)).toEqual([undefined, 1]);
   write('engine/kernel/a.sql', `-- Adds.\n${header.replace('by_key', 'by_chance')} select 1 $$;\n`);
   await expect(codeStatements(path.join(root, 'engine'))).rejects.toThrow(
-    'engine/kernel/a.sql: there is no plan by_chance; the build has by_index, by_key, for_lists, for_runs.',
+    'engine/kernel/a.sql: there is no plan by_chance; the build has by_index, by_key, in_order, anew, for_lists, for_runs.',
   );
 });

@@ -100,8 +100,8 @@ test('a file in the way leaves all as it was', async () => {
 test.each([
   [
     'Postgres 15',
-    { 'supabase/config.toml': '[db]\nmajor_version = 15\n' },
-    'says major_version 15, but the engine needs Postgres 17',
+    { 'supabase/config.toml': '[db]\nmajor_version = 14\n' },
+    'says major_version 14, but the engine needs Postgres 15 or newer',
   ],
   [
     'TOML that is none',

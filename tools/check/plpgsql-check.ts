@@ -44,6 +44,7 @@ const sanitized: Record<string, string> = {
   find_among:
     'find_runs() and the lists build the parts: texts by quote_literal(), ids as numbers, a cursor in the form of check_request().',
   in_halves: 'Each caller gives a statement of its own, with ids by %s and the keys by USING.',
+  input_fault: 'The text is a literal by %L, the type one that the engine names or reads from the catalog.',
   lock_definition: 'The mode is one of two words that define() writes, the table a regclass.',
   lock_due: identifiers,
   row_faults: `${identifiers} The pipeline's name and the key's type are literals by %L.`,
@@ -109,13 +110,12 @@ async function lint(url: string): Promise<string> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
-    await client.query(`${newerFunctions}; create schema vault; create schema graphql`);
+    await client.query('create schema vault; create schema graphql');
     for (const file of platformFiles) await client.query(fs.readFileSync(file, 'utf8'));
     await client.query(rightsOfPostgres);
     for (const file of fs.readdirSync(migrations).sort()) {
       if (!file.endsWith('.sql')) continue;
-      const text = fs.readFileSync(path.join(migrations, file), 'utf8');
-      await client.query(text.replace(/(server_version_num'\)::int < )170000/, '$10'));
+      await client.query(fs.readFileSync(path.join(migrations, file), 'utf8'));
     }
     await client.query('reset role; create extension plpgsql_check');
     const { rows } = await client.query<Fault>(faults);
@@ -154,24 +154,6 @@ interface Fault {
   message: string;
   detail: string | null;
 }
-
-/** Stand-ins of what Postgres 17 has and 15 has not, as far as their types go. */
-const newerFunctions = `
-  do $do$ begin
-    if to_regproc('pg_catalog.pg_input_is_valid') is null then
-      create function pg_catalog.pg_input_is_valid(text, text) returns boolean
-        language sql stable as 'select true';
-      create function pg_catalog.pg_input_error_info(
-        value text, type_name text, out message text, out detail text, out hint text, out sql_error_code text)
-        language sql stable as 'select null::text, null::text, null::text, null::text';
-    end if;
-    if to_regproc('pg_catalog.pg_basetype') is null then
-      create function pg_catalog.pg_basetype(regtype) returns regtype language sql stable as 'select $1';
-    end if;
-    if not exists (select from pg_collation c where c.collname = 'pg_c_utf8') then
-      create collation pg_catalog.pg_c_utf8 from "C";
-    end if;
-  end $do$`;
 
 /** Triggers are checked for each table that has one. Of the rest, supabase db lint asks the same. */
 const faults = `

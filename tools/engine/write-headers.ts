@@ -43,6 +43,8 @@ const plans: Record<string, string[]> = {
   in_order: ['enable_seqscan', 'enable_bitmapscan', 'enable_mergejoin', 'enable_sort', 'jit'].map(
     (name) => `${name} = off`,
   ),
+  // Planned at each call, since the number of ids decides whether a hash or look-ups are cheaper.
+  anew: ['enable_seqscan = off', 'enable_hashjoin = on', 'jit = off', 'plan_cache_mode = force_custom_plan'],
   // What operators read: no table as a whole. Lists of pipelines and stages may hash, lists of runs may not.
   for_lists: ['enable_seqscan', 'enable_mergejoin', 'enable_memoize', 'jit'].map((name) => `${name} = off`),
   for_runs: ['enable_seqscan', 'enable_mergejoin', 'enable_hashjoin', 'enable_memoize', 'jit'].map(

@@ -147,16 +147,6 @@ select array(
   order by m.id)
 $$;
 
--- Adds to the events of a message how their alerts stand now.
-create function millrace.events_now(p_events jsonb) returns jsonb
-stable
-as $$
-return (
-  select json_agg(e.event || coalesce(millrace.alert_json(a) - 'id', '{}') order by e.place)::jsonb
-  from jsonb_array_elements(p_events) with ordinality e(event, place)
-  left join millrace.alerts a on a.id = (e.event -> 'alert')::bigint);
-$$;
-
 -- Hands messages about alerts to the function that sends them. One that was first tried a day ago
 -- is dead, or it would keep all others of its channel.
 create function public.millrace_take_messages() returns jsonb
@@ -202,7 +192,11 @@ begin
     'project', millrace.setting('project_url'),
     'page_url', nullif(millrace.setting('page_url'), ''),
     'playbooks_url', millrace.playbooks_url(),
-    'events', millrace.events_now(m.events),
+    -- With how their alerts stand now.
+    'events', (
+      select json_agg(e.event || coalesce(millrace.alert_json(a) - 'id', '{}') order by e.place)
+      from jsonb_array_elements(m.events) with ordinality e(event, place)
+      left join millrace.alerts a on a.id = (e.event -> 'alert')::bigint),
     'more', m.more) order by m.id)::jsonb
   into v_messages
   from taken m

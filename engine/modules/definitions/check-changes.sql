@@ -86,7 +86,7 @@ from (
       format_type(a.atttypid, a.atttypmod) as name
     from pg_attribute a
     join pg_type d on d.oid = a.atttypid
-    join pg_type b on b.oid = pg_basetype(d.oid)
+    join pg_type b on b.oid = coalesce(nullif(d.typbasetype, 0), d.oid)
     left join pg_collation c on c.oid = a.attcollation
     where a.attrelid = p_pipeline.entity_table and a.attname = p_pipeline.entity_key
       and not a.attisdropped

@@ -61,7 +61,8 @@ from (
     and a.atttypid = 'smallint'::regtype
   cross join jsonb_to_recordset(p_definition -> 'values') v(value text)
   where v.value is distinct from
-    case when pg_input_is_valid(v.value, 'smallint') then v.value::smallint::text end
+    case when millrace.input_fault(v.value, 'smallint') is null
+      then v.value::smallint::text end
   union all
   -- In a path's canonical form without its quoted parts a variable is $"".
   select 2, format('%s is %s, but must be a jsonpath%s%s', p.field, to_json(p.path),
@@ -70,12 +71,14 @@ from (
         'ask whether there is any: "exists($.entity.tags[*] ? (@ == \"new\"))".' end)
   from jsonb_to_recordset(p_definition -> 'paths')
     p(field text, path text, predicate boolean, example text)
+  cross join millrace.input_fault(p.path, 'jsonpath') i(fault)
   cross join lateral (
     select case
-        when not pg_input_is_valid(p.path, 'jsonpath')
-          then format(' (%s)', (pg_input_error_info(p.path, 'jsonpath')).message)
+        when i.fault is not null then format(' (%s)', i.fault)
         when regexp_replace(p.path::jsonpath::text, '(\$?)"(\\.|[^"\\])*"', '\1""', 'g') ~ '\$""'
           then ' without variables'
+        when p.path ~ '\.datetime\(' and current_setting('server_version_num')::int < 170000
+          then ' without datetime(), which reads ISO times from Postgres 17 on'
         when p.predicate and jsonb_path_query_array('{}', p.path::jsonpath, '{}', true)
             <> all ('{[true],[false],[null]}'::jsonb[])
           then ', which is true or false'

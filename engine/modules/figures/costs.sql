@@ -37,8 +37,7 @@ $$;
 
 -- Keeps with their parents the costs of children whose runs are about to be deleted.
 create function millrace.keep_costs(p_run_ids bigint[])
-set enable_seqscan = off set enable_hashjoin = on
-set jit = off set plan_cache_mode = force_custom_plan
+set millrace.plan = anew
 as $$
 insert into millrace.former_costs (fan_out_id, cost_usd)
 select r.fan_out_id, sum(t.cost_usd)
@@ -58,8 +57,7 @@ $$;
 -- Keeps the costs and the last run of rows whose runs are about to be pruned. A child is counted to
 -- its parent.
 create function millrace.keep_former_runs(p_run_ids bigint[])
-set enable_seqscan = off set enable_hashjoin = on
-set jit = off set plan_cache_mode = force_custom_plan
+set millrace.plan = anew
 as $$
 with root as materialized (
   select r.*

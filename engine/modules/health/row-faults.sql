@@ -37,7 +37,8 @@ begin
           e.%2$I, %1$L, l.status, %5$L, e.%2$I, w.stage)
       from millrace.runs l
       cross join lateral (
-        select case when pg_input_is_valid(l.entity_id, %4$L) then l.entity_id::%4$s end) k(key)
+        select case when millrace.input_fault(l.entity_id, %4$L) is null
+          then l.entity_id::%4$s end) k(key)
       cross join lateral (select o.* from %1$s o where o.%2$I = k.key limit 1) e
       cross join lateral (
         select v.stage

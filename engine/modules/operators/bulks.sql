@@ -151,17 +151,6 @@ where b.id = p_bulk_id
 returning b.*
 $$;
 
--- Says whether a run refuses a verb since it has gone on meanwhile; not where it has yet to come
--- to the stage, or its version lacks it.
-create function millrace.has_gone_on(p_refusal millrace.refusal, p_bulk millrace.bulks)
-returns boolean
-as $$
-select p_refusal.code = 'MR004' and coalesce((
-  select millrace.state_of(p_refusal.key::bigint, t.id)
-  from millrace.stages t
-  where t.pipeline_id = p_bulk.pipeline_id and t.name = p_bulk.args ->> 'stage'), '') <> 'pending'
-$$;
-
 -- Works off the next slice of a bulk, unless somebody else does. What is held comes with a later
 -- slice; what matches no more under the locks, cannot go on, or has gone on meanwhile, is passed
 -- over.
@@ -232,7 +221,14 @@ begin
     select jsonb_build_object(
       'run', f.key::bigint, 'code', f.code, 'message', millrace.cut_text(f.why, 1000))
     from unnest(v_did.refused) f
-    where not f.later and not millrace.has_gone_on(f, v_bulk));
+    where not f.later
+      -- A run that has gone on meanwhile; not where it has yet to come to the stage, or its
+      -- version lacks it.
+      and not (f.code = 'MR004' and (
+        select millrace.state_of(f.key::bigint, t.id)
+        from millrace.stages t
+        where t.pipeline_id = v_bulk.pipeline_id and t.name = v_bulk.args ->> 'stage')
+        is distinct from 'pending'));
   v_held := array(
     select f.key::bigint
     from unnest(v_did.refused) f

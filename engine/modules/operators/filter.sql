@@ -45,7 +45,7 @@ declare
        p_name, f.key, p_asked -> f.key, v_forms #>> '{time,wanted}')
      from jsonb_each(p_fields) f
      where f.value = '"time"' and not (p_asked ->> f.key ~ '^\d{4}-\d\d-\d\d'
-       and pg_input_is_valid(p_asked ->> f.key, 'timestamptz'))
+       and millrace.input_fault(p_asked ->> f.key, 'timestamptz') is null)
      limit 1));
 begin
   if v_fault is not null then

@@ -51,7 +51,7 @@ declare
   v_caller millrace.caller := millrace.enter(p_query, '{"pipeline": "name", "text": "key"}');
   v_text text := nullif(trim(p_query ->> 'text'), '');
   v_number bigint := substring(v_text from '^[0-9]{1,18}$');
-  v_trace uuid := case when pg_input_is_valid(v_text, 'uuid') then v_text end;
+  v_trace uuid := case when millrace.input_fault(v_text, 'uuid') is null then v_text end;
   v_pipelines int[] := millrace.pipelines_seen(v_caller, p_query ->> 'pipeline');
 begin
   return jsonb_build_object('runs', millrace.runs_json(array(
