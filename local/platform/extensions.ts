@@ -4,6 +4,9 @@ import { randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { ownFolder } from './places.ts';
+import type { PostgresFiles } from './postgres-files.ts';
+
+type Places = Pick<PostgresFiles, 'extensions' | 'libraries'>;
 
 /** Extensions, each with the files that Postgres looks for. */
 const standIns: Record<string, string[]> = {
@@ -24,11 +27,8 @@ export const extensionFiles = Object.values(standIns)
   .flat()
   .map((file) => path.join(ownFolder, file));
 
-const controlsOf = (folder: string) => path.join(folder, 'share', 'postgresql', 'extension');
-
-/** Makes the extensions available to the Postgres in `folder`; one that is really installed stays as it is. */
-export function installExtensions(folder: string): void {
-  const controls = controlsOf(folder);
+/** Makes the extensions available to a Postgres; one that is really installed stays as it is. */
+export function installExtensions({ extensions: controls }: Places): void {
   for (const [name, files] of Object.entries(standIns)) {
     const control = path.join(controls, `${name}.control`);
     if (isReal(control)) continue;
@@ -45,25 +45,23 @@ export function installExtensions(folder: string): void {
   }
 }
 
-/** Those with processes of their own that the Postgres in `folder` really has: it loads them at its start. */
-export function realWorkers(folder: string): string[] {
-  return ['pg_net', 'pg_cron'].filter((name) => isReal(path.join(controlsOf(folder), `${name}.control`)));
+/** Those with processes of their own that a Postgres really has: it loads them at its start. */
+export function realWorkers({ extensions }: Places): string[] {
+  return ['pg_net', 'pg_cron'].filter((name) => isReal(path.join(extensions, `${name}.control`)));
 }
 
-/** Whether the Postgres in `folder` has safeupdate, which is a library alone. */
-export function hasSafeUpdate(folder: string): boolean {
-  return ['so', 'dylib'].some((ending) =>
-    fs.existsSync(path.join(folder, 'lib', 'postgresql', `safeupdate.${ending}`)),
-  );
+/** Whether a Postgres has safeupdate, which is a library alone. */
+export function hasSafeUpdate({ libraries }: Places): boolean {
+  return ['so', 'dylib'].some((ending) => fs.existsSync(path.join(libraries, `safeupdate.${ending}`)));
 }
 
 function isReal(control: string): boolean {
   return fs.existsSync(control) && !fs.readFileSync(control, 'utf8').includes(mark);
 }
 
-/** The names of all extensions that the Postgres in `folder` can create, once these are installed. */
-export function knownExtensions(folder: string): string[] {
-  const there = fs.readdirSync(controlsOf(folder)).flatMap((file) => (/^(.+)\.control$/.exec(file) ?? []).slice(1));
+/** The names of all extensions that a Postgres can create, once these are installed. */
+export function knownExtensions({ extensions }: Places): string[] {
+  const there = fs.readdirSync(extensions).flatMap((file) => (/^(.+)\.control$/.exec(file) ?? []).slice(1));
   return [...Object.keys(standIns), ...there];
 }
 

@@ -1,10 +1,6 @@
 // Postgres refuses to run as root. As root, it is run as `nobody`, who must be able to reach its programs and data.
-import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
-import { realWorkers } from './extensions.ts';
 
 export interface UnixUser {
   uid: number;
@@ -28,44 +24,5 @@ export function closedToOthers(target: string): string | undefined {
     const stat = fs.existsSync(folder) ? fs.statSync(folder) : undefined;
     if (stat?.isDirectory() && (stat.mode & 0o001) === 0) return folder;
     if (folder === path.dirname(folder)) return undefined;
-  }
-}
-
-/**
- * The Postgres programs at a place where `user` can run them: the given folder, or a copy under the system's temp
- * folder when it lies below a folder closed to others (root's home, say).
- */
-export function reachablePostgres(folder: string, user: UnixUser | undefined): string {
-  if (!user || !closedToOthers(folder)) return folder;
-  const stamp = fs.statSync(path.join(folder, 'bin', 'postgres'));
-  const parts = [folder, stamp.size, stamp.mtimeMs, ...realWorkers(folder)];
-  const key = createHash('sha256').update(parts.join(' ')).digest('hex').slice(0, 16);
-  const copy = path.join(os.tmpdir(), `millrace-postgres-${key}`);
-  if (!fs.existsSync(copy)) {
-    const draft = fs.mkdtempSync(`${copy}-`);
-    execFileSync('cp', ['-a', `${folder}/.`, draft]);
-    fs.chmodSync(draft, 0o755);
-    try {
-      fs.renameSync(draft, copy);
-    } catch {
-      fs.rmSync(draft, { recursive: true });
-    }
-  }
-  if (fs.statSync(copy).uid !== 0) throw new Error(`${copy} belongs to another user: remove it and start again.`);
-  return copy;
-}
-
-/** Makes the library links that npm packages cannot carry, as listed in pg-symlinks.json. */
-export function linkLibraries(folder: string): void {
-  const list = path.join(folder, 'pg-symlinks.json');
-  if (!fs.existsSync(list)) return;
-  for (const { source, target } of JSON.parse(fs.readFileSync(list, 'utf8')) as { source: string; target: string }[]) {
-    const link = path.join(folder, '..', target);
-    if (fs.existsSync(link)) continue;
-    try {
-      fs.symlinkSync(path.relative(path.dirname(link), path.join(folder, '..', source)), link);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    }
   }
 }

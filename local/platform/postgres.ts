@@ -4,11 +4,11 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { postgresFolder } from './binaries.ts';
 import { childProcesses, waitUntilGone } from './child-processes.ts';
 import { installExtensions, realWorkers } from './extensions.ts';
 import { freePort } from './free-port.ts';
-import { linkLibraries, postgresUser, reachablePostgres } from './postgres-user.ts';
+import { postgresFiles } from './postgres-files.ts';
+import { postgresUser } from './postgres-user.ts';
 import type { Watchdog } from './watchdog.ts';
 
 const run = promisify(execFile);
@@ -44,40 +44,36 @@ export interface PostgresOptions {
 }
 
 function programs() {
-  const user = postgresUser();
-  const original = postgresFolder();
-  linkLibraries(original);
-  const folder = reachablePostgres(original, user);
-  installExtensions(folder);
+  const files = postgresFiles();
+  installExtensions(files);
   const env = {
     PATH: '/usr/bin:/bin',
     TZ: 'UTC',
     LC_ALL: 'C',
-    LD_LIBRARY_PATH: path.join(folder, 'lib'),
+    LD_LIBRARY_PATH: path.dirname(files.libraries),
     // The real pg_cron opens its jobs' sessions with it.
     PGPASSWORD: databasePassword,
   };
-  return { folder, spawnOptions: { ...user, cwd: '/', env } };
+  return { files, spawnOptions: { ...postgresUser(), cwd: '/', env } };
 }
 
 /** Makes an empty cluster in `dataDir`, which must not exist yet. Its superuser is supabase_admin. */
 export async function initializeCluster(dataDir: string): Promise<void> {
-  const { folder, spawnOptions } = programs();
+  const { files, spawnOptions } = programs();
   fs.mkdirSync(dataDir, { mode: 0o700 });
   const user = postgresUser();
   if (user) fs.chownSync(dataDir, user.uid, user.gid);
   const passwordFile = path.join(dataDir, '..', `${path.basename(dataDir)}.password`);
   fs.writeFileSync(passwordFile, databasePassword, { mode: 0o644 });
   try {
-    const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
+    const major = Number.parseInt(files.version, 10);
+    const locale =
+      major >= 17 ? ['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'] : ['--locale=C.UTF-8'];
     // One round: the password is no secret, and the usual 4096 would cost each new session more than all else it does.
-    const access = [
-      '--username=supabase_admin',
-      '--auth=scram-sha-256',
-      '--set=scram_iterations=1',
-      `--pwfile=${passwordFile}`,
-    ];
-    await run(path.join(folder, 'bin', 'initdb'), ['-D', dataDir, '--no-sync', ...locale, ...access], spawnOptions);
+    const rounds = major >= 16 ? ['--set=scram_iterations=1'] : [];
+    const access = ['--username=supabase_admin', '--auth=scram-sha-256', ...rounds, `--pwfile=${passwordFile}`];
+    const made = ['-D', dataDir, '--no-sync', '--encoding=UTF8', ...locale, ...access];
+    await run(path.join(files.bin, 'initdb'), made, spawnOptions);
   } finally {
     fs.rmSync(passwordFile);
   }
@@ -132,7 +128,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
       return port;
     },
     dataDir,
-    worksFor: (extension) => realWorkers(programs().folder).includes(extension),
+    worksFor: (extension) => realWorkers(programs().files).includes(extension),
     url: (role, database = 'postgres') => `postgresql://${role}:${databasePassword}@127.0.0.1:${port}/${database}`,
     start,
     stop: () => end('SIGINT'),
@@ -142,8 +138,8 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
 
 function launch(options: PostgresOptions, port: number): Promise<ChildProcess> {
   const { dataDir, fsync = true, maxConnections = 100, workersIn = 'postgres', autovacuum = true } = options;
-  const { folder, spawnOptions } = programs();
-  const real = realWorkers(folder);
+  const { files, spawnOptions } = programs();
+  const real = realWorkers(files);
   const settings = {
     port,
     listen_addresses: '127.0.0.1',
@@ -161,7 +157,7 @@ function launch(options: PostgresOptions, port: number): Promise<ChildProcess> {
     ...(!fsync && { wal_init_zero: 'off', wal_recycle: 'off' }),
   };
   const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  const child = spawn(path.join(folder, 'bin', 'postgres'), ['-D', dataDir, ...args], {
+  const child = spawn(path.join(files.bin, 'postgres'), ['-D', dataDir, ...args], {
     ...spawnOptions,
     // Its own session, so that Ctrl-C at a terminal reaches only the stack, which stops things in order.
     detached: true,

@@ -14,7 +14,7 @@ export function runNode(
   args: string[],
   options: { cwd?: string; env?: Record<string, string>; timeoutMs?: number } = {},
 ): Promise<Ended> {
-  const { cwd = projectFolder, env = {}, timeoutMs = 60_000 } = options;
+  const { cwd = projectFolder, env = {}, timeoutMs = 150_000 } = options;
   // Vitest sets it for its own output.
   const { FORCE_COLOR, ...inherited } = process.env;
   return new Promise((resolve, reject) => {

@@ -5,14 +5,16 @@ import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { hasSafeUpdate, installExtensions, knownExtensions, realWorkers } from '../../local/platform/extensions.ts';
 
-let postgres: string;
+let folder: string;
 let controls: string;
+let postgres: { extensions: string; libraries: string };
 beforeEach(() => {
-  postgres = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-extensions-'));
-  controls = path.join(postgres, 'share', 'postgresql', 'extension');
-  fs.mkdirSync(controls, { recursive: true });
+  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-extensions-'));
+  controls = path.join(folder, 'extension');
+  postgres = { extensions: controls, libraries: path.join(folder, 'lib') };
+  for (const made of Object.values(postgres)) fs.mkdirSync(made);
 });
-afterEach(() => fs.rmSync(postgres, { recursive: true }));
+afterEach(() => fs.rmSync(folder, { recursive: true }));
 
 const real = `comment = 'Async HTTP'\ndefault_version = '0.20.4'\n`;
 const write = (name: string, text: string) => fs.writeFileSync(path.join(controls, name), text);
@@ -45,7 +47,6 @@ test('one that comes with Postgres and that hosted lets postgres create is trust
 
 test('safeupdate is there as a library alone', () => {
   expect(hasSafeUpdate(postgres)).toBe(false);
-  fs.mkdirSync(path.join(postgres, 'lib', 'postgresql'), { recursive: true });
-  fs.writeFileSync(path.join(postgres, 'lib', 'postgresql', 'safeupdate.so'), '');
+  fs.writeFileSync(path.join(postgres.libraries, 'safeupdate.so'), '');
   expect(hasSafeUpdate(postgres)).toBe(true);
 });

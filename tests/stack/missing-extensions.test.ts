@@ -16,7 +16,7 @@ test('an extension that the stack does not have is named with its file and line,
 create extension if not exists vector with schema extensions;
 `);
   await expect(refuseMissingExtensions(folder)).rejects.toThrow(
-    /^20260101000000_first\.sql:3 creates the extension vector, which the local stack does not have\..*npx supabase start[\s\S]*npx millrace connect/,
+    /^20260101000000_first\.sql:3 creates the extension vector, which the local stack does not have\..*`apt-get install postgresql-\d+-pgvector` and `npx millrace dev --postgres \/usr\/lib\/postgresql\/\d+`.*npx supabase start[\s\S]*npx millrace connect/,
   );
 });
 

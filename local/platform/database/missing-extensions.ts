@@ -1,27 +1,52 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { loadModule, parseSync } from '@libpg-query/parser';
-import { postgresFolder } from '../binaries.ts';
 import { knownExtensions } from '../extensions.ts';
 import { migrationFiles } from '../migrate.ts';
 import { wayOut } from '../obstacle.ts';
+import { postgresFiles } from '../postgres-files.ts';
 
 /**
  * Throws an error that names each extension which the migrations in `folder` create and this Postgres has not, with file and line.
  * A file that Postgres could not parse is left to the CLI, which says where.
  */
 export async function refuseMissingExtensions(folder: string): Promise<void> {
-  const known = knownExtensions(postgresFolder());
-  const missing: string[] = [];
+  const postgres = postgresFiles();
+  const known = knownExtensions(postgres);
+  const missing: { name: string; line: string }[] = [];
   for (const file of migrationFiles({ folder })) {
     const text = fs.readFileSync(file, 'utf8');
     if (!/create\s+extension/i.test(text)) continue;
     for (const { name, line } of await createdExtensions(text)) {
-      if (!known.includes(name)) missing.push(`${path.basename(file)}:${line} creates the extension ${name}`);
+      if (!known.includes(name))
+        missing.push({ name, line: `${path.basename(file)}:${line} creates the extension ${name}` });
     }
   }
   if (missing.length === 0) return;
-  throw new Error(`${missing.join(';\n')}, which the local stack does not have. It skips no statement: ${wayOut}.`);
+  throw new Error(
+    `${missing.map(({ line }) => line).join(';\n')}, which the local stack does not have. It skips no statement: ` +
+      `${installedWay(postgres, [...new Set(missing.map(({ name }) => name))])}, or ${wayOut}.`,
+  );
+}
+
+/** Debian's packages that are not called as their extension. */
+const debian: Record<string, string> = {
+  pg_cron: 'cron',
+  pg_hint_plan: 'pg-hint-plan',
+  pg_partman: 'partman',
+  pg_repack: 'repack',
+  postgis: 'postgis-3',
+  vector: 'pgvector',
+};
+
+/** How a Postgres that has these is run. */
+function installedWay({ version }: { version: string }, names: string[]): string {
+  const major = Number.parseInt(version, 10);
+  if (process.platform === 'darwin') {
+    return `install them for a Postgres of Homebrew's and run \`npx millrace dev --postgres "$(brew --prefix postgresql@${major})"\``;
+  }
+  const packages = names.map((name) => `postgresql-${major}-${debian[name] ?? name.replaceAll('_', '-')}`);
+  return `run \`apt-get install ${packages.join(' ')}\` and \`npx millrace dev --postgres /usr/lib/postgresql/${major}\``;
 }
 
 async function createdExtensions(text: string): Promise<{ name: string; line: number }[]> {

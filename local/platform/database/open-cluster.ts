@@ -3,6 +3,7 @@ import path from 'node:path';
 import { editedMigrations, noteMigrations } from '../edited-migrations.ts';
 import { applyMigrations } from '../migrate.ts';
 import { type Postgres, startPostgres } from '../postgres.ts';
+import { postgresFiles } from '../postgres-files.ts';
 import type { Watchdog } from '../watchdog.ts';
 import { refuseMissingExtensions } from './missing-extensions.ts';
 import { runWhereThere } from './run-where-there.ts';
@@ -33,6 +34,7 @@ export async function openDatabaseCluster({
   if (migrations !== false) await refuseMissingExtensions(migrations);
   const cluster = path.join(dataDir, 'postgres');
   const known = fs.existsSync(cluster);
+  if (known) requireMajor(cluster);
   progress(known ? 'database: opening' : 'database: preparing');
   if (!known) await createDataDirectory(cluster, dataDir, migrations !== false && { folder: migrations });
   const postgres = await startPostgres({ dataDir: cluster, ...(port && { port }), fsync, watchdog });
@@ -48,6 +50,16 @@ export async function openDatabaseCluster({
     await postgres.stop();
     throw error;
   }
+}
+
+/** Throws where a kept cluster is of another major version than the Postgres that is run. */
+function requireMajor(cluster: string): void {
+  const kept = fs.readFileSync(path.join(cluster, 'PG_VERSION'), 'utf8').trim();
+  const { version } = postgresFiles();
+  if (version.split('.')[0] === kept) return;
+  throw new Error(
+    `${path.dirname(cluster)} holds data of Postgres ${kept}, and this is ${version}: name another folder, or run Postgres ${kept}.`,
+  );
 }
 
 /** A copy of a template is new, however old that is: nobody is to miss the sweeps of the time between. */

@@ -5,11 +5,12 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { packageVersion, postgresFolder, supabaseVersion } from '../binaries.ts';
+import { supabaseVersion } from '../binaries.ts';
 import { extensionFiles, hasSafeUpdate, realWorkers } from '../extensions.ts';
 import { applyMigrations, type Migrations, migrationFiles, precedingTexts } from '../migrate.ts';
 import { cacheFolder, isBundled, ownFolder } from '../places.ts';
 import { initializeCluster, type Postgres, startPostgres } from '../postgres.ts';
+import { postgresFiles } from '../postgres-files.ts';
 import { postgresUser } from '../postgres-user.ts';
 
 const run = promisify(execFile);
@@ -106,7 +107,7 @@ async function buildBase(folder: string, exposeNewObjects: boolean): Promise<voi
     try {
       await client.query(fs.readFileSync(rolesFile, 'utf8'));
       await client.query('alter database postgres owner to postgres');
-      if (hasSafeUpdate(postgresFolder())) {
+      if (hasSafeUpdate(postgresFiles())) {
         await client.query(`alter role authenticator set session_preload_libraries = 'safeupdate'`);
       }
     } finally {
@@ -168,9 +169,9 @@ function baseKey(exposeNewObjects: boolean): string {
   ];
   const files = [...setup, ...extensionFiles, storageFile, ...makers];
   const user = postgresUser()?.uid ?? process.getuid?.();
-  const folder = postgresFolder();
-  const real = [...realWorkers(folder), String(hasSafeUpdate(folder))];
-  return digest([packageVersion(folder), ...real, String(user), ...contents(files)]);
+  const postgres = postgresFiles();
+  const real = [...realWorkers(postgres), String(hasSafeUpdate(postgres))];
+  return digest([postgres.version, ...real, String(user), ...contents(files)]);
 }
 
 function contents(files: string[]): string[] {

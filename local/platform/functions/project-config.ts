@@ -6,7 +6,7 @@ import { parse as parseToml, TomlError } from 'smol-toml';
 
 /** What the stack asks of it. */
 export interface ProjectConfig {
-  db?: { seed?: { enabled?: boolean; sql_paths?: string[] }; vault?: Record<string, string> };
+  db?: { major_version?: number; seed?: { enabled?: boolean; sql_paths?: string[] }; vault?: Record<string, string> };
   functions?: Record<string, FunctionEntry>;
 }
 
