@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { MAX_PDF_PAGES } from '../../supabase/functions/_services/pdf/pdf-text.ts';
+import { textPdf } from '../support/documents.ts';
 import { type Caller, DocumentsStack, logbookOf, queueDocument, submitDocument } from '../support/documents-stack.ts';
 import { type Fate, gate } from '../support/fault-proxy.ts';
 import { rawPdf } from '../support/raw-pdf.ts';
@@ -131,6 +133,25 @@ test('a heavy file that ends its function costs none of the files beside it an a
   for (const id of others)
     expect(await documents.phases(id)).toEqual(['extraction completed', 'chunking completed', 'kg_ingest completed']);
   expect((await documents.phases(heavy)).at(-1)).toBe('extraction failed resource_limit');
+});
+
+test('a PDF that is longer than one call reads is read by one attempt, and its chunks lie in all of its text', async () => {
+  const pages = 2 * MAX_PDF_PAGES + 1;
+  const line = (page: number) => ({
+    text: `Page ${page}: the keeper wrote down the wind and the tide.`,
+    x: 60,
+    y: 60,
+    size: 11,
+  });
+  const bytes = await textPdf(...Array.from({ length: pages }, (_, at) => [line(at + 1)]));
+  const id = await submitDocument(user, { name: 'logbook.pdf', bytes });
+  expect(await documents.settled(id, () => documents.sweep())).toBe('completed');
+  expect(await documents.phases(id)).toEqual(['extraction completed', 'chunking completed', 'kg_ingest completed']);
+  expect(await documents.document(id)).toMatchObject({ reading: 'whole', extraction_result: { pages } });
+  const { chunks } = (await documents.graph(id)) as { chunks: { text: string; page: number }[] };
+  const words = chunks.map(({ text }) => text).join(' ');
+  for (let page = 1; page <= pages; page++) expect(words).toContain(`Page ${page}: the keeper`);
+  expect(chunks.at(-1)?.page).toBeGreaterThan(2 * MAX_PDF_PAGES - 40);
 });
 
 /** A page of more words than can be read in one call, in a file that is as large as it is heavy. */

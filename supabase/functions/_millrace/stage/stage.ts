@@ -96,8 +96,14 @@ export function waiting(service: Pick<Service, 'name'>, jobId: string): Waiting 
  * ```
  */
 export class HandedBack {
-  /** `alone`: no other row may be in work in the isolate then. */
-  constructor(readonly alone = false) {}
+  /**
+   * `alone`: no other row may be in work in the isolate then. `byAnother`: this worker takes no more, since the row has used up much of
+   * what its isolate has.
+   */
+  constructor(
+    readonly alone = false,
+    readonly byAnother = false,
+  ) {}
 }
 
 /**
@@ -113,7 +119,7 @@ export class HandedBack {
  * ```
  */
 export function handBack({ alone = false } = {}): HandedBack {
-  return new HandedBack(alone);
+  return new HandedBack(alone, true);
 }
 
 /** What a finish function knows beside the job. */

@@ -25,6 +25,8 @@ export interface RunContext {
   worker: string;
   /** Hears how many milliseconds of CPU the handler was seen to use. */
   seen(ms: number): void;
+  /** Hears that another worker is to go on with the row: its request comes to this isolate only if that is not used up. */
+  handedOn(): void;
 }
 
 /** How long a worker without anything in hand waits for room in its isolate, which others of it may still need. */
@@ -41,7 +43,13 @@ export class Drain {
   constructor(private readonly o: DrainOptions) {
     const session = new WorkerSession(o);
     const held = new HeldItems(o.isolate, (item, controller, seen) =>
-      o.run(item, { limits: session.limits, controller, worker: session.worker, seen }),
+      o.run(item, {
+        limits: session.limits,
+        controller,
+        worker: session.worker,
+        seen,
+        handedOn: () => this.intake.stop(),
+      }),
     );
     this.session = session;
     this.held = held;

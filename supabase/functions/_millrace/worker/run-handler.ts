@@ -25,6 +25,8 @@ export interface HandlerRun {
   controller: AbortController;
   /** Hears how many milliseconds of CPU the handler was seen to use at a stretch: until its first pause, and for its result. */
   seen?: ((ms: number) => void) | undefined;
+  /** Hears that another worker is to go on with the row. */
+  handedOn?: (() => void) | undefined;
 }
 
 /**
@@ -106,9 +108,11 @@ async function answer(run: HandlerRun, reportUsage: (usage: Usage) => void): Pro
     run.seen?.(performance.now() - startedAt);
     const output = await working;
     if (output instanceof Waiting) return waitFor(output, stage);
-    // The limit makes the engine isolate the row; a second such word would fail it.
-    if (output instanceof HandedBack)
+    if (output instanceof HandedBack) {
+      if (output.byAnother) run.handedOn?.();
+      // The limit makes the engine isolate the row; a second such word would fail it.
       return { outcome: 'released', ...(output.alone && !item.isolated && { limit: 'memory' }) };
+    }
     const endedAt = performance.now();
     const result = validateResult(stage.output, output, limits.result_limit_bytes);
     run.seen?.(performance.now() - endedAt);
