@@ -101,7 +101,7 @@ describe('classify', () => {
     const outcome = await run(classify, link('https://a.test/x'), { ...model.env, ...rows.env });
     expect(outcome).toMatchObject({ outcome: 'failed', error: { code: 'unknown_kind', permanent: true } });
     expect(outcome).toHaveProperty('error.message', expect.stringContaining('set classification'));
-    expect(rows.received[0]?.path).toBe('/rest/v1/rpc/note_unknown_link');
+    expect(rows.received.at(-1)?.path).toBe('/rest/v1/rpc/note_unknown_link');
   });
 });
 

@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { extracted, jobAnswer, saysAll } from '../_links/job-answer.ts';
+import { linkAnswers } from '../_links/link-answers.ts';
 import { readStaged, type Staged } from '../_links/staged-rows.ts';
 import { defineStage, type FinishContext, type HandlerContext, PermanentError, Waiting } from '../_millrace/mod.ts';
-import { askModel, finishAnswer, model } from '../_millrace/model/model.ts';
+import { askOnce, finishOnce } from '../_millrace/model/former-answers.ts';
+import { model } from '../_millrace/model/model.ts';
 import { modelSettings } from '../_millrace/model/model-settings.ts';
 import { quote } from '../_millrace/model/prompt.ts';
 import { links } from '../_pipelines/links.ts';
@@ -12,7 +14,7 @@ import { prompt } from './prompt.ts';
 
 const longestRead = 24_000;
 const maxOutputTokens = 2_000;
-const readAnswer = finishAnswer(jobAnswer);
+const readAnswer = finishOnce(jobAnswer, linkAnswers);
 
 const input = z.object({ entity: z.object({ classification: kindOfLink }) });
 
@@ -24,13 +26,13 @@ export async function extractJob(
   const staged = await readStaged(entity.classification, context);
   if (saysAll(staged)) return extracted(staged, null);
   const question = { name: 'job', schema: jobAnswer, prompt, input: materialOf(staged), maxOutputTokens };
-  const answer = await askModel(question, context);
+  const answer = await askOnce(question, context, linkAnswers(context));
   return answer instanceof Waiting ? answer : extracted(staged, answer);
 }
 
 /** The job and company that a response of the model makes. Throws a StageError. */
 export async function finishExtract(job: unknown, context: FinishContext): Promise<ExtractResult> {
-  const answer = readAnswer(job, context);
+  const answer = await readAnswer(job, context);
   return extracted(await readStaged(await kindOf(context), context), answer);
 }
 

@@ -213,6 +213,8 @@ export interface Usage {
   cost_usd: number | null;
   /** The provider gave no tokens, so that nobody knows the cost. */
   unreported?: true | undefined;
+  /** The answer was one that was kept; no model was asked. */
+  cached?: boolean;
   /** Of an agent: how often this attempt asked the model, and what all attempts of its execution have used. */
   turns?: number;
   execution_turns?: number;

@@ -7,8 +7,8 @@ import { jobOrigin } from '../jobs/job-service.ts';
 import type { JobState, Service, ServiceContext } from '../jobs/service.ts';
 import { parseJson } from '../parse-json.ts';
 import { readSettings } from '../settings.ts';
-import type { FinishContext, HandlerContext, Waiting } from '../stage/stage.ts';
-import { waiting } from '../stage/stage.ts';
+import type { FinishContext, HandlerContext } from '../stage/stage.ts';
+import { Waiting, waiting } from '../stage/stage.ts';
 import { invalidOutput, storageFault } from '../stage/validate-result.ts';
 import { traceHeaders } from '../trace.ts';
 import { parseForm, strictForm } from './answer-form.ts';
@@ -75,6 +75,20 @@ export async function askModel<S extends z.ZodObject>(
   question: Question<S>,
   context: HandlerContext,
 ): Promise<z.output<S> | Waiting> {
+  const response = await askForResponse(question, context);
+  return response instanceof Waiting ? response : readAnswer(response, question.schema);
+}
+
+/**
+ * Asks as askModel() does, and resolves to the response itself. `metadata` comes back with it.
+ *
+ * @internal
+ */
+export async function askForResponse(
+  question: Question<z.ZodObject>,
+  context: HandlerContext,
+  metadata: Record<string, string> = {},
+): Promise<ModelResponse | Waiting> {
   const settings = readSettings(modelSettings, context.env);
   const background = settings.LLM_MODE === 'background';
   const prompt = promptVersion(question.prompt);
@@ -94,6 +108,7 @@ export async function askModel<S extends z.ZodObject>(
           ...jobOrigin(context),
           submission: String(context.submission),
           prompt,
+          ...metadata,
         },
         background,
         store: background,
@@ -107,7 +122,7 @@ export async function askModel<S extends z.ZodObject>(
   }
   if (isUnfinished(response)) return waiting(model, response.id);
   context.reportUsage(usageOf(response, prompt, settings));
-  return readAnswer(response, question.schema);
+  return response;
 }
 
 /**
@@ -187,20 +202,42 @@ export function responseFault(response: ModelResponse): StageError | null {
   return null;
 }
 
-function readAnswer<S extends z.ZodObject>(response: ModelResponse, schema: S): z.output<S> {
+/**
+ * The answer of a response that has ended, in the form of `schema`. Throws as askModel() does.
+ *
+ * @internal
+ */
+export function readAnswer<S extends z.ZodObject>(response: ModelResponse, schema: S): z.output<S> {
   const ended = responseFault(response);
   if (ended) throw ended;
-  const parts = response.output.flatMap((item) => (item.type === 'message' ? item.content : []));
-  const refusal = parts.find((part) => part.type === 'refusal');
+  const refusal = partsOf(response).find((part) => part.type === 'refusal');
   if (refusal) throw new PermanentError('model_refused', `The model declined to answer: ${refusal.refusal}`);
-  const text = parts.map((part) => (part.type === 'output_text' ? part.text : '')).join('');
-  if (text.trim() === '') throw new RetriableError('empty_answer', 'The model ended without an answer.');
-  const value = parseJson(text);
+  if (textOf(response).trim() === '') throw new RetriableError('empty_answer', 'The model ended without an answer.');
+  const value = answerValue(response);
   const fault = storageFault(value, 'output');
   if (fault) throw new RetriableError('invalid_output', `The model's answer cannot be kept: ${fault}`);
   const parsed = parseForm(schema, value);
   if (!parsed.success) throw invalidOutput(parsed.error, value, { retriable: true });
   return parsed.data;
+}
+
+/**
+ * The answer of a response as JSON, before any schema has seen it.
+ *
+ * @internal
+ */
+export function answerValue(response: ModelResponse): unknown {
+  return parseJson(textOf(response));
+}
+
+function textOf(response: ModelResponse): string {
+  return partsOf(response)
+    .map((part) => (part.type === 'output_text' ? part.text : ''))
+    .join('');
+}
+
+function partsOf(response: ModelResponse) {
+  return response.output.flatMap((item) => (item.type === 'message' ? item.content : []));
 }
 
 /** Some services leave their counts out, or send them as text. */
