@@ -739,7 +739,7 @@ test('a project without a pipeline, one that does not answer, and one whose cloc
   await page.getByText('Not well: 1 thing to see to').waitFor();
   await page.locator('.engine').getByRole('link', { name: 'price of orders' }).waitFor();
   const card = page.getByRole('region', { name: 'orders', exact: true });
-  await card.getByText('nobody takes it up').waitFor();
+  await card.getByTitle(why).getByText('nobody takes it up').waitFor();
   expect(await page.getByText(why).count(), 'said once').toBe(1);
   const waits = /4 in backoff: rate_limited \d+ s ago; the next try in \S+ min\. It asks for patience/;
   await card.getByText(waits).waitFor();
