@@ -78,6 +78,7 @@ test.each([
   ['cjk-unigb.pdf', '你好合同'],
   ['cjk-mixed.pdf', 'Invoice 2026\n\n# 你好合同'],
   ['hebrew-words.pdf', 'שלום עולם כאן'],
+  ['hebrew-two-fonts.pdf', '1. כולם חוננו בתבונה, לפיכך חובה.'],
   ['padded.pdf', 'One'],
   ['docx-backslash.docx', 'body'],
   ['sideways.pdf', 'Item Price Total\nBolt 3.50 7.00'],

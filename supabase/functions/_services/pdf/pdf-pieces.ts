@@ -1,5 +1,6 @@
 import { type DrawingSteps, type Matrix, multiply } from './pdf-images.ts';
 import { letterOf, type PdfFont, type PdfGlyph } from './pdf-letters.ts';
+import { hasRightToLeft } from './reading-order.ts';
 
 /** A piece of text that stands in one row, as the file paints it. Lengths are in points, from the page's top left corner. */
 export interface PdfPiece {
@@ -122,6 +123,7 @@ function show(glyphs: (PdfGlyph | number)[], font: PdfFont, state: TextState, at
     multiply(at, font.isVertical ? [1, 0, 0, 1, 0, -pen] : [1, 0, 0, 1, pen * stretch, 0]);
   let pen = 0;
   let end = 0;
+  let lead = '';
   let piece: { start: number; text: string } | null = null;
   const close = () => {
     if (piece && piece.text.trim() !== '') {
@@ -129,6 +131,7 @@ function show(glyphs: (PdfGlyph | number)[], font: PdfFont, state: TextState, at
       text.pieces.push(placed(painted, placeOf(start), (end - start) * across, font, state));
     }
     piece = null;
+    lead = '';
   };
   for (const glyph of glyphs) {
     if (typeof glyph === 'number') {
@@ -137,12 +140,17 @@ function show(glyphs: (PdfGlyph | number)[], font: PdfFont, state: TextState, at
     }
     if (!glyph) continue;
     const gap = (pen - end) / em;
-    if (piece && (gap > jump || gap < jumpBack)) close();
     const { letter, isUnread } = letterOf(glyph, font);
-    if (letter.trim() !== '') text.letters++;
+    const isBlank = letter.trim() === '';
+    if (piece && (gap > jump || gap < jumpBack)) close();
+    // Words that are painted backwards are pieces of their own: between them may stand what another font paints, such as a comma.
+    if (piece && (gap > blank || isBlank) && hasRightToLeft(piece.text)) close();
+    if (!isBlank) text.letters++;
     if (isUnread) text.unread++;
-    piece ??= { start: pen, text: '' };
-    piece.text += (piece.text !== '' && gap > blank ? ' ' : '') + letter;
+    if (piece) piece.text += (gap > blank ? ' ' : '') + letter;
+    // A piece begins where its first letter stands, with the blank right before it.
+    else if (isBlank) lead = ' ';
+    else piece = { start: pen, text: (gap > blank ? '' : lead) + letter };
     const spacing = state.letterSpacing + (glyph.isSpace ? state.wordSpacing : 0);
     const width = font.isVertical ? -(glyph.vmetric?.[0] ?? -1000) : glyph.width;
     pen += width * font.unit * size + (font.isVertical ? -spacing : spacing);
