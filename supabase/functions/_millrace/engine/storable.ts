@@ -1,6 +1,7 @@
 /** The escapes of a JSON text, each matched whole: the `u` after an escaped backslash begins none. */
 const escapes = /\\(u(?:0000|d[89a-f][0-9a-f]{2})|[\s\S])/g;
-const DEEPEST = 1_500;
+/** How many levels are kept of what JSON refuses; fewer where the stack has no room for the first. */
+const deepest = [1_500, 100];
 
 /**
  * The arguments of a call as JSON and Postgres can hold them: NUL and halves of surrogate pairs become U+FFFD in every string and
@@ -19,20 +20,25 @@ function jsonOf(value: unknown): [json: string, isSound: boolean] {
   try {
     return [JSON.stringify(value), true];
   } catch {
-    return [JSON.stringify(plain(value, [])), false];
+    const [most = 0, least = 0] = deepest;
+    try {
+      return [JSON.stringify(plain(value, [], most)), false];
+    } catch {
+      return [JSON.stringify(plain(value, [], least)), false];
+    }
   }
 }
 
-function plain(value: unknown, above: unknown[]): unknown {
+function plain(value: unknown, above: unknown[], levels: number): unknown {
   if (typeof value === 'bigint') return String(value);
   if (typeof value !== 'object' || value === null) return value;
-  if (above.length >= DEEPEST || above.includes(value)) return null;
+  if (above.length >= levels || above.includes(value)) return null;
   const inner = [...above, value];
   try {
     const { toJSON } = value as { toJSON?: unknown };
-    if (typeof toJSON === 'function') return plain(toJSON.call(value, ''), inner);
-    if (Array.isArray(value)) return value.map((one) => plain(one, inner));
-    return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, plain(one, inner)]));
+    if (typeof toJSON === 'function') return plain(toJSON.call(value, ''), inner, levels);
+    if (Array.isArray(value)) return value.map((one) => plain(one, inner, levels));
+    return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, plain(one, inner, levels)]));
   } catch {
     return null;
   }
