@@ -10,8 +10,9 @@ const bundledDefinitions = [/\/millrace-\w+\/definitions\.mjs$/];
 export const common = {
   environment: 'node',
   pool: 'forks',
-  // Most tests wait for processes, timers and the database rather than compute. Where a person works beside them, a core is left.
-  maxWorkers: process.env.CI ? 4 : 3,
+  // Most tests wait for processes, timers and the database rather than compute. With more files at a time than this, two cores have
+  // whole stacks wait for one another beyond the bounds of their tests.
+  maxWorkers: 3,
   // Longer than what the tests on whole stacks wait for themselves, so that what they tell at its end is seen.
   testTimeout: 160_000,
   hookTimeout: 160_000,

@@ -537,7 +537,7 @@ test('to find what a gate passes next costs the same, however much of one key wa
   await keyed(engine, { rate: { count: 4, per_seconds: 60 }, back_pressure: { stage: 'last', backlog: 50 } });
   const rows = async () => {
     await engine.advance('1 minute');
-    await engine.sql.query('analyze millrace.attempts');
+    await engine.sql.query('analyze millrace.attempts, millrace.runs');
     return planRows(
       engine.database.superUrl,
       `select millrace.pass_gate(s.id, 4) from millrace.stages s where name = 'gate'`,
