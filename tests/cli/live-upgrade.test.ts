@@ -122,8 +122,8 @@ async function expectUpgraded(dev: Dev, next: NextLevel, schema: string[]): Prom
   const { client } = dev;
   try {
     execFileSync('sh', ['-c', pushTo(dev)], { cwd: packed.place, stdio: 'ignore' });
-    // Whether its sweep has run by now or not.
-    expect(await ask(dev, 'status')).toContain(' sweep ');
+    // Whether its sweep has run by now or not; the Data API takes a moment to know what was pushed.
+    await expect.poll(() => ask(dev, 'status'), { timeout: 60_000 }).toContain(' sweep ');
     // All of these arrive at Supabase, as tests/cli/functions-deploy.test.ts has it.
     expect(deployedFunctions(path.join(supabase, 'functions'))).toEqual([
       'calls-transcribe',

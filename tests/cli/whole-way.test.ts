@@ -2,12 +2,11 @@
 // `millrace dev`, connected, and left again. What comes between is docs/assistants.md, followed by its commands.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sampleBookText } from '../../local/demo/samples/books/sample-book.ts';
 import { isRunning } from '../../local/platform/child-processes.ts';
 import { submitBook } from '../support/books-stack.ts';
@@ -131,14 +130,8 @@ beforeAll(async () => {
   next = await makeNextLevel();
   releaseFormer(top, next);
 }, 600_000);
-// A stack that goes on would be in the way of a second try.
-afterEach(async () => {
-  if (!running || running.exitCode !== null) return;
-  const ended = once(running, 'exit');
-  running.kill('SIGKILL');
-  await ended;
-});
 afterAll(() => {
+  running?.kill('SIGKILL');
   fs.rmSync(folder, { recursive: true, force: true });
 });
 
