@@ -58,7 +58,7 @@ begin
       from millrace.stages o
       where p_stage_id = 0
         and o.pipeline_id = p_pipeline_id) s(id)
-    -- What has just ended counts.
+    -- Attempts that have just ended count.
     cross join millrace.figure_rows(p_pipeline_id, s.id,
       date_trunc('minute', p_now - p_rule.span, 'UTC'),
       v_now + interval '1 microsecond', true) m

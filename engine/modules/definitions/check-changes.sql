@@ -86,7 +86,14 @@ from (
       format_type(a.atttypid, a.atttypmod) as name
     from pg_attribute a
     join pg_type d on d.oid = a.atttypid
-    join pg_type b on b.oid = coalesce(nullif(d.typbasetype, 0), d.oid)
+    -- A domain may be of another domain. Postgres 15 lacks pg_basetype().
+    cross join lateral (
+      with recursive w as (
+        select d.*
+        union all
+        select t.* from w join pg_type t on t.oid = w.typbasetype
+      )
+      select w.oid, w.typtype from w where w.typbasetype = 0) b
     left join pg_collation c on c.oid = a.attcollation
     where a.attrelid = p_pipeline.entity_table and a.attname = p_pipeline.entity_key
       and not a.attisdropped

@@ -1,6 +1,6 @@
--- What a monitoring system asks for: counters by stage and outcome, times in milliseconds, added up
--- by the function millrace; gauges of each stage; alerts. It goes as json: jsonb would take all
--- numbers apart at each level.
+-- Returns counters by stage and outcome, gauges of each stage, and alerts, for a monitoring system.
+-- Times are in milliseconds. The function millrace adds the counters of a stage up. The answer is
+-- json: jsonb would take all numbers apart at each level.
 create function public.millrace_metrics() returns json
 stable
 set millrace.plan = for_lists

@@ -148,6 +148,13 @@ test.for(unfit)('a key %s is refused, and the statement of the remedy makes it f
   expect(await refusal(engine, 'public.things')).toBeNull();
 });
 
+test('a key of a domain that is of another domain is taken', async ({ engine }) => {
+  await engine.sql.query(
+    'create domain public.word as text; create domain public.code as public.word; create table public.things (id public.code primary key)',
+  );
+  expect(await refusal(engine, 'public.things')).toBeNull();
+});
+
 test('a key whose domain forbids null is taken', async ({ engine }) => {
   await engine.sql.query(
     'create domain public.code as text not null; create table public.things (id public.code unique)',
