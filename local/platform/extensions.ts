@@ -45,7 +45,7 @@ export function installExtensions({ extensions: controls }: Places): void {
   }
 }
 
-/** Those with processes of their own that a Postgres really has: it loads them at its start. */
+/** The real extensions of a Postgres that have processes of their own. Postgres loads these at its start. */
 export function realWorkers({ extensions }: Places): string[] {
   return ['pg_net', 'pg_cron'].filter((name) => isReal(path.join(extensions, `${name}.control`)));
 }

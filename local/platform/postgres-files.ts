@@ -18,7 +18,7 @@ export interface PostgresFiles {
   extensions: string;
   /** The folder with the libraries that it loads. */
   libraries: string;
-  /** Such as 15.18. */
+  /** Major and minor version: 15.18. */
   version: string;
 }
 
@@ -43,7 +43,7 @@ export function postgresFiles(): PostgresFiles {
 /**
  * The files of the Postgres whose folder `bin` lies in `folder`, at a place where stand-ins can be put beside its extensions: a
  * folder of links below the system's temp folder. The programs are copies, since Postgres looks for all else from where they lie.
- * What is installed later, such as an extension, is found at the next start. Throws where `folder` holds no such Postgres.
+ * An extension that is installed later is found at the next start. Throws where `folder` holds no such Postgres.
  */
 function mirroredFiles(folder: string): PostgresFiles {
   const { bin, share, libraries, version } = ask(folder);

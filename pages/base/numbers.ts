@@ -28,7 +28,7 @@ export function dollars(value: number): string {
   return `$${value.toLocaleString('en-GB', { maximumFractionDigits: value < 100 ? 2 : 0 })}`;
 }
 
-/** What a run cost, as far as providers reported it; empty where no attempt named a cost. */
+/** The cost of a run as far as providers reported it; empty where no attempt named a cost. */
 export function costOf({ cost_usd, unreported }: { cost_usd: number | null; unreported: number }): string {
   const unknown = unreported > 0 && `unknown of ${many(unreported, 'attempt')} without reported tokens`;
   return [cost_usd !== null && dollars(cost_usd), unknown].filter(Boolean).join(', ');

@@ -320,7 +320,7 @@ export interface Attempt {
   deadline_at?: string;
   service?: string;
   error?: Fault;
-  /** What its result says that it may lack. */
+  /** Sentences of the result about what it may lack. */
   doubts?: string;
   superseded?: boolean;
 }

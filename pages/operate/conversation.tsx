@@ -1,4 +1,4 @@
-// What an agent said and called in a run, or a stage did in steps, and what people were asked.
+// The conversation of an agent or the steps of a stage in a run, and the questions that people were asked.
 import { Moment } from '../base/format.tsx';
 import { count, dollars } from '../base/numbers.ts';
 import { Table } from '../base/table.tsx';

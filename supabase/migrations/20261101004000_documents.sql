@@ -215,7 +215,8 @@ as $$
     select left(p_name, 500) as name
   ), folded as (
     select replace(lower(normalize(regexp_replace(
-      normalize(c.name collate "und-x-icu", nfkd), '[\u0300-\u036f]', '', 'g'), nfkc)), 'ς', 'σ') as name
+      normalize(c.name collate "und-x-icu", nfkd), '[\u0300-\u036f]', '', 'g'), nfkc)),
+      'ς', 'σ') as name
     from cut c
   ), plain as (
     -- An initial is no article: A. B. Smith is not B. Smith.

@@ -38,7 +38,7 @@ export function guardedConnector({ setting, hosts }: AllowedHosts, resolve: Reso
   return (options, callback) => {
     const { host, allowed } = hostOf(options, hosts);
     if (allowed) return connectAnywhere(options, callback);
-    // Nobody looks a literal address up, so that it must be checked here.
+    // A literal address is never looked up, so this is the one place that can check it.
     if (isIP(host) && !isPublicAddress(host)) return callback(blocked(host, host, setting), null);
     return connectPublic(options, callback);
   };

@@ -11,7 +11,7 @@ import { refuseOtherPages } from './page-faults.ts';
 import { readRobots, userAgent } from './robots.ts';
 import type { ScrapeRequest } from './scrape-request.ts';
 
-/** One page as it was sent, or as its scripts made it. */
+/** A page as the site sent it, or as the page's scripts made it. */
 export interface RawPage {
   /** Where it was found in the end. */
   url: string;

@@ -11,7 +11,7 @@ import { type RunOptions, runPage } from './run-page.ts';
 const library = 'playwright-core@1.65.1';
 const maxRedirects = 5;
 
-/** This machine's Chromium, in which pages are read as their scripts make them. */
+/** A running Chromium that reads pages as their scripts make them. */
 export class PageBrowser {
   readonly #launch: () => Promise<Browser>;
   #browser: Promise<Browser>;

@@ -22,7 +22,7 @@ const defaultViewport: Viewport = { width: 1366, height: 768 };
 /** Of the time for a page so much may pass until its scripts are quiet. */
 const settlingShare = 0.6;
 const lookMs = 100;
-/** What all parts of a page may have together, by the bytes that it may have itself. */
+/** All parts of a page together may have so many times the bytes that the page itself may have. */
 const partsBytes = 5;
 /** Parts that say nothing in text. */
 const unread = new Set(['image', 'media', 'font']);

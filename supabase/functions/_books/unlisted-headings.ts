@@ -16,7 +16,7 @@ const sameIndent = 2;
 /** A label such as "Appendix A" or "TWO" has at most so many words. */
 const longestLabel = 3;
 
-/** What stands over a remark in the midst of a text. */
+/** Words that stand over a remark in the midst of a text. */
 const remark =
   /^(?:notes?|tip|hint|warning|caution|important|attention|danger|hinweis|warnung|achtung|remarque|astuce|nota|aviso|advertencia|примечание|внимание|注意|注)[.:!]?$/iu;
 

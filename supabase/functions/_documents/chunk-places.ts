@@ -60,7 +60,7 @@ export function chunkPlaces(
   return { places: places.flatMap(({ start, end }) => placesIn(text, start, end)), next };
 }
 
-/** What chunks do not cross: a section of level 1 to 3 with those deeper in it; small ones together with their neighbours. */
+/** The parts that chunks do not cross: a section of level 1 to 3 with its deeper sections; small sections join their neighbours. */
 function inOnePiece(text: string, sections: readonly Section[], from: number, until: number): Place[] {
   const whole: Place[] = [];
   for (const { start, end, level } of sections) {

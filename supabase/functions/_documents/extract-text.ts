@@ -35,7 +35,7 @@ export interface ExtractedText {
   pages: number | null;
   text: string;
   partly_read?: PartlyRead;
-  /** What it may lack, in sentences. */
+  /** Sentences about what the text may lack. */
   doubts?: string[];
   guessed_charset?: string;
   /** The files that held the text's parts until it was whole. */
@@ -59,7 +59,7 @@ export async function extractText(bytes: Uint8Array): Promise<ExtractedText | Ex
   return { mediaType, ...tidied(await readers[route.reader](bytes)) };
 }
 
-/** What was read, with its text as it is stored. Throws the PermanentError `no_text` for one that is blank. */
+/** The same reading with its text as the text is stored. Throws the PermanentError `no_text` for a blank text. */
 export function tidied<Read extends { text: string }>(read: Read): Read {
   const text = tidyText(read.text);
   if (text.trim() === '') {

@@ -27,7 +27,7 @@ export interface Chunk {
   page: number | null;
 }
 
-/** What is known of a text before one of its parts is cut. */
+/** The facts about a text that hold before one of its parts is cut. */
 export interface SplitFrom {
   /** Where the part begins. */
   at: number;

@@ -2,7 +2,7 @@ import type { FinishContext } from '../_millrace/mod.ts';
 import type { FormerAnswers } from '../_millrace/model/former-answers.ts';
 import { projectClient, projectError } from '../_services/project-client.ts';
 
-/** What the model has answered about links: all of them belong to one owner. */
+/** The model's former answers about links. All links belong to one owner. */
 export function linkAnswers({ env, signal }: Pick<FinishContext, 'env' | 'signal'>): FormerAnswers {
   return {
     owner: null,

@@ -8,7 +8,7 @@ interface Times {
   buckets: number[];
 }
 
-/** What came of a stage, or of a pipeline as a whole. */
+/** The counters of a stage, or of a pipeline as a whole. */
 interface Counter {
   pipeline: string;
   /** Null for the pipeline as a whole. */
@@ -22,7 +22,7 @@ interface Counter {
 }
 
 /**
- * One outcome of a stage, or of a pipeline as a whole: a list without names, of which a scrape has thousands. Times are in
+ * The counters of one outcome of a stage, or of a pipeline as a whole. A scrape has thousands, so fields have no names. Times are in
  * milliseconds, of runs and then of waits; then come cost, and tokens in and out.
  */
 const outcomeCounter = z.tuple([
@@ -73,7 +73,7 @@ function addTimes(times: Times, ms: number, counts: number[]): void {
   for (const [place, n] of counts.entries()) times.buckets[place] = (times.buckets[place] ?? 0) + n;
 }
 
-/** What the engine tells for metrics. */
+/** The engine's answer for metrics. */
 export const metricsAnswer = z
   .object({
     release: z.string(),

@@ -246,8 +246,8 @@ function countOf(tokens: unknown): number | null {
 }
 
 /**
- * What a response has used up, with its cost where the settings name prices; null, never 0, where it does not say. It is marked
- * as unreported then, so that nobody takes its cost for nothing.
+ * The usage of a response, with its cost where the settings name prices. Tokens that the response does not tell are null, never 0,
+ * and the usage is marked as unreported, so that nobody takes its cost for nothing.
  *
  * @internal
  */

@@ -45,7 +45,7 @@ export interface HandlerContext {
    * of a function in ten seconds: what comes faster is bundled, and what has no room even so is counted.
    */
   log: Log;
-  /** What the attempt has recorded on its way: an agent's conversation, or the steps of `stepsOf()`. */
+  /** The records of the attempt so far: an agent's conversation, or the steps of `stepsOf()`. */
   checkpoints: Checkpoints;
   /** The children of a map's attempt. */
   children: Children;
@@ -88,7 +88,7 @@ export function waiting(service: Pick<Service, 'name'>, jobId: string): Waiting 
 }
 
 /**
- * What a handler returns to go on under another claim, which costs no attempt. `handBack()` makes it.
+ * The answer of a handler that goes on under another claim, which costs no attempt. `handBack()` makes it.
  *
  * @example
  * ```ts

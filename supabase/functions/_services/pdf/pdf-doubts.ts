@@ -1,7 +1,7 @@
 import type { LostText } from './pdf-text.ts';
 
 /**
- * What a PDF's text lacks, in sentences for whoever reads its row; empty where nothing is missing.
+ * Sentences about what a PDF's text lacks, for the person who reads its row; empty where nothing is missing.
  *
  * @example
  * ```ts
