@@ -6,7 +6,9 @@ import process from 'node:process';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { postgresFolder } from '../../local/platform/binaries.ts';
 import { choosePostgres } from '../../local/platform/choose-postgres.ts';
+import { openDatabaseCluster } from '../../local/platform/database/open-cluster.ts';
 import { postgresFiles } from '../../local/platform/postgres-files.ts';
+import type { Watchdog } from '../../local/platform/watchdog.ts';
 
 const before = process.env.MILLRACE_POSTGRES;
 let root: string;
@@ -70,6 +72,26 @@ test('one that is named is run, and where the configuration asks for another, th
   choose(postgresFolder());
   expect(postgresFiles().version).toMatch(/^17\./);
   expect(told).toEqual([expect.stringMatching(/^This is Postgres 17\..*says major_version 15\..*show server_version/)]);
+});
+
+test('data that another major has kept is named with that major, and stays as it is', async () => {
+  const cluster = path.join(root, 'postgres');
+  fs.mkdirSync(cluster);
+  fs.writeFileSync(path.join(cluster, 'PG_VERSION'), '15\n');
+  const watchdog = { watch: () => {} } as unknown as Watchdog;
+  const opened = openDatabaseCluster({
+    dataDir: root,
+    migrations: false,
+    seeds: [],
+    port: undefined,
+    fsync: false,
+    watchdog,
+    progress: () => {},
+  });
+  await expect(opened).rejects.toThrow(
+    / holds data of Postgres 15, and this is 17\.\S+: name another folder, or run Postgres 15\.$/,
+  );
+  expect(fs.readdirSync(cluster)).toEqual(['PG_VERSION']);
 });
 
 test('a folder without a Postgres is named', () => {
