@@ -84,7 +84,8 @@ async function answerQuestion(client: pg.Client): Promise<void> {
 function printDocument({ assembled, failures, failedPages }: FinishedBook): void {
   heading(assembled ? '5. The document' : 'There is no document');
   if (assembled) {
-    print(`  ${pc.dim('Storage'.padEnd(11))}bucket ${assembled.bucket}: ${assembled.path}`);
+    print(`  ${pc.dim('Storage'.padEnd(11))}the bucket ${assembled.bucket}:`);
+    print(`  ${''.padEnd(11)}${assembled.path}`);
     print(`  ${pc.dim(''.padEnd(11))}and the same as Markdown, ending in .md`);
     print(
       `  ${pc.dim('Contains'.padEnd(11))}${assembled.pages} pages, ${assembled.sections} entries in the outline, ${assembled.bytes} bytes`,
