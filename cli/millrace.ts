@@ -36,6 +36,10 @@ const commands: Record<string, Entry> = {
     summary: 'what is amiss in the database, each with what helps',
     load: async () => (await import('./commands/doctor.ts')).doctor,
   },
+  adopt: {
+    summary: 'a migration by which rows that were there before get a value of the status column',
+    load: async () => (await import('./commands/adopt.ts')).adopt,
+  },
   upgrade: {
     summary: 'the runtime and the engine of this release in the place of an older one',
     load: async () => (await import('./commands/upgrade.ts')).upgrade,

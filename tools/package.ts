@@ -85,6 +85,7 @@ function writeEngine(name: string, text: string): void {
 
 writeEngine('install', await installSql(project.engine, { ...target, from: null }));
 writeEngine('uninstall', await uninstallSql(project.engine));
+writeEngine('adopt', fs.readFileSync(path.join(root, 'cli', 'adopt', 'adopt.sql'), 'utf8'));
 // Each level after the first is reached by a migration: those that are frozen, and the one that is built.
 for (const { level, migration } of frozenReleases(project.engine).slice(1)) {
   writeEngine(`step-${level}`, fs.readFileSync(path.join(project.migrations, migration), 'utf8'));

@@ -77,6 +77,9 @@ export const engineStep = (level: number) => requireEngineFile(`step-${level}`);
 
 export const engineUninstall = () => requireEngineFile('uninstall');
 
+/** The functions that adopt rows, which a project needs once. */
+export const adoptionFunctions = () => requireEngineFile('adopt');
+
 /** The runtime of this release with its manifest, as files of a project. */
 export function runtimeChanges(manifest: Manifest): Change[] {
   return [

@@ -23,12 +23,13 @@ begin
     select to_regclass(s)
     from unnest('{{relations}}'::text[]) s
     where to_regclass(s) is not null);
-  -- And what attach() has written.
+  -- And the functions that attach() and `millrace adopt` have written.
   v_functions := v_functions || array(
     select f.oid
     from pg_proc f
     where f.pronamespace = 'millrace'::regnamespace
-      and (f.proname = any ('{lock_entities,rows_of_entities,project_entities}') or exists (
+      and (f.proname = any (
+        '{adopt,adopt_portion,lock_entities,rows_of_entities,project_entities}') or exists (
         select from millrace.pipelines p where f.proname ^@ (p.name || '__'))));
 
   -- Within less than Postgres waits before it looks for a deadlock, so that nobody is ended by one.

@@ -338,7 +338,8 @@ test('a link stays one, a file its mode, and what Windows made of texts is neith
   fs.symlinkSync('../shared/config.json', config);
   fs.chmodSync(target, 0o640);
   const at = ['--workdir', place];
-  for (const line of [['init'], ['add', 'tickets', 'triage'], ['sync']])
+  expect((await here('adopt', ...at)).stderr).toContain('run `npx millrace init` first');
+  for (const line of [['init'], ['add', 'tickets', 'triage'], ['sync'], ['adopt']])
     expect((await here(...line, ...at)).status).toBe(0);
   expect(fs.readlinkSync(config)).toBe('../shared/config.json');
   expect(fs.statSync(target).mode & 0o777).toBe(0o640);
@@ -346,9 +347,13 @@ test('a link stays one, a file its mode, and what Windows made of texts is neith
   // As git checks out where core.autocrlf is set.
   for (const [name, text] of Object.entries(filesOf(place))) write(place, name, text.replaceAll(/\r?\n/g, '\r\n'));
   expect(await here('check', ...at)).toMatchObject({ status: 0, stderr: '' });
-  for (const line of [['init'], ['sync'], ['upgrade']]) {
+  for (const line of [['init'], ['sync'], ['upgrade'], ['adopt']]) {
     expect((await here(...line, ...at)).stdout).toBe('Nothing to do: all of it is there.\n');
   }
+  const migrationsNow = () => fs.readdirSync(path.join(place, 'supabase', 'migrations')).map((name) => name.slice(15));
+  expect(migrationsNow().at(-1)).toBe('adopt_rows.sql');
+  for (const line of ['adopt --done', 'adopt --done', 'adopt']) await here(...line.split(' '), ...at);
+  expect(migrationsNow().slice(-3)).toEqual(['adopt_rows.sql', 'end_adoption.sql', 'adopt_rows.sql']);
   expect(await here('uninstall', ...at)).toMatchObject({
     status: 0,
     stdout: expect.stringContaining('cancels them. What you have in _pipelines, its stages'),

@@ -7,6 +7,7 @@ import { articles as pipeline } from '../../supabase/functions/_pipelines/articl
 import { complete, curatorClaims, test } from '../support/articles.ts';
 import { compiled, definitionOf } from '../support/definitions.ts';
 import type { Row } from '../support/engine.ts';
+import { makeAdoption } from '../support/status.ts';
 import { completed, Worker } from '../support/worker.ts';
 
 const page = fs.readFileSync(path.join(import.meta.dirname, '..', '..', 'docs', 'adopting.md'), 'utf8');
@@ -55,6 +56,7 @@ test('articles with words of before get their codes, and what waits begins', asy
   }
   const [write, ask, adopt, begin] = steps as [string, string, string, string];
   await engine.sql.query(write);
+  await makeAdoption(engine);
   const told = await engine.rows(ask);
   expect(told.map(({ old_value, value, lands }) => [old_value, value, lands])).toEqual(
     expect.arrayContaining([

@@ -5,6 +5,7 @@ import { createBareDatabase } from '../support/database.ts';
 import { chain, Engine } from '../support/engine.ts';
 import { presentInstall, presentUninstall, snapshot } from '../support/releases.ts';
 import { begin, openTransaction, untilBlocked } from '../support/sessions.ts';
+import { makeAdoption } from '../support/status.ts';
 
 const columns = async (client: pg.Client) =>
   (await client.query(`select attname from pg_attribute where attrelid = 'public.items'::regclass and attnum > 0`))
@@ -24,6 +25,7 @@ test('install and uninstall leave a project as it was before, but for columns, s
   await owner.query(await presentInstall());
   await engine.configureDoorbell();
   await engine.pipeline(chain(['one', 'two']));
+  await makeAdoption(engine);
   const [id] = await engine.queued('one', 2);
 
   expect(await engine.refusal(uninstall)).toEqual({

@@ -2,12 +2,13 @@
 import { expect, test } from 'vitest';
 import type { Engine } from '../support/engine.ts';
 import { killableServer } from '../support/killable-server.ts';
-import { makeNotes } from '../support/status.ts';
+import { makeAdoption, makeNotes } from '../support/status.ts';
 
 const { engine: engineOf, killedWithin } = killableServer('adopt');
 
 /** Notes of before: half of them wait at a gate once they are adopted, the others ask for a review. */
 async function makeOldNotes(engine: Engine, count: number): Promise<void> {
+  await makeAdoption(engine);
   await makeNotes(engine);
   await engine.sql.query(`
     alter table public.note add column status text;

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Articles } from './articles.ts';
 import type { Engine, Row } from './engine.ts';
 import { jobEnd } from './sessions.ts';
+import { makeAdoption } from './status.ts';
 import { type Claimed, completed, failed, resume, Worker, waiting } from './worker.ts';
 
 /** A stage that is done as it should be, a code that a person writes, or what else becomes of a stage. */
@@ -157,6 +158,7 @@ export async function articlesAtEveryState(articles: Articles, traveller: Roads)
 
 /** Gives each article with an old status and no code the code of that name. */
 async function adoptArticles(engine: Engine): Promise<void> {
+  await makeAdoption(engine);
   await engine.sql.query(`
     create function public.code_of_status(q public.ingestion_queue) returns smallint language sql
     as 'select q.status::smallint'`);

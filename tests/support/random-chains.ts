@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import type { Engine, Row, StageDefinition } from './engine.ts';
 import type { Graph } from './random-graphs.ts';
 import { oldValues } from './random-history.ts';
+import { makeAdoption } from './status.ts';
 
 interface Draft {
   kind: 'function' | 'external' | 'manual' | 'gate';
@@ -157,6 +158,7 @@ const tables = `
 
 /** Empties the engine and defines a chain over a fresh table of five items, three of which had a status before. */
 export async function defineChain(engine: Engine, { graph }: Chain): Promise<void> {
+  await makeAdoption(engine);
   await engine.sql.query(`
     drop function if exists public.meant;
     drop table if exists public.code_history, public.items, public.parts, public.codes;

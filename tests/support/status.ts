@@ -1,6 +1,13 @@
 // Pipelines that show their runs in one status column: `page_links` with words and figures, `notes` with codes, layers, a lookup
 // table and a history.
+import fs from 'node:fs';
+import path from 'node:path';
 import type { Definition, Engine, Row } from './engine.ts';
+
+const adoption = path.join(import.meta.dirname, '..', '..', 'cli', 'adopt', 'adopt.sql');
+
+/** Creates millrace.adopt(), as the migration does that `npx millrace adopt` writes. */
+export const makeAdoption = (engine: Engine) => engine.sql.query(fs.readFileSync(adoption, 'utf8'));
 
 export type StatusDefinition = Definition & { entity: { status: Row } };
 

@@ -1,4 +1,4 @@
-// What `supabase db lint` says of the functions of a project, the engine's, the examples' and those that attach() writes. Its
+// What `supabase db lint` says of the functions of a project: the engine's, the examples', those that attach() and `adopt` write. Its
 // extension plpgsql_check comes with no npm package, so a Postgres of the machine's is asked, in a cluster of its own.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -117,6 +117,7 @@ async function lint(url: string): Promise<string> {
       if (!file.endsWith('.sql')) continue;
       await client.query(fs.readFileSync(path.join(migrations, file), 'utf8'));
     }
+    await client.query(fs.readFileSync(path.join(projectFolder, 'cli', 'adopt', 'adopt.sql'), 'utf8'));
     await client.query('reset role; create extension plpgsql_check');
     const { rows } = await client.query<Fault>(faults);
     return faultsOf(rows).join('\n');

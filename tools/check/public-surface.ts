@@ -3,7 +3,6 @@
 /** Every `public.millrace_*` belongs to the surface as well. */
 export const publicSurface = [
   'millrace.add_columns',
-  'millrace.adopt',
   'millrace.attach',
   'millrace.begin',
   'millrace.bypass',

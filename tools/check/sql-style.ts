@@ -37,9 +37,9 @@ const generatedMigration = /_(?:millrace(?:_\d[\d.]*)?|pipeline_\w+|(?:shared|dr
 /** The first migration that keeps to the style: leads, books and documents, before it, are wider. */
 const firstStyledMigration = '20261101005000';
 
-/** Looks at the SQL of engine/ and of the examples below `root`. Resolves to a line for each fault, empty when there is none. */
+/** Looks at the SQL of engine/, of cli/ and of the examples below `root`. Resolves to a line for each fault, empty when there is none. */
 export async function checkSqlStyle(root: string, ignored = generated): Promise<string> {
-  const engine = filesIn(root, 'engine', '.sql');
+  const engine = [...filesIn(root, 'engine', '.sql'), ...filesIn(root, 'cli', '.sql')];
   const examples = exampleMigrations(root);
   const statements = await statementsIn(root, engine);
   const findings = [

@@ -1,11 +1,12 @@
 import { expect } from 'vitest';
 import { type Engine, projectTest, type Row, test } from '../../support/engine.ts';
 import { openTransaction } from '../../support/sessions.ts';
-import { historyOf, makeLinks, makeNotes, valuesOf } from '../../support/status.ts';
+import { historyOf, makeAdoption, makeLinks, makeNotes, valuesOf } from '../../support/status.ts';
 import { finish, runStage } from '../../support/worker.ts';
 
 /** Notes that had a status of their own, and what their old values mean; approved ones with a title are published. */
 async function makeOldNotes(engine: Engine): Promise<void> {
+  await makeAdoption(engine);
   await makeNotes(engine, (definition) => {
     const stage = (name: string) => definition.stages.find((one) => one.name === name) as Row;
     stage('summarize').given = '$.entity.title != null';
@@ -130,6 +131,7 @@ test('each row gets its value and a first history that says what it was; work in
 });
 
 test('rows of which no history is kept are adopted as well', async ({ engine }) => {
+  await makeAdoption(engine);
   await makeLinks(engine);
   await engine.sql.query(`
     alter table public.link add column was text;
@@ -263,6 +265,7 @@ projectTest.for([
   ],
   [`'notes', 'status', 'public.code_of', false, p_portion => -1`, /p_portion is -1, but must be from 1 to 100000/],
   [`'notes', 'status', 'public.code_of', false, p_portion => null`, /p_portion is null, but must be from 1 to 100000/],
+  [`'orders', 'status', 'public.code_of'`, /^there is no pipeline orders$/],
   [`'leads', 'status', 'public.code_of'`, /pipeline leads has the projection columns, not status/],
 ] as const)('adopt(%s) is refused', async ([call, message], { engine }) => {
   await makeOldNotes(engine);

@@ -3,6 +3,7 @@ import { expect } from 'vitest';
 import { createBareDatabase } from '../../support/database.ts';
 import { chain, Engine, test } from '../../support/engine.ts';
 import { presentInstall, presentUninstall, snapshot } from '../../support/releases.ts';
+import { makeAdoption } from '../../support/status.ts';
 import { runStage } from '../../support/worker.ts';
 
 const ends = [
@@ -255,6 +256,7 @@ async function workOver(
     [null, 'pending', 'pending'],
   ]);
   await engine.sql.query(`create function odd.value_of(${table}) returns text language sql as $$ select 'h' $$`);
+  await makeAdoption(engine);
   await engine.rows(`select * from millrace.adopt($1, $2, 'odd.value_of', p_dry_run => false)`, [status, old]);
   expect(await said(at.status)).toEqual([['a'], ['c'], ['h']]);
   expect(

@@ -8,7 +8,6 @@ const calls = [
   `millrace.pause('orders')`,
   `millrace.figures('orders')`,
   `public.millrace_search('{"text": "text", "pipeline": "orders"}')`,
-  `millrace.adopt('orders', 'old', 'public.f')`,
 ];
 
 test('whoever names a pipeline that there is not reads which there are', async ({ engine }) => {

@@ -1,37 +1,18 @@
--- Adopting rows that were there before the pipeline. What was in work waits where its layer is
--- entered until it is begun.
-
--- Looks up a pipeline whose rows may be adopted, so many at once.
-create function millrace.adopting_pipeline(p_pipeline text, p_name text, p_most int)
-returns millrace.pipelines
-stable
-as $$
-declare
-  v_pipeline millrace.pipelines := millrace.pipeline_named(p_pipeline);
-begin
-  if v_pipeline.projection <> 'status' then
-    raise exception 'pipeline % has the projection %, not status', p_pipeline,
-      v_pipeline.projection
-      using errcode = 'MR002',
-        hint = 'Only rows that show their status in one column can be adopted.';
-  elsif (p_most between 1 and 100000) is not true then
-    raise exception '% is %, but must be from 1 to 100000', p_name, coalesce(p_most::text, 'null')
-      using errcode = 'MR002', hint = 'Some hundred take well under a second.';
-  end if;
-  return v_pipeline;
-end
-$$;
+-- The functions that adopt rows which were there before their pipeline. `npx millrace adopt` writes
+-- them into a migration of the project, and `npx millrace adopt --done` one that drops them.
 
 -- Gives rows that were there before the pipeline a value of its status column, as a function of
 -- yours says. The dry run, the default, tells what becomes of each old value. Without it each call
 -- adopts a portion and tells of that; repeat it until it returns no row.
-create function millrace.adopt(
+create or replace function millrace.adopt(
   p_pipeline text, p_old_column text, p_value_function text, p_dry_run boolean default true,
   p_else text default null, p_portion int default 250
 ) returns table (
   old_value text, rows bigint, value text, lands text, begins text, lacking bigint, lacks text,
   problem text
 )
+language plpgsql
+set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
 declare
@@ -92,10 +73,12 @@ $$;
 
 -- Adopts up to so many free rows; one that has a run shows that instead. Where all are held keys is
 -- null, and rows their number.
-create function millrace.adopt_portion(
+create or replace function millrace.adopt_portion(
   p_pipeline millrace.pipelines, p_old_column text, p_function regproc, p_else text, p_limit int,
   out keys text[], out old text[], out codes text[], out rows bigint[]
 )
+language plpgsql
+set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
 declare
@@ -172,56 +155,5 @@ begin
       p_by_name => true, p_done_before => v_stage.id);
     perform millrace.show_status(p_pipeline.id, v_stage.keys);
   end loop;
-end
-$$;
-
--- Begins up to so many rows that wait at the value by which a layer is entered, each at its first
--- stage that the row does not bring along, and returns how many.
-create function millrace.begin(p_pipeline text, p_value text, p_limit int)
-returns bigint
-set enable_seqscan = off
-as $$
-declare
-  v_pipeline millrace.pipelines := millrace.adopting_pipeline(p_pipeline, 'p_limit', p_limit);
-  v_stage_id int;
-  v_gates text;
-  v_keys text[];
-begin
-  select (array_agg(s.id order by s.place) filter (where s.shows ->> 'enter' = p_value))[1],
-    string_agg(distinct s.shows ->> 'enter', ', ')
-  into v_stage_id, v_gates
-  from millrace.stages_of_version(v_pipeline.current_version_id) s;
-  if v_stage_id is null then
-    raise exception 'p_value is %, at which no layer of pipeline % is entered',
-      coalesce(p_value, 'null'), p_pipeline
-      using errcode = 'MR002',
-        hint = coalesce('Rows wait at: ' || v_gates || '.', 'It has no layers.');
-  end if;
-  execute format($q$
-    with taken as materialized (
-      select e.%1$I as key
-      from %2$s e
-      where e.%3$I = $1::%4$s
-      order by e.%1$I
-      limit $2
-      for no key update skip locked
-    )
-    select array(
-      select t.key::text
-      from taken t
-      where not exists (
-        select from millrace.runs r
-        where r.entity_id = t.key::text and r.pipeline_id = $3 and r.status = 'running')
-      order by t.key)$q$,
-    v_pipeline.entity_key, v_pipeline.entity_table, v_pipeline.status ->> 'column',
-    millrace.column_type(v_pipeline.entity_table, v_pipeline.status ->> 'column'))
-  into v_keys
-  using p_value, p_limit, v_pipeline.id;
-  if cardinality(v_keys) > 0 then
-    perform millrace.queue_stage(v_pipeline.id, v_stage_id, v_keys, v_keys,
-      p_by_name => false, p_done_before => v_stage_id);
-    perform millrace.show_status(v_pipeline.id, v_keys);
-  end if;
-  return cardinality(v_keys);
 end
 $$;
