@@ -24,7 +24,8 @@ const missing = (files: string[], name: RegExp, isThere: (found: string) => bool
 
 const functions = fs.readdirSync(path.join(root, 'supabase', 'functions'));
 const scripts = Object.keys(JSON.parse(read('package.json')).scripts);
-const install = below('supabase/migrations', /_millrace\.sql$/)
+/** The engine, and what `npx millrace adopt` adds to it. */
+const install = [...below('supabase/migrations', /_millrace\.sql$/), ...below('cli/adopt', /\.sql$/)]
   .map(read)
   .join('\n');
 
