@@ -8,6 +8,7 @@ import { acceptedKeySet, createKeys } from '../../local/platform/keys.ts';
 import { type Postgrest, startPostgrest } from '../../local/platform/postgrest.ts';
 import { definePipeline } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
 import { createEngine as createClient, type Rpc } from '../../supabase/functions/_millrace/engine/engine-client.ts';
+import { storable } from '../../supabase/functions/_millrace/engine/storable.ts';
 import { PermanentError, RetriableError } from '../../supabase/functions/_millrace/errors.ts';
 import { jobService } from '../../supabase/functions/_millrace/jobs/job-service.ts';
 import { defineStage, type HandlerContext, waiting } from '../../supabase/functions/_millrace/stage/stage.ts';
@@ -160,4 +161,12 @@ test('what a callback or a service says of a job reaches the engine, whatever it
     expect(items).toHaveLength(1);
   });
   await fc.assert(said, { numRuns: 40 });
+});
+
+test('a call keeps 1,500 levels, whatever its texts hold, and no more', () => {
+  const nested = (levels: number): unknown => (levels > 0 ? [nested(levels - 1), '"\\'] : '['.repeat(2_000));
+  const most = { p_items: nested(1_499) };
+  expect(storable(most)).toBe(most);
+  const more = JSON.stringify(storable({ p_items: nested(1_500) }));
+  expect(more.startsWith(`{"p_items":${'['.repeat(1_499)}null,`)).toBe(true);
 });

@@ -1,7 +1,10 @@
 /** The escapes of a JSON text, each matched whole: the `u` after an escaped backslash begins none. */
 const escapes = /\\(u(?:0000|d[89a-f][0-9a-f]{2})|[\s\S])/g;
-/** How many levels are kept of what JSON refuses; fewer where the stack has no room for the first. */
-const deepest = [1_500, 100];
+/**
+ * How many levels of lists and objects a call may have; a result has at most 1,000. The database and the client refuse a deeper call
+ * as a whole, each at a depth of its own that varies with the stack it has left.
+ */
+const deepest = 1_500;
 
 /**
  * The arguments of a call as JSON and Postgres can hold them: NUL and halves of surrogate pairs become U+FFFD in every string and
@@ -18,20 +21,40 @@ export function storable<A>(args: A): A {
 
 function jsonOf(value: unknown): [json: string, isSound: boolean] {
   try {
-    return [deeper(500, () => JSON.stringify(value)), true];
+    const json = JSON.stringify(value);
+    if (!isDeeper(json, deepest)) return [json, true];
   } catch {
-    const [most = 0, least = 0] = deepest;
-    try {
-      return [JSON.stringify(plain(value, [], most)), false];
-    } catch {
-      return [JSON.stringify(plain(value, [], least)), false];
-    }
+    // A part of itself, a BigInt, or more levels than the stack has room for.
+  }
+  try {
+    return [JSON.stringify(plain(value, [], deepest)), false];
+  } catch {
+    return [JSON.stringify(plain(value, [], 100)), false];
   }
 }
 
-/** Does its work so many frames further down, so that the client, which writes the same JSON with less of the stack left, can too. */
-function deeper<Done>(frames: number, work: () => Done): Done {
-  return frames > 0 ? deeper(frames - 1, work) : work();
+/** Whether a JSON text has lists and objects within one another at more than so many levels. */
+function isDeeper(json: string, levels: number): boolean {
+  // Each level takes two characters.
+  if (json.length <= 2 * levels) return false;
+  let level = 0;
+  for (let at = 0; at < json.length; at++) {
+    const sign = json[at];
+    if (sign === '"') at = endOfText(json, at);
+    else if (sign === '[' || sign === '{') level++;
+    else if (sign === ']' || sign === '}') level--;
+    if (level > levels) return true;
+  }
+  return false;
+}
+
+/** Where the text that begins at this quote ends: at the next quote with an even number of backslashes before it. */
+function endOfText(json: string, begin: number): number {
+  for (let end = json.indexOf('"', begin + 1); ; end = json.indexOf('"', end + 1)) {
+    let before = end;
+    while (json[before - 1] === '\\') before--;
+    if ((end - before) % 2 === 0) return end;
+  }
 }
 
 function plain(value: unknown, above: unknown[], levels: number): unknown {
