@@ -5,13 +5,9 @@ import { withDigest } from '../../supabase/functions/_millrace/compile/compile-p
 import { futureStamps } from '../migration-stamps.ts';
 import { callsEngine, levelIn, sinceUninstall } from '../project/engine-level.ts';
 import { migrationsOf, type Project } from '../project/find-project.ts';
-import { columnsOf, renamesTable, tableLacking } from '../project/stage-columns.ts';
+import { renamesTable, tableLacking } from '../project/stage-columns.ts';
 import { definitionsIn } from '../sync/pipeline-migration.ts';
-
-const drop =
-  /\bdrop\s+(?:schema|table|view|function|procedure|trigger|type|policy|index)\b[^;]*\b(?:millrace\w*\.|millrace_)\w*/i;
-const dropSchema = /\bdrop\s+schema\b[^;]*\bmillrace/i;
-const unschedule = /\bcron\.unschedule\s*\(\s*'millrace-/i;
+import { dropFaults, type Migration } from './drop-faults.ts';
 
 /** One sentence, with the remedy, for each migration that is out of order or drops what the engine needs. */
 export function migrationFaults(project: Project): string[] {
@@ -38,11 +34,6 @@ function stampFaults(names: string[]): string[] {
     const same = stamps.indexOf(stamps[at]);
     return same < at ? [`supabase/migrations/${name} has the stamp of ${names[same]}: rename one of them.`] : [];
   });
-}
-
-interface Migration {
-  name: string;
-  text: string;
 }
 
 function orderFaults(migrations: Migration[]): string[] {
@@ -95,28 +86,5 @@ function renameFaults(migrations: Migration[]): string[] {
       `supabase/migrations/${migrations[renamed]?.name} renames ${table}, over which pipeline ${pipeline} is defined: write the ` +
         'new name into its definition and run `npx millrace sync`.',
     ];
-  });
-}
-
-/** What a schema tool writes where it does not know us: `db schema declarative sync` and `db diff` drop what their files lack. */
-function dropFaults(migrations: Migration[]): string[] {
-  const installs = migrations.findIndex(({ text }) => levelIn(text) !== null);
-  if (installs < 0) return [];
-  const stages = [...definitionsIn(migrations.map(({ text }) => text)).values()].flatMap((pipeline) => pipeline.stages);
-  const ours = new Set(stages.flatMap(({ name }) => columnsOf(name)));
-  return migrations.slice(installs + 1).flatMap(({ name, text }) => {
-    if (text.includes('do $uninstall$') || levelIn(text) !== null) return [];
-    const bare = text.replace(/--.*|\/\*[\s\S]*?\*\//g, ' ').replaceAll('"', '');
-    const dropped = [
-      ...[drop, dropSchema, unschedule].flatMap((pattern) => pattern.exec(bare)?.[0] ?? []).slice(0, 1),
-      ...[...bare.matchAll(/\bdrop\s+column\s+(?:if\s+exists\s+)?(\w+)/gi)]
-        .filter(([, column = '']) => ours.has(column))
-        .map(([part]) => part),
-    ];
-    return dropped.map(
-      (part) =>
-        `supabase/migrations/${name} drops what is Millrace's (${part.replace(/\s+/g, ' ')}): take that out; ` +
-        '`npx millrace uninstall` removes the engine.',
-    );
   });
 }

@@ -13,7 +13,7 @@ export const check = defineCommand({
   usage: `npx millrace check
   Says whether what is here could be deployed, and writes nothing. Definitions have their migrations; handlers load; functions,
   their sections, deno.json and pins are as the deployment takes them; runtime and engine are as released; migrations are in
-  order, and none drops what is Millrace's.`,
+  order, and none drops what is Millrace's or what it needs.`,
   options: {},
   run: async ({ values }) => {
     const project = findProject(values.workdir);

@@ -14,7 +14,11 @@ const standIns: Record<string, string[]> = {
   pg_net: ['pg-net/pg_net.control', 'pg-net/pg_net--0.20.4.sql'],
   pg_cron: ['pg-cron/pg_cron.control', 'pg-cron/pg_cron--1.6.4.sql'],
   pg_graphql: ['graphql/pg_graphql.control', 'graphql/pg_graphql--1.5.11.sql'],
+  pgjwt: ['pgjwt/pgjwt.control', 'pgjwt/pgjwt--0.2.0.sql'],
+  pgsodium: ['pgsodium/pgsodium.control', 'pgsodium/pgsodium--3.1.9.sql'],
 };
+/** Real ones that ask for a superuser too. */
+const withWorkers = ['pg_net', 'pg_cron'];
 /** What comes with Postgres and asks for a superuser, and hosted lets postgres create all the same. */
 const allowed = [
   ...['autoinc', 'bloom', 'dblink', 'dict_xsyn', 'earthdistance', 'insert_username', 'moddatetime', 'pg_buffercache'],
@@ -37,7 +41,7 @@ export function installExtensions({ extensions: controls }: Places): void {
       write(path.join(controls, path.basename(file)), fs.readFileSync(path.join(ownFolder, file), 'utf8'));
     }
   }
-  for (const name of allowed) {
+  for (const name of [...allowed, ...withWorkers]) {
     const control = path.join(controls, `${name}.control`);
     if (!fs.existsSync(control)) continue;
     const text = fs.readFileSync(control, 'utf8');
@@ -47,12 +51,17 @@ export function installExtensions({ extensions: controls }: Places): void {
 
 /** The real extensions of a Postgres that have processes of their own. Postgres loads these at its start. */
 export function realWorkers({ extensions }: Places): string[] {
-  return ['pg_net', 'pg_cron'].filter((name) => isReal(path.join(extensions, `${name}.control`)));
+  return withWorkers.filter((name) => isReal(path.join(extensions, `${name}.control`)));
 }
 
 /** Whether a Postgres has safeupdate, which is a library alone. */
 export function hasSafeUpdate({ libraries }: Places): boolean {
   return ['so', 'dylib'].some((ending) => fs.existsSync(path.join(libraries, `safeupdate.${ending}`)));
+}
+
+/** Whether an extension of this name is a stand-in where this Postgres runs. */
+export function standsIn({ extensions }: Places, name: string): boolean {
+  return name in standIns && !isReal(path.join(extensions, `${name}.control`));
 }
 
 function isReal(control: string): boolean {

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import pg from 'pg';
 import { supabaseBinary } from './binaries.ts';
+import { withHostedRights } from './database/hosted-rights.ts';
 import { readConfig } from './functions/project-config.ts';
 import { isBundled } from './places.ts';
 
@@ -82,7 +83,10 @@ export async function applyMigrations(
     for (const file of secrets.length > 0 ? settings : []) {
       fs.copyFileSync(file, path.join(work, path.relative(path.join(migrations.folder, '..', '..'), file)));
     }
-    for (const file of files) fs.copyFileSync(file, path.join(work, 'supabase', 'migrations', path.basename(file)));
+    for (const file of files) {
+      const text = await withHostedRights(fs.readFileSync(file, 'utf8'));
+      fs.writeFileSync(path.join(work, 'supabase', 'migrations', path.basename(file)), text);
+    }
     const included = [
       ...(seeds.length > 0 ? ['--include-seed'] : []),
       ...(givesRoles ? ['--include-roles'] : []),

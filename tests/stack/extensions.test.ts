@@ -20,10 +20,10 @@ const real = `comment = 'Async HTTP'\ndefault_version = '0.20.4'\n`;
 const write = (name: string, text: string) => fs.writeFileSync(path.join(controls, name), text);
 const read = (name: string) => fs.readFileSync(path.join(controls, name), 'utf8');
 
-test('one that is really installed stays, and gets no script of the stand-in', () => {
+test('one that is really installed stays, may be created by postgres, and gets no script of the stand-in', () => {
   write('pg_net.control', real);
   installExtensions(postgres);
-  expect(read('pg_net.control')).toBe(real);
+  expect(read('pg_net.control')).toBe(`${real}trusted = true\n`);
   expect(fs.readdirSync(controls).filter((file) => file.startsWith('pg_net--'))).toEqual([]);
   expect(realWorkers(postgres)).toEqual(['pg_net']);
 });

@@ -15,18 +15,46 @@ create schema extensions;
 grant usage on schema extensions to postgres with grant option;
 grant usage on schema extensions to anon, authenticated, service_role;
 grant create on schema extensions to postgres;
+-- Whoever creates an extension may drop it: on hosted postgres may.
+set role postgres;
 create extension pgcrypto with schema extensions;
 create extension "uuid-ossp" with schema extensions;
+create extension pg_stat_statements with schema extensions;
+reset role;
 
+create schema graphql;
+grant usage on schema graphql to postgres, anon, authenticated, service_role;
+grant create on schema graphql to postgres;
 create schema graphql_public;
 grant usage on schema graphql_public to postgres, anon, authenticated, service_role;
-
--- What hosted's event trigger issue_pg_cron_access grants to whoever creates pg_cron.
-create function extensions.grant_pg_cron_access() returns event_trigger
-language plpgsql
+-- Hosted's answer as long as pg_graphql is not created. The stand-in of that has no resolver either.
+create function graphql_public.graphql(
+  "operationName" text default null, query text default null, variables jsonb default null, extensions jsonb default null
+) returns jsonb
+language sql
 set search_path = ''
 as $$
+  select '{"errors": [{"message": "pg_graphql extension is not enabled."}]}'::jsonb
+$$;
+grant execute on function graphql_public.graphql to postgres, anon, authenticated, service_role;
+
+-- What hosted grants to whoever creates pg_cron (its event trigger issue_pg_cron_access), and for foreign data wrappers.
+create function extensions.grant_extension_access() returns event_trigger
+language plpgsql security definer
+set search_path = ''
+as $$
+declare
+  v_wrapper text;
 begin
+  for v_wrapper in
+    select w.fdwname
+      from pg_event_trigger_ddl_commands() d
+      join pg_depend p on p.refclassid = d.classid and p.refobjid = d.objid and p.deptype = 'e'
+      join pg_foreign_data_wrapper w on p.classid = 'pg_foreign_data_wrapper'::regclass and w.oid = p.objid
+     where d.classid = 'pg_extension'::regclass
+  loop
+    execute format('grant usage on foreign data wrapper %I to postgres with grant option', v_wrapper);
+  end loop;
   if not exists (
     select from pg_event_trigger_ddl_commands() d
       join pg_extension e on e.oid = d.objid and e.extname = 'pg_cron'
@@ -42,6 +70,19 @@ begin
   revoke trigger on cron.job_run_details from postgres;
 end
 $$;
-create event trigger issue_pg_cron_access on ddl_command_end
+create event trigger issue_extension_access on ddl_command_end
 when tag in ('CREATE EXTENSION')
-execute function extensions.grant_pg_cron_access();
+execute function extensions.grant_extension_access();
+
+-- Hosted runs some statements of postgres with a superuser's rights, such as those of event triggers. Here a migration gets these two
+-- around each such statement (hosted-rights.ts), within its transaction.
+create function extensions.lend_superuser() returns void
+language sql security definer
+set search_path = ''
+as 'alter role postgres superuser';
+create function extensions.return_superuser() returns void
+language sql security definer
+set search_path = ''
+as 'alter role postgres nosuperuser';
+revoke execute on function extensions.lend_superuser, extensions.return_superuser from public;
+grant execute on function extensions.lend_superuser, extensions.return_superuser to postgres;

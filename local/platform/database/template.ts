@@ -26,7 +26,9 @@ const schemasFile = inThisFolder('schemas.sql');
 const webhooksFile = inThisFolder('webhooks.sql');
 const newObjectsFile = inThisFolder('new-objects.sql');
 // These files decide what a cluster is like as well.
-const makers = isBundled ? [import.meta.filename] : [import.meta.filename, path.join(ownFolder, 'postgres.ts')];
+const makers = isBundled
+  ? [import.meta.filename]
+  : [import.meta.filename, path.join(ownFolder, 'postgres.ts'), inThisFolder('hosted-rights.ts')];
 
 /**
  * Puts a new cluster at `dataDir`, which must not exist yet: Supabase's roles and schemas, the stand-ins and, unless
@@ -125,8 +127,10 @@ export async function setUpDatabase(url: string, exposeNewObjects = false): Prom
     await client.query(fs.readFileSync(schemasFile, 'utf8'));
     await client.query(fs.readFileSync(authFile, 'utf8'));
     if (!exposeNewObjects) await client.query(fs.readFileSync(newObjectsFile, 'utf8'));
+    await client.query('set role postgres');
     await client.query('create extension pg_net with schema extensions');
     await client.query('create extension pg_cron with schema pg_catalog');
+    await client.query('reset role');
     await client.query('create extension supabase_vault');
     for (const file of [webhooksFile, realtimeFile, storageFile]) await client.query(fs.readFileSync(file, 'utf8'));
   } finally {

@@ -26,6 +26,30 @@ alter table realtime.messages owner to supabase_realtime_admin;
 alter table realtime.messages_all owner to supabase_realtime_admin;
 grant select, insert, update on realtime.messages to postgres, anon, authenticated, service_role;
 
+create type realtime.action as enum ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'ERROR');
+create type realtime.equality_op as enum ('eq', 'neq', 'lt', 'lte', 'gt', 'gte', 'in');
+create type realtime.user_defined_filter as (column_name text, op realtime.equality_op, value text);
+create function realtime.to_regrole(role_name text) returns regrole
+language sql immutable
+as $$
+  select role_name::regrole
+$$;
+create table realtime.subscription (
+  id bigint generated always as identity primary key,
+  subscription_id uuid not null,
+  entity regclass not null,
+  filters realtime.user_defined_filter[] not null default '{}',
+  claims jsonb not null,
+  claims_role regrole not null generated always as (realtime.to_regrole(claims ->> 'role')) stored,
+  created_at timestamp not null default timezone('utc', now()),
+  action_filter text default '*'
+);
+create table realtime.schema_migrations (version bigint primary key, inserted_at timestamp(0));
+alter table realtime.subscription owner to supabase_realtime_admin;
+alter table realtime.schema_migrations owner to supabase_realtime_admin;
+grant all on realtime.subscription to postgres;
+grant select on realtime.subscription, realtime.schema_migrations to anon, authenticated, service_role;
+
 create function realtime.topic() returns text
 language sql stable
 as $$

@@ -1,0 +1,80 @@
+// Later migrations that drop or rewrite what the engine is, or drop what it needs.
+import { levelIn } from '../project/engine-level.ts';
+import { columnsOf } from '../project/stage-columns.ts';
+import { definitionsIn } from '../sync/pipeline-migration.ts';
+
+export interface Migration {
+  name: string;
+  text: string;
+}
+
+const kinds = 'schema|table|view|function|procedure|trigger|type|domain|sequence|policy|index|event trigger';
+const drops = [
+  new RegExp(`\\bdrop\\s+(?:${kinds.replace(' ', '\\s+')})\\b[^;]*\\b(?:millrace\\w*\\.|millrace_)\\w*`, 'i'),
+  /\bdrop\s+schema\b[^;]*\bmillrace\w*/i,
+  /\bcron\.unschedule\s*\(\s*'millrace-[\w-]*/i,
+];
+const rewrites = [
+  /\bcreate\s+(?:or\s+replace\s+)?(?:table|view|function|procedure|type|domain|sequence)\s+(?:if\s+not\s+exists\s+)?(?:public\.millrace_|millrace\w*\.)\w*/i,
+  /\bcreate\s+(?:or\s+replace\s+)?(?:constraint\s+)?trigger\s+millrace_\w*/i,
+  /\balter\s+(?:table|view|function|procedure|type|domain|sequence)\s+(?:if\s+exists\s+)?(?:only\s+)?(?:public\.millrace_|millrace\w*\.)\w*/i,
+  /\balter\s+schema\s+millrace\w*/i,
+  /\bdisable\s+trigger\s+millrace_\w*/i,
+];
+/** Extensions that the engine needs. With the last two jobs and secrets go, which a later creation does not bring back. */
+const needed = ['pg_net', 'pg_cron', 'supabase_vault'];
+
+/** What a schema tool writes where it does not know the engine: `db schema declarative sync` and `db diff` drop what their files lack. */
+export function dropFaults(migrations: Migration[]): string[] {
+  const installs = migrations.findIndex(({ text }) => levelIn(text) !== null);
+  if (installs < 0) return [];
+  const stages = [...definitionsIn(migrations.map(({ text }) => text)).values()].flatMap((pipeline) => pipeline.stages);
+  const ours = new Set(stages.flatMap(({ name }) => columnsOf(name)));
+  const later = migrations
+    .slice(installs + 1)
+    .filter(({ text }) => !text.includes('do $uninstall$') && levelIn(text) === null)
+    .map(({ name, text }) => ({ name, bare: text.replace(/--.*|\/\*[\s\S]*?\*\//g, ' ').replaceAll('"', '') }));
+  return later.flatMap(({ name, bare }, at) => [
+    ...changedParts(bare, ours).map(({ does, part }) => say(name, does, part)),
+    ...droppedExtensions(
+      bare,
+      later.slice(at + 1).map((migration) => migration.bare),
+    ).map(
+      (extension) =>
+        `supabase/migrations/${name} drops the extension ${extension}, which the engine needs: take that out` +
+        `${extension === 'pg_net' ? ', or create it again after' : ''}.`,
+    ),
+  ]);
+}
+
+/** What a text drops, else what it rewrites: a diff that drops a table alters others first. */
+function changedParts(text: string, ours: Set<string>): { does: string; part: string }[] {
+  const dropped = [...firstOf(drops, text), ...droppedColumns(text, ours)];
+  if (dropped.length > 0) return dropped.map((part) => ({ does: 'drops', part }));
+  return firstOf(rewrites, text).map((part) => ({ does: 'rewrites', part }));
+}
+
+const say = (name: string, does: string, part: string) =>
+  `supabase/migrations/${name} ${does} what is Millrace's (${part.replace(/\s+/g, ' ').slice(0, 120)}): take that out; ` +
+  '`npx millrace uninstall` removes the engine.';
+
+const firstOf = (patterns: RegExp[], text: string) =>
+  patterns.flatMap((pattern) => pattern.exec(text)?.[0] ?? []).slice(0, 1);
+
+const droppedColumns = (text: string, ours: Set<string>) =>
+  [...text.matchAll(/\bdrop\s+column\s+(?:if\s+exists\s+)?(\w+)/gi)]
+    .filter(([, column = '']) => ours.has(column))
+    .map(([part]) => part);
+
+function droppedExtensions(text: string, later: string[]): string[] {
+  const dropped = [...text.matchAll(/\bdrop\s+extension\s+(?:if\s+exists\s+)?([\w\s,]+)/gi)].flatMap(
+    ({ 1: names = '', index, 0: part }) =>
+      names.split(/[\s,]+/).map((name) => ({ name, rest: [text.slice(index + part.length), ...later].join(';\n') })),
+  );
+  const createdAgain = (name: string, rest: string) =>
+    new RegExp(`\\bcreate\\s+extension\\s+(?:if\\s+not\\s+exists\\s+)?${name}\\b`, 'i').test(rest);
+  return dropped
+    .filter(({ name }) => needed.includes(name.toLowerCase()))
+    .filter(({ name, rest }) => name.toLowerCase() !== 'pg_net' || !createdAgain(name, rest))
+    .map(({ name }) => name);
+}

@@ -1,0 +1,49 @@
+// Some statements ask for a superuser, and hosted carries them out for postgres all the same. Here a migration borrows a superuser's
+// rights around each of these.
+import { loadModule, parseSync } from '@libpg-query/parser';
+
+const lend = 'select extensions.lend_superuser();\n';
+const giveBack = '\nselect extensions.return_superuser();';
+
+/** Whether a text could hold such a statement: parsing all migrations of a project takes a second. */
+const mayNeed =
+  /\bevent\s+trigger\b|\balter\s+extension\b|\bforeign\s+data\s+wrapper\b|\b(?:for|add|set)\s+(?:all\s+tables|tables\s+in)\b/i;
+
+/** The text of a migration with what hosted grants around its statements. What Postgres cannot parse stays as it is. */
+export async function withHostedRights(text: string): Promise<string> {
+  if (!mayNeed.test(text)) return text;
+  await loadModule();
+  const bytes = Buffer.from(text);
+  try {
+    const parts = (parseSync(text).stmts ?? []).map(({ stmt, stmt_location: at = 0, stmt_len: length }) => {
+      const part = bytes.subarray(at, length ? at + length : undefined).toString();
+      return needsRights(stmt as Record<string, object>, part)
+        ? `${lend}${part.trim().replace(/;$/, '')};${giveBack}`
+        : `${part};`;
+    });
+    return `${parts.join('\n')}\n`;
+  } catch {
+    return text;
+  }
+}
+
+/** The statements that hosted carries out with a superuser's rights. Within a block of code they are not told from what stands beside. */
+function needsRights(statement: Record<string, object>, text: string): boolean {
+  const [[kind = '', node] = []] = Object.entries(statement);
+  switch (kind) {
+    case 'CreateEventTrigStmt':
+    case 'AlterEventTrigStmt':
+    case 'CreateFdwStmt':
+    case 'AlterExtensionStmt':
+      return true;
+    case 'CreatePublicationStmt':
+    case 'AlterPublicationStmt':
+      return mayNeed.test(text);
+    case 'AlterObjectSchemaStmt':
+      return (node as { objectType?: string }).objectType === 'OBJECT_EXTENSION';
+    case 'DoStmt':
+      return mayNeed.test(text);
+    default:
+      return false;
+  }
+}
