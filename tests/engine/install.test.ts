@@ -62,7 +62,7 @@ test('set_up() writes the rows and jobs that a squash has lost, keeps what is th
     delete from millrace.check_progress where true;
     select cron.unschedule(jobname) from cron.job`);
   expect((await missing()).rows[0]?.detail).toMatch(
-    /setting worker_seconds.* release .* missing: select millrace.set_up\(\)/,
+    /setting worker_seconds.* release .* missing: npx millrace connect writes it/,
   );
   await owner.query(`insert into millrace.settings (name, value) values ('retention_days', '7')`);
   const { rows: told } = await owner.query('select millrace.set_up()');

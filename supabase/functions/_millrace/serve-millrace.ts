@@ -1,5 +1,5 @@
 import { answerAlertsWakeUp } from './alerts/send-alerts.ts';
-import { answerConnect } from './engine/connect.ts';
+import { answerConnect, registering } from './engine/connect.ts';
 import { answerCallback } from './jobs/answer-callback.ts';
 import { answerPollWakeUp } from './jobs/poll-jobs.ts';
 import { refuse } from './jobs/refuse.ts';
@@ -11,7 +11,8 @@ type Answer = (request: Request) => Promise<Response>;
 
 /** Serves the function millrace, which does whatever belongs to no stage. It is all that its index.ts calls. */
 export function serveMillrace(): void {
-  serve(answerMillrace(processEnv(), waitUntil));
+  const env = processEnv();
+  serve(registering(answerMillrace(env, waitUntil), env, waitUntil));
 }
 
 /**

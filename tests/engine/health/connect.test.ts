@@ -29,6 +29,37 @@ test('connecting writes address and secret into Vault, and again when they chang
   });
 });
 
+test('connecting once leaves an address that is there, and writes one into a branch that has the schema without rows', async ({
+  engine,
+}) => {
+  await engine.pipeline([{ name: 'only' }]);
+  const secret = 'a secret that is long enough';
+  const once = (url: string) => engine.value('select public.millrace_connect($1, $2, true)', [url, secret]);
+  await engine.configureDoorbell('http://one.test');
+  expect(await once('http://two.test')).toBeNull();
+  expect(await engine.value(`select millrace.setting('project_url')`)).toBe('http://one.test');
+
+  await engine.sql.query(`
+    delete from vault.secrets where name ^@ 'millrace_';
+    truncate millrace.pipelines, millrace.settings, millrace.releases cascade;
+    select cron.unschedule(jobname) from cron.job`);
+  const own = () =>
+    engine.rows<{ ok: boolean; detail: string }>(
+      `select ok, detail from millrace.doctor() where what in ('the engine has its own rows', 'pg_cron job millrace-sweep')
+       order by what desc`,
+    );
+  const [missing] = await own();
+  expect(missing).toEqual({
+    ok: false,
+    detail: expect.stringMatching(/setting worker_seconds.*, pipeline flow missing: npx millrace connect writes it$/),
+  });
+  expect(await once('http://two.test')).toEqual({ wake_up: expect.anything() });
+  expect(await engine.value(`select millrace.setting('project_url')`)).toBe('http://two.test');
+  const found = await own();
+  expect(found.map(({ detail }) => detail)).toContain('pipeline flow missing: npx millrace connect writes it');
+  expect(found.filter(({ ok }) => !ok)).toHaveLength(1);
+});
+
 test('the page’s address is kept: one of one machine gives way to any, and takes the place of no other', async ({
   engine,
 }) => {

@@ -20,7 +20,7 @@ export type EngineFunctions = {
     Args: { p_goodbye?: boolean; p_items: Json; p_limit: number; p_seq: number; p_worker: string };
     Returns: Json;
   };
-  millrace_connect: { Args: { p_project_url: string; p_wake_secret: string }; Returns: Json };
+  millrace_connect: { Args: { p_once?: boolean; p_project_url: string; p_wake_secret: string }; Returns: Json };
   millrace_dead_letters: { Args: { p_query?: Json }; Returns: Json };
   millrace_decide: { Args: { p_attempt: number; p_decision: Json }; Returns: Json };
   millrace_health: { Args: Record<PropertyKey, never>; Returns: Json };

@@ -19,6 +19,8 @@ export interface Platform {
   url: string;
   secretKey: string;
   secretKeys: Record<string, string>;
+  /** The service-role key beside secret keys: its holder may wake. Whoever has switched the legacy keys off still finds it here. */
+  legacyKey?: string | undefined;
   /** Lets its holder wake functions and do nothing else. Without it functions wake one another with the secret key. */
   wakeSecret?: string | undefined;
 }
@@ -30,24 +32,25 @@ export type Caller = 'waker' | 'project';
 const WAKE_HEADER = 'x-millrace-wake-secret';
 
 /**
- * Reads what Supabase puts into every function's environment: the secret keys, or only the legacy service-role key; and
- * MILLRACE_WAKE_SECRET, where the project has set it. Throws a MisconfiguredError that names what is missing.
+ * Reads what Supabase puts into every function's environment: the secret keys, or, where there is none, the legacy service-role
+ * key; and MILLRACE_WAKE_SECRET, where the project has set it. Throws a MisconfiguredError that names what is missing.
  */
 export function readPlatform(env: Env): Platform {
   const url = env.SUPABASE_URL?.replace(/\/+$/, '');
   if (!url) throw new MisconfiguredError('SUPABASE_URL is not set: set it to the project’s base URL.');
   const secretKeys = { ...namedKeys(env.SUPABASE_SECRET_KEYS) };
   if (env.SUPABASE_SECRET_KEY) secretKeys.default ??= env.SUPABASE_SECRET_KEY;
-  // A database that was set up before the new keys came still wakes with the legacy one.
-  if (env.SUPABASE_SERVICE_ROLE_KEY) secretKeys.legacy ??= env.SUPABASE_SERVICE_ROLE_KEY;
-  const secretKey = secretKeys.default ?? Object.values(secretKeys)[0];
+  const legacyKey = env.SUPABASE_SERVICE_ROLE_KEY;
+  const secretKey = secretKeys.default ?? Object.values(secretKeys)[0] ?? legacyKey;
   if (!secretKey) {
     throw new MisconfiguredError(
       'Neither SUPABASE_SECRET_KEYS nor SUPABASE_SERVICE_ROLE_KEY is set: ' +
         'set SUPABASE_SECRET_KEYS to {"default":"sb_secret_…"} with a secret key of the project.',
     );
   }
-  return { url, secretKey, secretKeys, wakeSecret: env.MILLRACE_WAKE_SECRET?.trim() || undefined };
+  const wakeSecret = env.MILLRACE_WAKE_SECRET?.trim() || undefined;
+  if (secretKey === legacyKey) return { url, secretKey, secretKeys: { legacy: secretKey }, wakeSecret };
+  return { url, secretKey, secretKeys, wakeSecret, ...(legacyKey ? { legacyKey } : {}) };
 }
 
 /**
@@ -58,6 +61,9 @@ export const ownWakeSecret = ({ wakeSecret, secretKey }: Platform) => wakeSecret
 
 const wakeSecretOf = (key: string) => createHmac('sha256', key).update('millrace wake-up').digest('base64url');
 
+/** Whether the request says that the database has sent it. It proves nothing of the sender. */
+export const isFromEngine = (request: Request) => request.headers.has(LEVEL_HEADER) || request.headers.has(WAKE_HEADER);
+
 /** The headers with which one function wakes another. */
 export function wakeHeaders({ wakeSecret, secretKey }: Platform): Record<string, string> {
   return wakeSecret ? { [WAKE_HEADER]: wakeSecret } : { apikey: secretKey };
@@ -65,11 +71,16 @@ export function wakeHeaders({ wakeSecret, secretKey }: Platform): Record<string,
 
 /**
  * Tells who calls: the project, when `apikey` holds one of its secret keys; a waker, when the request shows the wake-up
- * secret, which is an HMAC of any of these keys unless MILLRACE_WAKE_SECRET is set; null for anybody else. The comparison takes equally long for every key, so that its time tells nothing.
+ * secret, which is an HMAC of any of these keys unless MILLRACE_WAKE_SECRET is set; null for anybody else. A database that was
+ * connected before the secret keys came wakes with the legacy key. The comparison takes equally long for every key, so that its
+ * time tells nothing.
  */
-export function callerOf(request: Request, { secretKeys, wakeSecret }: Platform): Caller | null {
-  if (isOneOf(request.headers.get('apikey'), Object.values(secretKeys))) return 'project';
-  const wakeSecrets = wakeSecret ? [wakeSecret] : Object.values(secretKeys).map(wakeSecretOf);
+export function callerOf(request: Request, { secretKeys, legacyKey, wakeSecret }: Platform): Caller | null {
+  const shown = request.headers.get('apikey');
+  if (isOneOf(shown, Object.values(secretKeys))) return 'project';
+  const older = legacyKey ? [legacyKey] : [];
+  if (isOneOf(shown, older)) return 'waker';
+  const wakeSecrets = wakeSecret ? [wakeSecret] : [...Object.values(secretKeys), ...older].map(wakeSecretOf);
   if (isOneOf(request.headers.get(WAKE_HEADER), wakeSecrets)) return 'waker';
   return null;
 }

@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { registering } from '../engine/connect.ts';
 import { dataApiRpc, EngineRefusal, type Rpc } from '../engine/engine-client.ts';
 import { type Platform, readPlatform } from '../engine/platform.ts';
 import { classify, excerpt, messageOf, UnavailableError } from '../errors.ts';
 import { createLog } from '../log.ts';
 import { type Env, processEnv, readSettings, webhookSettings } from '../settings.ts';
-import { serve } from '../worker/edge-runtime.ts';
+import { serve, waitUntil } from '../worker/edge-runtime.ts';
 import { callStage } from './call-stage.ts';
 import { type CallbackOrigin, callbackUrlFault, isOwnCallbackUrl, originParams, readOrigin } from './callback-url.ts';
 import { JobRecorder } from './job-recorder.ts';
@@ -27,7 +28,8 @@ const callbackAnswer = z.union([
 
 /** Serves the function job-complete, whose address services may still hold. */
 export function serveCallbacks(): void {
-  serve(answerCallback(processEnv()));
+  const env = processEnv();
+  serve(registering(answerCallback(env), env, waitUntil));
 }
 
 /** A verified callback, and whose job it is about. */

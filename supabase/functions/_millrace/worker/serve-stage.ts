@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { registering } from '../engine/connect.ts';
 import { dataApiRpc, type Rpc } from '../engine/engine-client.ts';
 import { type WaitingJob, waitingJob } from '../engine/engine-contract.ts';
 import { type Platform, readPlatform, refuseStranger, refuseWakeUp } from '../engine/platform.ts';
@@ -48,7 +49,8 @@ interface Serving {
  * ```
  */
 export function serveStage(stage: Stage): void {
-  serve(answerRequests(stage, processEnv(), (work) => waitUntil(work)));
+  const env = processEnv();
+  serve(registering(answerRequests(stage, env, waitUntil), env, waitUntil));
 }
 
 /**
