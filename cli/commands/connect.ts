@@ -7,6 +7,7 @@ import { awaitWakeUp } from '../project/await-wake-up.ts';
 import { CommandError } from '../project/command-error.ts';
 import { findProject } from '../project/find-project.ts';
 import { keepPage } from '../project/keep-page.ts';
+import { lostRows, writeLostRows } from '../project/lost-rows.ts';
 import { findingLines, readHealth } from '../project/read-health.ts';
 
 export const connect = defineCommand({
@@ -19,20 +20,24 @@ export const connect = defineCommand({
   options: { ...remoteOption, page: { type: 'string' } },
   run: async ({ values }) => {
     const { url, headers } = await reachProject({ ...values, revealsKey: true });
-    const { secret, ...sent } = await callConnect(url, headers);
-    await awaitWakeUp(url, headers, sent);
-    const { project_url } = sent;
-    const { root } = findProject(values.workdir);
+    const { secret, project_url } = await connectWhereReached(url, headers);
+    const project = findProject(values.workdir);
+    const { root } = project;
     const own = findRunningStack(root)?.apiUrl === url ? `${url}/operate/` : null;
     const page_url = await keepPage(url, headers, values.page ?? own);
-    const health = await readHealth(url, headers);
-    const query = `npx supabase db query ${targetAt(url, root, values.remote)}`.trim();
+    const target = targetAt(url, root, values.remote);
+    const found = await readHealth(url, headers);
+    const lost = lostRows(project, found);
+    const written = lost ? [await writeLostRows(project, lost, target)] : [];
+    const health = lost ? await readHealth(url, headers) : found;
+    const query = `npx supabase db query ${target}`.trim();
     if (values.json) return JSON.stringify({ project_url, secret, page_url, ...health });
     return [
       `The database wakes functions at ${project_url}, with ${secret}; a wake-up was answered.`,
       page_url
         ? `Messages about alerts link to ${page_url}.`
         : 'Messages about alerts link to no page: say where you host it by --page=URL.',
+      ...written,
       ...(health.findings.length === 0
         ? ['doctor() finds all well.']
         : ['Checks of doctor() still fail:', ...findingLines(health.findings, query)]),
@@ -47,10 +52,35 @@ interface Connected {
   wake_up: number | null;
 }
 
+/** Where the gateway is for the database of `supabase start`, of self-hosting since it runs Envoy, and of both before. */
+const gateways = ['http://api.supabase.internal:8000', 'http://api-gw:8000', 'http://kong:8000'];
+
+/**
+ * Connects the project at the address that its functions see, or else at a gateway's, where the database cannot reach that one.
+ * Resolves to what the function answered once a wake-up was. Throws a CommandError that says what stands in the way.
+ */
+async function connectWhereReached(url: string, headers: Record<string, string>): Promise<Connected> {
+  const own = await callConnect(url, headers);
+  const fault = await awaitWakeUp(url, headers, own);
+  if (!fault) return own;
+  // A hosted project has no other address.
+  for (const project_url of own.project_url.startsWith('https:') ? [] : gateways) {
+    const other = await callConnect(url, headers, { project_url });
+    if (!(await awaitWakeUp(url, headers, other))) return other;
+  }
+  await callConnect(url, headers);
+  throw fault;
+}
+
 /** Calls the project's function. Resolves to what it answered. Throws a CommandError that says what stands in the way. */
-async function callConnect(url: string, headers: Record<string, string>): Promise<Connected> {
+async function callConnect(
+  url: string,
+  headers: Record<string, string>,
+  asked: { project_url?: string } = {},
+): Promise<Connected> {
   const address = `${url}/functions/v1/millrace/connect`;
-  const response = await askServer(address, { method: 'POST', headers });
+  const sent = { ...headers, 'content-type': 'application/json' };
+  const response = await askServer(address, { method: 'POST', headers: sent, body: JSON.stringify(asked) });
   const body = (await response.json().catch(() => ({}))) as Record<string, unknown>;
   if (response.ok) return body as unknown as Connected;
   const message = (body.error as { message?: string } | undefined)?.message ?? JSON.stringify(body).slice(0, 300);

@@ -6,6 +6,7 @@ import { reachProject, targetAt } from '../operate/reach-project.ts';
 import { CommandError } from '../project/command-error.ts';
 import { migrationTexts, sinceUninstall } from '../project/engine-level.ts';
 import { findProject, hasDefinitions, type Project } from '../project/find-project.ts';
+import { lostPipelines } from '../project/lost-rows.ts';
 import { faultLines, type Health, readHealth } from '../project/read-health.ts';
 import { databaseFault, releaseFault } from '../project/release-fit.ts';
 import { readManifest, runtimeFolder } from '../project/shipped.ts';
@@ -41,14 +42,19 @@ export const doctor = defineCommand({
 });
 
 /** What the folder defines that no migration does yet, and that the database does not define so; `push` brings it there. */
-async function definitionsBehind(project: Project, { definitions }: Health, push: string): Promise<string[]> {
+async function definitionsBehind(project: Project, health: Health, push: string): Promise<string[]> {
+  const { definitions } = health;
   if (!hasDefinitions(project)) return [];
   const unwritten = await missingMigrations(project, true, () => {}).then(
     () => [],
     (error: Error) => [error.message],
   );
   const migrated = [...definitionsIn(sinceUninstall(migrationTexts(project))).values()];
-  const others = migrated.filter(({ pipeline, digest }) => definitions[pipeline] !== digest);
+  // doctor() names those that a push would not bring back.
+  const lost = lostPipelines(health);
+  const others = migrated.filter(
+    ({ pipeline, digest }) => definitions[pipeline] !== digest && !lost.includes(pipeline),
+  );
   const remedy = `run \`${push}\`.`;
   return [
     ...unwritten,

@@ -2,25 +2,31 @@
 import path from 'node:path';
 import pc from 'picocolors';
 import { findRunningStack, pushCommand } from '../../local/platform/running-stack.ts';
-import { defineCommand, writingOptions } from '../define-command.ts';
+import { defineCommand, remoteOption, writingOptions } from '../define-command.ts';
+import { reachProject, targetAt } from '../operate/reach-project.ts';
 import { CommandError } from '../project/command-error.ts';
 import { engineState, migrationTexts } from '../project/engine-level.ts';
 import { findProject, hasDefinitions, type Project } from '../project/find-project.ts';
+import { lostRows, writeLostRows } from '../project/lost-rows.ts';
+import { readHealth } from '../project/read-health.ts';
 import { requireRelease } from '../project/release-fit.ts';
 import { writeChanges } from '../project/write-changes.ts';
 import { planSync } from '../sync/sync-pipelines.ts';
 
 export const sync = defineCommand({
-  usage: `npx millrace sync [--check] [--dry-run]
+  usage: `npx millrace sync [--check] [--dry-run] [--remote[=REF]]
   Writes a migration for each definition of supabase/functions/_pipelines that has changed, children before their parents.
-  --check    writes none, and fails where one is missing`,
-  options: { ...writingOptions, check: { type: 'boolean', default: false } },
+  --check    writes none, and fails where one is missing
+  --remote[=REF]  writes none: gives a database that has the schema without the engine's rows, such as a branch made in the
+             dashboard, its settings, cron jobs and the definitions of the migrations. REF is a reference or branch`,
+  options: { ...writingOptions, ...remoteOption, check: { type: 'boolean', default: false } },
   run: async ({ values }) => {
     const project = findProject(values.workdir);
     requireRelease(project, 'sync');
     if (engineState(migrationTexts(project)).level === null) {
       throw new CommandError('No migration installs the engine: run `npx millrace init` first.');
     }
+    if (values.remote !== undefined) return syncDatabase(project, values);
     const planned = await missingMigrations(project, values.check);
     const changes = planned.map(({ name, text }) => ({ file: `supabase/migrations/${name}`, text }));
     const stack = findRunningStack(project.root);
@@ -31,6 +37,19 @@ export const sync = defineCommand({
     return writeChanges(project, changes, values, next);
   },
 });
+
+/** Writes the rows that the database lacks. Returns what was written. */
+async function syncDatabase(
+  project: Project,
+  values: { remote?: string; workdir: string; 'dry-run': boolean },
+): Promise<string> {
+  await missingMigrations(project, true);
+  const { url, headers } = await reachProject({ ...values, revealsKey: true });
+  const lost = lostRows(project, await readHealth(url, headers));
+  if (!lost) return 'Nothing to do: the database has its settings, cron jobs and definitions.';
+  if (values['dry-run']) return lost.sql;
+  return writeLostRows(project, lost, targetAt(url, project.root, values.remote));
+}
 
 /** The migrations that the project's definitions lack. Each warning goes to `warn`. */
 export async function missingMigrations(project: Project, check: boolean, warn = warnInYellow) {

@@ -1,6 +1,7 @@
 // What only the supabase CLI can tell, as whoever is logged in to Supabase: a project's secret key, and where its branches are.
 import { execFile } from 'node:child_process';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { CommandError } from './command-error.ts';
@@ -14,7 +15,7 @@ interface ApiKey {
 /** A secret key of a project; `remote` is its reference or branch, '' the one that the folder `root` is linked to. Throws a CommandError. */
 export async function revealSecretKey(remote: string, root: string): Promise<string> {
   const args = ['projects', 'api-keys', '--reveal', ...(remote ? [`--remote=${remote}`] : [])];
-  const keys = await ask<ApiKey[]>(root, args, 'SUPABASE_SECRET_KEY is not set');
+  const keys = JSON.parse(await ask(root, args, 'SUPABASE_SECRET_KEY is not set')) as ApiKey[];
   // An older project has the service_role key alone.
   const key = keys.find(({ type }) => type === 'secret') ?? keys.find(({ name }) => name === 'service_role');
   if (key?.api_key) return key.api_key;
@@ -23,11 +24,8 @@ export async function revealSecretKey(remote: string, root: string): Promise<str
 
 /** The reference of a preview branch of the project that `root` is linked to. Throws a CommandError that names those there are. */
 export async function branchReference(name: string, root: string): Promise<string> {
-  const branches = await ask<{ name: string; project_ref: string }[]>(
-    root,
-    ['branches', 'list'],
-    `${name} is a branch`,
-  );
+  const told = await ask(root, ['branches', 'list'], `${name} is a branch`);
+  const branches = JSON.parse(told) as { name: string; project_ref: string }[];
   const branch = branches.find((one) => one.name === name);
   if (branch) return branch.project_ref;
   const there = branches.length > 0 ? `name one of ${branches.map((one) => one.name).join(', ')}` : 'it has none';
@@ -37,8 +35,22 @@ export async function branchReference(name: string, root: string): Promise<strin
   );
 }
 
-/** Runs the CLI in `root`. Resolves to its answer; throws a CommandError that says what it is asked for: `because`. */
-async function ask<Answer>(root: string, args: string[], because: string): Promise<Answer> {
+/** Runs a statement in the database to which `target` leads: options as a shell takes them. Throws a CommandError that says why not. */
+export async function querySupabase(root: string, target: string, sql: string): Promise<void> {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-'));
+  try {
+    const file = path.join(folder, 'statement.sql');
+    fs.writeFileSync(file, sql);
+    const options = target.split(' ').filter((option) => option !== '' && option !== '--yes');
+    const given = options.map((option) => option.replaceAll("'", ''));
+    await ask(root, ['db', 'query', '--yes', ...given, '--file', file], 'The database lacks rows of the engine');
+  } finally {
+    fs.rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Runs the CLI in `root`. Resolves to what it prints; throws a CommandError that says what it is asked for: `because`. */
+async function ask(root: string, args: string[], because: string): Promise<string> {
   const all = [...args, '--output', 'json', '--workdir', root];
   const { stdout } = await promisify(execFile)(supabaseIn(root), all).catch(
     (error: NodeJS.ErrnoException & { stderr?: string }) => {
@@ -47,13 +59,18 @@ async function ask<Answer>(root: string, args: string[], because: string): Promi
           `${because}, and the supabase CLI, which would tell it, is not installed: run \`npm i -D supabase\`.`,
         );
       }
-      const command = args.filter((arg) => !arg.startsWith('--remote')).join(' ');
+      const command = args
+        .slice(
+          0,
+          args.findIndex((arg) => /^--(remote|yes)/.test(arg)),
+        )
+        .join(' ');
       throw new CommandError(
-        `${because}, and \`supabase ${command}\` did not tell it: ${(error.stderr || error.message).trim()}`,
+        `${because}, and \`supabase ${command}\` failed: ${(error.stderr || error.message).trim()}`,
       );
     },
   );
-  return JSON.parse(stdout) as Answer;
+  return stdout;
 }
 
 /** The CLI that the project installed, or the one on the PATH. */

@@ -23,15 +23,22 @@ interface WakeUp {
   project_url: string;
 }
 
-/** Waits until the database's wake-up was answered well. Throws a CommandError that says what stands between them. */
-export async function awaitWakeUp(url: string, headers: Record<string, string>, sent: WakeUp): Promise<void> {
+/**
+ * Waits until the database's wake-up was answered well. Resolves to what to tell where the database cannot reach the address, else to
+ * null. Throws a CommandError that says what else stands between them.
+ */
+export async function awaitWakeUp(
+  url: string,
+  headers: Record<string, string>,
+  sent: WakeUp,
+): Promise<CommandError | null> {
   const { wake_up, project_url } = sent;
   const connected = `The database knows its functions at ${project_url}, but`;
   if (wake_up === null) throw new CommandError(`${connected} could not send a wake-up: run \`npx millrace doctor\`.`);
   const until = Date.now() + WAIT_MS;
   for (;;) {
     const answer = await callDatabase<WakeAnswer>(url, headers, 'millrace_wake_answer', { p_request: wake_up });
-    if (answer.answered) return requireGood(connected, answer);
+    if (answer.answered) return unreached(connected, answer);
     if (Date.now() > until) break;
     await sleep(ASK_EVERY_MS);
   }
@@ -40,10 +47,10 @@ export async function awaitWakeUp(url: string, headers: Record<string, string>, 
   );
 }
 
-function requireGood(connected: string, { status, error, remedy }: WakeAnswer): void {
-  if (remedy === null) return;
+function unreached(connected: string, { status, error, remedy }: WakeAnswer): CommandError | null {
+  if (remedy === null) return null;
   if (status === null) {
-    throw new CommandError(
+    return new CommandError(
       `${connected} cannot reach that address (${error ?? 'no answer'}). It is the SUPABASE_URL of the functions, which the ` +
         'database must reach too.',
     );

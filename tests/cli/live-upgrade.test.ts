@@ -190,16 +190,22 @@ async function expectDiagnosed(dev: Dev, client: pg.Client): Promise<void> {
   await expectAhead(dev, asked);
   await client.query(`delete from millrace.settings where name = 'journal_days'`);
   expect(await asked('doctor')).toBe(
-    '✗ the engine has its own rows\n    setting journal_days missing: select millrace.set_up()\n' +
-      `SQL is run in the dashboard's SQL editor, or by: npx supabase db query --yes --remote='${dev.dbUrl}?sslmode=disable' "SQL"\n`,
+    '✗ the engine has its own rows\n    setting journal_days missing: npx millrace connect writes it\n',
   );
+  // As in a branch made in the dashboard, which has the schema without rows.
+  await client.query('truncate millrace.pipelines cascade');
+  const without = await asked('doctor');
+  expect(without).toMatch(/setting journal_days, .*pipeline tickets\b.* missing: npx millrace connect writes it\n/);
+  expect(without).not.toContain('does not have pipeline tickets');
   await client.query(`delete from vault.secrets where name = 'millrace_project_url'`);
   expect(await asked('doctor')).toContain('✗ project_url is set\n    missing: npx millrace connect writes it\n');
   const connected = await asked('connect --page=https://ops.test/operate/');
   expect(connected).toContain('Messages about alerts link to https://ops.test/operate/.\n');
-  expect(connected).toContain('Checks of doctor() still fail:\n✗ the engine has its own rows\n');
+  expect(connected).toMatch(
+    /Wrote the settings and cron jobs that were missing, and the definitions of .*\btickets\b.*\.\n/,
+  );
+  expect(connected).not.toContain('the engine has its own rows');
   expect(await asked('connect --page=ops.test')).toContain('setting page_url is');
-  await client.query('select millrace.set_up()');
   const wrongKey = { SUPABASE_SECRET_KEY: 'sb_secret_of_another_project' };
   expect(await asked('doctor', wrongKey)).toContain('does not know that secret key');
   expect(await asked('connect', wrongKey)).toContain('does not know that secret key');
