@@ -9,7 +9,7 @@ import { checkFormat, checkFunctionTypes, checkPipelines, checkTypes, functionsF
 import { checkDocExamples } from './check/doc-examples.ts';
 import { checkEngineLayers } from './check/engine-layers.ts';
 import { checkFunctionSizes } from './check/function-sizes.ts';
-import { checkDatabaseTypes, checkInstall, checkSnapshot } from './check/generated-files.ts';
+import { checkDatabaseTypes, checkInstall, checkSkill, checkSnapshot } from './check/generated-files.ts';
 import { checkLayers } from './check/layers.ts';
 import { withMigratedDatabase } from './check/migrated-database.ts';
 import { nomenclatureFaults } from './check/nomenclature.ts';
@@ -55,6 +55,7 @@ async function codeChecks(write: boolean): Promise<Check[]> {
     { name: 'types of the functions in Deno', remedy: 'correct them', findings: checkFunctionTypes() },
     { name: 'migration of the engine', remedy: byWriting, findings: install },
     { name: 'examples in docstrings', remedy: 'write or correct them', findings: checkDocExamples() },
+    { name: 'skill of assistants', remedy: byWriting, findings: checkSkill(write) },
     { name: 'nomenclature', remedy: 'use the words of docs/nomenclature.md', findings: nomenclature() },
     { name: 'layers', remedy: downwards, findings: checkLayers(projectFolder) },
     { name: 'layers of the SQL', remedy: belowCore, findings: checkEngineLayers(projectFolder, write) },

@@ -64,7 +64,8 @@ async function connectWhereReached(url: string, headers: Record<string, string>)
   const fault = await awaitWakeUp(url, headers, own);
   if (!fault) return own;
   // A hosted project has no other address.
-  for (const project_url of own.project_url.startsWith('https:') ? [] : gateways) {
+  if (own.project_url.startsWith('https:')) throw fault;
+  for (const project_url of gateways) {
     const other = await callConnect(url, headers, { project_url });
     if (!(await awaitWakeUp(url, headers, other))) return other;
   }

@@ -3,6 +3,7 @@ import path from 'node:path';
 import pg from 'pg';
 import { frozenFaults, readProject } from '../engine/releases.ts';
 import { writeBuilt } from '../engine/write-built.ts';
+import { skillText } from '../skill/write-skill.ts';
 import { projectFolder, runScript, runSupabase } from './run-program.ts';
 
 const snapshotFile = path.join('tests', 'schema.snapshot.sql');
@@ -21,6 +22,12 @@ const ofTheEngine = /^ {6}millrace_\w+:/;
 export async function checkInstall(): Promise<string> {
   await writeBuilt(projectFolder);
   return frozenFaults(readProject(projectFolder)).join('\n');
+}
+
+/** Compares the skill of coding assistants with the page that it is written of, or with `write` replaces it. Resolves to findings. */
+export async function checkSkill(write: boolean): Promise<string> {
+  const page = fs.readFileSync(path.join(projectFolder, 'docs', 'assistants.md'), 'utf8');
+  return compare(path.join('skills', 'millrace', 'SKILL.md'), skillText(page), write);
 }
 
 /**
@@ -73,6 +80,7 @@ function compare(name: string, wanted: string, write: boolean): string {
   const found = fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : '';
   if (found === wanted) return '';
   if (write) {
+    fs.mkdirSync(path.dirname(file), { recursive: true });
     fs.writeFileSync(file, wanted);
     return '';
   }
