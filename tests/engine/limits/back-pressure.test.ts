@@ -111,7 +111,11 @@ test('two sweeps and two workers that race at one threshold never exceed it', as
     const batch = await worker.take(size);
     await worker.complete(batch.map((item) => completed(item)));
   };
-  for (let round = 0; round < 400 && (await unfinished(engine, 'sort', 'left', 'first', 'right', 'last')) > 0; round++) {
+  for (
+    let round = 0;
+    round < 400 && (await unfinished(engine, 'sort', 'left', 'first', 'right', 'last')) > 0;
+    round++
+  ) {
     await Promise.all([
       step(workers.sort, 3),
       step(workers.sorter, 3),
