@@ -9,19 +9,43 @@ returns table (shown text, rows bigint, remedy text)
 stable
 as $$
 declare
-  v_wanted text := (
-    select string_agg(format('(%L, %L, e.%I::text)', v.stage, v.value, v.column_name), ', ')
-    from (
-      select s.name as stage, 'queued' as value, s.name || '_status' as column_name
-      from millrace.stages_of_version(p_pipeline.current_version_id) s
-      where p_pipeline.projection = 'columns'
-      union
-      select null, s.shows ->> 'enter', p_pipeline.status ->> 'column'
-      from millrace.stages_of_version(p_pipeline.current_version_id) s
-      where s.shows ->> 'enter' is not null) v);
+  v_wanted text;
+  v_shown text;
   v_key text := quote_ident(p_pipeline.entity_key);
+  v_found boolean;
 begin
+  select string_agg(format('(%L, %L, e.%I::text)', v.stage, v.value, v.column_name), ', '),
+    string_agg(format('e.%I::text = %L', v.column_name, v.value), ' or ')
+  into v_wanted, v_shown
+  from (
+    select distinct k.*
+    from millrace.version_stages vs
+    join millrace.stages s on s.id = vs.stage_id
+    cross join lateral (
+      select s.name, 'queued', s.name || '_status'
+      where p_pipeline.projection = 'columns'
+      union all
+      select null, s.shows ->> 'enter', p_pipeline.status ->> 'column'
+      where s.shows ->> 'enter' is not null) k(stage, value, column_name)
+    where vs.version_id = p_pipeline.current_version_id) v;
   if v_wanted is null then
+    return;
+  end if;
+  -- Mostly there is none, and the query that counts takes longer to plan than this to run.
+  execute format($q$
+    select exists (
+      select from (
+        select e.%1$s::text as key, %4$s as is_wanted
+        from %2$s e
+        order by e.%1$s desc
+        limit 4000) e
+      where e.is_wanted
+        and not exists (
+          select from millrace.runs r
+          where r.entity_id = any (array[e.key]) and r.pipeline_id = %3$s))$q$,
+    v_key, p_pipeline.entity_table, p_pipeline.id, v_shown)
+  into v_found;
+  if not v_found then
     return;
   end if;
   return query execute format($q$

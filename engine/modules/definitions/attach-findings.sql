@@ -64,16 +64,17 @@ begin
       join pg_attribute a
         on a.attrelid = v_table and a.attnum > 0 and not a.attisdropped
       where f.oid = to_regproc('millrace.' || v_name || '__rows')
-        and position(format('e.%I,', a.attname) in f.prosrc) = 0
-        and position(format('e.%I ', a.attname) in f.prosrc) = 0
-        and not exists (
-          select from millrace.pipelines o
-          join millrace.stages s on s.pipeline_id = o.id
-          where o.entity_table = v_table
-            and a.attname = any (case o.projection
+        -- "not in" lists the engine's own columns once, "not exists" once for each column.
+        and a.attname::text not in (
+          select unnest(case o.projection
               when 'columns' then millrace.stage_columns(s.name)
               when 'status' then millrace.status_columns(o.status)
-            end)));
+            end)
+          from millrace.pipelines o
+          join millrace.stages s on s.pipeline_id = o.id
+          where o.entity_table = v_table)
+        and position(format('e.%I,', a.attname) in f.prosrc) = 0
+        and position(format('e.%I ', a.attname) in f.prosrc) = 0);
   end if;
   return v_lacking || format(': select millrace.attach(%L)', v_name);
 exception when others then

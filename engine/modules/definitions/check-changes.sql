@@ -148,6 +148,11 @@ begin
       from millrace.version_stages vs
       join millrace.stages s on s.id = vs.stage_id
       where vs.version_id = p_pipeline.current_version_id
+    ), attribute as materialized (
+      select a.attname::text as name, format_type(a.atttypid, null) as type, a.attgenerated,
+        a.attnotnull
+      from pg_attribute a
+      where a.attrelid = p_pipeline.entity_table and not a.attisdropped
     )
     select 1 as place, format('stage %s of pipeline %s would share its columns with pipeline %s, '
       'which has a stage of that name on the same table %s', s.name, p_pipeline.name, p.name,
@@ -179,26 +184,24 @@ begin
       union all
       select k, k in (p_pipeline.status ->> 'retry_at', p_pipeline.status ->> 'error')
       from unnest(millrace.status_columns(p_pipeline.status)) k) c(name, nulled)
-    join pg_attribute a on a.attrelid = p_pipeline.entity_table and a.attname = c.name
+    join attribute a on a.name = c.name
     where a.attgenerated <> '' or c.nulled and a.attnotnull
     union all
     select 10 * o.position + c.place, case
-        when a.attname is null then format('table %s has no column %s for stage %s',
+        when a.name is null then format('table %s has no column %s for stage %s',
           p_pipeline.entity_table, c.name, o.name)
         else format('column %s of table %s is of type %s, but must be of type %s', c.name,
-          p_pipeline.entity_table, format_type(a.atttypid, null), c.wanted)
+          p_pipeline.entity_table, a.type, c.wanted)
       end, format('%sselect millrace.add_columns(%L, %L);',
-        case when a.attname is not null then 'Drop or rename the column, then: ' end,
+        case when a.name is not null then 'Drop or rename the column, then: ' end,
         p_pipeline.entity_table::text, o.name)
     from stage o
     cross join unnest(millrace.stage_columns(o.name), c_types)
       with ordinality c(name, wanted, place)
-    left join pg_attribute a on a.attrelid = p_pipeline.entity_table and a.attname = c.name
-      and not a.attisdropped
+    left join attribute a on a.name = c.name
     where p_pipeline.projection = 'columns'
-      and format_type(a.atttypid, null) is distinct from c.wanted
-      and (c.wanted, format_type(a.atttypid, null))
-        is distinct from ('text', 'character varying')
+      and a.type is distinct from c.wanted
+      and (c.wanted, a.type) is distinct from ('text', 'character varying')
     order by 1
     limit 1) f;
 end

@@ -85,16 +85,17 @@ with forged as (
     ) w(table_id, name)
     group by w.table_id) k
   join pg_class c on c.oid = k.table_id
-  join pg_attribute a
-    on a.attrelid = c.oid and a.attnum > 0 and (k.whole or a.attname = any (k.names))
-    and not a.attisdropped
   join pg_roles api on api.rolname = 'authenticator'
   join pg_roles r on pg_has_role(api.oid, r.oid, 'member')
     and r.oid <> api.oid and not r.rolbypassrls and not r.rolsuper
   cross join (values ('delete', 'd'), ('insert', 'a'), ('update', 'w')) v(name, policy)
-  where case v.name
-      when 'delete' then k.whole and has_table_privilege(r.oid, c.oid, 'delete')
-      else has_column_privilege(r.oid, c.oid, a.attnum, v.name)
+  where case
+      when v.name = 'delete' then k.whole and has_table_privilege(r.oid, c.oid, 'delete')
+      else has_any_column_privilege(r.oid, c.oid, v.name) and exists (
+        select from pg_attribute a
+        where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+          and (k.whole or a.attname = any (k.names))
+          and has_column_privilege(r.oid, c.oid, a.attnum, v.name))
     end
     and (not c.relrowsecurity or exists (
       select from pg_policy y

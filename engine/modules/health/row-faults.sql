@@ -20,6 +20,11 @@ begin
     join pg_class c on c.oid = p.entity_table
     join pg_attribute a
       on a.attrelid = c.oid and a.attname = p.entity_key and not a.attisdropped
+    -- A query is planned for each pipeline, so only for those that have such runs.
+    where p.id = any (array(
+      select distinct r.pipeline_id
+      from millrace.runs r
+      where r.id > p_after and r.id <= p_until))
     order by p.id
   loop
     return query execute format($q$
