@@ -89,9 +89,10 @@ begin
   where r.id = any (p_run_ids)
     and d.undemanded is distinct from false;
   if v_lacking.need is not null then
-    raise exception 'stage % cannot start for % entities (%, …): its need % has no result',
+    raise exception 'stage % cannot start for %: its need % has no result',
       (select s.name from millrace.stages s where s.id = p_stage_id),
-      v_lacking.runs, v_lacking.entity_id, v_lacking.need
+      format(case v_lacking.runs when 1 then '1 entity (%2$s)' else '%s entities (%s, …)' end,
+        v_lacking.runs, v_lacking.entity_id), v_lacking.need
       using errcode = 'MR005', hint = format(
         'Queue %s instead; the stages after it follow by themselves.', v_lacking.first);
   end if;
@@ -216,9 +217,10 @@ begin
       where vs.version_id = r.version_id and vs.stage_id = p_stage_id);
   if v_lacking.runs > 0 then
     raise exception
-      'stage % is not part of the version that % live runs began with (entity %, …)',
+      'stage % is not part of the version that %',
       (select s.name from millrace.stages s where s.id = p_stage_id),
-      v_lacking.runs, v_lacking.entity_id
+      format(case v_lacking.runs when 1 then '1 live run began with (entity %2$s)'
+        else '%s live runs began with (entity %s, …)' end, v_lacking.runs, v_lacking.entity_id)
       using errcode = 'MR005',
         hint = 'Let the runs finish, or cancel them first: select millrace.cancel(run).';
   end if;

@@ -225,7 +225,7 @@ test('a limit lowered while the agent is at work holds for its next attempt, and
   expect(await engine.attempts(id)).toEqual(['think 1 failed', 'think 2 failed']);
   expect(await engine.item(id)).toMatchObject({
     think_status: 'failed',
-    think_error: expect.stringContaining('limit of 1 turns (agent.max_turns)'),
+    think_error: expect.stringContaining('limit of 1 turn (agent.max_turns)'),
   });
   expect(await engine.value('select count(*)::int from millrace.turns')).toBe(2);
 });

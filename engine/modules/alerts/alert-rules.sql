@@ -74,11 +74,22 @@ end
 $$;
 
 -- Notes where a rule is above its bound, and raises an alert where it has been for long enough.
--- What has not been so for long enough is forgotten.
+-- What has not been so for long enough is forgotten. Failures that come back by another code, while
+-- their alert recovers, are another alert: nobody has been told of them.
 create function millrace.evaluate_rule(p_rule millrace.alert_rules, p_now timestamptz)
 as $$
 with over as materialized (
   select v.* from millrace.rule_values(p_rule, p_now) v where v.value > v.above
+), other as (
+  update millrace.alerts a
+  set resolved_at = p_now
+  from over o
+  join millrace.rule_states t on t.rule_id = p_rule.id and t.under_since is not null
+    and (t.pipeline_id, t.stage_id) = (o.pipeline_id, o.stage_id)
+  where p_rule.kind in ('error_share', 'dead')
+    and (a.rule_id, a.pipeline_id, a.stage_id) = (p_rule.id, o.pipeline_id, o.stage_id)
+    and a.resolved_at is null and a.detail <> o.detail
+  returning a.pipeline_id, a.stage_id
 ), kept as (
   insert into millrace.rule_states as t (
     rule_id, pipeline_id, stage_id, over_since, value, above, detail)
@@ -86,7 +97,9 @@ with over as materialized (
   from over o
   on conflict on constraint rule_states_pkey do update
   set under_since = null, value = excluded.value, above = excluded.above,
-    detail = excluded.detail
+    detail = excluded.detail, over_since = case
+      when (t.pipeline_id, t.stage_id) in (select n.pipeline_id, n.stage_id from other n) then p_now
+      else t.over_since end
 )
 update millrace.rule_states t
 set under_since = coalesce(t.under_since, p_now)

@@ -26,8 +26,9 @@ $$;
 -- Measures a rule by figures: the share of failures among ended tries, failures for good, or
 -- spending; it names the code that is most frequent in the last tenth of the span, or before if
 -- nothing failed there. Of a pipeline as a whole it reads the runs, but what all stages spent and
--- why they failed. A share is above its bound only while the last tenth is, too: what is mended
--- raises no alert and ends one.
+-- why they failed. A share is above its bound only while the last tenth is, too, and while
+-- something has ended in the last half: what is mended raises no alert and ends one. Failures for
+-- good count while one of these runs is dead still: neither retried nor begun anew.
 create function millrace.figure_value(
   p_rule millrace.alert_rules, p_now timestamptz, p_pipeline_id int, p_stage_id int,
   out value numeric, out detail text
@@ -38,7 +39,8 @@ as $$
 declare
   v_sum record;
 begin
-  select sum(f.n) as n, sum(f.failed) as failed, sum(f.dead) as dead, sum(f.cost_usd) as cost_usd,
+  select sum(f.n) as n, sum(f.failed) as failed, sum(f.dead) as dead, max(f.last_at) as last_at,
+    sum(f.cost_usd) as cost_usd,
     (array_agg(f.codes order by f.is_new desc) filter (where f.codes is not null))[1] as codes,
     max(f.failed / f.n) filter (where f.is_new and f.n * 5 >= p_rule.least) as new_share
   into v_sum
@@ -49,6 +51,7 @@ begin
         where m.outcome in ('completed', 'ended', 'failed', 'retried')) as n,
       coalesce(sum(m.n * k.is_own) filter (where m.outcome in ('failed', 'retried')), 0) as failed,
       sum(m.n * k.is_own) filter (where m.outcome = 'failed') as dead,
+      max(m.at) filter (where m.n * k.is_own > 0) as last_at,
       sum(m.cost_usd) as cost_usd,
       millrace.add_codes(array_agg(m.codes) filter (where p_rule.kind <> 'spend')) as codes
     from (
@@ -65,9 +68,17 @@ begin
     cross join lateral (select (m.stage_id = p_stage_id)::int as is_own) k
     group by 1) f;
   value := case
-    when p_rule.kind = 'dead' then v_sum.dead
+    when p_rule.kind = 'dead' then (
+      select v_sum.dead
+      from millrace.runs r
+      where r.pipeline_id = p_pipeline_id and r.status = 'failed'
+        and r.finished_at >= date_trunc('minute', p_now - p_rule.span, 'UTC')
+        and p_stage_id in (0, r.failed_stage_id)
+        and millrace.is_latest_run(r.id)
+      limit 1)
     when p_rule.kind = 'spend' then v_sum.cost_usd
-    when v_sum.n >= p_rule.least and coalesce(v_sum.new_share, 1) > p_rule.above
+    when v_sum.n >= p_rule.least and coalesce(v_sum.new_share,
+        (v_sum.last_at >= p_now - p_rule.span / 2)::int) > p_rule.above
       then v_sum.failed / nullif(v_sum.n, 0)
   end;
   detail := (

@@ -213,8 +213,9 @@ begin
   elsif v_on.fails then
     v_error := jsonb_build_object('permanent', true,
       'code', case when p_fan_out.failed > 0 then 'child_failed' else 'child_cancelled' end,
-      'message', format('%s of %s children failed and %s were cancelled; the first: %s',
-        p_fan_out.failed, v_total, p_fan_out.cancelled, coalesce((
+      'message', format('%s of %s child%s failed and %s %s cancelled; the first: %s',
+        p_fan_out.failed, v_total, case when v_total <> 1 then 'ren' end, p_fan_out.cancelled,
+        case p_fan_out.cancelled when 1 then 'was' else 'were' end, coalesce((
           select format('%s, %s', r.item_key, coalesce(
             s.name || ': ' || millrace.owner_message(a.error, a.id), r.status::text))
           from millrace.runs r

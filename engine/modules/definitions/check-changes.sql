@@ -20,9 +20,10 @@ from (
     left join jsonb_to_recordset(p_definition -> 'stages') s(name text, kind text, child jsonb)
       on s.name = t.name
   )
-  select 1 as place, format('pipeline %s cannot move from %s.%s to %s.%s: %s live runs are filed '
+  select 1 as place, format('pipeline %s cannot move from %s.%s to %s.%s: %s filed '
     'under the former', p.name, p.entity_table, p.entity_key, p.new_table, p.new_key,
-    l.runs) as what, 'Let them finish, or ' || p.cancel as remedy
+    case l.runs when 1 then '1 live run is' else l.runs || ' live runs are' end) as what,
+    'Let them finish, or ' || p.cancel as remedy
   from pipeline p
   cross join lateral (
     select count(*) as runs
@@ -39,7 +40,10 @@ from (
   join millrace.stages s on s.id = vs.stage_id and s.child ->> 'insert' is null
   where p.moves
   union all
-  select 3, format('stage %s %s, but %s live runs still need it', s.name, w.what, count(*)),
+  select 3, format('stage %s %s, but %s it', s.name, w.what,
+      case count(*)
+        when 1 then '1 live run still needs'
+        else count(*) || ' live runs still need' end),
     format('Let them finish, or keep the stage %s, or %s', s.name, s.cancel)
   from stage s
   cross join lateral (values

@@ -60,6 +60,11 @@ begin
           select from millrace.runs r
           where r.pipeline_id = p.id and r.status = 'failed'
             and r.finished_at > v_now - interval '1 day'
+            -- "+ 0", or an old plan might walk all later runs.
+            and not exists (
+              select from millrace.runs o
+              where o.entity_id = any (array[r.entity_id])
+                and o.pipeline_id = r.pipeline_id and o.id + 0 > r.id)
           limit 1000) r) k
       where millrace.sees(p_caller, p.name)));
 end

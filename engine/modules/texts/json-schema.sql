@@ -37,7 +37,7 @@ declare
     when v_text !~ (p_schema ->> 'pattern')
       then format('must match the pattern %s', p_schema ->> 'pattern')
     else (
-      select format(k.says, p_schema ->> k.keyword)
+      select regexp_replace(format(k.says, p_schema ->> k.keyword), '\m(1 [a-z]+)s$', '\1')
       from (values
         ('minLength', 'string', '{-1}'::int[], 'must have at least %s characters'),
         ('maxLength', 'string', '{1}', 'must have at most %s characters'),
@@ -89,7 +89,8 @@ begin
     order by p.place
     limit 1), p_path || case
       when p_value is null then ' is missing'
-      when v_type = 'array' and v_broken ~ '^must have' then format(' has %s items', v_size)
+      when v_type = 'array' and v_broken ~ '^must have' then format(
+        ' has %s item%s', v_size, case when v_size <> 1 then 's' end)
       else ' is ' || millrace.short_json(p_value)
     end || ', but ' || case when v_broken is not null then coalesce(
       'must be ' || (p_schema ->> 'wanted'), (

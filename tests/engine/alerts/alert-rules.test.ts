@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { addChannel, addRule, minutes, onlyRule, open, take, told } from '../../support/alerts.ts';
+import { addChannel, addRule, deliver, minutes, onlyRule, open, take, told } from '../../support/alerts.ts';
 import { compiled } from '../../support/definitions.ts';
 import { type Engine, type Row, test } from '../../support/engine.ts';
 import { openTransaction } from '../../support/sessions.ts';
@@ -8,13 +8,13 @@ import { type Claimed, completed, failed, runStage, Worker } from '../../support
 const backlog = { name: 'backlog', kind: 'backlog', stage: '*', above: 2, hold: '2 minutes', recover: '2 minutes' };
 
 /** Fails so many items of the stage for good, and completes so many. */
-async function ends(engine: Engine, failing: number, completing: number): Promise<void> {
+async function ends(engine: Engine, failing: number, completing: number, code = 'no_content'): Promise<void> {
   await engine.queued('only', failing + completing);
   const worker = await Worker.of(engine, 'only');
   const items = await worker.take(failing + completing);
   await worker.report(
     ...items.map((item, place) =>
-      place < failing ? failed(item, { permanent: true, code: 'no_content', message: 'it is blank' }) : completed(item),
+      place < failing ? failed(item, { permanent: true, code, message: 'it is blank' }) : completed(item),
     ),
   );
   await worker.leave();
@@ -106,8 +106,8 @@ describe('what rules look at', () => {
           '30 % of what ended at only of flow in the last 10 minutes failed, most often as no_content, above 10 %',
       },
     ]);
-    await minutes(engine, 16);
-    expect(await open(engine), 'they are ten minutes old').toEqual([]);
+    await minutes(engine, 12);
+    expect(await open(engine), 'nothing has ended for half of the span').toEqual([]);
   });
 
   test('a share of which the newest minute is below the bound: what is mended raises no alert, and one that is open says since when', async ({
@@ -199,6 +199,42 @@ describe('what rules look at', () => {
     expect(await told(engine)).toMatchObject([
       { message: '3 runs of flow failed in the last hour, most often as no_content, above 2' },
     ]);
+    const over = () => engine.value('select under_since is null from millrace.rule_states');
+    expect(await over()).toBe(true);
+    const retry = (most: number) =>
+      engine.sql.query(
+        `select millrace.retry(r.id) from (select id from millrace.runs where status = 'failed' order by id limit ${most}) r`,
+      );
+    await retry(2);
+    await minutes(engine, 1);
+    expect(await over(), 'one of them is dead still').toBe(true);
+    await retry(1);
+    await minutes(engine, 1);
+    expect(await over(), 'all of them are retried').toBe(false);
+  });
+
+  test('a share whose failures come back by another code while the alert recovers is another alert', async ({
+    engine,
+  }) => {
+    await engine.pipeline([{ name: 'only' }]);
+    await addChannel(engine);
+    await onlyRule(engine, { name: 'errors', kind: 'error_share', stage: '*', above: 0.1, least: 2 });
+    await ends(engine, 8, 2);
+    await minutes(engine, 1);
+    expect(await deliver(engine)).toEqual(['raised errors']);
+    const codes = () => engine.rows('select detail from millrace.alerts where resolved_at is null');
+    await ends(engine, 0, 9);
+    await minutes(engine, 1);
+    await ends(engine, 9, 0);
+    await minutes(engine, 1);
+    expect(await codes(), 'the same code').toEqual([{ detail: 'no_content' }]);
+    expect(await deliver(engine)).toEqual([]);
+    await ends(engine, 0, 9);
+    await minutes(engine, 1);
+    await ends(engine, 9, 0, 'no_credit');
+    await minutes(engine, 1);
+    expect(await codes()).toEqual([{ detail: 'no_credit' }]);
+    expect((await deliver(engine)).sort()).toEqual(['raised errors', 'resolved errors']);
   });
 
   test('what is spent', async ({ engine }) => {

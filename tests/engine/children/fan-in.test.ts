@@ -69,6 +69,7 @@ test('a child that is cancelled counts as failed, with a word of its own', async
   expect(await engine.value(`select error_code from millrace.dead_letters where pipeline = 'folder'`)).toBe(
     'child_cancelled',
   );
+  expect(await fault(engine)).toMatch(/^0 of 2 children failed and 1 was cancelled; the first: 2, /);
 });
 
 test('failed_children ignore: the stage is done with what the others brought', async ({ engine }) => {

@@ -230,6 +230,8 @@ describe('well', () => {
     const all = await withSecretKey(engine);
     expect((await all.ask<Overview>('overview')).well.dead_last_day).toBe('2');
     expect((await operator.ask<Overview>('overview')).well).toMatchObject({ ok: true, dead_last_day: '0' });
+    await engine.sql.query('update public.items set only_status = $1 where id = $2', ['queued', first?.entity_id]);
+    expect((await all.ask<Overview>('overview')).well.dead_last_day, 'begun anew').toBe('1');
     await engine.advance('25 hours');
     expect((await all.ask<Overview>('overview')).well.dead_last_day).toBe('0');
     expect((await operator.ask<Overview>('overview')).well.faults).toMatchObject([{ kind: 'sweep' }]);

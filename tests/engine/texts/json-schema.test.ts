@@ -56,6 +56,8 @@ describe('a value that breaks its schema is named with its path, what it is and 
     ],
     ['too few items', { minItems: 1 }, [], 'decision has 0 items, but must have at least 1'],
     ['too many items', { maxItems: 1 }, [1, 2], 'decision has 2 items, but must have at most 1'],
+    ['one item', { minItems: 2 }, [1], 'decision has 1 item, but must have at least 2'],
+    ['an empty text', { minLength: 1 }, '', 'decision is "", but must have at least 1 character'],
     ['a short text', { minLength: 3 }, 'ab', 'decision is "ab", but must have at least 3 characters'],
     ['a long text', { maxLength: 3 }, 'abcd', 'decision is "abcd", but must have at most 3 characters'],
     ['a pattern', { pattern: '^[A-Z]+$' }, 'abc', 'decision is "abc", but must match the pattern ^[A-Z]+$'],

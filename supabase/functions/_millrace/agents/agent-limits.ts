@@ -59,7 +59,7 @@ export function checkMeasurable(limits: AgentLimits, settings: ModelSettings): v
 export function checkLimits(limits: AgentLimits, turns: readonly Turn[], elapsedMs: number): void {
   const used = usedBy(turns);
   if (used.turns >= limits.max_turns) {
-    throw exceeded('turns', 'max_turns', `${limits.max_turns} turns`, `${used.turns} turns`);
+    throw exceeded('turns', 'max_turns', many(limits.max_turns, 'turn'), many(used.turns, 'turn'));
   }
   const measured = used.input !== null && used.output !== null;
   if (!measured && (limits.max_tokens !== undefined || limits.max_cost_usd !== undefined)) {
@@ -71,7 +71,12 @@ export function checkLimits(limits: AgentLimits, turns: readonly Turn[], elapsed
   }
   const tokens = (used.input ?? 0) + (used.output ?? 0);
   if (limits.max_tokens !== undefined && tokens >= limits.max_tokens) {
-    throw exceeded('tokens', 'max_tokens', `${limits.max_tokens} tokens`, `${tokens} tokens in ${used.turns} turns`);
+    throw exceeded(
+      'tokens',
+      'max_tokens',
+      many(limits.max_tokens, 'token'),
+      `${many(tokens, 'token')} in ${many(used.turns, 'turn')}`,
+    );
   }
   if (
     limits.max_cost_usd !== undefined &&
@@ -80,7 +85,12 @@ export function checkLimits(limits: AgentLimits, turns: readonly Turn[], elapsed
     used.costUsd >= limits.max_cost_usd
   ) {
     const spent = Number(used.costUsd.toFixed(6));
-    throw exceeded('cost', 'max_cost_usd', `${limits.max_cost_usd} US dollars`, `${spent} in ${used.turns} turns`);
+    throw exceeded(
+      'cost',
+      'max_cost_usd',
+      many(limits.max_cost_usd, 'US dollar'),
+      `${spent} in ${many(used.turns, 'turn')}`,
+    );
   }
   if (limits.max_seconds !== undefined && elapsedMs >= limits.max_seconds * 1000) throw timeExceeded(limits, turns);
 }
@@ -88,8 +98,10 @@ export function checkLimits(limits: AgentLimits, turns: readonly Turn[], elapsed
 /** The error of an agent whose time is up, however far it has come. */
 export function timeExceeded(limits: AgentLimits, turns: readonly Turn[]): PermanentError {
   const { turns: taken } = usedBy(turns);
-  return exceeded('time', 'max_seconds', `${limits.max_seconds} seconds`, `all of them in ${taken} turns`);
+  return exceeded('time', 'max_seconds', many(limits.max_seconds, 'second'), `all of them in ${many(taken, 'turn')}`);
 }
+
+const many = (count: number | undefined, one: string) => `${count} ${one}${count === 1 ? '' : 's'}`;
 
 function exceeded(what: string, option: string, limit: string, used: string): PermanentError {
   return new PermanentError(

@@ -100,6 +100,6 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
 function kindOf(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return `array of ${value.length}`;
-  if (typeof value === 'string') return `string of ${value.length} characters`;
+  if (typeof value === 'string') return `string of ${value.length} character${value.length === 1 ? '' : 's'}`;
   return typeof value;
 }
