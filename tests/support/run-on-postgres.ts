@@ -1,34 +1,75 @@
-// npm run test:postgres -- 15: the tests of the engine on another major version of Postgres, npm's of that version, fetched once.
-// Folders or files after it are run instead of tests/engine.
+// npm run test:postgres -- 15: the tests of the engine on another major version of Postgres: npm's of that version, fetched once, or
+// Debian's. Folders or files after it are run instead of tests/engine; --slice runs what a commit draws of them, in CI.
 import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { embeddedPostgres } from '../../local/platform/binaries.ts';
 import { packedVersions } from '../../local/platform/choose-postgres.ts';
+import { sliceOf } from './slice-of-tests.ts';
 
 const root = path.join(import.meta.dirname, '..', '..');
-const [major = '', ...chosen] = process.argv.slice(2);
+/** The part of tests/engine that a landing runs: about half a minute. */
+const parts = 16;
+const [major = '', ...given] = process.argv.slice(2);
 const version = packedVersions[Number(major)];
 if (!version) {
   console.error(
-    `npm run test:postgres -- MAJOR [FILE …], where MAJOR is one of ${Object.keys(packedVersions).join(', ')}`,
+    `npm run test:postgres -- MAJOR [--slice] [FILE …], where MAJOR is one of ${Object.keys(packedVersions).join(', ')}`,
   );
   process.exit(2);
 }
-const folder = path.join(root, '.cache', `postgres-${version}`);
-const packed = path.join(folder, 'node_modules', embeddedPostgres, 'native');
-if (!fs.existsSync(packed)) {
-  fs.mkdirSync(folder, { recursive: true });
-  fs.writeFileSync(path.join(folder, 'package.json'), '{"private": true}');
-  execFileSync('npm', ['install', '--no-audit', '--no-fund', `${embeddedPostgres}@${version}`], {
-    cwd: folder,
-    stdio: 'inherit',
-  });
+const isSlice = given.includes('--slice');
+const chosen = isSlice ? drawn() : given;
+const postgres = fetched() ?? (isSlice ? undefined : fail());
+if (!postgres) {
+  console.log(`No Postgres ${major} can be had here, so that the engine's tests on it did NOT run.`);
+  process.exit(0);
 }
 const vitest = path.join(root, 'node_modules', 'vitest', 'vitest.mjs');
+if (isSlice) console.log(`On Postgres ${major}: ${chosen.join(' ')}`);
 const { status } = spawnSync(process.execPath, [vitest, 'run', ...(chosen.length > 0 ? chosen : ['tests/engine'])], {
   cwd: root,
   stdio: 'inherit',
-  env: { ...process.env, MILLRACE_POSTGRES: packed },
+  env: { ...process.env, MILLRACE_POSTGRES: postgres },
 });
 process.exit(status ?? 1);
+
+/** Where that Postgres is: fetched before, Debian's without pg_cron, whose stand-in the tests count on, or fetched now. */
+function fetched(): string | undefined {
+  const folder = path.join(root, '.cache', `postgres-${version}`);
+  const packed = path.join(folder, 'node_modules', embeddedPostgres, 'native');
+  if (fs.existsSync(packed)) return packed;
+  const ofDebian = `/usr/lib/postgresql/${major}`;
+  const isPlain = !fs.existsSync(`/usr/share/postgresql/${major}/extension/pg_cron.control`);
+  if (fs.existsSync(path.join(ofDebian, 'bin', 'postgres')) && isPlain) return ofDebian;
+  fs.mkdirSync(folder, { recursive: true });
+  fs.writeFileSync(path.join(folder, 'package.json'), '{"private": true}');
+  try {
+    execFileSync('npm', ['install', '--no-audit', '--no-fund', `${embeddedPostgres}@${version}`], {
+      cwd: folder,
+      stdio: 'inherit',
+      timeout: 60_000,
+    });
+    return packed;
+  } catch {
+    return undefined;
+  }
+}
+
+function fail(): never {
+  console.error(`npm does not fetch ${embeddedPostgres}@${version}: see above.`);
+  process.exit(1);
+}
+
+/** The test files that this commit draws. */
+function drawn(): string[] {
+  const commit = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: root, encoding: 'utf8' }).stdout?.trim();
+  const names = fs.readdirSync(path.join(root, 'tests', 'engine'), { recursive: true, encoding: 'utf8' });
+  const files = names
+    .filter((name) => name.endsWith('.test.ts') && name !== 'text-growth.test.ts')
+    .map((name) => ({
+      file: path.posix.join('tests', 'engine', name),
+      bytes: fs.statSync(path.join(root, 'tests', 'engine', name)).size,
+    }));
+  return sliceOf(files, commit || new Date().toISOString(), parts);
+}

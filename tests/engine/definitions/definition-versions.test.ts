@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import { compiled } from '../../support/definitions.ts';
 import { chain, test } from '../../support/engine.ts';
+import { postgresMajor } from '../../support/postgres-major.ts';
 import { begin, openTransaction, untilBlocked } from '../../support/sessions.ts';
 import { completed, failed, runStage, Worker } from '../../support/worker.ts';
 
@@ -199,13 +200,14 @@ test('a migration that adds columns and defines their stage does so beside a cla
   const migration = await openTransaction(engine);
   await migration.query(`select millrace.add_columns('public.items', 'first')`);
   const worker = await engine.database.connect();
-  const claim = begin(
-    worker.query(`select public.millrace_claim('flow', 'first', gen_random_uuid(), gen_random_uuid(), 1, 1)`),
-  );
+  const query = `select public.millrace_claim('flow', 'first', gen_random_uuid(), gen_random_uuid(), 1, 1)`;
+  const claim = begin(worker.query(query));
   await untilBlocked(engine, worker);
   await migration.query('select millrace.define($1)', [definition]);
   await migration.query('commit');
   await claim;
+  // On 15 that claim takes nothing, and the next one takes the row.
+  if (postgresMajor < 16) await worker.query(query);
   expect(await engine.statuses(id)).toEqual({ first: 'started' });
 });
 
