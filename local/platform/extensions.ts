@@ -17,7 +17,6 @@ const standIns: Record<string, string[]> = {
   pgjwt: ['pgjwt/pgjwt.control', 'pgjwt/pgjwt--0.2.0.sql'],
   pgsodium: ['pgsodium/pgsodium.control', 'pgsodium/pgsodium--3.1.9.sql'],
 };
-/** Real ones that ask for a superuser too. */
 const withWorkers = ['pg_net', 'pg_cron'];
 /** What comes with Postgres and asks for a superuser, and hosted lets postgres create all the same. */
 const allowed = [
@@ -41,7 +40,7 @@ export function installExtensions({ extensions: controls }: Places): void {
       write(path.join(controls, path.basename(file)), fs.readFileSync(path.join(ownFolder, file), 'utf8'));
     }
   }
-  for (const name of [...allowed, ...withWorkers]) {
+  for (const name of allowed) {
     const control = path.join(controls, `${name}.control`);
     if (!fs.existsSync(control)) continue;
     const text = fs.readFileSync(control, 'utf8');
@@ -65,7 +64,13 @@ export function standsIn({ extensions }: Places, name: string): boolean {
 }
 
 function isReal(control: string): boolean {
-  return fs.existsSync(control) && !fs.readFileSync(control, 'utf8').includes(mark);
+  return fs.existsSync(control) && !fs.readFileSync(control, 'utf8').includes(mark) && !isOldCron(control);
+}
+
+/** Of before 1.5, such as Debian's 1.4: without seconds in a schedule, so that the stand-in runs instead. */
+function isOldCron(control: string): boolean {
+  const [, major, minor] = /default_version\s*=\s*'(\d+)\.(\d+)/.exec(fs.readFileSync(control, 'utf8')) ?? [];
+  return path.basename(control) === 'pg_cron.control' && Number(major) === 1 && Number(minor) < 5;
 }
 
 /** The names of all extensions that a Postgres can create, once these are installed. */

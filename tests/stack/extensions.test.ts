@@ -20,12 +20,22 @@ const real = `comment = 'Async HTTP'\ndefault_version = '0.20.4'\n`;
 const write = (name: string, text: string) => fs.writeFileSync(path.join(controls, name), text);
 const read = (name: string) => fs.readFileSync(path.join(controls, name), 'utf8');
 
-test('one that is really installed stays, may be created by postgres, and gets no script of the stand-in', () => {
+test('one that is really installed stays as it is, and gets no script of the stand-in', () => {
   write('pg_net.control', real);
   installExtensions(postgres);
-  expect(read('pg_net.control')).toBe(`${real}trusted = true\n`);
+  expect(read('pg_net.control')).toBe(real);
   expect(fs.readdirSync(controls).filter((file) => file.startsWith('pg_net--'))).toEqual([]);
   expect(realWorkers(postgres)).toEqual(['pg_net']);
+});
+
+test('a pg_cron of before 1.5 knows no seconds: the stand-in takes its place', () => {
+  write('pg_cron.control', `default_version = '1.4-1'\n`);
+  installExtensions(postgres);
+  expect(read('pg_cron.control')).toContain(`comment = 'Stand-in`);
+  write('pg_cron.control', `default_version = '1.6'\n`);
+  installExtensions(postgres);
+  expect(read('pg_cron.control')).toBe(`default_version = '1.6'\n`);
+  expect(realWorkers(postgres)).toEqual(['pg_cron']);
 });
 
 test('the others are stand-ins, and a stand-in of before is written anew', () => {

@@ -1,20 +1,25 @@
 // npm run test:postgres -- 15: the tests of the engine on another major version of Postgres: npm's of that version, fetched once, or
 // Debian's. Folders or files after it are run instead of tests/engine; --slice runs what a commit draws of them, in CI.
+// npm run test:postgres -- /usr/lib/postgresql/15: the tests of the stack, those of faults and a chaos campaign on an installed one.
 import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { embeddedPostgres } from '../../local/platform/binaries.ts';
 import { packedVersions } from '../../local/platform/choose-postgres.ts';
+import { realWorkers } from '../../local/platform/extensions.ts';
+import { postgresFiles } from '../../local/platform/postgres-files.ts';
 import { sliceOf } from './slice-of-tests.ts';
 
 const root = path.join(import.meta.dirname, '..', '..');
 /** The part of tests/engine that a landing runs: about half a minute. */
 const parts = 16;
 const [major = '', ...given] = process.argv.slice(2);
+const vitest = path.join(root, 'node_modules', 'vitest', 'vitest.mjs');
+if (major.includes('/')) process.exit(runInstalled(path.resolve(major), given));
 const version = packedVersions[Number(major)];
 if (!version) {
   console.error(
-    `npm run test:postgres -- MAJOR [--slice] [FILE …], where MAJOR is one of ${Object.keys(packedVersions).join(', ')}`,
+    `npm run test:postgres -- MAJOR|DIR [--slice] [FILE …], where MAJOR is one of ${Object.keys(packedVersions).join(', ')}`,
   );
   process.exit(2);
 }
@@ -25,14 +30,25 @@ if (!postgres) {
   console.log(`No Postgres ${major} can be had here, so that the engine's tests on it did NOT run.`);
   process.exit(0);
 }
-const vitest = path.join(root, 'node_modules', 'vitest', 'vitest.mjs');
 if (isSlice) console.log(`On Postgres ${major}: ${chosen.join(' ')}`);
-const { status } = spawnSync(process.execPath, [vitest, 'run', ...(chosen.length > 0 ? chosen : ['tests/engine'])], {
-  cwd: root,
-  stdio: 'inherit',
-  env: { ...process.env, MILLRACE_POSTGRES: postgres },
-});
-process.exit(status ?? 1);
+process.exit(runVitest(postgres, chosen.length > 0 ? chosen : ['tests/engine']));
+
+function runVitest(folder: string, args: string[], settings: Record<string, string> = {}): number {
+  const env = { ...process.env, ...settings, MILLRACE_POSTGRES: folder };
+  return spawnSync(process.execPath, [vitest, 'run', ...args], { cwd: root, stdio: 'inherit', env }).status ?? 1;
+}
+
+/** Runs what meets the extensions of an installed Postgres, the real pg_cron above all. */
+function runInstalled(folder: string, files: string[]): number {
+  process.env.MILLRACE_POSTGRES = folder;
+  const postgres = postgresFiles();
+  const cron = realWorkers(postgres).includes('pg_cron') ? 'the real pg_cron' : 'the stand-in of pg_cron';
+  console.log(`On Postgres ${postgres.version} of ${folder}, with ${cron}.`);
+  const tests = runVitest(folder, files.length > 0 ? files : ['tests/stack', 'tests/faults']);
+  if (tests !== 0 || files.length > 0) return tests;
+  const campaigns = { CHAOS_CAMPAIGNS: process.env.CHAOS_CAMPAIGNS ?? '1' };
+  return runVitest(folder, ['--config', 'vitest.soak.config.ts', 'chaos'], campaigns);
+}
 
 /** Where that Postgres is: fetched before, Debian's without pg_cron, whose stand-in the tests count on, or fetched now. */
 function fetched(): string | undefined {
