@@ -1,5 +1,5 @@
 // npm run test:postgres -- 15: the tests of the engine on another major version of Postgres: npm's of that version, fetched once, or
-// Debian's. Folders or files after it are run instead of tests/engine; --slice runs what a commit draws of them, in CI.
+// Debian's. Folders or files after it are run instead of tests/engine; --slice runs what a commit draws of them.
 // npm run test:postgres -- /usr/lib/postgresql/15: the tests of the stack, those of faults and a chaos campaign on an installed one.
 import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
