@@ -11,7 +11,7 @@ import type { Health } from './read-health.ts';
 
 const ownRows = 'the engine has its own rows';
 
-/** What a database lacks, and the statement that writes it. */
+/** Pipelines that a database has lost, and the statement that writes them with its other rows. */
 export interface LostRows {
   pipelines: string[];
   sql: string;
@@ -23,7 +23,7 @@ export function lostPipelines({ findings }: Pick<Health, 'findings'>): string[] 
   return [...detail.matchAll(/\bpipeline (\w+)/g)].flatMap(([, name]) => name ?? []);
 }
 
-/** What the database lacks of its own rows; null where it has them all. */
+/** Compares the findings of doctor() with the migrations. Returns null where no row of the engine is missing. */
 export function lostRows(project: Project, health: Pick<Health, 'findings'>): LostRows | null {
   if (!health.findings.some(({ what }) => what === ownRows || what.startsWith('pg_cron job '))) return null;
   const lost = lostPipelines(health);

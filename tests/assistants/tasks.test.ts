@@ -36,7 +36,7 @@ function fields(code: string | undefined): Row {
   return snake(camel) as Row;
 }
 
-/** What the page's code holds that begins so. */
+/** Returns the piece of the page's code that begins so. */
 const that = ({ code }: Task, begins: string, nth = 0) => code.filter((text) => text.startsWith(begins))[nth];
 
 const env = { SUPABASE_URL: 'http://project.test', SUPABASE_SECRET_KEYS: '{"default": "sb_secret_one"}' };
@@ -44,7 +44,7 @@ const entity = { table: 'public.tickets', key: 'id', projection: 'columns' };
 const triage: StageDefinition = { name: 'triage' };
 const reply: StageDefinition = { name: 'reply', needs: ['triage'] };
 
-/** What `npx millrace connect` has the function millrace do. */
+/** Does what the function millrace does for `npx millrace connect`. */
 async function connect(engine: Engine): Promise<void> {
   const secret = ownWakeSecret(readPlatform(env));
   await engine.sql.query('select public.millrace_connect($1, $2)', [env.SUPABASE_URL, secret]);

@@ -1,4 +1,4 @@
-// What `connect` and `sync --remote` write into a database that has the schema of another one without its rows.
+// Rows that `connect` and `sync --remote` write into a database that has the schema of another one without its rows.
 import { expect, it } from 'vitest';
 import { findProject } from '../../cli/project/find-project.ts';
 import { lostPipelines, lostRows, writeLostRows } from '../../cli/project/lost-rows.ts';

@@ -60,6 +60,12 @@ describe('the wake-up secret', () => {
     expect(ownWakeSecret(platform)).toBe(hmacOf('sb_secret_one'));
     const alone = readPlatform({ SUPABASE_URL: 'http://project.test', SUPABASE_SERVICE_ROLE_KEY: 'ey.legacy' });
     expect(callerOf(post('/poll', { apikey: 'ey.legacy' }), alone)).toBe('project');
+    const listed = { SUPABASE_SECRET_KEYS: '{"default": "ey.legacy", "cron": "sb_secret_cron"}' };
+    const both = readPlatform({ ...env, ...listed, SUPABASE_SERVICE_ROLE_KEY: 'ey.legacy' });
+    expect(['ey.legacy', 'sb_secret_cron'].map((apikey) => callerOf(post('/poll', { apikey }), both))).toEqual([
+      'project',
+      'project',
+    ]);
   });
 
   test('is MILLRACE_WAKE_SECRET alone where that is set', () => {

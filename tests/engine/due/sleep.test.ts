@@ -24,7 +24,7 @@ async function define(engine: Engine): Promise<void> {
   );
 }
 
-/** What a sweep does, portion by portion: the part, and how many it took on. */
+/** Sweeps portion by portion. Returns the parts, each with the number of rows it took on. */
 async function sweep(engine: Engine): Promise<string[]> {
   const said: string[] = [];
   for (const done: string[] = []; ; ) {
@@ -87,6 +87,8 @@ test('a project that wakes after sixty days makes good what was lost first, then
     { what: 'scan failed', many: 391 },
     { what: 'scan queued', many: 391 },
   ]);
+  const codes = `select distinct a.error ->> 'code' as code from millrace.attempts a where a.state = 'failed' order by 1`;
+  expect((await engine.rows(codes)).map(({ code }) => code)).toEqual(['deadline', 'lost_lease']);
   expect((await engine.wakes()).slice(woken).map(({ body }) => body.stage)).toEqual(['check']);
   expect(await engine.value('select count(*)::int from millrace.alert_messages')).toBe(0);
 

@@ -49,7 +49,7 @@ export function readPlatform(env: Env): Platform {
     );
   }
   const wakeSecret = env.MILLRACE_WAKE_SECRET?.trim() || undefined;
-  if (secretKey === legacyKey) return { url, secretKey, secretKeys: { legacy: secretKey }, wakeSecret };
+  if (Object.keys(secretKeys).length === 0) return { url, secretKey, secretKeys: { legacy: secretKey }, wakeSecret };
   return { url, secretKey, secretKeys, wakeSecret, ...(legacyKey ? { legacyKey } : {}) };
 }
 
