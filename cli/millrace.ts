@@ -16,6 +16,10 @@ const commands: Record<string, Entry> = {
     summary: 'a pipeline, or stages at the end of one that is there: definition, functions, tests',
     load: async () => (await import('./commands/add.ts')).add,
   },
+  remove: {
+    summary: 'stages out of a pipeline: definition, functions, tests, sections of the configuration',
+    load: async () => (await import('./commands/remove.ts')).remove,
+  },
   sync: {
     summary: 'the migrations that definitions lack',
     load: async () => (await import('./commands/sync.ts')).sync,

@@ -28,13 +28,17 @@ const needed = ['pg_net', 'pg_cron', 'supabase_vault'];
 export function dropFaults(migrations: Migration[]): string[] {
   const installs = migrations.findIndex(({ text }) => levelIn(text) !== null);
   if (installs < 0) return [];
-  const stages = [...definitionsIn(migrations.map(({ text }) => text)).values()].flatMap((pipeline) => pipeline.stages);
-  const ours = new Set(stages.flatMap(({ name }) => columnsOf(name)));
   const later = migrations
+    .map(({ name, text }, at) => ({ name, text, until: migrations.slice(0, at + 1) }))
     .slice(installs + 1)
     .filter(({ text }) => !text.includes('do $uninstall$') && levelIn(text) === null)
-    .map(({ name, text }) => ({ name, bare: text.replace(/--.*|\/\*[\s\S]*?\*\//g, ' ').replaceAll('"', '') }));
-  return later.flatMap(({ name, bare }, at) => [
+    .map(({ name, text, until }) => ({
+      name,
+      bare: text.replace(/--.*|\/\*[\s\S]*?\*\//g, ' ').replaceAll('"', ''),
+      // A later migration may bring a stage back whose columns this one drops.
+      ours: /\bdrop\s+column\b/i.test(text) ? stageColumns(until) : new Set<string>(),
+    }));
+  return later.flatMap(({ name, bare, ours }, at) => [
     ...changedParts(bare, ours).map(({ does, part }) => say(name, does, part)),
     ...droppedExtensions(
       bare,
@@ -45,6 +49,12 @@ export function dropFaults(migrations: Migration[]): string[] {
         `${extension === 'pg_net' ? ', or create it again after' : ''}.`,
     ),
   ]);
+}
+
+/** The columns of all stages that these migrations leave defined. */
+function stageColumns(migrations: Migration[]): Set<string> {
+  const pipelines = [...definitionsIn(migrations.map(({ text }) => text)).values()];
+  return new Set(pipelines.flatMap(({ stages }) => stages.flatMap(({ name }) => columnsOf(name))));
 }
 
 /** What a text drops, else what it rewrites: a diff that drops a table alters others first. */

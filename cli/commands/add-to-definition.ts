@@ -1,13 +1,15 @@
 // Puts stages into a definition that is there, however its author has written it.
 import fs from 'node:fs';
 import path from 'node:path';
+import { checkedOptions } from '../../supabase/functions/_millrace/compile/compile-pipeline.ts';
+import type { PipelineInput } from '../../supabase/functions/_millrace/compile/definition-schema.ts';
 import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
 import { type Change, changedMeanwhile } from '../project/change-set.ts';
 import { CommandError } from '../project/command-error.ts';
 import { hasDefinitions, type Project } from '../project/find-project.ts';
 import { type Definitions, readDefinitions } from '../sync/read-definitions.ts';
 import type { Added } from './add.ts';
-import { functionOf, stageLine } from './stage-templates.ts';
+import { functionOf, needsOf, stageLine, stageOptions } from './stage-templates.ts';
 
 /** A pipeline that the project defines. */
 export interface Defined {
@@ -47,11 +49,13 @@ export async function findDefined(project: Project, pipeline: string): Promise<D
  */
 export async function withStages(project: Project, defined: Defined, added: Added): Promise<Change> {
   const { definition, file, text, all } = defined;
-  const lacking = added.stages.filter((stage) => !isThere(definition, stage, file));
+  const lacking = added.stages.filter((stage) => !isThere(defined, stage, added.work));
   if (lacking.length === 0) return { file, text, from: text };
   const names = [...Object.keys(definition.stages), ...lacking];
-  const needOf = (stage: string) => names[names.indexOf(stage) - 1];
-  const lines = lacking.map((stage) => stageLine(added, stage, needOf(stage)));
+  const needs = (stage: string) => needsOf(added, names[names.indexOf(stage) - 1]);
+  const more = Object.fromEntries(lacking.map((stage) => [stage, stageOptions(added, stage, needs(stage))]));
+  requireSound({ ...definition.input, stages: { ...definition.stages, ...more } });
+  const lines = lacking.map((stage) => stageLine(added, stage, needs(stage)));
   for (const { from, to } of places(text)) {
     const body = text.slice(from, to).trimEnd();
     const comma = body === '' || body.endsWith(',') ? '' : ',';
@@ -59,29 +63,41 @@ export async function withStages(project: Project, defined: Defined, added: Adde
     const after = await readDefinitions(path.join(project.root, below), { [path.basename(file)]: changed }).catch(
       () => [],
     );
-    if (shape(after) === shape(all, { pipeline: added.pipeline, lacking, needOf })) {
+    if (shape(after) === shape(all, { pipeline: added.pipeline, stages: { ...definition.stages, ...more } })) {
       return { file, text: changed, from: text };
     }
   }
   if (fs.readFileSync(path.join(project.root, file), 'utf8') !== text) {
     throw new CommandError(`Nothing was written: ${changedMeanwhile(file)}.`);
   }
+  const then = added.work === 'manual' ? '' : ', then run this again for the functions';
   throw new CommandError(
-    `${file} is written in a way that this command cannot add to: put these lines at the end of its stages, then run this again ` +
-      `for the functions.\n${lines.join('\n')}`,
+    `${file} is written in a way that this command cannot add to: put these lines at the end of its stages${then}.\n` +
+      lines.join('\n'),
   );
 }
 
-/** Whether the definition has a stage already, with the function that `add` writes. Throws a CommandError where it has another. */
-function isThere({ name, stages }: PipelineDefinition, stage: string, file: string): boolean {
+/** Throws a CommandError where a pipeline with these new stages would be refused, by the rules of `sync`. */
+export function requireSound(input: PipelineInput): void {
+  try {
+    checkedOptions(input);
+  } catch (error) {
+    throw new CommandError((error as Error).message);
+  }
+}
+
+/** Whether the definition has a stage already, as `add` would write it. Throws a CommandError where it has another. */
+function isThere({ definition: { name, stages }, file }: Defined, stage: string, work: Added['work']): boolean {
   const there = stages[stage];
   if (!there) return false;
-  if ('function' in there && there.function === functionOf(name, stage)) return true;
+  if (work === 'manual' ? there.kind === work : 'function' in there && there.function === functionOf(name, stage)) {
+    return true;
+  }
   throw new CommandError(`Stage ${stage} is in ${file} already: give the stage another name.`);
 }
 
 /** Where texts of stages begin and end, as far as brackets tell. */
-function places(text: string): { from: number; to: number }[] {
+export function places(text: string): { from: number; to: number }[] {
   return [...text.matchAll(/\bstages['"]?\s*:\s*\{/g)].flatMap(({ 0: opening, index }) => {
     const from = index + opening.length;
     const to = closing(text, from);
@@ -90,7 +106,7 @@ function places(text: string): { from: number; to: number }[] {
 }
 
 /** Where the bracket closes that was opened right before `from`; -1 where it does not. */
-function closing(text: string, from: number): number {
+export function closing(text: string, from: number): number {
   let depth = 1;
   for (let at = from; at < text.length; at += 1) {
     if (text[at] === '{') depth += 1;
@@ -100,20 +116,21 @@ function closing(text: string, from: number): number {
   return -1;
 }
 
-interface Lacking {
+/** A pipeline's stages as they are to be. */
+interface Wanted {
   pipeline: string;
-  lacking: string[];
-  needOf(stage: string): string | undefined;
+  stages: PipelineDefinition['stages'];
 }
 
-/** All pipelines with their stages and what each needs, as one text; with the stages that one of them lacks. */
-function shape(definitions: Definitions[], more?: Lacking): string {
+/** All pipelines with their stages and where each stands in the graph, as one text; of one of them the stages that it is to have. */
+export function shape(definitions: Definitions[], wanted?: Wanted): string {
   const pipelines = definitions.flatMap(({ exported }) => [...exported.values()]);
   return JSON.stringify(
     pipelines.map(({ name, stages }) => [
       name,
-      ...Object.entries(stages).map(([stage, of]) => [stage, of.needs ?? []]),
-      ...(name === more?.pipeline ? more.lacking : []).map((stage) => [stage, [more?.needOf(stage)].filter(Boolean)]),
+      ...Object.entries(name === wanted?.pipeline ? wanted.stages : stages).map(
+        ([stage, { kind, needs = [], when }]) => [stage, kind, needs, when],
+      ),
     ]),
   );
 }

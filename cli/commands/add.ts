@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import pc from 'picocolors';
-import { checkedOptions } from '../../supabase/functions/_millrace/compile/compile-pipeline.ts';
+import type { PipelineInput } from '../../supabase/functions/_millrace/compile/definition-schema.ts';
 import { defineCommand, writingOptions } from '../define-command.ts';
 import type { Change } from '../project/change-set.ts';
 import { CommandError } from '../project/command-error.ts';
@@ -15,16 +15,30 @@ import { denoJson, modelPackage, readManifest } from '../project/shipped.ts';
 import { columnThere, tableLacking } from '../project/stage-columns.ts';
 import { warnTsconfig } from '../project/warn-tsconfig.ts';
 import { writeChanges } from '../project/write-changes.ts';
-import { findDefined, withStages } from './add-to-definition.ts';
-import { definitionText, exportName, functionOf, handlerText, indexText, testText } from './stage-templates.ts';
+import { findDefined, requireSound, withStages } from './add-to-definition.ts';
+import {
+  definitionText,
+  exportName,
+  functionOf,
+  handlerText,
+  indexText,
+  needsOf,
+  stageOptions,
+  testText,
+} from './stage-templates.ts';
 
-const usage = `npx millrace add PIPELINE STAGE … [--table T] [--key K] [--external | --model] [--dry-run]
+const usage = `npx millrace add PIPELINE STAGE … [--table T] [--key K] [--needs A,B] [--when CONDITION]
+                 [--external | --model | --manual] [--dry-run]
   Writes a pipeline over your table, or stages at the end of one that is there: the definition, and for each stage a function
   with its handler, its pinned deno.json, its section of the configuration and a test that passes.
-  --table T   the table whose rows go through it (default: public.PIPELINE)
-  --key K     its key (default: id)
-  --external  the stages' work is done by a service that calls back
-  --model     the stages ask a language model`;
+  --table T         the table whose rows go through it (default: public.PIPELINE)
+  --key K           its key (default: id)
+  --needs A,B       the stages whose results each of these gets, '' for none (default: the one before it)
+  --when CONDITION  a jsonpath over the row and these results, without which a row skips the stages, such as
+                    '$.needs.triage.urgent == true'
+  --external        the stages' work is done by a service that calls back
+  --model           the stages ask a language model
+  --manual          the stages wait for a person's decision, and have no function`;
 
 export const add = defineCommand({
   usage,
@@ -35,20 +49,39 @@ export const add = defineCommand({
     key: { type: 'string' },
     external: { type: 'boolean', default: false },
     model: { type: 'boolean', default: false },
+    manual: { type: 'boolean', default: false },
+    needs: { type: 'string' },
+    when: { type: 'string' },
   },
   run: async ({ words, values }) => {
     const [pipeline, ...stages] = words;
     if (!pipeline || stages.length === 0) throw new CommandError(`Name a pipeline and its stages.\n\n${usage}`, 2);
-    if (values.external && values.model) throw new CommandError('Say --external or --model, not both.', 2);
-    const work = values.external ? 'external' : values.model ? 'model' : 'own';
+    const [work = 'own', other] = (['external', 'model', 'manual'] as const).filter((kind) => values[kind]);
+    if (other) throw new CommandError(`Say --${work} or --${other}, not both.`, 2);
     const project = findProject(values.workdir);
-    const given = { pipeline, stages, work, table: values.table, key: values.key } as const;
-    const next = `${testsNeed(project, work)}write what the handlers do, then npx millrace sync.`;
-    const changes = await addChanges(project, given);
+    const { table, key, when } = values;
+    const changes = await addChanges(project, {
+      pipeline,
+      stages,
+      work,
+      table,
+      key,
+      when,
+      needs: listed(values.needs),
+    });
+    if (work === 'manual') return writeChanges(project, changes, values, manualNext(pipeline));
     warnTsconfig(project.root, `tests/${functionOf(pipeline, '*')}.test.ts`);
+    const next = `${testsNeed(project, work)}write what the handlers do, then npx millrace sync.`;
     return writeChanges(project, changes, values, next);
   },
 });
+
+/** The names of a list with commas; undefined where none was given. */
+const listed = (text: string | undefined) => text?.split(',').flatMap((part) => part.trim() || []);
+
+const manualNext = (pipeline: string) =>
+  `write the schema of the answer into the definition of ${pipeline}, and in a migration the policies of public.millrace_decisions ` +
+  'that say who may decide (npx millrace docs decisions), then npx millrace sync.';
 
 /** What `add` was asked for. */
 export interface Added {
@@ -58,8 +91,12 @@ export interface Added {
   table?: string;
   /** Its key, `id` where it is not named. */
   key?: string;
-  /** How the stages work: by their own code, at a service that calls back, or by a model. */
-  work: 'own' | 'external' | 'model';
+  /** What each of the stages needs; undefined: the stage before it. */
+  needs?: string[];
+  /** The condition under which each of them runs. */
+  when?: string;
+  /** How the stages work: by their own code, at a service that calls back, by a model, or by a person's decision. */
+  work: 'own' | 'external' | 'model' | 'manual';
 }
 
 const name = /^[a-z][a-z0-9_]{0,39}$/;
@@ -82,14 +119,14 @@ async function addChanges(project: Project, added: Added): Promise<Change[]> {
   if (clash) throw new CommandError(`${clash} cannot be a stage's name, since its code would be ${clash}Stage.`);
   const twice = added.stages.find((stage, at) => added.stages.indexOf(stage) !== at);
   if (twice) throw new CommandError(`Stage ${twice} is named twice: give each a name of its own.`);
-  const functions = added.stages.map((stage) => functionOf(added.pipeline, stage));
+  const functions = added.work === 'manual' ? [] : added.stages.map((stage) => functionOf(added.pipeline, stage));
   for (const folder of functions) {
     if (fs.existsSync(path.join(project.root, 'supabase/functions', folder))) {
       throw new CommandError(`supabase/functions/${folder} is there already: give the stage another name.`);
     }
   }
   const defined = await findDefined(project, added.pipeline);
-  if (!defined) requireSound(added);
+  if (!defined) requireSound(newOptions(added));
   const table = defined?.definition.input.entity.table ?? added.table ?? `public.${added.pipeline}`;
   requireFreeColumns(project, table, added.stages);
   const { file, exported } = defined ?? newDefinition(project, added.pipeline);
@@ -106,18 +143,11 @@ async function addChanges(project: Project, added: Added): Promise<Change[]> {
   ];
 }
 
-/** Throws a CommandError where a new pipeline cannot have this table or key: by the rules that the definition is held to, when `sync` reads it. */
-function requireSound({ pipeline, stages, table = `public.${pipeline}`, key = 'id' }: Added): void {
-  const rows = stages.map((stage) => [stage, { kind: 'function', function: functionOf(pipeline, stage) }] as const);
-  try {
-    checkedOptions({
-      name: pipeline,
-      entity: { table, key, projection: 'columns' },
-      stages: Object.fromEntries(rows),
-    });
-  } catch (error) {
-    throw new CommandError((error as Error).message);
-  }
+/** A new pipeline as its definition gives it. */
+function newOptions(added: Added): PipelineInput {
+  const { pipeline, stages, table = `public.${pipeline}`, key = 'id' } = added;
+  const rows = stages.map((stage, at) => [stage, stageOptions(added, stage, needsOf(added, stages[at - 1]))] as const);
+  return { name: pipeline, entity: { table, key, projection: 'columns' }, stages: Object.fromEntries(rows) };
 }
 
 /** Where a new pipeline is defined. Throws a CommandError where a file is in the way. */
@@ -155,13 +185,15 @@ function testsNeed({ root }: Project, work: Added['work']): string {
   }
 }
 
-function stageChanges(added: Added, stage: string, definition: string, exported: string): Change[] {
+export function stageChanges(added: Added, stage: string, definition: string, exported: string): Change[] {
+  const { work } = added;
+  if (work === 'manual') return [];
   const folder = functionOf(added.pipeline, stage);
-  const given = { ...added, stage, folder, definition: path.posix.basename(definition), exported };
+  const given = { ...added, work, stage, folder, definition: path.posix.basename(definition), exported };
   return [
     { file: `supabase/functions/${folder}/index.ts`, text: indexText(given) },
     { file: `supabase/functions/${folder}/handler.ts`, text: handlerText(given) },
-    { file: `supabase/functions/${folder}/deno.json`, text: denoJson(readManifest(), added.work === 'model') },
+    { file: `supabase/functions/${folder}/deno.json`, text: denoJson(readManifest(), work === 'model') },
     { file: `tests/${folder}.test.ts`, text: testText(given) },
   ];
 }

@@ -7,13 +7,14 @@ import { CommandError } from '../project/command-error.ts';
 import { withFunctionSections } from '../project/config-sections.ts';
 import { findProject, type Project, readConfigText } from '../project/find-project.ts';
 import { warnTsconfig } from '../project/warn-tsconfig.ts';
+import { sectionFaults } from '../sync/orphan-sections.ts';
 import { missingMigrations } from './sync.ts';
 
 export const check = defineCommand({
   usage: `npx millrace check
   Says whether what is here could be deployed, and writes nothing. Definitions have their migrations; handlers load; functions,
-  their sections, deno.json and pins are as the deployment takes them; runtime and engine are as released; migrations are in
-  order, and none drops what is Millrace's or what it needs.`,
+  their sections, deno.json and pins are as the deployment takes them, and no section is of a function that is gone; runtime and
+  engine are as released; migrations are in order, and none drops what is Millrace's or what it needs.`,
   options: {},
   run: async ({ values }) => {
     const project = findProject(values.workdir);
@@ -21,6 +22,7 @@ export const check = defineCommand({
     const faults = [
       ...releaseFaults(project),
       ...migrationFaults(project),
+      ...sectionFaults(project),
       ...(await functionFaults(project)),
       ...(await definitionFaults(project)),
     ];

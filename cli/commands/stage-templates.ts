@@ -1,8 +1,10 @@
 // The texts that `add` writes, as people would begin them.
+import type { StageInput } from '../../supabase/functions/_millrace/compile/definition-schema.ts';
 import type { Added } from './add.ts';
 
 /** A stage whose files are written. */
 interface Given extends Added {
+  work: Exclude<Added['work'], 'manual'>;
   stage: string;
   folder: string;
   /** The file of the definition. */
@@ -41,7 +43,7 @@ const quoted = (text: string) => `'${text.replaceAll(/[\\']/g, '\\$&')}'`;
 /** The definition of a new pipeline. */
 export function definitionText(added: Added): string {
   const { table = `public.${added.pipeline}`, key = 'id' } = added;
-  const lines = added.stages.map((stage, at) => stageLine(added, stage, added.stages[at - 1]));
+  const lines = added.stages.map((stage, at) => stageLine(added, stage, needsOf(added, added.stages[at - 1])));
   return `import { definePipeline } from '../_millrace/mod.ts';
 
 /** After a change run \`millrace sync\`, which writes the migration. */
@@ -58,18 +60,41 @@ ${lines.join('\n')}
 /** The function of a stage. */
 export const functionOf = (pipeline: string, stage: string) => `${pipeline}-${stage}`.replaceAll('_', '-');
 
+/** The stages that a new one needs: those that were named, else the one before it, `last`. */
+export const needsOf = ({ needs }: Added, last: string | undefined) => needs ?? (last === undefined ? [] : [last]);
+
+/** What the definition says of a new stage. */
+export function stageOptions({ pipeline, work, when }: Added, stage: string, needs: string[]): StageInput {
+  const graph = { ...(needs.length > 0 && { needs }), ...(when !== undefined && { when }) };
+  if (work === 'manual') return { kind: 'manual', ...graph, decision: { schema: verdict } };
+  const worked = { function: functionOf(pipeline, stage), ...graph };
+  if (work === 'external') {
+    return { kind: 'external', ...worked, completion: { callback: true, pollSeconds: 10, deadlineSeconds: 600 } };
+  }
+  // A model takes seconds, in which the stage has so many rows in work.
+  const waits = work === 'model' && { concurrency: 50, leaseSeconds: 60, timeoutSeconds: 50 };
+  return { kind: 'function', ...worked, ...waits };
+}
+
+/** The least that a person can decide. */
+const verdict = {
+  type: 'object',
+  properties: { verdict: { enum: ['accept', 'reject'] } },
+  required: ['verdict'],
+};
+
 /** A stage's line of the definition. */
-export function stageLine({ pipeline, work }: Added, stage: string, need: string | undefined): string {
-  const name = functionOf(pipeline, stage);
-  const parts = [
-    `kind: '${work === 'external' ? 'external' : 'function'}'`,
-    `function: '${name}'`,
-    need ? `needs: ['${need}']` : '',
-    // A model takes seconds, in which the stage has so many rows in work.
-    work === 'model' ? 'concurrency: 50, leaseSeconds: 60, timeoutSeconds: 50' : '',
-    work === 'external' ? 'completion: { callback: true, pollSeconds: 10, deadlineSeconds: 600 }' : '',
-  ];
-  return `    ${stage}: { ${parts.filter(Boolean).join(', ')} },`;
+export const stageLine = (added: Added, stage: string, needs: string[]) =>
+  `    ${stage}: ${literal(stageOptions(added, stage, needs))},`;
+
+/** A value as TypeScript has it, in one line. Keys are plain names. */
+function literal(value: unknown): string {
+  if (typeof value === 'string') return quoted(value);
+  if (Array.isArray(value)) return `[${value.map(literal).join(', ')}]`;
+  if (typeof value !== 'object' || value === null) return String(value);
+  return `{ ${Object.entries(value)
+    .map(([key, inner]) => `${key}: ${literal(inner)}`)
+    .join(', ')} }`;
 }
 
 export const indexText = ({ stage }: Given) => `import { serveStage } from '../_millrace/mod.ts';

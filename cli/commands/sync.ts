@@ -11,15 +11,23 @@ import { lostRows, writeLostRows } from '../project/lost-rows.ts';
 import { readHealth } from '../project/read-health.ts';
 import { requireRelease } from '../project/release-fit.ts';
 import { writeChanges } from '../project/write-changes.ts';
+import { withoutOrphans } from '../sync/orphan-sections.ts';
 import { planSync } from '../sync/sync-pipelines.ts';
 
 export const sync = defineCommand({
-  usage: `npx millrace sync [--check] [--dry-run] [--remote[=REF]]
-  Writes a migration for each definition of supabase/functions/_pipelines that has changed, children before their parents.
-  --check    writes none, and fails where one is missing
+  usage: `npx millrace sync [--check] [--columns] [--dry-run] [--remote[=REF]]
+  Writes a migration for each definition of supabase/functions/_pipelines that has changed, children before their parents, and
+  takes sections that add wrote out of the configuration where their functions are gone.
+  --check    writes nothing, and fails where a migration is missing
+  --columns  has the migrations drop the seven columns of each stage that is gone, with what they show
   --remote[=REF]  writes none: gives a database that has the schema without the engine's rows, such as a branch made in the
              dashboard, its settings, cron jobs and the definitions of the migrations. REF is a reference or branch`,
-  options: { ...writingOptions, ...remoteOption, check: { type: 'boolean', default: false } },
+  options: {
+    ...writingOptions,
+    ...remoteOption,
+    check: { type: 'boolean', default: false },
+    columns: { type: 'boolean', default: false },
+  },
   run: async ({ values }) => {
     const project = findProject(values.workdir);
     requireRelease(project, 'sync');
@@ -27,8 +35,10 @@ export const sync = defineCommand({
       throw new CommandError('No migration installs the engine: run `npx millrace init` first.');
     }
     if (values.remote !== undefined) return syncDatabase(project, values);
-    const planned = await missingMigrations(project, values.check);
-    const changes = planned.map(({ name, text }) => ({ file: `supabase/migrations/${name}`, text }));
+    const planned = await missingMigrations(project, values.check, warnInYellow, values.columns);
+    const migrations = planned.map(({ name, text }) => ({ file: `supabase/migrations/${name}`, text }));
+    const all = [...migrationTexts(project), ...planned.map(({ text }) => text)];
+    const changes = [...migrations, ...(values.check ? [] : withoutOrphans(project, all))];
     const stack = findRunningStack(project.root);
     const here = stack
       ? `${pushCommand(stack)} brings it into the stack that runs here`
@@ -52,15 +62,12 @@ async function syncDatabase(
 }
 
 /** The migrations that the project's definitions lack. Each warning goes to `warn`. */
-export async function missingMigrations(project: Project, check: boolean, warn = warnInYellow) {
+export async function missingMigrations(project: Project, check: boolean, warn = warnInYellow, columns = false) {
   if (!hasDefinitions(project)) {
     throw new CommandError('There is no supabase/functions/_pipelines: `npx millrace add PIPELINE STAGE` writes it.');
   }
-  return planSync(path.join(project.root, 'supabase'), check, {
-    command: 'npx millrace sync',
-    log: console.error,
-    warn,
-  });
+  const teller = { command: 'npx millrace sync', log: console.error, warn };
+  return planSync(path.join(project.root, 'supabase'), check, teller, columns);
 }
 
 const warnInYellow = (line: string) => console.error(pc.yellow(line));

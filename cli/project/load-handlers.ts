@@ -53,7 +53,7 @@ function faultOf(name: string, { message, place = '', mayBeStandIn }: LoadError)
   // A fault of a definition is reported once, not for each of its stages.
   if (place.startsWith('supabase/functions/_pipelines/') || mayBeStandIn) return undefined;
   const remedy = / has no stage /.test(message)
-    ? ` Bring the stage back, or delete supabase/functions/${name} with its test and its section of the configuration.`
+    ? ` Bring the stage back, or delete supabase/functions/${name} with its test and its section of the configuration, as \`npx millrace remove\` does.`
     : '';
   const what = place ? '' : `supabase/functions/${name}/handler.ts cannot be loaded: `;
   return `${what}${message}${remedy}`;

@@ -1,5 +1,6 @@
 // The text of a migration that defines a pipeline, and the way back from such texts to definitions.
 import type { CompiledPipeline } from '../../supabase/functions/_millrace/compile/compile-pipeline.ts';
+import { columnsOf } from '../project/stage-columns.ts';
 
 const definition = /select millrace\.define\(\$pipeline\$(.*?)\$pipeline\$\);/gs;
 
@@ -11,12 +12,23 @@ export function definitionsIn(migrations: string[]): Map<string, CompiledPipelin
   return new Map(found.map((pipeline) => [pipeline.pipeline, pipeline]));
 }
 
+/** The functions of all stages that the migrations' texts have ever defined. */
+export function functionsIn(migrations: string[]): string[] {
+  const all = migrations.flatMap((text) => [...text.matchAll(definition)]);
+  const stages = all.flatMap((match) => (JSON.parse(match[1] ?? '') as CompiledPipeline).stages);
+  return stages.flatMap(({ function_name }) => function_name ?? []);
+}
+
 /**
  * A migration that defines `pipeline`; stages that are new to it get their columns first. `defined` is what the migrations
  * so far define, by name. The roles that `entity.startableBy` names may write the status of each stage, or the one that shows
- * them all.
+ * them all. `columnsGone`: the stages whose columns it drops in the end.
  */
-export function pipelineMigration(pipeline: CompiledPipeline, defined: Map<string, CompiledPipeline>): string {
+export function pipelineMigration(
+  pipeline: CompiledPipeline,
+  defined: Map<string, CompiledPipeline>,
+  columnsGone: string[] = [],
+): string {
   const before = defined.get(pipeline.pipeline);
   const known = before?.stages.map((stage) => stage.name) ?? [];
   const added = pipeline.stages.filter((stage) => !known.includes(stage.name));
@@ -31,6 +43,12 @@ export function pipelineMigration(pipeline: CompiledPipeline, defined: Map<strin
     // A name may hold the tag that ends the text.
     `select millrace.define($pipeline$${compiledText(pipeline).replaceAll(/\$(?=pipeline\$)/g, '\\u0024')}$pipeline$);`,
     '',
+    ...columnsGone.map(
+      (stage) =>
+        `alter table ${pipeline.entity.table} ${columnsOf(stage)
+          .map((column) => `drop column if exists ${column}`)
+          .join(', ')};\n`,
+    ),
   ].join('\n');
 }
 

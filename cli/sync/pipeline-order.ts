@@ -48,19 +48,34 @@ export function keptPipelines(pipelines: CompiledPipeline[], defined: Map<string
     );
 }
 
-/** Stages that a definition has dropped since its last migration, one sentence each: what was written for them stays. */
-export function droppedStages(pipelines: CompiledPipeline[], defined: Map<string, CompiledPipeline>): string[] {
+/**
+ * Stages that a definition has dropped since its last migration, one sentence each: what was written for them may stay.
+ * `isThere`: whether a function has its folder. `dropsColumns`: whether the migration drops their columns.
+ */
+export function droppedStages(
+  pipelines: CompiledPipeline[],
+  defined: Map<string, CompiledPipeline>,
+  isThere: (name: string) => boolean,
+  dropsColumns: boolean,
+): string[] {
   return pipelines.flatMap(({ pipeline, entity, stages }) => {
     const before = defined.get(pipeline)?.stages ?? [];
+    const shows = entity.projection === 'columns' && !dropsColumns;
     return before
       .filter(({ name }) => stages.every((stage) => stage.name !== name))
       .map(({ name, function_name }) => {
-        const columns = entity.projection === 'columns' ? `its columns in ${entity.table}, such as ${name}_status` : '';
-        const code = function_name ? `supabase/functions/${function_name} and its test` : '';
+        const code =
+          function_name && isThere(function_name)
+            ? `supabase/functions/${function_name} and its test (npx millrace remove ${pipeline} ${name} deletes them)`
+            : '';
+        const columns = shows
+          ? `its columns in ${entity.table}, such as ${name}_status (drop them in a migration of yours, or delete the one that this ` +
+            'writes and run `npx millrace sync --columns`)'
+          : '';
         const left = [code, columns].filter(Boolean).join(', and ');
         return (
           `Pipeline ${pipeline} has no stage ${name} any more, and its migration is refused while live runs need it. ` +
-          `What stays is ${left}: delete what you no longer want. A stage under another name is a new one.`
+          `${left ? `What stays is ${left}. ` : ''}A stage under another name is a new one.`
         );
       });
   });

@@ -77,7 +77,7 @@ interface Missing {
 }
 
 /** The migrations that are missing, in their order: limits before the stages that name them, and dropped after those. */
-function missingMigrations({ pipelines, limits }: Project, texts: string[]): Missing[] {
+function missingMigrations({ pipelines, limits }: Project, texts: string[], dropsColumns: boolean): Missing[] {
   const defined = definitionsIn(texts);
   const changed = childrenFirst(pipelines).filter((pipeline) => {
     const before = defined.get(pipeline.pipeline);
@@ -91,10 +91,23 @@ function missingMigrations({ pipelines, limits }: Project, texts: string[]): Mis
     ...changed.map((pipeline) => ({
       file: `pipeline_${pipeline.pipeline}`,
       defines: pipeline.pipeline,
-      text: pipelineMigration(pipeline, defined),
+      text: pipelineMigration(pipeline, defined, dropsColumns ? columnsGone(pipeline, pipelines, defined) : []),
     })),
     ...(drop ? [{ file: 'dropped_limits', defines: 'the shared limits', text: drop }] : []),
   ];
+}
+
+/** The stages that a definition has dropped and whose columns no pipeline over the table has any more. */
+function columnsGone(
+  { pipeline, entity }: CompiledPipeline,
+  pipelines: CompiledPipeline[],
+  defined: Map<string, CompiledPipeline>,
+): string[] {
+  const before = defined.get(pipeline);
+  if (before?.entity.projection !== 'columns' || before.entity.table !== entity.table) return [];
+  const over = pipelines.filter((other) => other.entity.table === entity.table);
+  const kept = new Set(over.flatMap(({ stages }) => stages.map(({ name }) => name)));
+  return before.stages.flatMap(({ name }) => (kept.has(name) ? [] : [name]));
 }
 
 /** A migration to write, and its text. */
@@ -103,10 +116,19 @@ interface Planned {
   text: string;
 }
 
-/** The migrations that are missing in `supabaseFolder`; with `check` it is an error that some are. Throws what is amiss and the remedy. */
-export async function planSync(supabaseFolder: string, check: boolean, teller: Teller): Promise<Planned[]> {
+/**
+ * The migrations that are missing in `supabaseFolder`; with `check` it is an error that some are. `dropsColumns`: whether those of
+ * stages that are gone go too. Throws what is amiss and the remedy.
+ */
+export async function planSync(
+  supabaseFolder: string,
+  check: boolean,
+  teller: Teller,
+  dropsColumns = false,
+): Promise<Planned[]> {
   const migrationsFolder = path.join(supabaseFolder, 'migrations');
-  const project = await readProject(path.join(supabaseFolder, 'functions'));
+  const functionsFolder = path.join(supabaseFolder, 'functions');
+  const project = await readProject(functionsFolder);
   const { pipelines, limits } = project;
   const faults = [
     ...referenceFaults(pipelines),
@@ -121,7 +143,7 @@ export async function planSync(supabaseFolder: string, check: boolean, teller: T
   const texts = sinceUninstall(all);
   const defined = definitionsIn(texts);
   faults.push(...droppedFaults(pipelines, defined), ...heldLimits(pipelines, limits, defined, limitsIn(texts)));
-  const missing = missingMigrations(project, texts);
+  const missing = missingMigrations(project, texts, dropsColumns);
   if (check && missing.length > 0) {
     const names = [...new Set(missing.map(({ defines }) => defines))].join(', ');
     faults.push(
@@ -137,7 +159,7 @@ export async function planSync(supabaseFolder: string, check: boolean, teller: T
     ...lacking,
     ...grantFaults(pipelines, all),
     ...keptPipelines(pipelines, defined),
-    ...droppedStages(pipelines, defined),
+    ...droppedStages(pipelines, defined, (name) => fs.existsSync(path.join(functionsFolder, name)), dropsColumns),
   ];
   for (const warning of warnings) teller.warn(warning);
   const stamps = missing.length > 0 ? await stampsAfter(existing, missing.length) : [];

@@ -1,5 +1,5 @@
 // Pipelines and stages that `millrace add` writes, into whatever is there.
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -201,4 +201,172 @@ test('whatever add takes as a name, its files can carry, and it takes no table o
   );
   expect(await here('add', 'own', 'e', ...at)).toMatchObject({ status: 0 });
   expect((await here('check', ...at)).stderr).toMatch(/^No migration defines the present state of: .*\n$/);
+});
+
+test('a stage is added behind the stages that are named, under a condition, or for a person to decide', async () => {
+  const [place, at] = await projectWith(
+    ticketsWith(
+      "    triage: { kind: 'function', function: 'tickets-triage' },\n    reply: { kind: 'function', function: 'tickets-reply', needs: ['triage'] },\n",
+    ),
+  );
+  const before = filesOf(place);
+  const refused: [string[], string][] = [
+    [['--needs', 'triage,replies'], 'stages.score.needs names replies, which pipeline tickets does not have'],
+    [
+      ['--needs', 'triage', '--when', '$.needs.reply.sent'],
+      'stages.score.when asks for the result of reply, which is none of',
+    ],
+    [['--when', ''], 'stages.score.when is "", but must be a jsonpath'],
+    [['--external', '--manual'], 'Say --external or --manual, not both.'],
+  ];
+  for (const [options, answer] of refused) {
+    expect((await here('add', 'tickets', 'score', ...options, ...at)).stderr).toContain(answer);
+  }
+  expect(filesOf(place)).toEqual(before);
+
+  const when = '$.needs.triage.kind == "it\'s"';
+  expect(await here('add', 'tickets', 'score', 'tag', '--needs', 'triage', '--when', when, ...at)).toMatchObject({
+    status: 0,
+    stderr: '',
+  });
+  const begun = filesOf(place);
+  const { stdout } = await here('add', 'tickets', 'approve', '--manual', '--needs', 'score,tag', ...at);
+  expect(stdout).toContain(
+    'Next: write the schema of the answer into the definition of tickets, and in a migration the',
+  );
+  expect(filesOf(place)).toEqual({ ...begun, [definition]: expect.anything() });
+  expect((await here('add', 'tickets', 'log', '--needs', '', ...at)).status).toBe(0);
+  const text = fs.readFileSync(path.join(place, definition), 'utf8');
+  for (const stage of ['score', 'tag']) {
+    expect(text).toContain(
+      `${stage}: { kind: 'function', function: 'tickets-${stage}', needs: ['triage'], when: '$.needs.triage.kind == "it\\'s"' },\n`,
+    );
+  }
+  expect(text).toContain(
+    "approve: { kind: 'manual', needs: ['score', 'tag'], decision: { schema: { type: 'object', properties: { verdict: { enum: ['accept', 'reject'] } }, required: ['verdict'] } } },\n",
+  );
+  expect(text).toContain("log: { kind: 'function', function: 'tickets-log' },\n");
+  expect((await here('add', 'tickets', 'approve', '--manual', ...at)).stdout).toBe(
+    'Nothing to do: all of it is there.\n',
+  );
+  // A pipeline of its own begins as the options say, too.
+  const one = ['checks', 'first', 'second', '--table', 'public.tickets', '--needs', ''];
+  expect((await here('add', ...one, ...at)).status).toBe(0);
+  expect(fs.readFileSync(path.join(place, 'supabase/functions/_pipelines/checks.ts'), 'utf8')).not.toContain('needs');
+});
+
+test('remove takes a stage away with its function, section and test, and whatever it cannot take it names', async () => {
+  const place = folderWith({
+    'supabase/config.toml': '[functions.mine]\nverify_jwt = false\n',
+    'supabase/functions/mine/index.ts': '',
+    'supabase/migrations/20260101000000_t.sql': tables,
+  });
+  const at = ['--workdir', place];
+  for (const line of ['init', 'add tickets triage']) expect((await here(...line.split(' '), ...at)).status).toBe(0);
+  const before = filesOf(place);
+  for (const line of ['add tickets reply --external', 'add tickets decide --manual --needs triage']) {
+    expect((await here(...line.split(' '), ...at)).status).toBe(0);
+  }
+  const refused: [string, string][] = [
+    ['remove tickets', 'Name a pipeline and its stages.'],
+    ['remove calls hear', 'There is no pipeline calls in supabase/functions/_pipelines, and there is no'],
+    ['remove tickets close', 'Pipeline tickets has no stage close: it has triage, reply, decide, and there is no'],
+    ['remove tickets triage', 'Stage reply of pipeline tickets needs triage: write into its needs in supabase/'],
+    ['remove tickets triage reply decide', "would have no stage: to end it, run `select millrace.pause('tickets')`"],
+  ];
+  const all = filesOf(place);
+  for (const [line, answer] of refused) expect((await here(...line.split(' '), ...at)).stderr).toContain(answer);
+  expect(filesOf(place)).toEqual(all);
+  // A commentary of the stage's own goes with it.
+  const file = 'supabase/functions/_pipelines/tickets.ts';
+  write(
+    place,
+    file,
+    (all[file] ?? '').replace('    reply:', '    /** Answers: {\n     * by mail. */\n    // Slow.\n    reply:'),
+  );
+  const shown = await here('remove', 'tickets', 'reply', 'decide', '--dry-run', ...at);
+  expect(shown.stdout).toContain('-export async function replyRow(');
+  expect(await here('remove', 'tickets', 'reply', 'decide', ...at)).toMatchObject({
+    status: 0,
+    stderr: '',
+    stdout: expect.stringContaining('Next: npx millrace sync, or npx millrace sync --columns, which also drops'),
+  });
+  expect(filesOf(place)).toEqual(before);
+});
+
+test('remove deletes no code that somebody wrote and no commit has, unless it is told to', async () => {
+  const place = folderWith({ 'supabase/config.toml': '', 'supabase/migrations/20260101000000_t.sql': tables });
+  const at = ['--workdir', place];
+  for (const line of ['init', 'add tickets triage reply'])
+    expect((await here(...line.split(' '), ...at)).status).toBe(0);
+  const handler = 'supabase/functions/tickets-reply/handler.ts';
+  fs.appendFileSync(path.join(place, handler), '// Mine.\n');
+  write(place, 'supabase/functions/tickets-reply/words.ts', 'export {};\n');
+  const edited = `You have edited ${handler}, supabase/functions/tickets-reply/words.ts, and no commit has what you wrote there`;
+  const before = filesOf(place);
+  expect(await here('remove', 'tickets', 'reply', ...at)).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining(edited),
+  });
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-C', place, '-c', 'user.name=a', '-c', 'user.email=a@a', ...args]);
+  git('init', '-q');
+  expect((await here('remove', 'tickets', 'reply', ...at)).stderr).toContain(edited);
+  expect(filesOf(place)).toMatchObject(before);
+  git('add', '-A');
+  git('commit', '-qm', 'all');
+  expect(await here('remove', 'tickets', 'reply', ...at)).toMatchObject({ status: 0, stderr: '' });
+  expect(fs.existsSync(path.join(place, 'supabase/functions/tickets-reply'))).toBe(false);
+  git('reset', '-q', '--hard');
+  fs.appendFileSync(path.join(place, handler), '// More.\n');
+  expect((await here('remove', 'tickets', 'reply', ...at)).stderr).toContain(
+    `You have edited ${handler}, and no commit`,
+  );
+  expect((await here('remove', 'tickets', 'reply', '--force', ...at)).status).toBe(0);
+});
+
+test('a section whose function is gone is named by check, and taken away by sync and remove where add wrote it', async () => {
+  const other = '[functions.other]\nverify_jwt = false\n';
+  const place = folderWith({
+    'supabase/config.toml': `${other}\n[functions.off]\nenabled = false\n`,
+    'supabase/migrations/20260101000000_t.sql': tables,
+  });
+  const at = ['--workdir', place];
+  for (const line of ['init', 'add tickets triage reply', 'sync'])
+    expect((await here(...line.split(' '), ...at)).status).toBe(0);
+  const config = () => fs.readFileSync(path.join(place, 'supabase/config.toml'), 'utf8');
+  // As somebody does it by hand.
+  const file = path.join(place, 'supabase/functions/_pipelines/tickets.ts');
+  fs.writeFileSync(file, fs.readFileSync(file, 'utf8').replace(/^ {4}reply: .*\n/m, ''));
+  fs.rmSync(path.join(place, 'supabase/functions/tickets-reply'), { recursive: true });
+  const { stderr } = await here('check', ...at);
+  for (const name of ['tickets-reply', 'other']) {
+    expect(stderr).toContain(
+      `supabase/config.toml has a section for function ${name}, whose supabase/functions/${name}/index.ts does not exist`,
+    );
+  }
+  expect(stderr).not.toContain('function off');
+  expect(await here('sync', '--check', ...at)).toMatchObject({ status: 1 });
+  expect(config()).toContain('tickets-reply');
+  expect((await here('sync', '--columns', ...at)).stdout).toContain('wrote supabase/config.toml');
+  expect(config()).not.toContain('tickets-reply');
+  expect(config()).toContain(other);
+  const texts = Object.entries(filesOf(place)).filter(([name]) => name.endsWith('_pipeline_tickets.sql'));
+  expect(texts.at(-1)?.[1]).toContain(
+    'alter table public.tickets drop column if exists reply_status, drop column if exists',
+  );
+  expect((await here('check', ...at)).stderr).toMatch(
+    /^supabase\/config\.toml has a section for function other, [^\n]*\n$/,
+  );
+
+  // Added and gone again before any migration knew it; what a definition has lost already, remove takes away.
+  expect((await here('add', 'tickets', 'close', ...at)).status).toBe(0);
+  fs.rmSync(path.join(place, 'supabase/functions/tickets-close'), { recursive: true });
+  fs.writeFileSync(file, fs.readFileSync(file, 'utf8').replace(/^ {4}close: .*\n/m, ''));
+  expect((await here('sync', ...at)).status).toBe(0);
+  expect(config()).not.toContain('tickets-close');
+  expect((await here('add', 'tickets', 'close', ...at)).status).toBe(0);
+  fs.writeFileSync(file, fs.readFileSync(file, 'utf8').replace(/^ {4}close: .*\n/m, ''));
+  expect((await here('remove', 'tickets', 'close', ...at)).status).toBe(0);
+  expect(config()).not.toContain('tickets-close');
 });

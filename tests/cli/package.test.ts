@@ -290,7 +290,7 @@ test('two branches that changed a pipeline are brought together by one sync', as
   // A stage that goes again leaves its code and columns, which nobody else deletes.
   write(place, definition, merged.replace(`${line}\n`, ''));
   expect((await here('sync', ...ours)).stderr).toContain(
-    'What stays is supabase/functions/tickets-close and its test, and its columns in public.tickets, such as close_status: delete',
+    'What stays is supabase/functions/tickets-close and its test (npx millrace remove tickets close deletes them), and its columns',
   );
   expect((await here('check', ...ours)).stderr).toContain(
     'Bring the stage back, or delete supabase/functions/tickets-close with',

@@ -2,6 +2,7 @@
 
 import type pg from 'pg';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { columnsOf } from '../../cli/project/stage-columns.ts';
 import { definitionsIn, pipelineMigration } from '../../cli/sync/pipeline-migration.ts';
 import type { CompiledPipeline } from '../../supabase/functions/_millrace/compile/compile-pipeline.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -73,6 +74,31 @@ it('grants the statuses of stages that come later, and takes them from a role th
   expect(await writable('anon')).toEqual(['everything_status', 'late_status', 'last_status']);
   await sync(receipts('whole', ['late', 'last'], {}));
   expect(await writable('anon')).toEqual(['everything_status']);
+});
+
+it('drops the columns of a stage that is gone where that is asked, and leaves a pipeline that works', async () => {
+  await sync(receipts('whole', ['everything', 'late']));
+  const now = receipts('whole', ['everything']);
+  await client.query(pipelineMigration(now, defined, ['late']));
+  const columns = async () => {
+    const { rows } = await client.query<{ name: string }>(
+      `select a.attname as name from pg_attribute a
+       where a.attrelid = 'public.receipts'::regclass and a.attnum > 0 and not a.attisdropped`,
+    );
+    return rows.map(({ name }) => name);
+  };
+  expect(await columns()).toEqual(['id', ...columnsOf('everything')]);
+  await client.query('insert into public.receipts (everything_status) values (default)');
+  await client.query(`update public.receipts set everything_status = 'queued'`);
+  const { rows } = await client.query('select everything_status from public.receipts');
+  expect(rows).toEqual([{ everything_status: 'started' }]);
+  const { rows: findings } = await client.query(
+    `select what, detail from millrace.doctor() where not ok and (what || detail) ~ 'receipts|column'`,
+  );
+  expect(findings).toEqual([]);
+  defined.set('whole', now);
+  await sync(receipts('whole', ['everything', 'late']));
+  expect(await columns()).toEqual(['id', ...columnsOf('everything'), ...columnsOf('late')]);
 });
 
 it('writes nothing about rights where they stay as they are', async () => {
