@@ -44,6 +44,10 @@ const commands: Record<string, Entry> = {
     summary: 'a migration by which rows that were there before get a value of the status column',
     load: async () => (await import('./commands/adopt.ts')).adopt,
   },
+  docs: {
+    summary: 'a page of the documentation, or the lines that hold a word; needs no network',
+    load: async () => (await import('./commands/docs.ts')).docs,
+  },
   upgrade: {
     summary: 'the runtime and the engine of this release in the place of an older one',
     load: async () => (await import('./commands/upgrade.ts')).upgrade,

@@ -6,6 +6,7 @@ import {
   digestOf,
   type Manifest,
   modelPackage,
+  packedRuntime,
   runtimeFiles,
   runtimeFolder,
   runtimePackages,
@@ -74,6 +75,8 @@ await build({
 await buildPages(root);
 packPage(root, dist);
 fs.writeFileSync(path.join(dist, 'manifest.json'), `${JSON.stringify(manifest(target.level), null, 2)}\n`);
+const runtime = runtimeFiles(path.join(root, runtimeFolder));
+fs.writeFileSync(path.join(root, packedRuntime), compressed(JSON.stringify(runtime)));
 // In one file, since they share much.
 fs.writeFileSync(path.join(dist, 'examples.json.br'), compressed(JSON.stringify(readExamples(root))));
 

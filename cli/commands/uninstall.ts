@@ -22,7 +22,7 @@ const options = {
 export const uninstall = defineCommand({
   usage: `npx millrace uninstall [--columns] [--cancel] [--dry-run]
   Writes a migration that removes the engine. The runtime and the function millrace go, but for files that you have edited;
-  definitions and stages stay, as they are yours.
+  definitions and stages stay, as they are yours. The migration is pushed first: until it has gone through, nothing is deployed.
   --columns  also drops the seven columns of each stage from your tables, with what they show
   --cancel   cancels the runs that are live; without it the migration refuses while there are some
   Once more with other options, it writes its migration anew, as long as that is the newest.`,
@@ -40,7 +40,9 @@ export const uninstall = defineCommand({
       : '';
     const stack = findRunningStack(project.root);
     const here = stack ? `${pushCommand(stack)} for the stack that runs here; ` : '';
-    const push = `${here}npx supabase db push --remote, then npx supabase functions delete millrace.${whileLive(values)}`;
+    const push =
+      `${here}npx supabase db push --remote, and once that has gone through npx supabase functions delete millrace. Until then deploy ` +
+      `no functions: the database still wakes those that are there.${whileLive(values)}`;
     const next = `${stays}${push}${left}`;
     return writeChanges(project, changes, values, next);
   },

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { createTwoFilesPatch } from 'diff';
 import { readText } from './change-set.ts';
 import type { Project } from './find-project.ts';
-import { digestOf, type Manifest, runtimeFiles, runtimeFolder } from './shipped.ts';
+import { digestOf, type Manifest, runtimeFolder, shippedRuntime } from './shipped.ts';
 
 /** The runtime's files that are not as their release shipped them. One that is gone counts too. */
 export function editedFiles({ root }: Project, { files }: Manifest): string[] {
@@ -16,7 +16,7 @@ export function editedFiles({ root }: Project, { files }: Manifest): string[] {
 
 /** The edits as a unified diff against the release that the files came from; without its text, by their names. */
 export function showEdits(project: Project, { files, release }: Manifest, edited: string[]): string {
-  const shipped = runtimeFiles();
+  const shipped = shippedRuntime();
   return edited
     .map((file) => {
       const name = `${runtimeFolder}/${file}`;

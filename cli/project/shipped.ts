@@ -30,13 +30,11 @@ export const runtimePackages = ['zod', '@supabase/postgrest-js', 'standardwebhoo
 /** What `_millrace/model` and `_millrace/agents` import; other functions need not have it. */
 export const modelPackage = 'openai';
 
-const shippedRuntime = path.join(packageFolder, runtimeFolder);
-
 /** The SHA-256 of a text, however its lines end. */
 export const digestOf = (text: string) => createHash('sha256').update(withoutReturns(text)).digest('hex');
 
-/** The runtime's own files but for the manifest, by their path in its folder. */
-export function runtimeFiles(folder = shippedRuntime): Record<string, string> {
+/** The runtime's own files but for the manifest, by their path in `folder`. */
+export function runtimeFiles(folder: string): Record<string, string> {
   const names = fs.readdirSync(folder, { recursive: true, withFileTypes: true });
   return Object.fromEntries(
     names
@@ -45,6 +43,14 @@ export function runtimeFiles(folder = shippedRuntime): Record<string, string> {
       .map((file) => [path.relative(folder, file).split(path.sep).join('/'), fs.readFileSync(file, 'utf8')] as const)
       .sort(([a], [b]) => a.localeCompare(b)),
   );
+}
+
+/** Where the package has the runtime packed, which leaves room for the pages. */
+export const packedRuntime = 'dist/runtime.json.br';
+
+/** The files of the runtime that the package ships, by their path in its folder. */
+export function shippedRuntime(): Record<string, string> {
+  return JSON.parse(brotliDecompressSync(fs.readFileSync(path.join(packageFolder, packedRuntime))).toString());
 }
 
 /** What a runtime's folder says of itself; without one, what this package ships. Throws the remedy where that is no JSON. */
@@ -83,7 +89,7 @@ export const adoptionFunctions = () => requireEngineFile('adopt');
 /** The runtime of this release with its manifest, as files of a project. */
 export function runtimeChanges(manifest: Manifest): Change[] {
   return [
-    ...Object.entries(runtimeFiles()).map(([file, text]) => ({ file: `${runtimeFolder}/${file}`, text })),
+    ...Object.entries(shippedRuntime()).map(([file, text]) => ({ file: `${runtimeFolder}/${file}`, text })),
     { file: `${runtimeFolder}/manifest.json`, text: `${JSON.stringify(manifest, null, 2)}\n` },
   ];
 }

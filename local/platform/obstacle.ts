@@ -4,8 +4,8 @@ import path from 'node:path';
 
 /** What carries a project that the stack cannot. */
 export const wayOut =
-  'run this project with `npx supabase start` instead, which needs Docker (or `--runtime native`, experimental, on Linux and ' +
-  'Apple silicon), then `npx millrace connect`';
+  'run this project with `npx supabase start` instead, which needs Docker (or, on Linux and Apple silicon and still experimental, ' +
+  '`SUPABASE_EXPERIMENTAL_STACK=1 npx supabase start --runtime native`), then `npx millrace connect`';
 
 /** What a machine is, as far as the stack minds. */
 export interface Machine {

@@ -29,6 +29,60 @@ test('the package is small to fetch and to keep', () => {
   expect(size).toBeGreaterThan(15 * 1024 * 1024);
 });
 
+test('the tarballs are ready for npm: whoever publishes them publishes what was packed, with its provenance', () => {
+  for (const [tarball, name] of [
+    [packed.tarball, 'millrace'],
+    [packed.devTarball, '@millrace/dev'],
+  ]) {
+    const text = execFileSync('tar', ['xzOf', tarball ?? '', 'package/package.json'], { encoding: 'utf8' });
+    const { private: isPrivate, publishConfig, scripts } = JSON.parse(text);
+    expect({ isPrivate, publishConfig }).toEqual({ publishConfig: { access: 'public', provenance: true } });
+    // npm would run them in the project of whoever installs the package, or builds it from git.
+    for (const script of ['prepare', 'preinstall', 'install', 'postinstall'])
+      expect(scripts).not.toHaveProperty(script);
+    // No registry is asked: npm says what it would send.
+    const alone = ['--registry', 'http://127.0.0.1:9/', '--fetch-retries', '0'];
+    const { status, stdout } = spawnSync('npm', ['publish', '--dry-run', '--json', ...alone, tarball ?? ''], {
+      cwd: packed.folder,
+      encoding: 'utf8',
+    });
+    expect(status).toBe(0);
+    expect(stdout).toContain(`"name": "${name}"`);
+  }
+});
+
+test('docs prints the pages of the package, finds words in them, and their links lead to pages that are there', async () => {
+  const { stdout: list } = await here('docs');
+  for (const page of ['install', 'assistants', 'errors', 'patterns/graph', 'playbooks/stuck']) {
+    expect(list).toMatch(new RegExp(`^${page} `, 'm'));
+  }
+  const folder = path.join(packed.place, 'node_modules', 'millrace', 'docs');
+  const graph = fs.readFileSync(path.join(folder, 'patterns', 'graph.md'), 'utf8');
+  for (const name of ['graph', 'patterns/graph', 'Graph.md']) {
+    expect(await here('docs', name)).toEqual({ status: 0, stdout: graph, stderr: '' });
+  }
+  expect((await here('docs', 'invalid_input')).stdout).toMatch(/^errors:\d+: \| `invalid_input` \|/m);
+  expect((await here('docs', 'deadlineSeconds', 'week')).stdout).toMatch(/^patterns\/decisions:\d+: /);
+  expect(JSON.parse((await here('docs', 'install', '--json')).stdout)).toMatchObject({ name: 'install' });
+  expect(await here('docs', 'xylophone')).toMatchObject({
+    status: 1,
+    stderr: 'No page holds xylophone: npx millrace docs lists the pages.\n',
+  });
+  // Of the repository alone, since they are about a clone or its tests.
+  const others =
+    /(?:^|\/)(?:ARCHITECTURE|benchmark|contributing|security|releasing|examples\/\w+)\.md$|^\.\.\/|\.(?:ts|png)$/;
+  for (const file of fs
+    .readdirSync(folder, { recursive: true })
+    .map(String)
+    .filter((name) => name.endsWith('.md'))) {
+    const text = fs.readFileSync(path.join(folder, file), 'utf8');
+    for (const [, link = ''] of text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)) {
+      const target = path.join(path.dirname(file), link);
+      if (!others.test(target)) expect(fs.existsSync(path.join(folder, target)), `${file}: ${link}`).toBe(true);
+    }
+  }
+});
+
 test('what is asked wrongly is answered with the usage or the remedy, and writes nothing', async () => {
   const before = filesOf();
   expect(millrace('install')).toMatchObject({
@@ -189,7 +243,7 @@ test('uninstall keeps an edited function, goes through a link, and writes its mi
   expect(await here('uninstall', ...at)).toMatchObject({
     status: 0,
     stdout: expect.stringMatching(
-      /since you have edited it: supabase\/functions\/millrace\/index\.ts; then .*refused while runs are live: npx millrace uninstall --cancel/s,
+      /since you have edited it: supabase\/functions\/millrace\/index\.ts; then npx supabase db push --remote, and once that has gone through .*refused while runs are live: npx millrace uninstall --cancel/s,
     ),
   });
   expect(fs.readFileSync(index, 'utf8')).toContain('// Mine.');

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { obstacle } from '../../local/platform/obstacle.ts';
 
 const linux = { platform: 'linux-x64', hasGlibc: true, hasPostgrest: false };
-const wayOut = /npx supabase start[\s\S]*Docker[\s\S]*npx millrace connect/;
+const wayOut =
+  /npx supabase start[\s\S]*Docker[\s\S]*SUPABASE_EXPERIMENTAL_STACK=1 npx supabase start --runtime native[\s\S]*npx millrace connect/;
 
 test.each([
   ['Windows', { ...linux, platform: 'win32-x64' }, 'WSL 2'],

@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
-import { brotliCompressSync, constants } from 'node:zlib';
+import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib';
+import { packedRuntime } from '../../cli/project/shipped.ts';
 import type { NextLevel } from './releases.ts';
 
 /** Has `init` install the level before the next. Takes the folder that holds node_modules. */
@@ -14,9 +15,11 @@ export function releaseFormer(project: string, next: NextLevel): void {
 export function releaseNext(project: string, next: NextLevel): void {
   const shipped = path.join(project, 'node_modules', 'millrace');
   const manifest = JSON.parse(fs.readFileSync(path.join(shipped, 'dist', 'manifest.json'), 'utf8'));
-  const runtime = path.join(shipped, 'supabase', 'functions', '_millrace', 'mod.ts');
-  fs.appendFileSync(runtime, '// Of the next release.\n');
-  manifest.files['mod.ts'] = createHash('sha256').update(fs.readFileSync(runtime)).digest('hex');
+  const packed = path.join(shipped, packedRuntime);
+  const runtime = JSON.parse(brotliDecompressSync(fs.readFileSync(packed)).toString());
+  runtime['mod.ts'] += '// Of the next release.\n';
+  fs.writeFileSync(packed, quicklyCompressed(JSON.stringify(runtime)));
+  manifest.files['mod.ts'] = createHash('sha256').update(runtime['mod.ts']).digest('hex');
   const text = JSON.stringify({ ...manifest, release: '99.0.0', level: next.level });
   fs.writeFileSync(path.join(shipped, 'dist', 'manifest.json'), text);
   writeEngine(project, 'install', next.installNext);
@@ -27,7 +30,10 @@ export function releaseNext(project: string, next: NextLevel): void {
 function writeEngine(project: string, name: string, sql: string): void {
   fs.writeFileSync(
     path.join(project, 'node_modules', 'millrace', 'dist', 'engine', `${name}.sql.br`),
-    // At its best it would take a second for each.
-    brotliCompressSync(sql, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } }),
+    quicklyCompressed(sql),
   );
 }
+
+/** At its best it would take a second for each. */
+const quicklyCompressed = (text: string) =>
+  brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } });
