@@ -102,6 +102,15 @@ describe('what a text lacks is counted', () => {
     expect((await read(await textPdf([row('The tide', 60)]))).partly_read).toBeUndefined();
   });
 
+  test('with letters that may be others, of joined scripts', () => {
+    const lines = [{ text: 'हन', size: 10, x: 40, y: 40 }];
+    const lost = { unread_letters: 0, doubtful_letters: 2, letters: 2, pages: [1], picture_pages: [] };
+    expect(partsText([{ from: 1, to: 1, pageCount: 1, characters: 2, pages: [lines], lost }])).toMatchObject({
+      partly_read: { doubtful_letters: 2, pages: [1] },
+      doubts: [expect.stringContaining('2 letters 2 may be others or out of order, on pages 1')],
+    });
+  });
+
   test('where pages are pictures among others', async () => {
     const mixed = await makePdf(3, async ([first, , third], pdf) => {
       first?.drawText('The tide', { x: 60, y: 60 });

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { deflateSync } from 'node:zlib';
 import { degrees, PDFDocument } from '@cantoo/pdf-lib';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { denoBinary } from '../../local/platform/binaries.ts';
@@ -12,7 +13,7 @@ import { CMapReader } from '../../supabase/functions/_services/pdf/read-cmaps.ts
 import { readingOrder } from '../../supabase/functions/_services/pdf/reading-order.ts';
 import { looksLikeText } from '../../supabase/functions/_services/text/text-quality.ts';
 import { lockedPdf, makePdf, pageSize, pictureOf, pngHeader, scannedPdf, textPdf } from '../support/documents.ts';
-import { encodedFont, rawPdf } from '../support/raw-pdf.ts';
+import { encodedFont, rawPdf, streamOf } from '../support/raw-pdf.ts';
 
 const rows = [
   { text: 'Chapter One', x: 60, y: 80, size: 20 },
@@ -166,6 +167,53 @@ describe('a letter', () => {
     expect({ text: text.replaceAll(/\s/g, ''), unread }).toEqual({ text: read, unread: 0 });
   });
 
+  describe('of a joined script', () => {
+    const system = '/CIDSystemInfo << /Registry (Adobe) /Ordering (CNS1) /Supplement 4 >>';
+    const flags = '/Flags 4 /FontBBox [0 -200 1000 900] /ItalicAngle 0 /Ascent 880 /Descent -120 /StemV 80';
+    const fonts = [
+      '<< /Type /Font /Subtype /Type0 /BaseFont /Own /Encoding /UniCNS-UTF16-H /DescendantFonts [7 0 R] >>',
+      `<< /Type /Font /Subtype /CIDFontType0 /BaseFont /Own ${system} /FontDescriptor 8 0 R /DW 1000 >>`,
+      `<< /Type /FontDescriptor /FontName /Own ${flags} >>`,
+    ];
+    const shown = (codes: string) => `BT /F1 10 Tf 20 500 Td ${codes} ET`;
+    // The vowel i is painted before the letter that it follows.
+    const replaced = (text: string) => `/Span <</ActualText ${text}>> BDC <093f> Tj [20 <0939> -10] TJ EMC <0928> Tj`;
+    const page = async (painted: string | Uint8Array) => (await opened(rawPdf(painted, { F1: 6 }, fonts))).pageText(1);
+
+    test.each([
+      ['UTF-16', '<FEFF 0939 093F>'],
+      ['UTF-16 with its language', '<FEFF 001B 0068 0069 001B 0939 093F>'],
+      ['UTF-8, as a literal string', '(\\357\\273\\277\\340\\244\\271\\340\\244\\277)'],
+    ])('is the one that the file gives for its glyphs, in %s', async (_, text) => {
+      expect(await page(shown(replaced(text)))).toMatchObject({ text: 'हिन', letters: 3, doubtful: 0 });
+    });
+
+    test('is found in a compressed stream, behind a picture of its own', async () => {
+      const content = `q BI /W 1 /H 1 /BPC 8 /CS /G ID \u0001 EI Q ${shown(replaced('<FEFF0939093F>'))}`;
+      const packed = streamOf(deflateSync(Buffer.from(content, 'latin1')), '/Filter /FlateDecode');
+      expect((await page(packed)).text).toBe('हिन');
+    });
+
+    test.each([
+      ['the file gives a text in another charset', replaced('(\\371)'), 2],
+      ['the file gives no texts at all', '<093f> Tj <0939> Tj <0928> Tj', 3],
+    ])('is doubtful where %s', async (_, codes, doubtful) => {
+      const read = await page(shown(codes));
+      expect(read).toMatchObject({ letters: 3, doubtful, unread: 0 });
+      expect(read.quality).toBeLessThanOrEqual(0.5);
+    });
+
+    test('is doubtful in a compression that is not read', async () => {
+      const hex = Buffer.from(shown(replaced('<FEFF0939093F>'))).toString('hex');
+      expect(await page(streamOf(hex, '/Filter /ASCIIHexDecode'))).toMatchObject({ letters: 3, doubtful: 3 });
+    });
+
+    test('has no gap before its marks', async () => {
+      const mark = '/Span <</ActualText <FEFF0915>>> BDC <0915> Tj EMC [<0915> 1220 <0941> -220 <0928>] TJ';
+      expect((await page(shown(mark))).text).toBe('ककुन');
+    });
+  });
+
   test('of Chinese, Japanese and Korean is told by the CMaps of pdfjs-dist, all that PDF predefines', async () => {
     const source = path.join(import.meta.dirname, '../../node_modules/pdfjs-dist/cmaps');
     for (const collection of collections) {
@@ -249,6 +297,9 @@ describe('a text layer', () => {
     'Die Donaudampfschifffahrtsgesellschaft war’s nicht.',
     'Мельница стоит у реки.',
     'L’œuvre de l’abbé, vol. IV, pp. 12–19.',
+    'currentprojection=orthographic(5,4,center=true); size3(3cm,5cm); draw(unitbox); label("$O$",(0,0,0),NW); dot(unitbox,red);',
+    'این جمله\u200cای به زبان فارسی است که می\u200cخواهد نیم\u200cفاصله را نشان دهد.',
+    'བོད་སྐད་ཀྱི་ཚིག་འདི་ སྒྲ་ བརྒྱད་ རྐྱེན་ སྤྱོད་ལམ།',
   ])('is taken for what stands on the page: %s', (text) => {
     expect(looksLikeText(text)).toBe(true);
   });
@@ -260,6 +311,9 @@ describe('a text layer', () => {
     '(cid:12)(cid:34)(cid:7) (cid:88)(cid:3)',
     '\ue001\ue002\ue003 \ue004\ue005',
     'bcdfg hjklmn pqrstv wxzbc dfghj klmnp',
+    // Each letter is the next one, so vowels are not too few.
+    'Uif gfssz mfbwft bu tfwfo boe dpnft cbdl cfgpsf oppo, xibufwfs uif ujef tbzt; uif tnbmm cpbut xbju gps ju jo uif ibscpvs, boe uif gjtifsnfo tju po uif rvbz.',
+    'draw(hJkl,vbx); dot(qXzr,mnt); size3(wQk,zzR); label("$Q$",(kjw,zxv)); pair zq=fdkj(xwv,qrt); path gjk=zwq--cycle;',
     '�� ��� ����',
     '|| .~ ,;: _/ ^^ `` {} [] <> == ++',
   ])('is taken for rubbish: %s', (text) => {

@@ -1,13 +1,20 @@
 // PDFs written object by object, for what no library writes.
 
-/** A PDF of one page: what is painted on it, and its fonts by name. Objects from 6 on are `more`, as text or bytes. */
-export function rawPdf(painted: string, fonts: Record<string, number>, more: (string | Uint8Array)[]): Uint8Array {
+/**
+ * A PDF of one page: what is painted on it, as text or as a stream object, and its fonts by name. Objects from 6 on are `more`, as
+ * text or bytes.
+ */
+export function rawPdf(
+  painted: string | Uint8Array,
+  fonts: Record<string, number>,
+  more: (string | Uint8Array)[],
+): Uint8Array {
   const names = Object.entries(fonts).map(([name, object]) => `/${name} ${object} 0 R`);
   return pdfOf([
     '<< /Type /Catalog /Pages 2 0 R >>',
     '<< /Type /Pages /Kids [3 0 R] /Count 1 >>',
     `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 420 595] /Contents 4 0 R /Resources 5 0 R >>`,
-    streamOf(painted),
+    typeof painted === 'string' ? streamOf(painted) : painted,
     `<< /Font << ${names.join(' ')} >> >>`,
     ...more,
   ]);

@@ -8,10 +8,16 @@ import type { LostText } from './pdf-text.ts';
  * pdfDoubts({ unread_letters: 0, letters: 90, pages: [], picture_pages: [3] }); // ['Pages that are pictures without text: 3.']
  * ```
  */
-export function pdfDoubts({ unread_letters, letters, pages, picture_pages, missing_pages }: LostText): string[] {
+export function pdfDoubts(lost: LostText): string[] {
+  const { unread_letters, doubtful_letters = 0, letters, pages, picture_pages, missing_pages } = lost;
   return [
     ...(unread_letters > 0
       ? [`Nothing tells ${unread_letters} of its ${letters} letters, on pages ${listed(pages)}.`]
+      : []),
+    ...(doubtful_letters > 0
+      ? [
+          `Of its ${letters} letters ${doubtful_letters} may be others or out of order, on pages ${listed(pages)}: glyphs of joined letters, for which the file gives no text that can be read.`,
+        ]
       : []),
     ...(picture_pages.length > 0 ? [`Pages that are pictures without text: ${listed(picture_pages)}.`] : []),
     ...(missing_pages

@@ -10,6 +10,10 @@ export interface PdfGlyph {
   width: number;
   vmetric?: number[] | null;
   isSpace: boolean;
+  /** The text that the file gives for this glyph and those after it, whose own is empty. */
+  actual?: string;
+  /** Whether the file may give another text for it, which cannot be read. */
+  isDoubtful?: boolean;
 }
 
 /** A font, with what tells the letters of its glyphs. */
@@ -53,10 +57,16 @@ const symbols: Record<string, string> = {
 };
 // Forms of letters that stand for one or several letters of the alphabet.
 const forms = /[\ufb00-\ufb06\ufb13-\ufb17\ufb1d-\ufdcf\ufdf0-\ufdff\ufe70-\ufefc]/;
+/**
+ * Scripts whose letters are joined, and whose vowels may stand before the letter that they follow: glyphs of a font are not letters.
+ */
+export const joinedScripts =
+  /[\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Tibetan}\p{Script=Balinese}\p{Script=Javanese}]/u;
 const rightToLeft = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
 
 /** The letter that a glyph stands for: as the file says, else by the glyph's name. */
 export function letterOf(glyph: PdfGlyph, font: PdfFont): ReadLetter {
+  if (glyph.actual !== undefined) return { letter: paintedOrder(glyph.actual), isUnread: false };
   if (font.isDrawing) return { letter: ' ', isUnread: false };
   const code = glyph.originalCharCode;
   const known = font.letters.get(code);
@@ -82,7 +92,11 @@ function readLetter(glyph: PdfGlyph, font: PdfFont): ReadLetter {
     return { letter: unreadLetter, isUnread: true };
   }
   const letter = forms.test(raw) ? normalForm(raw, 'NFKC') : raw;
-  // As they are painted: a line is put in order as a whole.
-  const painted = letter.length > 1 && rightToLeft.test(letter) ? [...letter].reverse().join('') : letter;
+  const painted = paintedOrder(letter);
   return { letter: painted.trim() === '' ? ' ' : painted, isUnread: false };
+}
+
+/** As they are painted: a line is put in order as a whole. */
+function paintedOrder(letters: string): string {
+  return letters.length > 1 && rightToLeft.test(letters) ? [...letters].reverse().join('') : letters;
 }

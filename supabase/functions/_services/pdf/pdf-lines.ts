@@ -1,3 +1,4 @@
+import { joinedScripts } from './pdf-letters.ts';
 import type { PdfPiece } from './pdf-pieces.ts';
 import { hasRightToLeft, readingOrder } from './reading-order.ts';
 
@@ -57,10 +58,14 @@ export function readLines(pieces: readonly PdfPiece[]): PdfLine[] {
   };
   for (const { text, direction, size, width, ...place } of pieces) {
     // A blank is told by the gap it fills, whether or not the file has one there.
-    if (text.trim() === '') continue;
+    if (text.trim() === '' && text !== '') continue;
     const [x, y] = turned(place.x, place.y, direction);
     const goesOn =
       line && isSame(line.direction, direction) && Math.abs(y - line.y) <= Math.max(size, line.size) * sameLine;
+    if (text === '') {
+      if (goesOn) widen(line?.pieces.at(-1), x, width);
+      continue;
+    }
     if (!goesOn) close();
     line ??= { x, y, size, direction, start: [place.x, place.y], pieces: [] };
     line.pieces.push({ text, x, width, size });
@@ -69,16 +74,37 @@ export function readLines(pieces: readonly PdfPiece[]): PdfLine[] {
   return lines;
 }
 
+/** A line's pieces from left to right. A mark stays with the letter that it was painted after, where marks are `attached`. */
+function inPlace(pieces: readonly PlacedPiece[], attached: boolean): PlacedPiece[] {
+  let x = 0;
+  const placed = pieces.map((piece) => {
+    if (!(attached && /^\p{M}/u.test(piece.text))) x = piece.x;
+    return { piece, x };
+  });
+  return placed.sort((one, other) => one.x - other.x).map(({ piece }) => piece);
+}
+
+/** Adds to a piece the place of glyphs whose text the piece has already. */
+function widen(piece: PlacedPiece | undefined, x: number, width: number): void {
+  if (!piece) return;
+  const end = Math.max(piece.x + piece.width, x + width);
+  piece.x = Math.min(piece.x, x);
+  piece.width = end - piece.x;
+}
+
 /** The text of a line's pieces, with blanks where gaps are. */
 function lineText(pieces: readonly PlacedPiece[]): string {
   const isBackwards = pieces.some(({ text }) => hasRightToLeft(text));
-  const ordered = isBackwards ? [...pieces].sort((one, other) => one.x - other.x) : pieces;
+  // Signs of another font are painted before the line that they end, or behind it.
+  const isJoined = pieces.some(({ text }) => joinedScripts.test(text));
+  const ordered = isBackwards || isJoined ? inPlace(pieces, isJoined) : pieces;
   let text = '';
   let end = Number.NEGATIVE_INFINITY;
   for (const piece of ordered) {
-    if (text !== '' && piece.x - end > piece.size * wordGap) text += ' ';
+    const isMark = /^\p{M}/u.test(piece.text);
+    if (text !== '' && piece.x - end > piece.size * wordGap && !isMark) text += ' ';
     text += piece.text;
-    end = piece.x + piece.width;
+    end = isMark ? Math.max(end, piece.x + piece.width) : piece.x + piece.width;
   }
   return isBackwards ? readingOrder(text) : text;
 }

@@ -4,7 +4,10 @@ import { hasRightToLeft } from './reading-order.ts';
 
 /** A piece of text that stands in one row, as the file paints it. Lengths are in points, from the page's top left corner. */
 export interface PdfPiece {
-  /** From where the writing begins to where it ends, as it is painted: Hebrew and Arabic stand backwards. */
+  /**
+   * From where the writing begins to where it ends, as it is painted: Hebrew and Arabic stand backwards. Empty where the text of
+   * these glyphs stands in the piece before.
+   */
   text: string;
   x: number;
   y: number;
@@ -21,6 +24,8 @@ export interface PdfText {
   letters: number;
   /** Each stands as U+FFFD in the pieces, but for those of fonts that cannot be opened. */
   unread: number;
+  /** How many letters may be others, since the file gives them a text that cannot be read. */
+  doubtful: number;
 }
 
 interface TextState {
@@ -47,7 +52,7 @@ export function readPieces(
   ops: Record<string, number>,
   fontOf: (name: string) => PdfFont,
 ): PdfText {
-  const text: PdfText = { pieces: [], letters: 0, unread: 0 };
+  const text: PdfText = { pieces: [], letters: 0, unread: 0, doubtful: 0 };
   const start = Array.from(pageTransform) as Matrix;
   let state: TextState = { ...plain, matrix: start };
   const outer: TextState[] = [];
@@ -125,6 +130,8 @@ function show(glyphs: (PdfGlyph | number)[], font: PdfFont, state: TextState, at
   let end = 0;
   let lead = '';
   let piece: { start: number; text: string } | null = null;
+  const spacingOf = ({ isSpace }: PdfGlyph) =>
+    (font.isVertical ? -1 : 1) * (state.letterSpacing + (isSpace ? state.wordSpacing : 0));
   const close = () => {
     if (piece && piece.text.trim() !== '') {
       const { start, text: painted } = piece;
@@ -141,20 +148,28 @@ function show(glyphs: (PdfGlyph | number)[], font: PdfFont, state: TextState, at
     if (!glyph) continue;
     const gap = (pen - end) / em;
     const { letter, isUnread } = letterOf(glyph, font);
+    const width = (font.isVertical ? -(glyph.vmetric?.[0] ?? -1000) : glyph.width) * font.unit * size;
+    if (glyph.actual === '') {
+      if (!piece) text.pieces.push(placed('', placeOf(pen), width * across, font, state));
+      text.letters++;
+      pen += width + spacingOf(glyph);
+      end = pen;
+      continue;
+    }
     const isBlank = letter.trim() === '';
     if (piece && (gap > jump || gap < jumpBack)) close();
     // Words that are painted backwards are pieces of their own: between them may stand what another font paints, such as a comma.
     if (piece && (gap > blank || isBlank) && hasRightToLeft(piece.text)) close();
     if (!isBlank) text.letters++;
     if (isUnread) text.unread++;
-    if (piece) piece.text += (gap > blank ? ' ' : '') + letter;
+    else if (glyph.isDoubtful && !isBlank) text.doubtful++;
+    if (piece) piece.text += (gap > blank && !/^\p{M}/u.test(letter) ? ' ' : '') + letter;
     // A piece begins where its first letter stands, with the blank right before it.
     else if (isBlank) lead = ' ';
     else piece = { start: pen, text: (gap > blank ? '' : lead) + letter };
-    const spacing = state.letterSpacing + (glyph.isSpace ? state.wordSpacing : 0);
-    const width = font.isVertical ? -(glyph.vmetric?.[0] ?? -1000) : glyph.width;
-    pen += width * font.unit * size + (font.isVertical ? -spacing : spacing);
-    end = pen;
+    pen += width + spacingOf(glyph);
+    // A mark is painted over the letter before it, whose place it does not end.
+    end = /^\p{M}/u.test(letter) ? Math.max(end, pen) : pen;
   }
   close();
   return placeOf(pen);

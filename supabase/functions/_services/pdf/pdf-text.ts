@@ -32,7 +32,9 @@ const headingLeading = 1.7;
 export interface LostText {
   unread_letters: number;
   letters: number;
-  /** The first 100 pages with letters that nothing tells, from 1. */
+  /** Letters that may be others, or stand in another order; given where there are any. */
+  doubtful_letters?: number | undefined;
+  /** The first 100 pages with letters that nothing tells, or that are doubtful, from 1. */
   pages: number[];
   /** The first 100 pages that are pictures without text. */
   picture_pages: number[];
@@ -76,7 +78,7 @@ export async function readPdfPart(bytes: Uint8Array, from: number, partMs = PART
       performance.now() - began < partMs;
     do {
       const number = part.to + 1;
-      const { lines, letters, unread } = await pdf.pageLines(number);
+      const { lines, letters, unread, doubtful } = await pdf.pageLines(number);
       const isPicture = lines.length === 0 && unread === 0 && !(await pdf.isBlank(number));
       part.to = number;
       part.pages.push(lines);
@@ -84,7 +86,8 @@ export async function readPdfPart(bytes: Uint8Array, from: number, partMs = PART
       addLost(part.lost, {
         letters,
         unread_letters: unread,
-        pages: unread > 0 ? [number] : [],
+        doubtful_letters: doubtful,
+        pages: unread + doubtful > 0 ? [number] : [],
         picture_pages: isPicture ? [number] : [],
       });
     } while (mayGoOn());
@@ -106,7 +109,8 @@ export function partsText(parts: readonly PdfPart[]): PdfText {
   if (lost.unread_letters > lost.letters * mostUnread) throw unreadable(lost);
   if (pages.every((lines) => lines.length === 0)) throw withoutText(lost);
   if (pages.length < pageCount) lost.missing_pages = { from: pages.length + 1, to: pageCount };
-  const isPart = lost.unread_letters > 0 || lost.picture_pages.length > 0 || lost.missing_pages;
+  const isPart =
+    lost.unread_letters > 0 || lost.doubtful_letters || lost.picture_pages.length > 0 || lost.missing_pages;
   const partly = isPart ? { partly_read: lost, doubts: pdfDoubts(lost) } : {};
   return { text: linesText(pages), pages: pageCount, ...partly };
 }
@@ -126,6 +130,8 @@ function nothingLost(): LostText {
 function addLost(sum: LostText, more: LostText): void {
   sum.letters += more.letters;
   sum.unread_letters += more.unread_letters;
+  const doubtful = (sum.doubtful_letters ?? 0) + (more.doubtful_letters ?? 0);
+  if (doubtful > 0) sum.doubtful_letters = doubtful;
   sum.pages = [...sum.pages, ...more.pages].slice(0, mostPagesNamed);
   sum.picture_pages = [...sum.picture_pages, ...more.picture_pages].slice(0, mostPagesNamed);
 }

@@ -4,6 +4,8 @@ import { getDocumentProxy, getResolvedPDFJS } from 'unpdf';
 import { messageOf, PermanentError, storableText } from '../../_millrace/mod.ts';
 import { utf16Of } from '../text/decode-text.ts';
 import { textQuality } from '../text/text-quality.ts';
+import { withActualText } from './actual-text.ts';
+import { type ContentStreams, contentStreams } from './content-streams.ts';
 import { fontFrom, nameGlyphs } from './pdf-fonts.ts';
 import { coversPage, type DrawingSteps, isDrawnOn } from './pdf-images.ts';
 import type { PdfFont, PdfGlyph } from './pdf-letters.ts';
@@ -18,6 +20,8 @@ export interface PdfLines {
   /** How many letters the page has, and how many of them nothing in the file tells: each is U+FFFD in the text. */
   letters: number;
   unread: number;
+  /** How many letters may be others, or stand in another order: the file gives them a text (ActualText) that cannot be read. */
+  doubtful: number;
 }
 
 /** One page with its text layer. */
@@ -26,7 +30,7 @@ export interface PdfPage extends PdfLines {
   text: string;
   width: number;
   height: number;
-  /** How far the text is words as people write them, from 0 to 1. Falls to half where over one letter in 1,000 is unread. */
+  /** How far the text is words as people write them, from 0 to 1. Falls to half where over one letter in 1,000 is unread or doubtful. */
   quality: number;
   /** Whether images cover nearly the whole page, as on a scanned one, which may have a text layer all the same. */
   coversPageByImage: boolean;
@@ -121,11 +125,14 @@ export async function openPdf(bytes: Uint8Array): Promise<Pdf> {
     throw new PermanentError('damaged_document', 'The PDF ends before its end mark %%EOF: upload the whole file.');
   }
   const document = await open(end === bytes.length ? bytes : bytes.slice(0, end));
+  let found: Promise<ContentStreams> | undefined;
+  const streams = () => (found ??= document.getData().then(contentStreams));
+  const file = { pageCount: document.numPages, streams };
   return {
     pageCount: document.numPages,
-    pageText: (number) => withPage(document, number, readPage),
-    pageLines: (number) => withPage(document, number, readPageLines),
-    isBlank: (number) => withPage(document, number, isPageBlank),
+    pageText: (number) => withPage(document, number, (page) => readPage(page, file)),
+    pageLines: (number) => withPage(document, number, (page) => readPageLines(page, file)),
+    isBlank: (number) => withPage(document, number, (page) => isPageBlank(page, file)),
     outline: () => readOutline(document).catch(() => []),
     close: () => document.destroy(),
   };
@@ -145,6 +152,11 @@ function endOf(bytes: Uint8Array): number | null {
 
 type Document = Awaited<ReturnType<typeof getDocumentProxy>>;
 type Page = Awaited<ReturnType<Document['getPage']>>;
+
+interface OpenedFile {
+  pageCount: number;
+  streams: () => Promise<ContentStreams>;
+}
 
 const described: Record<Exclude<DocumentKind, 'pdf'>, string> = {
   image: 'an image',
@@ -187,11 +199,11 @@ async function withPage<T>(document: Document, number: number, read: (page: Page
   }
 }
 
-async function readPage(page: Page): Promise<PdfPage> {
+async function readPage(page: Page, file: OpenedFile): Promise<PdfPage> {
   const { width, height } = page.getViewport({ scale: 1 });
-  const { steps, ops, ...read } = await paintedPage(page);
+  const { steps, ops, ...read } = await paintedPage(page, file);
   const text = joinLines(read.lines);
-  const isDoubtful = read.unread > read.letters * mostUnread;
+  const isDoubtful = read.unread + read.doubtful > read.letters * mostUnread;
   return {
     ...read,
     text,
@@ -202,24 +214,28 @@ async function readPage(page: Page): Promise<PdfPage> {
   };
 }
 
-async function isPageBlank(page: Page): Promise<boolean> {
-  const { steps, ops, lines, unread } = await paintedPage(page);
+async function isPageBlank(page: Page, file: OpenedFile): Promise<boolean> {
+  const { steps, ops, lines, unread } = await paintedPage(page, file);
   return lines.length === 0 && unread === 0 && !isDrawnOn(steps, page.view, ops);
 }
 
-async function readPageLines(page: Page): Promise<PdfLines> {
-  const { lines, letters, unread } = await paintedPage(page);
-  return { lines, letters, unread };
+async function readPageLines(page: Page, file: OpenedFile): Promise<PdfLines> {
+  const { lines, letters, unread, doubtful } = await paintedPage(page, file);
+  return { lines, letters, unread, doubtful };
 }
 
-async function paintedPage(page: Page): Promise<PdfLines & { steps: DrawingSteps; ops: Record<string, number> }> {
-  const steps = await page.getOperatorList();
+async function paintedPage(
+  page: Page,
+  file: OpenedFile,
+): Promise<PdfLines & { steps: DrawingSteps; ops: Record<string, number> }> {
   const { OPS: ops } = await getResolvedPDFJS();
+  const share = (page.pageNumber - 1) / file.pageCount;
+  const steps = await withActualText(await page.getOperatorList(), ops, file.streams, share);
   const fonts = await fontsOf(page, steps, ops);
   const { transform } = page.getViewport({ scale: 1 });
-  const { pieces, letters, unread } = readPieces(steps, transform, ops, (name) => fonts.get(name) ?? fontFrom(null));
+  const { pieces, ...counts } = readPieces(steps, transform, ops, (name) => fonts.get(name) ?? fontFrom(null));
   const lines = readLines(pieces).map((line) => ({ ...line, text: storableText(line.text) }));
-  return { steps, ops, lines, letters, unread };
+  return { steps, ops, lines, ...counts };
 }
 
 /** The fonts of a page, with names for glyphs that need them. */
