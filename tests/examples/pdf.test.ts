@@ -311,9 +311,9 @@ describe('a text layer', () => {
     '(cid:12)(cid:34)(cid:7) (cid:88)(cid:3)',
     '\ue001\ue002\ue003 \ue004\ue005',
     'bcdfg hjklmn pqrstv wxzbc dfghj klmnp',
-    // Each letter is the next one, so vowels are not too few.
-    'Uif gfssz mfbwft bu tfwfo boe dpnft cbdl cfgpsf oppo, xibufwfs uif ujef tbzt; uif tnbmm cpbut xbju gps ju jo uif ibscpvs, boe uif gjtifsnfo tju po uif rvbz.',
-    'draw(hJkl,vbx); dot(qXzr,mnt); size3(wQk,zzR); label("$Q$",(kjw,zxv)); pair zq=fdkj(xwv,qrt); path gjk=zwq--cycle;',
+    // Other letters stand for each, with as many vowels as in a language.
+    'Aol mlyyf slhclz aol ohyivby ha zlclu huk jvtlz ihjr ilmvyl uvvu, dohalcly aol apkl zhfz; aol zthss ivhaz dhpa mvy pa pu aol ohyivby.',
+    'kyhd(bupaive,ylk);kva(jvyuly,isbl);shils(wvzpapvu,"uvyao dlza");zpgl3(dpkao,olpnoa);whao jpyjsl=zopma(vypnpu)*bupajpyjsl;',
     '�� ��� ����',
     '|| .~ ,;: _/ ^^ `` {} [] <> == ++',
   ])('is taken for rubbish: %s', (text) => {
