@@ -15,7 +15,8 @@ const drops = [
   /\bcron\.unschedule\s*\(\s*'millrace-[\w-]*/i,
 ];
 const rewrites = [
-  /\bcreate\s+(?:or\s+replace\s+)?(?:table|view|function|procedure|type|domain|sequence)\s+(?:if\s+not\s+exists\s+)?(?:public\.millrace_|millrace\w*\.)\w*/i,
+  // Not in millrace_evidence, where a project has functions of its own beside the engine's.
+  /\bcreate\s+(?:or\s+replace\s+)?(?:table|view|function|procedure|type|domain|sequence)\s+(?:if\s+not\s+exists\s+)?(?:public\.millrace_|millrace\.)\w*/i,
   /\bcreate\s+(?:or\s+replace\s+)?(?:constraint\s+)?trigger\s+millrace_\w*/i,
   /\balter\s+(?:table|view|function|procedure|type|domain|sequence)\s+(?:if\s+exists\s+)?(?:only\s+)?(?:public\.millrace_|millrace\w*\.)\w*/i,
   /\balter\s+schema\s+millrace\w*/i,

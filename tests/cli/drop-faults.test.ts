@@ -51,6 +51,7 @@ test.each([
   'create policy own on public.millrace_decisions for select to authenticated using (true);',
   'alter publication supabase_realtime add table public.millrace_decisions;',
   "select millrace.start('leads', '7');",
+  'create function millrace_evidence.document_costs(p_id uuid) returns jsonb language sql as $$ select null::jsonb $$;',
 ])('no fault: %s', async (text) => {
   expect(await faultsOf(text)).toEqual([]);
 });
