@@ -178,7 +178,7 @@ describe('a PDF that is longer than one call reads', () => {
     expect(await partsOf(document)).toEqual([]);
   });
 
-  test('is begun anew where the file was replaced meanwhile, and where its parts are gone', async () => {
+  test('is begun anew where the file was replaced meanwhile, and where its parts are gone, and leaves no former parts', async () => {
     const document = await uploaded(Buffer.from(await long));
     const checkpoints = keepCheckpoints();
     const { outcome } = await readOn(document, checkpoints, async (call) => {
@@ -186,6 +186,7 @@ describe('a PDF that is longer than one call reads', () => {
       if (call === 2) await storage.from('documents').upload(document.source_path, Buffer.from(await long), replaced);
     });
     expect(await loadText(resultOf(outcome), project)).toBe(whole);
+    expect(await partsOf(document)).toEqual([]);
     const again = await readOn(document, checkpoints);
     expect(again.outcome).toEqual(outcome);
   });

@@ -38,8 +38,8 @@ export interface ExtractedText {
   /** Sentences about what the text may lack. */
   doubts?: string[];
   guessed_charset?: string;
-  /** The files that held the text's parts until it was whole. */
-  parts?: string[];
+  /** Whether files still hold the parts that the text was put together from. */
+  hasParts?: boolean;
 }
 
 /** Says that a service elsewhere is to read the file. */

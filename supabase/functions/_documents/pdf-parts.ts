@@ -13,7 +13,7 @@ import {
   type FoundFile,
   fetchFile,
   findFile,
-  removeFiles,
+  removeFolder,
   type StoragePlace,
   uploadFile,
 } from '../_services/storage-files.ts';
@@ -34,9 +34,9 @@ const step = z.object({
 });
 type Step = z.output<typeof step>;
 
-/** The text of a PDF, and the files that held its parts until then. */
+/** The text of a PDF, and whether files still hold the parts that it was put together from. */
 export interface JoinedPdf extends PdfText {
-  parts: string[];
+  hasParts: boolean;
 }
 
 /**
@@ -55,21 +55,24 @@ export async function readPdfInCalls(
   if (last && isEnough(steps)) return joined(steps, context);
   const part = await readPdfPart(await file.all(), (last?.to ?? 0) + 1);
   const { from, to, pageCount, characters } = part;
-  if (from === 1 && to === pageCount) return { ...partsText([part]), parts: [] };
-  const path = `${documentId}.parts/${context.idempotencyKey}-${from}-${to}.json`;
+  if (from === 1 && to === pageCount) return { ...partsText([part]), hasParts: false };
+  // A run that was cancelled, or that read a former file, has left its parts.
+  if (from === 1) await dropParts(documentId, context);
+  const path = `${partsFolder(documentId)}/${context.idempotencyKey}-${from}-${to}.json`;
   const bytes = new TextEncoder().encode(JSON.stringify(part));
   await uploadFile({ bucket: TEXT_BUCKET, path }, bytes, 'application/json', context.env);
   await record({ version, from, to, page_count: pageCount, characters, path });
   return handBack();
 }
 
-/** Removes what parts were stored in. Where that fails they stay, which harms nobody. */
-export async function dropParts(paths: readonly string[], { env, log }: HandlerContext): Promise<void> {
-  if (paths.length === 0) return;
-  await removeFiles(TEXT_BUCKET, paths, env).catch((error: Error) => {
-    log.warn('the parts of a text were not removed', { paths, error: error.message });
+/** Removes the files that hold parts of a document. Where that fails they stay until the document is read in parts once more. */
+export async function dropParts(documentId: string, { env, log }: HandlerContext): Promise<void> {
+  await removeFolder(TEXT_BUCKET, partsFolder(documentId), env).catch((error: Error) => {
+    log.warn('the parts of a text were not removed', { document: documentId, error: error.message });
   });
 }
+
+const partsFolder = (documentId: string) => `${documentId}.parts`;
 
 /** The steps since the last beginning, for the file as it is now. None where their parts have been removed. */
 async function whatStands(done: readonly Step[], version: string, { env }: HandlerContext): Promise<Step[]> {
@@ -97,7 +100,7 @@ async function joined(steps: readonly Step[], { env }: HandlerContext): Promise<
     const bytes = await fetchFile(place, await findFile(place, env), env);
     parts.push(parseJson(new TextDecoder().decode(bytes)) as PdfPart);
   }
-  return { ...partsText(parts), parts: steps.map(({ path }) => path) };
+  return { ...partsText(parts), hasParts: true };
 }
 
 function placeOf({ path }: Step): StoragePlace {

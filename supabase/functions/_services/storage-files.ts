@@ -155,18 +155,20 @@ export async function uploadFile(
 }
 
 /**
- * Removes files; one that is not there is no error. Throws a StageError.
+ * Removes the files of a folder, up to a thousand; a folder that is not there is no error. Throws a StageError.
  *
  * @example
  * ```ts
- * await removeFiles('orders', ['7.txt'], env);
+ * await removeFolder('orders', '7.parts', env);
  * ```
  */
-export async function removeFiles(bucket: string, paths: readonly string[], env: Env): Promise<void> {
-  const { error } = await projectClient(env)
-    .storage.from(bucket)
-    .remove([...paths]);
-  if (error) throw projectError(storageStatus(error), error, `Removing ${paths.join(', ')}`);
+export async function removeFolder(bucket: string, folder: string, env: Env): Promise<void> {
+  const files = projectClient(env).storage.from(bucket);
+  const found = await files.list(folder, { limit: 1000 });
+  if (found.error) throw projectError(storageStatus(found.error), found.error, `Listing ${folder}`);
+  if (found.data.length === 0) return;
+  const { error } = await files.remove(found.data.map(({ name }) => `${folder}/${name}`));
+  if (error) throw projectError(storageStatus(error), error, `Removing the files of ${folder}`);
 }
 
 /**

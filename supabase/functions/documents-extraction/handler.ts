@@ -40,7 +40,7 @@ export async function extract(
   if (found instanceof HandedBack) return found;
   if ('external' in found) return submit(document, found.external, context);
   const location = await storeText(document.id, found.text, context.env);
-  await dropParts(found.parts ?? [], context);
+  if (found.hasParts) await dropParts(document.id, context);
   return {
     ...location,
     by: found.by,
