@@ -8,15 +8,25 @@ export interface Migration {
   text: string;
 }
 
+/**
+ * The engine's names, but for the two functions that `npx millrace adopt` writes and drops again, and for millrace_evidence, where a
+ * project has functions of its own beside the engine's.
+ */
+const engine = String.raw`(?:public\.millrace_|millrace(?!_evidence)\w*\.)(?!adopt(?:_portion)?\b)\w*`;
 const kinds = 'schema|table|view|function|procedure|trigger|type|domain|sequence|policy|index|event trigger';
 const drops = [
-  new RegExp(`\\bdrop\\s+(?:${kinds.replace(' ', '\\s+')})\\b[^;]*\\b(?:millrace\\w*\\.|millrace_)\\w*`, 'i'),
+  new RegExp(
+    `\\bdrop\\s+(?:${kinds.replace(' ', '\\s+')})\\b(?!\\s+(?:if\\s+exists\\s+)?millrace\\.adopt(?:_portion)?\\b)` +
+      '[^;]*\\b(?:millrace\\w*\\.|millrace_)\\w*',
+    'i',
+  ),
   /\bdrop\s+schema\b[^;]*\bmillrace\w*/i,
   /\bcron\.unschedule\s*\(\s*'millrace-[\w-]*/i,
 ];
 const rewrites = [
-  // Not in millrace_evidence, where a project has functions of its own beside the engine's.
-  /\bcreate\s+(?:or\s+replace\s+)?(?:table|view|function|procedure|type|domain|sequence)\s+(?:if\s+not\s+exists\s+)?(?:public\.millrace_|millrace\.)\w*/i,
+  // A plain create fails where the name is taken, so that it rewrites nothing.
+  new RegExp(`\\bcreate\\s+or\\s+replace\\s+(?:view|function|procedure)\\s+${engine}`, 'i'),
+  new RegExp(`\\bcreate\\s+table\\s+(?:if\\s+not\\s+exists\\s+)?${engine}`, 'i'),
   /\bcreate\s+(?:or\s+replace\s+)?(?:constraint\s+)?trigger\s+millrace_\w*/i,
   /\balter\s+(?:table|view|function|procedure|type|domain|sequence)\s+(?:if\s+exists\s+)?(?:only\s+)?(?:public\.millrace_|millrace\w*\.)\w*/i,
   /\balter\s+schema\s+millrace\w*/i,

@@ -51,7 +51,10 @@ test.each([
   'create policy own on public.millrace_decisions for select to authenticated using (true);',
   'alter publication supabase_realtime add table public.millrace_decisions;',
   "select millrace.start('leads', '7');",
-  'create function millrace_evidence.document_costs(p_id uuid) returns jsonb language sql as $$ select null::jsonb $$;',
+  'create function millrace_evidence.own_costs() returns int language sql as $$ select 1 $$;',
+  'create or replace function millrace_evidence.own_costs() returns int language sql as $$ select 1 $$;',
+  'create or replace function millrace.adopt(p text) returns int language sql as $$ select 1 $$;',
+  'drop function if exists millrace.adopt_portion(millrace.pipelines, text);',
 ])('no fault: %s', async (text) => {
   expect(await faultsOf(text)).toEqual([]);
 });
