@@ -4,6 +4,7 @@ import { age, count, many } from '../../pages/base/numbers.ts';
 import type { Overview, Well } from '../../pages/operate/answers.ts';
 import { sweepOf, wellOf } from '../../pages/operate/needs.ts';
 import { type HealthFault, sayFault } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
+import { callDatabase } from '../project/call-database.ts';
 import type { Asked } from './asked.ts';
 import { moment } from './moments.ts';
 import { readAlerts, type ToldAlert } from './read-alerts.ts';
@@ -17,12 +18,24 @@ export interface Standing {
 
 const mostFaults = 6;
 
-export async function askStanding({ door }: Pick<Asked, 'door'>): Promise<Standing> {
+export async function askStanding({ door, reach }: Pick<Asked, 'door' | 'reach'>): Promise<Standing> {
   const [overview, { alerts }] = await Promise.all([
     readLists<Overview>(door, 'overview', { quiet: true }, 'pipelines', 'stages', 'bulks'),
     readAlerts(door, { open: true, limit: 20 }),
   ]);
-  return { overview, alerts };
+  const isNew = overview.pipelines.length === 0 || sweepOf(overview, Date.parse(overview.now)).is === 'due';
+  const well = isNew ? await wellNow(reach) : undefined;
+  return { overview: well ? { ...overview, well: { ...wellOf(overview), ...well } } : overview, alerts };
+}
+
+/** What the checks of a new project find now: the sweep has noted nothing yet. Undefined for a user, who may not ask for them. */
+async function wellNow({ url, headers }: Asked['reach']): Promise<Pick<Well, 'ok' | 'faults' | 'more'> | undefined> {
+  try {
+    const { ok, faults, more } = await callDatabase<Well>(url, headers, 'millrace_health');
+    return Array.isArray(faults) ? { ok, faults, more } : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The same of one pipeline: what is not well elsewhere in the project counts where it is no pipeline's. */
@@ -63,15 +76,20 @@ export function headLines({ overview }: Pick<Standing, 'overview'>, mostLines = 
     mostLines,
   );
   const besides = faults.length - shown.length + more;
+  const isEmpty = overview.pipelines.length === 0;
   const head = ok
-    ? [pc.dim(line(`✓ All is well: ${swept}${dead}.`))]
+    ? [pc.dim(line(`✓ ${isEmpty ? 'The engine' : 'All'} is well: ${swept}${dead}.`))]
     : [
         ...shown.flat().map((text) => pc.red(text)),
         ...(besides > 0 ? [pc.red(`▲ ${besides} more: npx millrace status --json`)] : []),
         pc.dim(line(`The engine: ${swept}${dead}.`)),
       ];
-  if (overview.pipelines.length === 0) {
-    return [...head, 'There is no pipeline that you see: define one (npx millrace add), then npx millrace sync.'];
+  if (isEmpty) {
+    return [
+      ...head,
+      'There is no pipeline that you see: npx millrace add writes one, npx millrace sync its migration, which ' +
+        'npx supabase db push brings here.',
+    ];
   }
   return [...head, ...bulks];
 }

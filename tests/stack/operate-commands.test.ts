@@ -620,10 +620,47 @@ test('a thousand stages fit, and whoever sees no pipeline is told what to do', a
   expect(crowd.stages.length).toBeGreaterThanOrEqual(1000);
   expect(status.lines.filter((line) => measure(line).width > 60)).toEqual([]);
   expect(watched.lines.findIndex((line) => line.includes('^C'))).toBeLessThan(24);
+  expect(none.text).toContain('The engine is well: ');
   expect(none.text).toContain('There is no pipeline that you see');
   const { client, call } = await assistant([], crowded);
   expect((await call('overview')).data.length).toBeLessThan(20_001);
   await client.close();
+  server.closeAllConnections();
+  server.close();
+});
+
+test('status of a new project says what it lacks before the sweep has noted anything', async () => {
+  const overview = await orders.value<Overview>(`select public.millrace_overview('{"quiet": true}')`);
+  const well = { ok: true, faults: [], more: 0, dead_last_day: '0' };
+  const empty = {
+    ...overview,
+    pipelines: [],
+    stages: [],
+    bulks: [],
+    last_sweep_at: null,
+    installed_at: overview.now,
+    well,
+  };
+  const lacking = { what: 'project_url is set', detail: 'missing: npx millrace connect writes it' };
+  let health: object = { ok: false, faults: [{ kind: 'finding', ...lacking }], more: 0 };
+  const answers = { overview: () => empty, alerts: () => ({ alerts: [] }), health: () => health };
+  const server = http.createServer(({ url = '' }, response) => {
+    const [, name = ''] = /millrace_(\w+)$/.exec(url) ?? [];
+    response.end(JSON.stringify(answers[name as keyof typeof answers]?.() ?? {}));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const fresh = { ...reach, SUPABASE_URL: `http://127.0.0.1:${(server.address() as { port: number }).port}` };
+  const told = await inProcess(['status'], fresh);
+  expect(told.code).toBe(1);
+  expect(told.stdout).toMatch(/project_url is set.*npx millrace connect writes it/s);
+  expect(told.stdout).not.toContain('is well');
+  health = well;
+  const { code, stdout } = await inProcess(['status'], fresh);
+  expect({ code, stdout }).toEqual({
+    code: 0,
+    stdout: expect.stringContaining('The engine is well: its first sweep is due'),
+  });
+  expect(stdout).not.toContain('All is well');
   server.closeAllConnections();
   server.close();
 });
