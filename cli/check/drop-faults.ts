@@ -35,7 +35,10 @@ const rewrites = [
 /** Extensions that the engine needs. With the last two jobs and secrets go, which a later creation does not bring back. */
 const needed = ['pg_net', 'pg_cron', 'supabase_vault'];
 
-/** What a schema tool writes where it does not know the engine: `db schema declarative sync` and `db diff` drop what their files lack. */
+/**
+ * A sentence for each migration behind the engine's that drops or rewrites a part of the engine. Schema tools write such migrations:
+ * `db schema declarative sync` and `db diff` drop whatever their files lack.
+ */
 export function dropFaults(migrations: Migration[]): string[] {
   const installs = migrations.findIndex(({ text }) => levelIn(text) !== null);
   if (installs < 0) return [];
@@ -68,7 +71,7 @@ function stageColumns(migrations: Migration[]): Set<string> {
   return new Set(pipelines.flatMap(({ stages }) => stages.flatMap(({ name }) => columnsOf(name))));
 }
 
-/** What a text drops, else what it rewrites: a diff that drops a table alters others first. */
+/** The parts that a text drops, else those that it rewrites: a diff that drops a table alters others first. */
 function changedParts(text: string, ours: Set<string>): { does: string; part: string }[] {
   const dropped = [...firstOf(drops, text), ...droppedColumns(text, ours)];
   if (dropped.length > 0) return dropped.map((part) => ({ does: 'drops', part }));

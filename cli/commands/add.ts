@@ -91,9 +91,9 @@ export interface Added {
   table?: string;
   /** Its key, `id` where it is not named. */
   key?: string;
-  /** What each of the stages needs; undefined: the stage before it. */
+  /** The stages that each new stage needs; undefined: the stage before it. */
   needs?: string[];
-  /** The condition under which each of them runs. */
+  /** The condition under which each new stage runs. */
   when?: string;
   /** How the stages work: by their own code, at a service that calls back, by a model, or by a person's decision. */
   work: 'own' | 'external' | 'model' | 'manual';

@@ -31,7 +31,7 @@ export const docs = defineCommand({
 interface Page {
   /** Its path in `docs`, without the ending. */
   name: string;
-  /** What llms.txt says of it, or its title. */
+  /** The page's line in llms.txt, or its title. */
   about: string;
   text: string;
 }

@@ -49,7 +49,7 @@ interface Removed {
   written?: string[];
 }
 
-/** What takes the stages out. Throws a CommandError where there is no such stage, or it cannot go. */
+/** The changes of files that take the stages out. Throws a CommandError where there is no such stage, or it cannot go. */
 async function removeChanges(project: Project, pipeline: string, stages: string[]) {
   const defined = await findDefined(project, pipeline);
   const there = defined?.definition.stages ?? {};

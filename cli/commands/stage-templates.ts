@@ -63,7 +63,7 @@ export const functionOf = (pipeline: string, stage: string) => `${pipeline}-${st
 /** The stages that a new one needs: those that were named, else the one before it, `last`. */
 export const needsOf = ({ needs }: Added, last: string | undefined) => needs ?? (last === undefined ? [] : [last]);
 
-/** What the definition says of a new stage. */
+/** A new stage's options in the definition. */
 export function stageOptions({ pipeline, work, when }: Added, stage: string, needs: string[]): StageInput {
   const graph = { ...(needs.length > 0 && { needs }), ...(when !== undefined && { when }) };
   if (work === 'manual') return { kind: 'manual', ...graph, decision: { schema: verdict } };

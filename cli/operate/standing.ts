@@ -28,7 +28,7 @@ export async function askStanding({ door, reach }: Pick<Asked, 'door' | 'reach'>
   return { overview: well ? { ...overview, well: { ...wellOf(overview), ...well } } : overview, alerts };
 }
 
-/** What the checks of a new project find now: the sweep has noted nothing yet. Undefined for a user, who may not ask for them. */
+/** The findings of a new project as of now, since its sweep has noted none yet. Undefined for a user, who may not ask for them. */
 async function wellNow({ url, headers }: Asked['reach']): Promise<Pick<Well, 'ok' | 'faults' | 'more'> | undefined> {
   try {
     const { ok, faults, more } = await callDatabase<Well>(url, headers, 'millrace_health');

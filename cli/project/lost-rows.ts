@@ -33,7 +33,7 @@ export function lostRows(project: Project, health: Pick<Health, 'findings'>): Lo
   return { pipelines: pipelines.map(({ pipeline }) => pipeline), sql: writing(pipelines, defined, limitsIn(texts)) };
 }
 
-/** One statement, so that all of it is written or nothing. */
+/** The statement that writes the rows, all of them or none. */
 function writing(
   pipelines: CompiledPipeline[],
   defined: Map<string, CompiledPipeline>,

@@ -10,7 +10,7 @@ import { withoutFunctionSections } from '../project/config-sections.ts';
 import { type Project, readConfigText } from '../project/find-project.ts';
 import { definitionsIn, functionsIn } from './pipeline-migration.ts';
 
-/** One sentence, with the remedy, for each section of a function that is deployed and has no code. */
+/** A sentence, with the remedy, for each section of a function that is deployed and has no code. */
 export function sectionFaults(project: Project): string[] {
   return orphans(project).map(
     ({ name, entry }) =>

@@ -1,4 +1,4 @@
-// What `check` says of later migrations that take from the engine, by hand or as the CLI's schema tools write them.
+// The sentences of `check` about later migrations that take from the engine, by hand or as the CLI's schema tools write them.
 import { execFile } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';

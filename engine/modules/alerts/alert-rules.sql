@@ -74,7 +74,7 @@ end
 $$;
 
 -- Notes where a rule is above its bound, and raises an alert where it has been for long enough.
--- What has not been so for long enough is forgotten. Failures that come back by another code, while
+-- A rule that has not been broken for long enough is forgotten. Failures of another code, while
 -- their alert recovers, are another alert: nobody has been told of them.
 create function millrace.evaluate_rule(p_rule millrace.alert_rules, p_now timestamptz)
 as $$

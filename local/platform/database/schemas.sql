@@ -15,7 +15,7 @@ create schema extensions;
 grant usage on schema extensions to postgres with grant option;
 grant usage on schema extensions to anon, authenticated, service_role;
 grant create on schema extensions to postgres;
--- Whoever creates an extension may drop it: on hosted postgres may.
+-- The role that creates an extension may drop it: hosted lets postgres do both.
 set role postgres;
 create extension pgcrypto with schema extensions;
 create extension "uuid-ossp" with schema extensions;
@@ -38,7 +38,7 @@ as $$
 $$;
 grant execute on function graphql_public.graphql to postgres, anon, authenticated, service_role;
 
--- What hosted grants to whoever creates pg_cron (its event trigger issue_pg_cron_access), and for foreign data wrappers.
+-- Hosted grants the same to the role that creates pg_cron (its event trigger issue_pg_cron_access), and for foreign data wrappers.
 create function extensions.grant_extension_access() returns event_trigger
 language plpgsql security definer
 set search_path = ''

@@ -89,7 +89,7 @@ exception
 end
 $$;
 
--- What lies at a level of a bucket, folders without an id.
+-- The files and folders at a level of a bucket; folders have no id.
 create function storage.search(
   prefix text, bucketname text, limits int default 100, levels int default 1, offsets int default 0,
   search text default '', sortcolumn text default 'name', sortorder text default 'asc'

@@ -18,7 +18,7 @@ const usualPairs = new Set(
 const leastUsual = 0.4;
 const disorder = 0.15;
 const pairsToCount = 80;
-// What some writers put for a glyph without a letter.
+// Some programs write this for a glyph without a letter.
 const cid = /\(cid:\d+\)/g;
 // The dots between an entry of a table of contents and its page, bullets and rules say nothing about the words.
 const leaders = /[.…·•_]{3,}|(?<!\S)[.…·•*_\p{Pd}]+(?!\S)/gu;
