@@ -184,7 +184,7 @@ test('what the CLI refuses is told', async () => {
   logIn(token.replace(/.$/, '0'));
   const workdir = folderLinkedTo(project);
   await expect(reachProject({ remote: '', workdir, revealsKey: true })).rejects.toThrow(
-    'SUPABASE_SECRET_KEY is not set, and `supabase projects api-keys --reveal` did not tell it: ',
+    'SUPABASE_SECRET_KEY is not set, and `supabase projects api-keys` failed: ',
   );
   await expect(reachProject({ remote: 'feature-x', workdir })).rejects.toThrow(
     'feature-x is a branch, and `supabase branches list` did not tell it: ',

@@ -233,7 +233,7 @@ test('a pipeline with live runs cannot move to another table', async ({ engine }
   const moved = { ...definition, entity: { table: 'public.others', key: 'id', projection: 'none' } };
   expect(await engine.refusedDefinition(moved)).toMatchObject({
     code: 'MR001',
-    message: expect.stringMatching(/1 live runs/),
+    message: expect.stringMatching(/1 live run is/),
   });
 });
 
