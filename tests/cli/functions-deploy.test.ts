@@ -187,6 +187,6 @@ test('what the CLI refuses is told', async () => {
     'SUPABASE_SECRET_KEY is not set, and `supabase projects api-keys` failed: ',
   );
   await expect(reachProject({ remote: 'feature-x', workdir })).rejects.toThrow(
-    'feature-x is a branch, and `supabase branches list` did not tell it: ',
+    'feature-x is a branch, and `supabase branches` failed: ',
   );
 });
