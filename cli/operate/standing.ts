@@ -5,6 +5,7 @@ import type { Overview, Well } from '../../pages/operate/answers.ts';
 import { sweepOf, wellOf } from '../../pages/operate/needs.ts';
 import { type HealthFault, sayFault } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 import { callDatabase } from '../project/call-database.ts';
+import { CommandError } from '../project/command-error.ts';
 import type { Asked } from './asked.ts';
 import { moment } from './moments.ts';
 import { readAlerts, type ToldAlert } from './read-alerts.ts';
@@ -28,13 +29,17 @@ export async function askStanding({ door, reach }: Pick<Asked, 'door' | 'reach'>
   return { overview: well ? { ...overview, well: { ...wellOf(overview), ...well } } : overview, alerts };
 }
 
-/** The findings of a new project as of now, since its sweep has noted none yet. Undefined for a user, who may not ask for them. */
+/**
+ * The findings of a new project as of now, since its sweep has noted none yet. Undefined for a user, who may not ask for them. Throws
+ * a CommandError where the database does not answer.
+ */
 async function wellNow({ url, headers }: Asked['reach']): Promise<Pick<Well, 'ok' | 'faults' | 'more'> | undefined> {
   try {
     const { ok, faults, more } = await callDatabase<Well>(url, headers, 'millrace_health');
     return Array.isArray(faults) ? { ok, faults, more } : undefined;
-  } catch {
-    return undefined;
+  } catch (error) {
+    if (error instanceof CommandError && error.exitCode === 3) return undefined;
+    throw error;
   }
 }
 
