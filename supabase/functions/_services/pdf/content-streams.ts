@@ -48,6 +48,7 @@ export function contentStreams(bytes: Uint8Array): ContentStreams {
   let hasTexts = false;
   let inVain = 0;
   let next = 0;
+  let searched = 0;
   let isFirst = true;
   const unpack = (index: number) => {
     const content = unpacked(streams[index] as PackedStream);
@@ -78,10 +79,11 @@ export function contentStreams(bytes: Uint8Array): ContentStreams {
       return parts;
     },
     hasTexts() {
-      for (let index = 0; index < streams.length && !hasTexts; index++) {
+      // Each call goes on where the former one ended, so that pages do not read the file anew.
+      for (; searched < streams.length && !hasTexts; searched++) {
         if (inVain > mostInVain) isWhole = false;
         if (inVain > mostInVain) break;
-        inVain += unpack(index)?.length ?? 0;
+        inVain += unpack(searched)?.length ?? 0;
       }
       return hasTexts;
     },
