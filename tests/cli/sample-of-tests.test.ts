@@ -1,19 +1,19 @@
 import { expect, test } from 'vitest';
-import { sliceOf } from '../support/slice-of-tests.ts';
+import { sampleOf } from '../support/sample-of-tests.ts';
 
 const files = Array.from({ length: 100 }, (_, at) => ({ file: `f${at}.test.ts`, bytes: 1000 + at * 10 }));
 const bytesOf = (names: string[]) =>
   files.filter(({ file }) => names.includes(file)).reduce((sum, { bytes }) => sum + bytes, 0);
 
-test('a slice is the same for the same commit, and no larger than its part', () => {
-  const slice = sliceOf(files, 'a', 10);
-  expect(slice).toEqual(sliceOf(files, 'a', 10));
-  expect(slice).not.toEqual(sliceOf(files, 'b', 10));
-  expect(bytesOf(slice)).toBeLessThanOrEqual(bytesOf(files.map(({ file }) => file)) / 10);
-  expect(slice.length).toBeGreaterThan(5);
+test('a sample is the same for the same commit, and no larger than its part', () => {
+  const sample = sampleOf(files, 'a', 10);
+  expect(sample).toEqual(sampleOf(files, 'a', 10));
+  expect(sample).not.toEqual(sampleOf(files, 'b', 10));
+  expect(bytesOf(sample)).toBeLessThanOrEqual(bytesOf(files.map(({ file }) => file)) / 10);
+  expect(sample.length).toBeGreaterThan(5);
 });
 
 test('many commits cover every file', () => {
-  const covered = new Set(Array.from({ length: 100 }, (_, at) => sliceOf(files, `commit ${at}`, 10)).flat());
+  const covered = new Set(Array.from({ length: 100 }, (_, at) => sampleOf(files, `commit ${at}`, 10)).flat());
   expect(covered.size).toBe(files.length);
 });

@@ -1,5 +1,5 @@
 // npm run test:postgres -- 15: the tests of the engine on another major version of Postgres: npm's of that version, fetched once, or
-// Debian's. Folders or files after it are run instead of tests/engine; --slice runs what a commit draws of them.
+// Debian's. Folders or files after it are run instead of tests/engine; --sample runs what a commit draws of them.
 // npm run test:postgres -- /usr/lib/postgresql/15: the tests of the stack, those of faults and a chaos campaign on an installed one.
 import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -8,7 +8,7 @@ import { embeddedPostgres } from '../../local/platform/binaries.ts';
 import { packedVersions } from '../../local/platform/choose-postgres.ts';
 import { realWorkers } from '../../local/platform/extensions.ts';
 import { postgresFiles } from '../../local/platform/postgres-files.ts';
-import { sliceOf } from './slice-of-tests.ts';
+import { sampleOf } from './sample-of-tests.ts';
 
 const root = path.join(import.meta.dirname, '..', '..');
 /** The part of tests/engine that a landing runs: about half a minute. */
@@ -19,18 +19,18 @@ if (major.includes('/')) process.exit(runInstalled(path.resolve(major), given));
 const version = packedVersions[Number(major)];
 if (!version) {
   console.error(
-    `npm run test:postgres -- MAJOR|DIR [--slice] [FILE …], where MAJOR is one of ${Object.keys(packedVersions).join(', ')}`,
+    `npm run test:postgres -- MAJOR|DIR [--sample] [FILE …], where MAJOR is one of ${Object.keys(packedVersions).join(', ')}`,
   );
   process.exit(2);
 }
-const isSlice = given.includes('--slice');
-const chosen = isSlice ? drawn() : given;
-const postgres = fetched() ?? (isSlice ? undefined : fail());
+const isSample = given.includes('--sample');
+const chosen = isSample ? drawn() : given;
+const postgres = fetched() ?? (isSample ? undefined : fail());
 if (!postgres) {
   console.log(`No Postgres ${major} can be had here, so that the engine's tests on it did NOT run.`);
   process.exit(0);
 }
-if (isSlice) console.log(`On Postgres ${major}: ${chosen.join(' ')}`);
+if (isSample) console.log(`On Postgres ${major}: ${chosen.join(' ')}`);
 process.exit(runVitest(postgres, chosen.length > 0 ? chosen : ['tests/engine']));
 
 function runVitest(folder: string, args: string[], settings: Record<string, string> = {}): number {
@@ -87,5 +87,5 @@ function drawn(): string[] {
       file: path.posix.join('tests', 'engine', name),
       bytes: fs.statSync(path.join(root, 'tests', 'engine', name)).size,
     }));
-  return sliceOf(files, commit || new Date().toISOString(), parts);
+  return sampleOf(files, commit || new Date().toISOString(), parts);
 }
