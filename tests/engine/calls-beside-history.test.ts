@@ -238,12 +238,12 @@ for (const [name, fill] of Object.entries(known)) {
       await defineAll(engine);
       await fill(engine);
       const grown = await inCountingSession(engine.database.superUrl, async (client, rows) => {
-        // What has a choice makes such plans after its fifth call.
+        // A statement for which Postgres may choose makes such plans after its fifth call.
         await client.query('set plan_cache_mode = force_generic_plan');
         const deeds = Object.entries(calls(engine, client));
         const few: number[] = [];
         for (const [, deed] of deeds) await deed();
-        // What looks at the newest runs finds some.
+        // Calls that look at the newest runs find some.
         await grow(engine, 50);
         for (const [, deed] of deeds) few.push(await rows(deed));
         await grow(engine, 3000);

@@ -1,5 +1,5 @@
-// What `supabase db lint` says of the functions of a project: the engine's, the examples', those that attach() and `adopt` write. Its
-// extension plpgsql_check comes with no npm package, so a Postgres of the machine's is asked, in a cluster of its own.
+// The findings of `supabase db lint` about a project's functions: the engine's, the examples', and those that attach() and `adopt`
+// write. No npm package brings its extension plpgsql_check, so an installed Postgres is asked, in a cluster of its own.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';

@@ -126,8 +126,8 @@ create table auth.refresh_tokens (
   session_id uuid references auth.sessions (id) on delete cascade
 );
 
--- The tables of what server.ts does not do: second factors, single sign-on, one-time tokens, OAuth. Policies read them, and seeds
--- empty them.
+-- The tables of second factors, single sign-on, one-time tokens and OAuth, none of which server.ts
+-- does. Policies read these tables, and seeds empty them.
 
 create type auth.factor_type as enum ('totp', 'webauthn', 'phone');
 create type auth.factor_status as enum ('unverified', 'verified');
@@ -324,6 +324,6 @@ end
 $$;
 revoke insert, update, delete, truncate on auth.schema_migrations from postgres;
 
--- On hosted, postgres owns no table of this schema and may still write policies and triggers for them: see storage.sql, whose guard
--- holds it back here too.
+-- On hosted, postgres owns no table of this schema and may still write policies and triggers for
+-- them. The guard of storage.sql holds postgres back from the rest here too.
 grant supabase_auth_admin to postgres;

@@ -26,12 +26,13 @@ grant authenticator to postgres with admin option;
 grant pg_monitor, pg_read_all_data, pg_signal_backend to postgres with admin option;
 grant pg_read_all_data to supabase_read_only_user;
 
--- Hosted lets postgres set these, for a session, a role or the database, by an extension of its own. Any other setting with a prefix,
--- such as app.settings.x, is refused there as here: permission denied to set parameter.
+-- Hosted lets postgres set these parameters, for a session, a role or the database, by an extension
+-- of its own. Hosted, as this stand-in, refuses any other setting with a prefix, such as
+-- app.settings.x: permission denied to set parameter.
 grant set on parameter
-  session_replication_role, deadlock_timeout, log_lock_waits, log_min_duration_statement, log_min_messages,
-  log_parameter_max_length, log_replication_commands, log_statement, log_temp_files, track_functions,
-  track_io_timing, wal_compression
+  session_replication_role, deadlock_timeout, log_lock_waits, log_min_duration_statement,
+  log_min_messages, log_parameter_max_length, log_replication_commands, log_statement,
+  log_temp_files, track_functions, track_io_timing, wal_compression
 to postgres;
 grant set on parameter
   auto_explain.log_analyze, auto_explain.log_min_duration, auto_explain.log_nested_statements,
@@ -42,8 +43,9 @@ to postgres;
 grant set on parameter
   pgrst.app_settings, pgrst.db_aggregates_enabled, pgrst.db_anon_role, pgrst.db_extra_search_path,
   pgrst.db_hoisted_tx_settings, pgrst.db_max_rows, pgrst.db_plan_enabled, pgrst.db_pre_request,
-  pgrst.db_prepared_statements, pgrst.db_root_spec, pgrst.db_schemas, pgrst.db_timezone_enabled, pgrst.db_tx_end,
-  pgrst.jwt_aud, pgrst.jwt_role_claim_key, pgrst.jwt_secret, pgrst.jwt_secret_is_base64, pgrst.openapi_mode,
+  pgrst.db_prepared_statements, pgrst.db_root_spec, pgrst.db_schemas, pgrst.db_timezone_enabled,
+  pgrst.db_tx_end, pgrst.jwt_aud, pgrst.jwt_role_claim_key, pgrst.jwt_secret,
+  pgrst.jwt_secret_is_base64, pgrst.openapi_mode,
   pgrst.openapi_security_active, pgrst.openapi_server_proxy_uri, pgrst.server_cors_allowed_origins,
   pgrst.server_timing_enabled, pgrst.server_trace_header
 to postgres;

@@ -27,9 +27,11 @@ grant usage on schema graphql to postgres, anon, authenticated, service_role;
 grant create on schema graphql to postgres;
 create schema graphql_public;
 grant usage on schema graphql_public to postgres, anon, authenticated, service_role;
--- Hosted's answer as long as pg_graphql is not created. The stand-in of that has no resolver either.
+-- Hosted's answer as long as pg_graphql is not created. The stand-in of pg_graphql has no resolver
+-- either.
 create function graphql_public.graphql(
-  "operationName" text default null, query text default null, variables jsonb default null, extensions jsonb default null
+  "operationName" text default null, query text default null, variables jsonb default null,
+  extensions jsonb default null
 ) returns jsonb
 language sql
 set search_path = ''
@@ -38,7 +40,8 @@ as $$
 $$;
 grant execute on function graphql_public.graphql to postgres, anon, authenticated, service_role;
 
--- Hosted grants the same to the role that creates pg_cron (its event trigger issue_pg_cron_access), and for foreign data wrappers.
+-- Hosted grants the same to the role that creates pg_cron (its event trigger issue_pg_cron_access),
+-- and for foreign data wrappers.
 create function extensions.grant_extension_access() returns event_trigger
 language plpgsql security definer
 set search_path = ''
@@ -50,10 +53,12 @@ begin
     select w.fdwname
       from pg_event_trigger_ddl_commands() d
       join pg_depend p on p.refclassid = d.classid and p.refobjid = d.objid and p.deptype = 'e'
-      join pg_foreign_data_wrapper w on p.classid = 'pg_foreign_data_wrapper'::regclass and w.oid = p.objid
+      join pg_foreign_data_wrapper w
+        on p.classid = 'pg_foreign_data_wrapper'::regclass and w.oid = p.objid
      where d.classid = 'pg_extension'::regclass
   loop
-    execute format('grant usage on foreign data wrapper %I to postgres with grant option', v_wrapper);
+    execute format(
+      'grant usage on foreign data wrapper %I to postgres with grant option', v_wrapper);
   end loop;
   if not exists (
     select from pg_event_trigger_ddl_commands() d
@@ -74,8 +79,9 @@ create event trigger issue_extension_access on ddl_command_end
 when tag in ('CREATE EXTENSION')
 execute function extensions.grant_extension_access();
 
--- Hosted runs some statements of postgres with a superuser's rights, such as those of event triggers. Here a migration gets these two
--- around each such statement (hosted-rights.ts), within its transaction.
+-- Hosted runs some statements of postgres with a superuser's rights, such as those of event
+-- triggers. Here hosted-rights.ts puts these two functions around each such statement of a
+-- migration, within its transaction.
 create function extensions.lend_superuser() returns void
 language sql security definer
 set search_path = ''

@@ -17,7 +17,8 @@ create table supabase_functions.hooks (
 );
 grant all on supabase_functions.hooks, supabase_functions.migrations
   to postgres, anon, authenticated, service_role;
-grant usage on sequence supabase_functions.hooks_id_seq to postgres, anon, authenticated, service_role;
+grant usage on sequence supabase_functions.hooks_id_seq
+  to postgres, anon, authenticated, service_role;
 
 -- Its arguments: URL, method, headers, parameters of a GET, milliseconds.
 create function supabase_functions.http_request() returns trigger

@@ -1,5 +1,5 @@
--- pgjwt's functions: JSON web tokens that are signed with HMAC. The script of the extension pgjwt (extensions.ts), whose search path
--- has the schema of pgcrypto.
+-- The functions of the extension pgjwt: JSON web tokens that are signed with HMAC. The search path
+-- of this script (extensions.ts) has the schema of pgcrypto.
 
 create function url_encode(data bytea) returns text
 language sql immutable
@@ -18,7 +18,12 @@ language sql immutable
 set search_path from current
 as $$
   select url_encode(hmac(signables, secret,
-    case algorithm when 'HS256' then 'sha256' when 'HS384' then 'sha384' when 'HS512' then 'sha512' else '' end))
+    case algorithm
+      when 'HS256' then 'sha256'
+      when 'HS384' then 'sha384'
+      when 'HS512' then 'sha512'
+      else ''
+    end))
 $$;
 
 create function sign(payload json, secret text, algorithm text default 'HS256') returns text
@@ -50,7 +55,8 @@ as $$
   select j.header, j.payload,
          t.parts[3] = algorithm_sign(t.parts[1] || '.' || t.parts[2], secret, algorithm)
          and tstzrange(
-           to_timestamp(try_cast_double(j.payload ->> 'nbf')), to_timestamp(try_cast_double(j.payload ->> 'exp'))
+           to_timestamp(try_cast_double(j.payload ->> 'nbf')),
+           to_timestamp(try_cast_double(j.payload ->> 'exp'))
          ) @> current_timestamp
     from (select string_to_array(token, '.') as parts) t,
          lateral (

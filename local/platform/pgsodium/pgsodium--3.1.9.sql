@@ -1,4 +1,5 @@
--- Dumps of older projects create pgsodium, on which Vault once rested, and use nothing of it. A migration that calls one of its
--- functions is refused by name before it runs (missing-extensions.ts).
+-- Dumps of older projects create pgsodium, on which Vault once rested, and use nothing of it.
+-- missing-extensions.ts refuses a migration that calls one of its functions, by name, before the
+-- migration runs.
 
 grant usage on schema pgsodium to postgres;

@@ -48,7 +48,8 @@ create table realtime.schema_migrations (version bigint primary key, inserted_at
 alter table realtime.subscription owner to supabase_realtime_admin;
 alter table realtime.schema_migrations owner to supabase_realtime_admin;
 grant all on realtime.subscription to postgres;
-grant select on realtime.subscription, realtime.schema_migrations to anon, authenticated, service_role;
+grant select on realtime.subscription, realtime.schema_migrations
+  to anon, authenticated, service_role;
 
 create function realtime.topic() returns text
 language sql stable

@@ -76,12 +76,15 @@ as $$
    group by o.bucket_id
 $$;
 
--- Inserts such an object and takes it back, so that whoever may not insert it gets the error.
-create function storage.can_insert_object(bucketid text, name text, owner uuid, metadata jsonb) returns void
+-- Inserts such an object and takes it back, so that a role that may not insert it gets the error.
+create function storage.can_insert_object(
+  bucketid text, name text, owner uuid, metadata jsonb
+) returns void
 language plpgsql
 as $$
 begin
-  insert into storage.objects (bucket_id, name, owner, metadata) values (bucketid, name, owner, metadata);
+  insert into storage.objects (bucket_id, name, owner, metadata)
+  values (bucketid, name, owner, metadata);
   raise sqlstate 'PT200' using message = 'ROLLBACK';
 exception
   when sqlstate 'PT200' then
@@ -94,7 +97,8 @@ create function storage.search(
   prefix text, bucketname text, limits int default 100, levels int default 1, offsets int default 0,
   search text default '', sortcolumn text default 'name', sortorder text default 'asc'
 ) returns table (
-  name text, id uuid, updated_at timestamptz, created_at timestamptz, last_accessed_at timestamptz, metadata jsonb
+  name text, id uuid, updated_at timestamptz, created_at timestamptz, last_accessed_at timestamptz,
+  metadata jsonb
 )
 language plpgsql stable
 as $$
@@ -109,13 +113,15 @@ begin
         case when f.is_file then o.last_accessed_at end as last_accessed_at,
         case when f.is_file then o.metadata end as metadata
         from storage.objects o, lateral (select array_length(o.path_tokens, 1) = $1 as is_file) f
-       where o.bucket_id = $2 and o.name ilike $3 || $4 || '%%' and array_length(o.path_tokens, 1) >= $1
+       where o.bucket_id = $2 and o.name ilike $3 || $4 || '%%'
+         and array_length(o.path_tokens, 1) >= $1
        order by o.path_tokens[$1], f.is_file
     ) found
      order by (id is null) desc, %I %s
      limit $5 offset $6
     $sql$,
-    case when sortcolumn in ('name', 'updated_at', 'created_at', 'last_accessed_at') then sortcolumn else 'name' end,
+    case when sortcolumn in ('name', 'updated_at', 'created_at', 'last_accessed_at')
+      then sortcolumn else 'name' end,
     case when lower(sortorder) = 'desc' then 'desc' else 'asc' end)
     using levels, bucketname, prefix, search, limits, offsets;
 end
@@ -179,7 +185,8 @@ alter table storage.s3_multipart_uploads_parts owner to supabase_storage_admin;
 alter table storage.migrations owner to supabase_storage_admin;
 grant all on storage.buckets, storage.objects to postgres with grant option;
 grant all on storage.buckets, storage.objects to anon, authenticated, service_role;
-grant select on storage.s3_multipart_uploads, storage.s3_multipart_uploads_parts to postgres, anon, authenticated;
+grant select on storage.s3_multipart_uploads, storage.s3_multipart_uploads_parts
+  to postgres, anon, authenticated;
 grant all on storage.s3_multipart_uploads, storage.s3_multipart_uploads_parts to service_role;
 
 -- On hosted, postgres owns neither table and may still write policies for them. Here it is a member of the owner,
@@ -197,7 +204,8 @@ begin
   end if;
   for v_command in
     select * from pg_event_trigger_ddl_commands()
-    where schema_name in ('auth', 'storage', 'realtime') or object_identity ~ ' on (auth|storage|realtime)\.'
+    where schema_name in ('auth', 'storage', 'realtime')
+      or object_identity ~ ' on (auth|storage|realtime)\.'
   loop
     if v_command.command_tag not in ('CREATE POLICY', 'ALTER POLICY', 'CREATE TRIGGER') then
       raise insufficient_privilege using message = format('must be owner of %s', v_command.object_identity);
