@@ -49,6 +49,8 @@ export function pipelineMigration(
           .map((column) => `drop column if exists ${column}`)
           .join(', ')};\n`,
     ),
+    // The functions that define() has just written still show the former stages.
+    ...(columnsGone.length > 0 ? [`select millrace.attach('${pipeline.pipeline}');`, ''] : []),
   ].join('\n');
 }
 

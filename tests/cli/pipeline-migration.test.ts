@@ -23,7 +23,7 @@ afterEach(() => database.drop());
 
 const users = { startable_by: ['authenticated'] };
 
-/** A pipeline over public.receipts whose stages people do. */
+/** A pipeline over public.receipts whose stages people do, one after another. */
 function receipts(
   pipeline: string,
   stages: string[],
@@ -34,7 +34,12 @@ function receipts(
     compiled({
       pipeline,
       entity: { ...table, ...entity },
-      stages: stages.map((name) => ({ name, kind: 'manual', needs: [] })),
+      stages: stages.map((name, at) => ({
+        name,
+        kind: 'manual',
+        needs: at > 0 ? stages.slice(at - 1, at) : [],
+        decision: { schema: {} },
+      })),
     }),
   );
 }
@@ -92,6 +97,9 @@ it('drops the columns of a stage that is gone where that is asked, and leaves a 
   await client.query(`update public.receipts set everything_status = 'queued'`);
   const { rows } = await client.query('select everything_status from public.receipts');
   expect(rows).toEqual([{ everything_status: 'started' }]);
+  await client.query(`select public.millrace_decide(attempt_id, '1') from public.millrace_decisions`);
+  const { rows: decided } = await client.query('select everything_status from public.receipts');
+  expect(decided).toEqual([{ everything_status: 'completed' }]);
   const { rows: findings } = await client.query(
     `select what, detail from millrace.doctor() where not ok and (what || detail) ~ 'receipts|column'`,
   );

@@ -55,7 +55,18 @@ begin
       where not exists (
           select from pg_proc f
           where f.pronamespace = 'millrace'::regnamespace
-            and f.proname = (v_name || '__' || k.kind)::name)) f);
+            and f.proname = (v_name || '__' || k.kind)::name)
+      union all
+      -- A former stage is shown as long as its columns are there; a project may drop them.
+      select format('columns of the former stage %s are gone', s.name)
+      from millrace.stages s
+      join pg_proc f on f.oid = to_regproc('millrace.' || v_name || '__apply_outcomes')
+      where s.pipeline_id = p_pipeline.id
+        and not exists (
+          select from millrace.version_stages vs
+          where vs.version_id = p_pipeline.current_version_id and vs.stage_id = s.id)
+        and position(format('when %L then', s.name) in f.prosrc) > 0
+        and not millrace.has_columns(p_pipeline, s.name)) f);
   if v_lacking is null then
     execute format('select millrace.%I(''{}'', null)', v_name || '__rows');
     v_lacking := (

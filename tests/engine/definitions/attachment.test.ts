@@ -57,6 +57,20 @@ for (const [what, loss, said] of losses) {
   });
 }
 
+test('doctor names a former stage whose columns are gone while rows are still shown by them', async ({ engine }) => {
+  await engine.pipeline([{ name: 'only' }, { name: 'former' }]);
+  await engine.pipeline([{ name: 'only' }]);
+  await engine.sql.query(`alter table public.items drop column former_status`);
+  const [found] = await amiss(engine);
+  expect(found).toBe(`columns of the former stage former are gone: select millrace.attach('flow')`);
+  await mend(engine, found);
+  expect(await amiss(engine)).toEqual([]);
+  await engine.insert(1);
+  await engine.sql.query(`update public.items set only_status = 'queued'`);
+  await runStage(engine, 'only');
+  expect(await engine.rows('select only_status from public.items')).toEqual([{ only_status: 'completed' }]);
+});
+
 test("doctor names an engine's column that was dropped, with the statements that bring it back", async ({ engine }) => {
   await engine.pipeline([{ name: 'only' }]);
   await engine.sql.query('alter table public.items drop column only_retry_count');
