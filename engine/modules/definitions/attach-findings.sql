@@ -36,7 +36,7 @@ begin
       v_lacking, v_name);
   end if;
   v_lacking := (
-    select string_agg(f.what, ', ')
+    select string_agg(f.what, ', ' order by f.what)
     from (
       select format('trigger millrace_%s_%s is %s', v_name, k.kind,
         case when t.oid is null then 'missing' else 'disabled' end) as what
@@ -90,7 +90,8 @@ begin
   return v_lacking || format(': select millrace.attach(%L)', v_name);
 exception when others then
   get stacked diagnostics v_hint = pg_exception_hint;
-  return sqlerrm || format(': %sselect millrace.attach(%L)',
-    nullif(v_hint, '') || ' Then ', v_name);
+  return sqlerrm || format(': %sselect millrace.attach(%L)', case
+    when v_hint like '%;' then v_hint || ' '
+    when v_hint <> '' then rtrim(v_hint, '.') || '; then ' end, v_name);
 end
 $$;

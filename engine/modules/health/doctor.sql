@@ -157,11 +157,16 @@ begin
   return query select * from millrace.hook_findings();
   return query
   select 'no errors in the last hour', count(*) = 0,
-    coalesce(string_agg(distinct l.message, '; ')
-      || ': see millrace.log and docs/errors.md', 'none')
-  from millrace.log l
-  where l.level = 'error'
-    and l.at > v_now - interval '1 hour';
+    coalesce(string_agg(format('%s at %s: %s', l.code, date_trunc('second', l.at), l.message),
+        '; ' order by l.at desc)
+      || ': see millrace.log, and docs/errors.md for each code; the last one is told for an hour',
+      'none')
+  from (
+    select o.code, o.message, max(o.at) as at
+    from millrace.log o
+    where o.level = 'error'
+      and o.at > v_now - interval '1 hour'
+    group by o.code, o.message) l;
 end
 $$;
 

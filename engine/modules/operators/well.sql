@@ -10,7 +10,9 @@ as $$
 declare
   v_faults jsonb;
 begin
-  with fault as materialized (
+  with stuck as materialized (
+    select * from millrace.unattended()
+  ), fault as materialized (
     select 1 as place, 'sweep' as kind, 'the sweep does not run' as what,
       'retries, deadlines and lost wake-ups wait for it; millrace.doctor() says why' as detail,
       null as pipeline, null as stage, s.at as since, null::jsonb as alert
@@ -20,7 +22,7 @@ begin
     union all
     select 2, 'stage', u.stage || ' of ' || u.pipeline, u.why || '; ' || u.remedy, u.pipeline,
       u.stage, u.since, null
-    from millrace.unattended() u
+    from stuck u
     union all
     select 3, 'alert', 'alert ' || a.rule, null, a.pipeline, a.stage, a.raised_at, j.alert
     from millrace.alerts a
@@ -35,7 +37,14 @@ begin
       union all
       select l.* from millrace.last_findings l where not p_anew) f
     where f.what not in (
-      'the sweep has run in the last minute', 'ready work is taken within 30 seconds')
+        'the sweep has run in the last minute', 'ready work is taken within 30 seconds')
+      -- The last minute's finding may name a function at which a stage has got stuck since.
+      and (f.what <> 'the functions answered the last wake-ups'
+        or not exists (select from stuck)
+        or exists (
+          select from millrace.stages s
+          where position(s.function_name || ' ' in f.detail) > 0
+            and s.function_name not in (select u.function_name from stuck u)))
   )
   select json_agg(json_strip_nulls(row_to_json(f)) order by f.place, f.since, f.what)
   into v_faults

@@ -95,6 +95,17 @@ describe('a stage that nobody works at', () => {
       ok: false,
       faults: [fault],
     });
+    // What the sweep kept of doctor() in the last minute knew of the answer alone.
+    const keep = (functions: string) =>
+      engine.sql.query(`insert into millrace.last_findings values ('the functions answered the last wake-ups', $1)`, [
+        functions,
+      ]);
+    await keep('flow-one answered 503: the function did not start; see its log');
+    expect((await operator.ask<Overview>('overview')).well.faults, 'told once').toMatchObject([fault]);
+    await engine.sql.query('delete from millrace.last_findings');
+    await keep('flow-one answered 503: no start; see its log. flow-two answered 503: no start; see its log');
+    expect(faultsIn((await operator.ask<Overview>('overview')).well)).toHaveLength(2);
+    await engine.sql.query('delete from millrace.last_findings');
     await runStage(engine, 'one');
     const after = await operator.ask<Overview>('overview');
     expect(after).toMatchObject({ well: { faults: [] } });
@@ -256,12 +267,14 @@ test('a stage whose attempts end as misconfigured is a finding: which, how many,
     return items;
   };
   expect(await finding()).toEqual([{ ok: true, detail: 'none is' }]);
+  await engine.advance('37 minutes');
   await engine.queued('one', 3);
   await ends(false);
+  const since = '2026-11-02 09:37:00+00';
   const told = (n: number) => ({
     ok: false,
     detail:
-      `one of flow since 2026-11-02 09:00:00+00 (attempts: ${n}): There is no row in topic. ` +
+      `one of flow since ${since} (attempts: ${n}): There is no row in topic. ` +
       'Once it is set right, hurry or retry these runs',
   });
   expect(await finding()).toEqual([told(3)]);
