@@ -1,6 +1,7 @@
 // millrace docs: the pages that the package brings along, for a person or an assistant without a network.
 import fs from 'node:fs';
 import path from 'node:path';
+import { many } from '../../pages/base/numbers.ts';
 import { defineCommand } from '../define-command.ts';
 import { CommandError } from '../project/command-error.ts';
 import { packageFolder } from '../project/shipped.ts';
@@ -24,7 +25,7 @@ export const docs = defineCommand({
     if (json) return JSON.stringify({ lines });
     const more = lines.length - mostLines;
     const shown = lines.slice(0, mostLines).map((line) => `${line.page}:${line.line}: ${line.text}`);
-    return [...shown, ...(more > 0 ? [`… and ${more} lines more: say more words, or a page.`] : [])].join('\n');
+    return [...shown, ...(more > 0 ? [`… and ${many(more, 'line')} more: say more words, or a page.`] : [])].join('\n');
   },
 });
 

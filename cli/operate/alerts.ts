@@ -53,9 +53,10 @@ async function listAlerts(asked: Asked): Promise<0> {
 }
 
 /** What an operator does about an alert: looks at what failed, and silences what is known. */
-const nextSteps = ({ id, pipeline, playbook }: ToldAlert) => [
+export const nextSteps = ({ id, kind, pipeline, playbook }: ToldAlert) => [
   pc.dim(line(`What to do: ${playbook}`)),
-  pc.dim(`Look: npx millrace dead${pipeline ? ` ${shellWord(pipeline)}` : ''}`),
+  // Only what failed for good is in the list of the dead. status has errors that are tried again, backlog and spending.
+  pc.dim(`Look: npx millrace ${kind === 'dead' ? 'dead' : 'status'}${pipeline ? ` ${shellWord(pipeline)}` : ''}`),
   pc.dim(`It is known: npx millrace silence ${id} --minutes 60 --reason …`),
 ];
 

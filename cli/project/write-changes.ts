@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import pc from 'picocolors';
+import { many } from '../../pages/base/numbers.ts';
 import { applyChanges, type Change, patchOf, realChanges } from './change-set.ts';
 import type { Project } from './find-project.ts';
 import { runtimeFolder } from './shipped.ts';
@@ -36,7 +37,9 @@ function shown(root: string, changes: Change[]): string {
   const runtime = isNew || isGone ? ofRuntime : [];
   const others = changes.filter((change) => !runtime.includes(change));
   const whole =
-    runtime.length > 0 ? `${runtimeFolder}: ${runtime.length} files, ${isNew ? 'all new' : 'which go'}\n` : '';
+    runtime.length > 0
+      ? `${runtimeFolder}: ${many(runtime.length, 'file')}, ${isNew ? 'all new' : runtime.length === 1 ? 'which goes' : 'which go'}\n`
+      : '';
   return whole + patchOf(root, others);
 }
 
@@ -54,7 +57,7 @@ function summary(changes: Change[]): string[] {
   const ofRuntime = changes.filter(isOfRuntime);
   const others = changes.filter((change) => !ofRuntime.includes(change));
   const verb = (isGone: boolean) => (isGone ? pc.red('gone') : pc.green('wrote'));
-  const whole = `  ${verb(ofRuntime.every(({ text }) => text === null))} ${runtimeFolder} (${ofRuntime.length} files)`;
+  const whole = `  ${verb(ofRuntime.every(({ text }) => text === null))} ${runtimeFolder} (${many(ofRuntime.length, 'file')})`;
   return [
     ...others.map(({ file, text }) => `  ${verb(text === null)} ${file}`),
     ...(ofRuntime.length > 0 ? [whole] : []),

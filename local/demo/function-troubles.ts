@@ -6,19 +6,26 @@ export interface FunctionTroubles {
   add(source: string, line: string): void;
   /** What is kept, oldest first, for a person to read. */
   lines(): string[];
+  /** Has `print` called with each line that comes from now on. */
+  follow(print: (line: string) => void): void;
 }
 
 /** Starts with nothing kept. */
 export function functionTroubles(): FunctionTroubles {
   const kept: string[] = [];
+  let tell = (_line: string) => {};
   return {
     add(source, line) {
       const text = troubleIn(line);
       if (text === '') return;
       kept.push(`${source}: ${text}`);
       if (kept.length > keptLines) kept.shift();
+      tell(`${source}: ${text}`);
     },
     lines: () => [...kept],
+    follow(print) {
+      tell = print;
+    },
   };
 }
 

@@ -110,6 +110,8 @@ export async function onAStack(
     if (keep && !ending.aborted) {
       const forget = noteRunningStack(path.join(import.meta.dirname, '..', '..'), stack);
       cleanUp.push(async () => forget());
+      // doctor() sends people to the terminal that serves a function for its log.
+      troubles.follow((line) => print(pc.dim(line)));
       await new Promise((resolve) => ending.addEventListener('abort', resolve, { once: true }));
     }
     return failed ? 1 : 0;

@@ -200,4 +200,9 @@ it('of what the functions write, warnings, errors and what is no report are kept
     'leads-intel: error: Uncaught SyntaxError',
     'leads-intel: error, last, status 503',
   ]);
+  const printed: string[] = [];
+  troubles.follow((line) => printed.push(line));
+  troubles.add('leads-intel', report('info', 'drained'));
+  troubles.add('leads-intel', 'error: Uncaught Error: bad deploy');
+  expect(printed, 'a demo that is kept prints what comes').toEqual(['leads-intel: error: Uncaught Error: bad deploy']);
 });

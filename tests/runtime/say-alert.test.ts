@@ -1,4 +1,6 @@
+import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
+import { nextSteps } from '../../cli/operate/alerts.ts';
 import { headLines, type Standing } from '../../cli/operate/standing.ts';
 import {
   playbookOf,
@@ -42,6 +44,7 @@ test.for([
   [{ kind: 'dead', value: 11, value_now: 11, detail: 'boom', detail_now: 'rate_limited' }, 'now rate_limited'],
   [{ kind: 'error_share', value: 0.4, value_now: 0.62, detail: 'boom', detail_now: 'boom' }, 'now 62 %'],
   [{ kind: 'refused', value: 660, value_now: 1260, detail: 'a', detail_now: 'b' }, 'now 21 minutes'],
+  [{ kind: 'unattended', value: 47, value_now: 130, detail: 'a', detail_now: 'a' }, 'now 2 minutes 10 seconds'],
   [{ kind: 'engine', value: 1, value_now: 2, detail: 'a', detail_now: 'a; b' }, 'now a; b'],
   [{ kind: 'backlog', value: 1200, value_now: 1200 }, undefined],
   [{ kind: 'backlog', value: 1200, value_now: null }, 'over by now'],
@@ -84,4 +87,12 @@ test('the list of what is not well at the terminal says how an alert stands now'
   const well = { ok: false, faults: [{ kind: 'alert', what: 'alert backlog', alert }], more: 0, dead_last_day: '0' };
   const overview = { now: '2026-11-02T09:00:00Z', last_sweep_at: null, well, pipelines: [{}], bulks: [] };
   expect(headLines({ overview } as unknown as Standing).join(' ')).toMatch(/above 1,000, now 2,400/);
+});
+
+test('an alert leads to the list of the dead only where something failed for good', () => {
+  const look = (kind: string, pipeline: string | null) =>
+    stripVTControlCharacters(nextSteps({ id: 1, kind, pipeline, playbook: 'p' } as never)[1] ?? '');
+  expect(look('dead', 'flow')).toBe('Look: npx millrace dead flow');
+  expect(look('error_share', 'flow')).toBe('Look: npx millrace status flow');
+  expect(look('engine', null)).toBe('Look: npx millrace status');
 });

@@ -60,7 +60,8 @@ export class LogLines {
     if (this.#leftOut === 0 || this.#room() === 0) return;
     const left_out = this.#leftOut;
     this.#leftOut = 0;
-    const message = `${left_out} lines of the log were left out: the platform keeps ${MOST_EVENTS + 10} events in ten seconds`;
+    const lines = left_out === 1 ? '1 line of the log was' : `${left_out} lines of the log were`;
+    const message = `${lines} left out: the platform keeps ${MOST_EVENTS + 10} events in ten seconds`;
     this.#write('warn', JSON.stringify({ level: 'warn', message, left_out }));
   }
 

@@ -52,7 +52,7 @@ type Said = Required<{ [Name in 'value' | 'above']: number }> & { place: string;
 
 const mostOften = (code: string) => (code ? `, most often as ${code}` : '');
 
-const sentences: Record<string, (said: Said) => string> = {
+const sentences = {
   run_sla: ({ value, above, place, detail }) =>
     `${detail} of ${place} end to end is about ${secondsInWords(value)}, above its bound of ${secondsInWords(above)}`,
   error_share: ({ value, above, place, span, detail }) =>
@@ -71,12 +71,17 @@ const sentences: Record<string, (said: Said) => string> = {
   unattended: ({ value, place, detail }) =>
     `nobody has taken up what is ready at ${place} for ${secondsInWords(value)}: ${detail}`,
   engine: ({ detail }) => `the engine is not well: ${detail}`,
-};
+} satisfies Record<string, (said: Said) => string>;
+
+type Kind = keyof typeof sentences;
+const isKind = (kind: string | null | undefined): kind is Kind => kind != null && Object.hasOwn(sentences, kind);
 
 const seconds = (value: number) => secondsInWords(value);
-const values: Record<string, (value: number) => string> = {
+// The engine's sentence has no value.
+const values: Record<Exclude<Kind, 'engine'>, (value: number) => string> = {
   run_sla: seconds,
   refused: seconds,
+  unattended: seconds,
   error_share: (value) => `${Math.round(value * 100)} %`,
   spend: (value) => `${value.toFixed(2)} US dollars`,
   backlog: counted,
@@ -102,7 +107,7 @@ export function sayNow({ kind, value, detail, value_now, detail_now, ...over }: 
     if (!over.under_since || !over.ends_at) return 'over by now';
     return `no longer above its bound since ${timeInWords(over.under_since)}; it ends at ${timeInWords(over.ends_at)}`;
   }
-  const inWords = values[kind ?? ''];
+  const inWords = isKind(kind) && kind !== 'engine' ? values[kind] : undefined;
   const count = inWords && inWords(value_now) !== inWords(value ?? 0) ? inWords(value_now) : undefined;
   // The longest late run, and the times of a pause, are no news.
   const isNews = kind !== 'late' && kind !== 'refused' && detail_now && detail_now !== detail;
@@ -121,7 +126,7 @@ export function sayNow({ kind, value, detail, value_now, detail_now, ...over }: 
  */
 export function sayAlert(facts: AlertFacts): string {
   const { kind, pipeline, stage, value, above, detail, span_seconds, since, at } = facts;
-  const say = sentences[kind ?? ''];
+  const say = isKind(kind) ? sentences[kind] : undefined;
   const place = [stage, pipeline].filter(Boolean).join(' of ');
   if (!say) return [detail ?? `an alert of kind ${kind}`, place].filter(Boolean).join(' at ');
   const said = {
