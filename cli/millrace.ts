@@ -48,6 +48,10 @@ const commands: Record<string, Entry> = {
     summary: 'a page of the documentation, or the lines that hold a word; needs no network',
     load: async () => (await import('./commands/docs.ts')).docs,
   },
+  trial: {
+    summary: 'what hosted Supabase does, measured on an empty project and taken away again',
+    load: async () => (await import('./commands/trial.ts')).trial,
+  },
   upgrade: {
     summary: 'the runtime and the engine of this release in the place of an older one',
     load: async () => (await import('./commands/upgrade.ts')).upgrade,

@@ -45,7 +45,7 @@ export const connect = defineCommand({
   },
 });
 
-interface Connected {
+export interface Connected {
   project_url: string;
   secret: string;
   /** By which the database tells what its wake-up was answered. */
@@ -59,7 +59,7 @@ const gateways = ['http://api.supabase.internal:8000', 'http://api-gw:8000', 'ht
  * Connects the project at the address that its functions see, or else at a gateway's, where the database cannot reach that one.
  * Resolves to what the function answered once a wake-up was. Throws a CommandError that says what stands in the way.
  */
-async function connectWhereReached(url: string, headers: Record<string, string>): Promise<Connected> {
+export async function connectWhereReached(url: string, headers: Record<string, string>): Promise<Connected> {
   const own = await callConnect(url, headers);
   const fault = await awaitWakeUp(url, headers, own);
   if (!fault) return own;

@@ -44,7 +44,7 @@ export const init = defineCommand({
 const engineFile = 'millrace.sql';
 
 /** What makes a project one of Millrace's; nothing where it is one already. Throws a CommandError where something is in the way. */
-async function initChanges(project: Project, name: string | undefined): Promise<Change[]> {
+export async function initChanges(project: Project, name: string | undefined): Promise<Change[]> {
   const manifest = readManifest();
   const config = fs.readFileSync(path.join(project.root, project.config), 'utf8');
   const example = name === undefined ? undefined : readExample(name);

@@ -131,7 +131,8 @@ end
 $live$;
 `;
 
-const cancelSql = `-- The runs that are live, those of children too.
+/** Cancels the live runs: one statement, as is `engineUninstall()`. */
+export const cancelSql = `-- The runs that are live, those of children too.
 select millrace.cancel(r.id)
 from millrace.runs r
 where r.status = 'running';

@@ -74,7 +74,7 @@ async function ask(root: string, args: string[], because: string): Promise<strin
 }
 
 /** The CLI that the project installed, or the one on the PATH. */
-function supabaseIn(root: string): string {
+export function supabaseIn(root: string): string {
   for (let folder = path.resolve(root); ; folder = path.dirname(folder)) {
     const bin = path.join(folder, 'node_modules', '.bin', 'supabase');
     if (fs.existsSync(bin)) return bin;

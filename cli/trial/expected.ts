@@ -1,0 +1,85 @@
+// What a trial measures, and what the local stack says of it: the report shows both.
+
+/** One line of the report. */
+export interface Expectation {
+  what: string;
+  unit: string;
+  /** What the local stack measured. */
+  standIn: number;
+  /** Outside of these bounds the report says that hosted differs. */
+  least: number;
+  most: number;
+  /** The page that says so. */
+  page: string;
+}
+
+const benchmark = 'docs/benchmark.md';
+const costs = 'docs/costs.md';
+const localStack = 'docs/local-stack.md';
+
+const line = (what: string, unit: string, standIn: number, [least, most]: [number, number], page: string) => ({
+  ...{ what, unit, standIn, least, most, page },
+});
+
+export const expectations = {
+  first_begun: line(
+    'the first row, from its update to its handler, by a cold function',
+    'ms',
+    400,
+    [0, 3000],
+    benchmark,
+  ),
+  row_p50: line(
+    'what one row through a page, a job and a model takes beyond these, median',
+    'ms',
+    300,
+    [0, 3000],
+    benchmark,
+  ),
+  row_p95: line('the same, p95', 'ms', 500, [0, 6000], benchmark),
+  hop_p50: line("from a stage's end to the next handler, median", 'ms', 20, [0, 500], benchmark),
+  hop_p95: line('the same, p95', 'ms', 60, [0, 1500], benchmark),
+  burst_rate: line('rows a second through the three stages, all queued at once', 'rows/s', 15, [3, 1000], benchmark),
+  plain_calls: line('invocations for 1,000 rows at a plain stage, all at once', 'calls', 10, [0, 100], costs),
+  waiting_calls: line(
+    'invocations for 1,000 rows at a waiting stage, callbacks among them',
+    'calls',
+    2050,
+    [1900, 2500],
+    costs,
+  ),
+  model_calls: line('invocations for 1,000 rows at a stage that asks a model', 'calls', 50, [0, 300], costs),
+  single_calls: line('invocations for one row on an idle system, all three stages', 'calls', 5, [4, 8], costs),
+  cpu_retried: line(
+    'a row whose handler used up its CPU, until its next attempt begins',
+    'ms',
+    25_000,
+    [0, 90_000],
+    localStack,
+  ),
+  lost_begun: line('a row whose wake-up was lost, until its handler begins', 'ms', 10_000, [0, 30_000], localStack),
+  upgrade_failed: line(
+    'rows that failed while functions and definition were exchanged',
+    'rows',
+    0,
+    [0, 0],
+    'docs/upgrading.md',
+  ),
+  pause_begun: line('rows that began while the pipeline was paused', 'rows', 0, [0, 0], 'docs/operate.md'),
+  idle_calls: line('invocations in an idle hour', 'calls', 0, [0, 10], costs),
+  idle_jobs: line('runs of cron jobs in an idle hour', 'runs', 720, [0, 2000], costs),
+  idle_log: line('write-ahead log of an idle day', 'MB', 22, [0, 500], costs),
+  branch_row: line('the same for the first row on a new preview branch', 'ms', 1000, [0, 12_000], 'docs/deploying.md'),
+} satisfies Record<string, Expectation>;
+
+export type Measure = keyof typeof expectations;
+
+/** What a trial found: a number for each measure that it took, and why it did not take another. */
+export interface Findings {
+  measured: Partial<Record<Measure, number>>;
+  untried: { what: string; why: string }[];
+}
+
+/** Whether what was measured lies outside of what the page says. */
+export const differs = (measure: Measure, found: number) =>
+  found < expectations[measure].least || found > expectations[measure].most;

@@ -1,0 +1,4 @@
+import '../_trial/count-calls.ts';
+import { serveMillrace } from '../../../../supabase/functions/_millrace/serve-millrace.ts';
+
+serveMillrace();

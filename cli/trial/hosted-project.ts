@@ -1,0 +1,93 @@
+// The hosted project of a trial, as whoever is logged in to the supabase CLI reaches it.
+import { spawn } from 'node:child_process';
+import { supabaseIn } from '../project/ask-supabase.ts';
+import { CommandError } from '../project/command-error.ts';
+
+/** What a trial does to a project beside asking its Data API and functions. */
+export interface HostedProject {
+  reference: string;
+  /** Runs SQL as postgres. Resolves to the rows of a query. */
+  query<Row>(sql: string): Promise<Row[]>;
+  functions(): Promise<string[]>;
+  /** The names of the settings that its owner gave the functions. */
+  secrets(): Promise<string[]>;
+  /** Applies the migrations of the folder that the project lacks. */
+  push(root: string): Promise<void>;
+  /** Deploys the functions of the folder, or this one. */
+  deploy(root: string, name?: string): Promise<void>;
+  deleteFunction(name: string): Promise<void>;
+  setSecrets(secrets: Record<string, string>): Promise<void>;
+  unsetSecrets(names: string[]): Promise<void>;
+  /** Makes a preview branch. Resolves to its reference. */
+  createBranch(name: string): Promise<string>;
+  branches(): Promise<string[]>;
+  deleteBranch(name: string): Promise<void>;
+}
+
+/** How the CLI is run: from the folder whose CLI it is, until `signal` aborts. */
+export interface Running {
+  from: string;
+  signal?: AbortSignal;
+}
+
+/** The project of this reference. Each call throws a CommandError with what the CLI said where it fails. */
+export function hostedProject(reference: string, running: Running): HostedProject {
+  const run = (...args: string[]) => runSupabase([...args, `--remote=${reference}`, '--yes'], running);
+  const list = async (...args: string[]) =>
+    (JSON.parse((await run(...args, 'list', '--output', 'json')) || '[]') as { name: string }[]).map(
+      ({ name }) => name,
+    );
+  return {
+    reference,
+    query: async <Row>(sql: string) => rowsIn<Row>(await run('db', 'query', sql, '--output-format', 'json')),
+    functions: () => list('functions'),
+    secrets: async () => (await list('secrets')).filter((name) => !name.startsWith('SUPABASE_')),
+    push: async (root) => void (await run('db', 'push', '--workdir', root)),
+    deploy: async (root, name) =>
+      void (await run('functions', 'deploy', ...(name ? [name] : []), '--use-api', '--workdir', root)),
+    deleteFunction: async (name) => void (await run('functions', 'delete', name)),
+    setSecrets: async (secrets) =>
+      void (await run('secrets', 'set', ...Object.entries(secrets).map(([name, value]) => `${name}=${value}`))),
+    unsetSecrets: async (names) => void (await run('secrets', 'unset', ...names)),
+    createBranch: async (name) => {
+      const told = await run('branches', 'create', name, '--output', 'json');
+      return (JSON.parse(told) as { project_ref: string }).project_ref;
+    },
+    branches: () => list('branches'),
+    deleteBranch: async (name) => void (await run('branches', 'delete', name)),
+  };
+}
+
+/** The rows in what `db query` prints: a list, or an object that has it. */
+function rowsIn<Row>(told: string): Row[] {
+  const said = JSON.parse(told || '[]') as Row[] | { rows?: Row[] };
+  return Array.isArray(said) ? said : (said.rows ?? []);
+}
+
+/**
+ * Runs the CLI, out of reach of the terminal's Ctrl-C, which would end it in the midst of taking something away. Resolves to its
+ * standard output.
+ */
+function runSupabase(args: string[], { from, signal }: Running): Promise<string> {
+  signal?.throwIfAborted();
+  const child = spawn(supabaseIn(from), args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+  const end = () => void (child.pid && process.kill(-child.pid, 'SIGTERM'));
+  signal?.addEventListener('abort', end);
+  const told = { stdout: '', stderr: '' };
+  for (const stream of ['stdout', 'stderr'] as const) {
+    child[stream].setEncoding('utf8').on('data', (text: string) => {
+      told[stream] += text;
+    });
+  }
+  return new Promise<string>((resolve, reject) => {
+    child.once('error', () => reject(new CommandError('The supabase CLI is not installed: run `npm i -D supabase`.')));
+    child.once('close', (code) => {
+      if (code === 0) return resolve(told.stdout.trim());
+      const command = `supabase ${args.slice(0, 2).join(' ')}`;
+      reject(signal?.aborted ? signal.reason : new CommandError(`\`${command}\` failed: ${lastLines(told)}`, 4));
+    });
+  }).finally(() => signal?.removeEventListener('abort', end));
+}
+
+const lastLines = ({ stdout, stderr }: { stdout: string; stderr: string }) =>
+  (stderr.trim() || stdout.trim()).split('\n').slice(-5).join('\n');

@@ -1,0 +1,174 @@
+// A trial from its first push to the last thing taken away. Whatever ends it, Ctrl-C among others, what it brought goes.
+import { randomBytes } from 'node:crypto';
+import fs from 'node:fs';
+import { connectWhereReached } from '../commands/connect.ts';
+import { nameOfUser, type Reach } from '../operate/reach-project.ts';
+import { revealSecretKey } from '../project/ask-supabase.ts';
+import { CommandError } from '../project/command-error.ts';
+import type { Findings } from './expected.ts';
+import { type HostedProject, hostedProject } from './hosted-project.ts';
+import {
+  type Found,
+  type Measuring,
+  measureBranchRow,
+  measureBurst,
+  measureFirstRow,
+  measureIdle,
+  measureKillByCpu,
+  measureLostWakeUp,
+  measurePause,
+  measureSingleRows,
+  measureUpgrade,
+  type Size,
+} from './measures.ts';
+import { takeAway, trialBranch } from './take-away.ts';
+import { changeTrial, makeTrialFolder } from './trial-folder.ts';
+
+/** After so many minutes a trial begins nothing more and takes away what it brought, which takes the rest of the 15. */
+const measuringMinutes = 12;
+
+export interface Trial {
+  reference: string;
+  /** The folder whose supabase CLI runs. */
+  from: string;
+  /** The major version of the project's Postgres. */
+  major: number;
+  size: Size;
+  withBranch: boolean;
+  /** Told what happens. */
+  say(line: string): void;
+}
+
+/** What became of a trial: its findings, what it left, and why it ended early. */
+export interface Outcome {
+  findings: Findings;
+  left: string[];
+  ended?: unknown;
+}
+
+/** Runs a trial on an empty project. Resolves when everything is taken away, also where a signal or an error ended it. */
+export async function runTrial(trial: Trial): Promise<Outcome> {
+  const findings: Findings = { measured: {}, untried: [] };
+  const interruption = hearSignals(trial.say);
+  const signal = AbortSignal.any([interruption.signal, AbortSignal.timeout(measuringMinutes * 60_000)]);
+  const root = await makeTrialFolder(trial.major);
+  const state = { mayHaveBranch: false };
+  let ended: unknown;
+  try {
+    await measureAll({ trial, root, signal, findings, state });
+  } catch (error) {
+    ended = signal.aborted ? whyAborted(signal) : error;
+  }
+  trial.say('takes everything away');
+  // Nothing ends this: what it leaves would cost its owner.
+  const left = await takeAway(hostedProject(trial.reference, { from: trial.from }), state.mayHaveBranch);
+  fs.rmSync(root, { recursive: true, force: true });
+  interruption.end();
+  return { findings, left, ended };
+}
+
+const whyAborted = ({ reason }: AbortSignal) =>
+  reason instanceof CommandError
+    ? reason
+    : new CommandError(`The trial took more than ${measuringMinutes} minutes and was ended.`, 4);
+
+/** Ends the trial at the first Ctrl-C. A later one changes nothing, as long as it takes away what it brought. */
+function hearSignals(say: (line: string) => void) {
+  const controller = new AbortController();
+  const hear = () => {
+    if (controller.signal.aborted) return say('is taking everything away: this ends by itself');
+    controller.abort(new CommandError('The trial was interrupted.'));
+  };
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+  for (const name of signals) process.on(name, hear);
+  return {
+    signal: controller.signal,
+    end() {
+      for (const name of signals) process.off(name, hear);
+    },
+  };
+}
+
+interface Course {
+  trial: Trial;
+  root: string;
+  signal: AbortSignal;
+  findings: Findings;
+  state: { mayHaveBranch: boolean };
+}
+
+async function measureAll(course: Course): Promise<void> {
+  const { trial, root, signal, findings } = course;
+  const { reference, from, say, size } = trial;
+  const project = hostedProject(reference, { from, signal });
+  const reach = await deployed(project, course);
+  const measuring: Measuring = { reach, size, signal };
+  const steps: [string, () => Promise<Found>][] = [
+    ['a first row', () => measureFirstRow(measuring)],
+    [`${size.single} rows one by one`, () => measureSingleRows(measuring)],
+    [`${size.burst} rows at once`, () => measureBurst(measuring)],
+    ['a function that uses up its CPU', () => measureKillByCpu(measuring)],
+    ['a lost wake-up', () => measureLostWakeUp(measuring)],
+    ['an upgrade under load', () => measureUpgrade(measuring, () => upgrade(project, root))],
+    ['a pause', () => measurePause(measuring)],
+    [`${size.idleSeconds} s with nothing to do`, () => measureIdle(measuring)],
+  ];
+  if (trial.withBranch) steps.push(['a preview branch', () => onBranch(project, measuring, course)]);
+  else findings.untried.push({ what: 'a preview branch', why: 'say --branch; it needs a paid plan' });
+  findings.untried.push({ what: 'the pause of a whole project', why: 'no command of the supabase CLI pauses one' });
+  for (const [what, step] of steps) {
+    signal.throwIfAborted();
+    say(what);
+    await step().then(
+      (found) => void Object.assign(findings.measured, found),
+      (error: Error) => {
+        if (signal.aborted) throw error;
+        findings.untried.push({ what, why: error.message });
+      },
+    );
+  }
+}
+
+/** Pushes, sets the settings, deploys and connects. Resolves to how the project is reached. */
+async function deployed(project: HostedProject, { trial, root }: Pick<Course, 'trial' | 'root'>): Promise<Reach> {
+  const url = `https://${project.reference}.supabase.co`;
+  trial.say(`pushes to ${project.reference}`);
+  await project.push(root);
+  await project.setSecrets(settings(url, trial.size));
+  trial.say('deploys its functions');
+  await project.deploy(root);
+  const headers = { apikey: await revealSecretKey(project.reference, trial.from) };
+  trial.say('connects');
+  await connectWhereReached(url, headers);
+  return { url, headers, operator: nameOfUser() };
+}
+
+/** What leads the stages to the trial's own service and model. */
+function settings(url: string, { serviceMs }: Size): Record<string, string> {
+  const token = randomBytes(24).toString('hex');
+  return {
+    TRIAL_SERVICE_URL: `${url}/functions/v1/trial-service`,
+    TRIAL_SERVICE_AUTH_TOKEN: token,
+    TRIAL_SERVICE_MS: String(serviceMs),
+    LLM_URL: `${url}/functions/v1/trial-service/v1`,
+    LLM_AUTH_TOKEN: token,
+    LLM_MODEL: 'trial',
+    WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
+  };
+}
+
+/** The next version, while rows are under way: first the definition, then the function, as docs/upgrading.md says. */
+async function upgrade(project: HostedProject, root: string): Promise<void> {
+  await changeTrial(root);
+  await project.push(root);
+  await project.deploy(root, 'trial-read');
+}
+
+/** A preview branch that gets what the project has, and one row. */
+async function onBranch(project: HostedProject, measuring: Measuring, course: Course): Promise<Found> {
+  course.state.mayHaveBranch = true;
+  const reference = await project.createBranch(trialBranch);
+  const { from } = course.trial;
+  const branch = hostedProject(reference, { from, signal: measuring.signal });
+  return measureBranchRow({ ...measuring, reach: await deployed(branch, course) });
+}

@@ -1,0 +1,167 @@
+// A trial of hosted Supabase, as the packed command runs it: the supabase CLI and the hosted project are a stand-in over a local stack.
+import { type ChildProcess, spawn } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expectations, type Findings } from '../../cli/trial/expected.ts';
+import { deployedFunctions } from '../../local/platform/functions/function-config.ts';
+import { type Stack, startStack } from '../../local/platform/stack.ts';
+import { packedProgram } from '../support/packed.ts';
+import { type StandInCli, standInCli } from '../support/stand-in-cli.ts';
+import { until } from '../support/until.ts';
+
+const reference = 'abcdefghijklmnopqrst';
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'trial-'));
+const functionsDir = path.join(folder, 'hosted', 'functions');
+const redirect = path.join(folder, 'redirect.mjs');
+let stack: Stack;
+let cli: StandInCli;
+let program: string;
+let client: pg.Client;
+
+beforeAll(async () => {
+  fs.mkdirSync(functionsDir, { recursive: true });
+  fs.writeFileSync(path.join(functionsDir, '..', 'config.toml'), '');
+  program = process.env.TRIAL_PROGRAM ?? (await packedProgram());
+  stack = await startStack({ services: false, migrations: false, functionsDir, fsync: false });
+  cli = await standInCli(folder, { reference, stack, functionsDir });
+  client = new pg.Client({ connectionString: stack.dbUrl });
+  client.on('error', () => {});
+  await client.connect();
+  // The stack connects itself, which a new hosted project is not.
+  await client.query('delete from vault.secrets');
+  // The hosted project's address leads to the stack.
+  fs.writeFileSync(
+    redirect,
+    `const real = fetch;
+globalThis.fetch = (at, init) => real(String(at).replace('https://${reference}.supabase.co', '${stack.apiUrl}'), init);\n`,
+  );
+});
+afterAll(async () => {
+  await client.end();
+  await cli.stop();
+  await stack.stop();
+  fs.rmSync(folder, { recursive: true });
+});
+
+interface Ended {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** Runs the command; calls `hear` with each step that it tells. */
+function trial(args: string[], hear: (step: string, child: ChildProcess) => void = () => {}): Promise<Ended> {
+  const { SUPABASE_SECRET_KEY, ...env } = process.env;
+  const child = spawn(process.execPath, ['--import', redirect, program, 'trial', ...args], { cwd: folder, env });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const told = { stdout: '', stderr: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    told.stdout += text;
+  });
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    told.stderr += `${line}\n`;
+    if (line.startsWith('trial: ')) hear(line.slice('trial: '.length), child);
+  });
+  return new Promise((resolve) => child.once('close', (code) => resolve({ code, ...told })));
+}
+
+/** What a trial would leave in the project. */
+async function leftOvers(): Promise<unknown[]> {
+  const { rows } = await client.query(`
+    select relname::text as name from pg_class where relname like 'trial\\_%' union all
+    select proname::text from pg_proc where proname like any (array['trial\\_%', 'millrace\\_%']) union all
+    select nspname::text from pg_namespace where nspname in ('millrace', 'supabase_migrations') union all
+    select name from vault.secrets union all
+    select jobname from cron.job`);
+  return [...rows, ...deployedFunctions(functionsDir)];
+}
+
+/** Lets the engine's time pass until the query finds something. */
+async function passTime(found: string): Promise<void> {
+  await client.query(`
+    create table if not exists public.test_clock (ahead interval not null);
+    insert into public.test_clock select '0' where not exists (select from public.test_clock);
+    create or replace function millrace.now() returns timestamptz
+    language sql volatile set search_path = '' as 'select clock_timestamp() + c.ahead from public.test_clock c'`);
+  await until(
+    async () => {
+      if ((await client.query(found)).rowCount) return true;
+      await client.query(`update public.test_clock set ahead = ahead + '5 seconds'`);
+      await client.query('select millrace.sweep()');
+      return false;
+    },
+    60_000,
+    200,
+  );
+}
+
+test('a trial measures every step, reports it beside what the stack says, and leaves nothing', async () => {
+  const passing: Promise<void>[] = [];
+  const ofLast = `r.entity_id = (select max(id)::text from public.trial_rows)`;
+  const { code, stdout, stderr } = await trial([`--remote=${reference}`, '--quick', '--yes', '--json'], (step) => {
+    // A lease, and what the sweep waits for, end by the clock of the test.
+    if (step.includes('uses up its CPU')) {
+      passing.push(passTime(`select from millrace.attempts a where a.number > 1 and a.started_at is not null`));
+    }
+    if (step.includes('lost wake-up')) {
+      passing.push(passTime(`select from millrace.runs r where r.status = 'completed' and ${ofLast}`));
+    }
+  });
+  await Promise.all(passing);
+  await client.query('drop table public.test_clock');
+  expect(stderr).toContain('It takes at most 15 minutes and some 1240 invocations of Edge Functions.');
+  expect({ code, stderr }).toMatchObject({ code: 0 });
+  const { measured, untried } = JSON.parse(stdout) as Findings;
+  const { branch_row, ...others } = expectations;
+  expect(Object.keys(measured).sort()).toEqual(Object.keys(others).sort());
+  expect(measured).toMatchObject({ upgrade_failed: 0, pause_begun: 0 });
+  // A callback comes to the function millrace, which hands it to the stage's own.
+  expect(measured.waiting_calls).toBeGreaterThanOrEqual(2000);
+  expect(untried.map(({ what }) => what)).toEqual(['a preview branch', 'the pause of a whole project']);
+  const report = fs.readFileSync(path.join(folder, 'trial-report.md'), 'utf8');
+  for (const { what } of Object.values(others)) expect(report).toContain(`| ${what} |`);
+  expect(report).toContain(`- a preview branch: say --branch`);
+  expect(report).not.toContain('Not taken away');
+  expect(await leftOvers()).toEqual([]);
+});
+
+test('a trial that Ctrl-C ends takes everything away, however often it is pressed', async () => {
+  const { code, stderr } = await trial([`--remote=${reference}`, '--quick', '--yes'], (step, child) => {
+    if (step === 'a first row' || step === 'takes everything away') child.kill('SIGINT');
+  });
+  expect(stderr).toContain('trial: is taking everything away: this ends by itself');
+  expect(stderr).toContain('The trial was interrupted. Everything is taken away again');
+  expect(code).toBe(4);
+  expect(await leftOvers()).toEqual([]);
+});
+
+test('a project that is not empty is refused by what it holds, and nothing is done', async () => {
+  await client.query('create table public.orders (id int primary key); create schema shop');
+  onTestFinished(async () => void (await client.query('drop table public.orders; drop schema shop')));
+  const before = cli.calls.length;
+  const { code, stderr } = await trial([`--remote=${reference}`, '--yes']);
+  expect(stderr).toContain('It holds the schema shop, the table public.orders: make a new project for it.');
+  expect(code).toBe(3);
+  expect(cli.calls.slice(before).map(([group, verb]) => `${group} ${verb}`)).toEqual([
+    ...['db query', 'db query', 'functions list', 'secrets list', 'db query'],
+  ]);
+});
+
+test('a trial takes a reference and a yes', async () => {
+  expect(await trial(['--remote=staging', '--yes'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--remote is "staging", but must be the reference of an empty project'),
+  });
+  expect(await trial([`--remote=${reference}`])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('Nothing was done, since nobody can be asked here: say --yes.'),
+  });
+  expect(await trial([`--remote=${reference}`, '--clean'])).toMatchObject({
+    code: 3,
+    stderr: expect.stringContaining('has no table public.trial_rows, so no trial has left anything: nothing was done.'),
+  });
+});
