@@ -16,14 +16,14 @@ const report = 'trial-report.md';
 const mostShown = 8;
 
 const whole: Size = { single: 10, burst: 500, idleSeconds: 60, serviceMs: 2000 };
-const quick: Size = { single: 3, burst: 20, idleSeconds: 5, serviceMs: 400 };
+const quick: Size = { single: 2, burst: 10, idleSeconds: 5, serviceMs: 400 };
 
 export const trial = defineCommand({
   usage: `npx millrace trial --remote=REF [--branch] [--quick] [--yes]
   Deploys a small pipeline of its own to an empty project of yours, measures it, takes everything away again, also after Ctrl-C,
   and writes ${report}: what hosted does beside what the local stack says. At most 15 minutes. Needs \`npx supabase login\`.
   --branch   a preview branch too, which needs a paid plan
-  --quick    23 rows in place of 510, and 5 idle seconds in place of 60: a first look in a few minutes
+  --quick    12 rows in place of 510, and 5 idle seconds in place of 60: a first look in a few minutes
   --yes      without asking
   --clean    takes away what a trial has left that was killed`,
   options: {

@@ -24,7 +24,7 @@ export interface HostedProject {
   deleteBranch(name: string): Promise<void>;
 }
 
-/** How the CLI is run: from the folder whose CLI it is, until `signal` aborts. */
+/** How the CLI is run: from the folder whose CLI it is, and no more once `signal` aborts. */
 export interface Running {
   from: string;
   signal?: AbortSignal;
@@ -65,14 +65,12 @@ function rowsIn<Row>(told: string): Row[] {
 }
 
 /**
- * Runs the CLI, out of reach of the terminal's Ctrl-C, which would end it in the midst of taking something away. Resolves to its
- * standard output.
+ * Runs the CLI, out of reach of the terminal's Ctrl-C: a push that is cut off may still be carried out, after all was taken away.
+ * Resolves to its standard output.
  */
 function runSupabase(args: string[], { from, signal }: Running): Promise<string> {
   signal?.throwIfAborted();
   const child = spawn(supabaseIn(from), args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
-  const end = () => void (child.pid && process.kill(-child.pid, 'SIGTERM'));
-  signal?.addEventListener('abort', end);
   const told = { stdout: '', stderr: '' };
   for (const stream of ['stdout', 'stderr'] as const) {
     child[stream].setEncoding('utf8').on('data', (text: string) => {
@@ -84,9 +82,9 @@ function runSupabase(args: string[], { from, signal }: Running): Promise<string>
     child.once('close', (code) => {
       if (code === 0) return resolve(told.stdout.trim());
       const command = `supabase ${args.slice(0, 2).join(' ')}`;
-      reject(signal?.aborted ? signal.reason : new CommandError(`\`${command}\` failed: ${lastLines(told)}`, 4));
+      reject(new CommandError(`\`${command}\` failed: ${lastLines(told)}`, 4));
     });
-  }).finally(() => signal?.removeEventListener('abort', end));
+  });
 }
 
 const lastLines = ({ stdout, stderr }: { stdout: string; stderr: string }) =>

@@ -7,6 +7,7 @@ import os from 'node:os';
 import { parseArgs } from 'node:util';
 import { chain } from './chain/chain.ts';
 import { coldStart } from './cold-start/cold-start.ts';
+import { cost } from './cost/cost.ts';
 import { startBenchDatabase } from './database.ts';
 import { fanOut } from './fan-out/fan-out.ts';
 import { gate } from './gate/gate.ts';
@@ -32,6 +33,7 @@ const kinds = [
   'wait',
   'through',
   'idle',
+  'cost',
 ];
 const withDatabase = ['chain', 'fan-out', 'intake', 'gate', 'operate'];
 
@@ -84,6 +86,7 @@ if (works.includes('hop')) report(await hop(progress));
 if (works.includes('sheet')) report(await sheet(progress));
 if (works.includes('cold-start')) report(await coldStart(beside, progress));
 if (works.includes('wait')) reportLines(await wait(choice));
+if (works.includes('cost')) reportLines(await cost(choice));
 if (works.includes('through')) reportLines(await through(choice));
 if (works.includes('idle')) reportLines(await idle({ ...choice, minutes }));
 

@@ -78,15 +78,21 @@ async function answer(args: string[], standIn: StandIn, settings: Map<string, st
         // What leads to the hosted project leads to the stack.
         settings.set(name, setting.slice(name.length + 1).replace(`https://${reference}.supabase.co`, stack.apiUrl));
       }
-      return stack.takeSettings(Object.fromEntries(settings));
+      return takeSettings(stack, settings);
     case 'secrets unset':
       for (const name of args.slice(2)) settings.delete(name);
-      return stack.takeSettings(Object.fromEntries(settings));
+      return takeSettings(stack, settings);
     case 'branches list':
       return [];
     default:
       throw new Error(`The stand-in has no ${args.join(' ')}.`);
   }
+}
+
+/** Gives the functions their settings. The stack then connects its database, which the platform does not. */
+async function takeSettings(stack: Stack, settings: Map<string, string>): Promise<void> {
+  await stack.takeSettings(Object.fromEntries(settings));
+  await rowsOf(stack, 'delete from vault.secrets');
 }
 
 async function withClient<Result>(stack: Stack, use: (client: pg.Client) => Promise<Result>): Promise<Result> {
