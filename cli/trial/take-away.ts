@@ -16,9 +16,8 @@ export const trialSecrets = [
   'WEBHOOK_SECRET',
 ];
 
-/** The names of a trial's preview branch, table and functions of the database. */
+/** What a trial calls its preview branch. */
 export const trialBranch = 'millrace-trial';
-const measures = 'trial_queue(int, boolean, boolean), trial_figures(bigint, bigint), trial_counters()';
 
 /** Whether a trial has left its table, by which one that was killed is known. */
 export async function hasTrial(project: HostedProject): Promise<boolean> {
@@ -88,7 +87,8 @@ async function extensionsBefore(project: HostedProject): Promise<string[] | null
 
 const tablesSql = `do $trial$
 begin
-  drop function if exists public.${measures.replaceAll('), ', '), public.')};
+  drop function if exists public.trial_queue(int, boolean, boolean), public.trial_figures(bigint, bigint),
+    public.trial_counters();
   drop table if exists public.trial_rows, public.trial_calls;
   if to_regclass('vault.secrets') is not null then
     delete from vault.secrets where name like 'millrace\\_%';

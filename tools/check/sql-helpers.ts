@@ -56,7 +56,7 @@ function mentionsIn(root: string): (name: string) => boolean {
     filesIn(root, folder, '.ts'),
   );
   const all = files.map((file) => fs.readFileSync(path.join(root, file), 'utf8')).join('\n');
-  const names = new Set([...all.matchAll(/\b(?:millrace|millrace_evidence)\.\w+/g)].map(([name]) => name));
+  const names = new Set([...all.matchAll(/\b(?:millrace|millrace_evidence|public)\.\w+/g)].map(([name]) => name));
   return (name) => names.has(name);
 }
 
