@@ -33,3 +33,5 @@ with numbered as (
 )
 select net.http_post(p_url || '/functions/v1/cost-guide', p.jobs, timeout_milliseconds => 300000) from parts p
 $$;
+
+notify pgrst, 'reload schema';

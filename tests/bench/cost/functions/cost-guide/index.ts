@@ -15,6 +15,7 @@ serve(async (request) => {
     if (wait_ms > 0) await new Promise((resolve) => setTimeout(resolve, wait_ms));
     const body = JSON.stringify({ p_job: job_id });
     const answer = await fetch(`${url}/rest/v1/rpc/guide_done`, { method: 'POST', headers, body });
+    if (!answer.ok) throw new Error(`A job stays in the queue: ${answer.status} ${await answer.text()}`);
     await answer.body?.cancel();
   }
   return Response.json({ completed: jobs.length }, { status: 207 });
