@@ -113,7 +113,7 @@ try {
   const { message } = error as Error;
   if (args.includes('--json')) console.log(JSON.stringify({ error: message }));
   console.error(message);
-  process.exitCode = error instanceof CommandError ? error.exitCode : 1;
+  process.exitCode = (error as Partial<CommandError>).exitCode ?? 1;
 }
 // A timer or a connection that the project's files have left open keeps nobody waiting.
 if (hasRunForeign()) process.stdout.write('', () => process.exit());

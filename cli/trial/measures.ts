@@ -1,10 +1,10 @@
 // What a trial measures, a function for each. The database's clock counts: nothing here knows how far away it is.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openDoor } from '../operate/ask-door.ts';
 import type { Reach } from '../operate/reach-project.ts';
 import { callDatabase } from '../project/call-database.ts';
 import { CommandError } from '../project/command-error.ts';
 import type { Findings } from './expected.ts';
+import type { Lent } from './lent.ts';
 
 /** How much is measured. */
 export interface Size {
@@ -21,6 +21,7 @@ export interface Measuring {
   reach: Reach;
   size: Size;
   signal: AbortSignal;
+  lent: Lent;
 }
 
 export type Found = Findings['measured'];
@@ -157,7 +158,7 @@ export async function measureUpgrade(measuring: Measuring, exchange: () => Promi
 
 /** Rows queued while the pipeline is paused wait, and go on after it. */
 export async function measurePause(measuring: Measuring): Promise<Found> {
-  const door = openDoor(measuring.reach);
+  const door = measuring.lent.openDoor(measuring.reach);
   const act = (verb: string) => door.act({ verb, pipeline: 'trial', reason: 'the trial' });
   await act('pause');
   const before = await counters(measuring);

@@ -1,12 +1,12 @@
 // A trial from its first push to the last thing taken away. Whatever ends it, Ctrl-C among others, what it brought goes.
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
-import { connectWhereReached } from '../commands/connect.ts';
 import { nameOfUser, type Reach } from '../operate/reach-project.ts';
 import { revealSecretKey } from '../project/ask-supabase.ts';
 import { CommandError } from '../project/command-error.ts';
 import type { Findings } from './expected.ts';
 import { type HostedProject, hostedProject } from './hosted-project.ts';
+import type { Lent } from './lent.ts';
 import {
   type Found,
   type Measuring,
@@ -37,6 +37,7 @@ export interface Trial {
   withBranch: boolean;
   /** Told what happens. */
   say(line: string): void;
+  lent: Lent;
 }
 
 /** What became of a trial: its findings, what it left, and why it ended early. */
@@ -51,7 +52,7 @@ export async function runTrial(trial: Trial): Promise<Outcome> {
   const findings: Findings = { measured: {}, untried: [] };
   const interruption = hearSignals(trial.say);
   const signal = AbortSignal.any([interruption.signal, AbortSignal.timeout(measuringMinutes * 60_000)]);
-  const root = await makeTrialFolder(trial.major);
+  const root = await makeTrialFolder(trial.major, trial.lent);
   const state = { mayHaveBranch: false };
   let ended: unknown;
   try {
@@ -61,7 +62,7 @@ export async function runTrial(trial: Trial): Promise<Outcome> {
   }
   trial.say('takes everything away');
   // Nothing ends this: what it leaves would cost its owner.
-  const left = await takeAway(hostedProject(trial.reference, { from: trial.from }), state.mayHaveBranch);
+  const left = await takeAway(hostedProject(trial.reference, { from: trial.from }), trial.lent, state.mayHaveBranch);
   fs.rmSync(root, { recursive: true, force: true });
   interruption.end();
   return { findings, left, ended };
@@ -102,7 +103,7 @@ async function measureAll(course: Course): Promise<void> {
   const { reference, from, say, size } = trial;
   const project = hostedProject(reference, { from, signal });
   const reach = await deployed(project, course);
-  const measuring: Measuring = { reach, size, signal };
+  const measuring: Measuring = { reach, size, signal, lent: trial.lent };
   const steps: [string, () => Promise<Found>][] = [
     ['a first row', () => measureFirstRow(measuring)],
     [`${size.single} rows one by one`, () => measureSingleRows(measuring)],
@@ -139,7 +140,7 @@ async function deployed(project: HostedProject, { trial, root }: Pick<Course, 't
   await project.deploy(root);
   const headers = { apikey: await revealSecretKey(project.reference, trial.from) };
   trial.say('connects');
-  await connectWhereReached(url, headers);
+  await trial.lent.connectWhereReached(url, headers);
   return { url, headers, operator: nameOfUser() };
 }
 

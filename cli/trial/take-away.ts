@@ -1,7 +1,7 @@
 // How a trial takes away what it brought. Each part may have gone already: it also cleans up after a trial that was killed.
 import { cancelSql } from '../commands/uninstall.ts';
-import { engineUninstall } from '../project/shipped.ts';
 import type { HostedProject } from './hosted-project.ts';
+import type { Lent } from './lent.ts';
 import { trialFunctions } from './trial-files.ts';
 import { trialMigrations } from './trial-folder.ts';
 
@@ -31,7 +31,7 @@ export async function hasTrial(project: HostedProject): Promise<boolean> {
  * Takes everything away, what calls first and what is called last. Resolves to a sentence for each part that it could not take,
  * with what the platform said.
  */
-export async function takeAway(project: HostedProject, mayHaveBranch: boolean): Promise<string[]> {
+export async function takeAway(project: HostedProject, lent: Lent, mayHaveBranch: boolean): Promise<string[]> {
   const left: string[] = [];
   const part = async (what: string, take: () => Promise<unknown>) => {
     try {
@@ -46,7 +46,7 @@ export async function takeAway(project: HostedProject, mayHaveBranch: boolean): 
   await part('the Edge Functions', () => takeFunctions(project));
   const before = await extensionsBefore(project).catch(() => null);
   // As long as the engine is there, the tables tell whose it is.
-  const engineIsGone = await part('the engine', () => takeEngine(project));
+  const engineIsGone = await part('the engine', () => takeEngine(project, lent));
   if (engineIsGone) await part('the tables', () => project.query(tablesSql));
   for (const name of ['pg_net', 'pg_cron', 'supabase_vault']) {
     if (engineIsGone && before && !before.includes(name)) {
@@ -61,7 +61,7 @@ async function takeBranch(project: HostedProject): Promise<void> {
   if ((await project.branches()).includes(trialBranch)) await project.deleteBranch(trialBranch);
 }
 
-async function takeEngine(project: HostedProject): Promise<void> {
+async function takeEngine(project: HostedProject, { engineUninstall }: Lent): Promise<void> {
   const [row] = await project.query<{ is_there: boolean }>(
     `select to_regclass('millrace.runs') is not null as is_there`,
   );

@@ -1,12 +1,11 @@
-// The files that a trial deploys. In the package they lie packed in dist/, else as sources beside this file.
+// The files that a trial deploys. In the package @millrace/dev they lie packed beside its program, else as sources beside this file.
 import fs from 'node:fs';
 import path from 'node:path';
 import { brotliDecompressSync } from 'node:zlib';
-import { packageFolder } from '../project/shipped.ts';
 
 /** The trial's files by their path: `functions/…` as in a project's `supabase/functions`, and the SQL beside them. */
 export function trialFiles(): Record<string, string> {
-  const packed = path.join(packageFolder, 'dist', 'trial.json.br');
+  const packed = path.join(import.meta.dirname, 'trial.json.br');
   if (fs.existsSync(packed)) return JSON.parse(brotliDecompressSync(fs.readFileSync(packed)).toString());
   return readTrialFiles(import.meta.dirname);
 }

@@ -3,21 +3,21 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { compilePipeline } from '../../supabase/functions/_millrace/compile/compile-pipeline.ts';
-import { initChanges } from '../commands/init.ts';
 import { stampsAfter } from '../migration-stamps.ts';
 import { withFunctionSections } from '../project/config-sections.ts';
 import { migrationTexts } from '../project/engine-level.ts';
 import { findProject, migrationsOf, readConfigText } from '../project/find-project.ts';
-import { denoJson, readManifest } from '../project/shipped.ts';
+import { denoJson } from '../project/shipped.ts';
 import { definitionsIn, pipelineMigration } from '../sync/pipeline-migration.ts';
 import { trial } from './functions/_pipelines/trial.ts';
+import type { Lent } from './lent.ts';
 import { trialFiles, trialFunctions } from './trial-files.ts';
 
 /** What the trial's migrations are called after their stamps: by these names they go from the project's history again. */
 export const trialMigrations = ['trial_tables', 'millrace', 'pipeline_trial', 'trial_measures', 'trial_upgrade'];
 
 /** Makes the folder for a project on this major version of Postgres. Resolves to its path. */
-export async function makeTrialFolder(major: number): Promise<string> {
+export async function makeTrialFolder(major: number, { initChanges, manifest }: Lent): Promise<string> {
   const root = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-trial-'));
   const files = trialFiles();
   write(root, { 'supabase/config.toml': `project_id = "millrace-trial"\n\n[db]\nmajor_version = ${major}\n` });
@@ -25,7 +25,6 @@ export async function makeTrialFolder(major: number): Promise<string> {
   await addMigration(root, 'trial_tables', files['tables.sql'] ?? '');
   const engine = await initChanges(findProject(root), undefined);
   write(root, Object.fromEntries(engine.map(({ file, text }) => [file, text ?? ''])));
-  const manifest = readManifest();
   write(root, {
     ...Object.fromEntries(
       Object.entries(files)
