@@ -8,6 +8,9 @@ as $$
 declare
   v_secret record;
 begin
+  -- A function's first request registers the project while /connect may do the same: two calls
+  -- would both insert the secrets.
+  perform pg_advisory_xact_lock(hashtext('millrace.connect'));
   if p_once and millrace.setting('project_url') is not null then
     return null;
   end if;

@@ -60,6 +60,27 @@ test('connecting once leaves an address that is there, and writes one into a bra
   expect(found.filter(({ ok }) => !ok)).toHaveLength(1);
 });
 
+test('two calls at once take turns, so that neither finds the secrets of the other in its way', async ({ engine }) => {
+  const ask = 'select public.millrace_connect($1, $2) is not null as is_done';
+  const secret = 'a secret that is long enough';
+  await engine.sql.query(`delete from vault.secrets where name ^@ 'millrace_'`);
+  const first = await engine.database.connect('service_role');
+  await first.query('begin');
+  await first.query(ask, ['http://one.test', secret]);
+  const second = await engine.database.connect('service_role');
+  const answer = second.query(ask, ['http://two.test', secret]);
+  await expect
+    .poll(() =>
+      engine.value(
+        `select count(*)::int from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      ),
+    )
+    .toBe(1);
+  await first.query('commit');
+  expect((await answer).rows).toEqual([{ is_done: true }]);
+  expect(await engine.value(`select millrace.setting('project_url')`)).toBe('http://two.test');
+});
+
 test('the page’s address is kept: one of one machine gives way to any, and takes the place of no other', async ({
   engine,
 }) => {
