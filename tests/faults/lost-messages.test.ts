@@ -78,3 +78,21 @@ test.each(['millrace_claim', 'millrace_complete', 'millrace_leave', 'millrace_re
     for (const id of ids) expect(await leads.attempts(id)).toHaveLength(5);
   },
 );
+
+test('a database that has lost its address has it again after any request to any function, a stranger’s too', async () => {
+  const secrets = `select name, decrypted_secret as secret from vault.decrypted_secrets
+    where name in ('millrace_project_url', 'millrace_wake_secret') order by name`;
+  const before = await leads.rows(secrets);
+  expect(before).toHaveLength(2);
+  await leads.rows(`delete from vault.secrets where name in ('millrace_project_url', 'millrace_wake_secret')`);
+  // No isolate of this function has answered before. From here on all wake-ups come by the proxy.
+  const answer = await fetch(`${leads.stack.functionsUrl}/site-notices-tell`, { method: 'POST', body: '{}' });
+  expect(answer.status).toBe(401);
+  const [, secret] = before;
+  const asFunctionsSee = { name: 'millrace_project_url', secret: leads.proxies.env.PROJECT_PROXY_URL };
+  await leads.until('the database has an address', async () => (await leads.rows(secrets)).length === 2);
+  expect(await leads.rows(secrets)).toEqual([asFunctionsSee, secret]);
+  const ids = await leads.queued(leads.site.add(['Ropes and riggings']));
+  await leads.finished(ids);
+  await leads.expectCompleted(ids);
+});
