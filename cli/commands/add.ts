@@ -10,6 +10,7 @@ import { CommandError } from '../project/command-error.ts';
 import { withFunctionSections } from '../project/config-sections.ts';
 import { migrationTexts } from '../project/engine-level.ts';
 import { findProject, type Project } from '../project/find-project.ts';
+import { conditionFault } from '../project/read-condition.ts';
 import { requireRelease } from '../project/release-fit.ts';
 import { denoJson, modelPackage, readManifest } from '../project/shipped.ts';
 import { columnThere, tableLacking } from '../project/stage-columns.ts';
@@ -119,6 +120,7 @@ async function addChanges(project: Project, added: Added): Promise<Change[]> {
   if (clash) throw new CommandError(`${clash} cannot be a stage's name, since its code would be ${clash}Stage.`);
   const twice = added.stages.find((stage, at) => added.stages.indexOf(stage) !== at);
   if (twice) throw new CommandError(`Stage ${twice} is named twice: give each a name of its own.`);
+  requireCondition(added);
   const functions = added.work === 'manual' ? [] : added.stages.map((stage) => functionOf(added.pipeline, stage));
   for (const folder of functions) {
     if (fs.existsSync(path.join(project.root, 'supabase/functions', folder))) {
@@ -141,6 +143,16 @@ async function addChanges(project: Project, added: Added): Promise<Change[]> {
     ...added.stages.flatMap((stage) => stageChanges(added, stage, file, exported)),
     { file: project.config, text: withFunctionSections(project.config, config, functions), from: config },
   ];
+}
+
+/** Throws a CommandError where the condition is one that the database would refuse when it comes there. */
+function requireCondition({ when, stages: [stage] }: Added): void {
+  const fault = when ? conditionFault(when) : undefined;
+  if (!fault) return;
+  throw new CommandError(
+    `stages.${stage}.when is ${JSON.stringify(when)}, but must be a jsonpath predicate: ${fault}. Write for example ` +
+      `--when '$.entity.kind == "scan"'.`,
+  );
 }
 
 /** A new pipeline as its definition gives it. */

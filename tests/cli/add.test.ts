@@ -213,10 +213,15 @@ test('a stage is added behind the stages that are named, under a condition, or f
   const refused: [string[], string][] = [
     [['--needs', 'triage,replies'], 'stages.score.needs names replies, which pipeline tickets does not have'],
     [
-      ['--needs', 'triage', '--when', '$.needs.reply.sent'],
+      ['--needs', 'triage', '--when', '$.needs.reply.sent == true'],
       'stages.score.when asks for the result of reply, which is none of',
     ],
     [['--when', ''], 'stages.score.when is "", but must be a jsonpath'],
+    [
+      ['--when', '$.entity.kind = "scan"'],
+      String.raw`stages.score.when is "$.entity.kind = \"scan\"", but must be a jsonpath predicate: syntax error at or near "="`,
+    ],
+    [['--when', '$.entity.urgent'], 'it is neither true nor false: compare what it finds with something'],
     [['--external', '--manual'], 'Say --external or --manual, not both.'],
   ];
   for (const [options, answer] of refused) {
