@@ -100,6 +100,7 @@ async function passTime(found: string): Promise<void> {
 }
 
 test('a trial measures every step, reports it beside what the stack says, and leaves nothing', async () => {
+  onTestFinished(async () => void (await client.query('drop table if exists public.test_clock')));
   const passing: Promise<void>[] = [];
   const ofLast = `r.entity_id = (select max(id)::text from public.trial_rows)`;
   const { code, stdout, stderr } = await trial([`--remote=${reference}`, '--quick', '--yes', '--json'], (step) => {
