@@ -67,10 +67,12 @@ test('a text that is cut without regard to its characters is found, and no list,
     'text.slice(0, 2_000)',
     'a.substring(0, 80)',
     'b.slice(0, LONGEST_B - 1)',
+    'page.slice(0, share)',
+    '`${title}: ${page}`.slice(0, room)',
   ];
   await writeFile(path.join(folder, 'handler.ts'), [fine, ...cuts].join('\n'));
   const found = textCuts(folder).split('\n');
-  expect(found.map((line) => line.split(': ')[0])).toEqual([2, 3, 4, 5].map((line) => `handler.ts:${line}`));
+  expect(found.map((line) => line.split(': ')[0])).toEqual([2, 3, 4, 5, 6, 7].map((line) => `handler.ts:${line}`));
   expect(found[0]).toContain('call excerpt()');
   expect(textCuts(path.join(projectFolder, 'supabase', 'functions'))).toBe('');
 });

@@ -63,6 +63,17 @@ describe('a text without a declaration', () => {
   });
 });
 
+test('Chinese and Japanese in UTF-16 without a mark are told by a single line end, or by the header', () => {
+  const text = `${'塔の時計を修理する職人を募集しています。'.repeat(40)}\n次の行です。`;
+  const swapped = (bytes: Uint8Array) => bytes.map((_, at, all) => all[at ^ 1] as number);
+  expect(decodeText(utf16(text))).toEqual({ text, charset: 'utf-16le', guessed: true, lost: 0 });
+  expect(decodeText(swapped(utf16(text)))).toEqual({ text, charset: 'utf-16be', guessed: true, lost: 0 });
+  const contentType = 'text/html; charset=utf-16';
+  expect(decodeText(utf16('時計'), { contentType })).toMatchObject({ text: '時計', guessed: false });
+  expect(decodeText(swapped(utf16('a clock')), { contentType })).toMatchObject({ text: 'a clock', guessed: true });
+  expect(decodeText(utf8(`a \0 in ${'a longer text '.repeat(20)}`))).toMatchObject({ charset: 'utf-8' });
+});
+
 describe('a text with a declaration', () => {
   const page = (charset: string, text: string) => `<meta charset="${charset}"><p>${text}`;
   const koi = texts['koi8-r']?.[1] ?? '';

@@ -34,6 +34,8 @@ test.each([
   ['https://example.com/a\u200bhttps://example.com/b\ufeff https://example.com/c\u2060', ['a', 'b', 'c']],
   ['https://example.com/a… ‹https://example.com/b› https://example.com/c\u00a0d', ['a', 'b', 'c']],
   ['https://example.com/a，https://example.com/b；https://example.com/c！', ['a', 'b', 'c']],
+  ['https://example.com/a． https://example.com/b～ https://example.com/c—see', ['a', 'b', 'c']],
+  ['https://example.com/a، https://example.com/b؟ https://example.com/c।', ['a', 'b', 'c']],
 ])('an address ends where its writing does: %s', (text, found) => {
   expect(textLinks(text)).toEqual(found.map((part) => (part.length === 1 ? `https://example.com/${part}` : part)));
 });
@@ -44,12 +46,20 @@ test('a link that was made of a written address, full stop and all, is one link'
   expect(cellLinks({ ...cell, formattedValue: 'See there.' }, false)).toEqual(['https://example.com/x.']);
 });
 
-test.each(['#N/A', '#REF!', '#NAME?', '#DIV/0!', '#BEZUG!', '#NV', '#ССЫЛКА!', 'Loading...', 'Wird geladen…'])(
+test.each([
+  ...['#N/A', '#REF!', '#NAME?', '#DIV/0!', '#BEZUG!', '#NV', '#ССЫЛКА!', '#¡REF!', '#¿NOMBRE?', '#DIV/0 !', '#I/T'],
+  ...['Loading...', 'Wird geladen…'],
+])(
   'a cell that shows %s has no link',
   (formattedValue) => {
     expect([cellLinks({ formattedValue }, true), isBroken({ formattedValue })]).toEqual([[], true]);
   },
 );
+
+test('a cell whose formula failed has no link, in whatever language it shows that', () => {
+  const cell = { formattedValue: '#OEDD', effectiveValue: { errorValue: { type: 'N_A' } } };
+  expect([cellLinks(cell, true), isBroken(cell)]).toEqual([[], true]);
+});
 
 test.each(['#hiring', '# 1', 'example.com/#N/A', 'Loading bay 3', '#1'])(
   'a cell that shows %s is taken as it is',

@@ -201,11 +201,13 @@ describe('each model stage', () => {
 
   test('a long site is cut, with every page having its share', async () => {
     const server = await startModelServer(() => ({ json: modelResponse(samples.intel) }));
-    const pages = ['first', 'second'].map((title) => ({ url: 'u', title, markdown: `${title} ${'y'.repeat(50_000)}` }));
+    const pages = ['first', 'second'].map((title) => ({ url: 'u', title, markdown: `${title} ${'👩‍🔧'.repeat(10_000)}` }));
     await run(intel, { needs: { scrape: { pages } } }, server.env);
     const [asked] = server.asked();
     expect(asked.input).toContain('# first');
     expect(asked.input).toContain('# second');
     expect(asked.input.length).toBeLessThan(25_000);
+    // No character is cut into halves.
+    expect(asked.input).not.toMatch(/\ufffd|👩(?!‍🔧)/u);
   });
 });

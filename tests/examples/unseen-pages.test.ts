@@ -77,6 +77,8 @@ describe('a page leads on', () => {
     ['at once', refresh('0; URL=/next'), '/next'],
     ['with a quoted address', refresh("3;url='next#part'"), '/dir/next'],
     ['with no word before the address', refresh('0, https://other.test/'), 'https://other.test/'],
+    ['within a part of a second', refresh('.5; url=/next'), '/next'],
+    ['as its base has it', `<base href="/other/">${refresh('0; url=next')}`, '/other/next'],
     ['to its canonical address, beside a title', '<title>Moved</title><link rel="canonical" href="/new">', '/new'],
     ['to itself, which is no other page', refresh('5; url=/dir/page#top'), null],
     ['by a script address', refresh('0; url=javascript:go()'), null],
@@ -88,6 +90,11 @@ describe('a page leads on', () => {
     ['canonical beside a picture', '<link rel="canonical" href="/new"><img src="a.png">', null],
   ])('%s', (_, html, next) => {
     expect(leadsTo(fetched(html))?.href ?? null).toBe(next && new URL(next, url).href);
+  });
+
+  test('in UTF-16 too', () => {
+    const body = Buffer.from(`\ufeff${refresh('0; url=/next')}`, 'utf16le');
+    expect(leadsTo({ ...fetched(''), body })?.pathname).toBe('/next');
   });
 
   test('a text is never followed', () => {
@@ -118,6 +125,15 @@ describe('a page without a text of its own', () => {
       '## Ihre Privatsphäre\n\nWir verwenden Cookies und ähnliche Technologien. Mit „Alle akzeptieren“ stimmen Sie zu.\n\n' +
         'Einstellungen\n\nNur notwendige Cookies\n\nAlle akzeptieren',
     ],
+    ['script_shell', 'Loading, please wait…'],
+    ['script_shell', 'JavaScript appears to be disabled in your browser.'],
+    ['script_shell', 'Por favor, ative o JavaScript para continuar.'],
+    ['script_shell', 'Włącz JavaScript, aby korzystać z tej strony.'],
+    ['script_shell', '자바스크립트를 활성화해 주세요.'],
+    ['cookie_wall', '이 웹사이트는 쿠키를 사용합니다. 계속하면 쿠키 사용에 동의하는 것입니다.'],
+    ['cookie_wall', 'Мы используем файлы cookie. Продолжая, вы соглашаетесь на их использование.'],
+    ['cookie_wall', 'Tento web používá soubory cookie. Kliknutím na „Přijmout vše“ souhlasíte s jejich použitím.'],
+    ['cookie_wall', 'Bu web sitesi çerezleri kullanır. Devam ederek çerez kullanımını kabul etmiş olursunuz.'],
     ['cookie_wall', '当サイトはクッキーを使用しています。続行すると、クッキーの使用に同意したことになります。'],
   ])('%s: %s', (kind, markdown) => {
     expect(lacksContent(markdown)).toBe(kind);
@@ -131,6 +147,9 @@ describe('a page without a text of its own', () => {
       600,
       'Open the settings of your browser and look for the section on content. ',
     ),
+    '# Junior developer\n\nRequirements: JavaScript, HTML and CSS.',
+    'Active JavaScript community. Join us.',
+    'Kenntnisse in JavaScript sind erforderlich.',
     '现代汉语中的曲奇饼干使用黄油，请接受我们的邀请。',
   ])('is not one with a text: %.50s', (markdown) => {
     expect(lacksContent(markdown)).toBeNull();
@@ -242,6 +261,14 @@ describe('words are counted in scripts without blanks', () => {
     const html = `<p>${text}</p><form><div class="g-recaptcha"></div></form>`;
     expect(() => refuseOtherPages(url, fetched(html))).not.toThrow();
   });
+
+  test.each(['请完成安全验证后继续访问', '私はロボットではありません', '로봇이 아닙니다', 'Подтвердите, что вы не робот'])(
+    'a short page that asks for nothing but that is one: %s',
+    (text) => {
+      expect(() => refuseOtherPages(url, fetched(`<p>${text}</p>`))).toThrow(/captcha/);
+      expect(() => refuseOtherPages(url, fetched(`<p>${chinese}</p><p>${text}</p>`))).not.toThrow();
+    },
+  );
 
   test('a long page that speaks of another that was removed is a page', () => {
     const html = `<p>${chinese}</p><p>“This job is no longer available”</p>`;

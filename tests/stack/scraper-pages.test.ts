@@ -48,6 +48,11 @@ beforeAll(async () => {
       '<title>Firm</title><frameset><frame src="/framed/nav.htm"><frame src="/framed/main.htm"><frame src="/dead"></frameset>',
     ),
   );
+  const based = '<base href="/framed/"><frameset><frame src="main.htm"></frameset>';
+  app.get('/wide-frames', () => {
+    const headers = { 'content-type': 'text/html' };
+    return new Response(Buffer.from(`\ufeff${based}`, 'utf16le'), { headers });
+  });
   app.get('/framed/nav.htm', (c) => c.html(html('<a href="more.htm">More</a>')));
   app.get('/framed/main.htm', (c) => c.html(html('<h1>Clocks</h1><p>We mend tower clocks.</p>')));
   app.get('/framed/more.htm', (c) => c.html(html('<p>Since 1894.</p>')));
@@ -135,6 +140,8 @@ describe('pages of a site', () => {
     expect(pages.map(({ url }) => new URL(url).pathname)).toEqual(['/frames', '/framed/more.htm']);
     expect(pages[0]).toMatchObject({ title: 'Firm', markdown: expect.stringContaining('We mend tower clocks.') });
     expect(pages[0]?.markdown).toMatch(/A frame of this page could not be read: .*\/dead.* status 404/);
+    const wide = await scrape(scraper.url, { url: `${site.url}/wide-frames` });
+    expect(wide.result?.pages[0]).toMatchObject({ markdown: expect.stringContaining('We mend tower clocks.') });
     const lost = await scrape(scraper.url, { url: `${site.url}/lost-frames` });
     expect(lost.error).toMatchObject({ code: 'not_found', permanent: true });
   });

@@ -2,9 +2,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-/** A bound of a text's length is called longest…; most… is how many there are of something. */
+/** A bound of a text's length is called longest… or a share; most… is how many there are of something. A template is a text. */
 const cut =
-  /\.(?:slice|substring|substr)\(\s*(?:0,\s*)?-?(?:(?:longest|LONGEST_|MAX_\w*(?:TEXT|LENGTH))\w*|(?:[3-9]\d|\d{3,}|\d+_\d+))(?:\s*[-+] ?\d+)?\s*\)/g;
+  /(?:`\.(?:slice|substring|substr)\(|\.(?:slice|substring|substr)\(\s*(?:0,\s*)?-?(?:(?:longest|LONGEST_|MAX_\w*(?:TEXT|LENGTH)|\w*[sS]hare\b)\w*|(?:[3-9]\d|\d{3,}|\d+_\d+))(?:\s*[-+] ?\d+)?\s*\))/g;
 /** A digest has no characters to split, and bytes are none. */
 const harmless = /digest\('hex'\)|new Uint8Array|\bbytes$/;
 /** The function itself, and code that no person wrote. */

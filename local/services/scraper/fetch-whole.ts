@@ -1,7 +1,7 @@
 import { type Fetched, type FetchOptions, fetchUrl, readWebUrl } from '../http/fetch-url.ts';
 import { JobError } from '../http/job-error.ts';
 import { decodePage, isHtml } from './decode-page.ts';
-import { leadsTo, readOnward } from './page-onward.ts';
+import { baseOf, leadsTo, readOnward } from './page-onward.ts';
 
 /** The size of a window, in pixels. */
 export interface Viewport {
@@ -21,15 +21,19 @@ const deepest = 2;
  */
 export async function fetchWhole(start: URL, options: FetchOptions, depth = 0): Promise<Fetched> {
   const fetched = await fetchUrl(start, { ...options, leadsTo });
-  if (!isHtml(fetched.contentType) || !/<frameset\b/i.test(fetched.body.toString('latin1'))) return fetched;
-  const { frames, title } = readOnward(decodePage(fetched.body, fetched.contentType).text);
+  if (!isHtml(fetched.contentType)) return fetched;
+  const html = decodePage(fetched.body, fetched.contentType).text;
+  if (!/<frameset\b/i.test(html)) return fetched;
+  const onward = readOnward(html);
+  const { frames, title } = onward;
   if (frames.length === 0 || depth >= deepest) return fetched;
   const parts: string[] = [];
   const failures: JobError[] = [];
+  const base = baseOf(onward, fetched.url);
   // In turn: the frames are all of one host.
   for (const frame of frames) {
     try {
-      parts.push(await readFrame(readWebUrl(frame, fetched.url), options, depth));
+      parts.push(await readFrame(readWebUrl(frame, base), options, depth));
     } catch (error) {
       if (!(error instanceof JobError) || options.signal.aborted) throw error;
       failures.push(error);
@@ -38,8 +42,8 @@ export async function fetchWhole(start: URL, options: FetchOptions, depth = 0): 
   }
   const [first] = failures;
   if (first && failures.length === frames.length) throw first;
-  const html = `<html><head><title>${escaped(title.trim())}</title></head><body>${parts.join('\n')}</body></html>`;
-  return { ...fetched, contentType: 'text/html; charset=utf-8', body: bounded(html, fetched.url, options.maxBytes) };
+  const whole = `<html><head><title>${escaped(title.trim())}</title></head><body>${parts.join('\n')}</body></html>`;
+  return { ...fetched, contentType: 'text/html; charset=utf-8', body: bounded(whole, fetched.url, options.maxBytes) };
 }
 
 async function readFrame(url: URL, options: FetchOptions, depth: number): Promise<string> {

@@ -4,6 +4,8 @@ import { decodePage, isHtml } from './decode-page.ts';
 
 /** Where a page sends its reader instead of showing a text. */
 export interface PageOnward {
+  /** The address against which the others are read; null for the page's own. */
+  base: string | null;
   /** The address of a refresh that comes within seconds; null without one. */
   refresh: string | null;
   canonical: string | null;
@@ -24,13 +26,14 @@ const unseen = new Set(['script', 'style', 'noscript', 'template', 'noframes', '
 
 /** Reads whether an HTML page, or its beginning, leads on: by a refresh, a frameset, or a canonical address beside no text. */
 export function readOnward(html: string): PageOnward {
-  const page: PageOnward = { refresh: null, canonical: null, frames: [], title: '', hasText: false };
+  const page: PageOnward = { base: null, refresh: null, canonical: null, frames: [], title: '', hasText: false };
   const open: string[] = [];
   const parser = new Parser({
     onopentag(name, attributes) {
       const isHidden = open.some((element) => element === 'noscript' || element === 'template');
       open.push(name);
       if (isHidden) return;
+      if (name === 'base') page.base ??= attributes.href ?? null;
       if (name === 'meta') page.refresh ??= refreshOf(attributes);
       if (name === 'link' && /\bcanonical\b/i.test(attributes.rel ?? '')) page.canonical ??= attributes.href ?? null;
       if (name === 'frame' && attributes.src && page.frames.length < mostFrames) page.frames.push(attributes.src);
@@ -51,18 +54,26 @@ export function readOnward(html: string): PageOnward {
 
 /** The page to which this one leads on by a refresh, or by the canonical address of a page without text; null where it does not. */
 export function leadsTo({ url, contentType, body }: Fetched): URL | null {
-  if (!isHtml(contentType) || !/http-equiv|canonical/i.test(body.toString('latin1', 0, probe))) return null;
-  const page = readOnward(decodePage(body.subarray(0, probe), contentType).text);
+  if (!isHtml(contentType)) return null;
+  const html = decodePage(body.subarray(0, probe), contentType).text;
+  if (!/http-equiv|canonical/i.test(html)) return null;
+  const page = readOnward(html);
   const target = page.refresh ?? (page.hasText || page.frames.length > 0 ? null : page.canonical);
-  const next = target !== null && URL.canParse(target, url) ? new URL(target, url) : null;
+  const base = baseOf(page, url);
+  const next = target !== null && URL.canParse(target, base) ? new URL(target, base) : null;
   if (!next || !/^https?:$/.test(next.protocol)) return null;
   next.hash = '';
   return next.href === url.href ? null : next;
 }
 
+/** The address against which a page's relative addresses are read. */
+export function baseOf({ base }: PageOnward, url: URL): URL {
+  return base !== null && URL.canParse(base, url) ? new URL(base, url) : url;
+}
+
 /** The address in `5; url=/next`; null where the page is shown for longer, or only loads itself anew. */
 function refreshOf(attributes: Record<string, string>): string | null {
   if (attributes['http-equiv']?.trim().toLowerCase() !== 'refresh') return null;
-  const parts = /^\s*(\d+)(?:\.\d*)?[;,\s]\s*(?:url\s*=\s*)?(["']?)(.+?)\2\s*$/i.exec(attributes.content ?? '');
+  const parts = /^\s*(\d+(?=\D)|(?=\.))(?:\.\d*)?[;,\s]\s*(?:url\s*=\s*)?(["']?)(.+?)\2\s*$/i.exec(attributes.content ?? '');
   return parts?.[3] && Number(parts[1]) <= longestRefreshSeconds ? parts[3] : null;
 }

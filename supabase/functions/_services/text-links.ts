@@ -23,10 +23,10 @@ export interface BrokenCells {
   place: string;
 }
 
-// An address ends before what no address has unescaped: blanks of any width, those of none included, quotation marks, and the
-// punctuation of Chinese and Japanese.
+// An address ends before what no address has unescaped: blanks of any width, those of none included, quotation marks, dashes
+// between sentences, and the punctuation of Chinese, Japanese, Arabic and the scripts of India.
 const webAddress =
-  /https?:\/\/[^\s<>"'`{}|\\^\u00ad\u180e\u200b-\u200f\u2018-\u201f\u2026\u202a-\u202e\u2039\u203a\u2060-\u206f\u00ab\u00bb\u3001-\u3003\u3008-\u3011\u3014-\u301f\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff3b\uff3d\uff5b\uff5d\uff61-\uff65]+/gi;
+  /https?:\/\/[^\s<>"'`{}|\\^\u00ad\u060c\u061b\u061f\u06d4\u0964\u0965\u180e\u200b-\u200f\u2014\u2015\u2018-\u201f\u2026\u202a-\u202e\u2039\u203a\u2060-\u206f\u00ab\u00bb\u3001-\u3003\u3008-\u3011\u3014-\u301f\uff01\uff08\uff09\uff0c\uff0e\uff1a\uff1b\uff1f\uff3b\uff3d\uff5b\uff5d\uff5e\uff61-\uff65]+/gi;
 const openers: Record<string, string> = { ')': '(', ']': '[' };
 
 /**

@@ -39,8 +39,9 @@ export function failureOf(error: unknown, address: string): StageError {
     const said = `${host} says that its answer is packed (Content-Encoding), and it is not: tell the site’s owner.`;
     return new PermanentError('damaged_feed', said, undefined, detail);
   }
-  // Deno's own words for a connection that ends in the midst of a body are in none of the known errors.
-  if (code === 'connection_lost' || /body from connection|terminated/i.test(detail ?? '')) {
+  // The words of Deno and Node for a body that ends in its midst, packed or not, are in none of the known errors.
+  const ending = /body from connection|terminated|unexpected end of file/i;
+  if (code === 'connection_lost' || ending.test(`${messageOf(error)} ${detail ?? ''}`)) {
     return new RetriableError(
       'connection_lost',
       `The connection to ${host} failed: it is asked again.`,

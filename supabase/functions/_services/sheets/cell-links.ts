@@ -7,14 +7,18 @@ export interface Cell {
   textFormatRuns?: { format?: { link?: { uri?: string } } }[];
   chipRuns?: { chip?: { richLinkProperties?: { uri?: string } } }[];
   userEnteredValue?: { formulaValue?: string };
+  /** What Google says of a formula that failed, whatever language the sheet shows it in. */
+  effectiveValue?: { errorValue?: { type?: string } };
 }
 
 /** The fields that `cellLinks` reads, as a mask of the API. */
 export const cellFields =
-  'formattedValue,hyperlink,textFormatRuns/format/link/uri,chipRuns/chip/richLinkProperties/uri,userEnteredValue/formulaValue';
+  'formattedValue,hyperlink,textFormatRuns/format/link/uri,chipRuns/chip/richLinkProperties/uri,userEnteredValue/formulaValue,' +
+  'effectiveValue/errorValue/type';
 
+// A value that was copied from a failed formula is a text.
 const errorText =
-  /^(?:#(?:n\/[ad]|nv|н\/д|[\p{L}\p{N}/]+[!?])|(?:loading|wird geladen|chargement|cargando|caricamento|carregando|laden|загрузка|加载中|読み込み中)[^/]{0,20}(?:\.\.\.|…))$/iu;
+  /^(?:#(?:n\/[abdt]|i\/t|nv|н\/д|yok|saknas|puuttuu|hiányzik|getting_data|[¡¿]?[\p{L}\p{N}/_]+ ?[!?])|(?:loading|wird geladen|chargement|cargando|caricamento|carregando|laden|загрузка|加载中|読み込み中)[^/]{0,20}(?:\.\.\.|…))$/iu;
 const linkFormula = /\bHYPERLINK\s*\(\s*"((?:[^"]|"")*)"/gi;
 
 /**
@@ -34,8 +38,8 @@ export function cellLinks(cell: Cell, isMeant: boolean): string[] {
 }
 
 /** Whether a cell shows that its formula failed, or has not come yet, in any language of Google Sheets. */
-export function isBroken({ formattedValue = '' }: Cell): boolean {
-  return errorText.test(formattedValue.trim());
+export function isBroken({ formattedValue = '', effectiveValue }: Cell): boolean {
+  return effectiveValue?.errorValue !== undefined || errorText.test(formattedValue.trim());
 }
 
 function formulaLinks(formula: string): string[] {

@@ -51,12 +51,15 @@ export function decodeText(bytes: Uint8Array, { contentType = '', kind = 'text' 
   const utf8 = isIso2022(bytes) ? null : fitting(bytes, 'utf-8');
   const named = namedCharsets(bytes, contentType, kind);
   for (const [index, charset] of named.entries()) {
+    // The name alone may leave open which byte comes first.
+    const wide = charset.startsWith('utf-16') ? utf16ByNuls(bytes) : null;
+    if (wide) return decoded(bytes, wide, wide !== charset);
     const read = charset === 'utf-8' ? utf8 : fitting(bytes, charset);
     // Latin-1 leaves no byte unread, but next to no text in it is valid UTF-8 as well.
     const isMistaken = charset === byDefault && utf8 !== null && utf8.text !== read?.text;
     if (read && !isMistaken) return { ...read, guessed: index > 0 };
   }
-  const utf16 = utf16ByNuls(bytes);
+  const utf16 = utf16ByNuls(bytes, utf8 === null);
   if (utf16) return decoded(bytes, utf16, true);
   if (utf8) return { ...utf8, guessed: named.length > 0 };
   const guess = guessCharset(bytes);
@@ -78,13 +81,17 @@ function markOf([first, second, third]: Uint8Array): 'utf-8' | 'utf-16le' | 'utf
   return first === 0xfe && second === 0xff ? 'utf-16be' : null;
 }
 
-/** A NUL is a byte of UTF-16 alone: it stands in front of Latin letters, blanks and line ends, or behind them. */
-function utf16ByNuls(bytes: Uint8Array): 'utf-16le' | 'utf-16be' | null {
+/**
+ * A NUL is a byte of UTF-16 alone: it stands in front of Latin letters, blanks and line ends, or behind them. Of a Chinese text only
+ * the line ends have one: `isNoUtf8` lets a single NUL do.
+ */
+function utf16ByNuls(bytes: Uint8Array, isNoUtf8 = false): 'utf-16le' | 'utf-16be' | null {
   const probe = bytes.subarray(0, Math.min(probeBytes, bytes.length - (bytes.length % 2)));
   const nuls: [number, number] = [0, 0];
   for (let at = probe.indexOf(0); at >= 0; at = probe.indexOf(0, at + 1)) nuls[at % 2 === 0 ? 0 : 1]++;
   const [before, behind] = nuls;
-  if (Math.max(before, behind) < Math.max(1, probe.length * fewestNuls)) return null;
+  const fewest = isNoUtf8 && Math.min(before, behind) === 0 ? 0 : probe.length * fewestNuls;
+  if (Math.max(before, behind) < Math.max(1, fewest)) return null;
   const charset = before > behind ? 'utf-16be' : 'utf-16le';
   // biome-ignore lint/suspicious/noControlCharactersInRegex: no text has them, but binary files do.
   return /[\u0000-\u0008\u000e-\u001a\ufffd-\uffff]/.test(looseText(probe, charset)) ? null : charset;

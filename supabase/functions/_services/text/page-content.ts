@@ -6,13 +6,28 @@ const longestShell = 400;
 const longestWall = 4000;
 /** So much beside what is said of cookies is a text. */
 const leastText = 120;
-const cookies = /\bcookies?\b|クッキー|\bсookie|\bcookie-/i;
+const cookies =
+  /\bcookies?\b|クッキー|\bсookie|\bcookie-|куки|쿠키|çerez|\bsütik?|evästei|\bkakor\b|informasjonskapsl|עוגיות|ملفات تعريف الارتباط/i;
 const usesCookies =
-  /(?:\b(?:us(?:e[sd]?|ing|a|amos|iamo)|stor(?:e|es|ing)|set(?:s|zen)?|place|verwende[nt]?|nutz(?:en|t)|einsatz|utilis\w+|utiliz\w+|recour\w+|gebruik\w*|używa\w*|använder|bruger|bruker)\b|использу\p{L}+|使用|利用)/iu;
+  /(?:\b(?:us(?:e[sd]?|ing|a|amos|iamo)|stor(?:e|es|ing)|set(?:s|zen)?|place|verwende[nt]?|nutz(?:en|t)|einsatz|utilis\w+|utiliz\w+|recour\w+|gebruik\w*|używa\w*|använder|bruger|bruker|použív\p{L}*|kullan\p{L}*|használ\p{L}*|käytäm\p{L}*|käyttää|folosi\p{L}*)|использу\p{L}+|χρησιμοποι\p{L}+|使用|利用|사용|משתמש|نستخدم|يستخدم)/iu;
 const consent =
-  /\b(?:accept\w*|agree|consent\w*|allow all|reject all|preferences|privacy|akzeptier\w*|zustimm\w*|einwillig\w*|datenschutz\w*|accepter|refuser|consentement|aceptar|acepto|rechazar|accett\w*|rifiut\w*|accepteren|aceitar|zgod\w*|godkänn\w*)\b|соглас|принять|同意|接受/iu;
-const shell =
-  /(?:enable|activate|turn on|requires?|without|needs?) java ?script|java ?script (?:is |must be |to be )?(?:required|disabled|not enabled|enabled|turned off)|java ?script (?:zu )?aktivieren|aktivier\w+ (?:sie )?(?:bitte )?java ?script|(?:activer|habilit\w+|active|attiva\w*|abilita\w*|inschakel\w*) (?:el |le |o )?java ?script|включите java ?script|启用 ?java ?script|java ?script(?:を| を)有効|^(?:please wait|loading|lädt|chargement|cargando|caricamento|laden|загрузка|加载中|読み込み中)\s*(?:…|\.{1,3})?$/iu;
+  /\b(?:accept\w*|agree|consent\w*|allow all|reject all|preferences|privacy|akzeptier\w*|zustimm\w*|einwillig\w*|datenschutz\w*|accepter|refuser|consentement|aceptar|acepto|rechazar|accett\w*|rifiut\w*|accepteren|aceitar|zgod\w*|godkänn\w*|souhlas\w*|přijmout|kabul|elfogad\w*|hyväksy\w*|godta\w*|samtykke\w*)|соглас|соглаш|приня|принима|αποδοχ|αποδέχ|同意|接受|동의|수락|אישור|מסכים|أوافق|قبول/iu;
+const script = String.raw`(?:java ?script|자바스크립트|ジャバスクリプト)`;
+/** Words that ask for scripts, before their name and behind it. A short posting that requires JavaScript of people is a text. */
+const asksBefore =
+  'enable|activate|turn on|requires|without|needs|aktivier\\w+(?: sie)?(?: bitte)?|activer|activez|habilit\\w+|favor,? active|ative|attiva\\w*|' +
+  'abilita\\w*|inschakel\\w*|schakel|włącz(?:yć)?(?: obsługę)?|povolte|zapněte|aktivera|aktivér|включите|увімкніть|ενεργοποιήστε|' +
+  '启用|啟用|开启|開啟|הפעל|تفعيل|تمكين';
+const asksBehind =
+  '(?:is |must be |to be |appears to be )?(?:required|disabled|not enabled|enabled|turned off)|(?:zu |bitte )?aktivieren|' +
+  'отключ|有効|활성화|etkinleştir|engedélyez|käyttöön';
+const shell = new RegExp(
+  String.raw`\b(?:${asksBefore})(?: (?:el|le|o|a|il|het))? ?${script}|(?:启用|啟用|开启|開啟|включ\p{L}+) ?${script}|` +
+    String.raw`${script}(?:\W{0,3}|[를을]|を|'i| i)? ?(?:${asksBehind})|` +
+    String.raw`^(?:please wait|loading|lädt|wird geladen|chargement|cargando|caricamento|carregando|ładowanie|laden|загрузка|加载中|読み込み中|로딩 ?중)` +
+    String.raw`(?:,? (?:please wait|bitte warten))?\s*(?:…|\.{1,3})?$`,
+  'iu',
+);
 
 /**
  * Why a page's text is none: it speaks of cookies alone, or of the script that would write it. Null where it is a text.
