@@ -199,6 +199,25 @@ describe('lines of a table of contents', () => {
     expect(readContents(bodyOf(lines.map((line) => line.replace('1.3', '1.2')))).sure).toBe(true);
   });
 
+  test('are without the head of a page of the text, which looks like an entry', () => {
+    const lines = [
+      '1. The Bell 5',
+      '7.3 Rope . . . . . 57',
+      '7.4 Rags . . . . . 59',
+      '1 The Bell',
+      'It is old.',
+      'And new.',
+    ];
+    const blend_result = {
+      ...{ text: '', confidence: 1, readings: ['text_layer' as const], replaced: 0 },
+      lines: lines.map((text, at) => ({ text, size: 10, x: 50, y: 80 + at * 14 })),
+    };
+    const label_result = { running_head: '1. The Bell', page_label: '5', headings: [], first_footnote: null };
+    const runs = [{ style: 'arabic' as const, first_page: 1, last_page: 9, offset: 0 }];
+    const [body] = bodiesOf([{ number: 5, blend_result, label_result }], runs);
+    expect(body?.lines[0]?.text).toBe('7.3 Rope . . . . . 57');
+  });
+
   test.each([['7.3 A title that fills its line'], ['7.3 A title that ends in 2']])(
     'have the number of a line that holds dots alone: %s',
     (title) => {
@@ -269,6 +288,19 @@ describe('what is what on a page', () => {
     expect(opening).toMatchObject({ running_head: null, page_label: '1', headings: ['Chapter 1 – The Small Bell'] });
     const inside = proposeLabels(pageRows(8), false);
     expect(inside).toMatchObject({ running_head: 'The Rope', page_label: '6', headings: ['A worn strand'] });
+  });
+
+  test('keeps two headings apart that follow one another, and joins the lines of one', () => {
+    const line = (text: string, size: number, at: number) => ({ text, size, x: 50, y: 80 + at * 14 });
+    const of = (...titles: string[]) => [
+      ...titles.map((title, at) => line(title, 14, at)),
+      ...Array.from({ length: 6 }, (_, at) => line('and then the text goes on for a while', 10, at + 2)),
+    ];
+    expect(proposeLabels(of('5.4.1 Of bells', '5.4.2 Of ropes'), false).headings).toEqual([
+      '5.4.1 Of bells',
+      '5.4.2 Of ropes',
+    ]);
+    expect(proposeLabels(of('5.4.1 Of bells that', 'Hang in Towers'), false).headings).toHaveLength(1);
   });
 
   test('is told by form alone in plain text', () => {
@@ -423,6 +455,62 @@ describe('an outline', () => {
       'Hint for founders',
     ]);
     expect(joined.confidence).toBe(1);
+  });
+
+  test('misses no heading without a number in contents that number all of its kind', () => {
+    const titles = ['1 The Bell', '1.1 Of tin', '1.2 Of lead', '1.3 Of iron', '2 The Rope', '2.1 Of hemp'];
+    const found = titles.map((text, at) => ({ page: 3 + at, level: /\./.test(text) ? 2 : 1, text, scale: 1.2 }));
+    const extra = (text: string) => [...found, { page: 6, level: 2, text, scale: 1.2 }];
+    const rated = (of: typeof titles, text: string) => {
+      const printed = of.map((title, at): [string, string] => [title, `${at + 1}`]);
+      const bare =
+        of === titles ? extra(text) : extra(text).map((one) => ({ ...one, text: one.text.replace(/^\d\.\d /, '') }));
+      return joinOutline(contents(printed), bare, runs, [], evidence).confidence;
+    };
+    expect(rated(titles, 'Terms and Conditions')).toBe(1);
+    expect(rated(titles, '1.4 Of clay')).toBeLessThan(0.97);
+    const unnumbered = titles.map((title) => title.replace(/^\d\.\d /, ''));
+    expect(rated(unnumbered, 'Terms and Conditions')).toBeLessThan(0.97);
+  });
+
+  test('leaves out a few headings that go on as text, and rates many', () => {
+    const printed: [string, string][] = [
+      ['1 The Bell', '1'],
+      ['2 The Rope', '5'],
+    ];
+    const chapters = printed.map(([text, page]) => ({ page: Number(page) + 2, level: 1, text, scale: 1.6 }));
+    const running = ['Please note that what follows is not up to', 'A bell that is rung by more than one of the'];
+    const stray = (text: string, at: number) => ({ page: 4 + at, level: 2, text, scale: 1.1 });
+    const joined = (texts: string[]) =>
+      joinOutline(contents(printed), [...chapters, ...texts.map(stray)], runs, [], evidence);
+    expect(joined(running)).toMatchObject({ left_out: running, confidence: 1 });
+    const many = [...running, 'No one of them can be taken for'];
+    expect(joined(many).outline).toHaveLength(5);
+    expect(joined(many).confidence).toBeLessThan(0.97);
+    // The names of a program’s functions have their section’s number.
+    const names = ['1.1.1 HASH_LOCK', '1.1.2 !hide [id|*]', '1.1.3 MAX_INT'];
+    expect(joined(names)).toMatchObject({ left_out: [], confidence: 1 });
+  });
+
+  test('has titles without the marks of footnotes that stand on their page', () => {
+    const titled = (heading: string, ...notes: string[]): PageRow => {
+      const lines = [heading, 'The text of it.', ...notes].map((text, at) => ({
+        text,
+        size: at ? 10 : 16,
+        x: 50,
+        y: 20 * at,
+      }));
+      const [first_footnote = null] = notes;
+      return {
+        number: 1,
+        blend_result: { text: '', lines, confidence: 1, readings: ['text_layer'], replaced: 0 },
+        label_result: { running_head: null, page_label: null, first_footnote, headings: [heading] },
+      };
+    };
+    const titleOf = (page: PageRow) => findHeadings([page])[0]?.text;
+    expect(titleOf(titled('CSV format1', '1This material is based on another.'))).toBe('CSV format');
+    expect(titleOf(titled('Bells†', '† Older than the tower.'))).toBe('Bells');
+    expect(titleOf(titled('Notes on MP3', '1 Older than the tower.'))).toBe('Notes on MP3');
   });
 
   test('knows a title by its words where they begin with I or with an appendix’s letter', () => {

@@ -25,6 +25,10 @@ const lastPages: [what: string, lines: string[]][] = [
   ['a running head below the number', ['xiv', 'Contents', dotted('Index', 601)]],
   ['a running head below the book’s title', ['The Hand Press', 'Contents', dotted('Index', 601)]],
   ['an entry and then the text', [dotted('Index', 601), ...text]],
+  [
+    'an entry and then a text that speaks of its copyright',
+    [dotted('Index', 601), ...text.slice(8), 'Copyright © 1998', 'All rights reserved'],
+  ],
   ['entries without dots and then the text', ['Bibliography 590', 'Index 601', ...text]],
   ['a first number that was misread', [dotted('Signs', 90), dotted('Bibliography', 595), dotted('Index', 601)]],
 ];

@@ -394,6 +394,11 @@ describe('a pass over more than one poll', () => {
       permanent: true,
       message: expect.stringContaining('no reader for this'),
     });
+    for (const said of ['unexpected end of file', 'error reading a body from connection']) {
+      const error = new TypeError('terminated', { cause: new Error(said) });
+      expect(failureOf(error, site.url), said).toMatchObject({ code: 'connection_lost', permanent: false });
+    }
+    expect(failureOf(new Error('unexpected end of file'), site.url)).toMatchObject({ code: 'connection_lost' });
     expect(described(new PermanentError('no_feed', 'gives <r\u0000s>'), site.url).message).not.toContain('\u0000');
   });
 

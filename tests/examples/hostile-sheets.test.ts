@@ -49,12 +49,9 @@ test('a link that was made of a written address, full stop and all, is one link'
 test.each([
   ...['#N/A', '#REF!', '#NAME?', '#DIV/0!', '#BEZUG!', '#NV', '#ССЫЛКА!', '#¡REF!', '#¿NOMBRE?', '#DIV/0 !', '#I/T'],
   ...['Loading...', 'Wird geladen…'],
-])(
-  'a cell that shows %s has no link',
-  (formattedValue) => {
-    expect([cellLinks({ formattedValue }, true), isBroken({ formattedValue })]).toEqual([[], true]);
-  },
-);
+])('a cell that shows %s has no link', (formattedValue) => {
+  expect([cellLinks({ formattedValue }, true), isBroken({ formattedValue })]).toEqual([[], true]);
+});
 
 test('a cell whose formula failed has no link, in whatever language it shows that', () => {
   const cell = { formattedValue: '#OEDD', effectiveValue: { errorValue: { type: 'N_A' } } };

@@ -201,7 +201,11 @@ describe('each model stage', () => {
 
   test('a long site is cut, with every page having its share', async () => {
     const server = await startModelServer(() => ({ json: modelResponse(samples.intel) }));
-    const pages = ['first', 'second'].map((title) => ({ url: 'u', title, markdown: `${title} ${'👩‍🔧'.repeat(10_000)}` }));
+    const pages = ['first', 'second'].map((title) => ({
+      url: 'u',
+      title,
+      markdown: `${title} ${'👩‍🔧'.repeat(10_000)}`,
+    }));
     await run(intel, { needs: { scrape: { pages } } }, server.env);
     const [asked] = server.asked();
     expect(asked.input).toContain('# first');

@@ -262,13 +262,15 @@ describe('words are counted in scripts without blanks', () => {
     expect(() => refuseOtherPages(url, fetched(html))).not.toThrow();
   });
 
-  test.each(['请完成安全验证后继续访问', '私はロボットではありません', '로봇이 아닙니다', 'Подтвердите, что вы не робот'])(
-    'a short page that asks for nothing but that is one: %s',
-    (text) => {
-      expect(() => refuseOtherPages(url, fetched(`<p>${text}</p>`))).toThrow(/captcha/);
-      expect(() => refuseOtherPages(url, fetched(`<p>${chinese}</p><p>${text}</p>`))).not.toThrow();
-    },
-  );
+  test.each([
+    '请完成安全验证后继续访问',
+    '私はロボットではありません',
+    '로봇이 아닙니다',
+    'Подтвердите, что вы не робот',
+  ])('a short page that asks for nothing but that is one: %s', (text) => {
+    expect(() => refuseOtherPages(url, fetched(`<p>${text}</p>`))).toThrow(/captcha/);
+    expect(() => refuseOtherPages(url, fetched(`<p>${chinese}</p><p>${text}</p>`))).not.toThrow();
+  });
 
   test('a long page that speaks of another that was removed is a page', () => {
     const html = `<p>${chinese}</p><p>“This job is no longer available”</p>`;

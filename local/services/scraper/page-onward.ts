@@ -74,6 +74,8 @@ export function baseOf({ base }: PageOnward, url: URL): URL {
 /** The address in `5; url=/next`; null where the page is shown for longer, or only loads itself anew. */
 function refreshOf(attributes: Record<string, string>): string | null {
   if (attributes['http-equiv']?.trim().toLowerCase() !== 'refresh') return null;
-  const parts = /^\s*(\d+(?=\D)|(?=\.))(?:\.\d*)?[;,\s]\s*(?:url\s*=\s*)?(["']?)(.+?)\2\s*$/i.exec(attributes.content ?? '');
+  const parts = /^\s*(\d+(?=\D)|(?=\.))(?:\.\d*)?[;,\s]\s*(?:url\s*=\s*)?(["']?)(.+?)\2\s*$/i.exec(
+    attributes.content ?? '',
+  );
   return parts?.[3] && Number(parts[1]) <= longestRefreshSeconds ? parts[3] : null;
 }

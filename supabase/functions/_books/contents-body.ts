@@ -33,13 +33,15 @@ export function bodiesOf(pages: readonly PageRow[], runs: readonly NumberRun[]):
     const edges = new Set(edgesOf(lines));
     const isFurniture = (line: PageLine) => {
       const { text } = line;
-      if (!edges.has(line) || isContentsTitle(text) || readContentsLine(text)) return false;
+      if (!edges.has(line) || isContentsTitle(text)) return false;
+      const times = (key: string) => repeated.get(edgeKey(key)) ?? 0;
+      const around = aroundNumber(text).filter(({ printed }) => printNumber(printed) === own);
+      // The head "1. Introduction 5" of page 5 looks like an entry.
+      if (around.some(({ rest }) => rest !== '' && (rest === label?.running_head || times(rest) > 1))) return true;
+      if (readContentsLine(text)) return false;
       if (text === label?.running_head || text === label?.page_label) return true;
-      if ((repeated.get(edgeKey(text)) ?? 0) >= fewestRepetitions) return true;
-      return aroundNumber(text).some(({ printed, rest }) => {
-        const known = rest === '' || isContentsTitle(rest) || (repeated.get(edgeKey(rest)) ?? 0) > 1;
-        return known && printNumber(printed) === own;
-      });
+      if (times(text) >= fewestRepetitions) return true;
+      return around.some(({ rest }) => rest === '' || isContentsTitle(rest));
     };
     return { page, lines: joinNumbers(lines.filter((line) => !isFurniture(line))) };
   });

@@ -48,7 +48,8 @@ export function findContents(pages: readonly BodyPage[]): Stretch[] {
     const follows = before?.last_page === page.page - 1 && !found.isOther;
     // Below a title that is no running head a new table begins, unless its numbers go on.
     const open = follows && (!found.beginsAnew || goesOn(before, found.lines)) ? before : undefined;
-    if (!found.titled && isImprint(page.lines)) continue;
+    // On a table's last page the text may begin, and speak of its copyright.
+    if (!found.titled && isImprint(open ? page.lines.slice(0, firstLines) : page.lines)) continue;
     if (found.isOther || addNumbered(stretches, open, page.page, found)) continue;
     if (!found.titled && !open?.listed) continue;
     last ??= lastPages(pages);

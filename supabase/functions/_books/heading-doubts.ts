@@ -1,15 +1,12 @@
+import type { FoundHeading } from '../_pipelines/books-results.ts';
 import { looksLikeText } from '../_services/text/text-quality.ts';
 import { headingFinder } from './page-parts.ts';
 import type { PageRow } from './page-rows.ts';
+import { numbersOf } from './titles.ts';
 
-/** A heading that the contents do not list, with its page. */
-export interface UnlistedHeading {
-  page: number;
-  title: string;
-}
-
-/** So few may be strays; of more, their share of the unlisted headings counts. */
+/** So few are strays, and of a long book one for so many pages; of more, their share of the unlisted headings counts. */
 const mostStrays = 2;
+const pagesOfStray = 50;
 /** A title of fewer words may well end like half a sentence, or stand before a line that begins with a small letter, such as a command. */
 const fewestWords = 5;
 const shortPiece = 3;
@@ -18,26 +15,31 @@ const unfinished = /(?:[,;:–-]|\s(?:and|or|of|the|in|a|an|to|for|with|from|by|
 const sentenceEnd = /\p{L}{2}[.!?]\s+\p{Lu}/u;
 
 /**
- * Rates the headings that no printed contents confirm, from 0 to 1: by how many of them are noise of a badly read page, or running
- * text that only looks like a heading. `all` is how many entries the outline has.
+ * Finds the headings that no printed contents confirm and that are noise of a badly read page, or running text that only looks like
+ * a heading. `rating`, from 0 to 1, is lower the more of them are; it stays 1 where they are so few that they can be left out.
  */
-export function headingsRating(headings: readonly UnlistedHeading[], pages: readonly PageRow[], all: number): number {
+export function doubtHeadings<T extends FoundHeading>(
+  headings: readonly T[],
+  pages: readonly PageRow[],
+): { doubtful: Set<T>; areFew: boolean; rating: number } {
   const finders = new Map<number, ReturnType<typeof lineAfter>>();
   const byNumber = new Map(pages.map((page) => [page.number, page]));
-  const doubtful = headings.filter(({ page, title }) => {
+  const isDoubtful = ({ page, text: title }: T) => {
     if (isNoise(title) || sentenceEnd.test(title)) return true;
     // "What oil is for" is a title.
     if (title.split(/\s+/).length < fewestWords) return false;
     const after = finders.get(page) ?? lineAfter(byNumber.get(page));
     finders.set(page, after);
     return unfinished.test(title) || /^\p{Ll}/u.test(after(title));
-  }).length;
-  if (doubtful === 0) return 1;
-  return 1 - doubtful / (doubtful > mostStrays ? headings.length : all);
+  };
+  const doubtful = new Set(headings.filter(isDoubtful));
+  const areFew = doubtful.size <= Math.max(mostStrays, pages.length / pagesOfStray);
+  return { doubtful, areFew, rating: areFew ? 1 : 1 - doubtful.size / headings.length };
 }
 
-/** Noise has letters as no language has them, or hardly a word. */
+/** Noise has letters as no language has them, or hardly a word. A name of a program's function has neither, but its section has a number. */
 function isNoise(title: string): boolean {
+  if ((numbersOf(title)?.length ?? 0) > 1) return false;
   const pieces = title.split(/\s+/);
   return !looksLikeText(title) || (pieces.length >= shortPiece && pieces.every(({ length }) => length <= shortPiece));
 }

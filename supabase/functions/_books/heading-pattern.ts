@@ -1,5 +1,5 @@
 import type { FoundHeading } from '../_pipelines/books-results.ts';
-import { headingFinder } from './page-parts.ts';
+import { headingFinder, partsOf } from './page-parts.ts';
 import type { PageRow } from './page-rows.ts';
 import { titleKey } from './titles.ts';
 
@@ -72,6 +72,7 @@ function candidatesOf(
   const ofPage = middle(blend.lines.flatMap(({ size }) => size ?? []));
   const usual = onImage ? ofPage : Math.max(ofPage, ofBook);
   const find = headingFinder(lines);
+  const { footnotes } = partsOf(blend, label);
   const found = label.headings.flatMap((text): Candidate[] => {
     const title = text.replace(chapterWord, '').replace(/^\s*–\s*/, '');
     const place = find(text) ?? find(title);
@@ -80,9 +81,15 @@ function candidatesOf(
     const scale = sizes.length > 0 && usual > 0 ? Math.max(...sizes) / usual : null;
     if (scale !== null && !onImage && scale < larger) return [];
     const large = scale !== null && scale >= (onImage ? largeOnImage : largeLetters);
-    return [{ page, text, scale, large, line: place.line }];
+    return [{ page, text: withoutMark(text, footnotes), scale, large, line: place.line }];
   });
   return found.sort((a, b) => a.line - b.line);
+}
+
+/** A title without the mark of a footnote, which one of the page's notes begins with. */
+function withoutMark(title: string, footnotes: readonly string[]): string {
+  const [, text, mark] = /^(.*[\p{L}\p{P}])(\d{1,2}|[*†‡¹²³⁴⁵⁶⁷⁸⁹]{1,3})$/u.exec(title) ?? [];
+  return text && mark && footnotes.some((note) => note.startsWith(mark)) ? text.trimEnd() : title;
 }
 
 // Where sizes are rough or unknown, the word "Chapter" or a place at the top of the page has to do.

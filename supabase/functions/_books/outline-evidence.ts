@@ -2,7 +2,7 @@ import type { FoundHeading, OutlineEntry } from '../_pipelines/books-results.ts'
 import type { FileOutline } from '../_pipelines/toc-results.ts';
 import type { PlacedEntry } from './place-entries.ts';
 import { missingNumbers } from './read-contents.ts';
-import { alikeKeys, titleKey, titleKeys } from './titles.ts';
+import { alikeKeys, numbersOf, titleKey, titleKeys } from './titles.ts';
 
 /** What is known about a book's outline besides the entries themselves. */
 export interface Evidence {
@@ -17,6 +17,8 @@ export interface Evidence {
 // The printed contents list a kind of titles if more than this share of them is there; a few may be there by chance, since
 // titles such as "Examples" occur in several kinds.
 const listsKind = 0.2;
+// Where so many of a kind's listed titles are numbered, contents leave out those without a number, such as a licence's parts.
+const numbersKind = 0.9;
 // The file's outline may lead to the end of the page before the one that the contents name.
 const near = 1;
 
@@ -48,20 +50,24 @@ interface Witnessed {
   keys: string[];
   kind: string;
   page: number;
+  numbered: boolean;
 }
 
 /**
  * Reckons what share of the known titles the contents list, among the kinds that they list at all. Only titles from the first
- * entry to the last tell which kinds those are: contents that end too early list none of what comes after. 1 where no
- * title is known, and 0 where no known kind is listed.
+ * entry to the last tell which kinds those are: contents that end too early list none of what comes after. A title without a number
+ * counts for nothing among those of a kind that have one. 1 where no title is known, and 0 where no known kind is listed.
  */
 function listedShare(placed: readonly PlacedEntry[], witnessed: readonly Witnessed[]): number {
   const isListed = listing(placed);
   const last = placed.reduce((most, { page }) => Math.max(most, page ?? 0), 0);
   const kinds = new Map<string, { all: number; listed: number; within: number; listedWithin: number }>();
-  for (const { keys, kind, page } of witnessed) {
+  const known = witnessed.map((title) => ({ ...title, isKnown: isListed(title.keys, title.page) }));
+  const isNumbered = numberedKinds(known.filter((title) => title.isKnown));
+  for (const { kind, page, numbered, isKnown } of known) {
+    if (!isKnown && !numbered && isNumbered(kind)) continue;
     const count = kinds.get(kind) ?? { all: 0, listed: 0, within: 0, listedWithin: 0 };
-    const [listed, within] = [isListed(keys, page) ? 1 : 0, page <= last ? 1 : 0];
+    const [listed, within] = [isKnown ? 1 : 0, page <= last ? 1 : 0];
     kinds.set(kind, {
       all: count.all + 1,
       listed: count.listed + listed,
@@ -73,6 +79,19 @@ function listedShare(placed: readonly PlacedEntry[], witnessed: readonly Witness
   const all = used.reduce((sum, count) => sum + count.all, 0);
   if (all === 0) return witnessed.length === 0 ? 1 : 0;
   return used.reduce((sum, count) => sum + count.listed, 0) / all;
+}
+
+/** Tells the kinds of listed titles that nearly all have a number. */
+function numberedKinds(listed: readonly Witnessed[]): (kind: string) => boolean {
+  const kinds = new Map<string, { all: number; numbered: number }>();
+  for (const { kind, numbered } of listed) {
+    const { all, numbered: before } = kinds.get(kind) ?? { all: 0, numbered: 0 };
+    kinds.set(kind, { all: all + 1, numbered: before + (numbered ? 1 : 0) });
+  }
+  return (kind) => {
+    const { all = 0, numbered = 0 } = kinds.get(kind) ?? {};
+    return all > 0 && numbered >= all * numbersKind;
+  };
 }
 
 /** Tells whether the contents list a title: by its key, or near its page by nearly the same letters, as a font may lose some. */
@@ -97,7 +116,12 @@ function fromFile(placed: readonly PlacedEntry[], file: FileOutline['entries']):
   const first = firstPage(placed);
   return file
     .filter(({ page }) => page !== null && page >= first)
-    .map(({ title, level, page }) => ({ keys: titleKeys(title), kind: `${level}`, page: page ?? 0 }))
+    .map(({ title, level, page }) => ({
+      keys: titleKeys(title),
+      kind: `${level}`,
+      page: page ?? 0,
+      numbered: numbersOf(title) !== null,
+    }))
     .filter(({ keys }) => keys.every((key) => key !== ''));
 }
 
@@ -106,7 +130,12 @@ function fromHeadings(placed: readonly PlacedEntry[], headings: readonly FoundHe
   const first = firstPage(placed);
   return headings
     .filter(({ page, scale }) => page >= first && scale !== null)
-    .map(({ text, level, scale, page }) => ({ keys: titleKeys(text), kind: `${level} ${scale}`, page }));
+    .map(({ text, level, scale, page }) => ({
+      keys: titleKeys(text),
+      kind: `${level} ${scale}`,
+      page,
+      numbered: numbersOf(text) !== null,
+    }));
 }
 
 function firstPage(placed: readonly PlacedEntry[]): number {

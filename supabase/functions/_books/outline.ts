@@ -1,6 +1,6 @@
 import type { FoundHeading, NumberRun, OutlineEntry } from '../_pipelines/books-results.ts';
 import type { LinkResult } from '../_pipelines/toc-results.ts';
-import { headingsRating } from './heading-doubts.ts';
+import { doubtHeadings } from './heading-doubts.ts';
 import { labelOf } from './number-runs.ts';
 import { contentsConfidence, type Evidence, headingsConfidence } from './outline-evidence.ts';
 import type { PageRow } from './page-rows.ts';
@@ -44,13 +44,19 @@ export function joinOutline(
   const used = new Set(placed.flatMap(({ heading }) => heading ?? []));
   const others = keyed.filter((heading) => !used.has(heading));
   // Without contents all that is known are the headings.
-  const { kept, left } = listed.length > 0 ? partHeadings(others, keyed, listed, pages) : { kept: others, left: [] };
-  const outline = addHeadings(listed, kept, runs);
+  const parted = listed.length > 0 ? partHeadings(others, keyed, listed, pages) : { kept: others, left: [] };
+  const doubts = doubtHeadings(parted.kept, pages);
+  const isStray = (heading: KeyedHeading) => doubts.areFew && doubts.doubtful.has(heading);
+  const left = [...parted.left, ...parted.kept.filter(isStray)];
+  const outline = addHeadings(
+    listed,
+    parted.kept.filter((heading) => !isStray(heading)),
+    runs,
+  );
   const believed = keyed.filter((heading) => !left.includes(heading));
-  const unlisted = outline.filter(({ sources }) => !sources.includes('contents'));
   const confidence = Math.min(
     placed.length > 0 ? contentsConfidence(placed, { ...evidence, headings: believed }) : headingsConfidence(outline),
-    headingsRating(unlisted, pages, outline.length),
+    doubts.rating,
   );
   return {
     outline,

@@ -1,6 +1,7 @@
 import type { LabelResult, PageLine } from '../_pipelines/pages-results.ts';
 import { readContentsLine } from './contents-lines.ts';
 import { readPrintedNumber } from './printed-number.ts';
+import { numbersOf } from './titles.ts';
 
 // Relative to the size of the body's letters, and to the usual distance between two lines.
 const larger = 1.06;
@@ -115,7 +116,10 @@ function findHeadings(lines: Line[], onImage: boolean): string[] {
     }
     if (isHeading(line, lines[index - 1], lines[index + 1], onImage)) {
       const before = headings.at(-1);
-      const goesOn = before?.at === index - 1 && sameSize(before.last, line) && (line.gap ?? 1) < farApart;
+      // A section may begin with that of its first part, such as "5.4.1 Bells".
+      const beginsAnew = (numbersOf(line.text)?.length ?? 0) > 1;
+      const goesOn =
+        !beginsAnew && before?.at === index - 1 && sameSize(before.last, line) && (line.gap ?? 1) < farApart;
       if (before && goesOn) Object.assign(before, { text: `${before.text} ${line.text}`, last: line, at: index });
       else headings.push({ text: chapter ? `${chapter} – ${line.text}` : line.text, last: line, at: index });
     }

@@ -2,13 +2,11 @@ import type { FoundHeading, OutlineEntry } from '../_pipelines/books-results.ts'
 import type { PageLine } from '../_pipelines/pages-results.ts';
 import { headingFinder } from './page-parts.ts';
 import type { PageRow } from './page-rows.ts';
-import { alikeKeys, titleKey, titleKeys } from './titles.ts';
+import { alikeKeys, numbersOf, titleKey, titleKeys } from './titles.ts';
 
 /** A heading with its key. */
 export type KeyedHeading = FoundHeading & { key: string };
 
-/** A title without a number that comes so often heads notes, examples and the like. */
-const mostTimes = 2;
 /** Headings away from the text's edge stand on so many pages at least, by size and indent: fewer are part of a picture or a table. */
 const fewestPages = 3;
 /** In points. */
@@ -55,9 +53,9 @@ export function partHeadings(
   for (const { page, title } of listed) titles.set(page, [...(titles.get(page) ?? []), ...titleKeys(title)]);
   const isSection = (heading: KeyedHeading) => {
     const { key, page, text } = heading;
-    const isWord = !text.trim().includes(' ');
     if (key === '' || remark.test(text.trim())) return false;
-    if ((times.get(key) ?? 0) > (isWord ? 1 : mostTimes)) return false;
+    // A title without a number that comes again heads notes, examples and the like.
+    if ((times.get(key) ?? 0) > 1 && numbersOf(text) === null) return false;
     const around = [page - 1, page, page + 1].flatMap((number) => titles.get(number) ?? []);
     if (around.some((title) => title.includes(key) || alikeKeys(title, key))) return false;
     const place = placeOf(heading);

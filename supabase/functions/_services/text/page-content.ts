@@ -12,7 +12,7 @@ const usesCookies =
   /(?:\b(?:us(?:e[sd]?|ing|a|amos|iamo)|stor(?:e|es|ing)|set(?:s|zen)?|place|verwende[nt]?|nutz(?:en|t)|einsatz|utilis\w+|utiliz\w+|recour\w+|gebruik\w*|używa\w*|använder|bruger|bruker|použív\p{L}*|kullan\p{L}*|használ\p{L}*|käytäm\p{L}*|käyttää|folosi\p{L}*)|использу\p{L}+|χρησιμοποι\p{L}+|使用|利用|사용|משתמש|نستخدم|يستخدم)/iu;
 const consent =
   /\b(?:accept\w*|agree|consent\w*|allow all|reject all|preferences|privacy|akzeptier\w*|zustimm\w*|einwillig\w*|datenschutz\w*|accepter|refuser|consentement|aceptar|acepto|rechazar|accett\w*|rifiut\w*|accepteren|aceitar|zgod\w*|godkänn\w*|souhlas\w*|přijmout|kabul|elfogad\w*|hyväksy\w*|godta\w*|samtykke\w*)|соглас|соглаш|приня|принима|αποδοχ|αποδέχ|同意|接受|동의|수락|אישור|מסכים|أوافق|قبول/iu;
-const script = String.raw`(?:java ?script|자바스크립트|ジャバスクリプト)`;
+const script = '(?:java ?script|자바스크립트|ジャバスクリプト)';
 /** Words that ask for scripts, before their name and behind it. A short posting that requires JavaScript of people is a text. */
 const asksBefore =
   'enable|activate|turn on|requires|without|needs|aktivier\\w+(?: sie)?(?: bitte)?|activer|activez|habilit\\w+|favor,? active|ative|attiva\\w*|' +
@@ -24,7 +24,7 @@ const asksBehind =
 const shell = new RegExp(
   String.raw`\b(?:${asksBefore})(?: (?:el|le|o|a|il|het))? ?${script}|(?:启用|啟用|开启|開啟|включ\p{L}+) ?${script}|` +
     String.raw`${script}(?:\W{0,3}|[를을]|を|'i| i)? ?(?:${asksBehind})|` +
-    String.raw`^(?:please wait|loading|lädt|wird geladen|chargement|cargando|caricamento|carregando|ładowanie|laden|загрузка|加载中|読み込み中|로딩 ?중)` +
+    '^(?:please wait|loading|lädt|wird geladen|chargement|cargando|caricamento|carregando|ładowanie|laden|загрузка|加载中|読み込み中|로딩 ?중)' +
     String.raw`(?:,? (?:please wait|bitte warten))?\s*(?:…|\.{1,3})?$`,
   'iu',
 );
