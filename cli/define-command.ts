@@ -1,6 +1,6 @@
 // What a command of the package is, and how its arguments are read.
 import { type ParseArgsConfig, parseArgs } from 'node:util';
-import { CommandError } from './project/command-error.ts';
+import { CommandError } from './command-error.ts';
 
 type Options = NonNullable<ParseArgsConfig['options']>;
 

@@ -1,9 +1,9 @@
 // The command of the package, npx millrace: finds the command asked for and tells how it went.
 import { parseArgs } from 'node:util';
 import { nearestName } from '../supabase/functions/_millrace/compile/nearest-name.ts';
+import { CommandError } from './command-error.ts';
 import { commonOptions, type Entry } from './define-command.ts';
 import { operateEntries } from './operate/entries.ts';
-import { CommandError } from './project/command-error.ts';
 import { hasRunForeign } from './project/run-foreign.ts';
 import { readManifest } from './project/shipped.ts';
 

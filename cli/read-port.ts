@@ -1,4 +1,4 @@
-import { CommandError } from './project/command-error.ts';
+import { CommandError } from './command-error.ts';
 
 /** The port that an option gives, undefined where it is left out. Throws a CommandError where it gives none. */
 export function readPort(option: string, given: string | undefined): number | undefined {

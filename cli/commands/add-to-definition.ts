@@ -2,14 +2,14 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { checkedOptions } from '../../supabase/functions/_millrace/compile/compile-pipeline.ts';
-import type { PipelineInput } from '../../supabase/functions/_millrace/compile/definition-schema.ts';
 import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import type { PipelineInput } from '../../supabase/functions/_millrace/define/definition-schema.ts';
+import { CommandError } from '../command-error.ts';
 import { type Change, changedMeanwhile } from '../project/change-set.ts';
-import { CommandError } from '../project/command-error.ts';
 import { hasDefinitions, type Project } from '../project/find-project.ts';
+import { functionOf } from '../sync/pipeline-functions.ts';
 import { type Definitions, readDefinitions } from '../sync/read-definitions.ts';
-import type { Added } from './add.ts';
-import { functionOf, needsOf, stageLine, stageOptions } from './stage-templates.ts';
+import { type Added, needsOf, stageLine, stageOptions } from './stage-templates.ts';
 
 /** A pipeline that the project defines. */
 export interface Defined {

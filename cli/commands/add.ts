@@ -3,10 +3,10 @@ import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import pc from 'picocolors';
-import type { PipelineInput } from '../../supabase/functions/_millrace/compile/definition-schema.ts';
+import type { PipelineInput } from '../../supabase/functions/_millrace/define/definition-schema.ts';
+import { CommandError } from '../command-error.ts';
 import { defineCommand, writingOptions } from '../define-command.ts';
 import type { Change } from '../project/change-set.ts';
-import { CommandError } from '../project/command-error.ts';
 import { withFunctionSections } from '../project/config-sections.ts';
 import { migrationTexts } from '../project/engine-level.ts';
 import { findProject, type Project } from '../project/find-project.ts';
@@ -16,11 +16,12 @@ import { denoJson, modelPackage, readManifest } from '../project/shipped.ts';
 import { columnThere, tableLacking } from '../project/stage-columns.ts';
 import { warnTsconfig } from '../project/warn-tsconfig.ts';
 import { writeChanges } from '../project/write-changes.ts';
+import { functionOf } from '../sync/pipeline-functions.ts';
 import { findDefined, requireSound, withStages } from './add-to-definition.ts';
 import {
+  type Added,
   definitionText,
   exportName,
-  functionOf,
   handlerText,
   indexText,
   needsOf,
@@ -83,22 +84,6 @@ const listed = (text: string | undefined) => text?.split(',').flatMap((part) => 
 const manualNext = (pipeline: string) =>
   `write the schema of the answer into the definition of ${pipeline}, and in a migration the policies of public.millrace_decisions ` +
   'that say who may decide (npx millrace docs decisions), then npx millrace sync.';
-
-/** What `add` was asked for. */
-export interface Added {
-  pipeline: string;
-  stages: string[];
-  /** The table whose rows go through a new pipeline, `public.PIPELINE` where it is not named. */
-  table?: string;
-  /** Its key, `id` where it is not named. */
-  key?: string;
-  /** The stages that each new stage needs; undefined: the stage before it. */
-  needs?: string[];
-  /** The condition under which each new stage runs. */
-  when?: string;
-  /** How the stages work: by their own code, at a service that calls back, by a model, or by a person's decision. */
-  work: 'own' | 'external' | 'model' | 'manual';
-}
 
 const name = /^[a-z][a-z0-9_]{0,39}$/;
 

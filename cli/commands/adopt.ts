@@ -1,8 +1,9 @@
 // millrace adopt: a migration with the functions that adopt rows, which a project needs once, and one that drops them.
+
+import { CommandError } from '../command-error.ts';
 import { defineCommand, writingOptions } from '../define-command.ts';
 import { stampsAfter } from '../migration-stamps.ts';
 import { type Change, withoutReturns } from '../project/change-set.ts';
-import { CommandError } from '../project/command-error.ts';
 import { engineState, migrationTexts, sinceUninstall } from '../project/engine-level.ts';
 import { findProject, migrationsOf, type Project } from '../project/find-project.ts';
 import { adoptionFunctions } from '../project/shipped.ts';

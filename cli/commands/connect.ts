@@ -1,14 +1,14 @@
 // millrace connect: tells a project's database where its functions are, and with what to wake them.
 import { findRunningStack } from '../../local/platform/running-stack.ts';
+import { CommandError } from '../command-error.ts';
 import { defineCommand, remoteOption } from '../define-command.ts';
 import { reachProject, targetAt } from '../operate/reach-project.ts';
 import { askServer } from '../project/ask-server.ts';
 import { awaitWakeUp } from '../project/await-wake-up.ts';
-import { CommandError } from '../project/command-error.ts';
 import { findProject } from '../project/find-project.ts';
 import { keepPage } from '../project/keep-page.ts';
-import { lostRows, writeLostRows } from '../project/lost-rows.ts';
 import { findingLines, readHealth } from '../project/read-health.ts';
+import { lostRows, writeLostRows } from '../sync/lost-rows.ts';
 
 export const connect = defineCommand({
   usage: `npx millrace connect [--page=URL] [--remote[=REF]]

@@ -1,7 +1,7 @@
 // millrace dev: the project's migrations and functions on this machine, without Docker.
 import { obstacle, thisMachine } from '../../local/platform/obstacle.ts';
+import { CommandError } from '../command-error.ts';
 import { defineCommand } from '../define-command.ts';
-import { CommandError } from '../project/command-error.ts';
 import { findProject } from '../project/find-project.ts';
 import { loadDev } from '../project/load-dev.ts';
 import { readPort } from '../read-port.ts';

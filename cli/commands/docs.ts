@@ -1,9 +1,9 @@
 // millrace docs: the pages that the package brings along, for a person or an assistant without a network.
 import fs from 'node:fs';
 import path from 'node:path';
-import { many } from '../../pages/base/numbers.ts';
+import { many } from '../../operators/numbers.ts';
+import { CommandError } from '../command-error.ts';
 import { defineCommand } from '../define-command.ts';
-import { CommandError } from '../project/command-error.ts';
 import { packageFolder } from '../project/shipped.ts';
 
 export const docs = defineCommand({

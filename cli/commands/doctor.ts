@@ -1,15 +1,15 @@
 // millrace doctor: what is amiss in the database, each with its remedy, and whether database, folder and command are of one release.
 import fs from 'node:fs';
 import path from 'node:path';
+import { CommandError } from '../command-error.ts';
 import { defineCommand, remoteOption } from '../define-command.ts';
 import { reachProject, targetAt } from '../operate/reach-project.ts';
-import { CommandError } from '../project/command-error.ts';
 import { migrationTexts, sinceUninstall } from '../project/engine-level.ts';
 import { findProject, hasDefinitions, type Project } from '../project/find-project.ts';
-import { lostPipelines } from '../project/lost-rows.ts';
 import { faultLines, type Health, readHealth } from '../project/read-health.ts';
 import { databaseFault, releaseFault } from '../project/release-fit.ts';
 import { readManifest, runtimeFolder } from '../project/shipped.ts';
+import { lostPipelines } from '../sync/lost-rows.ts';
 import { definitionsIn } from '../sync/pipeline-migration.ts';
 import { missingMigrations } from './sync.ts';
 

@@ -1,10 +1,10 @@
 // millrace init: the engine's migration, the runtime, the function millrace and its section of the configuration.
 import fs from 'node:fs';
 import path from 'node:path';
+import { CommandError } from '../command-error.ts';
 import { defineCommand, writingOptions } from '../define-command.ts';
 import { stampBefore, stampsAfter } from '../migration-stamps.ts';
 import { type Change, isPart, readText } from '../project/change-set.ts';
-import { CommandError } from '../project/command-error.ts';
 import { withFunctionSections } from '../project/config-sections.ts';
 import { callsEngine, engineState, migrationTexts, sinceUninstall } from '../project/engine-level.ts';
 import { type Example, exampleFiles, exampleNames, readExample } from '../project/examples.ts';

@@ -2,16 +2,16 @@
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
+import { CommandError } from '../command-error.ts';
 import { defineCommand, writingOptions } from '../define-command.ts';
 import { type Change, readText, withoutReturns } from '../project/change-set.ts';
-import { CommandError } from '../project/command-error.ts';
 import { withoutFunctionSections } from '../project/config-sections.ts';
 import { findProject, type Project, readConfigText } from '../project/find-project.ts';
 import { requireRelease } from '../project/release-fit.ts';
 import { writeChanges } from '../project/write-changes.ts';
+import { functionOf } from '../sync/pipeline-functions.ts';
 import { stageChanges } from './add.ts';
 import { type Defined, findDefined } from './add-to-definition.ts';
-import { functionOf } from './stage-templates.ts';
 import { withoutStages } from './take-from-definition.ts';
 
 const usage = `npx millrace remove PIPELINE STAGE … [--force] [--dry-run]

@@ -1,6 +1,22 @@
 // The texts that `add` writes, as people would begin them.
-import type { StageInput } from '../../supabase/functions/_millrace/compile/definition-schema.ts';
-import type { Added } from './add.ts';
+import type { StageInput } from '../../supabase/functions/_millrace/define/definition-schema.ts';
+import { functionOf } from '../sync/pipeline-functions.ts';
+
+/** The options of `add`. */
+export interface Added {
+  pipeline: string;
+  stages: string[];
+  /** The table whose rows go through a new pipeline, `public.PIPELINE` where it is not named. */
+  table?: string;
+  /** Its key, `id` where it is not named. */
+  key?: string;
+  /** The stages that each new stage needs; undefined: the stage before it. */
+  needs?: string[];
+  /** The condition under which each new stage runs. */
+  when?: string;
+  /** How the stages work: by their own code, at a service that calls back, by a model, or by a person's decision. */
+  work: 'own' | 'external' | 'model' | 'manual';
+}
 
 /** A stage whose files are written. */
 interface Given extends Added {
@@ -56,9 +72,6 @@ ${lines.join('\n')}
 });
 `;
 }
-
-/** The function of a stage. */
-export const functionOf = (pipeline: string, stage: string) => `${pipeline}-${stage}`.replaceAll('_', '-');
 
 /** The stages that a new one needs: those that were named, else the one before it, `last`. */
 export const needsOf = ({ needs }: Added, last: string | undefined) => needs ?? (last === undefined ? [] : [last]);

@@ -2,15 +2,15 @@
 import path from 'node:path';
 import pc from 'picocolors';
 import { findRunningStack, pushCommand } from '../../local/platform/running-stack.ts';
+import { CommandError } from '../command-error.ts';
 import { defineCommand, remoteOption, writingOptions } from '../define-command.ts';
 import { reachProject, targetAt } from '../operate/reach-project.ts';
-import { CommandError } from '../project/command-error.ts';
 import { engineState, migrationTexts } from '../project/engine-level.ts';
 import { findProject, hasDefinitions, type Project } from '../project/find-project.ts';
-import { lostRows, writeLostRows } from '../project/lost-rows.ts';
 import { readHealth } from '../project/read-health.ts';
 import { requireRelease } from '../project/release-fit.ts';
 import { writeChanges } from '../project/write-changes.ts';
+import { lostRows, writeLostRows } from '../sync/lost-rows.ts';
 import { withoutOrphans } from '../sync/orphan-sections.ts';
 import { planSync } from '../sync/sync-pipelines.ts';
 

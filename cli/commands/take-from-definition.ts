@@ -1,7 +1,7 @@
 // Takes stages out of a definition, however its author has written it.
 import path from 'node:path';
+import { CommandError } from '../command-error.ts';
 import type { Change } from '../project/change-set.ts';
-import { CommandError } from '../project/command-error.ts';
 import type { Project } from '../project/find-project.ts';
 import { readDefinitions } from '../sync/read-definitions.ts';
 import { closing, type Defined, places, requireSound, shape } from './add-to-definition.ts';

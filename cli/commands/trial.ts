@@ -1,15 +1,39 @@
 // millrace trial: what hosted Supabase does, measured on an empty project and taken away again.
 import path from 'node:path';
+import { CommandError } from '../command-error.ts';
 import { defineCommand, remoteOption } from '../define-command.ts';
 import { openDoor } from '../operate/ask-door.ts';
-import { CommandError } from '../project/command-error.ts';
 import { loadDev } from '../project/load-dev.ts';
-import { engineUninstall, readManifest } from '../project/shipped.ts';
+import { engineUninstall, type Manifest, readManifest } from '../project/shipped.ts';
 import { connectWhereReached } from './connect.ts';
 import { initChanges } from './init.ts';
 
-/** What @millrace/dev has of a trial. */
-type Trial = typeof import('../trial/try-hosted.ts');
+/** The functions that a trial borrows, since they read files of the package millrace, of which @millrace/dev has none. */
+export interface Lent {
+  connectWhereReached: typeof connectWhereReached;
+  engineUninstall: typeof engineUninstall;
+  initChanges: typeof initChanges;
+  manifest: Manifest;
+  openDoor: typeof openDoor;
+}
+
+/** The options of a trial. */
+export interface TrialRequest {
+  reference: string;
+  /** The folder whose supabase CLI runs, and which gets the report. */
+  from: string;
+  branch: boolean;
+  quick: boolean;
+  yes: boolean;
+  clean: boolean;
+  json: boolean;
+}
+
+/** The entry `trial` of @millrace/dev. */
+export interface Trial {
+  /** Tries an empty project, and writes the report. Resolves to a sentence for the person. Throws a CommandError. */
+  tryHosted(lent: Lent, request: TrialRequest): Promise<string>;
+}
 
 export const trial = defineCommand({
   usage: `npx millrace trial --remote=REF [--branch] [--quick] [--yes]

@@ -2,10 +2,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { applyEdits, modify, parse } from 'jsonc-parser';
+import { CommandError } from '../command-error.ts';
 import { defineCommand, writingOptions } from '../define-command.ts';
 import { stampsAfter } from '../migration-stamps.ts';
 import type { Change } from '../project/change-set.ts';
-import { CommandError } from '../project/command-error.ts';
 import { editedFiles, showEdits } from '../project/edited-files.ts';
 import { engineState, migrationTexts } from '../project/engine-level.ts';
 import { findProject, migrationsOf, type Project } from '../project/find-project.ts';

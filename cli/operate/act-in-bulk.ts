@@ -2,9 +2,9 @@
 import readline from 'node:readline/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import pc from 'picocolors';
-import { count, forecast, many } from '../../pages/base/numbers.ts';
-import type { Bulk } from '../../pages/operate/answers.ts';
-import { CommandError } from '../project/command-error.ts';
+import type { Bulk } from '../../operators/answers.ts';
+import { count, forecast, many } from '../../operators/numbers.ts';
+import { CommandError } from '../command-error.ts';
 import { type Asked, defined, textOf } from './asked.ts';
 import { moment } from './moments.ts';
 import { inertJson, line, say } from './say.ts';

@@ -1,6 +1,6 @@
 // millrace retry, cancel, reset, skip, fail and hurry: of the runs that are named, or of all that a filter finds.
-import { many } from '../../pages/base/numbers.ts';
-import { CommandError } from '../project/command-error.ts';
+import { many } from '../../operators/numbers.ts';
+import { CommandError } from '../command-error.ts';
 import { abortBulk, actInBulk } from './act-in-bulk.ts';
 import {
   type Asked,

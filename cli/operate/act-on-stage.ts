@@ -1,6 +1,7 @@
 // millrace pause, unpause and throttle: a pipeline, a stage, or a limit that several share.
-import { CommandError } from '../project/command-error.ts';
-import { asCommands } from './as-commands.ts';
+
+import { CommandError } from '../command-error.ts';
+import { asCommands } from '../project/as-commands.ts';
 import { type Asked, defined, defineOperate, numberIn, numberOf, textOf } from './asked.ts';
 import { moment } from './moments.ts';
 import { line, say } from './say.ts';

@@ -1,6 +1,6 @@
 // millrace alerts and millrace silence: what somebody should look at, and who is not to hear of it for a while.
 import pc from 'picocolors';
-import { CommandError } from '../project/command-error.ts';
+import { CommandError } from '../command-error.ts';
 import { type Asked, defined, defineOperate, numberIn, numberOf, pipelineOf, textOf } from './asked.ts';
 import { moment } from './moments.ts';
 import { readAlerts, type ToldAlert } from './read-alerts.ts';

@@ -1,7 +1,7 @@
 // The database's functions for operators, asked through the Data API as the page asks them, and nothing else.
-import { visible } from '../../pages/base/visible.ts';
-import { CommandError } from '../project/command-error.ts';
-import { asCommands } from './as-commands.ts';
+import { visible } from '../../operators/visible.ts';
+import { CommandError } from '../command-error.ts';
+import { asCommands } from '../project/as-commands.ts';
 import { learnClock } from './moments.ts';
 import type { Reach } from './reach-project.ts';
 

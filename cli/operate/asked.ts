@@ -1,7 +1,7 @@
 // What somebody asks of an operator's command: its options, read, and the door that it asks.
 import type { ParseArgsOptionDescriptor } from 'node:util';
+import { CommandError } from '../command-error.ts';
 import { type Command, defineCommand, remoteOption } from '../define-command.ts';
-import { CommandError } from '../project/command-error.ts';
 import { type Door, openDoor } from './ask-door.ts';
 import { type Reach, reachProject } from './reach-project.ts';
 

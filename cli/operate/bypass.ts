@@ -1,6 +1,6 @@
 // millrace bypass: leaves a stage out for a while, ends that, and takes up the rows that went on without it.
-import { many } from '../../pages/base/numbers.ts';
-import { CommandError } from '../project/command-error.ts';
+import { many } from '../../operators/numbers.ts';
+import { CommandError } from '../command-error.ts';
 import { type Asked, defined, defineOperate, numberOf, textOf } from './asked.ts';
 import { moment } from './moments.ts';
 import { line, say } from './say.ts';

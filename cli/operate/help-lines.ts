@@ -1,8 +1,8 @@
 // What helps against an error, for whoever reads it at a terminal.
 import fs from 'node:fs';
 import path from 'node:path';
-import type { Fault } from '../../pages/operate/answers.ts';
-import { readRemedies } from '../../pages/operate/remedies.ts';
+import type { Fault } from '../../operators/answers.ts';
+import { readRemedies } from '../../operators/remedies.ts';
 import { packageFolder } from '../project/shipped.ts';
 import { terminalWidth, words, wrap } from './table.ts';
 

@@ -1,5 +1,5 @@
 // millrace journal: who did what, when, why and to how many.
-import type { Line } from '../../pages/operate/answers.ts';
+import type { Line } from '../../operators/answers.ts';
 import { type Asked, defined, defineOperate, filterOf, numberOf, pipelineOf, textOf } from './asked.ts';
 import { moment } from './moments.ts';
 import { moreLine } from './runs.ts';

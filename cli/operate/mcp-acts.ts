@@ -1,7 +1,7 @@
 // What an assistant may do with --act: the verbs, each with a reason, and many runs only by a preview that is begun afterwards.
 import { z } from 'zod';
-import type { Bulk } from '../../pages/operate/answers.ts';
-import { CommandError } from '../project/command-error.ts';
+import type { Bulk } from '../../operators/answers.ts';
+import { CommandError } from '../command-error.ts';
 import type { Door } from './ask-door.ts';
 import { filterShape, type Tool } from './mcp-reads.ts';
 

@@ -1,7 +1,7 @@
 // What an assistant may read: the overview, runs, a run, dead letters, alerts and the journal.
 import { z } from 'zod';
-import type { Overview, StageHealth } from '../../pages/operate/answers.ts';
-import { isBusy, sayBackoff, wellOf } from '../../pages/operate/needs.ts';
+import type { Overview, StageHealth } from '../../operators/answers.ts';
+import { isBusy, sayBackoff, wellOf } from '../../operators/needs.ts';
 import { sayFault } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 import type { Door } from './ask-door.ts';
 import { readAlerts } from './read-alerts.ts';

@@ -1,5 +1,5 @@
 // Moments at the terminal, in the reader's zone, and how long ago they were by the database's clock.
-import { span } from '../../pages/base/numbers.ts';
+import { span } from '../../operators/numbers.ts';
 
 const isToday = (date: Date) => date.toDateString() === new Date().toDateString();
 

@@ -6,7 +6,7 @@ import { servePage } from '../../local/platform/gateway/serve-page.ts';
 import { urlOf } from '../../local/platform/gateway/url-of.ts';
 import { createOperateDoor, type OperateDoor } from '../../local/platform/operate/operate-door.ts';
 import { whenNpmEnds } from '../../local/platform/parent-ends.ts';
-import { CommandError } from '../project/command-error.ts';
+import { CommandError } from '../command-error.ts';
 import { keepPage } from '../project/keep-page.ts';
 import { readPort } from '../read-port.ts';
 import { type Asked, defineOperate, textOf } from './asked.ts';

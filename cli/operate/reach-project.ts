@@ -4,8 +4,8 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { findRunningStack, targetOf } from '../../local/platform/running-stack.ts';
+import { CommandError } from '../command-error.ts';
 import { branchReference, revealSecretKey } from '../project/ask-supabase.ts';
-import { CommandError } from '../project/command-error.ts';
 import { findProject } from '../project/find-project.ts';
 
 export interface Reach {

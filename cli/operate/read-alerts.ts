@@ -1,5 +1,5 @@
 // Alerts as the door answers them, each with the sentence that its facts make.
-import type { Alert } from '../../pages/operate/answers.ts';
+import type { Alert } from '../../operators/answers.ts';
 import { playbookOf, sayStanding } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 import type { Door } from './ask-door.ts';
 import { readLists } from './say.ts';

@@ -1,6 +1,6 @@
 // millrace runs and millrace dead: what a filter finds, and what has failed for good, by stage and code.
 import pc from 'picocolors';
-import type { DeadGroup, ListedRun } from '../../pages/operate/answers.ts';
+import type { DeadGroup, ListedRun } from '../../operators/answers.ts';
 import {
   type Asked,
   defined,

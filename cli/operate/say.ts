@@ -1,7 +1,8 @@
 // What commands print: lines for people, JSON for programs, neither able to steer a terminal.
-import { hidden } from '../../pages/base/visible.ts';
-import type { Fault } from '../../pages/operate/answers.ts';
-import { saidOf } from '../../pages/operate/remedies.ts';
+
+import type { Fault } from '../../operators/answers.ts';
+import { saidOf } from '../../operators/remedies.ts';
+import { hidden } from '../../operators/visible.ts';
 import type { Door } from './ask-door.ts';
 import { DoorError } from './ask-door.ts';
 import type { Asked } from './asked.ts';

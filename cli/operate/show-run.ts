@@ -1,10 +1,10 @@
 // millrace show: one run, where it stands and why, its attempts, children and what people did to it; or one attempt's result.
 import { inspect } from 'node:util';
 import pc from 'picocolors';
-import { costOf, many, span } from '../../pages/base/numbers.ts';
-import { visible } from '../../pages/base/visible.ts';
-import type { Attempt, Fault, Payload, Run } from '../../pages/operate/answers.ts';
-import { CommandError } from '../project/command-error.ts';
+import type { Attempt, Fault, Payload, Run } from '../../operators/answers.ts';
+import { costOf, many, span } from '../../operators/numbers.ts';
+import { visible } from '../../operators/visible.ts';
+import { CommandError } from '../command-error.ts';
 import { type Asked, defineOperate, numberIn, numberOf } from './asked.ts';
 import { helpLines } from './help-lines.ts';
 import { journalLines } from './journal.ts';

@@ -1,8 +1,8 @@
 // The stages of pipelines with what is where now, as a table. What needs a person comes first.
 import pc from 'picocolors';
-import { count, countOf, many, span } from '../../pages/base/numbers.ts';
-import type { Overview, PipelineHealth, StageHealth } from '../../pages/operate/answers.ts';
-import { byNeed, isBusy, isQuiet, type Listed, sayBackoff } from '../../pages/operate/needs.ts';
+import type { Overview, PipelineHealth, StageHealth } from '../../operators/answers.ts';
+import { byNeed, isBusy, isQuiet, type Listed, sayBackoff } from '../../operators/needs.ts';
+import { count, countOf, many, span } from '../../operators/numbers.ts';
 import { line } from './say.ts';
 import { type Column, table, words } from './table.ts';
 

@@ -1,11 +1,12 @@
 // How things stand: whether all is well, what is not, and which bulks run, in the lines above every table of stages.
 import pc from 'picocolors';
-import { age, count, many } from '../../pages/base/numbers.ts';
-import type { Overview, Well } from '../../pages/operate/answers.ts';
-import { sweepOf, wellOf } from '../../pages/operate/needs.ts';
-import { type HealthFault, sayFault } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
+import type { Overview, Well } from '../../operators/answers.ts';
+import { sweepOf, wellOf } from '../../operators/needs.ts';
+import { age, count, many } from '../../operators/numbers.ts';
+import { sayFault } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
+import type { HealthFault } from '../../supabase/functions/_millrace/engine/metrics-contract.ts';
+import { CommandError } from '../command-error.ts';
 import { callDatabase } from '../project/call-database.ts';
-import { CommandError } from '../project/command-error.ts';
 import type { Asked } from './asked.ts';
 import { moment } from './moments.ts';
 import { readAlerts, type ToldAlert } from './read-alerts.ts';

@@ -1,8 +1,9 @@
 // millrace status: which pipelines run, which stage is behind, since when and why.
-import { count, dollars, span } from '../../pages/base/numbers.ts';
-import type { Series } from '../../pages/operate/answers.ts';
-import { wellOf } from '../../pages/operate/needs.ts';
-import { CommandError } from '../project/command-error.ts';
+
+import type { Series } from '../../operators/answers.ts';
+import { wellOf } from '../../operators/needs.ts';
+import { count, dollars, span } from '../../operators/numbers.ts';
+import { CommandError } from '../command-error.ts';
 import { type Asked, defineOperate, pipelineOf } from './asked.ts';
 import { say } from './say.ts';
 import { stageLines } from './stage-table.ts';

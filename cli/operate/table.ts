@@ -2,7 +2,7 @@
 
 import measure from 'fast-string-truncated-width';
 import pc from 'picocolors';
-import { cut, visible } from '../../pages/base/visible.ts';
+import { cut, visible } from '../../operators/visible.ts';
 
 export interface Column {
   head: string;

@@ -1,8 +1,8 @@
 // millrace watch: how things stand, drawn anew in place every few seconds, until ctrl-C.
 import pc from 'picocolors';
-import { count } from '../../pages/base/numbers.ts';
-import type { ListedRun, Overview } from '../../pages/operate/answers.ts';
-import { CommandError } from '../project/command-error.ts';
+import type { ListedRun, Overview } from '../../operators/answers.ts';
+import { count } from '../../operators/numbers.ts';
+import { CommandError } from '../command-error.ts';
 import { type Asked, defined, defineOperate, pipelineOf } from './asked.ts';
 import { moment } from './moments.ts';
 import { runLines } from './runs.ts';

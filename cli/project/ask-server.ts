@@ -1,4 +1,4 @@
-import { CommandError } from './command-error.ts';
+import { CommandError } from '../command-error.ts';
 
 const ANSWER_TIME_MS = 15_000;
 

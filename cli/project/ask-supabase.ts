@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { CommandError } from './command-error.ts';
+import { CommandError } from '../command-error.ts';
 
 interface ApiKey {
   type?: string | null;

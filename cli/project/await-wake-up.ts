@@ -1,7 +1,7 @@
 // What became of the wake-up that the database sent when it was connected.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { CommandError } from '../command-error.ts';
 import { callDatabase } from './call-database.ts';
-import { CommandError } from './command-error.ts';
 
 interface WakeAnswer {
   answered: boolean;

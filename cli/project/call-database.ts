@@ -1,5 +1,5 @@
+import { CommandError } from '../command-error.ts';
 import { askServer } from './ask-server.ts';
-import { CommandError } from './command-error.ts';
 
 /** Calls a function of the engine through the Data API. Throws a CommandError where it does not answer. */
 export async function callDatabase<Answer>(

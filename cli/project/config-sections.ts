@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { applyEdits, modify } from 'jsonc-parser';
 import { parseConfig } from '../../local/platform/functions/project-config.ts';
-import { CommandError } from './command-error.ts';
+import { CommandError } from '../command-error.ts';
 
 interface FunctionSection {
   verify_jwt?: unknown;

@@ -2,9 +2,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { brotliDecompressSync } from 'node:zlib';
+import { CommandError } from '../command-error.ts';
 import type { Change } from './change-set.ts';
 import { readText } from './change-set.ts';
-import { CommandError } from './command-error.ts';
 import type { Project } from './find-project.ts';
 import { type Manifest, packageFolder } from './shipped.ts';
 

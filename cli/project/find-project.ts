@@ -1,7 +1,7 @@
 // Where the Supabase project is that a command is about.
 import fs from 'node:fs';
 import path from 'node:path';
-import { CommandError } from './command-error.ts';
+import { CommandError } from '../command-error.ts';
 
 const configs = ['config.json', 'config.jsonc', 'config.toml'];
 

@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { CommandError } from './command-error.ts';
+import { CommandError } from '../command-error.ts';
 import { howToInstall } from './how-to-install.ts';
 import { readManifest } from './shipped.ts';
 

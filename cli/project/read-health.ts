@@ -1,5 +1,6 @@
-import { type HealthFault, sayFault } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
-import { asCommands } from '../operate/as-commands.ts';
+import { sayFault } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
+import type { HealthFault } from '../../supabase/functions/_millrace/engine/metrics-contract.ts';
+import { asCommands } from './as-commands.ts';
 import { callDatabase } from './call-database.ts';
 
 /** A check of doctor() that failed: `what` says how it should be, `detail` how it is and what helps. */

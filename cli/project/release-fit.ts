@@ -1,7 +1,7 @@
 // Whether this command and the project's folder are of one release.
 import fs from 'node:fs';
 import path from 'node:path';
-import { CommandError } from './command-error.ts';
+import { CommandError } from '../command-error.ts';
 import type { Project } from './find-project.ts';
 import { hasTarball, howToInstall } from './how-to-install.ts';
 import { type Manifest, readManifest, runtimeFolder } from './shipped.ts';

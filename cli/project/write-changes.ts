@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import pc from 'picocolors';
-import { many } from '../../pages/base/numbers.ts';
+import { many } from '../../operators/numbers.ts';
 import { applyChanges, type Change, patchOf, realChanges } from './change-set.ts';
 import type { Project } from './find-project.ts';
 import { runtimeFolder } from './shipped.ts';

@@ -4,10 +4,10 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { readFunctionConfigs } from '../../local/platform/functions/function-config.ts';
 import { readConfig } from '../../local/platform/functions/project-config.ts';
-import { functionOf } from '../commands/stage-templates.ts';
 import type { Change } from '../project/change-set.ts';
 import { withoutFunctionSections } from '../project/config-sections.ts';
 import { type Project, readConfigText } from '../project/find-project.ts';
+import { functionOf } from './pipeline-functions.ts';
 import { definitionsIn, functionsIn } from './pipeline-migration.ts';
 
 /** A sentence, with the remedy, for each section of a function that is deployed and has no code. */

@@ -5,6 +5,9 @@ import { readFunctionConfigs } from '../../local/platform/functions/function-con
 import { configFile } from '../../local/platform/functions/project-config.ts';
 import type { CompiledPipeline } from '../../supabase/functions/_millrace/compile/compile-pipeline.ts';
 
+/** The function of a stage. */
+export const functionOf = (pipeline: string, stage: string) => `${pipeline}-${stage}`.replaceAll('_', '-');
+
 /**
  * What keeps stages of these pipelines from running, one sentence each with the remedy. `supabaseFolder` holds `functions`
  * and the configuration. Throws when that cannot be read.

@@ -1,7 +1,7 @@
 // The hosted project of a trial, as whoever is logged in to the supabase CLI reaches it.
 import { spawn } from 'node:child_process';
+import { CommandError } from '../command-error.ts';
 import { supabaseIn } from '../project/ask-supabase.ts';
-import { CommandError } from '../project/command-error.ts';
 
 /** What a trial does to a project beside asking its Data API and functions. */
 export interface HostedProject {

@@ -1,10 +1,10 @@
 // What a trial measures, a function for each. The database's clock counts: nothing here knows how far away it is.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { CommandError } from '../command-error.ts';
+import type { Lent } from '../commands/trial.ts';
 import type { Reach } from '../operate/reach-project.ts';
 import { callDatabase } from '../project/call-database.ts';
-import { CommandError } from '../project/command-error.ts';
 import type { Findings } from './expected.ts';
-import type { Lent } from './lent.ts';
 
 /** How much is measured. */
 export interface Size {

@@ -1,12 +1,12 @@
 // A trial from its first push to the last thing taken away. Whatever ends it, Ctrl-C among others, what it brought goes.
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
+import { CommandError } from '../command-error.ts';
+import type { Lent } from '../commands/trial.ts';
 import { nameOfUser, type Reach } from '../operate/reach-project.ts';
 import { revealSecretKey } from '../project/ask-supabase.ts';
-import { CommandError } from '../project/command-error.ts';
 import type { Findings } from './expected.ts';
 import { type HostedProject, hostedProject } from './hosted-project.ts';
-import type { Lent } from './lent.ts';
 import {
   type Found,
   type Measuring,

@@ -1,7 +1,8 @@
 // How a trial takes away what it brought. Each part may have gone already: it also cleans up after a trial that was killed.
+
+import type { Lent } from '../commands/trial.ts';
 import { cancelSql } from '../commands/uninstall.ts';
 import type { HostedProject } from './hosted-project.ts';
-import type { Lent } from './lent.ts';
 import { trialFunctions } from './trial-files.ts';
 import { trialMigrations } from './trial-folder.ts';
 

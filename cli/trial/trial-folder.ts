@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { compilePipeline } from '../../supabase/functions/_millrace/compile/compile-pipeline.ts';
+import type { Lent } from '../commands/trial.ts';
 import { stampsAfter } from '../migration-stamps.ts';
 import { withFunctionSections } from '../project/config-sections.ts';
 import { migrationTexts } from '../project/engine-level.ts';
@@ -10,7 +11,6 @@ import { findProject, migrationsOf, readConfigText } from '../project/find-proje
 import { denoJson } from '../project/shipped.ts';
 import { definitionsIn, pipelineMigration } from '../sync/pipeline-migration.ts';
 import { trial } from './functions/_pipelines/trial.ts';
-import type { Lent } from './lent.ts';
 import { trialFiles, trialFunctions } from './trial-files.ts';
 
 /** What the trial's migrations are called after their stamps: by these names they go from the project's history again. */

@@ -2,10 +2,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import readline from 'node:readline/promises';
-import { CommandError } from '../project/command-error.ts';
+import { CommandError } from '../command-error.ts';
+import type { Lent, Trial } from '../commands/trial.ts';
 import { heldBy } from './held.ts';
 import { type HostedProject, hostedProject } from './hosted-project.ts';
-import type { Lent } from './lent.ts';
 import type { Size } from './measures.ts';
 import { reportText } from './report.ts';
 import { type Outcome, runTrial } from './run-trial.ts';
@@ -17,20 +17,8 @@ const mostShown = 8;
 const whole: Size = { single: 10, burst: 500, idleSeconds: 60, serviceMs: 2000 };
 const quick: Size = { single: 2, burst: 10, idleSeconds: 5, serviceMs: 400 };
 
-/** What a person asked for. */
-export interface Request {
-  reference: string;
-  /** The folder whose supabase CLI runs, and which gets the report. */
-  from: string;
-  branch: boolean;
-  quick: boolean;
-  yes: boolean;
-  clean: boolean;
-  json: boolean;
-}
-
-/** Tries an empty project, and writes the report. Resolves to what the person is told. Throws a CommandError. */
-export async function tryHosted(lent: Lent, request: Request): Promise<string> {
+/** Tries an empty project, and writes the report. */
+export const tryHosted: Trial['tryHosted'] = async (lent, request) => {
   const { reference, from } = request;
   const project = hostedProject(reference, { from });
   if (request.clean) return clean(project, lent);
@@ -46,7 +34,7 @@ export async function tryHosted(lent: Lent, request: Request): Promise<string> {
   fs.writeFileSync(path.join(from, report), reportText(findings, about));
   requireWhole(outcome);
   return request.json ? JSON.stringify(findings) : `Everything is taken away again. ${report} has what was measured.`;
-}
+};
 
 /** Throws a CommandError that names what the project holds. */
 async function requireEmpty(project: HostedProject): Promise<void> {

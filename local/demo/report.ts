@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import pc from 'picocolors';
-import { type HealthFault, sayFault } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
+import { sayFault } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
+import type { HealthFault } from '../../supabase/functions/_millrace/engine/metrics-contract.ts';
 import { wrapText } from './wrap-text.ts';
 
 interface Message {

@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals';
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
-import { age } from './numbers.ts';
+import { age } from '../../operators/numbers.ts';
 
 /** By how much the database's clock is ahead of this machine's, in milliseconds. */
 export const clockAheadMs = signal(0);

@@ -1,7 +1,7 @@
 // What every screen says of what it asked: that it waits, that it was refused, or that its figures are old.
 import type { ComponentChildren } from 'preact';
+import { age } from '../../operators/numbers.ts';
 import { clockAheadMs, StaleAt } from './format.tsx';
-import { age } from './numbers.ts';
 import type { Polled } from './poll.ts';
 import { Refusal } from './refusal.ts';
 import { Words } from './words.tsx';

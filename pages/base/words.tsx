@@ -1,6 +1,6 @@
 // Texts that users and services wrote: never HTML, cut to a length, and with nothing in them that hides or turns round.
 import { Fragment } from 'preact';
-import { cut, visible } from './visible.ts';
+import { cut, visible } from '../../operators/visible.ts';
 
 interface WordsProps {
   text: string | null | undefined;

@@ -1,18 +1,18 @@
 // What somebody should look at, and the way to its cause.
 
 import { useEffect } from 'preact/hooks';
+import type { Alert } from '../../operators/answers.ts';
+import { engineFirst } from '../../operators/needs.ts';
 import { playbookOf, sayStanding } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 import { Ago, Moment } from '../base/format.tsx';
 import { type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
-import type { Alert } from './answers.ts';
 import { Causes } from './causes.tsx';
 import { type Deed, DeedButton, openDeed } from './deeds.tsx';
 import { Filter } from './filter.tsx';
 import { PipelineLink } from './links.tsx';
 import { asked, List } from './list.tsx';
-import { engineFirst } from './needs.ts';
 import { State } from './states.tsx';
 
 export function Alerts(route: Route) {

@@ -1,13 +1,14 @@
 // A verb over many runs: first how many, then its way, which goes on when the page is closed.
+
+import type { Bulk as Answer } from '../../operators/answers.ts';
+import { count, forecast, many } from '../../operators/numbers.ts';
 import { Moment } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
 import { complain } from '../base/messages.tsx';
-import { count, forecast, many } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
 import { go, numberIn, type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
-import type { Bulk as Answer } from './answers.ts';
 import { ActButton, DeedButton, mayNotAct } from './deeds.tsx';
 import { act } from './door.ts';
 import { State } from './states.tsx';

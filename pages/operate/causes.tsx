@@ -1,6 +1,7 @@
 // From an alert to where its cause is seen, and to where something is done about it.
+
+import type { Alert } from '../../operators/answers.ts';
 import { to } from '../base/route.ts';
-import type { Alert } from './answers.ts';
 
 type Way = [name: string, address: string];
 

@@ -1,9 +1,9 @@
 // Lines over time. A stretch that is dragged over leads to the runs of that time; the table beneath has the same numbers.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
+import type { Figures } from '../../operators/answers.ts';
 import { Moment } from '../base/format.tsx';
 import { Table } from '../base/table.tsx';
-import type { Figures } from './answers.ts';
 
 export interface Line {
   name: string;

@@ -1,9 +1,10 @@
 // The conversation of an agent or the steps of a stage in a run, and the questions that people were asked.
+
+import type { Decision, Turn } from '../../operators/answers.ts';
+import { count, dollars } from '../../operators/numbers.ts';
 import { Moment } from '../base/format.tsx';
-import { count, dollars } from '../base/numbers.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
-import type { Decision, Turn } from './answers.ts';
 import { State } from './states.tsx';
 import { Tree } from './tree.tsx';
 

@@ -1,6 +1,7 @@
 // Addresses in Supabase's own dashboard, where the project is one of supabase.co.
+
+import type { Run } from '../../operators/answers.ts';
 import { session } from '../base/session.ts';
-import type { Run } from './answers.ts';
 import { doorProject } from './door.ts';
 
 const dashboard = 'https://supabase.com/dashboard/project';

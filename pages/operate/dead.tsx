@@ -1,18 +1,19 @@
 // Dead letters by pipeline, stage and error: how many, since when, and the way to them.
+
+import type { DeadGroup, ListedRun } from '../../operators/answers.ts';
+import { saidOf } from '../../operators/remedies.ts';
 import { Ago } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
 import { usePoll } from '../base/poll.ts';
 import { type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
-import type { DeadGroup, ListedRun } from './answers.ts';
 import { BulkButtons } from './bulk.tsx';
 import { read } from './door.ts';
 import { Filter } from './filter.tsx';
 import { Help } from './help.tsx';
 import { PipelineLink } from './links.tsx';
 import { asked } from './list.tsx';
-import { saidOf } from './remedies.ts';
 
 /** Of so many groups the newest run is asked for. */
 const mostSamples = 20;

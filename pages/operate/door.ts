@@ -1,10 +1,10 @@
 // The database's functions for operators. The server that opened the page calls them with a key that it keeps, or the page
 // itself does, as whoever is signed in.
 import { signal } from '@preact/signals';
+import type { Overview } from '../../operators/answers.ts';
 import { clockAheadMs } from '../base/format.tsx';
 import { Refusal } from '../base/refusal.ts';
 import { callProject, hasEnded, type Session, send } from '../base/session.ts';
-import type { Overview } from './answers.ts';
 
 /** Whether the server that this page comes from holds the key. */
 export const isLocal = document.documentElement.hasAttribute('data-door');

@@ -1,11 +1,11 @@
 // A pipeline's graph with what is at each stage now. The list of stages beneath says the same.
 import dagre from '@dagrejs/dagre';
 import { useMemo, useRef } from 'preact/hooks';
-import { countOf } from '../base/numbers.ts';
+import type { StageHealth } from '../../operators/answers.ts';
+import { countOf } from '../../operators/numbers.ts';
+import { cut, visible } from '../../operators/visible.ts';
 import { to } from '../base/route.ts';
 import { useEachSize } from '../base/sized.ts';
-import { cut, visible } from '../base/visible.ts';
-import type { StageHealth } from './answers.ts';
 
 const node = { width: 200, height: 82 };
 

@@ -1,8 +1,8 @@
 // What helps against an error: the hint that it brought, and what docs/errors.md says of its code.
 import page from '../../docs/errors.md?raw';
+import type { Fault } from '../../operators/answers.ts';
+import { readRemedies } from '../../operators/remedies.ts';
 import { Words } from '../base/words.tsx';
-import type { Fault } from './answers.ts';
-import { readRemedies } from './remedies.ts';
 
 const remedyOf = readRemedies(page);
 

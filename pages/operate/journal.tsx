@@ -1,10 +1,11 @@
 // What people did: who, when, what, why and to how many.
+
+import type { Line } from '../../operators/answers.ts';
+import { count } from '../../operators/numbers.ts';
 import { Moment } from '../base/format.tsx';
-import { count } from '../base/numbers.ts';
 import { type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
-import type { Line } from './answers.ts';
 import { Filter } from './filter.tsx';
 import { asked, List } from './list.tsx';
 

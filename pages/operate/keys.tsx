@@ -1,10 +1,10 @@
 // The keyboard: a palette that finds screens, pipelines and runs, and letters that lead to screens.
 import { useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+import type { ListedRun, Overview } from '../../operators/answers.ts';
 import { closeDialog, Dialog, openDialog } from '../base/dialog.tsx';
 import { go, to } from '../base/route.ts';
 import { Words } from '../base/words.tsx';
-import type { ListedRun, Overview } from './answers.ts';
 import { read } from './door.ts';
 import { screens } from './screens.ts';
 

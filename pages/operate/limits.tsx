@@ -1,13 +1,14 @@
 // What is bounded: shared limits and budgets, stages with limits of their own, quotas; what is used, what room there is, and
 // who waits.
+
+import type { Allowed, Limits as Answer, LimitedStage, Quota, SharedLimit, Throttle } from '../../operators/answers.ts';
+import { count, countOf, dollars, many, span } from '../../operators/numbers.ts';
 import { Ago, databaseNow, Moment } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
-import { count, countOf, dollars, many, span } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
 import { to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
-import type { Allowed, Limits as Answer, LimitedStage, Quota, SharedLimit, Throttle } from './answers.ts';
 import { DeedButton, throttleFields, throttleOf } from './deeds.tsx';
 import { read } from './door.ts';
 import { State } from './states.tsx';

@@ -1,10 +1,11 @@
 // The ways from a row of a list to its pipeline and its stage, and why a stage's rows do not move.
+
+import type { StageHealth, Unattended } from '../../operators/answers.ts';
+import { sayBackoff } from '../../operators/needs.ts';
 import { useHeldUntil } from '../base/format.tsx';
 import { to } from '../base/route.ts';
 import { Words } from '../base/words.tsx';
-import type { StageHealth, Unattended } from './answers.ts';
 import { functionLog } from './dashboard.ts';
-import { sayBackoff } from './needs.ts';
 
 /** A pipeline's name, or that of one of its stages, as the way to it. */
 export function PipelineLink({ of: pipeline, stage }: { of: string; stage?: string }) {

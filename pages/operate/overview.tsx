@@ -1,18 +1,19 @@
 // Which pipelines run, which stage is behind, since when and why: what needs a person first.
+
+import type { Alert, Bulk, Figures, Overview as OverviewAnswer, Series, StageHealth } from '../../operators/answers.ts';
+import { byNeed, engineFirst, isBusy, isQuiet, type Listed, sweepOf, wellOf } from '../../operators/needs.ts';
+import { count, countOf, dollars, many, span } from '../../operators/numbers.ts';
 import { sayStanding } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 import { Ago, Moment, useHeldUntil } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
-import { count, countOf, dollars, many, span } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
 import { to } from '../base/route.ts';
 import { under } from '../base/under.ts';
 import { Words } from '../base/words.tsx';
-import type { Alert, Bulk, Figures, Overview as OverviewAnswer, Series, StageHealth } from './answers.ts';
 import { CausesAndPlace } from './causes.tsx';
 import { mayNotAct } from './deeds.tsx';
 import { read, readOverview } from './door.ts';
 import { BackoffReason } from './links.tsx';
-import { byNeed, engineFirst, isBusy, isQuiet, type Listed, sweepOf, wellOf } from './needs.ts';
 import { Spark } from './spark.tsx';
 import { State } from './states.tsx';
 

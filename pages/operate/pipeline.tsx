@@ -1,15 +1,15 @@
 // One pipeline, or one stage of it: what is where now, what happened in the last hour, and what may be done.
 
+import type { Pipeline as Answer, Figures, Series, StageHealth } from '../../operators/answers.ts';
+import { count, countOf, dollars, span } from '../../operators/numbers.ts';
+import { cut, visible } from '../../operators/visible.ts';
 import { Moment } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
-import { count, countOf, dollars, span } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
 import { ask, type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { under } from '../base/under.ts';
-import { cut, visible } from '../base/visible.ts';
 import { Words } from '../base/words.tsx';
-import type { Pipeline as Answer, Figures, Series, StageHealth } from './answers.ts';
 import { Chart, type Line } from './chart.tsx';
 import { read } from './door.ts';
 import { Graph, tellHealth } from './graph.tsx';

@@ -1,13 +1,14 @@
 // One run: where it stands and why, its attempts in time, what it came to, and what may be done to it.
 import { useSignal } from '@preact/signals';
+import type { Run as Answer, Attempt, Fault, Payload } from '../../operators/answers.ts';
+import { costOf, count, span } from '../../operators/numbers.ts';
+import { saidOf } from '../../operators/remedies.ts';
 import { databaseNow, Moment } from '../base/format.tsx';
 import { Fresh, Trouble } from '../base/fresh.tsx';
-import { costOf, count, span } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
 import { numberIn, type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
-import type { Run as Answer, Attempt, Fault, Payload } from './answers.ts';
 import { Decisions, Turns } from './conversation.tsx';
 import { logAddress, rowAddress } from './dashboard.ts';
 import { againChoices, type Deed, DeedButton, isForGood } from './deeds.tsx';
@@ -16,7 +17,6 @@ import { Graph } from './graph.tsx';
 import { Help } from './help.tsx';
 import { Lines } from './journal.tsx';
 import { Reason } from './links.tsx';
-import { saidOf } from './remedies.ts';
 import { State, shapeOf } from './states.tsx';
 import { Tree } from './tree.tsx';
 import { Waterfall } from './waterfall.tsx';

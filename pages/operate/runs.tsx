@@ -1,16 +1,16 @@
 // Runs by a filter, and what may be done to those that are chosen, or to all that match.
 import { useSignal } from '@preact/signals';
+import type { ListedRun } from '../../operators/answers.ts';
+import { span } from '../../operators/numbers.ts';
+import { saidOf } from '../../operators/remedies.ts';
 import { Ago, sinceMs } from '../base/format.tsx';
-import { span } from '../base/numbers.ts';
 import { type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
-import type { ListedRun } from './answers.ts';
 import { BulkButtons } from './bulk.tsx';
 import { Filter } from './filter.tsx';
 import { PipelineLink } from './links.tsx';
 import { asked, List } from './list.tsx';
-import { saidOf } from './remedies.ts';
 import { State } from './states.tsx';
 
 const texts = ['pipeline', 'stage', 'status', 'error_code', 'entity', 'since', 'before'];

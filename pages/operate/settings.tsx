@@ -1,12 +1,13 @@
 // What is set up: who may act, who is told of alerts, how long things are kept, and what the definitions say.
+
+import type { Settings as Answer, Channel, DefinedPipeline, Finding, Operator } from '../../operators/answers.ts';
+import { many } from '../../operators/numbers.ts';
 import { Ago, Moment } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
-import { many } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
 import { type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
-import type { Settings as Answer, Channel, DefinedPipeline, Finding, Operator } from './answers.ts';
 import { DeedButton } from './deeds.tsx';
 import { read } from './door.ts';
 import { State } from './states.tsx';

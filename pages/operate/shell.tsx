@@ -2,6 +2,7 @@
 
 import type { ComponentType } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+import { visible } from '../../operators/visible.ts';
 import { closeDialog, DialogHost } from '../base/dialog.tsx';
 import { Guard } from '../base/guard.tsx';
 import { complain, Messages, say } from '../base/messages.tsx';
@@ -9,7 +10,6 @@ import { type Route, route, to } from '../base/route.ts';
 import { endSession, hasEnded } from '../base/session.ts';
 import { SignInAgain } from '../base/sign-in-again.tsx';
 import { useEachSize } from '../base/sized.ts';
-import { visible } from '../base/visible.ts';
 import { leaveLocalDoor, operator, readOverview, you } from './door.ts';
 import { listenToKeys, openHelp, openPalette } from './keys.tsx';
 import { screens } from './screens.ts';

@@ -1,6 +1,7 @@
 // A line of the last hour, minute by minute: what completed, what failed and what was tried again.
-import { count } from '../base/numbers.ts';
-import type { Figures } from './answers.ts';
+
+import type { Figures } from '../../operators/answers.ts';
+import { count } from '../../operators/numbers.ts';
 
 const width = 240;
 const height = 36;

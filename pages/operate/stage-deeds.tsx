@@ -1,10 +1,10 @@
 // What may be done to the stage that is chosen and to the runs that stand there, or to all of the pipeline.
 import { useLayoutEffect, useRef } from 'preact/hooks';
+import type { Pipeline, StageDefinition, StageHealth } from '../../operators/answers.ts';
+import { countOf, many } from '../../operators/numbers.ts';
 import { Moment } from '../base/format.tsx';
-import { countOf, many } from '../base/numbers.ts';
 import { to } from '../base/route.ts';
 import { Words } from '../base/words.tsx';
-import type { Pipeline, StageDefinition, StageHealth } from './answers.ts';
 import { againChoices, type Deed, DeedButton, type Field, isForGood, throttleFields, throttleOf } from './deeds.tsx';
 import { BackoffReason, Reason } from './links.tsx';
 import { Marks } from './overview.tsx';

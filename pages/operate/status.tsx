@@ -1,13 +1,14 @@
 // Pipelines that show their runs in one status column: how many rows stand at each value, for how long, and which moves are
 // legal from there.
+
+import type { Status as Answer, Settings, StatusRow, StatusValue } from '../../operators/answers.ts';
+import { count, many } from '../../operators/numbers.ts';
 import { Ago, Moment } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
-import { count, many } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
 import { type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
-import type { Status as Answer, Settings, StatusRow, StatusValue } from './answers.ts';
 import { read } from './door.ts';
 import { State } from './states.tsx';
 

@@ -1,6 +1,6 @@
 // JSON as a tree: each level is drawn when it is opened, and of each a hundred entries, so that no size and no depth matters.
 import { useSignal } from '@preact/signals';
-import { many } from '../base/numbers.ts';
+import { many } from '../../operators/numbers.ts';
 import { Words } from '../base/words.tsx';
 
 const mostEntries = 100;

@@ -1,11 +1,12 @@
 // The versions of a definition, and what changed between two of them.
+
+import type { Version } from '../../operators/answers.ts';
 import { Moment } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
 import { usePoll } from '../base/poll.ts';
 import { ask, type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
-import type { Version } from './answers.ts';
 import { read } from './door.ts';
 import { State } from './states.tsx';
 

@@ -1,8 +1,9 @@
 // The attempts of a run on one line of time: between tries, queued, in work, and waiting at a service, for children or a person.
 // The table beneath says the same.
+
+import type { Attempt, Run } from '../../operators/answers.ts';
+import { span } from '../../operators/numbers.ts';
 import { databaseNow } from '../base/format.tsx';
-import { span } from '../base/numbers.ts';
-import type { Attempt, Run } from './answers.ts';
 
 const mostBars = 60;
 const width = 1000;

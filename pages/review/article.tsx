@@ -1,11 +1,11 @@
 // One article: what it is, what a curator may do with it, its text and its history.
 import { useEffect, useLayoutEffect } from 'preact/hooks';
+import { visible } from '../../operators/visible.ts';
 import { Ago, Moment } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
 import { usePoll } from '../base/poll.ts';
 import { to } from '../base/route.ts';
 import { session } from '../base/session.ts';
-import { visible } from '../base/visible.ts';
 import { Words } from '../base/words.tsx';
 import { EditForm, OwnText } from './edit.tsx';
 import { History } from './history.tsx';

@@ -1,6 +1,7 @@
 // The steps that an article has taken: when, by whom, and what was changed.
+
+import { span } from '../../operators/numbers.ts';
 import { Moment } from '../base/format.tsx';
-import { span } from '../base/numbers.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
 import { asText, codeName, person } from './names.ts';

@@ -1,10 +1,10 @@
 // The articles at one code, the oldest first.
 import { signal, useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+import { span } from '../../operators/numbers.ts';
 import { sinceMs } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
 import { complain } from '../base/messages.tsx';
-import { span } from '../base/numbers.ts';
 import { usePoll } from '../base/poll.ts';
 import { to } from '../base/route.ts';
 import { Words } from '../base/words.tsx';

@@ -1,4 +1,6 @@
 // What stands around the list and the article: who is signed in, what was said, and how many articles stand at each code.
+
+import { visible } from '../../operators/visible.ts';
 import { closeDialog, DialogHost } from '../base/dialog.tsx';
 import { Fresh } from '../base/fresh.tsx';
 import { Messages, say } from '../base/messages.tsx';
@@ -6,7 +8,6 @@ import { usePoll } from '../base/poll.ts';
 import { route, to } from '../base/route.ts';
 import { endSession, hasEnded, session } from '../base/session.ts';
 import { SignInAgain } from '../base/sign-in-again.tsx';
-import { visible } from '../base/visible.ts';
 import { ArticleScreen } from './article.tsx';
 import { List, listCode } from './list.tsx';
 import { codeName, codes, readCodes } from './names.ts';

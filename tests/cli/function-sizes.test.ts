@@ -15,12 +15,12 @@ let sizes: Record<string, FunctionSize>;
 
 const runtime = "import { z } from 'zod';\nimport { PostgrestClient } from '@supabase/postgrest-js';\n";
 const functions: Record<string, string> = {
-  plain: `import '../_millrace/worker/serve-stage.ts';`,
-  typed: `import '../_millrace/worker/serve-stage.ts';\nimport type OpenAI from 'openai';\nexport type Client = OpenAI;`,
+  plain: `import '../_millrace/serve-stage.ts';`,
+  typed: `import '../_millrace/serve-stage.ts';\nimport type OpenAI from 'openai';\nexport type Client = OpenAI;`,
   model: `import '../_services/project-client.ts';\nimport OpenAI from 'openai';`,
-  reading: `import '../_millrace/worker/serve-stage.ts';\nimport { unzipSync } from 'fflate';`,
+  reading: `import '../_millrace/serve-stage.ts';\nimport { unzipSync } from 'fflate';`,
   counting: `const { encode } = await import('gpt-tokenizer/encoding/o200k_base');`,
-  millrace: `import '../_millrace/worker/serve-stage.ts';\nimport OpenAI from 'openai';`,
+  millrace: `import '../_millrace/serve-stage.ts';\nimport OpenAI from 'openai';`,
 };
 
 beforeAll(async () => {
@@ -35,7 +35,7 @@ beforeAll(async () => {
   const files: Record<string, string> = {
     'config.toml': config.join(''),
     'functions/deno.json': JSON.stringify({ imports }),
-    'functions/_millrace/worker/serve-stage.ts': `${runtime}console.log(z, PostgrestClient);`,
+    'functions/_millrace/serve-stage.ts': `${runtime}console.log(z, PostgrestClient);`,
     'functions/_services/project-client.ts': `import { StorageClient } from '@supabase/storage-js';`,
     ...Object.fromEntries(Object.entries(functions).map(([name, code]) => [`functions/${name}/index.ts`, code])),
   };

@@ -4,14 +4,18 @@ import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { checkLayers } from '../../tools/check/layers.ts';
 
-/** What the check says of a project with this one file. */
-async function checked(file: string, text: string): Promise<string> {
+/** What the check says of a project with these files. */
+async function checkedAll(files: Record<string, string>): Promise<string> {
   const root = fs.mkdtempSync(path.join(os.tmpdir(), 'layers-'));
   onTestFinished(() => fs.rmSync(root, { recursive: true }));
-  fs.mkdirSync(path.dirname(path.join(root, file)), { recursive: true });
-  fs.writeFileSync(path.join(root, file), text);
+  for (const [file, text] of Object.entries(files)) {
+    fs.mkdirSync(path.dirname(path.join(root, file)), { recursive: true });
+    fs.writeFileSync(path.join(root, file), text);
+  }
   return checkLayers(root);
 }
+
+const checked = (file: string, text: string) => checkedAll({ [file]: text });
 
 const runtime = 'supabase/functions/_millrace/worker/drain.ts';
 
@@ -79,4 +83,20 @@ test.each([
   ['the demo imports an example', 'local/demo/run.ts', "import '../../supabase/functions/_pipelines/leads.ts';"],
 ])('it passes when %s', async (_, file, text) => {
   expect(await checked(file, text)).toBe('');
+});
+
+test('files that import one another in a circle are named, though the imports are of types alone', async () => {
+  const below = { 'cli/sync/b.ts': "import { c } from './c.ts';", 'cli/sync/c.ts': "import type { A } from './a.ts';" };
+  expect(await checkedAll({ 'cli/sync/a.ts': "import { b } from './b.ts';", ...below })).toMatch(
+    /^cli\/sync\/a\.ts, cli\/sync\/b\.ts, cli\/sync\/c\.ts import one another in a circle/,
+  );
+  expect(await checkedAll({ 'cli/sync/a.ts': '', ...below })).toBe('');
+});
+
+test.each([
+  ['a command', 'cli/sync/sync-pipelines.ts', "import { add } from '../commands/add.ts';"],
+  ['the loop of a worker', 'supabase/functions/_millrace/engine/engine-client.ts', "import '../worker/drain.ts';"],
+  ['an entry', 'supabase/functions/_millrace/worker/drain.ts', "import { serveStage } from '../serve-stage.ts';"],
+])('a folder of one layer imports none above it: %s', async (_, file, text) => {
+  expect(await checked(file, text)).toContain('which lies above it in');
 });

@@ -1,8 +1,8 @@
 // Rows that `connect` and `sync --remote` write into a database that has the schema of another one without its rows.
 import { expect, it } from 'vitest';
 import { findProject } from '../../cli/project/find-project.ts';
-import { lostPipelines, lostRows, writeLostRows } from '../../cli/project/lost-rows.ts';
 import type { Finding } from '../../cli/project/read-health.ts';
+import { lostPipelines, lostRows, writeLostRows } from '../../cli/sync/lost-rows.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { projectFolder } from './run-command.ts';
 

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
-import type { PipelineInput } from '../../supabase/functions/_millrace/compile/definition-schema.ts';
 import { definePipeline, type PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import type { PipelineInput } from '../../supabase/functions/_millrace/define/definition-schema.ts';
 import { definitionOf } from '../support/definitions.ts';
 import { type Engine, test } from '../support/engine.ts';
 import { changed, messageOf, testPage } from './page.ts';

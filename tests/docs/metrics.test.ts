@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import type { MetricsAnswer } from '../../supabase/functions/_millrace/metrics/metrics-answer.ts';
+import type { Metrics } from '../../supabase/functions/_millrace/metrics/add-up-metrics.ts';
 import { writeMetrics } from '../../supabase/functions/_millrace/metrics/write-metrics.ts';
 import { readMetrics } from '../support/open-metrics.ts';
 import { docsFolder } from './page.ts';
@@ -13,7 +13,7 @@ import { docsFolder } from './page.ts';
 const folder = path.join(docsFolder, 'metrics');
 const read = (file: string) => readFile(path.join(folder, file), 'utf8');
 const times = { sum: 1, buckets: [1, 2] };
-const answer: MetricsAnswer = {
+const answer: Metrics = {
   release: '0.2.0',
   level: 2,
   bounds: [0.5],

@@ -6,9 +6,9 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, onTestFinished } from 'vitest';
 import { compileSharedLimits } from '../../supabase/functions/_millrace/compile/compile-shared-limits.ts';
-import type { PipelineInput } from '../../supabase/functions/_millrace/compile/definition-schema.ts';
 import { definePipeline, type PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
 import type { SharedLimits } from '../../supabase/functions/_millrace/define/define-shared-limits.ts';
+import type { PipelineInput } from '../../supabase/functions/_millrace/define/definition-schema.ts';
 import { definitionOf } from '../support/definitions.ts';
 import type { Engine, Row } from '../support/engine.ts';
 

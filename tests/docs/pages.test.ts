@@ -10,7 +10,7 @@ const names = (await readdir(pagesFolder)).map((file) => path.basename(file, '.m
 /** Pages beside the patterns that have examples of pipelines. */
 const docs = ['costs', 'deadlines', 'model-stages', 'services'];
 const schema = await readFile(
-  path.join(projectFolder, 'supabase/functions/_millrace/compile/definition-schema.ts'),
+  path.join(projectFolder, 'supabase/functions/_millrace/define/definition-schema.ts'),
   'utf8',
 );
 

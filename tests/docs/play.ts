@@ -1,10 +1,10 @@
 // Ways to play a scenario on the pipelines of a page: starting runs, doing the work of stages, looking at what came of it.
 
-import { createCheckpoints } from '../../supabase/functions/_millrace/agents/agent-checkpoints.ts';
 import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
 import { createEngine } from '../../supabase/functions/_millrace/engine/engine-client.ts';
 import type { Item, Outcome } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
 import type { Env } from '../../supabase/functions/_millrace/settings.ts';
+import { createCheckpoints } from '../../supabase/functions/_millrace/stage/agent-checkpoints.ts';
 import { createChildren } from '../../supabase/functions/_millrace/stage/spawn-children.ts';
 import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';

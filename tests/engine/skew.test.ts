@@ -9,7 +9,7 @@ import {
   type Rpc,
 } from '../../supabase/functions/_millrace/engine/engine-client.ts';
 import { CONTRACT } from '../../supabase/functions/_millrace/engine/platform.ts';
-import { answerRequests } from '../../supabase/functions/_millrace/worker/serve-stage.ts';
+import { answerRequests } from '../../supabase/functions/_millrace/serve-stage.ts';
 import { chain, createEngine, type Engine } from '../support/engine.ts';
 import { keepLog, makeStage } from '../support/make-drain.ts';
 

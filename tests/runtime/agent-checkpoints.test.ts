@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { createCheckpoints } from '../../supabase/functions/_millrace/agents/agent-checkpoints.ts';
 import { createEngine, type RpcAnswer } from '../../supabase/functions/_millrace/engine/engine-client.ts';
 import type { NewTurn } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
 import { LeaseLost } from '../../supabase/functions/_millrace/errors.ts';
+import { createCheckpoints } from '../../supabase/functions/_millrace/stage/agent-checkpoints.ts';
 import { makeItem } from '../support/fake-engine.ts';
 import { keepLog } from '../support/make-drain.ts';
 

@@ -1,9 +1,9 @@
 // Agents over the real engine: the runtime's own drain and handler, a database, and a model that replies by what it is told.
 import { expect, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
-import { createCheckpoints } from '../../supabase/functions/_millrace/agents/agent-checkpoints.ts';
 import type { defineTool } from '../../supabase/functions/_millrace/agents/agent-tools.ts';
 import { createEngine, type Rpc } from '../../supabase/functions/_millrace/engine/engine-client.ts';
+import { createCheckpoints } from '../../supabase/functions/_millrace/stage/agent-checkpoints.ts';
 import { handBack, type Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { stepsOf } from '../../supabase/functions/_millrace/stage/steps.ts';
 import { ChildCollector } from '../../supabase/functions/_millrace/worker/collect-children.ts';

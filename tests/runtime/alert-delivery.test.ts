@@ -2,6 +2,7 @@ import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import { type AlertMessage, alertMessage } from '../../supabase/functions/_millrace/alerts/alert-message.ts';
 import { deliverMessage } from '../../supabase/functions/_millrace/alerts/deliver-message.ts';
+import { takenMessage } from '../../supabase/functions/_millrace/engine/alert-contract.ts';
 import { parseHosts, type Resolve } from '../../supabase/functions/_millrace/public-hosts.ts';
 import { type Reply, refusedUrl, startServer } from '../support/http-server.ts';
 
@@ -275,7 +276,8 @@ describe('an alert that can be acted on', () => {
     playbook: null,
     ...changes,
   });
-  const told = (events: object[], changes: object = {}) => alertMessage.parse({ ...places, events, ...changes });
+  const told = (events: object[], changes: object = {}) =>
+    alertMessage(takenMessage.parse({ ...places, events, ...changes }));
   const sent = async ({ address: _, api_url: __, ...message }: AlertMessage) =>
     (await deliver({}, message)).received[0]?.body ?? '';
   const textOf = async (message: AlertMessage) => (JSON.parse(await sent(message)) as { text: string }).text;

@@ -1,6 +1,6 @@
 // What the schema of a decision may say: the keywords that the database checks decisions by, and nothing else.
 import { expect, it } from 'vitest';
-import type { PipelineInput } from '../../supabase/functions/_millrace/compile/definition-schema.ts';
+import type { PipelineInput } from '../../supabase/functions/_millrace/define/definition-schema.ts';
 import { checked } from '../support/definitions.ts';
 
 const object = (properties: object, more: object = {}) => ({ type: 'object', properties, ...more });

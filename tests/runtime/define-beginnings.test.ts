@@ -1,7 +1,7 @@
 // What definePipeline() makes of stages that rows bring along, that people begin and that end runs, and what it refuses.
 
 import { expect, test } from 'vitest';
-import type { PipelineInput } from '../../supabase/functions/_millrace/compile/definition-schema.ts';
+import type { PipelineInput } from '../../supabase/functions/_millrace/define/definition-schema.ts';
 import { checked, definitionOf } from '../support/definitions.ts';
 
 const define = (stages: Record<string, object>) =>

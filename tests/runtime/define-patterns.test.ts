@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import type { PipelineInput, StageInput } from '../../supabase/functions/_millrace/compile/definition-schema.ts';
+import type { PipelineInput, StageInput } from '../../supabase/functions/_millrace/define/definition-schema.ts';
 import { defineStage } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { checked, definitionOf } from '../support/definitions.ts';
 import { test as engineTest, type Row } from '../support/engine.ts';

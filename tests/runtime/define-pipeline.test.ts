@@ -4,7 +4,7 @@ import type {
   FunctionStageInput,
   PipelineInput,
   StageInput,
-} from '../../supabase/functions/_millrace/compile/definition-schema.ts';
+} from '../../supabase/functions/_millrace/define/definition-schema.ts';
 import { defineStage, waiting } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { leads } from '../../supabase/functions/_pipelines/leads.ts';
 import { checked, definitionOf } from '../support/definitions.ts';

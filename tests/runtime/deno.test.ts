@@ -76,7 +76,7 @@ test('a request whose Host header makes no address is answered with 400, and rea
     const { serve } = Deno;
     let port;
     Deno.serve = (handler) => { port = serve({ hostname: '127.0.0.1', port: 0, onListen() {} }, handler).addr.port; };
-    const runtime = await import('file://${functions}/_millrace/worker/edge-runtime.ts');
+    const runtime = await import('file://${functions}/_millrace/edge-runtime.ts');
     runtime.serve(async () => new Response('handled'));
     const answers = await Promise.all(['[', 'a b', 'x:99999', 'x'].map(async (host) => {
       const connection = await Deno.connect({ hostname: '127.0.0.1', port });

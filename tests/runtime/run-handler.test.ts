@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import type { Checkpoints } from '../../supabase/functions/_millrace/agents/agent-checkpoints.ts';
 import type { Item } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
 import { LeaseLost, PermanentError } from '../../supabase/functions/_millrace/errors.ts';
 import { modelSettings } from '../../supabase/functions/_millrace/model/model-settings.ts';
 import type { Env } from '../../supabase/functions/_millrace/settings.ts';
+import type { Checkpoints } from '../../supabase/functions/_millrace/stage/agent-checkpoints.ts';
 import { type HandlerContext, handBack, type Stage, waiting } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
 import { scraper } from '../../supabase/functions/_services/scraper.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
 import { modelSettings } from '../../supabase/functions/_millrace/model/model-settings.ts';
+import { answerRequests } from '../../supabase/functions/_millrace/serve-stage.ts';
 import type { Env } from '../../supabase/functions/_millrace/settings.ts';
 import type { DrainEnd } from '../../supabase/functions/_millrace/worker/drain.ts';
-import { answerRequests } from '../../supabase/functions/_millrace/worker/serve-stage.ts';
 import { FakeEngine, makeItem } from '../support/fake-engine.ts';
 import { makeStage } from '../support/make-drain.ts';
 

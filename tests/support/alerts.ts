@@ -1,5 +1,6 @@
-import { takenMessages } from '../../supabase/functions/_millrace/alerts/alert-message.ts';
-import { type AlertFacts, playbookOf, sayAlert } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
+import { alertMessage } from '../../supabase/functions/_millrace/alerts/alert-message.ts';
+import { playbookOf, sayAlert } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
+import { type AlertFacts, takenMessages } from '../../supabase/functions/_millrace/engine/alert-contract.ts';
 import type { Engine, Row } from './engine.ts';
 
 /** A message as the function that sends reads it. */
@@ -53,9 +54,13 @@ export async function minutes(engine: Engine, count: number): Promise<void> {
   }
 }
 
+/** Reads the engine's answer as the function millrace does. */
+export const parseMessages = (answer: unknown): TakenMessage[] =>
+  takenMessages.parse(answer).messages.map(alertMessage);
+
 /** Takes what is due as the function millrace does. */
 export async function take(engine: Engine): Promise<TakenMessage[]> {
-  return takenMessages.parse(await engine.value('select public.millrace_take_messages()')).messages;
+  return parseMessages(await engine.value('select public.millrace_take_messages()'));
 }
 
 /** Says what came of a message that was taken. */

@@ -1,8 +1,8 @@
 // Definitions as tests write them: JSON in the database's spelling, which may leave out what most stages have in common.
 import { checkedOptions, compilePipeline } from '../../supabase/functions/_millrace/compile/compile-pipeline.ts';
-import type { PipelineInput } from '../../supabase/functions/_millrace/compile/definition-schema.ts';
 import { snakeKeys } from '../../supabase/functions/_millrace/compile/snake-keys.ts';
 import { definePipeline, type PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
+import type { PipelineInput } from '../../supabase/functions/_millrace/define/definition-schema.ts';
 import type { Definition, Row } from './engine.ts';
 
 /** A pipeline's definition as JSON, with its defaults, to be changed and given to `compiled()`. */

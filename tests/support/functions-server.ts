@@ -3,9 +3,9 @@ import { Hono } from 'hono';
 import { onTestFinished } from 'vitest';
 import { listen } from '../../local/services/http/listen.ts';
 import type { Rpc } from '../../supabase/functions/_millrace/engine/engine-client.ts';
+import { answerRequests } from '../../supabase/functions/_millrace/serve-stage.ts';
 import type { Env } from '../../supabase/functions/_millrace/settings.ts';
 import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
-import { answerRequests } from '../../supabase/functions/_millrace/worker/serve-stage.ts';
 
 /**
  * Serves the stages under the names of their functions. `env` is what all functions read: with the project's own address

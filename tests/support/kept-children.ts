@@ -1,4 +1,5 @@
-import type { ChildItem, Children } from '../../supabase/functions/_millrace/stage/spawn-children.ts';
+import type { ChildItem } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
+import type { Children } from '../../supabase/functions/_millrace/stage/spawn-children.ts';
 
 /** Children kept in memory: `chunks` are what was spawned so far, `fanOut` the number that is answered. */
 export function keepChildren(

@@ -1,8 +1,9 @@
 // The function millrace without callbacks: it answers polls, and 404 to anything else.
+
+import { serve, waitUntil } from '../../supabase/functions/_millrace/edge-runtime.ts';
 import { answerPollWakeUp } from '../../supabase/functions/_millrace/jobs/poll-jobs.ts';
-import { refuse } from '../../supabase/functions/_millrace/jobs/refuse.ts';
+import { refuse } from '../../supabase/functions/_millrace/refuse.ts';
 import { processEnv } from '../../supabase/functions/_millrace/settings.ts';
-import { serve, waitUntil } from '../../supabase/functions/_millrace/worker/edge-runtime.ts';
 
 const poll = answerPollWakeUp(processEnv(), waitUntil);
 

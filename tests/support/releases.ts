@@ -6,14 +6,8 @@ import type pg from 'pg';
 import { installSql, uninstallSql, upgradeSql } from '../../tools/engine/build.ts';
 import { bare } from '../../tools/engine/catalogue.ts';
 import { sourceStatements } from '../../tools/engine/engine-sql.ts';
-import {
-  freeze,
-  lastRelease,
-  nextTarget,
-  type Project,
-  readProject,
-  type Target,
-} from '../../tools/engine/releases.ts';
+import type { Target } from '../../tools/engine/release.ts';
+import { freeze, lastRelease, nextTarget, type Project, readProject } from '../../tools/engine/releases.ts';
 
 const root = path.join(import.meta.dirname, '..', '..');
 const snapshotQuery = fs.readFileSync(path.join(root, 'tools', 'check', 'schema-snapshot.sql'), 'utf8');

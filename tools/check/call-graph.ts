@@ -1,7 +1,8 @@
 // Which function of the engine calls which, as Postgres's own parsers read their bodies: a body's statements and expressions, the
 // queries of its views, and calls in the SQL that it builds as text.
 import { loadModule, parsePlPgSQLSync, parseSync } from '@libpg-query/parser';
-import { codeStatements, type Node, type Statement } from '../engine/engine-sql.ts';
+import { codeStatements } from '../engine/engine-sql.ts';
+import type { Node, Statement } from '../engine/statement.ts';
 
 /** A function or a view of the engine. Overloads count as one. */
 export interface Routine {

@@ -54,9 +54,7 @@ export async function functionSizes(folder: string): Promise<FunctionSize[]> {
 
 /** The packages that a stage may load with no library of its own: to be served, and to reach the project's rows and Storage. */
 async function runtimePackages(folder: string): Promise<string[]> {
-  const entries = ['_millrace/worker/serve-stage.ts', '_services/project-client.ts'].map((file) =>
-    path.join(folder, file),
-  );
+  const entries = ['_millrace/serve-stage.ts', '_services/project-client.ts'].map((file) => path.join(folder, file));
   const importMap = path.join(folder, 'deno.json');
   const graphs = await Promise.all(entries.map((entry) => graphOf({ entry, importMap })));
   return graphs.flatMap(({ packages }) => packages);

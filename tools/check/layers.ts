@@ -1,4 +1,5 @@
-// Which part of the project may import which: examples look down on the runtime, the demos on the stand-in, and none looks up.
+// Which part of the project may import which: an example imports the runtime, a demo the stand-in, and none the other way round.
+// No files import one another in a circle.
 import fs from 'node:fs';
 import path from 'node:path';
 
@@ -8,15 +9,18 @@ interface Layer {
   mayImport: string[];
   /** The packages that they may import, and where; any when it is not given. */
   packages?: Record<string, string[]>;
+  /**
+   * Its folders from the ground up: a file imports from its own and from those before. Below them all lie the files beside the
+   * folders, and above them the entries, by which others come in.
+   */
+  rooms?: { folders: string[]; entries: string[] };
 }
 
 const functions = 'supabase/functions';
 const runtime = `${functions}/_millrace`;
 const services = `${functions}/_services`;
-/** The shapes in which the door answers. */
-const answers = 'pages/operate/answers.ts';
-const needs = 'pages/operate/needs.ts';
-const remedies = 'pages/operate/remedies.ts';
+/** The part of the operators' views that the page and the commands share. */
+const operators = 'operators';
 const askingModels = [`${runtime}/model`, `${runtime}/agents`];
 
 /** The layers from the ground up. A file that lies in none, such as an example, is free. */
@@ -31,14 +35,20 @@ const layers: Layer[] = [
       'ipaddr.js': [`${runtime}/public-hosts.ts`],
       openai: askingModels,
     },
+    rooms: {
+      folders: ['engine', 'define', 'compile', 'stage', 'worker', 'jobs', 'alerts', 'metrics', 'model', 'agents'],
+      entries: ['mod.ts', 'serve-stage.ts', 'serve-millrace.ts'],
+    },
   },
+  { folder: operators, mayImport: [runtime] },
   { folder: services, mayImport: [runtime] },
   { folder: 'local/platform', mayImport: [runtime] },
   { folder: 'local/services', mayImport: ['local/platform', services, runtime] },
   { folder: 'local/demo', mayImport: ['local/platform', 'local/services', 'tools/command-arguments.ts', functions] },
   {
     folder: 'cli',
-    mayImport: ['local/platform', runtime, 'pages/base/numbers.ts', 'pages/base/visible.ts', answers, needs, remedies],
+    mayImport: ['local/platform', runtime, operators],
+    rooms: { folders: ['project', 'sync', 'check', 'operate', 'commands', 'trial'], entries: ['millrace.ts'] },
   },
   { folder: 'tools', mayImport: ['cli', 'local/platform', 'local/services', runtime] },
   // Belong to the runtime: a project deploys them without an example.
@@ -50,24 +60,78 @@ const layers: Layer[] = [
 /** `from '…'`, `import '…'` and `import('…')`, types included. */
 const importing = /(?:^|[\s;}])(?:from|import)\s*\(?\s*(['"])([^'"\n]+)\1/g;
 
-/** Looks for imports under `root` that a layer forbids. Resolves to a sentence for each, empty when there is none. */
+/** Folders whose files import one another in no circle, beside those of the layers. */
+const others = ['pages'];
+
+/** Looks for imports under `root` that a layer forbids, and for circles. Resolves to a sentence for each, empty when there is none. */
 export async function checkLayers(root: string): Promise<string> {
-  const findings = layers.flatMap((layer) =>
-    filesIn(root, layer.folder).flatMap((file) => faultsOf(root, file, layer)),
+  const imports = new Map(
+    [...layers.map(({ folder }) => folder), ...others]
+      .flatMap((folder) => filesIn(root, folder))
+      .map((file) => [file, importsOf(root, file)] as const),
   );
-  return findings.sort().join('\n');
+  const findings = layers.flatMap((layer) =>
+    filesIn(root, layer.folder).flatMap((file) => faultsOf(file, imports.get(file) ?? [], layer)),
+  );
+  return [...new Set([...findings.sort(), ...circleFaults(imports)])].join('\n');
 }
 
-function faultsOf(root: string, file: string, layer: Layer): string[] {
-  const specifiers = [...fs.readFileSync(path.join(root, file), 'utf8').matchAll(importing)].map(
-    ([, , name = '']) => name,
+/** What a file imports: packages by their names, files by their paths from the root. */
+function importsOf(root: string, file: string): { specifier: string; imported?: string }[] {
+  return [...fs.readFileSync(path.join(root, file), 'utf8').matchAll(importing)].map(([, , specifier = '']) =>
+    specifier.startsWith('.')
+      ? { specifier, imported: path.posix.join(path.posix.dirname(file), specifier) }
+      : { specifier },
   );
-  return specifiers.flatMap((specifier) => {
-    const isAllowed = specifier.startsWith('.')
-      ? isFileAllowed(path.posix.join(path.posix.dirname(file), specifier), layer)
-      : isPackageAllowed(specifier, file, layer);
-    return isAllowed ? [] : [`${file} imports ${specifier}, which nothing in ${layer.folder} may`];
+}
+
+function faultsOf(file: string, imports: ReturnType<typeof importsOf>, layer: Layer): string[] {
+  return imports.flatMap(({ specifier, imported }) => {
+    if (imported === undefined) {
+      return isPackageAllowed(specifier, file, layer)
+        ? []
+        : [`${file} imports ${specifier}, which nothing in ${layer.folder} may`];
+    }
+    if (!isFileAllowed(imported, layer)) return [`${file} imports ${specifier}, which nothing in ${layer.folder} may`];
+    if (heightOf(imported, layer) <= heightOf(file, layer)) return [];
+    return [
+      `${file} imports ${specifier}, which lies above it in ${layer.folder}: hand it in as an argument, or move it down`,
+    ];
   });
+}
+
+/** How high a file lies among the rooms of its layer; 0 is the ground. */
+function heightOf(file: string, { folder, rooms }: Layer): number {
+  if (!rooms || !lies(file, folder)) return 0;
+  const [room = '', ...rest] = path.posix.relative(folder, file).split('/');
+  if (rest.length > 0) return rooms.folders.indexOf(room) + 1;
+  return rooms.entries.includes(room) ? rooms.folders.length + 1 : 0;
+}
+
+/** A sentence for each circle of files that import one another: Tarjan's strongly connected components. */
+function circleFaults(imports: Map<string, ReturnType<typeof importsOf>>): string[] {
+  const found = new Map<string, { at: number; low: number; open: boolean }>();
+  const open: string[] = [];
+  const circles: string[][] = [];
+  const visit = (file: string) => {
+    const own = { at: found.size, low: found.size, open: true };
+    found.set(file, own);
+    open.push(file);
+    for (const { imported = '' } of imports.get(file) ?? []) {
+      if (!imports.has(imported)) continue;
+      const other = found.get(imported) ?? visit(imported);
+      if (other.open) own.low = Math.min(own.low, other.low);
+    }
+    if (own.low < own.at) return own;
+    const circle = open.splice(open.indexOf(file));
+    for (const member of circle) Object.assign(found.get(member) ?? {}, { open: false });
+    if (circle.length > 1) circles.push(circle);
+    return own;
+  };
+  for (const file of imports.keys()) if (!found.has(file)) visit(file);
+  return circles.map(
+    (circle) => `${circle.sort().join(', ')} import one another in a circle: move what they share below them`,
+  );
 }
 
 function isFileAllowed(imported: string, { folder, mayImport }: Layer): boolean {

@@ -12,8 +12,9 @@ import {
   madeBy,
   triggerName,
 } from './catalogue.ts';
-import { codeStatements, type Statement, sqlFiles, statementsIn } from './engine-sql.ts';
-import type { Release, Target } from './releases.ts';
+import { codeStatements, sqlFiles, statementsIn } from './engine-sql.ts';
+import type { Release, Target } from './release.ts';
+import type { Statement } from './statement.ts';
 import { withStoredComments } from './store-comments.ts';
 
 const heading =

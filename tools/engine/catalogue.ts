@@ -1,6 +1,6 @@
 // What the engine's statements make, by name: what an upgrade compares, and what an uninstall removes.
 import { createHash } from 'node:crypto';
-import type { Node, Statement } from './engine-sql.ts';
+import type { Node, Statement } from './statement.ts';
 
 /** What one state of the engine's code makes. Texts are kept as digests where they only tell whether something changed. */
 export interface Code {

@@ -3,21 +3,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { loadModule, parseSync } from '@libpg-query/parser';
 import { sharedLimitSchema } from './shared-limit-schema.ts';
+import type { Statement } from './statement.ts';
 import { withHeaders } from './write-headers.ts';
-
-/** A node of Postgres's own grammar, as its parser tells it. */
-// biome-ignore lint/suspicious/noExplicitAny: the grammar has hundreds of shapes, and each reader knows the one it reads.
-export type Node = any;
-
-/** One statement of a file, with the comments before it. */
-export interface Statement {
-  /** Path of the file below engine/. */
-  file: string;
-  /** The node's name in Postgres's own grammar, such as `CreateFunctionStmt`. */
-  kind: string;
-  node: Node;
-  text: string;
-}
 
 /** What binds early waits for what it binds to; the bodies of functions bind late. */
 const order = ['CreateFunctionStmt', 'ViewStmt', 'CreateTrigStmt'];

@@ -3,22 +3,9 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { codeFor } from './build.ts';
-import { type Code, codeOf } from './catalogue.ts';
+import { codeOf } from './catalogue.ts';
 import { codeFiles, sqlFiles, textOf } from './engine-sql.ts';
-
-/** One frozen release: what a later one is compared with. */
-export interface Release {
-  level: number;
-  version: string;
-  /** Name of its migration. */
-  migration: string;
-  migrationDigest: string;
-  /** Its files of engine/structure, which nobody changes any more, with their digests. */
-  structure: Record<string, string>;
-  /** The digest of all that its code says. */
-  source: string;
-  code: Code;
-}
+import type { Release, Target } from './release.ts';
 
 /** Where a project keeps what belongs to its releases. */
 export interface Project {
@@ -28,14 +15,6 @@ export interface Project {
   migrations: string;
   /** The version in package.json. */
   version: string;
-}
-
-/** What engine/ is to become. */
-export interface Target {
-  level: number;
-  version: string;
-  /** The release before; null for the first. */
-  from: Release | null;
 }
 
 const sha256 = (text: string | Buffer) => createHash('sha256').update(text).digest('hex');

@@ -1,7 +1,7 @@
 // What a shared limit may say, as the engine reads it: a JSON Schema made of the zod schema of defineSharedLimits().
 import { z } from 'zod';
-import { sharedLimitsSchema } from '../../supabase/functions/_millrace/compile/definition-schema.ts';
 import { snakeCase } from '../../supabase/functions/_millrace/compile/snake-keys.ts';
+import { sharedLimitsSchema } from '../../supabase/functions/_millrace/define/definition-schema.ts';
 
 interface JsonSchema {
   [keyword: string]: unknown;

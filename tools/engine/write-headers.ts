@@ -2,7 +2,7 @@
 import { parseSync } from '@libpg-query/parser';
 import { isPublic } from '../check/public-surface.ts';
 import { commented, grantedOn, identityOf } from './catalogue.ts';
-import type { Node, Statement } from './engine-sql.ts';
+import type { Node, Statement } from './statement.ts';
 
 const searchPath = 'set search_path = pg_catalog, pg_temp';
 /** How a function answers Edge Functions of another release. */

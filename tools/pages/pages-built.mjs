@@ -9,7 +9,7 @@ import { writeWhole } from '../engine/built.mjs';
 export const pageNames = ['operate', 'review'];
 
 const noteFile = path.join('.cache', 'pages-built');
-const read = ['package-lock.json', 'pages', path.join('docs', 'errors.md'), path.join('tools', 'pages')];
+const read = ['package-lock.json', 'operators', 'pages', path.join('docs', 'errors.md'), path.join('tools', 'pages')];
 
 /**
  * Where a page is built.

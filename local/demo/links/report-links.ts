@@ -1,7 +1,8 @@
 import pg from 'pg';
 import pc from 'picocolors';
 import { type LinkAddress, linkAddress } from '../../../supabase/functions/_links/link-address.ts';
-import { type AlertFacts, sayAlert } from '../../../supabase/functions/_millrace/alerts/say-alert.ts';
+import { sayAlert } from '../../../supabase/functions/_millrace/alerts/say-alert.ts';
+import type { AlertFacts } from '../../../supabase/functions/_millrace/engine/alert-contract.ts';
 import { causeLines } from '../group-causes.ts';
 import { printTable } from '../print-table.ts';
 import { wrapText } from '../wrap-text.ts';

@@ -1,7 +1,18 @@
 // One run of a job, and its row in cron.job_run_details.
 import pg from 'pg';
 import { connectionTimeoutMillis } from '../database/session.ts';
-import type { Job, UrlOf } from './worker.ts';
+
+export interface Job {
+  jobid: string;
+  schedule: string;
+  command: string;
+  database: string;
+  username: string;
+  active: boolean;
+}
+
+/** Connection URL of a role in a database. */
+export type UrlOf = (role: string, database?: string) => string;
 
 const rolesThatLogIn = ['postgres', 'supabase_admin'];
 

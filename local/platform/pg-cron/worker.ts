@@ -1,19 +1,10 @@
 // Runs the jobs of cron.job as pg_cron does: each as its own user in a session of its own, one instance at a time.
 import type pg from 'pg';
 import { keepSession, pause } from '../database/session.ts';
-import { runJob } from './run-job.ts';
+import { type Job, runJob, type UrlOf } from './run-job.ts';
 import { parseSchedule, type Schedule } from './schedule.ts';
 
 const tickMs = 250;
-
-export interface Job {
-  jobid: string;
-  schedule: string;
-  command: string;
-  database: string;
-  username: string;
-  active: boolean;
-}
 
 /** What the worker remembers of a job between two looks. */
 interface Task {
@@ -30,9 +21,6 @@ interface Task {
 export interface PgCron {
   stop(): Promise<void>;
 }
-
-/** Connection URL of a role in a database. */
-export type UrlOf = (role: string, database?: string) => string;
 
 /** Starts the worker. It finds its own way back after a crash of Postgres, and waits for running jobs at its stop. */
 export function startPgCron(urlOf: UrlOf, report: (message: string) => void): PgCron {

@@ -1,5 +1,5 @@
 import { createBucket, deleteBucket, findBucket, listBuckets, updateBucket } from './bucket-rows.ts';
-import type { AsCaller, StorageApp } from './server.ts';
+import type { AsCaller, StorageApp } from './route-parts.ts';
 
 /** Adds the routes below /bucket. */
 export function bucketRoutes(app: StorageApp, asCaller: AsCaller): void {

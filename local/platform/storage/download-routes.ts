@@ -1,8 +1,7 @@
 import { findBucket } from './bucket-rows.ts';
 import { download } from './download.ts';
-import type { ObjectParts } from './object-routes.ts';
 import { findObject } from './object-rows.ts';
-import type { StorageApp } from './server.ts';
+import type { ObjectParts, StorageApp } from './route-parts.ts';
 import { noSuchBucket } from './storage-error.ts';
 
 /** Adds the routes that download an object: one of a public bucket for anybody, any other for callers who may see it. */

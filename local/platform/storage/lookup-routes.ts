@@ -1,8 +1,7 @@
 import { findBucket } from './bucket-rows.ts';
 import { folderOf, type ListRequest, listFolder } from './list-folder.ts';
-import type { ObjectParts } from './object-routes.ts';
 import { findObject, objectsBelow } from './object-rows.ts';
-import type { StorageApp } from './server.ts';
+import type { ObjectParts, StorageApp } from './route-parts.ts';
 
 /** Adds the routes that list a folder and describe an object. */
 export function lookupRoutes(app: StorageApp, { asCaller, asAdmin }: ObjectParts): void {

@@ -1,20 +1,9 @@
-import type { Database, Session } from './caller.ts';
-import type { Contents } from './contents.ts';
+import type { Database } from './caller.ts';
 import { downloadRoutes } from './download-routes.ts';
 import { lookupRoutes } from './lookup-routes.ts';
-import type { AsCaller, StorageApp } from './server.ts';
+import type { ObjectParts, StorageApp } from './route-parts.ts';
 import { signedUrlRoutes } from './signed-url-routes.ts';
-import type { UrlSigner } from './signed-urls.ts';
 import { writeRoutes } from './write-routes.ts';
-
-/** What the routes of objects work with. */
-export interface ObjectParts {
-  asCaller: AsCaller;
-  /** Work with all rights. */
-  asAdmin<T>(work: (session: Session) => Promise<T>): Promise<T>;
-  contents: Contents;
-  signer: UrlSigner;
-}
 
 /** Adds the routes below /object. Those of any object stand last, since the first that fits a request takes it. */
 export function objectRoutes(

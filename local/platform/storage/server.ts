@@ -1,11 +1,12 @@
 // The part of Supabase Storage's HTTP interface that supabase-js uses for buckets and objects. Rows lie in the
 // database under row-level security, contents in files.
-import { type Context, Hono } from 'hono';
+import { Hono } from 'hono';
 import type { JWTPayload } from 'jose';
 import { bucketRoutes } from './bucket-routes.ts';
-import { openDatabase, type Session } from './caller.ts';
+import { openDatabase } from './caller.ts';
 import { openContents } from './contents.ts';
 import { objectRoutes } from './object-routes.ts';
+import type { AsCaller, StorageApp } from './route-parts.ts';
 import { createUrlSigner } from './signed-urls.ts';
 import { accessDenied, StorageError, toStorageError } from './storage-error.ts';
 
@@ -23,12 +24,6 @@ export interface Storage {
   handle(request: Request, claims: JWTPayload | undefined): Response | Promise<Response>;
   stop(): Promise<void>;
 }
-
-export type StorageApp = Hono<{ Bindings: { claims: JWTPayload | undefined } }>;
-type StorageContext = Context<{ Bindings: { claims: JWTPayload | undefined } }>;
-
-/** Work in one transaction on behalf of a request's caller. */
-export type AsCaller = <T>(c: StorageContext, work: (session: Session) => Promise<T>) => Promise<T>;
 
 /** Connects to the database at the first request. */
 export function createStorage({ folder, databaseUrl, secret }: StorageOptions): Storage {

@@ -1,7 +1,6 @@
 import { download } from './download.ts';
-import type { ObjectParts } from './object-routes.ts';
 import { findObject } from './object-rows.ts';
-import type { StorageApp } from './server.ts';
+import type { ObjectParts, StorageApp } from './route-parts.ts';
 import { invalidRequest } from './storage-error.ts';
 
 /** Adds the routes that sign URLs of objects, and the one that such a URL leads to. */

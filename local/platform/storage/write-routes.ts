@@ -1,9 +1,8 @@
 import { findBucket } from './bucket-rows.ts';
 import { checkObjectName } from './names.ts';
-import type { ObjectParts } from './object-routes.ts';
 import { deleteObjects, findObject, moveObject, type Place, writeObject } from './object-rows.ts';
 import { readUpload } from './read-upload.ts';
-import type { StorageApp } from './server.ts';
+import type { ObjectParts, StorageApp } from './route-parts.ts';
 import { noSuchObject } from './storage-error.ts';
 
 /** What hosted Supabase sets for a new project, in bytes. */

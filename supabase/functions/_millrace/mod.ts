@@ -4,9 +4,9 @@
  * `model/prompt.ts` beside this, agents `agents/agent.ts`.
  */
 
-export type { FunctionStageInput, PipelineInput, SharedLimitsInput, StageInput } from './compile/definition-schema.ts';
 export { definePipeline, type PipelineDefinition } from './define/define-pipeline.ts';
 export { defineSharedLimits, type SharedLimits } from './define/define-shared-limits.ts';
+export type { FunctionStageInput, PipelineInput, SharedLimitsInput, StageInput } from './define/definition-schema.ts';
 export type { Usage } from './engine/engine-contract.ts';
 export {
   errorFromStatus,
@@ -20,10 +20,11 @@ export {
 } from './errors.ts';
 export { ownCallbackUrl } from './jobs/callback-url.ts';
 export { type JobService, jobService, type SubmitContext } from './jobs/job-service.ts';
-export type { CalledBack, JobState, Service, ServiceContext } from './jobs/service.ts';
 export { parseJson } from './parse-json.ts';
+export { serveStage } from './serve-stage.ts';
 export { type Env, httpUrl, price, processEnv, readSettings, type SettingsGroup, wholeNumber } from './settings.ts';
 export { defineMap, mapResult } from './stage/map-stage.ts';
+export type { CalledBack, JobState, Service, ServiceContext } from './stage/service.ts';
 export {
   defineStage,
   type FinishContext,
@@ -36,4 +37,3 @@ export {
 } from './stage/stage.ts';
 export { stepsOf } from './stage/steps.ts';
 export { type Traced, traceHeaders } from './trace.ts';
-export { serveStage } from './worker/serve-stage.ts';

@@ -1,11 +1,11 @@
 import { answerAlertsWakeUp } from './alerts/send-alerts.ts';
+import { serve, waitUntil } from './edge-runtime.ts';
 import { answerConnect, registering } from './engine/connect.ts';
 import { answerCallback } from './jobs/answer-callback.ts';
 import { answerPollWakeUp } from './jobs/poll-jobs.ts';
-import { refuse } from './jobs/refuse.ts';
 import { answerMetrics } from './metrics/serve-metrics.ts';
+import { refuse } from './refuse.ts';
 import { type Env, processEnv } from './settings.ts';
-import { serve, waitUntil } from './worker/edge-runtime.ts';
 
 type Answer = (request: Request) => Promise<Response>;
 

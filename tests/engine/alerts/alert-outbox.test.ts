@@ -1,15 +1,5 @@
 import { describe, expect } from 'vitest';
-import { takenMessages } from '../../../supabase/functions/_millrace/alerts/alert-message.ts';
-import {
-  addChannel,
-  addRule,
-  deliver,
-  minutes,
-  note,
-  onlyRule,
-  type TakenMessage,
-  take,
-} from '../../support/alerts.ts';
+import { addChannel, addRule, deliver, minutes, note, onlyRule, parseMessages, take } from '../../support/alerts.ts';
 import { type Engine, test } from '../../support/engine.ts';
 import { openTransaction } from '../../support/sessions.ts';
 import { failed, runStage, Worker } from '../../support/worker.ts';
@@ -256,7 +246,7 @@ describe('a delivery', () => {
     await runStage(engine, 'only');
     await minutes(engine, 1);
     await sender.query('commit');
-    const [first] = takenMessages.parse(rows[0]?.a).messages as TakenMessage[];
+    const [first] = parseMessages(rows[0]?.a);
     expect(first?.events.map(({ event }) => event)).toEqual(['raised']);
     await note(engine, first, { ok: true, status: 200 });
     // In a transaction that is not over yet, as the sweep's may be.

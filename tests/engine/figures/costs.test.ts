@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { costOf } from '../../../pages/base/numbers.ts';
+import { costOf } from '../../../operators/numbers.ts';
 import { defineFamily, numbers, Spawner, spawnAll, startFolders } from '../../support/children.ts';
 import { chain, type Engine, each, type Row, projectTest as test } from '../../support/engine.ts';
 import { signIn } from '../../support/operators.ts';

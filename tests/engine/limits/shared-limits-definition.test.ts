@@ -2,9 +2,9 @@
 
 import { expect } from 'vitest';
 import { compileSharedLimits } from '../../../supabase/functions/_millrace/compile/compile-shared-limits.ts';
-import type { SharedLimitsInput } from '../../../supabase/functions/_millrace/compile/definition-schema.ts';
 import { snakeKeys } from '../../../supabase/functions/_millrace/compile/snake-keys.ts';
 import { defineSharedLimits } from '../../../supabase/functions/_millrace/define/define-shared-limits.ts';
+import type { SharedLimitsInput } from '../../../supabase/functions/_millrace/define/definition-schema.ts';
 import { checked } from '../../support/definitions.ts';
 import { test } from '../../support/shared-limits.ts';
 

@@ -2,7 +2,7 @@
 // isolate has a memory of its own: a job's id says when it ends.
 import '../_trial/count-calls.ts';
 import { Webhook } from 'standardwebhooks';
-import { serve, waitUntil } from '../../../../supabase/functions/_millrace/worker/edge-runtime.ts';
+import { serve, waitUntil } from '../../../../supabase/functions/_millrace/edge-runtime.ts';
 
 const { TRIAL_SERVICE_AUTH_TOKEN: token, WEBHOOK_SECRET: secret = '' } = process.env;
 /** How long a job takes. The model takes half of it. */

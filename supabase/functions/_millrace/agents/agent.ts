@@ -9,8 +9,8 @@ import { type ModelSettings, modelSettings } from '../model/model-settings.ts';
 import { ownSignal } from '../model/own-signal.ts';
 import { type Prompt, promptVersion } from '../model/prompt.ts';
 import { readSettings, type SettingsGroup } from '../settings.ts';
+import type { Execution } from '../stage/agent-checkpoints.ts';
 import { defineStage, HandedBack, type HandlerContext, type Stage } from '../stage/stage.ts';
-import type { Execution } from './agent-checkpoints.ts';
 import {
   type AnswerCheck,
   type Call,

@@ -1,5 +1,5 @@
 // From an alert to the operator's page and to a silence. Nothing happens by opening a link: mail scanners open all there are.
-import type { AlertFacts } from './say-alert.ts';
+import type { AlertFacts } from '../engine/alert-contract.ts';
 
 /** How long the silence lasts that messages offer. */
 export const SILENCE_MINUTES = 60;

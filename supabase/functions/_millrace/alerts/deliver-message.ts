@@ -1,7 +1,8 @@
 import { Webhook } from 'standardwebhooks';
+import type { Delivery } from '../engine/alert-contract.ts';
 import { classifyNetworkError, excerpt, retryAfterMs } from '../errors.ts';
 import { hostOf, privateAddressOf, type Resolve, systemResolve } from '../public-hosts.ts';
-import type { AlertMessage, Delivery } from './alert-message.ts';
+import type { AlertMessage } from './alert-message.ts';
 import { emailBody, slackBody, webhookBody } from './render-message.ts';
 
 /** How receivers are reached. */

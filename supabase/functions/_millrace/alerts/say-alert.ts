@@ -1,29 +1,5 @@
-/** What the engine keeps of an alert: facts, of which a sentence is made here alone. */
-export interface AlertFacts {
-  /** What its rule measures; null for a test of a channel. */
-  kind?: string | null | undefined;
-  pipeline?: string | null | undefined;
-  /** The stage; null for the pipeline as a whole. */
-  stage?: string | null | undefined;
-  value?: number | null | undefined;
-  /** The bound that the value is above. */
-  above?: number | null | undefined;
-  /** What else there is to say: the code of most failures, the late run, what doctor() found. */
-  detail?: string | null | undefined;
-  /** How far back the rule looks. */
-  span_seconds?: number | null | undefined;
-  /** Since when the value has been above the bound, and when it was last looked at. */
-  since?: string | null | undefined;
-  at?: string | null | undefined;
-  /** The rule's value now; null when it is no longer above the bound. */
-  value_now?: number | null | undefined;
-  detail_now?: string | null | undefined;
-  /** Since when the rule is no longer above its bound, and when the alert ends if that stays so. */
-  under_since?: string | null | undefined;
-  ends_at?: string | null | undefined;
-  /** When the alert ended. */
-  resolved_at?: string | null | undefined;
-}
+import type { AlertFacts } from '../engine/alert-contract.ts';
+import type { HealthFault } from '../engine/metrics-contract.ts';
 
 const units: [string, number][] = [
   ['day', 86_400],
@@ -144,18 +120,6 @@ export function sayAlert(facts: AlertFacts): string {
 /** Says what is wrong, as when it was raised, and how an open alert stands now: `18 runs are ready at a of b, above 10, now 120`. */
 export const sayStanding = (facts: AlertFacts): string =>
   [sayAlert(facts), facts.resolved_at ? undefined : sayNow(facts)].filter((part) => part !== undefined).join(', ');
-
-/** Something that is not well, as the database lists it: the sweep, a stage that nobody works at, an alert, or a finding. */
-export interface HealthFault {
-  kind: string;
-  what: string;
-  detail?: string | null | undefined;
-  pipeline?: string | null | undefined;
-  stage?: string | null | undefined;
-  since?: string | null | undefined;
-  /** Of an alert: its facts. */
-  alert?: (AlertFacts & { id?: number | undefined; raised_at?: string | undefined }) | null | undefined;
-}
 
 /** Says what is not well in one sentence. */
 export function sayFault({ kind, what, detail, alert }: HealthFault): string {

@@ -2,11 +2,12 @@ import { z } from 'zod';
 import { createEngine, dataApiRpc, type Engine, type Rpc } from '../engine/engine-client.ts';
 import { type Platform, readPlatform, refuseWakeUp } from '../engine/platform.ts';
 import { messageOf } from '../errors.ts';
-import { refuse } from '../jobs/refuse.ts';
 import { createLog } from '../log.ts';
 import { parseHosts } from '../public-hosts.ts';
+import { refuse } from '../refuse.ts';
 import { type Env, readSettings, workerSettings } from '../settings.ts';
 import { type Budget, createBudget } from '../worker/budget.ts';
+import { alertMessage } from './alert-message.ts';
 import { deliverMessage, type Reach } from './deliver-message.ts';
 
 /** In which a receiver answers, or is tried again later. */
@@ -74,7 +75,7 @@ export async function sendAlerts(engine: Engine, reach: Reach, budget: Pick<Budg
     if (messages.length === 0) return;
     await Promise.all(
       messages.map(async (message) => {
-        const delivery = await deliverMessage(message, reach);
+        const delivery = await deliverMessage(alertMessage(message), reach);
         const { channel, webhook_id } = message;
         if (delivery.ok) log.info('a message about alerts was delivered', { channel, webhook_id });
         else log.warn('a message about alerts was not delivered', { channel, webhook_id, error: delivery.error });

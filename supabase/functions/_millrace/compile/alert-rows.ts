@@ -1,4 +1,4 @@
-import type { PipelineOptions } from './definition-schema.ts';
+import type { PipelineOptions } from '../define/definition-schema.ts';
 
 type Alerts = NonNullable<PipelineOptions['alerts']>;
 

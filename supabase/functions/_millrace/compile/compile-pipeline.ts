@@ -1,11 +1,16 @@
 import { createHash } from 'node:crypto';
 import type { PipelineDefinition } from '../define/define-pipeline.ts';
+import {
+  type PipelineInput,
+  type PipelineOptions,
+  pipelineSchema,
+  type StageDefinition,
+} from '../define/definition-schema.ts';
 import { placesOf } from '../define/stage-defaults.ts';
 import { alertRows } from './alert-rows.ts';
 import { canonicalJson } from './canonical-json.ts';
 import { checkAlerts, checkGraph } from './definition-checks.ts';
 import { definitionFaults } from './definition-faults.ts';
-import { type PipelineInput, type PipelineOptions, pipelineSchema, type StageDefinition } from './definition-schema.ts';
 import { type InputColumns, requirementsOf } from './requirements.ts';
 import { snakeKeys } from './snake-keys.ts';
 import { orderStages } from './stage-order.ts';

@@ -1,6 +1,6 @@
 import type { SharedLimits } from '../define/define-shared-limits.ts';
+import { sharedLimitsSchema } from '../define/definition-schema.ts';
 import { definitionFaults } from './definition-faults.ts';
-import { sharedLimitsSchema } from './definition-schema.ts';
 import { snakeKeys } from './snake-keys.ts';
 
 /**

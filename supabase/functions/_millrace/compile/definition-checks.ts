@@ -1,5 +1,5 @@
+import type { PipelineOptions, StageDefinition } from '../define/definition-schema.ts';
 import { pathsOf } from './condition-paths.ts';
-import type { PipelineOptions, StageDefinition } from './definition-schema.ts';
 import { stagesAfter, stagesBefore } from './stage-order.ts';
 
 type Stages = Record<string, StageDefinition>;

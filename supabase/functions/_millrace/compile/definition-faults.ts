@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { optionsOf } from '../define/definition-schema.ts';
 import { excerpt } from '../errors.ts';
-import { optionsOf } from './definition-schema.ts';
 import { nearestName } from './nearest-name.ts';
 
 /** What is read here of a JSON Schema: `wanted` completes "must be …", `remedy` says what to do. */

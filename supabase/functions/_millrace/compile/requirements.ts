@@ -1,6 +1,7 @@
 // What a definition asks of the database: the columns, functions and texts that Postgres alone can judge.
+
+import type { PipelineOptions, StageDefinition } from '../define/definition-schema.ts';
 import { pathsOf } from './condition-paths.ts';
-import type { PipelineOptions, StageDefinition } from './definition-schema.ts';
 
 /** A column that must be there; `types` are those that it may be of, left out where any will do. */
 interface Column {

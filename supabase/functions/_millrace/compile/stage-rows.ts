@@ -1,4 +1,4 @@
-import type { PipelineOptions, StageDefinition } from './definition-schema.ts';
+import type { PipelineOptions, StageDefinition } from '../define/definition-schema.ts';
 import { snakeKeys } from './snake-keys.ts';
 import { stagesAfter } from './stage-order.ts';
 import { showsInLayer, showsOf } from './status-values.ts';

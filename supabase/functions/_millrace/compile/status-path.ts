@@ -1,4 +1,4 @@
-import type { PipelineOptions, StageDefinition } from './definition-schema.ts';
+import type { PipelineOptions, StageDefinition } from '../define/definition-schema.ts';
 import { stagesAfter } from './stage-order.ts';
 import { liveValues, type StatusDefinition, showsInLayer, showsOf } from './status-values.ts';
 

@@ -1,6 +1,7 @@
 // The values of a status column: where a definition uses them, and in which order a row passes them.
+
+import type { PipelineOptions, StageDefinition } from '../define/definition-schema.ts';
 import { canonicalJson } from './canonical-json.ts';
-import type { PipelineOptions, StageDefinition } from './definition-schema.ts';
 
 export type StatusDefinition = NonNullable<PipelineOptions['entity']['status']>;
 type Stages = Record<string, StageDefinition>;

@@ -1,4 +1,4 @@
-import type { PipelineInput, StageInput, WorkedStageInput } from '../compile/definition-schema.ts';
+import type { PipelineInput, StageInput, WorkedStageInput } from './definition-schema.ts';
 import { placesOf, resultLimitBytes, timeoutSeconds } from './stage-defaults.ts';
 
 /** A stage that an Edge Function runs, with what its worker needs to know. */

@@ -1,4 +1,4 @@
-import type { SharedLimitsInput } from '../compile/definition-schema.ts';
+import type { SharedLimitsInput } from './definition-schema.ts';
 
 /** Limits that stages share. */
 export interface SharedLimits<Name extends string = string> {

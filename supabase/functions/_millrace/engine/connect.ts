@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { messageOf } from '../errors.ts';
-import { refuse } from '../jobs/refuse.ts';
 import { createLog } from '../log.ts';
 import { parseJson } from '../parse-json.ts';
+import { refuse } from '../refuse.ts';
 import type { Env } from '../settings.ts';
 import { dataApiRpc, type Rpc } from './engine-client.ts';
 import { isFromEngine, ownWakeSecret, readPlatform, refuseStranger } from './platform.ts';

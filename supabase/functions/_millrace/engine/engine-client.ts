@@ -1,14 +1,13 @@
 import type { z } from 'zod';
-import { type Delivery, notedDeliveries, takenMessages } from '../alerts/alert-message.ts';
 import type { Log } from '../log.ts';
-import { healthAnswer, metricsAnswer } from '../metrics/metrics-answer.ts';
-import type { ChildItem } from '../stage/spawn-children.ts';
-import { createSweeper } from '../worker/sweep.ts';
+import { type Delivery, notedDeliveries, takenMessages } from './alert-contract.ts';
 import { dataApi } from './data-api.ts';
 import type { EngineFunctions, Json } from './database.types.ts';
 import * as contract from './engine-contract.ts';
+import { healthAnswer, metricsAnswer } from './metrics-contract.ts';
 import type { Platform } from './platform.ts';
 import { storable } from './storable.ts';
+import { createSweeper } from './sweep.ts';
 
 /** What one call of a database function came to: the shape postgrest-js answers with. */
 export interface RpcAnswer {
@@ -67,13 +66,13 @@ export interface Engine {
    * Signs off. Handing over leaves in any case; otherwise `left` is false when work has come meanwhile. `cost` is what a row
    * takes of an isolate, as far as the worker can tell.
    */
-  leave(worker: string, handOver: boolean, cost?: RowCost): Promise<z.output<typeof contract.leaveAnswer>>;
+  leave(worker: string, handOver: boolean, cost?: contract.RowCost): Promise<z.output<typeof contract.leaveAnswer>>;
   wake(stages: { pipeline: string; stage: string }[]): Promise<z.output<typeof contract.wakeAnswer>>;
   /** Starts the runs of a map attempt's children; an item whose key has one already is passed over. */
   spawn(
     worker: string,
     held: contract.HeldAttempt,
-    items: ChildItem[],
+    items: contract.ChildItem[],
     last: boolean,
   ): Promise<z.output<typeof contract.spawnAnswer>>;
   /** Adds up what the children of these fan-outs have reported. Takes at most 100 at a time. */
@@ -97,7 +96,7 @@ export interface Engine {
   /** Shows what went wrong with jobs in the engine's log and in doctor(). Tried once. */
   noteFaults(faults: contract.JobFault[]): Promise<z.output<typeof contract.noteFaultsAnswer>>;
   /** Whose a job is: by the attempt it was submitted for, or by its id alone. */
-  jobOwner(job: JobName): Promise<z.output<typeof contract.jobOwnerAnswer>>;
+  jobOwner(job: contract.JobName): Promise<z.output<typeof contract.jobOwnerAnswer>>;
   resume(items: contract.JobOutcomeItem[]): Promise<z.output<typeof contract.resumeAnswer>>;
   /** Takes messages about alerts whose turn it is, one a channel at most. */
   takeMessages(): Promise<z.output<typeof takenMessages>>;
@@ -108,15 +107,6 @@ export interface Engine {
   /** What doctor() finds. Tried once. */
   health(): Promise<z.output<typeof healthAnswer>>;
 }
-
-/** What one row takes of an isolate: milliseconds of CPU and bytes of memory. */
-export interface RowCost {
-  cpuMs: number;
-  bytes: number;
-}
-
-/** What a callback says of its job: the attempt it was submitted for, or its id. */
-export type JobName = contract.JobOrigin | { job_id: string };
 
 const CALL_TIMEOUT_MS = 10_000;
 const FIRST_PAUSE_MS = 50;

@@ -247,3 +247,15 @@ export interface JobOrigin {
   trace_id: string;
   entity_id: string;
 }
+
+/** What one row takes of an isolate: milliseconds of CPU and bytes of memory. */
+export interface RowCost {
+  cpuMs: number;
+  bytes: number;
+}
+
+/** What a callback says of its job: the attempt it was submitted for, or its id. */
+export type JobName = JobOrigin | { job_id: string };
+
+/** One child of a map: its key, which is its own among its siblings, and what the insert function wants to know. */
+export type ChildItem = { key: string | number } & Record<string, unknown>;

@@ -1,16 +1,16 @@
 import { z } from 'zod';
+import { serve, waitUntil } from '../edge-runtime.ts';
 import { registering } from '../engine/connect.ts';
 import { dataApiRpc, EngineRefusal, type Rpc } from '../engine/engine-client.ts';
 import { type Platform, readPlatform } from '../engine/platform.ts';
 import { classify, excerpt, messageOf, UnavailableError } from '../errors.ts';
 import { createLog } from '../log.ts';
+import { refuse } from '../refuse.ts';
 import { type Env, processEnv, readSettings, webhookSettings } from '../settings.ts';
-import { serve, waitUntil } from '../worker/edge-runtime.ts';
 import { callStage } from './call-stage.ts';
 import { type CallbackOrigin, callbackUrlFault, isOwnCallbackUrl, originParams, readOrigin } from './callback-url.ts';
 import { JobRecorder } from './job-recorder.ts';
 import { readBody } from './read-body.ts';
-import { refuse } from './refuse.ts';
 import { originFault, readOwner, signatureFault } from './webhook.ts';
 
 const MAX_BODY_BYTES = 12 * 1024 * 1024;

@@ -2,9 +2,9 @@ import { Buffer } from 'node:buffer';
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { JobOrigin } from '../engine/engine-contract.ts';
 import { readSettings, webhookSettings } from '../settings.ts';
+import type { Service } from '../stage/service.ts';
 import type { HandlerContext } from '../stage/stage.ts';
 import { jobOrigin } from './job-service.ts';
-import type { Service } from './service.ts';
 
 /**
  * Whose job a callback is about: the attempt it was submitted for, and the service that has it, '' where the callback names

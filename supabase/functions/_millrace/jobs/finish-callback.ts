@@ -1,13 +1,13 @@
 import type { JobOutcomeItem } from '../engine/engine-contract.ts';
 import { classify, excerpt, PermanentError, UnavailableError } from '../errors.ts';
 import { parseJson } from '../parse-json.ts';
+import { refuse } from '../refuse.ts';
 import type { Env } from '../settings.ts';
+import type { CalledBack, Service } from '../stage/service.ts';
 import type { Stage } from '../stage/stage.ts';
 import type { CallbackOrigin } from './callback-url.ts';
 import { finishJob } from './finish-job.ts';
 import type { JobRecorder } from './job-recorder.ts';
-import { refuse } from './refuse.ts';
-import type { CalledBack, Service } from './service.ts';
 
 const ASK_TIMEOUT_MS = 10_000;
 const FINISH_TIMEOUT_MS = 5_000;

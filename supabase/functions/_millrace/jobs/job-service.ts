@@ -2,9 +2,9 @@ import { z } from 'zod';
 import type { JobOrigin } from '../engine/engine-contract.ts';
 import { errorFromStatus, MisconfiguredError, messageOf, PermanentError, RetriableError } from '../errors.ts';
 import { type Env, httpUrl, readSettings, type SettingsGroup } from '../settings.ts';
+import type { CalledBack, JobState, Service, ServiceContext } from '../stage/service.ts';
 import type { HandlerContext } from '../stage/stage.ts';
 import { type Traced, traceHeaders } from '../trace.ts';
-import type { CalledBack, JobState, Service, ServiceContext } from './service.ts';
 
 const jobSchema = z.object({
   job_id: z.string().min(1),

@@ -4,11 +4,11 @@ import type { WaitingJob } from '../engine/engine-contract.ts';
 import { type Platform, readPlatform, refuseWakeUp } from '../engine/platform.ts';
 import { classify, messageOf } from '../errors.ts';
 import { createLog } from '../log.ts';
+import { refuse } from '../refuse.ts';
 import { type Env, readSettings, workerSettings } from '../settings.ts';
 import { type Budget, createBudget } from '../worker/budget.ts';
 import { callStage } from './call-stage.ts';
 import { JobRecorder } from './job-recorder.ts';
-import { refuse } from './refuse.ts';
 
 const JOBS_A_ROUND = 20;
 /** In which a stage's function asks its services and records what has ended. */

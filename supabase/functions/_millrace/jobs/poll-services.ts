@@ -1,11 +1,11 @@
 import type { JobFault, JobOutcome, JobOutcomeItem, JobReport, WaitingJob } from '../engine/engine-contract.ts';
 import { classify, RetriableError } from '../errors.ts';
 import type { Env } from '../settings.ts';
+import type { JobState } from '../stage/service.ts';
 import type { Stage } from '../stage/stage.ts';
 import { serviceOf } from './finish-callback.ts';
 import { finishJob } from './finish-job.ts';
 import type { JobRecorder } from './job-recorder.ts';
-import type { JobState } from './service.ts';
 
 /** For asking after a job and finishing it. */
 const ASK_TIMEOUT_MS = 5_000;

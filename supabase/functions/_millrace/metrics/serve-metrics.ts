@@ -5,9 +5,10 @@ import { sayFault } from '../alerts/say-alert.ts';
 import { createEngine, dataApiRpc, type Engine, type Rpc } from '../engine/engine-client.ts';
 import { type Platform, readPlatform } from '../engine/platform.ts';
 import { messageOf } from '../errors.ts';
-import { refuse } from '../jobs/refuse.ts';
 import { createLog } from '../log.ts';
+import { refuse } from '../refuse.ts';
 import { type Env, readSettings } from '../settings.ts';
+import { addUpMetrics } from './add-up-metrics.ts';
 import { writeMetrics } from './write-metrics.ts';
 
 /** Longer than the Data API's own bound, so that its answer is what is told. */
@@ -57,7 +58,7 @@ export function answerMetrics(
 
 async function answerScrape(engine: Engine, request: Request): Promise<Response> {
   const wantsOpenMetrics = /application\/openmetrics-text/.test(request.headers.get('accept') ?? '');
-  const body = writeMetrics(await engine.metrics(), wantsOpenMetrics ? 'openmetrics' : 'text');
+  const body = writeMetrics(addUpMetrics(await engine.metrics()), wantsOpenMetrics ? 'openmetrics' : 'text');
   const type = wantsOpenMetrics ? 'application/openmetrics-text; version=1.0.0' : 'text/plain; version=0.0.4';
   return new Response(body, { headers: { 'content-type': `${type}; charset=utf-8`, 'cache-control': 'no-store' } });
 }

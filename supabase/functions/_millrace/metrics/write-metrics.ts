@@ -1,4 +1,4 @@
-import type { MetricsAnswer } from './metrics-answer.ts';
+import type { Metrics } from './add-up-metrics.ts';
 
 type Labels = Record<string, string | null | undefined>;
 
@@ -13,7 +13,7 @@ interface Family {
 }
 
 /** Writes what the engine tells as OpenMetrics, or in Prometheus's text format. */
-export function writeMetrics(metrics: MetricsAnswer, format: Format): string {
+export function writeMetrics(metrics: Metrics, format: Format): string {
   const families = [...counterFamilies(metrics), ...gaugeFamilies(metrics)].filter(({ samples }) => samples.length > 0);
   const lines = families.flatMap(({ name, type, help, samples }) => {
     const family = format === 'text' && type === 'counter' ? `${name}_total` : name;
@@ -29,7 +29,7 @@ export function writeMetrics(metrics: MetricsAnswer, format: Format): string {
 /** In the order in which they are written; the engine counts more, such as attempts that were removed. */
 const outcomesShown = ['completed', 'ended', 'failed', 'retried', 'skipped', 'cancelled'];
 
-function counterFamilies({ counters, bounds }: MetricsAnswer): Family[] {
+function counterFamilies({ counters, bounds }: Metrics): Family[] {
   const stages = counters.filter(({ stage }) => stage !== null);
   const runs = counters.filter(({ stage }) => stage === null);
   const labelsOf = ({ pipeline, stage }: (typeof counters)[0]) => ({ pipeline, stage });
@@ -72,7 +72,7 @@ function counterFamilies({ counters, bounds }: MetricsAnswer): Family[] {
 function histogram(
   name: string,
   help: string,
-  counters: MetricsAnswer['counters'],
+  counters: Metrics['counters'],
   field: 'run_seconds' | 'wait_seconds',
   bounds: number[],
 ): Family {
@@ -88,7 +88,7 @@ function histogram(
   return { name, type: 'histogram', help, samples };
 }
 
-function gaugeFamilies({ stages, alerts, messages, sweep_age_seconds: age, release, level }: MetricsAnswer): Family[] {
+function gaugeFamilies({ stages, alerts, messages, sweep_age_seconds: age, release, level }: Metrics): Family[] {
   const gauge = (name: string, help: string, samples: [Labels, number][]): Family => ({
     name,
     type: 'gauge',

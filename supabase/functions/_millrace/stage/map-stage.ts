@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { PipelineDefinition } from '../define/define-pipeline.ts';
+import type { ChildItem } from '../engine/engine-contract.ts';
 import { PermanentError } from '../errors.ts';
 import type { SettingsGroup } from '../settings.ts';
-import type { ChildItem } from './spawn-children.ts';
 import { type HandlerContext, type Stage, stageOf, type Waiting, waiting } from './stage.ts';
 import { describeFault, storageFault } from './validate-result.ts';
 

@@ -1,10 +1,6 @@
 import { type Engine, EngineRefusal } from '../engine/engine-client.ts';
-import type { HeldAttempt } from '../engine/engine-contract.ts';
+import type { ChildItem, HeldAttempt, WakeTarget } from '../engine/engine-contract.ts';
 import { LeaseLost, PermanentError, RetriableError } from '../errors.ts';
-import type { Waker } from '../worker/wake.ts';
-
-/** One child of a map: its key, which is its own among its siblings, and what the insert function wants to know. */
-export type ChildItem = { key: string | number } & Record<string, unknown>;
 
 /** The children of one attempt of a map. */
 export interface Children {
@@ -22,7 +18,7 @@ const LONGEST_BUSY_PAUSE_MS = 1_000;
 /** The children of the attempt `item`, which `worker` holds; aborting `signal` ends the wait for a busy row. */
 export function createChildren(options: {
   engine: Pick<Engine, 'spawn'>;
-  waker: Pick<Waker, 'wake'>;
+  waker: { wake(targets: WakeTarget[]): void };
   worker: string;
   item: HeldAttempt;
   signal: AbortSignal;

@@ -1,11 +1,11 @@
 import type { z } from 'zod';
-import type { Checkpoints } from '../agents/agent-checkpoints.ts';
 import type { PipelineDefinition, WorkedStage } from '../define/define-pipeline.ts';
 import type { Usage } from '../engine/engine-contract.ts';
-import type { Service } from '../jobs/service.ts';
 import type { Log } from '../log.ts';
 import type { Env, SettingsGroup } from '../settings.ts';
 import type { Traced } from '../trace.ts';
+import type { Checkpoints } from './agent-checkpoints.ts';
+import type { Service } from './service.ts';
 import type { Children } from './spawn-children.ts';
 
 /** What a handler knows beside its input. */

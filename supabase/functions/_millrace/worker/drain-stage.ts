@@ -1,14 +1,14 @@
-import { createCheckpoints } from '../agents/agent-checkpoints.ts';
+import { onUnload } from '../edge-runtime.ts';
 import { createEngine, type Rpc } from '../engine/engine-client.ts';
 import type { Platform } from '../engine/platform.ts';
 import { createLog, flushLog } from '../log.ts';
 import { type Env, readSettings, workerSettings } from '../settings.ts';
+import { createCheckpoints } from '../stage/agent-checkpoints.ts';
 import { createChildren } from '../stage/spawn-children.ts';
 import type { Stage } from '../stage/stage.ts';
 import { createBudget } from './budget.ts';
 import { ChildCollector } from './collect-children.ts';
 import { Drain, type DrainEnd } from './drain.ts';
-import { onUnload } from './edge-runtime.ts';
 import { thisIsolate } from './isolate.ts';
 import { createProbe } from './probe.ts';
 import { runHandler } from './run-handler.ts';

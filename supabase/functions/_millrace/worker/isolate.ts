@@ -1,5 +1,6 @@
 import process from 'node:process';
-import type { RowCost } from '../engine/engine-client.ts';
+import { onRetire } from '../edge-runtime.ts';
+import type { RowCost } from '../engine/engine-contract.ts';
 
 /** The platform retires an isolate at this much CPU, and ends it without a word at twice as much. */
 const RETIRED_AT_MS = 1_000;
@@ -188,6 +189,7 @@ function quickQuarterOf(values: number[]): number {
 
 /** The isolate that this code runs in. */
 export const thisIsolate = new Isolate();
+onRetire(() => thisIsolate.retire());
 
 /** Bytes of heap and external memory in use. */
 export function usedMemory(): number {

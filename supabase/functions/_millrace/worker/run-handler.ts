@@ -1,9 +1,9 @@
 import type { z } from 'zod';
-import type { Checkpoints } from '../agents/agent-checkpoints.ts';
 import type { Item, Outcome, StageLimits, Usage } from '../engine/engine-contract.ts';
 import { classify, LeaseLost, MisconfiguredError, PermanentError, RetriableError } from '../errors.ts';
 import { createLog, type Log } from '../log.ts';
 import { type Env, settingsFaults, workerSettings } from '../settings.ts';
+import type { Checkpoints } from '../stage/agent-checkpoints.ts';
 import type { Children } from '../stage/spawn-children.ts';
 import { HandedBack, type Stage, Waiting } from '../stage/stage.ts';
 import { describeFault, validateResult } from '../stage/validate-result.ts';

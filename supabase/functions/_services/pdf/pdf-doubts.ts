@@ -1,4 +1,16 @@
-import type { LostText } from './pdf-text.ts';
+/** What of a PDF its text lacks. */
+export interface LostText {
+  unread_letters: number;
+  letters: number;
+  /** Letters that may be others, or stand in another order; given where there are any. */
+  doubtful_letters?: number | undefined;
+  /** The first 100 pages with letters that nothing tells, or that are doubtful, from 1. */
+  pages: number[];
+  /** The first 100 pages that are pictures without text. */
+  picture_pages: number[];
+  /** Pages that were not read, since the text had reached its bound before them. */
+  missing_pages?: { from: number; to: number } | undefined;
+}
 
 /**
  * Sentences about what a PDF's text lacks, for the person who reads its row; empty where nothing is missing.

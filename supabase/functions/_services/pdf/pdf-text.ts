@@ -1,7 +1,7 @@
 import { PermanentError } from '../../_millrace/mod.ts';
 import { bodyText } from '../text/markdown-blocks.ts';
 import { openPdf } from './pdf.ts';
-import { pdfDoubts } from './pdf-doubts.ts';
+import { type LostText, pdfDoubts } from './pdf-doubts.ts';
 import { withoutFurniture } from './pdf-furniture.ts';
 import { joinLines, type PdfLine } from './pdf-lines.ts';
 
@@ -27,20 +27,6 @@ const mostLevels = 4;
 const fullLine = 0.8;
 // Lines of one heading stand closer than this, in sizes of its letters.
 const headingLeading = 1.7;
-
-/** What of a PDF its text lacks. */
-export interface LostText {
-  unread_letters: number;
-  letters: number;
-  /** Letters that may be others, or stand in another order; given where there are any. */
-  doubtful_letters?: number | undefined;
-  /** The first 100 pages with letters that nothing tells, or that are doubtful, from 1. */
-  pages: number[];
-  /** The first 100 pages that are pictures without text. */
-  picture_pages: number[];
-  /** Pages that were not read, since the text had reached its bound before them. */
-  missing_pages?: { from: number; to: number } | undefined;
-}
 
 export interface PdfText {
   text: string;

@@ -1,5 +1,5 @@
 // The function of Supabase's guide: it takes the jobs of its request one after the other and takes each from the queue.
-import { serve } from '../../../../../supabase/functions/_millrace/worker/edge-runtime.ts';
+import { serve } from '../../../../../supabase/functions/_millrace/edge-runtime.ts';
 
 const { SUPABASE_URL: url, SUPABASE_SECRET_KEYS: keys = '{}' } = process.env;
 const headers = { apikey: String(JSON.parse(keys).default), 'content-type': 'application/json' };

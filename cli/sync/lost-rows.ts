@@ -1,13 +1,13 @@
 // The rows of the engine that a database lacks which got another one's schema without its data, such as a branch made in the
 // dashboard: settings, cron jobs and definitions. Its migrations count as applied there, so that no push writes them.
 import type { CompiledPipeline } from '../../supabase/functions/_millrace/compile/compile-pipeline.ts';
-import { limitMigration, limitsIn } from '../sync/limit-migration.ts';
-import { definitionsIn, pipelineMigration } from '../sync/pipeline-migration.ts';
-import { childrenFirst } from '../sync/pipeline-order.ts';
-import { querySupabase } from './ask-supabase.ts';
-import { migrationTexts, sinceUninstall } from './engine-level.ts';
-import type { Project } from './find-project.ts';
-import type { Health } from './read-health.ts';
+import { querySupabase } from '../project/ask-supabase.ts';
+import { migrationTexts, sinceUninstall } from '../project/engine-level.ts';
+import type { Project } from '../project/find-project.ts';
+import type { Health } from '../project/read-health.ts';
+import { limitMigration, limitsIn } from './limit-migration.ts';
+import { definitionsIn, pipelineMigration } from './pipeline-migration.ts';
+import { childrenFirst } from './pipeline-order.ts';
 
 const ownRows = 'the engine has its own rows';
 

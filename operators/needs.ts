@@ -1,6 +1,7 @@
 // Which pipelines and stages need a person, and whether the engine does: the page and the command line say the same.
-import { age, countOf } from '../base/numbers.ts';
+
 import type { Alert, Overview, PipelineHealth, StageHealth, Well } from './answers.ts';
+import { age, countOf } from './numbers.ts';
 
 export interface Listed {
   pipeline: PipelineHealth;

@@ -1,6 +1,6 @@
+import { waitUntil } from '../edge-runtime.ts';
 import { messageOf } from '../errors.ts';
 import type { Log } from '../log.ts';
-import { waitUntil } from './edge-runtime.ts';
 
 /**
  * Sweeps in the background, one call at a time, when an answer of the engine says that the last sweep is over a minute

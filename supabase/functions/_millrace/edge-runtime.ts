@@ -1,6 +1,5 @@
-import { messageOf } from '../errors.ts';
-import { createLog, flushLog } from '../log.ts';
-import { thisIsolate } from './isolate.ts';
+import { messageOf } from './errors.ts';
+import { createLog, flushLog } from './log.ts';
 
 interface PlatformGlobals {
   EdgeRuntime?: { waitUntil(work: Promise<unknown>): void };
@@ -10,9 +9,6 @@ interface PlatformGlobals {
 
 const platform = globalThis as unknown as PlatformGlobals;
 const unloadListeners = new Set<(reason: string) => void>();
-
-// To an isolate that it retires the platform says so only if a request was under way. Others find out.
-platform.addEventListener?.('drain', () => thisIsolate.retire());
 
 platform.addEventListener?.('beforeunload', (event) => {
   const detail = (event as Event & { detail?: { reason?: string } }).detail;
@@ -37,6 +33,14 @@ function refuseAddress(): Response {
 export function waitUntil(work: Promise<unknown>): void {
   const guarded = work.catch((error) => createLog({}).error('background work failed', { error: messageOf(error) }));
   platform.EdgeRuntime?.waitUntil(guarded);
+}
+
+/**
+ * Calls `listener` when the platform retires this isolate. The platform says so only while a request is under way: at other times
+ * an isolate finds out by itself.
+ */
+export function onRetire(listener: () => void): void {
+  platform.addEventListener?.('drain', listener);
 }
 
 /** Calls `listener` when the platform is about to end this function. Returns how to stop listening. */

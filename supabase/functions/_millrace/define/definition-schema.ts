@@ -1,7 +1,7 @@
 import '../zod-settings.ts';
 import { z } from 'zod';
-import * as defaults from '../define/stage-defaults.ts';
 import { decisionSchema } from './decision-schema.ts';
+import * as defaults from './stage-defaults.ts';
 
 // What a definition may say, as zod schemas. `wanted` completes "must be …" in the messages of the compiler, and `remedy` says
 // what to do. The order of the fields is the order in which migrations show them. Of that of a shared limit `npm run check --

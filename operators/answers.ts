@@ -1,5 +1,6 @@
 // What the database's functions for operators answer, as far as the page shows it.
-import type { AlertFacts, HealthFault } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
+import type { AlertFacts } from '../supabase/functions/_millrace/engine/alert-contract.ts';
+import type { HealthFault } from '../supabase/functions/_millrace/engine/metrics-contract.ts';
 
 export interface Throttle {
   limits: Record<string, unknown>;
