@@ -2,6 +2,7 @@
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { embeddedPostgres, installed, packageVersion } from './binaries.ts';
+import { oldCronNotice } from './extensions.ts';
 import { configFile, readConfig } from './functions/project-config.ts';
 import { postgresFiles } from './postgres-files.ts';
 
@@ -22,7 +23,10 @@ export function choosePostgres(root: string, named: string | undefined, say: (me
   const wanted = readConfig(supabase).db?.major_version;
   if (named) process.env.MILLRACE_POSTGRES = path.resolve(named);
   else if (!process.env.MILLRACE_POSTGRES && wanted !== undefined) findPacked(root, wanted);
-  const { version } = postgresFiles();
+  const postgres = postgresFiles();
+  const { version } = postgres;
+  const notice = oldCronNotice(postgres);
+  if (notice) say(notice);
   if (wanted === undefined || majorOf(version) === wanted) return;
   say(
     `This is Postgres ${version}, and ${path.basename(configFile(supabase) ?? '')} says major_version ${wanted}. What the linked project ` +

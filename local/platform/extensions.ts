@@ -69,8 +69,23 @@ function isReal(control: string): boolean {
 
 /** Of before 1.5, such as Debian's 1.4: without seconds in a schedule, so that the stand-in runs instead. */
 function isOldCron(control: string): boolean {
-  const [, major, minor] = /default_version\s*=\s*'(\d+)\.(\d+)/.exec(fs.readFileSync(control, 'utf8')) ?? [];
+  const [, major, minor] = versionIn(control);
   return path.basename(control) === 'pg_cron.control' && Number(major) === 1 && Number(minor) < 5;
+}
+
+const versionIn = (control: string) =>
+  /default_version\s*=\s*'(\d+)\.(\d+)/.exec(fs.readFileSync(control, 'utf8')) ?? [];
+
+/** Says that the installed pg_cron is too old for the engine, and what helps; undefined where it is not. */
+export function oldCronNotice({ installedExtensions }: Pick<PostgresFiles, 'installedExtensions'>): string | undefined {
+  const control = path.join(installedExtensions, 'pg_cron.control');
+  if (!fs.existsSync(control) || !isOldCron(control)) return undefined;
+  const [, major, minor] = versionIn(control);
+  return (
+    `The pg_cron of this Postgres is ${major}.${minor}, but the engine's schedules in seconds need 1.5 or newer: the stand-in of pg_cron ` +
+    'runs instead. For the real one take pg_cron 1.6.4 from https://github.com/citusdata/pg_cron, ' +
+    '`make install PG_CONFIG=DIR/bin/pg_config`, and start again.'
+  );
 }
 
 /** The names of all extensions that a Postgres can create, once these are installed. */

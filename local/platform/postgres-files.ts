@@ -16,6 +16,8 @@ export interface PostgresFiles {
   bin: string;
   /** The folder with the control files and scripts of its extensions. */
   extensions: string;
+  /** The folder with those that were installed, where no stand-in has been put beside them. */
+  installedExtensions: string;
   /** The folder with the libraries that it loads. */
   libraries: string;
   /** Major and minor version: 15.18. */
@@ -32,9 +34,11 @@ export function postgresFiles(): PostgresFiles {
   const original = named || postgresFolder();
   linkLibraries(original);
   const folder = reachablePostgres(original, postgresUser());
+  const extensions = path.join(folder, 'share', 'postgresql', 'extension');
   return {
     bin: path.join(folder, 'bin'),
-    extensions: path.join(folder, 'share', 'postgresql', 'extension'),
+    extensions,
+    installedExtensions: extensions,
     libraries: path.join(folder, 'lib', 'postgresql'),
     version: packageVersion(original),
   };
@@ -75,7 +79,8 @@ function mirroredFiles(folder: string): PostgresFiles {
     throw new Error(`${mirror} belongs to another user: remove it and start again.`);
   }
   const inMirror = (place: string) => path.join(mirror, path.relative(above, place));
-  return { bin: inMirror(bin), extensions: inMirror(controls), libraries: inMirror(libraries), version };
+  const extensions = { extensions: inMirror(controls), installedExtensions: controls };
+  return { bin: inMirror(bin), ...extensions, libraries: inMirror(libraries), version };
 }
 
 /** Asks its pg_config where a Postgres has its files. */

@@ -3,7 +3,13 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { hasSafeUpdate, installExtensions, knownExtensions, realWorkers } from '../../local/platform/extensions.ts';
+import {
+  hasSafeUpdate,
+  installExtensions,
+  knownExtensions,
+  oldCronNotice,
+  realWorkers,
+} from '../../local/platform/extensions.ts';
 
 let folder: string;
 let controls: string;
@@ -28,11 +34,15 @@ test('one that is really installed stays as it is, and gets no script of the sta
   expect(realWorkers(postgres)).toEqual(['pg_net']);
 });
 
-test('a pg_cron of before 1.5 knows no seconds: the stand-in takes its place', () => {
+test('a pg_cron of before 1.5 knows no seconds: the stand-in takes its place, and how to have a newer one is told', () => {
+  const notice = () => oldCronNotice({ installedExtensions: controls });
+  expect(notice()).toBeUndefined();
   write('pg_cron.control', `default_version = '1.4-1'\n`);
+  expect(notice()).toMatch(/^The pg_cron of this Postgres is 1\.4, .* need 1\.5 or newer: .*make install PG_CONFIG=/);
   installExtensions(postgres);
   expect(read('pg_cron.control')).toContain(`comment = 'Stand-in`);
   write('pg_cron.control', `default_version = '1.6'\n`);
+  expect(notice()).toBeUndefined();
   installExtensions(postgres);
   expect(read('pg_cron.control')).toBe(`default_version = '1.6'\n`);
   expect(realWorkers(postgres)).toEqual(['pg_cron']);

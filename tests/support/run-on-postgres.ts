@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { embeddedPostgres } from '../../local/platform/binaries.ts';
 import { packedVersions } from '../../local/platform/choose-postgres.ts';
-import { realWorkers } from '../../local/platform/extensions.ts';
+import { oldCronNotice, realWorkers } from '../../local/platform/extensions.ts';
 import { postgresFiles } from '../../local/platform/postgres-files.ts';
 import { sampleOf } from './sample-of-tests.ts';
 
@@ -44,6 +44,8 @@ function runInstalled(folder: string, files: string[]): number {
   const postgres = postgresFiles();
   const cron = realWorkers(postgres).includes('pg_cron') ? 'the real pg_cron' : 'the stand-in of pg_cron';
   console.log(`On Postgres ${postgres.version} of ${folder}, with ${cron}.`);
+  const notice = oldCronNotice(postgres);
+  if (notice) console.log(notice);
   const tests = runVitest(folder, files.length > 0 ? files : ['tests/stack', 'tests/faults']);
   if (tests !== 0 || files.length > 0) return tests;
   const campaigns = { CHAOS_CAMPAIGNS: process.env.CHAOS_CAMPAIGNS ?? '1' };
