@@ -68,7 +68,7 @@ test('a text that is cut without regard to its characters is found, and no list,
     'a.substring(0, 80)',
     'b.slice(0, LONGEST_B - 1)',
     'page.slice(0, share)',
-    '`${title}: ${page}`.slice(0, room)',
+    '`$' + '{title}: $' + '{page}`.slice(0, room)',
   ];
   await writeFile(path.join(folder, 'handler.ts'), [fine, ...cuts].join('\n'));
   const found = textCuts(folder).split('\n');
