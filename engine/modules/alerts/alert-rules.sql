@@ -75,7 +75,8 @@ $$;
 
 -- Notes where a rule is above its bound, and raises an alert where it has been for long enough.
 -- A rule that has not been broken for long enough is forgotten. Failures of another code, while
--- their alert recovers, are another alert: nobody has been told of them.
+-- their alert recovers, are another alert: nobody has been told of them. A code that was told
+-- within the span is none, or codes that take turns would be two messages a minute.
 create function millrace.evaluate_rule(p_rule millrace.alert_rules, p_now timestamptz)
 as $$
 with over as materialized (
@@ -88,7 +89,11 @@ with over as materialized (
     and (t.pipeline_id, t.stage_id) = (o.pipeline_id, o.stage_id)
   where p_rule.kind in ('error_share', 'dead')
     and (a.rule_id, a.pipeline_id, a.stage_id) = (p_rule.id, o.pipeline_id, o.stage_id)
-    and a.resolved_at is null and a.detail <> o.detail
+    and a.resolved_at is null and coalesce(a.detail, '') <> o.detail
+    and not exists (
+      select from millrace.alerts b
+      where (b.rule_id, b.pipeline_id, b.stage_id) = (a.rule_id, a.pipeline_id, a.stage_id)
+        and b.detail = o.detail and b.raised_at > p_now - p_rule.span)
   returning a.pipeline_id, a.stage_id
 ), kept as (
   insert into millrace.rule_states as t (
@@ -98,7 +103,9 @@ with over as materialized (
   on conflict on constraint rule_states_pkey do update
   set under_since = null, value = excluded.value, above = excluded.above,
     detail = excluded.detail, over_since = case
-      when (t.pipeline_id, t.stage_id) in (select n.pipeline_id, n.stage_id from other n) then p_now
+      -- The alert before it was above its bound for long enough.
+      when (t.pipeline_id, t.stage_id) in (select n.pipeline_id, n.stage_id from other n)
+        then p_now - p_rule.hold
       else t.over_since end
 )
 update millrace.rule_states t

@@ -71,7 +71,8 @@ begin
     when p_rule.kind = 'dead' then (
       select v_sum.dead
       from millrace.runs r
-      where r.pipeline_id = p_pipeline_id and r.status = 'failed'
+      where v_sum.dead > p_rule.above
+        and r.pipeline_id = p_pipeline_id and r.status = 'failed'
         and r.finished_at >= date_trunc('minute', p_now - p_rule.span, 'UTC')
         and p_stage_id in (0, r.failed_stage_id)
         and millrace.is_latest_run(r.id)

@@ -237,6 +237,43 @@ describe('what rules look at', () => {
     expect((await deliver(engine)).sort()).toEqual(['raised errors', 'resolved errors']);
   });
 
+  test('codes that take turns while an alert recovers are one alert each in a span, however often they come back', async ({
+    engine,
+  }) => {
+    await engine.pipeline([{ name: 'only' }]);
+    await addChannel(engine);
+    await onlyRule(engine, { name: 'errors', kind: 'error_share', stage: '*', above: 0.1, least: 2 });
+    const told: string[] = [];
+    for (let turn = 0; turn < 8; turn++) {
+      await ends(engine, turn % 2 ? 0 : 4, 2, turn % 4 ? 'blank' : 'gone');
+      await minutes(engine, 1);
+      told.push(...(await deliver(engine)));
+    }
+    expect(told).toEqual(['raised errors', 'raised errors', 'resolved errors']);
+    expect(await open(engine)).toEqual(['errors only flow']);
+  });
+
+  test('another code is told at once, also by a rule that waits for long, and beside failures without a code', async ({
+    engine,
+  }) => {
+    await engine.pipeline([{ name: 'only' }]);
+    await addChannel(engine);
+    const rule = { name: 'errors', kind: 'error_share', stage: '*', above: 0.1, least: 2, hold: '3 minutes' };
+    await onlyRule(engine, rule);
+    for (const code of ['gone', 'gone', 'gone', 'gone']) {
+      await ends(engine, 4, 0, code);
+      await minutes(engine, 1);
+    }
+    expect(await deliver(engine)).toEqual(['raised errors']);
+    await engine.sql.query('update millrace.alerts set detail = null');
+    await ends(engine, 0, 3);
+    await minutes(engine, 1);
+    await ends(engine, 4, 0, 'blank');
+    await minutes(engine, 1);
+    expect(await open(engine)).toEqual(['errors only flow']);
+    expect((await deliver(engine)).sort()).toEqual(['raised errors', 'resolved errors']);
+  });
+
   test('what is spent', async ({ engine }) => {
     await engine.pipeline([{ name: 'only' }]);
     await onlyRule(engine, { name: 'budget', kind: 'spend', pipeline: 'flow', above: 1, span: '1 day' });
