@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
+import { metricsAnswer } from '../../supabase/functions/_millrace/engine/metrics-contract.ts';
 import type { Metrics } from '../../supabase/functions/_millrace/metrics/add-up-metrics.ts';
 import { writeMetrics } from '../../supabase/functions/_millrace/metrics/write-metrics.ts';
 import { readMetrics } from '../support/open-metrics.ts';
@@ -50,6 +51,19 @@ const namesIn = (text: string) => [...new Set(text.match(/\bmillrace_[a-z0-9_]+/
 test('labels are written as the format has them, whatever they hold', () => {
   expect(families[0]?.samples[0]?.labels.pipeline).toBe('a "b" \\ c\nd');
   expect(readMetrics(writeMetrics(answer, 'text'), 'text')).toHaveLength(families.length);
+});
+
+test('an answer of another shape is refused by the place of what does not fit', () => {
+  const counter: unknown[] = ['flow', 'only', 'completed', 1, 5, [1, 0], 5, [1, 0], 0.1, 1, 2];
+  const refused = (change: object) =>
+    metricsAnswer
+      .safeParse({ ...answer, counters: [counter], ...change })
+      .error?.issues.map((issue) => issue.path.join('.'));
+  expect(refused({})).toBeUndefined();
+  const broken = [counter.with(5, ['1']), counter.with(8, null), counter.slice(0, -1), {}];
+  expect(refused({ counters: [counter, ...broken] })).toEqual(['counters.1', 'counters.2', 'counters.3', 'counters.4']);
+  const [stage] = answer.stages;
+  expect(refused({ stages: [stage, { ...stage, ready: '1' }, null] })).toEqual(['stages.1', 'stages.2']);
 });
 
 test('the reader finds what the format does not allow', () => {

@@ -7,19 +7,61 @@ import type { AlertFacts } from './alert-contract.ts';
  * The counters of one outcome of a stage, or of a pipeline as a whole. A scrape has thousands, so fields have no names. Times are in
  * milliseconds, of runs and then of waits; then come cost, and tokens in and out.
  */
-const outcomeCounter = z.tuple([
-  z.string(),
-  z.string().nullable(),
-  z.string(),
-  z.number(),
-  z.number(),
-  z.array(z.number()),
-  z.number(),
-  z.array(z.number()),
-  z.number(),
-  z.number(),
-  z.number(),
-]);
+type OutcomeCounter = [
+  pipeline: string,
+  stage: string | null,
+  outcome: string,
+  n: number,
+  runMs: number,
+  runs: number[],
+  waitMs: number,
+  waits: number[],
+  cost: number,
+  input: number,
+  output: number,
+];
+
+const isNumber = (value: unknown) => typeof value === 'number';
+const isNumbers = (value: unknown) => Array.isArray(value) && value.every(isNumber);
+
+// By hand: zod takes a hundred milliseconds for the hundred thousand numbers of a thousand stages.
+const outcomeCounter = z.custom<OutcomeCounter>((value) => {
+  if (!Array.isArray(value)) return false;
+  const [pipeline, stage, outcome, n, runMs, runs, waitMs, waits, ...usage] = value;
+  return (
+    typeof pipeline === 'string' &&
+    (typeof stage === 'string' || stage === null) &&
+    typeof outcome === 'string' &&
+    isNumbers([n, runMs, waitMs, ...usage]) &&
+    usage.length === 3 &&
+    isNumbers(runs) &&
+    isNumbers(waits)
+  );
+}, 'is no counter of an outcome');
+
+/** How a stage stands now. */
+interface StageGauges {
+  pipeline: string;
+  stage: string;
+  enabled: boolean;
+  ready: number;
+  in_backoff: number;
+  started: number;
+  oldest_ready_seconds: number | null;
+  live_workers: number;
+}
+
+const stageGauges = z.custom<StageGauges>((value) => {
+  if (typeof value !== 'object' || value === null) return false;
+  const { pipeline, stage, enabled, ready, in_backoff, started, oldest_ready_seconds, live_workers } =
+    value as Partial<StageGauges>;
+  return (
+    typeof pipeline === 'string' &&
+    typeof stage === 'string' &&
+    typeof enabled === 'boolean' &&
+    isNumbers([ready, in_backoff, started, oldest_ready_seconds ?? 0, live_workers])
+  );
+}, 'is no stage with its gauges');
 
 /** The engine's answer for metrics. */
 export const metricsAnswer = z.object({
@@ -28,18 +70,7 @@ export const metricsAnswer = z.object({
   /** The upper bounds of all buckets but the last, in seconds. */
   bounds: z.array(z.number()),
   counters: z.array(outcomeCounter),
-  stages: z.array(
-    z.object({
-      pipeline: z.string(),
-      stage: z.string(),
-      enabled: z.boolean(),
-      ready: z.number(),
-      in_backoff: z.number(),
-      started: z.number(),
-      oldest_ready_seconds: z.number().nullable(),
-      live_workers: z.number(),
-    }),
-  ),
+  stages: z.array(stageGauges),
   /** Null where there was none yet. */
   sweep_age_seconds: z.number().nullable(),
   alerts: z.array(z.object({ rule: z.string(), pipeline: z.string().nullable(), open: z.number() })),

@@ -50,7 +50,8 @@ const emptyCounter = (pipeline: string, stage: string | null, bucketCount: numbe
 
 function addTimes(times: Times, ms: number, counts: number[]): void {
   times.sum += ms / 1000;
-  for (const [place, n] of counts.entries()) times.buckets[place] = (times.buckets[place] ?? 0) + n;
+  const { buckets } = times;
+  for (let place = 0; place < counts.length; place++) buckets[place] = (buckets[place] ?? 0) + (counts[place] ?? 0);
 }
 
 /** The engine's figures, with the counters of each stage added up. */

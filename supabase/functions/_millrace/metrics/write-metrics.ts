@@ -9,58 +9,53 @@ interface Family {
   name: string;
   type: 'counter' | 'gauge' | 'histogram';
   help: string;
-  samples: [suffix: string, labels: Labels, value: number][];
+  /** What stands in a sample's line behind the family's name: `_total{stage="a"} 1`. A scrape of a thousand stages has fifty thousand. */
+  samples: string[];
 }
 
 /** Writes what the engine tells as OpenMetrics, or in Prometheus's text format. */
 export function writeMetrics(metrics: Metrics, format: Format): string {
-  const families = [...counterFamilies(metrics), ...gaugeFamilies(metrics)].filter(({ samples }) => samples.length > 0);
-  const lines = families.flatMap(({ name, type, help, samples }) => {
+  let text = '';
+  for (const { name, type, help, samples } of [...counterFamilies(metrics), ...gaugeFamilies(metrics)]) {
+    if (samples.length === 0) continue;
     const family = format === 'text' && type === 'counter' ? `${name}_total` : name;
-    return [
-      `# TYPE ${family} ${type}`,
-      `# HELP ${family} ${escapeText(help)}`,
-      ...samples.map(([suffix, labels, value]) => `${name}${suffix}${written(labels)} ${numberOf(value)}`),
-    ];
-  });
-  return `${[...lines, ...(format === 'openmetrics' ? ['# EOF'] : [])].join('\n')}\n`;
+    text += `# TYPE ${family} ${type}\n# HELP ${family} ${escapeText(help)}\n${name}${samples.join(`\n${name}`)}\n`;
+  }
+  return format === 'openmetrics' ? `${text}# EOF\n` : text;
 }
 
 /** In the order in which they are written; the engine counts more, such as attempts that were removed. */
 const outcomesShown = ['completed', 'ended', 'failed', 'retried', 'skipped', 'cancelled'];
 
+/** The counters of a stage or pipeline with its labels, which stand in some fifty lines and are written once. */
+type Labelled = Metrics['counters'][0] & { labels: string };
+
 function counterFamilies({ counters, bounds }: Metrics): Family[] {
-  const stages = counters.filter(({ stage }) => stage !== null);
-  const runs = counters.filter(({ stage }) => stage === null);
-  const labelsOf = ({ pipeline, stage }: (typeof counters)[0]) => ({ pipeline, stage });
-  const outcomes = (of: typeof counters) =>
-    of.flatMap((counter) =>
-      outcomesShown.map((outcome): Family['samples'][0] => [
-        '_total',
-        { ...labelsOf(counter), outcome },
-        counter.outcomes[outcome] ?? 0,
-      ]),
-    );
-  const counter = (name: string, help: string, samples: Family['samples']): Family => ({
-    name,
-    type: 'counter',
-    help,
-    samples,
+  const labelled = counters.map((each): Labelled => {
+    const { pipeline, stage } = each;
+    return { ...each, labels: written({ pipeline, stage }) };
   });
+  const stages = labelled.filter(({ stage }) => stage !== null);
+  const runs = labelled.filter(({ stage }) => stage === null);
+  const outcomes = (of: Labelled[]) =>
+    of.flatMap(({ labels, outcomes: ended }) =>
+      outcomesShown.map((outcome) => `_total{${labels},outcome="${outcome}"} ${numberOf(ended[outcome] ?? 0)}`),
+    );
+  const counter = (name: string, help: string, samples: string[]): Family => ({ name, type: 'counter', help, samples });
   return [
     counter('millrace_attempts', 'Attempts that ended, by outcome.', outcomes(stages)),
     counter('millrace_runs', 'Runs that ended, by outcome.', outcomes(runs)),
     counter(
       'millrace_cost_usd',
       'What attempts cost, in US dollars.',
-      stages.map((each) => ['_total', labelsOf(each), each.cost_usd]),
+      stages.map(({ labels, cost_usd }) => `_total{${labels}} ${numberOf(cost_usd)}`),
     ),
     counter(
       'millrace_tokens',
       'Tokens of models, by direction.',
-      stages.flatMap((each): Family['samples'] => [
-        ['_total', { ...labelsOf(each), direction: 'input' }, each.input_tokens],
-        ['_total', { ...labelsOf(each), direction: 'output' }, each.output_tokens],
+      stages.flatMap(({ labels, input_tokens, output_tokens }) => [
+        `_total{${labels},direction="input"} ${numberOf(input_tokens)}`,
+        `_total{${labels},direction="output"} ${numberOf(output_tokens)}`,
       ]),
     ),
     histogram('millrace_attempt_run_seconds', 'How long attempts ran.', stages, 'run_seconds', bounds),
@@ -72,34 +67,37 @@ function counterFamilies({ counters, bounds }: Metrics): Family[] {
 function histogram(
   name: string,
   help: string,
-  counters: Metrics['counters'],
+  counters: Labelled[],
   field: 'run_seconds' | 'wait_seconds',
   bounds: number[],
 ): Family {
-  const samples = counters.flatMap(({ pipeline, stage, [field]: { sum, buckets } }): Family['samples'] => {
+  const samples: string[] = [];
+  const ends = [...bounds.map(numberOf), '+Inf'].map((bound) => `,le="${bound}"} `);
+  for (const { labels, [field]: times } of counters) {
+    const bucket = `_bucket{${labels}`;
     let count = 0;
-    const counted = buckets.map((n, place): Family['samples'][0] => {
-      count += n;
-      const bound = bounds[place];
-      return ['_bucket', { pipeline, stage, le: bound === undefined ? '+Inf' : numberOf(bound) }, count];
-    });
-    return [...counted, ['_count', { pipeline, stage }, count], ['_sum', { pipeline, stage }, sum]];
-  });
+    for (let place = 0; place < times.buckets.length; place++) {
+      count += times.buckets[place] ?? 0;
+      samples.push(`${bucket}${ends[place]}${numberOf(count)}`);
+    }
+    samples.push(`_count{${labels}} ${numberOf(count)}`, `_sum{${labels}} ${numberOf(times.sum)}`);
+  }
   return { name, type: 'histogram', help, samples };
 }
 
 function gaugeFamilies({ stages, alerts, messages, sweep_age_seconds: age, release, level }: Metrics): Family[] {
-  const gauge = (name: string, help: string, samples: [Labels, number][]): Family => ({
+  const gauge = (name: string, help: string, samples: [labels: string, value: number][]): Family => ({
     name,
     type: 'gauge',
     help,
-    samples: samples.map(([labels, value]) => ['', labels, value]),
+    samples: samples.map(([labels, value]) => `${labels && `{${labels}}`} ${numberOf(value)}`),
   });
+  const labelled = stages.map((each) => [written({ pipeline: each.pipeline, stage: each.stage }), each] as const);
   const ofStages = (name: string, help: string, read: (stage: (typeof stages)[0]) => number) =>
     gauge(
       name,
       help,
-      stages.map((each) => [{ pipeline: each.pipeline, stage: each.stage }, read(each)]),
+      labelled.map(([labels, each]) => [labels, read(each)]),
     );
   return [
     ofStages('millrace_ready', 'Attempts that are ready, counted to 10,001.', ({ ready }) => ready),
@@ -115,26 +113,26 @@ function gaugeFamilies({ stages, alerts, messages, sweep_age_seconds: age, relea
     gauge(
       'millrace_alerts_open',
       'Alerts of rules that are not over.',
-      alerts.map(({ rule, pipeline, open }) => [{ rule, pipeline }, open]),
+      alerts.map(({ rule, pipeline, open }) => [written({ rule, pipeline }), open]),
     ),
     gauge(
       'millrace_alert_messages',
       'Messages about alerts that are not delivered.',
-      messages.flatMap(({ channel, waiting, dead }): [Labels, number][] => [
-        [{ channel, state: 'waiting' }, waiting],
-        [{ channel, state: 'dead' }, dead],
+      messages.flatMap(({ channel, waiting, dead }): [string, number][] => [
+        [written({ channel, state: 'waiting' }), waiting],
+        [written({ channel, state: 'dead' }), dead],
       ]),
     ),
-    gauge('millrace_sweep_age_seconds', 'How long ago the last sweep was.', age === null ? [] : [[{}, age]]),
-    gauge('millrace_release', 'Which Millrace this is.', [[{ release, level: String(level) }, 1]]),
+    gauge('millrace_sweep_age_seconds', 'How long ago the last sweep was.', age === null ? [] : [['', age]]),
+    gauge('millrace_release', 'Which Millrace this is.', [[written({ release, level: String(level) }), 1]]),
   ];
 }
 
+/** Labels that have a value, without the braces around them. */
 function written(labels: Labels): string {
-  const given = Object.entries(labels).filter(([, value]) => value !== null && value !== undefined);
-  return given.length === 0
-    ? ''
-    : `{${given.map(([name, value]) => `${name}="${escapeLabel(value ?? '')}"`).join(',')}}`;
+  return Object.entries(labels)
+    .flatMap(([name, value]) => (value === null || value === undefined ? [] : [`${name}="${escapeLabel(value)}"`]))
+    .join(',');
 }
 
 function escapeText(text: string): string {
