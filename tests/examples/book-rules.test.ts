@@ -487,6 +487,8 @@ describe('an outline', () => {
     const many = [...running, 'No one of them can be taken for'];
     expect(joined(many).outline).toHaveLength(5);
     expect(joined(many).confidence).toBeLessThan(0.97);
+    // As a second table of contents has them.
+    expect(joined(['Contents', '2 The Rope']).left_out).toEqual(['Contents', '2 The Rope']);
     // The names of a program’s functions have their section’s number.
     const names = ['1.1.1 HASH_LOCK', '1.1.2 !hide [id|*]', '1.1.3 MAX_INT'];
     expect(joined(names)).toMatchObject({ left_out: [], confidence: 1 });

@@ -1,5 +1,6 @@
 // Where the table of contents of a long book ends: its last page is short, or shared with what comes after.
 import { describe, expect, test } from 'vitest';
+import { rangeAgreement } from '../../supabase/functions/_books/contents-agreement.ts';
 import { findContents } from '../../supabase/functions/_books/contents-pages.ts';
 
 const page = (number: number, ...lines: string[]) => ({
@@ -60,6 +61,15 @@ test('the imprint of a scan with specks is no table of contents', () => {
   expect(findContents([page(2, ...lines), ...afterwards])).toEqual([]);
   const others = lines.map((line) => line.replace(/^[^.]+/, 'Of ink '));
   expect(findContents([page(2, ...others), ...afterwards])).toMatchObject([{ first_page: 2 }]);
+});
+
+test('a second table that says the same as the first is no contradiction, and another is one', () => {
+  const titles = (prefix: string) => Array.from({ length: 9 }, (_, at) => dotted(`${prefix} ${at + 1}`, 3 + at * 4));
+  const first = page(5, 'Contents', ...titles('Of bells'));
+  const agreement = (...lines: string[]) =>
+    rangeAgreement({ first_page: 5, last_page: 5 }, [page(3, 'Contents', ...lines), page(4, ...text), first]);
+  expect(agreement(...titles('Of bells').slice(2, 7))).toBe(1);
+  expect(agreement(...titles('Of ropes').slice(2, 7))).toBe(0.5);
 });
 
 describe('the last page of contents over three pages', () => {

@@ -255,6 +255,7 @@ describe('errors of the API', () => {
   test('a parameter that a model refuses is left out at once, and from then on', async () => {
     const errors = [
       { code: 'unsupported_parameter', param: 'metadata' },
+      { code: null, param: null, message: 'Unrecognized request argument supplied: store' },
       {
         code: null,
         param: null,
@@ -268,8 +269,9 @@ describe('errors of the API', () => {
     const bounded = { ...question, maxOutputTokens: 100 };
     for (const _ of [1, 2])
       expect(await askModel(bounded, makeContext(server.env).context)).toEqual({ answer: 'a clock' });
-    const sent = server.asked().map((asked) => ['metadata', 'max_output_tokens'].filter((name) => name in asked));
-    expect(sent).toEqual([['metadata', 'max_output_tokens'], ['max_output_tokens'], [], []]);
+    const names = ['metadata', 'store', 'max_output_tokens'];
+    const sent = server.asked().map((asked) => names.filter((name) => name in asked));
+    expect(sent).toEqual([names, names.slice(1), names.slice(2), [], []]);
   });
 
   test('a model that does not work in the background is a setting to correct', async () => {

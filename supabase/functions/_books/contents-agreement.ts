@@ -7,6 +7,8 @@ import { titleKey } from './titles.ts';
 
 /** Below this a person has to look at it. */
 const doubtful = 0.5;
+/** A second table lists so much of what the first one does: a short one before it, or one of a chapter. */
+const sameShare = 0.95;
 
 /**
  * Reckons how far the entries agree with what the lines of their pages say by their form alone, from 0 to 1. The reader
@@ -18,14 +20,16 @@ export function entriesAgreement(
   { first_page: first, last_page: last }: ContentsPages,
 ): number {
   const read = readContents(pages.filter(({ page }) => page >= first && page <= last));
-  const keysOf = (list: readonly ContentsEntry[]) =>
-    new Set(list.map(({ title, printed_page }) => `${titleKey(title)} ${printed_page.toLowerCase()}`));
   const [ours, theirs] = [keysOf(read.entries), keysOf(entries)];
   const both = [...ours].filter((key) => theirs.has(key)).length;
   return Math.min(read.explained, both / Math.max(1, ours.size), both / Math.max(1, theirs.size));
 }
 
-/** Compares the pages of contents with those that look like contents: 1, or less where others do too, or these go on. */
+function keysOf(list: readonly ContentsEntry[]): Set<string> {
+  return new Set(list.map(({ title, printed_page }) => `${titleKey(title)} ${printed_page.toLowerCase()}`));
+}
+
+/** Compares the pages of contents with those that look like contents: 1, or less where others list something else, or these go on. */
 export function rangeAgreement(
   { first_page: first, last_page: last }: ContentsPages,
   pages: readonly BodyPage[],
@@ -33,6 +37,13 @@ export function rangeAgreement(
   const stretches = findContents(pages);
   const own = stretches.filter((stretch) => stretch.first_page <= last && stretch.last_page >= first);
   const exact = own.some((stretch) => stretch.first_page === first && stretch.last_page === last);
-  const titled = stretches.filter((stretch) => stretch.titled && !own.includes(stretch)).length;
-  return exact && titled === 0 ? 1 : doubtful;
+  const entriesOn = ({ first_page, last_page }: ContentsPages) =>
+    keysOf(readContents(pages.filter(({ page }) => page >= first_page && page <= last_page)).entries);
+  const known = entriesOn({ first_page: first, last_page: last });
+  const says = (stretch: ContentsPages) => {
+    const keys = [...entriesOn(stretch)];
+    return keys.length > 0 && keys.filter((key) => known.has(key)).length >= keys.length * sameShare;
+  };
+  const others = stretches.filter((stretch) => stretch.titled && !own.includes(stretch));
+  return exact && others.every(says) ? 1 : doubtful;
 }

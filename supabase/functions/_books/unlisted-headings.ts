@@ -1,5 +1,6 @@
 import type { FoundHeading, OutlineEntry } from '../_pipelines/books-results.ts';
 import type { PageLine } from '../_pipelines/pages-results.ts';
+import { isContentsTitle } from './contents-lines.ts';
 import { headingFinder } from './page-parts.ts';
 import type { PageRow } from './page-rows.ts';
 import { alikeKeys, numbersOf, titleKey, titleKeys } from './titles.ts';
@@ -51,9 +52,12 @@ export function partHeadings(
   }
   const titles = new Map<number, string[]>();
   for (const { page, title } of listed) titles.set(page, [...(titles.get(page) ?? []), ...titleKeys(title)]);
+  const numbered = new Set(listed.map(({ title }) => numberedKey(title)));
   const isSection = (heading: KeyedHeading) => {
     const { key, page, text } = heading;
-    if (key === '' || remark.test(text.trim())) return false;
+    if (key === '' || remark.test(text.trim()) || isContentsTitle(text)) return false;
+    // A second table of contents has the titles of sections that stand elsewhere.
+    if (numbersOf(text) !== null && numbered.has(numberedKey(text))) return false;
     // A title without a number that comes again heads notes, examples and the like.
     if ((times.get(key) ?? 0) > 1 && numbersOf(text) === null) return false;
     const around = [page - 1, page, page + 1].flatMap((number) => titles.get(number) ?? []);
@@ -69,6 +73,10 @@ export function partHeadings(
   const kept = unlisted.filter(isSection);
   const known = new Set(kept);
   return { kept, left: unlisted.filter((heading) => !known.has(heading)) };
+}
+
+function numberedKey(title: string): string {
+  return `${numbersOf(title)?.join('.') ?? ''} ${titleKey(title)}`;
 }
 
 /** The kinds that a heading may be of, by its size and indent: two, as an indent may lie between two steps. None where either is rough. */

@@ -28,7 +28,7 @@ const refusedWords = ['allOf', 'not', 'patternProperties', 'prefixItems', 'prope
 const knownFormats = ['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uuid'];
 const lookaround = /\(\?(?:[=!]|<[=!])/;
 // What the schema checks once the answer is there, and the strict form has no word for.
-const leftToZod = ['default', 'contentEncoding', 'contentMediaType', 'format', 'pattern'];
+const leftToZod = ['default', 'contentEncoding', 'contentMediaType', 'format', 'pattern', 'readOnly'];
 
 const known = new WeakMap<z.ZodType, JsonSchema>();
 

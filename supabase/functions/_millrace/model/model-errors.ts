@@ -16,7 +16,7 @@ const withoutMoney = /^(?:insufficient_quota|insufficient_balance|billing_\w+|pa
 const byFilter = /^(?:content_filter|content_policy_violation|responsible_ai_policy_violation)$/;
 const tooLong = /^(?:context_length_exceeded|string_above_max_length|tokens_exceed_context_window)$/;
 const refusal =
-  /unsupported (?:parameter|value)|unknown parameter|unrecognized request argument|not supported with this/i;
+  /unsupported (?:parameter|value)|unknown parameter|unrecognized request argument|not supported with this|extra inputs are not permitted/i;
 
 /**
  * Sorts an error of the openai SDK. An API that cannot be reached is an outage and thus retriable, unlike a site that
@@ -78,7 +78,7 @@ export function refusedParameter(error: unknown): string | null {
   if (!(error instanceof OpenAI.APIError) || (error.status !== 400 && error.status !== 422)) return null;
   const { code, message, param } = error;
   if (!/^un(?:supported|known)_(?:parameter|value)$/.test(code ?? '') && !refusal.test(message)) return null;
-  const name = param ?? /['"`]([a-z_.]+)['"`]/.exec(message)?.[1];
+  const name = param ?? /(?:['"`]|(?:supplied|permitted): ?)([a-z_.]+)/i.exec(message)?.[1];
   return name?.split('.')[0] ?? null;
 }
 
