@@ -91,7 +91,8 @@ with over as materialized (
     and (a.rule_id, a.pipeline_id, a.stage_id) = (p_rule.id, o.pipeline_id, o.stage_id)
     and a.resolved_at is null and coalesce(a.detail, '') <> o.detail
     and not exists (
-      select from millrace.alerts b
+      select
+      from (select l.* from millrace.alerts l order by l.id desc limit 200) b
       where (b.rule_id, b.pipeline_id, b.stage_id) = (a.rule_id, a.pipeline_id, a.stage_id)
         and b.detail = o.detail and b.raised_at > p_now - p_rule.span)
   returning a.pipeline_id, a.stage_id
