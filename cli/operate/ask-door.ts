@@ -2,6 +2,7 @@
 import { visible } from '../../operators/visible.ts';
 import { CommandError } from '../command-error.ts';
 import { asCommands } from '../project/as-commands.ts';
+import { jsonOfPublic, notServed } from '../project/call-database.ts';
 import { learnClock } from './moments.ts';
 import type { Reach } from './reach-project.ts';
 
@@ -46,7 +47,7 @@ async function ask<Answer>({ url, headers }: Reach, name: string, body: unknown)
   try {
     response = await fetch(`${url}/rest/v1/rpc/${name}`, {
       method: 'POST',
-      headers: { ...headers, 'content-type': 'application/json' },
+      headers: { ...headers, ...jsonOfPublic },
       body: JSON.stringify(body),
       signal: AbortSignal.timeout(answerTimeMs),
     });
@@ -92,6 +93,7 @@ function faultOf(url: string, name: string, status: number, said: Refused | unde
       hint: 'Millrace is not installed there, or is of another release than this command: compare with npx millrace doctor.',
     });
   }
+  if (status === 406) return new DoorError(4, { code: said?.code, message: notServed(url) });
   if (said?.message && status < 500) {
     // Neither the function's parameter nor the database's right says anything to whoever sits here.
     const message = sentence(said.message.replace(/^(?:p_query|p_request|filter|do)\./, ''));

@@ -82,10 +82,19 @@ export async function send(url: string, { method = 'GET', body, headers = {} }: 
 export async function callProject(path: string, options: CallOptions = {}, given = session.value): Promise<unknown> {
   if (!given) throw new Refusal(401, { message: 'Nobody is signed in.' });
   const { token } = given;
+  // A project may serve another schema first.
+  const profile: Record<string, string> = path.startsWith('/rest/')
+    ? { 'accept-profile': 'public', 'content-profile': 'public' }
+    : {};
   const attempt = (bearer: string) =>
     send(given.url + path, {
       ...options,
-      headers: { apikey: given.key, ...(bearer && { authorization: `Bearer ${bearer}` }), ...options.headers },
+      headers: {
+        apikey: given.key,
+        ...(bearer && { authorization: `Bearer ${bearer}` }),
+        ...profile,
+        ...options.headers,
+      },
     });
   try {
     return await attempt(token);

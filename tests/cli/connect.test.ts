@@ -2,6 +2,7 @@
 import { Hono } from 'hono';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { connect } from '../../cli/commands/connect.ts';
+import { status } from '../../cli/operate/status.ts';
 import { listen } from '../../local/services/http/listen.ts';
 import { projectFolder } from './run-command.ts';
 
@@ -41,6 +42,22 @@ test('takes the gateway at which a wake-up is answered, where the functions see 
     'The database wakes functions at http://api-gw:8000, with an HMAC; a wake-up was answered.',
   );
   expect(tried).toEqual(['http://127.0.0.1:54321', 'http://api.supabase.internal:8000', 'http://api-gw:8000']);
+});
+
+test('names the schema that the Data API does not serve', async () => {
+  const app = new Hono();
+  app.post('/rest/v1/rpc/:name', (c) => c.json({ code: 'PGRST106', message: 'The schema must be one of: api' }, 406));
+  app.post('/functions/v1/millrace/connect', (c) => c.json({ project_url: '', secret: 'an HMAC', wake_up: 1 }));
+  const server = await listen(app.fetch);
+  onTestFinished(() => server.stop());
+  vi.stubEnv('SUPABASE_URL', server.url);
+  vi.stubEnv('SUPABASE_SECRET_KEY', 'sb_secret_one');
+  onTestFinished(() => void vi.unstubAllEnvs());
+  for (const command of [connect, status]) {
+    await expect(command.run(['--workdir', projectFolder])).rejects.toThrow(
+      `The Data API of ${server.url} does not serve the schema public`,
+    );
+  }
 });
 
 test('leaves the functions’ own address where no gateway answers, and tries none for a hosted project', async () => {

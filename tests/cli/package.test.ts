@@ -583,6 +583,21 @@ test('check names what could not be deployed, and writes nothing', async () => {
   expect((await here('check', ...at)).status).toBe(0);
 });
 
+test('check names a configuration whose Data API leaves out the schema by which functions reach the engine', async () => {
+  const place = folderWith({ 'supabase/config.toml': '[api]\nschemas = ["api"]\n' });
+  const at = ['--workdir', place];
+  expect((await here('init', ...at)).status).toBe(0);
+  expect(await here('check', ...at)).toMatchObject({
+    status: 1,
+    stderr: expect.stringMatching(
+      /^supabase\/config\.toml has the Data API serve api and not public, .*: add "public" to the schemas/,
+    ),
+  });
+  const config = path.join(place, 'supabase', 'config.toml');
+  fs.writeFileSync(config, fs.readFileSync(config, 'utf8').replace('["api"]', '["api", "public"]'));
+  expect((await here('check', ...at)).status).toBe(0);
+});
+
 test('a definition neither speaks for a command nor ends it, nor keeps it from its end, whichever zod the project has', async () => {
   const place = folderWith({
     'supabase/config.toml': '',

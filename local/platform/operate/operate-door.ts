@@ -137,7 +137,7 @@ async function forward(
       : { p_query: body.p_query ?? {} };
   const answered = await fetch(`${projectUrl}/rest/v1/rpc/${name}`, {
     method: 'POST',
-    headers: { ...headers, 'content-type': 'application/json' },
+    headers: { ...headers, 'content-type': 'application/json', 'content-profile': 'public' },
     body: JSON.stringify(asked),
     signal: AbortSignal.timeout(20_000),
   }).catch(() => undefined);
