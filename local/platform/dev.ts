@@ -55,8 +55,15 @@ export function projectOptions(root: string): StackOptions {
     functionsDir: path.join(supabase, 'functions'),
     packages: 'deno',
     seeds: seedsOf(supabase),
+    dataApi: dataApiOf(supabase),
     env: readEnvFile(settingsFile(root)),
   };
+}
+
+/** How the configuration has the Data API. */
+function dataApiOf(supabase: string): StackOptions['dataApi'] {
+  const { schemas = [], extra_search_path: extraSearchPath, max_rows: maxRows } = readConfig(supabase).api ?? {};
+  return { schemas: schemas.length > 0 ? schemas : undefined, extraSearchPath, maxRows };
 }
 
 /** The project's SQL files that come after its migrations, with wildcards. */

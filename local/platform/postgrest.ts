@@ -20,6 +20,12 @@ export interface PostgrestOptions {
   dbUrl: string;
   /** JSON Web Key Set of the keys that may have signed a token. */
   keySet: object;
+  /** The schemas that it serves, the first one unless a request names another (default: public). */
+  schemas?: string[] | undefined;
+  /** Schemas in which functions that it calls find names (default: public and extensions). */
+  extraSearchPath?: string[] | undefined;
+  /** The most rows of an answer (default: 1000). */
+  maxRows?: number | undefined;
   watchdog?: Watchdog;
 }
 
@@ -42,7 +48,9 @@ export async function startPostgrest(options: PostgrestOptions): Promise<Postgre
 }
 
 /** Answers how it is stopped. */
-async function launch({ dbUrl, keySet, watchdog }: PostgrestOptions, port: number, adminPort: number) {
+async function launch(options: PostgrestOptions, port: number, adminPort: number) {
+  const { dbUrl, keySet, watchdog, schemas = ['public'], maxRows = 1000 } = options;
+  const { extraSearchPath = ['public', 'extensions'] } = options;
   const child = spawn(postgrestBinary(), [], {
     cwd: '/',
     detached: true,
@@ -50,10 +58,10 @@ async function launch({ dbUrl, keySet, watchdog }: PostgrestOptions, port: numbe
     env: {
       LC_ALL: 'C.UTF-8',
       PGRST_DB_URI: dbUrl,
-      PGRST_DB_SCHEMAS: 'public',
-      PGRST_DB_EXTRA_SEARCH_PATH: 'public,extensions',
+      PGRST_DB_SCHEMAS: schemas.join(','),
+      PGRST_DB_EXTRA_SEARCH_PATH: extraSearchPath.join(','),
       PGRST_DB_ANON_ROLE: 'anon',
-      PGRST_DB_MAX_ROWS: '1000',
+      PGRST_DB_MAX_ROWS: String(maxRows),
       PGRST_DB_POOL: '15',
       PGRST_DB_USE_LEGACY_GUCS: 'false',
       PGRST_JWT_SECRET: JSON.stringify(keySet),

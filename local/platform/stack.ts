@@ -20,7 +20,7 @@ import { type PgCron, startPgCron } from './pg-cron/worker.ts';
 import { type PgNet, startPgNet } from './pg-net/worker.ts';
 import { aboveFolder } from './places.ts';
 import type { Postgres } from './postgres.ts';
-import { type Postgrest, startPostgrest } from './postgrest.ts';
+import { type Postgrest, type PostgrestOptions, startPostgrest } from './postgrest.ts';
 import { requireRoom } from './require-room.ts';
 import { createStorage } from './storage/server.ts';
 import { createTeardown, type Teardown } from './teardown.ts';
@@ -54,6 +54,8 @@ export interface StackOptions {
   packages?: PackageSource;
   /** SQL files that a new database gets after the migrations: absolute paths, with wildcards. */
   seeds?: string[];
+  /** How the Data API is configured (default: it serves the schema public). */
+  dataApi?: Pick<PostgrestOptions, 'schemas' | 'extraSearchPath' | 'maxRows'>;
   /** Keeps database, objects and keys in this folder over restarts. Default: a temporary folder. */
   dataDir?: string;
   /** Port of the API on 127.0.0.1 (default: a free one). */
@@ -201,7 +203,12 @@ interface Parts extends Pick<Stack, 'postgrest' | 'functions' | 'pgNet' | 'pgCro
 async function startParts(base: Base, teardown: Teardown): Promise<Parts> {
   const { options, keys, wakeSecret, dataDir, postgres, gateway, watchdog } = base;
   const { log = () => {} } = options;
-  const restOptions = { dbUrl: postgres.url('authenticator'), keySet: acceptedKeySet(keys), watchdog };
+  const restOptions = {
+    ...options.dataApi,
+    dbUrl: postgres.url('authenticator'),
+    keySet: acceptedKeySet(keys),
+    watchdog,
+  };
   const postgrest = await startPostgrest(restOptions);
   teardown.add(() => postgrest.stop());
   const settings = await startServices(base, teardown);

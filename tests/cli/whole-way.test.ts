@@ -51,6 +51,8 @@ end $$;
 create trigger on_auth_user_created after insert on auth.users
 for each row execute function public.handle_new_user();
 alter publication supabase_realtime add table public.profiles;
+create schema api;
+grant usage on schema api to service_role;
 insert into storage.buckets (id, name, public) values ('avatars', 'avatars', true);
 create policy "own avatars" on storage.objects for insert to authenticated
 with check (bucket_id = 'avatars' and (storage.foldername(name))[1] = (select auth.uid()::text));
@@ -88,6 +90,7 @@ const many = Array.from({ length: 300 }, (_, at) => [
 const config = `// Ours.
 {
   "project_id": "app",
+  "api": { "schemas": ["api", "public"] },
   "db": { "major_version": 17, "vault": { "report_key": "env(REPORT_KEY)" } },
   "functions": {
     "hello": { "verify_jwt": false, "static_files": ["./words.txt"] }, // Says hello.

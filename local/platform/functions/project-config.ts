@@ -6,6 +6,7 @@ import { parse as parseToml, TomlError } from 'smol-toml';
 
 /** What the stack asks of it. */
 export interface ProjectConfig {
+  api?: { schemas?: string[]; extra_search_path?: string[]; max_rows?: number };
   db?: { major_version?: number; seed?: { enabled?: boolean; sql_paths?: string[] }; vault?: Record<string, string> };
   functions?: Record<string, FunctionEntry>;
 }
