@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import pc from 'picocolors';
+import { addCommand } from '../../local/platform/add-command.ts';
 import type { PipelineInput } from '../../supabase/functions/_millrace/define/definition-schema.ts';
 import { CommandError } from '../command-error.ts';
 import { defineCommand, writingOptions } from '../define-command.ts';
@@ -170,15 +171,27 @@ function requireFreeColumns(project: Project, table: string, stages: string[]): 
   }
 }
 
-/** What is to be installed before the tests of such stages can import their handlers, as the beginning of what comes next. */
+/**
+ * What is to be installed before the tests of such stages can import their handlers, as the beginning of what comes next. pnpm keeps
+ * the runtime's packages from a project that does not ask for them.
+ */
 function testsNeed({ root }: Project, work: Added['work']): string {
-  if (work !== 'model') return '';
+  const { imports, modelImports } = readManifest();
+  const { resolve } = createRequire(path.join(root, 'package.json'));
+  const pins = Object.entries({ ...imports, ...(work === 'model' && { [modelPackage]: modelImports[modelPackage] }) });
+  const lacking = pins.flatMap(([name, pin]) => (pin && !isThere(resolve, name) ? [pin.replace('npm:', '')] : []));
+  return lacking.length === 0
+    ? ''
+    : `${addCommand(root)} ${lacking.join(' ')}, which the tests import with the handlers; `;
+}
+
+function isThere(resolve: NodeJS.RequireResolve, name: string): boolean {
   try {
-    createRequire(path.join(root, 'package.json')).resolve(modelPackage);
-    return '';
-  } catch {
-    const version = readManifest().modelImports[modelPackage]?.replace('npm:', '');
-    return `npm i -D ${version}, which the tests import with the handlers; `;
+    resolve(name);
+    return true;
+  } catch (error) {
+    // A package for `import` alone is there all the same.
+    return (error as { code?: string }).code !== 'MODULE_NOT_FOUND';
   }
 }
 

@@ -4,6 +4,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { addCommand } from '../../local/platform/add-command.ts';
 import { CommandError } from '../command-error.ts';
 
 interface ApiKey {
@@ -56,7 +57,7 @@ async function ask(root: string, args: string[], because: string): Promise<strin
     (error: NodeJS.ErrnoException & { stderr?: string }) => {
       if (error.code === 'ENOENT') {
         throw new CommandError(
-          `${because}, and the supabase CLI, which would tell it, is not installed: run \`npm i -D supabase\`.`,
+          `${because}, and the supabase CLI, which would tell it, is not installed: run \`${addCommand(root)} supabase\`.`,
         );
       }
       const command = args

