@@ -37,7 +37,7 @@ function fields(code: string | undefined): Row {
 }
 
 /** Returns the piece of the page's code that begins so. */
-const that = ({ code }: Task, begins: string, nth = 0) => code.filter((text) => text.startsWith(begins))[nth];
+const that = ({ code }: Task, begins: string) => code.find((text) => text.startsWith(begins));
 
 const env = { SUPABASE_URL: 'http://project.test', SUPABASE_SECRET_KEYS: '{"default": "sb_secret_one"}' };
 const entity = { table: 'public.tickets', key: 'id', projection: 'columns' };
@@ -132,8 +132,9 @@ test('lightens a function that ends with 546', async ({ engine }) => {
 test('adds a stage in the middle', async ({ engine }) => {
   await project(engine);
   const middle = task('a stage in the middle');
-  const check = { name: 'check', ...fields(that(middle, 'needs')) };
-  const later = { name: 'reply', ...fields(that(middle, 'needs', 1)) };
+  const needs = /--needs (\S+)/.exec(that(middle, 'npx') ?? '')?.[1]?.split(',') ?? [];
+  const check = { name: 'check', needs };
+  const later = { name: 'reply', ...fields(that(middle, 'needs')) };
   await define(engine, [triage, check, later] as StageDefinition[]);
   await engine.sql.query(`insert into public.tickets (triage_status) values ('queued')`);
   for (const stage of ['triage', 'check', 'reply']) await finish(engine, stage, { stage }, 'tickets');
