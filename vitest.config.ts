@@ -37,7 +37,7 @@ const counting = [
  * nothing else runs.
  */
 export const growth = ['tests/engine/text-growth.test.ts', 'tests/examples/{book-growth,growth}.test.ts'];
-const left = ['**/node_modules/**', 'tests/bench/**', 'tests/soak/**', ...growth];
+const left = ['**/node_modules/**', 'tests/bench/**', 'tests/soak/**', 'tests/foreign/**', ...growth];
 
 const busyFolders = ['engine', 'docs'].map((folder) => path.join(import.meta.dirname, 'tests', folder, path.sep));
 

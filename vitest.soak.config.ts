@@ -11,6 +11,7 @@ const hunts = {
   include: [
     ...growth,
     'tests/cli/{package,whole-way}.test.ts',
+    'tests/foreign/**/*.test.ts',
     'tests/examples/{articles-pictures,extract-text,pdf}.test.ts',
     'tests/engine/deadlock-hunt.test.ts',
     'tests/engine/decisions/decisions-at-random.test.ts',

@@ -67,10 +67,16 @@ export async function startDev({ project, data, env, command: [program = '', ...
 /** Gives a folder what a project has of its own: the supabase CLI, which alone is 135 MB, and Vitest. */
 export function linkTools(folder: string): void {
   const modules = path.join(folder, 'node_modules');
+  fs.mkdirSync(path.join(modules, '@supabase'), { recursive: true });
   for (const name of ['supabase', 'vitest', `@supabase/cli-${process.platform}-${process.arch}`]) {
-    fs.symlinkSync(path.join(root, 'node_modules', name), path.join(modules, name));
+    link(path.join(root, 'node_modules', name), path.join(modules, name));
   }
   for (const name of ['supabase', 'vitest']) {
-    fs.symlinkSync(fs.realpathSync(path.join(root, 'node_modules', '.bin', name)), path.join(modules, '.bin', name));
+    link(fs.realpathSync(path.join(root, 'node_modules', '.bin', name)), path.join(modules, '.bin', name));
   }
+}
+
+function link(target: string, place: string): void {
+  fs.rmSync(place, { force: true });
+  fs.symlinkSync(target, place);
 }
