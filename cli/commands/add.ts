@@ -1,6 +1,5 @@
 // millrace add: a pipeline's definition, and a function with its test for each stage.
 import fs from 'node:fs';
-import { createRequire } from 'node:module';
 import path from 'node:path';
 import pc from 'picocolors';
 import { addCommand } from '../../local/platform/add-command.ts';
@@ -177,22 +176,18 @@ function requireFreeColumns(project: Project, table: string, stages: string[]): 
  */
 function testsNeed({ root }: Project, work: Added['work']): string {
   const { imports, modelImports } = readManifest();
-  const { resolve } = createRequire(path.join(root, 'package.json'));
   const pins = Object.entries({ ...imports, ...(work === 'model' && { [modelPackage]: modelImports[modelPackage] }) });
-  const lacking = pins.flatMap(([name, pin]) => (pin && !isThere(resolve, name) ? [pin.replace('npm:', '')] : []));
+  const lacking = pins.flatMap(([name, pin]) => (pin && !isThere(root, name) ? [pin.replace('npm:', '')] : []));
   return lacking.length === 0
     ? ''
     : `${addCommand(root)} ${lacking.join(' ')}, which the tests import with the handlers; `;
 }
 
-function isThere(resolve: NodeJS.RequireResolve, name: string): boolean {
-  try {
-    resolve(name);
-    return true;
-  } catch (error) {
-    // A package for `import` alone is there all the same.
-    return (error as { code?: string }).code !== 'MODULE_NOT_FOUND';
-  }
+/** Whether a file in `root` finds a package. Node's own search would ask NODE_PATH too, which pnpm sets for programs alone. */
+function isThere(root: string, name: string): boolean {
+  const folder = path.resolve(root);
+  if (fs.existsSync(path.join(folder, 'node_modules', name, 'package.json'))) return true;
+  return path.dirname(folder) !== folder && isThere(path.dirname(folder), name);
 }
 
 export function stageChanges(added: Added, stage: string, definition: string, exported: string): Change[] {
