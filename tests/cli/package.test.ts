@@ -584,9 +584,14 @@ test('check names what could not be deployed, and writes nothing', async () => {
 });
 
 test('check names a configuration whose Data API leaves out the schema by which functions reach the engine', async () => {
-  const place = folderWith({ 'supabase/config.toml': '[api]\nschemas = ["api"]\n' });
+  const place = folderWith({
+    'supabase/config.toml': '[api]\nschemas = ["api"]\n',
+    'supabase/migrations/20260101000000_t.sql': tables,
+  });
   const at = ['--workdir', place];
-  expect((await here('init', ...at)).status).toBe(0);
+  for (const line of [['init'], ['add', 'tickets', 'triage'], ['sync']]) {
+    expect((await here(...line, ...at)).status).toBe(0);
+  }
   expect(await here('check', ...at)).toMatchObject({
     status: 1,
     stderr: expect.stringMatching(
