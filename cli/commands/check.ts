@@ -2,8 +2,8 @@
 import { functionFaults } from '../check/function-faults.ts';
 import { migrationFaults } from '../check/migration-faults.ts';
 import { releaseFaults } from '../check/release-faults.ts';
-import { CommandError } from '../command-error.ts';
 import { schemaFaults } from '../check/schema-faults.ts';
+import { CommandError } from '../command-error.ts';
 import { defineCommand } from '../define-command.ts';
 import { withFunctionSections } from '../project/config-sections.ts';
 import { findProject, type Project, readConfigText } from '../project/find-project.ts';
