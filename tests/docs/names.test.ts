@@ -22,7 +22,10 @@ const named = (files: string[], name: RegExp) =>
 const missing = (files: string[], name: RegExp, isThere: (found: string) => boolean) =>
   named(files, name).filter((found) => !isThere(found.replace(/^.*: /, '')));
 
-const functions = fs.readdirSync(path.join(root, 'supabase', 'functions'));
+/** The functions of the project, and of the trial, which brings its own. */
+const functions = ['supabase/functions', 'cli/trial/functions'].flatMap((folder) =>
+  fs.readdirSync(path.join(root, folder)),
+);
 const scripts = Object.keys(JSON.parse(read('package.json')).scripts);
 /** The engine, and what `npx millrace adopt` adds to it. */
 const install = [...below('supabase/migrations', /_millrace\.sql$/), ...below('cli/adopt', /\.sql$/)]
@@ -48,7 +51,10 @@ test('each part of the function millrace that a page names is answered by it', (
 
 test('each command and each script that a page names is there', () => {
   const commands = [...below('cli/commands', /\.ts$/), ...below('cli/operate', /\.ts$/)].map(read).join('\n');
-  const isCommand = (name: string) => commands.includes(`npx millrace ${name}`);
+  // The verbs share one usage, and are named where the entries are.
+  const entries = read('cli/operate/entries.ts');
+  const isCommand = (name: string) =>
+    new RegExp(`^  ${name}: \\{`, 'm').test(entries) || commands.includes(`npx millrace ${name}`);
   // An example of a docstring is called greet.
   const command = /npx millrace (?!greet)([a-z][a-z-]*)/g;
   expect(named(pages, command).length).toBeGreaterThan(50);

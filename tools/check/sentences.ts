@@ -6,8 +6,8 @@ import path from 'node:path';
 /** At most so many words has a sentence of the documents. Code in backticks counts as one word. */
 const mostWords = 30;
 const documents = /^(?:docs\/|engine\/|supabase\/functions\/_millrace\/)?.*\.md$/;
-/** Documents that programs write, and those of the tests. */
-const exempt = /^(?:tests|skills)\//;
+/** Texts of tests and demos, and the skill, which a program writes. */
+const exempt = /^(?:tests|skills|local\/demo\/samples)\//;
 const code = /^(?:engine|cli|local|operators|pages|tools|supabase\/functions)\/.*\.(?:sql|plpgsql|ts|tsx|mjs)$/;
 const written = /^engine\/releases\/|^pages\/dist\//;
 /** A reader has to guess which thing such a subject means. */

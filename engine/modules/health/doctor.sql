@@ -159,7 +159,7 @@ begin
   select 'no errors in the last hour', count(*) = 0,
     coalesce(string_agg(format('%s at %s: %s', l.code, date_trunc('second', l.at), l.message),
         '; ' order by l.at desc)
-      || ': see millrace.log, and docs/errors.md for each code; the last one is told for an hour',
+      || ': see millrace.log, and docs/errors.md for each code; an error counts for an hour',
       'none')
   from (
     select o.code, o.message, max(o.at) as at

@@ -250,7 +250,7 @@ test('doctor tells of errors in the log for an hour', async ({ engine }) => {
     {
       what: 'no errors in the last hour',
       detail: expect.stringMatching(
-        /^doorbell_not_configured at [\d-]+ [\d:]+\+00: The doorbell cannot wake: project_url or wake_secret is not set: .*errors\.md for each code; the last one is told for an hour$/,
+        /^doorbell_not_configured at [\d-]+ [\d:]+\+00: The doorbell cannot wake: project_url or wake_secret is not set: .*errors\.md for each code; an error counts for an hour$/,
       ),
     },
   ]);
