@@ -1,7 +1,7 @@
 /** 1: something is wrong · 2: the command was misspelt · 3: the project refuses it · 4: the project cannot be reached. */
 export type ExitCode = 1 | 2 | 3 | 4;
 
-/** What is wrong, in a sentence with its remedy, for the person at the terminal. */
+/** An error whose message the person at the terminal reads: a sentence with its remedy. */
 export class CommandError extends Error {
   readonly exitCode: ExitCode;
 

@@ -1,17 +1,17 @@
-// What a command of the package is, and how its arguments are read.
+// Defines the commands of the package and reads their arguments.
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { CommandError } from './command-error.ts';
 
 type Options = NonNullable<ParseArgsConfig['options']>;
 
-/** What every command takes. */
+/** The options of every command. */
 export const commonOptions = {
   workdir: { type: 'string', default: '.' },
   json: { type: 'boolean', default: false },
   help: { type: 'boolean', default: false },
 } as const;
 
-/** What a command takes that writes into the project. */
+/** The options of commands that write into the project. */
 export const writingOptions = { 'dry-run': { type: 'boolean', default: false } } as const;
 
 /** `--remote` alone is the linked project, and read as ''; `--remote=` names a reference, a branch or an address. */
@@ -21,7 +21,7 @@ type Values<Own extends Options> = ReturnType<
   typeof parseArgs<{ options: typeof commonOptions & Own; allowPositionals: true }>
 >['values'];
 
-/** What a command was given: its options by name, and the words after its own. */
+/** The arguments of a command: its options by name, and the words after its own name. */
 export interface Given<Own extends Options = typeof commonOptions> {
   values: Values<Own>;
   words: string[];
@@ -29,7 +29,7 @@ export interface Given<Own extends Options = typeof commonOptions> {
 
 /** A command of the package. */
 export interface Command {
-  /** What `npx millrace NAME --help` prints. */
+  /** The text that `npx millrace NAME --help` prints. */
   usage: string;
   /** Reads its arguments and does its work. Resolves to what the person is told at the end. Throws a CommandError. */
   run(args: string[]): Promise<string>;

@@ -99,7 +99,7 @@ async function main(args: string[]): Promise<string> {
   return command.run(args.toSpliced(args.indexOf(name), 1));
 }
 
-// Whoever reads no further, such as head, has seen enough.
+// A reader such as head closes the pipe early: the command then ends without an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit();

@@ -37,7 +37,7 @@ const usesRuntime = (folder: string) => {
   return fs.existsSync(index) && fs.readFileSync(index, 'utf8').includes('/_millrace/');
 };
 
-/** What deno.json of a function maps, by name. */
+/** The imports that a function's deno.json maps, by name; empty without that file. */
 function importsOf(folder: string, name: string): Record<string, string> {
   const file = ['deno.json', 'deno.jsonc'].map((map) => path.join(folder, name, map)).find((map) => fs.existsSync(map));
   const said = file ? readJson(`supabase/functions/${name}/${path.basename(file)}`, fs.readFileSync(file, 'utf8')) : {};
@@ -62,7 +62,7 @@ function mapFaults(folder: string, name: string): string[] {
     );
 }
 
-/** What the files of these functions import from elsewhere, such as `zod`, by the function. Throws what esbuild says. */
+/** The packages that the files of these functions import, such as `zod`, by the function. Throws esbuild's error. */
 async function importsBelow(folder: string, names: string[]): Promise<Map<string, Set<string>>> {
   const root = fs.realpathSync(folder);
   const { metafile } = await build({
@@ -105,7 +105,11 @@ const leftToDeno: Plugin = {
 
 const entryOf = (folder: string, name: string) => path.join(folder, name, 'index.ts');
 
-/** What the function's files import and nothing has, and whether its handler can be loaded then; `together`: what all import. */
+/**
+ * Finds imports that the function's deno.json does not map, and whether its handler can be loaded.
+ *
+ * @param together The imports of all functions; undefined where they could not be read at once.
+ */
 async function importFaults(
   folder: string,
   name: string,

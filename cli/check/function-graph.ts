@@ -34,7 +34,7 @@ interface DenoModule {
 interface DenoInfo {
   modules: DenoModule[];
   redirects: Record<string, string>;
-  /** Those in Deno's cache, each by its name and version. */
+  /** The packages in Deno's cache, each by its name and version. */
   npmPackages: Record<string, { localPath: string; dependencies: string[] }>;
 }
 

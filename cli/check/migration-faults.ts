@@ -1,4 +1,4 @@
-// What migrations do that a deployment would refuse, or that takes away what is ours.
+// Finds migrations that a deployment would refuse, or that drop what is Millrace's.
 import fs from 'node:fs';
 import path from 'node:path';
 import { withDigest } from '../../supabase/functions/_millrace/compile/compile-pipeline.ts';

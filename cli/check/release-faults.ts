@@ -12,7 +12,7 @@ import { engineInstall, engineStep, readManifest, runtimeFolder } from '../proje
 export function releaseFaults(project: Project): string[] {
   const manifest = installedManifest(project);
   const fault = releaseFault(project, manifest, 'check');
-  // What another release shipped, this one cannot judge.
+  // This release cannot judge files that another release shipped.
   if (fault) return [fault];
   return [
     ...editedFiles(project, manifest).map(

@@ -12,12 +12,13 @@ export interface Weight {
   packages: string[];
 }
 
-/** What Supabase compresses with, and what takes a sixth of the time and leaves more. */
+/** Qualities of brotli: Supabase's own, and one that takes a sixth of the time and compresses less. */
 const qualities = { exact: 5, quick: 1 };
 
 /**
- * Weighs a function: its own files together and each npm package whole, compressed with brotli at quality 5. One that has no more
- * than `enough` bytes when it is compressed in haste weighs that.
+ * Weighs a function: its own files together and each npm package whole, compressed with brotli at quality 5.
+ *
+ * @param enough Bytes. A function that has no more at quality 1 gets that weight, which is quicker. 0: always 5.
  */
 export async function weighFunction(measured: Measured, enough = 0): Promise<Weight> {
   const graph = await functionGraph(measured);

@@ -16,7 +16,7 @@ export interface Defined {
   definition: PipelineDefinition;
   /** The name under which its file exports it. */
   exported: string;
-  /** That file, below the project's root, and its text before it was read. */
+  /** The definition's file, below the project's root; `text` is its text before it was read. */
   file: string;
   text: string;
   /** All that the project defines. */
@@ -37,7 +37,7 @@ export async function findDefined(project: Project, pipeline: string): Promise<D
       .filter(([, { name }]) => name === pipeline)
       .map(([name, definition]) => ({ definition, exported: name, file, text: texts.get(file) ?? '' })),
   );
-  // What one file defines another may export too.
+  // Several files may export the pipeline: takes the one whose text holds stages.
   const own = found.find(({ text }) => places(text).length > 0) ?? found[0];
   return own && { ...own, file: `${below}/${own.file}`, all };
 }

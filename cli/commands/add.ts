@@ -88,8 +88,8 @@ const manualNext = (pipeline: string) =>
 const name = /^[a-z][a-z0-9_]{0,39}$/;
 
 /**
- * What adds a pipeline, or stages at the end of one that is there. Throws a CommandError where a name cannot be one, or something is
- * there already.
+ * The changes that add a pipeline, or stages at the end of one that is there. Throws a CommandError where a name is not
+ * valid or is taken, and where the database would refuse the definition.
  */
 async function addChanges(project: Project, added: Added): Promise<Change[]> {
   requireRelease(project, 'add');
@@ -171,8 +171,8 @@ function requireFreeColumns(project: Project, table: string, stages: string[]): 
 }
 
 /**
- * What is to be installed before the tests of such stages can import their handlers, as the beginning of what comes next. pnpm keeps
- * the runtime's packages from a project that does not ask for them.
+ * How to install the packages that the tests of such stages import, as the beginning of the next step. Empty where the project
+ * has them. pnpm hides the runtime's packages from a project that does not ask for them.
  */
 function testsNeed({ root }: Project, work: Added['work']): string {
   const { imports, modelImports } = readManifest();

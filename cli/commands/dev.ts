@@ -6,7 +6,7 @@ import { findProject } from '../project/find-project.ts';
 import { loadDev } from '../project/load-dev.ts';
 import { readPort } from '../read-port.ts';
 
-/** What the package @millrace/dev offers. */
+/** The exports of the package @millrace/dev. */
 type Dev = typeof import('../../local/platform/dev.ts');
 
 export const dev = defineCommand({

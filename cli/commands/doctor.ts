@@ -41,7 +41,12 @@ export const doctor = defineCommand({
   },
 });
 
-/** What the folder defines that no migration does yet, and that the database does not define so; `push` brings it there. */
+/**
+ * Definitions of the folder that have no migration yet, and pipelines of its migrations that the database lacks or has
+ * in another version.
+ *
+ * @param push The command that applies the migrations.
+ */
 async function definitionsBehind(project: Project, health: Health, push: string): Promise<string[]> {
   const { definitions } = health;
   if (!hasDefinitions(project)) return [];

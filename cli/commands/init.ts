@@ -43,7 +43,12 @@ export const init = defineCommand({
 
 const engineFile = 'millrace.sql';
 
-/** What makes a project one of Millrace's; nothing where it is one already. Throws a CommandError where something is in the way. */
+/**
+ * The changes that install Millrace in a project; they change nothing where it is installed. Throws a CommandError
+ * where files that are not Millrace's are in the way.
+ *
+ * @param name The example to add; undefined for none.
+ */
 export async function initChanges(project: Project, name: string | undefined): Promise<Change[]> {
   const manifest = readManifest();
   const config = fs.readFileSync(path.join(project.root, project.config), 'utf8');
@@ -105,7 +110,7 @@ function tablesOf(project: Project, name: string, { tables }: Example): Unstampe
 function engineMigrations(project: Project): Unstamped[] {
   const { level, isSetUp } = engineState(migrationTexts(project));
   if (level !== null && isSetUp) return [];
-  // What `migration squash` leaves has the functions and none of the rows.
+  // `migration squash` keeps the engine's functions and none of its rows.
   if (level !== null) return [{ name: 'millrace_set_up.sql', text: 'select millrace.set_up();\n' }];
   const version = majorVersion(fs.readFileSync(path.join(project.root, project.config), 'utf8'));
   if (version !== undefined && version < 15) {
@@ -128,7 +133,7 @@ function runtimeOf(project: Project, manifest: Manifest): Change[] {
     requireRelease(project, 'init');
     return [];
   }
-  // What an init has left that was killed is ours: its manifest comes last.
+  // Files of an init that was killed are ours: init writes the manifest last.
   const isThere = fs.existsSync(folder);
   const isFolder = isThere && fs.statSync(folder).isDirectory();
   const there = isFolder ? fs.readdirSync(folder, { recursive: true, withFileTypes: true }) : [];

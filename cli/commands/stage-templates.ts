@@ -31,7 +31,7 @@ interface Given extends Added {
 
 const camel = (text: string) => text.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-/** What TypeScript keeps for itself, then what the files below name so. */
+/** Reserved words of TypeScript, then names that the templates below use. */
 const taken = new Set(
   (
     'arguments await break case catch class const continue debugger default delete do else enum eval export extends false finally ' +
@@ -47,7 +47,7 @@ const freeName = (name: string) => (taken.has(name) || /(?:Row|Stage)$/.test(nam
 /** The name under which a new pipeline is exported. */
 export const exportName = (pipeline: string) => freeName(camel(pipeline));
 
-/** What imports a pipeline that a definition exports under this name. */
+/** The line that imports a pipeline which a definition exports under this name. */
 function importing(exported: string, definition: string): string {
   const name = freeName(exported);
   return `import { ${name === exported ? name : `${exported} as ${name}`} } from '../_pipelines/${definition}';`;

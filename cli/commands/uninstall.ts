@@ -48,7 +48,7 @@ export const uninstall = defineCommand({
   },
 });
 
-/** What becomes of a push while runs are live. */
+/** The sentence that says what the push does while runs are live; empty with --cancel. */
 const whileLive = ({ cancel }: Manner) =>
   cancel
     ? ''
@@ -59,7 +59,9 @@ interface Manner {
   cancel: boolean;
 }
 
-/** What removes our files and the engine, and which of our files stay. */
+/**
+ * The changes that remove our files and the engine. `kept`: files and sections that the user has edited, which stay.
+ */
 async function uninstallChanges(project: Project, manner: Manner): Promise<{ changes: Change[]; kept: string[] }> {
   const manifest = installedManifest(project);
   const there = (file: string) => readText(path.join(project.root, file));

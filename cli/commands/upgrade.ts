@@ -44,8 +44,10 @@ export const upgrade = defineCommand({
 });
 
 /**
- * What brings a project to this release. Throws a CommandError where the folder is newer, the engine is not installed, or somebody
- * has edited the runtime, unless `force`.
+ * The changes that bring a project to this release. Throws a CommandError where the folder is newer or no migration
+ * installs the engine.
+ *
+ * @param force Overwrites a runtime that the user has edited; without it such a runtime is a CommandError too.
  */
 async function upgradeChanges(project: Project, own: Manifest, force: boolean): Promise<Change[]> {
   const before = installedManifest(project);

@@ -40,7 +40,7 @@ export async function actInBulk(
   return follow(asked, preview.bulk);
 }
 
-/** What a preview says: how many, and of when. */
+/** The lines of a preview: the verb, how many runs and of when, the filter, and the cost where it is known. */
 function previewLines({ do: deed, filter, preview }: Bulk): string[] {
   const { pipeline, before, ...others } = filter;
   const about = Object.entries({ pipeline, ...others });
@@ -105,7 +105,7 @@ async function follow(asked: Asked, bulk: number): Promise<0 | 1> {
       say(asked, now, () => [progress(now), ...faultLines(now)]);
       return now.state === 'done' && now.faults === 0 ? 0 : 1;
     }
-    // What is left is held by somebody.
+    // Other transactions hold the runs that are left.
     if (come === before) await delay(1000);
     before = come;
   }

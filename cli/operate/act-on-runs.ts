@@ -50,7 +50,10 @@ export const fail = onRuns(
 );
 export const hurry = onRuns('hurry', '', 'Lets retries that wait in backoff go at once.');
 
-/** What a verb does, of which only some take a stage: reset's is the one to begin from. */
+/**
+ * The request for a verb. Its stage: for reset the one of --from; in bulk only skip and fail have one, since for the
+ * other verbs --stage is part of the filter.
+ */
 function deedOf(verb: RunVerb, asked: Asked, inBulk: boolean): Record<string, unknown> {
   const stage = textOf(asked, 'stage');
   const own =

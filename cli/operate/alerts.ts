@@ -52,7 +52,7 @@ async function listAlerts(asked: Asked): Promise<0> {
   return 0;
 }
 
-/** What an operator does about an alert: looks at what failed, and silences what is known. */
+/** The lines that tell an operator what to do about an alert, how to look further, and how to silence it. */
 export const nextSteps = ({ id, kind, pipeline, playbook }: ToldAlert) => [
   pc.dim(line(`What to do: ${playbook}`)),
   // Only what failed for good is in the list of the dead. status has errors that are tried again, backlog and spending.

@@ -8,7 +8,7 @@ import type { Reach } from './reach-project.ts';
 
 const answerTimeMs = 20_000;
 
-/** What the door says when it does not do as it is asked. */
+/** The body of an answer by which the database refuses a request. */
 export interface Refused {
   code?: string;
   message?: string;

@@ -1,4 +1,4 @@
-// What somebody asks of an operator's command: its options, read, and the door that it asks.
+// Defines operators' commands: reads their options, and opens the project's API for them.
 import type { ParseArgsOptionDescriptor } from 'node:util';
 import { CommandError } from '../command-error.ts';
 import { type Command, defineCommand, remoteOption } from '../define-command.ts';
@@ -54,7 +54,7 @@ export const filterUsage = `  --pipeline P --stage S --status running|completed|
   --parent RUN --since 2h --before 2026-11-21T08:00:00Z`;
 
 export interface Asked {
-  /** What stands behind the command's name. */
+  /** The words after the command's name. */
   words: string[];
   values: { [Name in OptionName]?: string | boolean };
   door: Door;

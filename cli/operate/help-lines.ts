@@ -1,4 +1,4 @@
-// What helps against an error, for whoever reads it at a terminal.
+// Formats the remedies of an error for a terminal.
 import fs from 'node:fs';
 import path from 'node:path';
 import type { Fault } from '../../operators/answers.ts';
@@ -8,7 +8,7 @@ import { terminalWidth, words, wrap } from './table.ts';
 
 const remedyOf = readRemedies(fs.readFileSync(path.join(packageFolder, 'docs', 'errors.md'), 'utf8'));
 
-/** What helps against an error: the hint that it brought, and what docs/errors.md says of its code. */
+/** The remedies of an error: its own hint, then the cause and remedy that docs/errors.md gives for its code. */
 export function helpLines({ code, hint }: Fault): string[] {
   const known = remedyOf(code);
   return [hint && `Hint: ${words(hint)}`, known && `${known.cause} ${known.remedy}`]

@@ -1,4 +1,4 @@
-// What an assistant is handed of a project: as data, cut to a size, in a mark that no text within can close.
+// Marks a project's data for an assistant: cut to a size, and between marks that no text within can close.
 import { randomBytes } from 'node:crypto';
 import { inertJson } from './say.ts';
 

@@ -1,4 +1,5 @@
-// What an assistant may do with --act: the verbs, each with a reason, and many runs only by a preview that is begun afterwards.
+// The tools by which an assistant acts, with --act: each takes a reason, and a verb over many runs needs a preview
+// before it begins.
 import { z } from 'zod';
 import type { Bulk } from '../../operators/answers.ts';
 import { CommandError } from '../command-error.ts';
@@ -10,7 +11,7 @@ const id = z.int().min(1);
 const minutes = z.int().min(1).max(576_000).optional();
 const reason = z.string().trim().min(3).max(1500).describe('why, for the people who read the journal');
 const runVerb = z.enum(['retry', 'cancel', 'reset', 'skip', 'fail', 'hurry']);
-/** What the verbs over runs take. */
+/** The parameters of the verbs over runs. */
 const deed = {
   verb: runVerb,
   stage: name.optional().describe('which one: skip and fail need it, reset begins there'),
@@ -61,7 +62,7 @@ export function actTools(door: Door, whose: () => string): Tool[] {
 type Acts = (tool: string, description: string, shape: z.ZodRawShape, verb?: string) => Tool;
 
 function bulkTools(door: Door, act: (request: Record<string, unknown>) => Promise<unknown>, acts: Acts): Tool[] {
-  // What somebody else has previewed is not for an assistant to begin.
+  // An assistant begins only bulks that it has previewed itself.
   const previewed = new Set<unknown>();
   return [
     {

@@ -1,4 +1,4 @@
-// What an assistant may read: the overview, runs, a run, dead letters, alerts and the journal.
+// The tools by which an assistant reads: the overview, runs, a run, dead letters, alerts and the journal.
 import { z } from 'zod';
 import type { Overview, StageHealth } from '../../operators/answers.ts';
 import { isBusy, sayBackoff, wellOf } from '../../operators/needs.ts';

@@ -45,7 +45,7 @@ async function serve(asked: Asked): Promise<0> {
   door = createOperateDoor({ address, projectUrl: reach.url, headers: reach.headers, operator: reach.operator });
   await keep(`${address}/operate/`);
   const url = door.link();
-  // Whoever reads the link may end this at once.
+  // Signals are handled before the link is printed: its reader may end this process at once.
   const ended = new Promise((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, resolve);
     whenNpmEnds(() => resolve(undefined));

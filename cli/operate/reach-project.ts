@@ -10,7 +10,7 @@ import { findProject } from '../project/find-project.ts';
 
 export interface Reach {
   url: string;
-  /** What the Data API is asked with. */
+  /** The headers of requests to the Data API, with the key. */
   headers: Record<string, string>;
   /** In whose name it acts, where a secret key asks. */
   operator: string;
@@ -68,7 +68,7 @@ async function remoteUrl(remote: string, workdir: string): Promise<string> {
 
 const isReference = (text: string) => /^[a-z]{20}$/.test(text);
 
-/** The address of a hosted project. Whatever else stood here would become the host that gets the secret key. */
+/** The address of a hosted project. Throws for any other text, which would become the host that gets the secret key. */
 function urlOf(reference: string): string {
   if (isReference(reference)) return `https://${reference}.supabase.co`;
   throw new CommandError(
@@ -107,7 +107,7 @@ const own = /^(localhost|127\.0\.0\.1|\[::1\])$/;
 
 const isOnThisMachine = (url: string) => own.test(new URL(url).hostname);
 
-/** What leads a command of the supabase CLI to the database that was asked. */
+/** The options by which a command of the supabase CLI reaches the database at `url`. */
 export function targetAt(url: string, root: string, remote: string | undefined): string {
   const stack = findRunningStack(root);
   if (stack?.apiUrl === url) return targetOf(stack);

@@ -117,7 +117,7 @@ export const dead = defineOperate({
   run: listDead,
 });
 
-/** What the documents say of an error's code; nothing of one that a pipeline has made up. */
+/** The documents' remedy for an error's code; no lines for a code that a pipeline has made up. */
 function remedyLines(code: string): string[] {
   const help = helpLines({ code });
   return help.length > 0 ? [line(`${words(code)}:`), ...help] : [];

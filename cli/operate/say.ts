@@ -1,4 +1,4 @@
-// What commands print: lines for people, JSON for programs, neither able to steer a terminal.
+// Prints the answers of commands: lines for people, JSON for programs. Neither can steer a terminal.
 
 import type { Fault } from '../../operators/answers.ts';
 import { saidOf } from '../../operators/remedies.ts';

@@ -1,4 +1,4 @@
-// The stages of pipelines with what is where now, as a table. What needs a person comes first.
+// The stages of pipelines as a table, with the number of rows in each state. Stages that need a person come first.
 import pc from 'picocolors';
 import type { Overview, PipelineHealth, StageHealth } from '../../operators/answers.ts';
 import { byNeed, isBusy, isQuiet, type Listed, sayBackoff } from '../../operators/needs.ts';

@@ -41,7 +41,7 @@ async function tellStatus(asked: Asked): Promise<0 | 1> {
 
 const some = (value: number) => (value > 0 ? count(value) : '');
 
-/** What the last hour came to at each stage of one pipeline. */
+/** The figures of the last hour at each stage of one pipeline, as a table. */
 function hourLines(series: Series | undefined): string[] {
   const stages = Object.entries(series?.stages ?? {});
   if (stages.length === 0) return [];

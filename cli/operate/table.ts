@@ -12,7 +12,7 @@ export interface Column {
   least?: number;
   /** Whether its texts go on in the next line where they are too long: only for the last column. */
   wraps?: boolean;
-  /** What goes where the terminal is too narrow, the highest first; stays where it is left out. */
+  /** Columns leave a terminal that is too narrow by this number, the highest first; undefined: the column stays. */
   goes?: number;
 }
 

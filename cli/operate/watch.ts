@@ -115,7 +115,7 @@ export const watch = defineOperate({
 async function keepDrawing(asked: Asked): Promise<0> {
   if (!process.stdout.isTTY || asked.json)
     throw new CommandError('watch draws at a terminal: ask millrace status --json.', 2);
-  // What is wrong from the beginning is told before the screen is taken.
+  // Looks before it takes the screen, so that the error of a first look stays readable.
   let seen = await look(asked);
   const samples: Sample[] = [];
   let fault = '';

@@ -1,6 +1,8 @@
-// What the engine says in SQL and by its doors, said by the commands of whoever sits at a terminal.
+// Translates the engine's hints, which name SQL and functions of the API, into commands of the command line.
 
-/** What the engine writes, and the command that does the same; words in capitals are for the reader to fill in. */
+/**
+ * Statements of the engine's hints, each with the command that does the same. The reader fills in words in capitals.
+ */
 const commands: [RegExp, string | ((...parts: string[]) => string)][] = [
   [
     /select millrace\.(pause|unpause)\(([^()]*)\);?/g,

@@ -1,4 +1,5 @@
-// What only the supabase CLI can tell, as whoever is logged in to Supabase: a project's secret key, and where its branches are.
+// Asks the supabase CLI, as the user who is logged in to Supabase, for a project's secret key and the references of its
+// branches, and runs statements by it.
 import { execFile } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';

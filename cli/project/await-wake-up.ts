@@ -1,13 +1,13 @@
-// What became of the wake-up that the database sent when it was connected.
+// Waits for the answer to the wake-up that the database sends when it is connected.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CommandError } from '../command-error.ts';
 import { callDatabase } from './call-database.ts';
 
 interface WakeAnswer {
   answered: boolean;
-  /** What HTTP said; null where nobody answered. */
+  /** The HTTP status; null without an answer. */
   status: number | null;
-  /** What pg_net said, where nobody answered. */
+  /** pg_net's error, where there is no answer. */
   error: string | null;
   remedy: string | null;
 }

@@ -1,4 +1,4 @@
-// What a command is about to write: all files or none, and shown before where that is asked.
+// The files that a command writes: all or none, and shown as a patch first with --dry-run.
 import fs from 'node:fs';
 import path from 'node:path';
 import { createTwoFilesPatch } from 'diff';
@@ -8,7 +8,7 @@ import { isRunning } from '../../local/platform/child-processes.ts';
 export interface Change {
   file: string;
   text: string | null;
-  /** What the text was made from; null for no file. Left out, nothing was read for it. */
+  /** The text of the file that `text` was made from; null: there was no file; undefined: the command read none. */
   from?: string | null;
 }
 
@@ -26,7 +26,7 @@ export const withoutReturns = (text: string) => text.replaceAll('\r\n', '\n');
 /** More than this nobody reads before it is written. */
 const longest = 100_000;
 
-/** What would change, as `git diff` shows it; a very long file by its name and size. */
+/** The changes as `git diff` shows them; a very long file by its name and size. */
 export function patchOf(root: string, changes: Change[]): string {
   return changes
     .map(({ file, text }) => {

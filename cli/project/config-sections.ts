@@ -1,4 +1,4 @@
-// What the project's configuration says of functions.
+// Adds and removes the sections of functions in the project's configuration.
 import { isDeepStrictEqual } from 'node:util';
 import { applyEdits, modify } from 'jsonc-parser';
 import { parseConfig } from '../../local/platform/functions/project-config.ts';

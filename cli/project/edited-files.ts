@@ -1,4 +1,4 @@
-// What somebody has edited of the runtime, which is the package's.
+// Finds files of the runtime that the user has edited, and shows the edits.
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { createTwoFilesPatch } from 'diff';
@@ -6,7 +6,7 @@ import { readText } from './change-set.ts';
 import type { Project } from './find-project.ts';
 import { digestOf, type Manifest, runtimeFolder, shippedRuntime } from './shipped.ts';
 
-/** The runtime's files that are not as their release shipped them. One that is gone counts too. */
+/** The runtime's files that are not as their release shipped them, including files that are gone. */
 export function editedFiles({ root }: Project, { files }: Manifest): string[] {
   return Object.keys(files).filter((file) => {
     const text = readText(path.join(root, runtimeFolder, file));

@@ -8,7 +8,7 @@ const engine = /function\s+"?millrace"?\."?engine"?\s*\([\s\S]*?\blevel := (\d+)
 const uninstall = /^do \$uninstall\$[\s\S]*there is no Millrace in this database/m;
 const setUp = /^select millrace\.set_up\(\);/m;
 
-/** What a project's migrations make of the engine. */
+/** The state in which a project's migrations leave the engine. */
 export interface EngineState {
   /** Null where no migration installs it, or one has removed it since. */
   level: number | null;
@@ -25,7 +25,7 @@ export function levelIn(text: string): number | null {
 /** Whether a migration's text, by a line of its own, calls the engine, as those do that `sync` writes. */
 export const callsEngine = (text: string) => /^select millrace\./m.test(text);
 
-/** What these texts of migrations, given in their order, make of the engine. */
+/** The state in which these texts of migrations, given in their order, leave the engine. */
 export function engineState(texts: string[]): EngineState {
   let state: EngineState = { level: null, isSetUp: false };
   for (const text of texts) {
@@ -44,7 +44,7 @@ export function migrationTexts(project: Project): string[] {
   );
 }
 
-/** Those of the migrations' texts that still count: what went before an uninstall is gone with it. */
+/** The migrations' texts since the last uninstall, which has removed all that the earlier ones defined. */
 export function sinceUninstall(texts: string[]): string[] {
   return texts.slice(texts.findLastIndex((text) => uninstall.test(text)) + 1);
 }

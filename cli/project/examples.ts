@@ -12,7 +12,7 @@ import { type Manifest, packageFolder } from './shipped.ts';
 export interface Example {
   /** Its files, by their path in `supabase/functions`. */
   files: Record<string, string>;
-  /** What the deno.json of each function maps, by the function's name. */
+  /** The imports that the deno.json of each function maps, by the function's name. */
   functions: Record<string, Record<string, string>>;
   /** The migration that makes its tables. */
   tables: string;

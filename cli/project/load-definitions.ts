@@ -23,8 +23,11 @@ export class LoadError extends Error {
 }
 
 /**
- * What each file exports, in the order given. One bundle for all, so that what two of them share is the same object. `instead`: texts
- * by their files, read in the place of what is there. `standIns`: whether packages other than zod are stood in for. Throws a LoadError.
+ * Loads these files in one bundle, so that a module which two of them import is one object. Resolves to the exports of
+ * each, in the order given. Throws a LoadError.
+ *
+ * @param instead Texts by their files, read in place of the files' own.
+ * @param standIns Whether packages other than zod are replaced by stand-ins.
  */
 export async function loadModules(
   files: string[],
@@ -102,8 +105,8 @@ const denoSpecifiers: Plugin = {
 };
 
 /**
- * Has Node load the zod of this package, which would make up nine tenths of a bundle. Deno takes that one too, by deno.json, whichever
- * the project has for its other code. What packages import, they find where they are.
+ * Has Node load this package's zod, which would make up nine tenths of a bundle. Deno loads the same one, by deno.json,
+ * whichever the project has for its other code. Packages resolve their own imports from their own folders.
  */
 const zodLeftToNode: Plugin = {
   name: 'zod-left-to-node',

@@ -6,7 +6,7 @@ import type { Project } from './find-project.ts';
 import { hasTarball, howToInstall } from './how-to-install.ts';
 import { type Manifest, readManifest, runtimeFolder } from './shipped.ts';
 
-/** What the runtime in a project's folder says of itself. Throws a CommandError where there is none. */
+/** The manifest of the runtime in a project's folder. Throws a CommandError where there is none. */
 export function installedManifest({ root }: Project): Manifest {
   const folder = path.join(root, runtimeFolder);
   if (!fs.existsSync(path.join(folder, 'manifest.json'))) {

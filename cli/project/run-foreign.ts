@@ -8,8 +8,9 @@ const own = { write: process.stdout.write, exit: process.exit };
 export const hasRunForeign = () => hasRun;
 
 /**
- * Runs what `run` loads. What that prints goes to standard error, since a program reads the command's own answer from standard output.
- * Throws where it would end the process, or waits for what never comes.
+ * Calls `run`, which loads files of the project. Sends what they print to standard error, since a program reads the
+ * command's own answer from standard output. Throws where they would end the process, or an await at their top never
+ * settles.
  */
 export async function runForeign<Result>(run: () => Promise<Result>): Promise<Result> {
   hasRun = true;

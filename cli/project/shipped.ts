@@ -1,16 +1,16 @@
-// What the package ships for a project: the runtime, the engine's migration, and the versions that functions pin.
+// Reads what the package ships: the runtime, the engine's migrations, and the versions that functions pin.
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { brotliDecompressSync } from 'node:zlib';
 import { type Change, withoutReturns } from './change-set.ts';
 
-/** What `supabase/functions/_millrace/manifest.json` says of the runtime beside it. */
+/** The content of `supabase/functions/_millrace/manifest.json`, which describes the runtime beside it. */
 export interface Manifest {
   release: string;
   level: number;
   contract: number;
-  /** What a function's deno.json maps, by name: packages that the runtime imports, in the versions tried with it. */
+  /** The imports of a function's deno.json, by name: the packages of the runtime, in the versions tried with it. */
   imports: Record<string, string>;
   /** The same for what stages besides import that ask a language model. */
   modelImports: Record<string, string>;
@@ -27,7 +27,7 @@ export const packageFolder = path.join(
 export const runtimeFolder = 'supabase/functions/_millrace';
 /** In the order in which a person meets them. */
 export const runtimePackages = ['zod', '@supabase/postgrest-js', 'standardwebhooks', 'ipaddr.js'];
-/** What `_millrace/model` and `_millrace/agents` import; other functions need not have it. */
+/** The package that `_millrace/model` and `_millrace/agents` import; other functions need not have it. */
 export const modelPackage = 'openai';
 
 /** The SHA-256 of a text, however its lines end. */
@@ -53,7 +53,10 @@ export function shippedRuntime(): Record<string, string> {
   return JSON.parse(brotliDecompressSync(fs.readFileSync(path.join(packageFolder, packedRuntime))).toString());
 }
 
-/** What a runtime's folder says of itself; without one, what this package ships. Throws the remedy where that is no JSON. */
+/**
+ * Reads the manifest of a runtime's folder, or by default of this package. Throws an error with the remedy where the
+ * file cannot be read.
+ */
 export function readManifest(folder = path.join(packageFolder, 'dist')): Manifest {
   const file = path.join(folder, 'manifest.json');
   try {

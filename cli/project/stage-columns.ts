@@ -13,7 +13,10 @@ export function columnThere(migrations: string[], table: string, stage: string):
   return columnsOf(stage).find((column) => statements.some((statement) => has(column).test(statement)));
 }
 
-/** What to tell where no migration of the user's makes `table`; undefined where one does, or might, by statements that it builds. */
+/**
+ * The warning that no migration of the user's makes `table`. Undefined where one does, or might, by statements that it
+ * builds.
+ */
 export function tableLacking(migrations: string[], table: string): string | undefined {
   const own = ownStatements(migrations);
   const makes = new RegExp(

@@ -29,7 +29,7 @@ export function writeChanges(project: Project, planned: Change[], manner: Manner
   return [...summary(changes), `Next: ${next}`].join('\n');
 }
 
-/** What would change; a runtime that comes or goes whole in one line. */
+/** The changes as a patch; a runtime that comes or goes whole is one line. */
 function shown(root: string, changes: Change[]): string {
   const ofRuntime = changes.filter(isOfRuntime);
   const isNew = !fs.existsSync(path.join(root, runtimeFolder));
@@ -52,7 +52,7 @@ export function warnDirty({ root }: Project): void {
 
 const isOfRuntime = ({ file }: Change) => file.startsWith(`${runtimeFolder}/`);
 
-/** What was written, the runtime's many files in one line. */
+/** The files that were written and deleted, the runtime's many files in one line. */
 function summary(changes: Change[]): string[] {
   const ofRuntime = changes.filter(isOfRuntime);
   const others = changes.filter((change) => !ofRuntime.includes(change));

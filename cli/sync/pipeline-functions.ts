@@ -9,8 +9,10 @@ import type { CompiledPipeline } from '../../supabase/functions/_millrace/compil
 export const functionOf = (pipeline: string, stage: string) => `${pipeline}-${stage}`.replaceAll('_', '-');
 
 /**
- * What keeps stages of these pipelines from running, one sentence each with the remedy. `supabaseFolder` holds `functions`
- * and the configuration. Throws when that cannot be read.
+ * The faults that keep stages of these pipelines from running, one sentence each with the remedy. Throws where the
+ * configuration cannot be read.
+ *
+ * @param supabaseFolder The folder of `functions` and the configuration.
  */
 export function functionFaults(pipelines: CompiledPipeline[], supabaseFolder: string): string[] {
   const configOf = readFunctionConfigs(path.join(supabaseFolder, 'functions'));
@@ -43,7 +45,7 @@ export function functionFaults(pipelines: CompiledPipeline[], supabaseFolder: st
   );
 }
 
-/** What the configuration is to say of a function, as its own language has it. */
+/** The section that the configuration lacks for a function, in the language of the configuration. */
 function sectionLacking(config: string, name: string): string {
   return config.endsWith('.toml')
     ? `supabase/${config} must say: [functions.${name}] with the lines verify_jwt = false and import_map = "./functions/deno.json"`

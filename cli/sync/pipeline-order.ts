@@ -1,10 +1,10 @@
-// What pipelines say of one another, and the order in which they can be defined: children before their parents.
+// Checks references between pipelines, and orders them so that they can be defined: children before their parents.
 import type { CompiledPipeline } from '../../supabase/functions/_millrace/compile/compile-pipeline.ts';
 import type { StageRow } from '../../supabase/functions/_millrace/compile/stage-rows.ts';
 
 /**
- * What pipelines say wrongly of one another, one sentence each with the remedy. The database would say so too, but only
- * when the migration is applied, which then could not be changed any more.
+ * The faults in references between pipelines, one sentence each with the remedy. The database would refuse them too,
+ * but only when the migration is applied, which then could not be changed any more.
  */
 export function referenceFaults(pipelines: CompiledPipeline[]): string[] {
   const named = new Map(pipelines.map((pipeline) => [pipeline.pipeline, pipeline]));

@@ -1,11 +1,11 @@
-// What the files of a project's _pipelines define.
+// Reads the definitions in a project's _pipelines.
 import fs from 'node:fs';
 import path from 'node:path';
 import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
 import type { SharedLimits } from '../../supabase/functions/_millrace/define/define-shared-limits.ts';
 import { LoadError, loadModules } from '../project/load-definitions.ts';
 
-/** What one file of `_pipelines` exports that is a definition. */
+/** The definitions that one file of `_pipelines` exports. */
 export interface Definitions {
   file: string;
   /** By the names under which they are exported. */

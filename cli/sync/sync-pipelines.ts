@@ -1,5 +1,5 @@
-// What `millrace sync` does: writes a new migration for each pipeline whose TypeScript definition differs from what the
-// existing migrations define, children before their parents, and for the limits that stages share; never edits one.
+// `millrace sync`: plans a new migration for each pipeline whose TypeScript definition differs from the existing
+// migrations, children before their parents, and for the limits that stages share. It never edits a migration.
 import fs from 'node:fs';
 import path from 'node:path';
 import { type CompiledPipeline, compilePipeline } from '../../supabase/functions/_millrace/compile/compile-pipeline.ts';
@@ -18,7 +18,7 @@ import { grantFaults } from './table-grants.ts';
 /** Takes what the user is told, who runs this by `command`. */
 export type Teller = Pick<Console, 'log' | 'warn'> & { command: string };
 
-/** What `_pipelines/*.ts` define, compiled. */
+/** The compiled definitions of `_pipelines/*.ts`. */
 interface Project {
   pipelines: CompiledPipeline[];
   limits: LimitsJson;

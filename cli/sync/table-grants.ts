@@ -1,4 +1,4 @@
-// Which grants the migrations give on whole tables. Whoever may update a whole entity table may write the engine's columns too.
+// Finds grants of the migrations on whole entity tables: a role with such a grant may write the engine's columns too.
 import type { CompiledPipeline } from '../../supabase/functions/_millrace/compile/compile-pipeline.ts';
 
 /** Roles that hold the keys of the project anyway. */
@@ -6,9 +6,9 @@ const trusted = ['service_role', 'postgres'];
 const grant = /^(grant|revoke)\s+(.+?)\s+on\s+(?:table\s+)?(.+?)\s+(?:to|from)\s+(.+)$/is;
 
 /**
- * One sentence, with the statements that help, for each role to which the migrations' texts, given in order, grant insert or
- * update on the whole table of a pipeline that shows its stages there. What a project grants by default is not in its
- * migrations: `millrace.doctor()` sees that.
+ * One sentence, with the statements that help, for each role that may insert or update all columns of a pipeline's
+ * table, by the migrations' texts, given in order. Looks at pipelines that project their stages into columns.
+ * Migrations do not show a project's default grants: `millrace.doctor()` checks those.
  */
 export function grantFaults(pipelines: CompiledPipeline[], migrations: string[]): string[] {
   const shown = pipelines.filter(({ entity }) => entity.projection === 'columns');
@@ -32,7 +32,9 @@ function sentence(table: string, role: string, rights: string[], over: CompiledP
   );
 }
 
-/** What the statements leave each role that is not trusted: insert, update or both, by role. */
+/**
+ * The rights on the whole table that the statements leave each role but trusted ones: insert, update or both, by role.
+ */
 function wholeTableGrants(table: string, statements: string[]): Map<string, Set<string>> {
   const held = new Map<string, Set<string>>();
   for (const statement of statements) {
@@ -47,7 +49,7 @@ function wholeTableGrants(table: string, statements: string[]): Map<string, Set<
   return new Map([...held].filter(([role, rights]) => rights.size > 0 && !trusted.includes(role)));
 }
 
-/** Those of insert and update that a list of privileges names without columns. */
+/** Which of insert and update a list of privileges grants without columns. */
 function wholeRights(list: string): string[] {
   const whole = names(list.replaceAll(/\w+\s*\([^)]*\)/g, ''));
   if (whole.some((right) => /^all\b/.test(right))) return ['insert', 'update'];

@@ -1,10 +1,11 @@
-// What a trial measures, and what it measured on the local stack, on two busy cores on 28 November 2026: the report shows both.
+// The measures of a trial, with the numbers of the local stack, measured on two busy cores on 28 November 2026. The
+// report shows both.
 
 /** One line of the report. */
 export interface Expectation {
   what: string;
   unit: string;
-  /** What the local stack measured. */
+  /** The number that the local stack measured. */
   standIn: number;
   /** Outside of these bounds the report says that hosted differs. */
   least: number;
@@ -75,7 +76,7 @@ export const expectations = {
 
 export type Measure = keyof typeof expectations;
 
-/** What a trial found: a number for each measure that it took, and why it did not take another. */
+/** The findings of a trial: a number for each measure that it took, and the reason why it did not take another. */
 export interface Findings {
   measured: Partial<Record<Measure, number>>;
   untried: { what: string; why: string }[];

@@ -1,4 +1,4 @@
-// What a project holds. A trial takes an empty one alone: it drops what it finds under its own names.
+// Lists what a project holds of its owner's. A trial needs an empty project: it drops whatever has the trial's names.
 import type { HostedProject } from './hosted-project.ts';
 
 const platforms =

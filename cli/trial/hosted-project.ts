@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { CommandError } from '../command-error.ts';
 import { supabaseIn } from '../project/ask-supabase.ts';
 
-/** What a trial does to a project beside asking its Data API and functions. */
+/** The operations of a trial on a project, besides requests to its Data API and functions. */
 export interface HostedProject {
   reference: string;
   /** Runs SQL as postgres. Resolves to the rows of a query. */

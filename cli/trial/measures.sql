@@ -1,4 +1,5 @@
--- What a trial asks of the database. It comes after the engine and the pipeline.
+-- The functions that a trial calls in the database. Their migration comes after those of the engine
+-- and the pipeline.
 
 -- Queues so many new rows. p_burns: they use up their function. p_lose: their wake-up is lost, as
 -- pg_net's queue loses all when its server dies. Returns the first and the last row.

@@ -1,4 +1,4 @@
-// What a trial measures, a function for each. The database's clock counts: nothing here knows how far away it is.
+// The measurements of a trial, a function for each. Times are by the database's clock, so distance does not count.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CommandError } from '../command-error.ts';
 import type { Lent } from '../commands/trial.ts';
@@ -16,7 +16,7 @@ export interface Size {
   serviceMs: number;
 }
 
-/** What every measurement is given. */
+/** The parameters of every measurement. */
 export interface Measuring {
   reach: Reach;
   size: Size;
@@ -124,11 +124,11 @@ export async function measureBurst(measuring: Measuring): Promise<Found> {
   };
 }
 
-/** What platform and engine add to the time that service and model take. */
+/** The milliseconds that platform and engine add to those of service and model. */
 const added = (ms: number | undefined, { size }: Measuring) =>
   ms === undefined ? undefined : ms - 1.5 * size.serviceMs;
 
-/** The calls between two readings by kind of stage. Those of the function millrace are callbacks and polls of the waiting one. */
+/** The calls between two readings, by kind of stage. Calls of the function millrace count for the waiting stage. */
 function callsSince(before: Counters, now: Counters) {
   const of = (name: string) => (now.calls[name] ?? 0) - (before.calls[name] ?? 0);
   return { plain: of('trial-read'), waiting: of('trial-render') + of('millrace'), model: of('trial-judge') };
@@ -172,7 +172,7 @@ export async function measurePause(measuring: Measuring): Promise<Found> {
   return { pause_begun: begun_ms === null ? woken : 5 };
 }
 
-/** What a project does in which nobody does anything. */
+/** The invocations and cron jobs an hour, and the log a day, of a project that nobody uses. */
 export async function measureIdle(measuring: Measuring): Promise<Found> {
   const before = await counters(measuring);
   await sleep(measuring.size.idleSeconds * 1000, undefined, { signal: measuring.signal });

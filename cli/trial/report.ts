@@ -1,7 +1,7 @@
 // trial-report.md: what hosted says beside what the local stack says.
 import { differs, expectations, type Findings, type Measure } from './expected.ts';
 
-/** What the report says besides its findings. */
+/** The facts that the report states besides its findings. */
 export interface About {
   reference: string;
   release: string;
@@ -9,7 +9,7 @@ export interface About {
   postgres: string;
   began: Date;
   ended: Date;
-  /** What could not be taken away. */
+  /** The parts that could not be taken away. */
   left: string[];
 }
 

@@ -1,4 +1,5 @@
-// A trial from its first push to the last thing taken away. Whatever ends it, Ctrl-C among others, what it brought goes.
+// A trial from its first push to the last thing taken away. It takes away what it brought even after an error or
+// Ctrl-C.
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import { CommandError } from '../command-error.ts';
@@ -40,7 +41,7 @@ export interface Trial {
   lent: Lent;
 }
 
-/** What became of a trial: its findings, what it left, and why it ended early. */
+/** The outcome of a trial: its findings, the parts that it left, and the error that ended it early. */
 export interface Outcome {
   findings: Findings;
   left: string[];
@@ -144,7 +145,7 @@ async function deployed(project: HostedProject, { trial, root }: Pick<Course, 't
   return { url, headers, operator: nameOfUser() };
 }
 
-/** What leads the stages to the trial's own service and model. */
+/** The settings by which the stages call the trial's own service and model. */
 function settings(url: string, { serviceMs }: Size): Record<string, string> {
   const token = randomBytes(24).toString('hex');
   return {

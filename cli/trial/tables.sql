@@ -1,5 +1,5 @@
--- What a trial brings besides the engine: its rows, and the calls of its functions. All of it is
--- called trial_… and goes again.
+-- The tables of a trial: its rows, and the calls of its functions. Their names begin with trial_,
+-- and the trial drops them at its end.
 create table public.trial_rows (
   id bigint generated always as identity primary key,
   burns boolean not null default false

@@ -17,7 +17,7 @@ export const trialSecrets = [
   'WEBHOOK_SECRET',
 ];
 
-/** What a trial calls its preview branch. */
+/** The name of a trial's preview branch. */
 export const trialBranch = 'millrace-trial';
 
 /** Whether a trial has left its table, by which one that was killed is known. */
@@ -67,7 +67,7 @@ async function takeEngine(project: HostedProject, { engineUninstall }: Lent): Pr
     `select to_regclass('millrace.runs') is not null as is_there`,
   );
   if (!row?.is_there) return;
-  // One after the other: the CLI takes one statement a call.
+  // Two calls, since the CLI takes one statement a call.
   await project.query(cancelSql);
   await project.query(engineUninstall());
 }

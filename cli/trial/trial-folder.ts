@@ -13,7 +13,7 @@ import { definitionsIn, pipelineMigration } from '../sync/pipeline-migration.ts'
 import { trial } from './functions/_pipelines/trial.ts';
 import { trialFiles, trialFunctions } from './trial-files.ts';
 
-/** What the trial's migrations are called after their stamps: by these names they go from the project's history again. */
+/** The names of the trial's migrations, without stamps. The trial removes them by name from the project's history. */
 export const trialMigrations = ['trial_tables', 'millrace', 'pipeline_trial', 'trial_measures', 'trial_upgrade'];
 
 /** Makes the folder for a project on this major version of Postgres. Resolves to its path. */

@@ -1,5 +1,5 @@
-// What a trial's stages ask, so that it costs nobody's service: a page, jobs that call back, a model. Keeps nothing, since each
-// isolate has a memory of its own: a job's id says when it ends.
+// The services of a trial's stages, so that it needs no paid ones: a page, jobs that call back, a model. The function
+// keeps no state, since each isolate has a memory of its own: a job's id holds the time when it ends.
 import '../_trial/count-calls.ts';
 import { Webhook } from 'standardwebhooks';
 import { serve, waitUntil } from '../../../../supabase/functions/_millrace/edge-runtime.ts';
