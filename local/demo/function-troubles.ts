@@ -4,7 +4,7 @@ const keptLines = 20;
 export interface FunctionTroubles {
   /** Takes a line that `source` wrote, and drops it where it reports that all is well. */
   add(source: string, line: string): void;
-  /** What is kept, oldest first, for a person to read. */
+  /** The lines that are kept, oldest first, for a person to read. */
   lines(): string[];
   /** Has `print` called with each line that comes from now on. */
   follow(print: (line: string) => void): void;
@@ -29,7 +29,7 @@ export function functionTroubles(): FunctionTroubles {
   };
 }
 
-/** What a warning or an error says, empty for other reports. Any other line, such as one of a stack trace, stays as it is. */
+/** The text of a warning or an error; empty for other reports. A line that is no report, as of a stack trace, stays. */
 function troubleIn(line: string): string {
   const report = parseReport(line);
   if (!report) return line.trim();

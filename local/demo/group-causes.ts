@@ -1,6 +1,6 @@
 const columns = 92;
 
-/** What came to an end or waits, and why. */
+/** A link or another thing that ended or waits, and the cause. */
 export interface Caused {
   /** Its address, or what it is called by. */
   name: string;

@@ -1,4 +1,4 @@
-// What every demo does around its own part: a stack of its own, and at the end the totals and where to look next.
+// The frame of every demo: starts a stack of its own, and prints the totals and the next steps at the end.
 import path from 'node:path';
 import pg from 'pg';
 import pc from 'picocolors';
@@ -39,9 +39,9 @@ export interface Demo {
   ending: AbortSignal;
 }
 
-/** What came of a demo's own part. */
+/** The outcome of a demo's own part. */
 export interface Outcome {
-  /** What the totals count. */
+  /** The subject of the totals, such as runs. */
   subject: Subject;
   /** Whether anything failed that should not have. */
   failed: boolean;
@@ -70,7 +70,7 @@ export async function onAStack(
     const stack = await startStack({
       env: settings.env,
       services: startServices,
-      // What it holds goes when the demo ends.
+      // The data of the stack goes when the demo ends.
       fsync: false,
       progress: (message) => print(`  ${message}`),
       log: troubles.add,

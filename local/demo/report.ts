@@ -88,11 +88,11 @@ export function countRuns({ runs, finished, failed, live }: RunCounts): string {
   return `${runs}: ${finished} completed${others.join('')}`;
 }
 
-/** What the totals are about. */
+/** The subject of the totals: its name, and the text of its counts. */
 export interface Subject {
   name: string;
   count(totals: RunCounts): string;
-  /** What comes to its end last. */
+  /** The noun in the total time, such as `link` in "to the last link". */
   last: string;
   /** Totals of the demo's own, by name, to stand first. */
   before?: Record<string, string>;

@@ -2,7 +2,7 @@ export interface DemoSettings {
   env: Record<string, string>;
   /** Which model writes, and which way documents go, in sentences for the user. */
   modelNote: string[];
-  /** What the demo does otherwise than the user's settings say, in sentences for the user. */
+  /** The user's settings that the demo does not follow, in sentences for the user. */
   warnings: string[];
   /** Whether the demo asks nobody who charges: the model is the local stand-in. */
   isFree: boolean;

@@ -34,7 +34,7 @@ export interface Progress<Read> {
   lines(read: Read): Line[];
   /** Lines are enough so often, and at the end, when they take the table's place; at each change where it is left out. */
   linesEveryMs?: number;
-  /** What is to be told beside it, each once. */
+  /** Lines to print beside the progress, each once. */
   news?(): Promise<string[]>;
 }
 
@@ -74,7 +74,7 @@ interface Shown {
   isLast: boolean;
 }
 
-/** What a terminal shows when nothing has moved for too long. */
+/** The complaint about a demo in which nothing has moved for too long. */
 export const stuck = 'Nothing has moved for some minutes: it was given up.';
 
 const newsLine = (text: string, elapsedMs: number) => pc.yellow(`  ${seconds(elapsedMs)}  ${text}`);

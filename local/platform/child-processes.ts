@@ -26,7 +26,7 @@ export function childProcesses(pid: number): number[] {
   return children;
 }
 
-/** Whether a process runs. One that has died but whose parent has not yet waited for it does not. */
+/** Whether a process runs. On Linux, a dead process whose parent has not yet waited for it does not. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -1,4 +1,4 @@
-// What `millrace dev` runs: a project's own migrations, seeds and functions on a stack.
+// `millrace dev`: runs a project's own migrations, seeds and functions on a stack.
 import fs from 'node:fs';
 import path from 'node:path';
 import { supabaseVersion } from './binaries.ts';
@@ -47,7 +47,7 @@ export async function runDev({ root, dataDir, port, dbPort, postgres, json }: De
 
 const settingsFile = (root: string) => path.join(root, 'supabase', 'functions', '.env');
 
-/** What a stack runs of the project in `root`: no services but its own, and the settings that its functions have locally. */
+/** The options of a stack for the project in `root`: no further services, and the local settings of its functions. */
 export function projectOptions(root: string): StackOptions {
   const supabase = path.join(root, 'supabase');
   return {

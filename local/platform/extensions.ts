@@ -18,7 +18,7 @@ const standIns: Record<string, string[]> = {
   pgsodium: ['pgsodium/pgsodium.control', 'pgsodium/pgsodium--3.1.9.sql'],
 };
 const withWorkers = ['pg_net', 'pg_cron'];
-/** What comes with Postgres and asks for a superuser, and hosted lets postgres create all the same. */
+/** Postgres's own extensions that ask for a superuser, but that hosted lets postgres create. */
 const allowed = [
   ...['autoinc', 'bloom', 'dblink', 'dict_xsyn', 'earthdistance', 'insert_username', 'moddatetime', 'pg_buffercache'],
   ...['pg_stat_statements', 'pg_walinspect', 'pgrowlocks', 'pgstattuple', 'postgres_fdw', 'refint', 'sslinfo', 'xml2'],

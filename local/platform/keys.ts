@@ -46,7 +46,7 @@ export async function createKeys(): Promise<Keys> {
   };
 }
 
-/** The keys in `file`, which is made where there is none. One that is older than some of the keys gets those. */
+/** Reads the keys in `file`, and makes it where there is none. Adds keys that an older file lacks. */
 export async function readOrCreateKeys(file: string): Promise<Keys> {
   const known = fs.existsSync(file) ? JSON.parse(fs.readFileSync(file, 'utf8')) : {};
   const keys = { ...(await createKeys()), ...known };

@@ -25,7 +25,10 @@ export function migrationFiles({ folder }: Migrations): string[] {
   return names.map((name) => path.join(folder, name));
 }
 
-/** What a project gives its database before the migrations, as far as it has that: files, and what they and the settings say. */
+/**
+ * Texts that shape a database before its migrations, as far as the project has them: its roles, and with secrets for
+ * Vault these, the files of settings and the values of `env()`.
+ */
 export function precedingTexts({ folder }: Migrations): string[] {
   const { roles, vault, settings } = preceding(folder);
   const named = Object.values(vault).map((value) => process.env[/^env\((\w+)\)$/.exec(value)?.[1] ?? ''] ?? '');

@@ -2,12 +2,12 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 
-/** What carries a project that the stack cannot. */
+/** The remedy on a machine on which the stack cannot run. */
 export const wayOut =
   'run this project with `npx supabase start` instead, which needs Docker (or, on Linux and Apple silicon and still experimental, ' +
   '`SUPABASE_EXPERIMENTAL_STACK=1 npx supabase start --runtime native`), then `npx millrace connect`';
 
-/** What a machine is, as far as the stack minds. */
+/** The facts about a machine that decide whether the stack runs on it. */
 export interface Machine {
   /** Such as linux-x64, as Node names platform and processor. */
   platform: string;

@@ -9,7 +9,7 @@ export const ownFolder = isBundled ? path.dirname(import.meta.dirname) : import.
 /** The repository, or the node_modules that this package lies in. */
 export const aboveFolder = path.join(ownFolder, '..', '..');
 
-/** What is made once and found again at the next start. */
+/** The folder of files that are made once and reused at the next start. */
 export const cacheFolder = path.join(aboveFolder, '.cache', isBundled ? 'millrace' : '');
 
 /** The pages as they are built. */

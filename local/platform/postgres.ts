@@ -178,7 +178,7 @@ function launch(options: PostgresOptions, port: number): Promise<ChildProcess> {
     child.once('error', reject);
     child.once('exit', (code) => {
       if (ready) return;
-      // Whoever was killed with it leaves it running for some moments.
+      // A server whose stack was killed runs on for some moments.
       const still = log.includes('lock file "postmaster.pid" already exists');
       const why = still ? `The Postgres of ${dataDir} still runs: wait until it has ended.` : undefined;
       reject(new Error(why ?? `Postgres did not start (exit code ${code}):\n${log}`));

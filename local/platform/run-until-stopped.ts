@@ -9,7 +9,7 @@ export interface StackRun {
   root: string;
   /** One line of JSON when ready, nothing else on standard output. */
   json: boolean;
-  /** What else the person is told when it is ready, by its name. */
+  /** Further addresses to print when the stack is ready, by their names. */
   links?: (stack: Stack) => Promise<Record<string, string>>;
   /** Starts it; what it says goes where the person sees it. */
   start(say: Pick<StackOptions, 'progress' | 'log'>): Promise<Stack>;

@@ -14,8 +14,8 @@ export interface RunningStack {
 const noteIn = (project: string) => path.join(project, 'supabase', '.temp', 'millrace-stack.json');
 
 /**
- * Notes that this process runs a stack over the project in `project`; returns what takes the note away. The note of a stack
- * that still runs there comes back.
+ * Notes that this process runs a stack over the project in `project`. Returns a function that removes the note, and
+ * restores that of an earlier stack which still runs there.
  */
 export function noteRunningStack(project: string, { apiUrl, secretKey, dbUrl }: Omit<RunningStack, 'pid'>): () => void {
   const file = noteIn(project);
@@ -29,7 +29,7 @@ export function noteRunningStack(project: string, { apiUrl, secretKey, dbUrl }: 
   };
 }
 
-/** What leads a command of the supabase CLI to the database of a stack that runs. */
+/** The options by which a command of the supabase CLI reaches the database of a running stack. */
 export const targetOf = ({ dbUrl }: Pick<RunningStack, 'dbUrl'>) => `--yes --remote='${dbUrl}?sslmode=disable'`;
 
 /** The command that brings a project's further migrations there. */

@@ -48,7 +48,7 @@ export function readSettings(environment: NodeJS.ProcessEnv = process.env): Reco
   return given;
 }
 
-/** What is given of the model's settings: the stack has what is missing. */
+/** The schema of those settings of the model that are given: the stack supplies the others. */
 function modelGiven(given: Record<string, string>): SettingsGroup {
   return z.object(Object.fromEntries(Object.entries(modelSettings.shape).filter(([name]) => name in given)));
 }

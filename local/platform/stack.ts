@@ -102,7 +102,7 @@ export interface Stack extends Keys {
   stop(): Promise<void>;
 }
 
-/** Starts a stack. Whatever fails, nothing of it is left running. */
+/** Starts a stack. Ends its parts again where one of them fails to start. */
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const teardown = createTeardown();
   try {
@@ -182,7 +182,7 @@ async function fetchForFunctions(options: StackOptions): Promise<void> {
   for (const fault of await fetchPackages(functionsFolder(options))) progress(fault);
 }
 
-/** What all other parts of a stack need. */
+/** The parts of a stack that all others need. */
 interface Base {
   options: StackOptions;
   keys: Keys;

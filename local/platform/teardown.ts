@@ -1,4 +1,4 @@
-// What has been started and must be ended again, the last first.
+// Collects the steps that end what has been started, and runs them, the last first.
 export interface Teardown {
   /** Has `step` run at the end, before all that was added earlier. */
   add(step: () => unknown): void;

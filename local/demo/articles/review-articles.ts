@@ -13,7 +13,7 @@ export interface WaitingArticle {
   score: number | null;
 }
 
-/** What a curator does with an article. */
+/** A curator's decision on an article. */
 export type Verdict = { kind: 'approve' } | { kind: 'reject' } | { kind: 'edit'; title: string } | { kind: 'leave' };
 
 /** The articles at 300, in the order of their titles. */
@@ -25,7 +25,9 @@ export async function readWaiting(client: pg.Client): Promise<WaitingArticle[]> 
   return rows;
 }
 
-/** What the demo decides where nobody is there: it edits the first, rejects the last, and approves all others. */
+/**
+ * The demo's verdicts where no person decides: edits the first, rejects the last of three or more, approves the rest.
+ */
 export function statedVerdicts(waiting: WaitingArticle[]): Verdict[] {
   return waiting.map(({ title }, at) => {
     if (at === 0) return { kind: 'edit', title: `${title} (edited)` };
@@ -105,7 +107,7 @@ export async function carryOut(client: pg.Client, id: string, verdict: Verdict):
   await move(verdict.kind === 'reject' ? 540 : 330);
 }
 
-/** What came of the articles, in words and in the codes that were written: a line for each verdict. */
+/** The outcome of the review, a line for each kind of verdict: its codes, the first article, and how many more. */
 export function outcomes(verdicts: Verdict[], waiting: WaitingArticle[]): string[] {
   const kinds = [...new Set(verdicts.map(({ kind }) => kind))];
   return kinds.map((kind) => {

@@ -11,7 +11,7 @@ export interface FinishedBook {
   metadata: z.output<typeof metadataResult> | null;
   structure: z.output<typeof structureResult> | null;
   assembled: z.output<typeof assembleResult> | null;
-  /** What failed, with the reason. */
+  /** The stages that failed, each with the reason. */
   failures: string[];
   failedPages: string[];
 }

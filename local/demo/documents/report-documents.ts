@@ -11,7 +11,7 @@ type Print = (line: string) => void;
 const phases = Object.keys(pipeline.stages);
 const columns = Math.min(process.stdout.columns ?? 92, 92);
 
-/** What came of a document. */
+/** The outcome of a document. */
 export interface FinishedDocument {
   id: string;
   name: string;

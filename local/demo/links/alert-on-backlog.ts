@@ -8,7 +8,7 @@ export const rule = 'demo_backlog';
 export const fewJobs = 26;
 export const manyJobs = 10;
 
-/** What the demo does to the pipeline as the links come, as a person would. */
+/** The demo's statements on the pipeline, as a person would write them. The first adds the rule. */
 export const addRule =
   'insert into millrace.alert_rules (name, kind, pipeline, stage, above, hold, recover) ' +
   `values ('${rule}', 'backlog', 'links', 'route_job', ${manyJobs}, '0', '0');`;

@@ -41,7 +41,7 @@ export async function printCauses(client: pg.Client, word: string, print: Print)
   return rows.length;
 }
 
-/** What an error says first: its own address stands beside it, and the remedy in last_error. */
+/** The first clause of an error, without the address, which stands beside it, and the remedy, which last_error has. */
 function causeOf(error: string): string {
   const [first = error] = error.replace(/^https?:\/\/\S+: /, '').split(/(?<=[a-z\d])[.;:](?: |$)/);
   return first;

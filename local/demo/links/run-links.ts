@@ -38,7 +38,7 @@ export interface LinksArguments {
 /** Of a line, in columns. */
 const widest = 100;
 
-/** What is to be taken in. */
+/** The sources and links that the demo takes in. */
 interface Given {
   sources: DemoSource[];
   urls: URL[];
@@ -78,7 +78,7 @@ async function show(client: pg.Client, given: Given, folder: string, watch: Watc
   heading('3. How far the links are');
   if (isSlowed) {
     await watch(['classified', 'queued', 'scraping', 'scraped', 'staged', 'error', 'dead']);
-    // What waits behind others at its gate goes by the sweep.
+    // The sweep passes the jobs that wait behind others at their gate.
     await client.query(sweep);
   }
   const resting = isSlowed ? ['classified', 'staged', 'error'] : ['error'];
@@ -182,7 +182,7 @@ async function enterByHand(client: pg.Client, links: string[]): Promise<void> {
   ]);
 }
 
-/** What came otherwise than the samples are made for; undefined where nothing did. */
+/** A sentence about an outcome that the samples are not made for; undefined where there is none. */
 async function surprise(client: pg.Client, samples: Samples | null): Promise<string | undefined> {
   if (!samples) return undefined;
   const { rows } = await client.query<{ raw_url: string; status: string }>(

@@ -6,13 +6,13 @@ export interface SampleLink {
   note: string;
 }
 
-/** What becomes of a link: most are read, some cannot be, some only at the second try. */
+/** The sample links by their outcome: most are read, some cannot be, some only at the second try. */
 export interface Samples {
   sheet: SampleLink[];
   pages: SampleLink[];
   /** Entered by hand, last: a board that asks for patience slows all the others too. */
   busy: string[];
-  /** Those that cannot become a job, by their addresses. */
+  /** The links that cannot become a job, by their addresses. */
   broken: Set<string>;
 }
 

@@ -1,4 +1,4 @@
-// What waits in each queue of the links: a table at a terminal, elsewhere a line every few seconds.
+// Shows the queues of the links: a table at a terminal, elsewhere a line of words every three seconds.
 import type pg from 'pg';
 import pc from 'picocolors';
 import { type Watching, watcher } from '../watch-progress.ts';
@@ -6,7 +6,7 @@ import { type Watching, watcher } from '../watch-progress.ts';
 const lineEveryMs = 3000;
 const sweepEveryMs = 1000;
 
-/** What waits in a queue and what is in work there. */
+/** The numbers of links that wait in a queue and are in work there. */
 export interface QueueCount {
   queue: string;
   ready: number;

@@ -82,7 +82,7 @@ export function createAuth({ databaseUrl, keys, apiUrl }: AuthOptions): Auth {
     return { user, session };
   }
 
-  /** What a client gets that has opened a session or goes on with it. */
+  /** The answer to a client that has opened or renewed a session, with a new access token. */
   async function tell({ user, session, refreshToken }: Opened) {
     const now = Math.floor(Date.now() / 1000);
     const { id, aud, role, email, phone, app_metadata, user_metadata, is_anonymous } = user;

@@ -9,7 +9,7 @@ const giveBack = '\nselect extensions.return_superuser();';
 const mayNeed =
   /\bevent\s+trigger\b|\balter\s+extension\b|\bforeign\s+data\s+wrapper\b|\b(?:for|add|set)\s+(?:all\s+tables|tables\s+in)\b/i;
 
-/** The text of a migration with what hosted grants around its statements. What Postgres cannot parse stays as it is. */
+/** Lends a superuser's rights to the statements of a migration that need them. A text that cannot be parsed stays. */
 export async function withHostedRights(text: string): Promise<string> {
   if (!mayNeed.test(text)) return text;
   await loadModule();

@@ -1,5 +1,5 @@
--- What the dashboard's database webhooks call: a trigger's function that posts the row through
--- pg_net. Run by the superuser that owns the stand-ins, after pg_net's.
+-- The function that the triggers of the dashboard's database webhooks call: it posts the row
+-- through pg_net. The superuser that owns the stand-ins runs this file after pg_net's.
 
 create schema supabase_functions authorization supabase_functions_admin;
 grant usage on schema supabase_functions to postgres, anon, authenticated, service_role;

@@ -24,7 +24,7 @@ export function packageFlags(source: PackageSource, importMap: string | undefine
   return ['--node-modules-dir=none', ...always, ...config];
 }
 
-/** What this machine says of registries, proxies, certificates and Deno's cache. */
+/** The machine's variables about registries, proxies, certificates and Deno's cache. */
 const ofMachine =
   /^(HOME|USERPROFILE|LOCALAPPDATA|XDG_CACHE_HOME|DENO_(DIR|CERT|TLS_CA_STORE|AUTH_TOKENS|V8_FLAGS)|NPM_CONFIG_REGISTRY|JSR_URL|SSL_CERT_(FILE|DIR)|NODE_EXTRA_CA_CERTS|(HTTPS?|NO|ALL)_PROXY)$/i;
 const thisMachine = '127.0.0.1,localhost';
@@ -38,7 +38,7 @@ export function denoEnvironment(source: PackageSource): Record<string, string> {
   }
   const given = Object.entries(process.env).filter(([name]) => ofMachine.test(name)) as [string, string][];
   const { npm_config_registry: registry, NO_PROXY, no_proxy } = process.env;
-  // What npm says in lower case when it runs this, Deno reads in upper case.
+  // npm passes its registry in lower case when it runs this; Deno reads the name in upper case.
   const named: Record<string, string> = registry ? { NPM_CONFIG_REGISTRY: registry } : {};
   const unproxied = [NO_PROXY ?? no_proxy, thisMachine].filter(Boolean).join(',');
   return {

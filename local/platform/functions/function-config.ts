@@ -1,4 +1,4 @@
-// What the project's configuration and a function's own folder say of it, read by the rules of the supabase CLI.
+// Reads how a function is deployed from the project's configuration and its own folder, as the supabase CLI does.
 import fs from 'node:fs';
 import path from 'node:path';
 import { configFile, readConfig } from './project-config.ts';

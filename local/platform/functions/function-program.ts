@@ -30,14 +30,14 @@ export interface ProgramOptions {
 }
 
 /**
- * What the program tells the host: that it listens and how much memory the function holds by then, that background work
- * has begun or has ended, or that the function has heard that it is dropped.
+ * An event that the program sends to the host: it listens, and the function holds so many bytes by then; background
+ * work has begun or ended; or the function has received the event of its early drop.
  */
 export type ProgramEvent =
   | { event: 'listening'; port: number; heldBytes: number }
   | { event: 'busy' | 'idle' | 'dropped' };
 
-/** What the function hears. The program lets it hear an `early_drop` only if it has no background work. */
+/** An event for the function. The program passes an `early_drop` on only while it has no background work. */
 export type FunctionEvent = { event: 'drain' } | { event: 'beforeunload'; reason: UnloadReason };
 
 export interface FunctionProgram {

@@ -18,7 +18,7 @@ export interface FunctionsHost {
   verifiesJwt(name: string): boolean;
   /** Hands a request to the function; `url` is what the function sees, beginning with its name. */
   handle(name: string, url: string, request: http.IncomingMessage, response: http.ServerResponse): Promise<void>;
-  /** What the function has written, oldest line first. */
+  /** The lines that the function has written, oldest first. */
   logs(name: string): string[];
   /** The ids of its live processes: the one that takes requests last. */
   pids(name: string): number[];

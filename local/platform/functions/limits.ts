@@ -1,4 +1,4 @@
-/** What the platform allows one process of a function. */
+/** The limits of the platform for one process of a function. */
 export interface FunctionLimits {
   /** Life of a process; it gets no new request after half of it and hears `beforeunload` at nine tenths. */
   wallClockMs: number;
@@ -36,7 +36,7 @@ export interface Usage {
   memoryBytes: number;
 }
 
-/** What the platform does to a process that has used so much. */
+/** The platform's measures against a process, by its usage. */
 export interface LimitVerdict {
   /** It gets no new request. */
   retire: boolean;

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { type ParseError, parse as parseJson, printParseErrorCode } from 'jsonc-parser';
 import { parse as parseToml, TomlError } from 'smol-toml';
 
-/** What the stack asks of it. */
+/** The part of the configuration that the stack reads. */
 export interface ProjectConfig {
   api?: { schemas?: string[]; extra_search_path?: string[]; max_rows?: number };
   db?: { major_version?: number; seed?: { enabled?: boolean; sql_paths?: string[] }; vault?: Record<string, string> };
@@ -27,7 +27,10 @@ export function configFile(supabase: string): string | undefined {
   return names.map((name) => path.join(supabase, name)).find((file) => fs.existsSync(file));
 }
 
-/** What the configuration in the folder `supabase/` says. Throws a sentence with line and column where it cannot be read. */
+/**
+ * Reads the configuration in the folder `supabase/`; empty where there is none. Throws an error with line and column
+ * where it cannot be parsed.
+ */
 export function readConfig(supabase: string): ProjectConfig {
   const file = configFile(supabase);
   if (!file) return {};
@@ -36,7 +39,11 @@ export function readConfig(supabase: string): ProjectConfig {
   return parseConfig(`supabase/${path.basename(file)}`, text);
 }
 
-/** What the text of a configuration says, which `file` names. Throws a sentence with line and column where it cannot be read. */
+/**
+ * Parses the text of a configuration. Throws an error with line and column where it cannot be parsed.
+ *
+ * @param file The name of its file, which tells the language and stands in errors.
+ */
 export function parseConfig(file: string, text: string): ProjectConfig {
   const config: unknown = file.endsWith('.toml') ? readToml(file, text) : readJson(file, text);
   if (config !== null && typeof config === 'object' && !Array.isArray(config)) return config;
@@ -52,7 +59,11 @@ function readToml(file: string, text: string): unknown {
   }
 }
 
-/** What a JSON file with comments says, which `file` names. Throws a sentence with line and column where it is none. */
+/**
+ * Parses JSON with comments; an empty text is an empty object. Throws an error with line and column for any other text.
+ *
+ * @param file The name of its file, which stands in errors.
+ */
 export function readJson(file: string, text: string): unknown {
   const errors: ParseError[] = [];
   const said = parseJson(text, errors, { allowTrailingComma: true });

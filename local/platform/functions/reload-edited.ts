@@ -4,9 +4,11 @@ import path from 'node:path';
 import type { FunctionsHost } from './host.ts';
 
 /**
- * Looks every `everyMs` milliseconds whether a module below `folder` was changed, added or removed, and then has the next request of
- * each function start a new process. What runs is finished by the code that began it. It keeps no program alive.
- * Resolves to what ends it.
+ * Checks repeatedly whether a module below `folder` was changed, added or removed; then the next request of each
+ * function starts a new process. Work under way is finished by the code that began it. The timer keeps no program
+ * alive. Resolves to a function that ends the checks.
+ *
+ * @param everyMs Milliseconds between two checks.
  */
 export async function reloadEdited(folder: string, functions: Pick<FunctionsHost, 'retire'>, everyMs = 1000) {
   let known = await stampOf(folder);
@@ -19,7 +21,10 @@ export async function reloadEdited(folder: string, functions: Pick<FunctionsHost
   return () => clearInterval(timer);
 }
 
-/** What is different once a module was changed. A file may go while it looks, or be a link of an editor's that leads nowhere. */
+/**
+ * Names, times and sizes of all modules, as one text to compare. A file may go meanwhile, or be an editor's link that
+ * leads nowhere.
+ */
 async function stampOf(folder: string): Promise<string> {
   const files = await fs.readdir(folder, { recursive: true }).catch(() => []);
   const modules = files.filter((file) => /\.[jt]sx?$/.test(file)).sort();

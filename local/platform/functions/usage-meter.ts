@@ -1,4 +1,4 @@
-// What one process has used of its limits, counted from the moment it listens.
+// Measures the age of one process, and its CPU time and memory from the moment it listens.
 import type { Usage } from './limits.ts';
 import { processUsage } from './usage.ts';
 

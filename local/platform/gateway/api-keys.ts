@@ -1,4 +1,4 @@
-// What a caller's keys mean, as Supabase's gateway sees it.
+// Checks a caller's API key and token as Supabase's gateway does.
 import type { IncomingHttpHeaders } from 'node:http';
 import { createLocalJWKSet, type JWTHeaderParameters, type JWTPayload, jwtVerify } from 'jose';
 import { type Keys, userTokenKeySet } from '../keys.ts';

@@ -1,9 +1,9 @@
-// The rule of the extension safeupdate, which the Data API of a hosted project loads, for what PostgREST itself writes. What
-// functions write, only the extension could refuse: `npm run check` reads their text.
+// The rule of the extension safeupdate, which the Data API of a hosted project loads, for statements of PostgREST
+// itself. Only the extension could refuse statements of functions: `npm run check` reads their text.
 
 /** Parameters that choose no rows. */
 const chooseNothing = ['select', 'columns', 'on_conflict', 'order'];
-/** Those that PostgREST makes a WHERE of, or refuses itself, even before a table's name. */
+/** Parameters that PostgREST turns into a WHERE, or refuses itself, also with a table's name before them. */
 const chooseRows = ['and', 'or', 'limit', 'offset'];
 
 /**

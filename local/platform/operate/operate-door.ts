@@ -17,7 +17,7 @@ export interface OperateDoorOptions {
   address: string;
   /** The project's address. */
   projectUrl: string;
-  /** What the project is asked with: a secret key, or a user's token beside a publishable one. */
+  /** The headers of requests to the project: a secret key, or a user's token beside a publishable key. */
   headers: Record<string, string>;
   /** In whose name the page acts, where a secret key asks. */
   operator: string;

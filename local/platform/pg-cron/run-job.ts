@@ -16,7 +16,7 @@ export type UrlOf = (role: string, database?: string) => string;
 
 const rolesThatLogIn = ['postgres', 'supabase_admin'];
 
-/** What pg knows of a session and does not declare. */
+/** Fields of pg's client that its types do not declare. */
 interface Internals {
   processID: number;
   connection: { on(event: 'commandComplete', listener: (message: { text: string }) => void): void };
@@ -92,7 +92,7 @@ async function outcome(
     const isTable = last.fields.length > 0 || !tag || tag.startsWith('SELECT');
     return ['succeeded', isTable ? `${last.rows.length} row${last.rows.length === 1 ? '' : 's'}` : tag];
   } catch (error) {
-    // What the session was at goes on without it.
+    // The server goes on with the statement of a session that was ended here.
     return ['failed', removed.aborted ? 'job canceled' : errorText(error as pg.DatabaseError)];
   }
 }

@@ -6,7 +6,7 @@ import { parseSchedule, type Schedule } from './schedule.ts';
 
 const tickMs = 250;
 
-/** What the worker remembers of a job between two looks. */
+/** The state of a job that the worker keeps between two ticks. */
 interface Task {
   job: Job;
   schedule: Schedule;
@@ -34,7 +34,7 @@ export function startPgCron(urlOf: UrlOf, report: (message: string) => void): Pg
       changed = true;
     });
     changed = true;
-    // What was under way when the session before was lost holds up no later run.
+    // Runs that were under way when the last session was lost hold up no later run.
     for (const task of tasks.values()) {
       task.running?.abort();
       task.running = null;
@@ -54,7 +54,7 @@ export function startPgCron(urlOf: UrlOf, report: (message: string) => void): Pg
       }
       await pause(tickMs, over);
     }
-    // What they come to is written down in this session.
+    // Waits for the runs, since this session records their outcomes.
     if (stopping.signal.aborted) await Promise.all(runs);
   });
 

@@ -127,7 +127,7 @@ function requestHeaders(queued: QueuedRequest, url: URL, isSameHost: boolean, ha
 function errorMessage(error: unknown, hasAnswered: boolean): string {
   const { code, message, errors } = error as { code?: string; message: string; errors?: { code?: string }[] };
   if (hasAnswered && (code === 'UND_ERR_SOCKET' || message === 'terminated')) return 'Transferred a partial file';
-  // What is answered is no HTTP.
+  // The answer is no HTTP.
   if (code?.startsWith('HPE_')) return unsupported;
   return messages[code ?? errors?.[0]?.code ?? ''] ?? message;
 }

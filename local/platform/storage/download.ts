@@ -14,7 +14,7 @@ export async function download(
   let object = await find();
   let content = await contents.read(object.version);
   if (!content) {
-    // Somebody replaced the object between the two reads: its new content is there by now.
+    // Another request replaced or removed the object between the two reads: looks for its new content.
     object = await find();
     content = await contents.read(object.version);
   }

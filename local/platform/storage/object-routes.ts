@@ -5,7 +5,7 @@ import type { ObjectParts, StorageApp } from './route-parts.ts';
 import { signedUrlRoutes } from './signed-url-routes.ts';
 import { writeRoutes } from './write-routes.ts';
 
-/** Adds the routes below /object. Those of any object stand last, since the first that fits a request takes it. */
+/** Adds the routes below /object. Routes for any object come last, since the first that matches takes a request. */
 export function objectRoutes(
   app: StorageApp,
   { database, ...given }: Omit<ObjectParts, 'asAdmin'> & { database: Database },

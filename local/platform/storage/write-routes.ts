@@ -5,7 +5,7 @@ import { readUpload } from './read-upload.ts';
 import type { ObjectParts, StorageApp } from './route-parts.ts';
 import { noSuchObject } from './storage-error.ts';
 
-/** What hosted Supabase sets for a new project, in bytes. */
+/** The largest object in bytes, as hosted Supabase sets it for a new project. */
 const largestObject = 50 * 2 ** 20;
 
 interface Transfer {

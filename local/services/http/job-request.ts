@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { describeKind } from './describe-kind.ts';
 
-/** What is wrong with a body: the field's name, and a message with the kind found and the remedy. */
+/** The fault of a request's body: the field's name, and a message with the kind found and the remedy. */
 export interface BadRequest {
   code: 'invalid_request' | 'invalid_url';
   message: string;

@@ -13,7 +13,7 @@ export interface JobView<Result> {
   metadata: Record<string, unknown>;
 }
 
-/** What every request of a job may hold. */
+/** The fields that every request of a job may have. */
 export interface CommonRequest {
   callback_url?: string | undefined;
   metadata: Record<string, unknown>;

@@ -7,7 +7,7 @@ export function readServed(
   id: string,
   endings: string[],
 ): { ending: string; text: string } | undefined {
-  // What a client sends is no path.
+  // A client must not name another folder.
   if (!/^[\w-]+$/.test(id)) return undefined;
   for (const ending of endings) {
     const file = path.join(folder, `${id}.${ending}`);

@@ -6,7 +6,9 @@ import { pickTool, type Tool, type ToolChoice } from './pick-tool.ts';
 import { wordsOf } from './relevance.ts';
 import { objectsIn, readUnits, requestOf } from './source-text.ts';
 
-/** What is asked of the model: the conversation, a form for the answer, tools; `param`s name fields for errors. */
+/**
+ * A request to the model: the conversation, a schema for the answer, and tools. Each `param` names a field for errors.
+ */
 export interface Task {
   conversation: Conversation;
   schema: { schema: JsonSchema; param: string } | undefined;

@@ -6,13 +6,13 @@ export interface PastCall {
   output?: string;
 }
 
-/** What was said so far, whichever API it came by. */
+/** The messages and calls so far, whichever API they came by. */
 export interface Conversation {
   /** System and developer messages. */
   instructions: string[];
-  /** What the user said, oldest first. */
+  /** The user's messages, oldest first. */
   user: string[];
-  /** What the model itself said. */
+  /** The model's own messages, and the outputs of its calls in earlier turns. */
   assistant: string[];
   /** Calls since the user last spoke. */
   calls: PastCall[];

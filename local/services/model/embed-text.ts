@@ -11,7 +11,7 @@ export const usualDimensions = 3072;
 export function embedText(text: string, dimensions: number): number[] {
   const counts = new Map<string, number>();
   for (const word of wordsOf(text)) counts.set(word, (counts.get(word) ?? 0) + 1);
-  // What has no words, such as a row of dashes, is similar to itself alone.
+  // A text without words, such as a row of dashes, is similar to itself alone.
   if (counts.size === 0) counts.set(text.trim(), 1);
   const vector = new Array<number>(dimensions).fill(0);
   for (const [word, count] of counts) {

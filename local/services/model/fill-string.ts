@@ -15,7 +15,7 @@ const found: Record<string, RegExp> = {
   ipv4: /\d{1,3}(?:\.\d{1,3}){3}/g,
   hostname: /(?:[a-z0-9-]+\.)+[a-z]{2,}/gi,
 };
-// What stands in where the text has nothing of the kind.
+// Values for a format of which the text has none.
 const standIns: Record<string, string> = {
   email: 'someone@example.com',
   uri: 'https://example.com/',
@@ -116,7 +116,7 @@ function* shortValues(ranked: number[], query: Query, material: Material): Gener
   if (query.name.some((word) => /^(id|numb|cod|key)$/.test(word))) {
     yield* piecesOf(material.text).filter((piece) => /\d/.test(piece));
   }
-  // Whoever asks for a question or a text wants more than a name out of it.
+  // A name is too little for a question or a text.
   if (query.name.some((word) => /^(query|question|search|text|messag|not|body|content|reason|prompt)$/.test(word)))
     return;
   yield* quotedIn(material.text);

@@ -23,7 +23,7 @@ function stem(word: string): string {
   return suffix === undefined ? word.replace(/e$/, '') : word.slice(0, -suffix.length).replace(/e$/, '');
 }
 
-/** What a value is asked for by: the words of its name weigh more than those of its description. */
+/** The words by which a value is searched: the words of its name weigh more than those of its description. */
 export interface Query {
   name: string[];
   description: string[];

@@ -61,7 +61,7 @@ export function readResponsesRequest(body: unknown): ResponsesRequest {
   return read;
 }
 
-/** What the request asks for, after what was said before in the stored conversation it goes on from. */
+/** The task of a request, with the items of the stored conversation before it. Throws ApiError 400. */
 export function toTask(read: ResponsesRequest, before: InputItem[]): Task {
   const format = read.text?.format;
   const param = 'text.format.schema';

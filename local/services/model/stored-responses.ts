@@ -70,7 +70,7 @@ export class StoredResponses {
     this.keep(queued, items);
     if (key !== undefined) this.#byKey.set(key, { id: queued.id, request });
     const stored = this.#stored(queued.id);
-    // One after the other: two timers of their own could fire in the wrong order on a busy machine.
+    // The second timer starts in the first: two side by side could fire in the wrong order on a busy machine.
     const half = this.#options.delayMs / 2;
     stored.timer = setTimeout(() => {
       stored.response = { ...queued, status: 'in_progress' };

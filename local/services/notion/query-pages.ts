@@ -10,7 +10,7 @@ const condition = z.strictObject({
   last_edited_time: bound.optional(),
 });
 
-/** What a query may say here; the real API knows more. */
+/** The body of a query, as far as this stand-in takes it; the real API takes more. */
 export const queryBody = z.object({
   page_size: z.number().int().min(1).max(100).default(100),
   start_cursor: z.string().optional(),

@@ -2,16 +2,16 @@ import { PageFault, type PageText } from './page-text.ts';
 import { readImage } from './read-image.ts';
 import { renderPage } from './render-page.ts';
 
-/** What the program is asked. */
+/** A question to the program: the number of a page, and the document. */
 export interface PageQuestion {
   bytes: Uint8Array;
   page: number;
 }
-/** What it answers: of an error only its data gets through to the other process. */
+/** The program's answer. It has only the data of an error, since no error gets through to the other process. */
 export type PageAnswer = { read: PageText } | { fault: Pick<PageFault, 'code' | 'message'> };
 
 process.on('message', async (question: PageQuestion) => process.send?.(await answer(question)));
-// Whoever asks is gone, perhaps while this was loading.
+// The parent process has gone, perhaps while this was loading.
 process.on('disconnect', () => process.exit());
 if (!process.connected) process.exit();
 process.send?.('ready');

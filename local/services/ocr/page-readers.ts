@@ -47,7 +47,7 @@ export class PageReaders {
         return answer;
       });
     } catch (error) {
-      // Whatever it is busy with, the next page needs a new one.
+      // The process may still be busy with this page: the next page needs a new one.
       await end(reader);
       if ((error as Error).name === 'TimeoutError') {
         throw new JobError('timeout', `the page could not be read within ${this.#limitMs} ms`);

@@ -3,7 +3,7 @@ import type { JobErrorCode } from '../http/job-error.ts';
 /** A box as [x0, y0, x1, y1] from the top left corner. */
 export type Box = [number, number, number, number];
 
-/** What was read on a page. Lengths are in points (1/72 inch) of a PDF's page, in pixels of an image. */
+/** The text that was read on a page. Lengths are in points (1/72 inch) of a PDF's page, in pixels of an image. */
 export interface PageText {
   page: number;
   width: number;

@@ -45,7 +45,7 @@ async function renderPdf(bytes: Uint8Array, page: number): Promise<GreyPage> {
     if (/maximum allowed size/i.test(message)) throw tooLarge();
   }
   try {
-    // What has a small fault can mostly be drawn all the same.
+    // A document with a small fault can mostly be drawn all the same.
     return await drawPdf(bytes, page, false);
   } catch (error) {
     if (error instanceof PageFault) throw error;

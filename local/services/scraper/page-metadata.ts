@@ -1,6 +1,6 @@
 import { readStructuredData } from './structured-data.ts';
 
-/** What a page says of itself beside its text; null where it says nothing that can be used. */
+/** The metadata of a page; null for a field without a value that can be used. */
 export interface PageMetadata {
   /** Where the page wants to be found, absolute. */
   canonical_url: string | null;

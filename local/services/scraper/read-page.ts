@@ -7,7 +7,7 @@ import { JobError, type JobErrorCode } from '../http/job-error.ts';
 import { decodePage, isHtml } from './decode-page.ts';
 import { noMetadata, type PageMetadata, readMetadata, readName } from './page-metadata.ts';
 
-/** What a reader sees on a page, what it says of itself, and where it links to (absolute, as written, in document order). */
+/** The text of a page, its metadata, and its links (absolute, as written, in document order). */
 export interface ReadPage {
   title: string;
   markdown: string;
@@ -17,7 +17,7 @@ export interface ReadPage {
   doubts: string[];
 }
 
-/** What came of reading a page, in plain data. */
+/** The outcome of reading a page, in plain data. */
 export type ReadOutcome = { page: ReadPage } | { fault: { code: JobErrorCode; message: string } };
 
 // Below this share of the page's whole text, the article found is taken for a mere part of the page.
@@ -93,7 +93,7 @@ function baseOf(document: Document, url: URL): URL {
   return URL.canParse(href, url.href) ? new URL(href, url.href) : url;
 }
 
-/** What the head does not say of the author, the line under the title may. */
+/** Takes the author from the line under the title where the metadata names none. */
 function withByline(metadata: PageMetadata, byline: string | null | undefined): PageMetadata {
   return { ...metadata, author: metadata.author ?? readName(clean(byline ?? '')) };
 }

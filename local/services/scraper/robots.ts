@@ -4,7 +4,7 @@ import { JobError, type JobErrorCode } from '../http/job-error.ts';
 /** The name this scraper gives to sites and looks for in their robots.txt. */
 export const userAgent = 'MillraceScraper';
 
-/** What a site's robots.txt asks of this scraper. */
+/** The rules of a site's robots.txt for this scraper. */
 export interface Robots {
   /** Throws JobError `robots_disallowed` when the site asks not to fetch the URL. */
   check(url: URL): Promise<void>;

@@ -23,7 +23,7 @@ export const scrapeRequest = jobRequest({
     .default(defaultPages),
   /** `site` reads the text of a site's pages, `page` brings one page as it was sent. */
   mode: z.enum(['site', 'page'], { error: remedy('send "site" or "page"') }).default('site'),
-  /** What the scraper calls itself to the site; robots.txt is obeyed under its own name. */
+  /** The User-Agent of requests to the site; robots.txt is obeyed under the scraper's own name. */
   user_agent: z
     .string({ error: remedy('send a text') })
     .regex(/^[\x20-\x7e]{1,300}$/, { error: 'has other characters than a header may have; send at most 300 of ASCII' })

@@ -1,4 +1,4 @@
-/** What a page's JSON-LD says of the article on it, as written. */
+/** The fields of the article in a page's JSON-LD, as written. */
 export interface StructuredData {
   image?: string;
   author?: string;
@@ -12,7 +12,7 @@ const mostScripts = 10;
 const mostNodes = 200;
 const articles = /(?:Article|BlogPosting|Report|LiveBlogPosting)$/;
 
-/** Reads the first article among the page's structured data. What is no JSON is passed over. */
+/** Reads the first article among the page's structured data. Skips scripts that are no JSON. */
 export function readStructuredData(document: Document): StructuredData {
   const scripts = [...document.querySelectorAll('script[type="application/ld+json"]')].slice(0, mostScripts);
   for (const script of scripts) {

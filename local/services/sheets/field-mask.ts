@@ -1,4 +1,4 @@
-/** What a mask of the API keeps of an object: by field, all of it (null) or a mask of its own. */
+/** A mask of the API, by the fields that it keeps: null keeps all of a field, a mask keeps parts of it. */
 export type FieldMask = Map<string, FieldMask | null>;
 
 /** Reads a mask such as `sheets(properties/title,data.rowData)`. Throws an Error where it is none. */

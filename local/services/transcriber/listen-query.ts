@@ -1,6 +1,6 @@
 import { ApiError } from './api-error.ts';
 
-/** What a request of `POST /v1/listen` asks for, of what this stand-in knows. */
+/** The parameters of `POST /v1/listen` that this stand-in knows. */
 export interface ListenQuery {
   callback: string | undefined;
   punctuate: boolean;

@@ -2,7 +2,7 @@ import type { IAudioMetadata } from 'music-metadata';
 import { decodeText } from '../../../supabase/functions/_services/text/decode-text.ts';
 import { ApiError } from './api-error.ts';
 
-/** What a sound or video file says of itself. */
+/** The metadata of a sound or video file. */
 export interface Recording {
   seconds: number;
   channels: number;

@@ -16,7 +16,7 @@ export interface Page {
   head?: string;
   /** The title of the chapter that begins here. */
   heading?: string;
-  /** What is printed from top to bottom, but for running head and page number. */
+  /** The printed lines from top to bottom, without running head and page number. */
   lines: string[];
   pieces: Piece[];
   /** The thin line above footnotes, as a distance from the top. */

@@ -19,7 +19,7 @@ export function postPage({ author, text, offer }: Post): string {
   return page(title, head, `<main><p>${escaped(text)}</p>${labelled(offer ?? {})}</main>`);
 }
 
-/** What a site shows in place of what was there, or of what it does not show to programs. */
+/** Pages that a site shows in place of a job that is gone, or that it does not show to programs. */
 export const otherPages = {
   front: page('Job board', '', '<main><h1>All jobs</h1><p>Choose a town to begin with.</p></main>'),
   closed: page('Closed', '', '<main><p>This position has been filled.</p></main>'),

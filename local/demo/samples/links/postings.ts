@@ -64,7 +64,7 @@ export const postings: Posting[] = lines.map(([title, company, town, salary, sha
 export interface Post {
   author: string;
   text: string;
-  /** What it says of a job, line by line; null where it offers none. */
+  /** The job that the post offers, line by line; null where it offers none. */
   offer: Record<'Title' | 'Company' | 'Location' | 'Salary', string> | null;
 }
 

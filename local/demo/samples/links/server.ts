@@ -50,7 +50,7 @@ function startBoard(board: number): Promise<Service> {
   return listen(app.fetch);
 }
 
-/** What real boards answer at times, by its path. */
+/** Adds the faulty answers that real boards give at times, each at a path of its own. */
 function addFaults(app: Hono): void {
   const refused = new Map<string, number>();
   app.get('/jobs/withdrawn', (c) => c.text('Gone.', 410));

@@ -1,7 +1,7 @@
 import type { NewsArticle } from './read-articles.ts';
 import { escapeMarkup, siteName } from './render-page.ts';
 
-/** What a feed names: an address on the site, with what is said of it. */
+/** An entry of a feed: an address on the site, with its title and date. */
 export interface FeedItem {
   path: string;
   title: string;

@@ -8,7 +8,7 @@ export interface Picture {
 
 const [width, height] = [1200, 800];
 
-/** The picture of that name, or null where there is none. Those of articles are drawn; three are traps. */
+/** The picture of that name, or null where there is none. Pictures of articles are drawn; three are traps. */
 export function picture(name: string): Picture | null {
   if (name === 'lost.jpg') return null;
   if (name === 'emblem.svg') {

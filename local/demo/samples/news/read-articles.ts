@@ -9,7 +9,7 @@ export interface NewsArticle {
   /** The day it appeared, such as 2026-08-03. */
   date: string;
   author: string;
-  /** What it is about; `other` is on none of the topics. */
+  /** The subject of the article; `other` is none of the topics. */
   section: 'gardens' | 'repair' | 'other';
   /** A file under /images/; some of them cannot be used. */
   image: string | null;
