@@ -1,5 +1,5 @@
-// The stamps by which migrations are ordered. None lies in the future: whatever is written until then would be older, and
-// `supabase db push` refuses what is older than what a database has.
+// The stamps by which migrations are ordered. None lies in the future: migrations written until then would be older,
+// and `supabase db push` refuses a migration that is older than the newest in the database.
 import { setTimeout } from 'node:timers/promises';
 
 const second = 1000;

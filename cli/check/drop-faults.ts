@@ -37,7 +37,7 @@ const needed = ['pg_net', 'pg_cron', 'supabase_vault'];
 
 /**
  * A sentence for each migration behind the engine's that drops or rewrites a part of the engine. Schema tools write such migrations:
- * `db schema declarative sync` and `db diff` drop whatever their files lack.
+ * `db schema declarative sync` and `db diff` drop all that their files lack.
  */
 export function dropFaults(migrations: Migration[]): string[] {
   const installs = migrations.findIndex(({ text }) => levelIn(text) !== null);

@@ -38,7 +38,7 @@ interface DenoInfo {
   npmPackages: Record<string, { localPath: string; dependencies: string[] }>;
 }
 
-/** Nobody answers there, so that Deno says what it lacks and fetches nothing. */
+/** An address without a server, so that Deno reports what it lacks and fetches nothing. */
 const nowhere = 'http://127.0.0.1:9';
 const offline = { HTTP_PROXY: nowhere, HTTPS_PROXY: nowhere, NO_PROXY: '', no_proxy: '' };
 

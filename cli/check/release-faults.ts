@@ -52,7 +52,7 @@ function engineFaults(project: Project): string[] {
   ];
 }
 
-/** Whether somebody edited a migration of the engine, one of the level of this release. An older one is another release's. */
+/** Whether a migration of the engine at this release's level was edited. An older level belongs to another release. */
 function isEdited(text: string, level: number): boolean {
   if (!text.startsWith('-- Millrace, built of engine/') || levelIn(text) !== level) return false;
   const own = withoutReturns(text);

@@ -102,7 +102,7 @@ function filesOf({ root }: Project, defined: Defined | undefined, pipeline: stri
   }));
 }
 
-/** Throws a CommandError that names the files that would go, that somebody has edited, and that no commit has. */
+/** Throws a CommandError that names the files to delete which the user has edited and no commit holds. */
 function requireSaved({ root }: Project, removed: Removed[]): void {
   const edited = removed.flatMap(({ change: { file, text }, written = [] }) => {
     const now = text === null ? readText(path.join(root, file)) : null;

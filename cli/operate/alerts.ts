@@ -1,4 +1,4 @@
-// millrace alerts and millrace silence: what somebody should look at, and who is not to hear of it for a while.
+// millrace alerts and millrace silence: lists alerts, and keeps messages about some of them back for a while.
 import pc from 'picocolors';
 import { CommandError } from '../command-error.ts';
 import { type Asked, defined, defineOperate, numberIn, numberOf, pipelineOf, textOf } from './asked.ts';

@@ -1,4 +1,4 @@
-// The database's functions for operators, asked through the Data API as the page asks them, and nothing else.
+// Calls the database's functions for operators through the Data API, as the page does, and nothing else.
 import { visible } from '../../operators/visible.ts';
 import { CommandError } from '../command-error.ts';
 import { asCommands } from '../project/as-commands.ts';
@@ -15,7 +15,7 @@ export interface Refused {
   hint?: string;
 }
 
-/** A refusal of the door (exit code 3), or a project that does not answer as one of Millrace (4). */
+/** A refusal of the API (exit code 3), or a project that does not answer as one of Millrace (4). */
 export class DoorError extends CommandError {
   readonly refused: Refused;
 
@@ -33,7 +33,7 @@ export interface Door {
   act<Answer>(request: Record<string, unknown>): Promise<Answer>;
 }
 
-/** Opens the door of a project. */
+/** The client of a project's API for operators. */
 export function openDoor(reach: Reach): Door {
   return {
     read: (name, query = {}) => ask(reach, `millrace_${name}`, { p_query: query }),
@@ -95,7 +95,7 @@ function faultOf(url: string, name: string, status: number, said: Refused | unde
   }
   if (status === 406) return new DoorError(4, { code: said?.code, message: notServed(url) });
   if (said?.message && status < 500) {
-    // Neither the function's parameter nor the database's right says anything to whoever sits here.
+    // The function's parameter and the database's right mean nothing to a user of the command.
     const message = sentence(said.message.replace(/^(?:p_query|p_request|filter|do)\./, ''));
     return new DoorError(3, {
       code: said.code,

@@ -72,7 +72,9 @@ interface Definition {
   run(asked: Asked): Promise<0 | 1>;
 }
 
-/** Makes a command that asks the door of a project, with the options that it takes. It prints for itself. */
+/**
+ * Makes a command that calls the API of a project, with the options that it takes. The command prints its own output.
+ */
 export function defineOperate({ usage, takes, words: takesWords, run }: Definition): Command {
   return defineCommand({
     usage,
@@ -111,7 +113,7 @@ export function numberOf(asked: Pick<Asked, 'values'>, name: OptionName): number
 
 const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A time of an option: 30m, 2h or 7d ago, or a time that the door reads. */
+/** A time of an option: 30m, 2h or 7d ago, or a time that the API reads. */
 function timeOf(asked: Pick<Asked, 'values'>, name: OptionName): string | undefined {
   const text = textOf(asked, name);
   const [, many, unit] = /^(\d{1,5})([mhd])$/.exec(text ?? '') ?? [];
@@ -119,7 +121,7 @@ function timeOf(asked: Pick<Asked, 'values'>, name: OptionName): string | undefi
   return new Date(Date.now() - Number(many) * unitMs[unit as keyof typeof unitMs]).toISOString();
 }
 
-/** The filter that the options make, as the door takes it. */
+/** The filter that the options make, as the API takes it. */
 export function filterOf(asked: Pick<Asked, 'values'>): Record<string, unknown> {
   return defined({
     pipeline: textOf(asked, 'pipeline'),

@@ -23,8 +23,8 @@ function trimmed(value: unknown, levels = mostLevels): unknown {
 }
 
 /**
- * Writes an answer of the door as one line of JSON between two lines with a number that is drawn anew each time: what rows,
- * services and people wrote cannot know it, and cannot begin a line of its own.
+ * Writes an answer of the API as one line of JSON between two lines with a number that is drawn anew each time. Texts
+ * of rows, services and people cannot hold that number, and cannot begin a line of their own.
  */
 export function marked(answer: unknown): string {
   const text = inertJson(trimmed(answer));

@@ -25,7 +25,7 @@ export const open = defineOperate({
 async function serve(asked: Asked): Promise<0> {
   const { reach } = asked;
   const given = readPort('--port', textOf(asked, 'port'));
-  // Who is not let in hears it here, not in a browser.
+  // A key that is refused fails the command here, not the page in a browser.
   await asked.door.read('overview');
   // A user's token may not write it, and loses nothing by that.
   const keep = (page: string | null) => keepPage(reach.url, reach.headers, page).catch(() => '');

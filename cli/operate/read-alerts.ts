@@ -1,4 +1,4 @@
-// Alerts as the door answers them, each with the sentence that its facts make.
+// Reads alerts from the API for operators, and adds to each the sentence that its facts make.
 import type { Alert } from '../../operators/answers.ts';
 import { playbookOf, sayStanding } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 import type { Door } from './ask-door.ts';

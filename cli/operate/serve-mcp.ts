@@ -1,4 +1,4 @@
-// millrace mcp: the operators' door for a person's assistant, by the Model Context Protocol over stdio.
+// millrace mcp: the operators' API for a person's assistant, by the Model Context Protocol over stdio.
 import fs from 'node:fs';
 import path from 'node:path';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';

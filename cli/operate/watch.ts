@@ -155,7 +155,7 @@ async function keepDrawing(asked: Asked): Promise<0> {
     });
     process.on('SIGCONT', () => {
       screen.take();
-      // Nobody tells a stopped process that its terminal has another size.
+      // A stopped process gets no signal when its terminal changes its size.
       process.emit('SIGWINCH');
       draw();
     });

@@ -23,7 +23,7 @@ export function realChanges(root: string, changes: Change[]): Change[] {
 /** A text with its lines ended as ours are. */
 export const withoutReturns = (text: string) => text.replaceAll('\r\n', '\n');
 
-/** More than this nobody reads before it is written. */
+/** Characters. A patch leaves out the text of a longer file, since people would not read it. */
 const longest = 100_000;
 
 /** The changes as `git diff` shows them; a very long file by its name and size. */
@@ -125,7 +125,7 @@ function removeEmptyFolders(root: string, folder: string): void {
   if (folder === '.') return;
   const place = path.join(root, folder);
   const found = fs.lstatSync(place, { throwIfNoEntry: false });
-  // A link to a folder is somebody's own.
+  // A link to a folder is the user's own.
   if (found && (!found.isDirectory() || fs.readdirSync(place).length > 0)) return;
   if (found) fs.rmdirSync(place);
   removeEmptyFolders(root, path.dirname(folder));

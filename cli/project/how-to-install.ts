@@ -5,7 +5,7 @@ import { readText } from './change-set.ts';
 
 type Ours = 'millrace' | '@millrace/dev';
 
-/** The command that installs a release, for somebody to paste. */
+/** The command that installs a release, for the user to paste. */
 export function installCommand(root: string, release: string, name: Ours = 'millrace'): string {
   return `${addCommand(root)} ${hasTarball(root) ? `./${tarballOf(name, release)}` : `${name}@${release}`}`;
 }

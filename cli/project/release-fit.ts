@@ -24,7 +24,7 @@ export function releaseFault(
 ): string | null {
   if (folder.release === own.release) return null;
   const said = `This folder has Millrace ${folder.release}, and this command is of ${own.release}:`;
-  // npx fetches a release from npm; a tarball somebody has to make.
+  // npx fetches a release from npm, but a tarball has to be made first.
   const same = hasTarball(root)
     ? howToInstall(root, folder.release)
     : `run \`npx millrace@${folder.release} ${command}\``;

@@ -1,4 +1,4 @@
-// The hosted project of a trial, as whoever is logged in to the supabase CLI reaches it.
+// The hosted project of a trial, reached by the supabase CLI as the user who is logged in there.
 import { spawn } from 'node:child_process';
 import { CommandError } from '../command-error.ts';
 import { supabaseIn } from '../project/ask-supabase.ts';

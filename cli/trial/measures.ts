@@ -82,7 +82,7 @@ const allEnded = ({ rows, completed, failed }: Figures) => rows > 0 && completed
 const ended = (measuring: Measuring, rows: Rows, seconds: number) =>
   until(measuring, rows, 'all rows are through', allEnded, seconds);
 
-/** The first row of all, whose functions nobody has called before. */
+/** The first row of all, by functions that were never called before. */
 export async function measureFirstRow(measuring: Measuring): Promise<Found> {
   const { begun_ms } = await ended(measuring, await queue(measuring, 1), 90);
   return { first_begun: begun_ms ?? undefined };
@@ -141,7 +141,7 @@ export async function measureKillByCpu(measuring: Measuring): Promise<Found> {
   return { cpu_retried: retried_ms ?? undefined };
 }
 
-/** A row whose wake-up nobody gets: the sweep finds it. */
+/** A row whose wake-up is lost: the sweep finds it. */
 export async function measureLostWakeUp(measuring: Measuring): Promise<Found> {
   const rows = await queue(measuring, 1, { p_lose: true });
   const { begun_ms } = await ended(measuring, rows, 90);

@@ -1,4 +1,5 @@
-// Where this package lies and keeps things: as source in the repository, or bundled into dist/ below somebody's node_modules.
+// Where this package lies and keeps things: as source in the repository, or bundled into dist/ below a project's
+// node_modules.
 import path from 'node:path';
 
 export const isBundled = path.basename(import.meta.dirname) === 'dist';

@@ -1,4 +1,4 @@
-// Where a stack runs: a note in the project's folder, by which commands find the stack that somebody keeps beside them.
+// Where a stack runs: a note in the project's folder, by which commands find a running stack.
 import fs from 'node:fs';
 import path from 'node:path';
 

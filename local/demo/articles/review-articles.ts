@@ -53,7 +53,7 @@ export async function askVerdicts(
   const terminal = createInterface({ input, output });
   const closed = new AbortController();
   terminal.once('close', () => closed.abort());
-  // The terminal hands Ctrl-C to whoever reads the line.
+  // The terminal hands Ctrl-C to the reader of the line.
   terminal.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
   const ended = AbortSignal.any([signal, closed.signal]);
   const verdicts: Verdict[] = [];

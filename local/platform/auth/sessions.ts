@@ -14,7 +14,7 @@ const reuse = '10 seconds';
 
 const newToken = () => randomBytes(9).toString('base64url');
 
-/** Opens a session for whoever knows the password. */
+/** Opens a session for a user by password. */
 export async function openSession(first: Ask, email: string, password: string): Promise<Opened> {
   const found = await first(
     `select ${shown}, u.banned_until > now() as is_banned, u.email_confirmed_at is not null as is_confirmed,

@@ -1,8 +1,8 @@
 /** The limits of the platform for one process of a function. */
 export interface FunctionLimits {
-  /** Life of a process; it gets no new request after half of it and hears `beforeunload` at nine tenths. */
+  /** Life of a process; it gets no new request after half of it and receives `beforeunload` at nine tenths. */
   wallClockMs: number;
-  /** CPU time after which a process gets no new request. It hears nothing. */
+  /** CPU time after which a process gets no new request. The process receives no event. */
   cpuSoftMs: number;
   /** CPU time at which the platform ends a process. */
   cpuHardMs: number;
@@ -26,7 +26,7 @@ export const hostedLimits: FunctionLimits = {
 /** A limit that ends a process. */
 export type Limit = 'wall_clock' | 'cpu' | 'memory';
 
-/** Why a function hears `beforeunload`. */
+/** Why a function receives `beforeunload`. */
 export type UnloadReason = Limit | 'early_drop';
 
 /** How long a process has lived, and what it has used since it listened. */
@@ -42,7 +42,7 @@ export interface LimitVerdict {
   retire: boolean;
   /** It ends as soon as it has no request and no background work. */
   dropWhenIdle: boolean;
-  /** The limits it hears of, once each. */
+  /** The limits that the process is told of, once each. */
   announce: Limit[];
   /** The limit that ends it at once. */
   kill?: Limit;

@@ -19,7 +19,7 @@ export function forwardRest(
     return;
   }
   const path = `${below}${url.search}`;
-  // The caller's word about its own connection would close the one behind, of which Node would not hear and use it again.
+  // The caller's `connection` header would close PostgREST's connection, which Node would not notice and would reuse.
   const { connection: _, ...kept } = headers;
   const options = {
     host: '127.0.0.1',

@@ -1,5 +1,5 @@
-// The one door of the stack: /rest/v1, /functions/v1, /storage/v1 and /auth/v1, as on a hosted project's URL, and the static
-// pages.
+// The gateway of the stack: /rest/v1, /functions/v1, /storage/v1 and /auth/v1, as on a hosted project's URL, and the
+// static pages.
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
@@ -87,7 +87,7 @@ async function answer(
   await getRequestListener((received) => handle(received, claims))(request, response);
 }
 
-/** Objects that are open to all, or to whoever holds their signed URL. */
+/** Objects that are open to all, or to each holder of their signed URL. */
 function needsNoKey(method: string | undefined, path: string): boolean {
   return (method === 'GET' || method === 'HEAD') && /^\/storage\/v1\/object\/(public|sign)\//.test(path);
 }

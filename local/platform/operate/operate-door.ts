@@ -124,7 +124,7 @@ async function readJson(request: http.IncomingMessage): Promise<Record<string, u
   }
 }
 
-/** Calls a function with the key, in the operator's name whatever the page says. */
+/** Calls a function with the key. Overwrites the name of the operator that the page sent. */
 async function forward(
   { projectUrl, headers, operator }: OperateDoorOptions,
   name: string,

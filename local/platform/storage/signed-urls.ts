@@ -1,4 +1,4 @@
-// Tokens that open one object for a while, to whoever holds the URL.
+// Tokens that open one object for a while, to each holder of the URL.
 import { type errors, jwtVerify, SignJWT } from 'jose';
 import { StorageError } from './storage-error.ts';
 

@@ -57,7 +57,7 @@ async function callBack(url: string, data: { job_id: string; metadata: unknown }
   }
 }
 
-/** An answer of the Responses API to whatever is asked. */
+/** The same answer of the Responses API to every request. */
 async function answerModel({ model, metadata }: { model: string; metadata: unknown }): Promise<Response> {
   await pause(jobMs / 2);
   const content = [{ type: 'output_text', text: '{"verdict":"fine"}', annotations: [] }];
