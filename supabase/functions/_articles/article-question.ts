@@ -4,7 +4,10 @@ import { quote } from '../_millrace/model/prompt.ts';
 
 const mostRead = 24_000;
 
-/** What of an article's row a model reads: the row alone, so that the stages that ask one may stand in any order. */
+/**
+ * The fields of an article that a model reads. All are the row's own, so the stages that ask a model may stand in any
+ * order.
+ */
 export const articleText = z.object({ title: z.string().nullable(), content: z.string().nullable() });
 
 /** An article as a model is given it: material, and no instruction. Throws the PermanentError `no_content`. */

@@ -1,7 +1,7 @@
 import { excerpt, storableText } from '../_millrace/mod.ts';
 import { tidyText } from '../_services/text/tidy-text.ts';
 
-/** What to do with an article whose address has no text that can be read. */
+/** Remedy for an article whose address has no readable text. */
 export const enterByHand = 'Delete the article, and insert it as "manual" with its url, title and content.';
 
 /** A row is handed to each stage whole; nobody reads an article to its end that is longer. */

@@ -19,8 +19,10 @@ export interface Thumbnail {
 }
 
 /**
- * Makes a thumbnail of the page's image, or a card with the title where there is none that can be used. What may
- * pass by itself, such as a site that is busy, is worth some tries: `isLast` says that a card will do now. Throws a StageError.
+ * Makes a thumbnail of the page's image, or a card with the title where no image can be used. A passing failure, such
+ * as a busy site, is worth some tries. Throws a StageError.
+ *
+ * @param isLast whether this is the last try: a passing failure then gives a card.
  */
 export async function makeThumbnail(
   { title, image_url: image }: { title: string | null; image_url: string | null },

@@ -5,7 +5,7 @@ import { siteHookSettings } from './site-hook.ts';
 
 const text = z.string().nullable();
 
-/** What of an article's row the site shows. */
+/** The fields of an article that the site shows. */
 export const publishable = z.object({
   id: z.string(),
   title: text,

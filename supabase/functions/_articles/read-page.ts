@@ -6,7 +6,7 @@ import { webAddress } from './clean-url.ts';
 
 const said = z.string().nullish().catch(null);
 
-/** What a scraper tells of a page; an older one tells less. */
+/** A scraper's report of a page; an older scraper omits some fields. */
 const scrapedPage = z.object({
   url: z.string(),
   title: said,

@@ -9,7 +9,7 @@ import { allowedHosts } from './web-access.ts';
 
 const maxBytes = 20_000_000;
 
-/** What a PDF's text could not be read for, in words for somebody who cannot change the file. */
+/** Why a PDF's text could not be read, in words for a reader who cannot change the file. */
 const reasons: Record<string, string> = {
   no_text_layer: 'the PDF has pictures of pages and no text',
   no_text: 'the pages of the PDF are blank',

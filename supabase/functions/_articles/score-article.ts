@@ -33,7 +33,7 @@ export const scoreSettings = z.object({
 const usualThreshold = { embeddings: 0.25, model: 0.5 };
 const longestRead = 12_000;
 
-/** What of an article is scored. */
+/** The fields of an article that are scored. */
 export interface ScoredText {
   title: string | null;
   content: string | null;

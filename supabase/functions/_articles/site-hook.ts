@@ -25,7 +25,7 @@ const signingSettings = z.object({
     .describe('set whsec_ followed by the output of: openssl rand -base64 32'),
 });
 
-/** What the site is told; `id` is the same however often it is told. */
+/** A message to the site. Repeated deliveries of a message have the same `id`. */
 export interface SiteMessage {
   id: string;
   type: string;

@@ -16,7 +16,9 @@ interface Reading {
 /** As many as one question can name. */
 const mostRows = 200;
 
-/** What articles should be about. Throws a MisconfiguredError where no row says so, or another StageError. */
+/**
+ * The topics that articles should be about. Throws a MisconfiguredError where no row has one, or another StageError.
+ */
 export async function readTopics(reading: Reading): Promise<Topic[]> {
   return readRows('topic', 'id, name, description', topic, 'nothing says what articles should be about', reading);
 }

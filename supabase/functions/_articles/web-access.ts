@@ -5,7 +5,7 @@ import { feedSettings } from './feeds/feed-settings.ts';
 /** Which hosts inside of a network articles and their images may come from: those that feeds may. */
 export const webAccessSettings = feedSettings.pick({ FEED_ALLOW_HOSTS: true });
 
-/** What fetchWebFile() is told of it. Throws a MisconfiguredError. */
+/** The allowed hosts for fetchWebFile(). Throws a MisconfiguredError. */
 export function allowedHosts(env: Env): WebFileOptions['allowed'] {
   return { hosts: readSettings(webAccessSettings, env).FEED_ALLOW_HOSTS, setting: 'FEED_ALLOW_HOSTS' };
 }

@@ -30,7 +30,7 @@ const mostOpenBytes = MAX_FILE_BYTES;
 const sourceRow = z.object({ account_id: z.string(), source_path: z.string(), media_type: z.string() });
 type Source = z.output<typeof sourceRow>;
 
-/** What the file's own text says of a page. */
+/** A page by the file's own text. */
 export interface FilePage {
   reading: Reading;
   /** Whether the page has a picture, which may show more than its text says: all but those of a plain text do. */

@@ -9,12 +9,12 @@ const dotRuns = ['...', '. . .', '.. .', '. ..', '…'];
 const longestBlur = 80;
 const isDot = /[.…·•_‥⋅⋯・．]/;
 const wideDots = /[…⋯]/;
-/** What a number at the end of a line looks like: 12, xii, (12), 2-1, A-3, 12–15. */
+/** A number at the end of a line: 12, xii, (12), 2-1, A-3, 12–15. */
 const lastNumber = /[(（[［]?[\p{L}\p{N}]{1,12}(?:[-\u2010\u2011–—~〜]\p{N}{1,5})?[)）\]］]?$/u;
 const firstNumber = /^(\p{N}{1,5})\s*([.…·•_‥⋅⋯・．\s]{3,})(.*\p{L}.*)$/u;
 const rightToLeft = /[\p{Script=Arabic}\p{Script=Hebrew}]/u;
 
-/** What a line of a table of contents says. */
+/** A line of a table of contents. */
 export interface ContentsLine {
   title: string;
   printed_page: string;
@@ -28,7 +28,7 @@ export function readLineEnd(line: string): ContentsLine | null {
   const printed_page = lastNumber.exec(text)?.[0] ?? '';
   const found = readPrintedNumber(printed_page) ? endAt(text, text.length - printed_page.length, printed_page) : null;
   if (found) return found;
-  // What stands before a hyphen may be the title's: "Part 1-2" ends in 2 no more than x86 in 86.
+  // The text before a hyphen may belong to the title: "Part 1-2" ends in 2 no more than x86 in 86.
   const bare = /[\p{L}\p{N}]{1,12}$/u.exec(text)?.[0] ?? '';
   return bare !== printed_page && readPrintedNumber(bare) ? endAt(text, text.length - bare.length, bare) : null;
 }

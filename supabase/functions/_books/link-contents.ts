@@ -9,14 +9,16 @@ import { placeEntries } from './place-entries.ts';
 import { printedEntries } from './printed-entries.ts';
 import { readContents } from './read-contents.ts';
 
-/** What is known of a book's pages: all of them, or those that have been read so far. */
+/** A book's pages: all of them, or those that have been read so far. */
 export interface ReadPages {
   pages: readonly PageRow[];
   runs: readonly NumberRun[];
   bodies: readonly BodyPage[];
 }
 
-/** Leads the entries of a table of contents to pages. What does not stand on the pages of the contents is left out. */
+/**
+ * Leads the entries of a table of contents to pages. Drops entries that are not printed on the pages of the contents.
+ */
 export function linkContents(
   find: FindResult,
   given: readonly ContentsEntry[],
@@ -27,7 +29,7 @@ export function linkContents(
   return {
     first_page: range.first_page,
     last_page: range.last_page,
-    // What was invented counts against the rest, though it is left out.
+    // Entries that the model invented are dropped, but lower the agreement.
     agreement: range.agreement * entriesAgreement(given, bodies, range),
     entries: placed.map(({ found: _, ...entry }) => entry),
   };

@@ -4,7 +4,7 @@ import type { PlacedEntry } from './place-entries.ts';
 import { missingNumbers } from './read-contents.ts';
 import { alikeKeys, numbersOf, titleKey, titleKeys } from './titles.ts';
 
-/** What is known about a book's outline besides the entries themselves. */
+/** Evidence about a book's outline besides the entries themselves. */
 export interface Evidence {
   /** From 0 to 1: how far the entries agree with the lines of the pages of contents. */
   agreement: number;

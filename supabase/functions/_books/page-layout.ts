@@ -25,8 +25,10 @@ interface Line extends PageLine {
 }
 
 /**
- * Proposes labels for the lines of a page by layout alone: sizes of letters, distances, place and form of the lines. `onImage`
- * says that the sizes are rough, since they come from a picture. Whoever reads the words judges the proposal.
+ * Proposes labels for the lines of a page by layout alone: sizes of letters, distances, place and form of the lines.
+ * A reader of the words judges the proposal.
+ *
+ * @param onImage whether the sizes come from a picture, and so are rough.
  */
 export function proposeLabels(given: readonly PageLine[], onImage: boolean): LabelResult {
   const lines = measure(given);
@@ -134,7 +136,8 @@ function isHeading(line: Line, before: Line | undefined, next: Line | undefined,
   if (!shaped || text.length > longestHeading || readContentsLine(text) || readPrintedNumber(text)) return false;
   if (scale !== null && scale >= (onImage ? largerOnImage : larger)) return true;
   if (scale !== null && !onImage) return false;
-  // What remains is judged by its form: a short line between the end of one sentence and the beginning of another.
+  // The form decides about the other lines: a heading is short, between the end of one sentence and the start of
+  // another.
   const ended = !before || /[.!?:”"’)\d⁰¹²³⁴-⁹]$/u.test(before.text);
   const begins = next !== undefined && /^["“‘(]?[\p{Lu}\p{N}]/u.test(next.text) && next.text.length > text.length;
   const apart = onImage ? (gap ?? 0) >= standsApart : (gap ?? 1) >= 1;

@@ -2,7 +2,9 @@
 export interface PrintedNumber {
   style: 'roman' | 'arabic';
   value: number;
-  /** What stands before it where pages are counted by chapters, such as the "2-" of 2-1 and the "A-" of A-3. */
+  /**
+   * The part before the value where each chapter counts its own pages, such as the "2-" of 2-1 and the "A-" of A-3.
+   */
   prefix?: string | undefined;
 }
 

@@ -14,7 +14,7 @@ import { orderOf, readPrintedNumber } from './printed-number.ts';
 import { risingNumbers } from './rising-numbers.ts';
 import { numbersOf } from './titles.ts';
 
-/** What the lines of a table of contents say by their form alone. */
+/** A table of contents, read from the form of its lines alone. */
 export interface ReadContents {
   entries: ContentsEntry[];
   /** From 0 to 1: the share of the lines that are explained, and of the numbered titles that are not missing. */

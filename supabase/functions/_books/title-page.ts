@@ -1,6 +1,6 @@
 import type { PageRow } from './page-rows.ts';
 
-/** What the layout of a title page suggests; null for what it does not show. */
+/** A title page's fields by its layout; null for a field that it does not show. */
 export interface TitlePage {
   title: string | null;
   subtitle: string | null;

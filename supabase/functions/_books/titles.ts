@@ -47,8 +47,8 @@ const numbered =
   /^\s*(?:\p{L}{4,9}\s+)?(?:((?:\d{1,3}|[A-Z])(?:\.\d{1,3}){1,6})(?!\.?\d)(?:[.):]{1,2}\s*|\s+|(?=\p{L}))\S|(\d{1,3})(?!\.\d)(?:[.):]{1,2}\s*|\s+)\S)/u;
 
 /**
- * The numbers that a title begins with, such as [4, 2] for "4.2 Oil", or [1002, 1] for "B.1 Tools"; null
- * where it has none. What stands in the place of the first, "Chapter" and "Part" among it, is not told apart.
+ * The numbers that a title begins with, such as [4, 2] for "4.2 Oil", or [1002, 1] for "B.1 Tools"; null where it has
+ * none. A word before the first number, such as "Chapter" or "Part", makes no difference.
  */
 export function numbersOf(title: string): number[] | null {
   const found = numbered.exec(title);

@@ -9,8 +9,8 @@ const lineEnd = 0x0a;
 const tagEnd = 0x3e;
 
 /**
- * Decodes a feed as it arrives. What is ASCII means the same in nearly every charset: so which it is, is only decided where the
- * first other byte stands, by a sample from there on, and by what header and declaration say.
+ * Decodes a feed as it arrives. ASCII bytes mean the same in nearly every charset, so the decoder picks the charset
+ * at the first other byte. It uses the header, the declaration and a sample from that byte on.
  */
 export class FeedDecoder {
   /** Doubts about its letters, in sentences; known once the text is over. */

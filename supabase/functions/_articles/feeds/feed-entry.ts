@@ -1,7 +1,7 @@
 import { excerpt, storableText } from '../../_millrace/mod.ts';
 import { htmlLine, withoutEntities } from '../../_services/text/html-line.ts';
 
-/** What an address turned out to be. */
+/** The format of the document at an address. */
 export type FeedKind = 'rss' | 'rdf' | 'atom' | 'json' | 'sitemap' | 'sitemap_index';
 
 /** One article that a feed or a sitemap names, or one sitemap that an index names. */
@@ -20,7 +20,7 @@ const longestTitle = 500;
 const earliest = Date.UTC(1970, 0);
 const latest = Date.UTC(2100, 0);
 
-/** What stands in an item, by the names of its elements. */
+/** The texts of an item by element name. */
 export type ItemTexts = Partial<Record<string, string>>;
 
 /** The entry that an item's texts make, or null where it has no link that can be followed. */

@@ -11,7 +11,7 @@ import {
 } from '../../_millrace/errors.ts';
 import type { Problem } from './pass.ts';
 
-/** What is wrong with one of a source's documents, as its owner reads it. */
+/** The problem with one of a source's documents, as its owner reads it. */
 export function described({ code, message }: StageError, address: string): Problem {
   // The message may quote what a site wrote, such as a NUL.
   return { code, message: storableText(`${message} (${address})`) };

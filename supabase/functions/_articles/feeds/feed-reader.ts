@@ -165,7 +165,7 @@ export class FeedReader {
   #closeItem(base: string, isImplied: boolean): void {
     this.#itemDepth = 0;
     this.#reading = null;
-    // What was cut off in its midst may have half a link.
+    // An item that the end of the text cut off may have half a link.
     if (isImplied) return;
     this.items++;
     const entry = entryOf(this.#texts, base);

@@ -4,7 +4,7 @@ import { parseHosts } from '../../_millrace/public-hosts.ts';
 
 const most = 1000;
 
-/** What polls of feeds and sitemaps need to know. */
+/** Settings for polls of feeds and sitemaps. */
 export const feedSettings = z.object({
   FEED_ALLOW_HOSTS: z
     .string()

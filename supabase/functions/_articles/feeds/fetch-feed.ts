@@ -28,7 +28,7 @@ export interface FeedAccess {
   traced?: Traced;
 }
 
-/** What an earlier answer said, so that one that has not changed need not be sent again. */
+/** Validators of an earlier answer: the site need not send an unchanged feed again. */
 export interface Conditions {
   etag?: string | null;
   lastModified?: string | null;

@@ -7,19 +7,19 @@ export const MAX_UNREAD = 100;
 
 const address = z.string().max(2048);
 const problem = z.object({ code: z.string(), message: z.string() });
-/** What is wrong with a source, as its owner reads it. */
+/** A problem with a source, as its owner reads it. */
 export type Problem = z.output<typeof problem>;
 
 /**
- * What a source keeps between two polls. A pass reads all that a source names; where that is more than one poll may take, the
- * next poll goes on where this one left off.
+ * The state that a source keeps between two polls. A pass reads all that a source names. A pass that exceeds one poll
+ * continues in the next.
  */
 export const cursorSchema = z.object({
   /** When the last pass began, ISO 8601: sitemaps that are older need not be read again. */
   since: z.string().nullable().default(null),
   /** The sitemaps that are read again all the same, since something was wrong with them. */
   unread: z.array(address).max(MAX_UNREAD).default([]),
-  /** What is wrong with what the source's own address gives, for as long as that does not change. */
+  /** The problem that lasts until the source changes; null where there is none. */
   problem: problem.nullable().default(null),
   /** The pass under way. */
   pass: z
@@ -76,9 +76,9 @@ export function noteUnread(pass: Pass, found: Problem): void {
   if (pass.unread.at(-1) !== pass.next) pass.unread.push(pass.next);
 }
 
-/** What a source keeps of a pass that is over. */
+/** The state that a source keeps after a pass. */
 export function cursorAfter({ began, documents, unread, problem }: Pass): Cursor {
-  // What stays wrong until the source changes is told until then.
+  // A lasting problem is reported until the source changes.
   const kept = unread.length === 0 ? problem : null;
   // Where some were left out, or too many to keep are to be read again, the next pass reads all it can.
   if (documents.length >= MAX_SITEMAPS || unread.length > MAX_UNREAD) {

@@ -11,7 +11,7 @@ export interface Source {
   cursor: unknown;
 }
 
-/** What a source keeps after a poll that read anything. */
+/** The state that a source keeps after a poll that read anything. */
 export interface SourceState {
   kind: FeedKind | null;
   etag: string | null;
@@ -19,12 +19,12 @@ export interface SourceState {
   cursor: Cursor;
 }
 
-/** What came of a poll. */
+/** The result of a poll. */
 export interface Poll {
   urls: FoundUrl[];
   /** Whether it left off before the end. */
   more: boolean;
-  /** What is wrong with the source though it can be used. */
+  /** The problem with a source that can be used all the same; null where there is none. */
   problem: Problem | null;
   /** How long the site wants to be left alone, in milliseconds. */
   waitMs: number | null;

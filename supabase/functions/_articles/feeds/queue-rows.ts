@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Env } from '../../_millrace/mod.ts';
 import { projectClient, projectError } from '../../_services/project-client.ts';
 
-/** Those of these addresses that the queue does not have, each page once. Throws a StageError. */
+/** Returns the addresses that the queue lacks, each page once. Throws a StageError. */
 export async function unknownUrls(urls: string[], env: Env, signal: AbortSignal): Promise<string[]> {
   if (urls.length === 0) return [];
   const { data, error, status } = await projectClient(env)

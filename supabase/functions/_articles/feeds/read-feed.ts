@@ -10,14 +10,14 @@ import { LineReader } from './line-reader.ts';
 /** Where no element has begun by then, none will. */
 const longestPreface = 100_000;
 
-/** What one feed or sitemap gave. */
+/** The content of one feed or sitemap. */
 export interface ReadFeed {
   kind: FeedKind;
   /** In its order, those that were skipped left out. */
   entries: FeedEntry[];
   /** Whether it was read to its end. */
   whole: boolean;
-  /** What is wrong with it, though its entries can be used. */
+  /** The problem with a document whose entries can be used; null where there is none. */
   problem: StageError | null;
   /** The address of its next page; null where it names none. */
   next: string | null;
@@ -154,7 +154,7 @@ function noFeed({ root, named }: FeedReader, length: number): PermanentError {
   );
 }
 
-/** What is uncertain about the feed's letters, as a problem that stays until the feed changes. */
+/** Doubts about the feed's letters, as a problem that stays until the feed changes; null where there are none. */
 function doubtOf(doubts: string[]): StageError | null {
   if (doubts.length === 0) return null;
   return new PermanentError(

@@ -20,10 +20,10 @@ const atOnce = 1000;
 /** Of an article in a poll's result: its date and its fields' names, and what a code unit has at most. */
 const besideText = 100;
 const bytesPerUnit = 3;
-/** What a site is left alone for that does not say how long, in milliseconds. */
+/** Pause for a site that names no wait, in milliseconds. */
 const rest = 60_000;
 
-/** What one poll may do; what is more waits for the next. */
+/** Bounds of one poll; the next poll takes the rest. */
 export interface PollLimits {
   /** How many new addresses it takes. */
   newUrls: number;
@@ -44,11 +44,11 @@ export interface FoundUrl {
   published_at: string | null;
 }
 
-/** What a poll is done with. */
+/** The means of a poll. */
 export interface Poller {
   access: FeedAccess;
   limits: PollLimits;
-  /** Those of these addresses that the queue does not have, each page once. */
+  /** Returns the addresses that the queue lacks, each page once. */
   unknown(urls: string[]): Promise<string[]>;
   now(): Date;
 }
@@ -56,7 +56,7 @@ export interface Poller {
 /** One poll's part of a pass. */
 export class Turn {
   readonly urls: FoundUrl[] = [];
-  /** What the source's own address gives, where this poll has read it. */
+  /** Format of the document at the source's own address; null where this poll has not read it. */
   kind: FeedKind | null = null;
   /** How long the site wants to be left alone before the pass goes on, in milliseconds. */
   waitMs: number | null = null;
@@ -75,7 +75,7 @@ export class Turn {
     this.#poller = poller;
   }
 
-  /** What is wrong with the source though it can be used. */
+  /** The problem with a source that can be used all the same; null where there is none. */
   get problem(): Problem | null {
     const { problem, unread } = this.#pass;
     if (problem === null || unread.length < 2) return problem ?? this.#asked;
@@ -153,7 +153,10 @@ export class Turn {
     return read;
   }
 
-  /** Notes what is wrong with a document that can be used. What its own address gives whole is no other until it changes. */
+  /**
+   * Notes a problem with a usable document. A problem of the source's own document lasts until it changes, unless it
+   * was cut off.
+   */
   #note(found: StageError, address: string): void {
     const problem = described(found, address);
     const isLasting = found.code === 'charset_guessed' || (this.#pass.next === 0 && found.code !== 'feed_cut_off');

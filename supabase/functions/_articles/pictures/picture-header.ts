@@ -1,4 +1,4 @@
-/** What a picture's first bytes say of it. */
+/** The type and the size of a picture, from its first bytes. */
 export interface PictureHeader {
   type: 'jpeg' | 'png';
   width: number;

@@ -1,6 +1,6 @@
 import type { Size } from './scale-rows.ts';
 
-/** What a PNG says of how its pixels are written. */
+/** How a PNG stores its pixels. */
 interface Layout extends Size {
   depth: number;
   /** Of PNG's own numbers: 0 grey, 2 colours, 3 a palette, 4 grey with opacity, 6 colours with opacity. */

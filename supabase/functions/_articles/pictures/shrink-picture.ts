@@ -6,7 +6,7 @@ import { fitInto, RowScaler } from './scale-rows.ts';
 
 /** A JPEG of this many takes 0.5 s of CPU and 100 MB; a function has 2 s and 256 MB. */
 export const mostPixels = 6_000_000;
-/** What is smaller is a mark that counts readers, or a logo. */
+/** A picture with a shorter side is a tracking pixel or a logo. In pixels. */
 const leastSide = 80;
 /** In which the mark of a JPEG's end stands, before what some programs add. */
 const endBytes = 4096;
