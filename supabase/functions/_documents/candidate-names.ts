@@ -36,8 +36,9 @@ interface Mention {
 }
 
 /**
- * What a text may name and what it may say of two of these, found by capital letters and by what stands between two names
- * in a sentence: a proposal for somebody who can read. Scripts without capitals get none.
+ * Proposes the entities of a text and the relations between two of them, for a reader to judge. It finds them by
+ * capital letters and by the words between two names in a sentence. A text in a script without capitals gets no
+ * proposal.
  */
 export function proposeFacts(text: string): KgResult {
   const cut = excerpt(text, longestText);

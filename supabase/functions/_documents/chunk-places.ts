@@ -6,8 +6,8 @@ import { countTokens, MOST_BYTES, tokenPieces } from './tokens.ts';
 // splitters search for a piece by its text, which finds the wrong one of two that are equal, and cut characters in two.
 
 /**
- * What a chunk holds at most by estimate, but for the rest of a word at either end. By OpenAI's own count that is up to 700 in the
- * languages where the estimate is lowest.
+ * Estimated tokens of a chunk at most; the rest of a word at either end comes on top. By OpenAI's own count a chunk
+ * has up to 700 in the languages where the estimate is lowest.
  */
 export const CHUNK_TOKENS = 400;
 /** How much of a chunk the next one of the same section begins with. */
@@ -26,8 +26,9 @@ const LONG_GAP = /\s{256,}/g;
 /** How far a chunk's end may be from the end of a word; not all scripts part words. */
 const LONGEST_WORD = 32;
 /**
- * What a chunk holds at most in bytes of UTF-8, and so in tokens of any model, since a token has at least one byte: half of
- * what the models take that read least. A word and the blanks before it, whose pieces are of unlike size, come on top.
+ * Bytes of UTF-8 in a chunk at most. A token has at least one byte, so this also bounds the tokens of any model: half
+ * of the input of the models that take least. A word and the blanks before it come on top, since their pieces differ
+ * in size.
  */
 export const MOST_CHUNK_BYTES = CHUNK_TOKENS * MOST_BYTES + 2 * 3 * (64 + LONGEST_WORD);
 
@@ -127,7 +128,7 @@ function placesIn(text: string, from: number, to: number): Place[] {
     while (start < end && isBlank(text, start)) start++;
     while (start < end && isBlank(text, end - 1)) end--;
     const last = places.at(-1);
-    // One that is no longer than the overlap, such as a heading before a long paragraph, is part of the next.
+    // A piece no longer than the overlap, such as a heading before a long paragraph, is part of the next piece.
     if (last && start <= last.start) places.pop();
     if (start < end && end > (places.at(-1)?.end ?? from)) places.push({ start, end });
   }

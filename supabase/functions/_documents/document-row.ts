@@ -3,8 +3,11 @@ import { type Env, PermanentError } from '../_millrace/mod.ts';
 import { projectClient, projectError } from '../_services/project-client.ts';
 
 /**
- * What a document's row has in `columns`, which the Data API reads as its `select`, in the form of `shape`. Throws the
- * PermanentError `no_such_document` for one that has been deleted, or another StageError.
+ * Reads `columns` of a document's row. Throws the PermanentError `no_such_document` for a deleted document, or
+ * another StageError.
+ *
+ * @param columns the `select` of the Data API.
+ * @param shape the form of the row.
  */
 export async function documentRow<S extends z.ZodType>(
   documentId: string,

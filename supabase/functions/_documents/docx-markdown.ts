@@ -9,7 +9,7 @@ export interface DocxParts {
   endnotes: string;
 }
 
-/** What a paragraph's style makes of it: a heading of some level, an item of a list, or neither. */
+/** The role that a style gives a paragraph: a heading of some level, an item of a list, or neither. */
 type StyleRole = { heading: number } | 'item' | undefined;
 
 interface Paragraph {
@@ -17,7 +17,7 @@ interface Paragraph {
   role: StyleRole;
 }
 
-// What was deleted, moved elsewhere or once formatted otherwise, and what is shown only where a reader knows no better.
+// Deleted or moved text, former formatting, and fallbacks for readers that know no better.
 const unread = new Set(['del', 'moveFrom', 'pPrChange', 'Fallback']);
 // Elements whose attributes are read: there are millions of others.
 const attributed = new Set(['pStyle', 'outlineLvl', 'numId', 'style', 'name', 'basedOn', 'footnote', 'endnote']);
@@ -86,7 +86,7 @@ function addParagraph(blocks: MarkdownBlocks, paragraph: Paragraph | undefined):
   else blocks.add({ kind: 'text', text: bodyText(text) });
 }
 
-/** What each style, by its id, makes of a paragraph; one that says nothing itself is as the style it is based on. */
+/** Role of each style by its id; a style without a role of its own has that of the style it is based on. */
 function readStyles(xml: string): Map<string, StyleRole> {
   const styles = new Map<string, { basedOn?: string; role: StyleRole }>();
   let style: { basedOn?: string; role: StyleRole } = { role: undefined };

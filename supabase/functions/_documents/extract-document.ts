@@ -31,7 +31,7 @@ import {
 import { HEAD_BYTES, routeFile } from './media-types.ts';
 import { readPdfInCalls } from './pdf-parts.ts';
 
-/** What of a document's row says where its file lies. */
+/** The fields of a document that locate its file. */
 export const sourceDocument = z.object({ id: z.string(), source_path: z.string(), clerk_org_id: z.string() });
 export type SourceDocument = z.output<typeof sourceDocument>;
 

@@ -93,7 +93,7 @@ export function refuseScan(error: unknown): never {
   );
 }
 
-/** What is worth knowing of how a text was decoded; nothing where all of it was told and read. */
+/** Doubts about the decoding of a text; empty where the charset was declared and every letter was read. */
 function howDecoded({
   text,
   charset,

@@ -26,9 +26,9 @@ const blocks = new Set(
 );
 
 /**
- * What a reader sees on a page, as Markdown with headings, lists and tables; emphasis and links are left as their text.
- * Where a page marks its main part, only that. It reads as it parses: a tree of the page would take ten times as long.
- * Throws a PermanentError for a page too tangled to be read.
+ * Returns the visible text of a page as Markdown with headings, lists and tables; emphasis and links become plain
+ * text. Where a page marks its main part, returns only that part. Converts while it parses: a tree of the page would
+ * take ten times as long. Throws a PermanentError for a page too tangled to read.
  */
 export function htmlToMarkdown(html: string): string {
   const writer = new MarkdownWriter();

@@ -2,7 +2,7 @@ import { excerpt, PermanentError } from '../_millrace/mod.ts';
 import { sniffMediaType } from '../_services/pdf/pdf.ts';
 import { isHtml } from './html-text.ts';
 
-/** What reads a file of some type: a reader here, or a service elsewhere. */
+/** The reader of a type of file: a reader of this project or an external service. */
 export type Route = { reader: 'pdf' | 'docx' | 'html' | 'text' } | { external: 'transcription' | 'ocr' };
 
 /** Enough of a file's beginning to tell its type. */
@@ -28,7 +28,7 @@ const oldOffice = 'application/x-cfb';
 // The name under which Office keeps a document with a password, in UTF-16.
 const encrypted = 'EncryptedPackage'.split('').join('\0');
 
-/** What people call the types that are refused. */
+/** Common names of the refused types. */
 const names: Record<string, string> = {
   'application/vnd.oasis.opendocument.text': 'an OpenDocument text (.odt)',
   'application/vnd.oasis.opendocument.spreadsheet': 'an OpenDocument spreadsheet (.ods)',
@@ -68,7 +68,10 @@ export async function routeFile(head: Uint8Array): Promise<{ mediaType: string; 
   throw unsupported(mediaType);
 }
 
-/** What an archive is that is no Word document, by the names and the beginnings of its parts; null where nothing tells. */
+/**
+ * The type of an archive that is no Word document, by its declared type and the names of its parts; null where
+ * neither says it.
+ */
 export function archiveType(parts: readonly string[], declared: string): string | null {
   const type = excerpt(declared.trim(), 100);
   if (names[type]) return type;

@@ -4,7 +4,7 @@ import type { ReadPage } from '../_services/ocr.ts';
 import { tidyText } from '../_services/text/tidy-text.ts';
 import type { Transcript } from '../_services/transcription.ts';
 
-/** What a service elsewhere has read of a file. */
+/** The text of a file, as an external service read it. */
 export interface ReadElsewhere {
   by: Extractor;
   text: string;

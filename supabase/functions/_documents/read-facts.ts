@@ -28,8 +28,9 @@ export async function readFacts(
 }
 
 /**
- * What of a model's answer is of use: each entity once, and relations between two of them alone, by the entities' names.
- * What cannot be stored is replaced: one character is no reason to do without a document's facts.
+ * Keeps the usable part of a model's answer: each entity once, and only relations between two of them, by the
+ * entities' names. Replaces characters that cannot be stored: a single character is no reason to lose a document's
+ * facts.
  */
 export function tidyFacts({ entities, relations }: KgResult): KgResult {
   const names = new Map<string, string>();

@@ -17,12 +17,12 @@ const longestLine = 1000;
 const line = /[^\n\f]*(?:[\n\f]|$)/y;
 const fence = /^ {0,3}(`{3,}(?=[^`]*$)|~{3,})/;
 const hashes = /^ {0,3}(#{1,6})(?![^ \t])/;
-/** What ends a line elsewhere, but not here. */
+/** Line ends elsewhere; here they are part of a line. */
 const otherLineEnd = /[\r\u2028\u2029]/;
 const underline = /^ {0,3}(=+|-{3,})[ \t]*$/;
-/** What a heading may have that its plain form has not. */
+/** Markup and blanks that a heading's plain form lacks. */
 const markup = /[[*_`\\]|\s\s|[^\S ]/;
-/** What is no paragraph, so that a line of dashes under it makes no heading of it. */
+/** Lines that are no paragraph: a line of dashes below does not make them a heading. */
 const noParagraph = /^(?: {4}|\t| {0,3}(?:[>|#]|[-*+] |\d+[.)] |[-=*_]{3,}[ \t]*$))/;
 
 /**

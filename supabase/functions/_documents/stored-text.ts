@@ -15,7 +15,7 @@ export async function storeText(documentId: string, text: string, env: Env): Pro
   return location;
 }
 
-/** What storeText would say of the text, which it does not write. */
+/** Returns the location that storeText would return, and stores nothing. */
 export function locateText(documentId: string, text: string): Promise<TextLocation> {
   return locationOf(documentId, text, new TextEncoder().encode(text));
 }

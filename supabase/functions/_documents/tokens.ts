@@ -22,8 +22,8 @@ const languageConfigs = [
 const options = { languageConfigs, defaultCharsPerToken: 5 };
 
 /**
- * What an estimated token holds at most, in bytes of UTF-8. A true one holds at least one byte, with any model: so no text,
- * whatever it is made of, has more true tokens than this many times its estimate.
+ * Bytes of UTF-8 that an estimated token holds at most. A true token of any model holds at least one byte. So no text
+ * has more true tokens than this many times its estimate.
  */
 export const MOST_BYTES = 10;
 
@@ -33,7 +33,7 @@ const words = /\s{0,64}(?:[\p{L}\p{M}\p{N}]{1,64}|[^\s\p{L}\p{M}\p{N}]{1,64})|\s
 const commonWord =
   /^[ \t\r\n]{0,2}(?:[a-z]{1,8}|(?!\d{4,5}$)[A-Za-z\d]{1,5}|[.,!?;(){}[\]<>:/\\|@#$%^&*+=`~_"-]{1,6})$/;
 const utf8 = new TextEncoder();
-/** What tokenx has said of words, each of which is asked about by several passes over its text. */
+/** Counts of tokenx by word: several passes over a text count the same words. */
 const known = new Map<string, number>();
 const MOST_KNOWN = 200_000;
 

@@ -1,4 +1,4 @@
-/** What Intl knows of a region's zones, under the older or the newer name. */
+/** The zones of a region by Intl, under the older or the newer name. */
 interface RegionZones {
   timeZones?: string[];
   getTimeZones?: () => string[];

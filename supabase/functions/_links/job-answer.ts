@@ -6,7 +6,7 @@ import type { Staged } from './staged-rows.ts';
 
 const said = z.string().nullable();
 
-/** What the model is asked for. */
+/** The model's answer about a job. */
 export const jobAnswer = z.object({
   offers_job: z.boolean().describe('Whether somebody is sought for a job'),
   title: said.describe('The title of the job'),

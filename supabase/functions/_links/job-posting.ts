@@ -1,7 +1,7 @@
 import { fieldText } from './page-text.ts';
 import { isNode, type Node, nodesOfType, textOf } from './schema-nodes.ts';
 
-/** What a JobPosting says, as it stands. */
+/** The fields of a JobPosting, as they stand. */
 export interface JobPosting {
   title: string | null;
   company: string | null;

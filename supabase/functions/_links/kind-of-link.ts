@@ -1,4 +1,4 @@
-/** What a link leads to. */
+/** The kind of a link's target. */
 export type LinkKind = 'job' | 'post';
 
 /** Hosts of which every page with a path is a job. */
@@ -13,7 +13,7 @@ const jobPath =
   /\/(?:jobs?|careers?|vacanc(?:y|ies)|positions?|openings?|stellen(?:angebote?|anzeigen?)?|jobangebote?)\/[^/]+/i;
 const postPath = /\/(?:posts?|status|blog|articles?)\/[^/]+/i;
 
-/** What a link leads to, by its host and path; null where these do not say it. */
+/** The kind of a link by its host and path; null where these do not say it. */
 export function kindByAddress({ hostname, pathname }: URL): LinkKind | null {
   const host = hostname.toLowerCase();
   if (/(?:^|\.)linkedin\.com$/.test(host)) {

@@ -8,7 +8,7 @@ const blanks =
   /^[\s\u0085\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f]+|[\s\u0085\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f]+$/g;
 const withoutScheme = /^[a-z0-9-]+(?:\.[a-z0-9-]+)+(?::\d+)?(?:\/\S*)?$/i;
 
-/** What of a link's row says where it leads. */
+/** The fields of a link that say where it leads. */
 export interface LinkAddress {
   raw_url: string;
   canonical_url: string;

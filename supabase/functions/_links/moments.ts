@@ -4,8 +4,8 @@ const earliestYear = 2000;
 const latestYear = 2100;
 
 /**
- * A date that a page says, as a moment. One that cannot be meant, such as one in 1900, is a problem instead: people should hear
- * of it, and nobody should count with it.
+ * Parses a date of a page into a moment. An implausible date, such as one in 1900, becomes a problem instead: people
+ * see it, and no calculation uses it.
  */
 export function momentOf(text: string | null, what: string, problems: string[]): string | null {
   if (text === null) return null;

@@ -2,7 +2,7 @@ import { Parser } from 'htmlparser2';
 import { excerpt, storableText } from '../_millrace/errors.ts';
 import { parseJsonLd } from './parse-json-ld.ts';
 
-/** What a page says of itself to programs. */
+/** The machine-readable parts of a page. */
 export interface PageParts {
   json_ld: unknown[];
   /** How many of its scripts of JSON-LD could not be read. */

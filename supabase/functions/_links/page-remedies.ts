@@ -3,7 +3,7 @@ import { PermanentError, RetriableError, StageError } from '../_millrace/errors.
 const again = 'Once it is there again, write status queued.';
 const patience = 'It is tried again by itself; write next_attempt_at to choose when.';
 
-/** What a person can do about a page that could not be had, by the scraper's code. */
+/** Remedies for a page that could not be fetched, by the scraper's code. */
 const remedies: Record<string, string> = {
   not_found: `Correct raw_url, and write status new. ${again}`,
   removed: again,

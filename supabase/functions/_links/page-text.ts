@@ -27,8 +27,9 @@ const voids = /^(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wb
 const headings = /^h[1-6]$/;
 
 /**
- * What a reader sees of a page or a piece of HTML: line by line, without navigation and advertisements, and without its
- * headings where `skip` says so.
+ * Returns the visible text of a page or a piece of HTML, line by line, without navigation and advertisements.
+ *
+ * @param skip `headings` leaves the headings out, too.
  */
 export function readableText(html: string, longest: number, skip: 'headings' | 'nothing' = 'nothing'): string {
   const inMain: string[] = [];

@@ -2,7 +2,7 @@ import { storableText } from '../_millrace/mod.ts';
 import type { BrokenCells, SourceLink } from '../_services/text-links.ts';
 import type { ReadOn } from './source-reader.ts';
 
-/** What one poll may do within a worker's limits; what is more waits for the next. */
+/** Bounds of one poll, within a worker's limits; the next poll takes the rest. */
 export interface PollLimits {
   /** How many requests it makes. */
   reads: number;
@@ -12,7 +12,7 @@ export interface PollLimits {
   ms: number;
 }
 
-/** What came of saving a portion. */
+/** The result of saving a portion. */
 export interface Saved {
   /** False where another poll has read on meanwhile, or the source is gone. */
   saved: boolean;
@@ -58,7 +58,7 @@ export async function pollSource(cursor: unknown, read: ReadOn, save: Save, limi
     const isOver = reads >= limits.reads || taken >= limits.links || Date.now() - began > limits.ms;
     if (!isOver && poll.more && links.length < portion) continue;
     const { saved, found, too_long } = await saveAll(links, before, at, save);
-    // Whoever read on may have been ended since: the next poll goes on from there.
+    // The poll that read on meanwhile may have ended since: the next poll continues from its cursor.
     if (!saved) return { ...poll, more: true };
     poll.found += found;
     poll.tooLong ??= too_long;

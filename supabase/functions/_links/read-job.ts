@@ -19,8 +19,8 @@ export interface RawPage {
 }
 
 /**
- * What a page says of its job: by JSON-LD, else by OpenGraph, else by what a reader sees. Throws the PermanentError `no_content`
- * where it says nothing, and `expired` where it says that the job is over.
+ * Reads a job from a page: from JSON-LD, else from OpenGraph, else from the visible text. Throws the PermanentError
+ * `no_content` for a page without content, and `expired` where the page says that the job is over.
  */
 export function readJob({ html, parts, url, doubts = [] }: RawPage, now: Date): StageJobResult {
   const posting = jobPosting(parts.json_ld, url);

@@ -9,7 +9,9 @@ import { nodesOfType, textOf } from './schema-nodes.ts';
 const longestText = 50_000;
 const posts = /(?:Posting|Article|Comment|Message|CreativeWork)$/;
 
-/** What a page says of its post, with author and language. Throws the PermanentError `no_content` where it has no text. */
+/**
+ * Reads a post from a page, with author and language. Throws the PermanentError `no_content` for a page without text.
+ */
 export function readPost({ html, parts, url, doubts = [] }: RawPage): StagePostResult {
   const node = nodesOfType(parts.json_ld, posts).find((one) => !/JobPosting/.test(String(one['@type'])));
   const og = parts.open_graph;

@@ -20,10 +20,10 @@ import { type PageParts, readPageParts } from './page-parts.ts';
 import { withRemedy } from './page-remedies.ts';
 import { readableText } from './page-text.ts';
 
-/** What a scrape reads of a link's row. */
+/** The fields of a link that a scrape reads. */
 export const scrapedLink = z.object({ entity: z.object({ raw_url: z.string(), canonical_url: z.string() }) });
 
-/** What the scraper is told about how to ask. */
+/** Settings for requests to the scraper. */
 export const scrapeSettings = z.object({
   SCRAPER_USER_AGENT: z
     .string()

@@ -7,13 +7,13 @@ import { readSheet, type SheetCursor } from '../_services/sheets/read-sheet.ts';
 import { sheetsSettings } from '../_services/sheets/sheets-settings.ts';
 import type { SourceRead } from '../_services/text-links.ts';
 
-/** What a poll reads of a source's row. */
+/** The fields of a source that a poll reads. */
 export const linkSource = z.object({
   id: z.string(),
   kind: z.enum(['sheet', 'notion']),
   address: z.string(),
   column_name: z.string().nullable(),
-  // What saving a portion wrote; a new address empties it.
+  // Written by each saved portion; a new address empties it.
   cursor: z.unknown(),
 });
 

@@ -14,7 +14,7 @@ const stagedJob = z.object({
 });
 const stagedPost = z.object({ author: said, text: z.string() });
 
-/** What was understood of a link's page. */
+/** The content of a link's page, as the stages understood it. */
 export type StagedJob = z.output<typeof stagedJob>;
 export type Staged = { job: StagedJob; post?: undefined } | { post: z.output<typeof stagedPost>; job?: undefined };
 

@@ -1,4 +1,5 @@
-// What the codes of `articles` are called and mean. The hundreds say the layer; of a step, 0 is ready, 1 in progress, 2 complete.
+// Names and descriptions of the codes of `articles`. The hundreds are the layer; in a step, 0 is ready, 1 in
+// progress, 2 complete.
 
 /** By category and code: name and description. */
 export const values = {
@@ -59,7 +60,7 @@ export const drawn = [
   [400, 320, 410],
 ];
 
-/** What people may write beside what follows from the stages. */
+/** Moves open to people, besides those that follow from the stages. */
 export const moves = [
   // It is no duplicate after all; one that was known when it entered has yet to be fetched.
   [520, 120],

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-// What each stage of `articles` stores; its apply function writes it into the article's row.
+// The result of each stage of `articles`; the stage's apply function writes it into the article's row.
 
 export const fetchResult = z.object({
   title: z.string().min(1),
@@ -44,7 +44,7 @@ export const thumbnailResult = z.object({
 });
 export type ThumbnailResult = z.output<typeof thumbnailResult>;
 
-/** What the site shows. */
+/** The fields of an article that the site shows. */
 export const publishResult = z.object({
   slug: z.string().min(1),
   title: z.string().min(1),

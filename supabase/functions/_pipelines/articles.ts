@@ -9,7 +9,7 @@ const before = (stage: (typeof order)[number]) => [order[order.indexOf(stage) - 
 const enrichment = { ...modelWork, concurrency: 20 };
 const year = 365 * 24 * 3600;
 
-/** What a ready, a working and a finished step show. */
+/** The status of a ready, a working and a finished step. */
 const step = (ready: number) => ({ queued: ready, started: ready + 1, completed: ready + 2 });
 
 const verdict = (...verdicts: string[]) => ({
@@ -71,7 +71,7 @@ export const articles = definePipeline({
       timeoutSeconds: 45,
       apply: 'public.articles_apply_fetch',
       completion,
-      // What one scraper has in work and next in line; more would only wait there.
+      // The work of one scraper and the next in line; more would only wait there.
       limits: { maxInFlight: 50 },
       given: '$.entity.content != null || $.entity.summary != null',
       ends: { duplicate: '$.entity.is_copy == true' },
@@ -82,9 +82,9 @@ export const articles = definePipeline({
       function: 'articles-score',
       needs: ['fetch'],
       apply: 'public.articles_apply_score',
-      // Whoever enters an article by hand has decided that it is relevant.
+      // An article entered by hand is relevant: a person has decided so.
       when: '$.entity.entered_as != "manual"',
-      // One that brings a summary along is relevant to whoever wrote it.
+      // An article with a summary of its own is relevant to its author.
       given: '$.entity.summary != null',
       ends: { irrelevant: '$.result.relevant == false' },
       shows: step(120),

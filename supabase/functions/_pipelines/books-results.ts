@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { fileOutline, linkResult } from './toc-results.ts';
 
-// What each stage of `books` stores. Pages are counted by their place in the file, from 1.
+// The result of each stage of `books`. Pages are counted by their place in the file, from 1.
 
 export const metadataResult = z.object({
   title: z.string().min(1),
@@ -12,7 +12,7 @@ export const metadataResult = z.object({
   language: z.string(),
 });
 
-/** What the stage toc has stored: the results of the child's last stages. */
+/** The result of the stage toc: the results of the child's last stages. */
 export const tocResult = z.object({ link: linkResult.nullable(), outline: fileOutline.nullable() });
 
 const numberRun = z.object({
@@ -21,7 +21,7 @@ const numberRun = z.object({
   last_page: z.int(),
   /** The place in the file, less the number printed there. */
   offset: z.int(),
-  /** What stands before the number where pages are counted by chapters, such as "2-". */
+  /** The part before the number where each chapter counts its own pages, such as "2-". */
   prefix: z.string().optional(),
 });
 export type NumberRun = z.output<typeof numberRun>;
@@ -70,7 +70,7 @@ export const structureResult = z.object({
   runs: z.array(numberRun),
 });
 
-/** What the stage review stores when a person has decided. */
+/** The result of the stage review, once a person has decided. */
 export const reviewResult = z.object({
   decision: z.object({ keep: z.enum(['all', 'contents', 'headings']), note: z.string().optional() }),
 });

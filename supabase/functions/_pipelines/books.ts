@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { definePipeline } from '../_millrace/mod.ts';
 import { modelWork, ownWork } from './stage-defaults.ts';
 
-/** What a person says about an uncertain outline: which entries to keep. */
+/** A person's decision about an uncertain outline: which entries to keep. */
 export const reviewDecision = z.strictObject({
   keep: z.enum(['all', 'contents', 'headings']).describe('all entries, only printed contents, or only headings'),
   note: z.string().max(1000).optional(),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 
-// What the stages of `chunks` store. A description is part of the question to the model: it says what to write there.
+// The results of the stages of `chunks`. The question to the model includes each description, which says what to
+// write there.
 
 export const factEntity = z.object({
   name: z.string().min(1).max(200).describe('The name as the text writes it, in its fullest form'),
@@ -19,7 +20,7 @@ export const factRelation = z.object({
 });
 export type FactRelation = z.output<typeof factRelation>;
 
-/** What a chunk says: its entities, and relations between them alone. */
+/** The facts of a chunk: its entities, and relations between these entities only. */
 export const kgResult = z.object({
   entities: z.array(factEntity).max(60).describe('People, organisations, places and things the text names'),
   relations: z.array(factRelation).max(80).describe('What the text says of two of these entities'),

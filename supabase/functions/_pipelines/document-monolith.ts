@@ -1,7 +1,7 @@
 import { definePipeline } from '../_millrace/mod.ts';
 import { modelWork, ownWork } from './stage-defaults.ts';
 
-/** What one organisation may start and spend, each of the two ways by itself. */
+/** Quota of an organisation; `documents` and `document_monolith` each count on their own. */
 export const documentQuota = {
   column: 'clerk_org_id',
   starts: { count: 2_000, perSeconds: 3600 },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-// What the stages of `documents` store. The text itself lies in Storage: only its location passes between stages.
+// The results of the stages of `documents`. The text itself lies in Storage: stages pass on only its location.
 
 /** Where an extracted text lies: bucket and name in Storage, and a hash that shows whether it is still the same. */
 export const textLocation = z.object({
@@ -17,7 +17,7 @@ export type TextLocation = z.output<typeof textLocation>;
 export const extractor = z.enum(['pdf', 'docx', 'html', 'markdown', 'plain_text', 'transcription', 'ocr']);
 export type Extractor = z.output<typeof extractor>;
 
-/** What of a document its text lacks. */
+/** Parts of a document that its text lacks. */
 export const partlyRead = z.object({
   /** Letters that nothing in the file tells: each is U+FFFD in the text, but for those of fonts that cannot be opened. */
   unread_letters: z.int().nonnegative(),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 
-// What each stage of `leads` stores. A description is part of the question to the model: it says what to write there.
+// The result of each stage of `leads`. The question to the model includes each description, which says what to write
+// there.
 
 const sentence = (description: string) => z.string().min(1).max(600).describe(description);
 const list = (description: string, min: number, max: number) =>

@@ -40,7 +40,7 @@ export const leads = definePipeline({
       timeoutSeconds: 30,
       retry: { maxAttempts: 4, backoff: patient },
       completion: { callback: true, pollSeconds: 2, deadlineSeconds: 600 },
-      // What one scraper has in work and next in line; more would only wait there.
+      // The work of one scraper and the next in line; more would only wait there.
       limits: { maxInFlight: 50, ...turns(25) },
     },
     intel: { ...modelStage, function: 'leads-intel', needs: ['scrape'] },

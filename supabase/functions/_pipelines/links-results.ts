@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-// What each stage of `links` stores; its apply function writes it into the tables.
+// The result of each stage of `links`; the stage's apply function writes it into the tables.
 
 export const kindOfLink = z.enum(['job', 'post']);
 
@@ -18,7 +18,7 @@ export type LinkScrapeResult = z.output<typeof linkScrapeResult>;
 
 const said = z.string().nullable();
 
-/** What a page says of its job beside the columns of linkedin_jobs_stage. */
+/** The fields of a job that have no column of their own in linkedin_jobs_stage. */
 export const jobExtras = z.object({
   read_from: z.enum(['json_ld', 'open_graph', 'text']),
   application_url: said,
@@ -27,7 +27,7 @@ export const jobExtras = z.object({
   employment_type: said,
   company_website: said,
   company_linkedin: said,
-  /** What the page says that cannot be meant, in words. */
+  /** Implausible values of the page, in words. */
   problems: z.array(z.string()),
 });
 export const stageJobResult = z.object({

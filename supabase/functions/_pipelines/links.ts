@@ -28,7 +28,7 @@ const isPost = '$.entity.classification == "post"';
 const backlog = 300;
 /** Boards take turns at the gates, each with a backlog of its own; it is also the key by which `scrapes` learns. */
 const board = { column: 'canonical_url', part: 'host' as const };
-/** What is classified waits here until there is room for it: jobs before one gate, posts before another. */
+/** A classified link waits at its gate for room at the scrape: jobs at one gate, posts at the other. */
 const route = (scrape: string) => ({
   kind: 'gate' as const,
   limits: { rate: { count: 120, perSeconds: minute }, concurrency: board, backPressure: { stage: scrape, backlog } },
@@ -40,7 +40,7 @@ const scrape = {
   batchSize: 10,
   completion: scraped,
   limits: {
-    // What one scraper has in work and next in line; more would only wait there.
+    // The work of one scraper and the next in line; more would only wait there.
     maxInFlight: 50,
     // A board that hangs leaves half of the places to the others.
     concurrency: { ...board, limit: 25 },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-// What each stage of `pages` stores.
+// The result of each stage of `pages`.
 
 /** A line of a page. Lengths are in points of the page, from its top left corner; null where nobody knows them. */
 export const pageLine = z.object({
@@ -14,7 +14,7 @@ export const pageLine = z.object({
 });
 export type PageLine = z.output<typeof pageLine>;
 
-/** What one reader made of a page. */
+/** A page as one reader read it. */
 export const reading = z.object({
   by: z.enum(['text_layer', 'ocr', 'plain_text']),
   /** From 0 to 1: how far it looks like text, or how sure the reader is. */
@@ -42,7 +42,7 @@ export const blendResult = z.object({
 });
 export type BlendResult = z.output<typeof blendResult>;
 
-/** What is what on a page; null for what it does not have. What is none of these is the body. */
+/** The parts of a page; null for a part that it lacks. The lines of no part are the body. */
 export const labelResult = z.object({
   running_head: z.string().nullable(),
   /** The page number as it is printed, such as 12 or xii. */

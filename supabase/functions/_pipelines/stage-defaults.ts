@@ -1,4 +1,4 @@
-// What stages of several pipelines have in common.
+// Defaults for the stages of several pipelines.
 
 const patient = { kind: 'exponential' as const, baseSeconds: 2, factor: 2, capSeconds: 300, jitter: 0.2 };
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 
-// What each stage of `toc` stores. A description is part of the question to the model: it says what to write there.
+// The result of each stage of `toc`. The question to the model includes each description, which says what to write
+// there.
 
 /** More pages than any table of contents has. */
 const mostContentsPages = 100;
@@ -11,7 +12,7 @@ export const findResult = z
     first_contents_page: z.int().min(0).max(100_000).describe('0 when there is none'),
     last_contents_page: z.int().min(0).max(100_000).describe('0 when there is none'),
   })
-  // What contradicts itself goes back to the model.
+  // A contradictory answer goes back to the model.
   .refine(({ first_contents_page: first, last_contents_page: last }) => (first === 0) === (last === 0), {
     error: 'first_contents_page and last_contents_page must both be 0 or both be pages',
     path: ['last_contents_page'],
