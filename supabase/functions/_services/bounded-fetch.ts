@@ -5,7 +5,7 @@ import { PermanentError } from '../_millrace/mod.ts';
 export interface Bound {
   maxBytes: number;
   label: string;
-  /** What to do about an answer that is larger, as `name the column that has the links`. */
+  /** The remedy for a larger answer, such as `name the column that has the links`. */
   remedy: string;
 }
 

@@ -32,7 +32,7 @@ export interface Episode {
   sourceDescription: string;
 }
 
-/** What the server is asked with. */
+/** The context of a request to the server. */
 export interface GraphitiContext extends Traced {
   env: Env;
   signal: AbortSignal;

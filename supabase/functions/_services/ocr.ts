@@ -31,7 +31,7 @@ const pageSchema = z.object({
   ),
 });
 
-/** What was read on a page. */
+/** A page as the service read it. */
 export type ReadPage = z.output<typeof pageSchema>;
 
 /**

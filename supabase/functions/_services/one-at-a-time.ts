@@ -17,7 +17,7 @@ export function oneAtATime<T>(signal: AbortSignal, work: () => Promise<T>): Prom
     signal.throwIfAborted();
     return work();
   });
-  // What does not heed its signal must not hold up the others.
+  // Work that ignores its signal must not block the next work, so an abort ends the turn.
   const aborted = new Promise<void>((resolve) => {
     signal.addEventListener('abort', () => resolve(), { once: true });
   });

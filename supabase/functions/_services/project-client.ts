@@ -34,8 +34,11 @@ export function storageStatus(error: { status?: number; statusCode?: string }): 
 }
 
 /**
- * A StageError for a call that failed with `status`, 0 where no answer came; `what` names the thing asked for. What may
- * pass by itself is an UnavailableError, with which a finish function keeps the job it was to finish.
+ * A StageError for a failed call. A failure that may pass is an UnavailableError: with it, a finish function keeps
+ * the job that it was to finish.
+ *
+ * @param status HTTP status; 0 where no answer came.
+ * @param what names the requested thing.
  *
  * @example
  * ```ts

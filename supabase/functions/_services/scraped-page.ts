@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { PermanentError } from '../_millrace/mod.ts';
 
-/** What a scraper is asked for that is to bring one page as it was sent. */
+/** A request to the scraper for one page, as the site sends it. */
 export interface PageRequest {
   url: string;
   mode: 'page';
-  /** What the scraper calls itself to the site; it obeys robots.txt in any case. */
+  /** The scraper's name to the site; the scraper obeys robots.txt in any case. */
   user_agent?: string;
   viewport?: { width: number; height: number };
   /** A random wait between these before the next page of the same host. */

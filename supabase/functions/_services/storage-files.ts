@@ -7,7 +7,7 @@ export interface StoragePlace {
   path: string;
   missing: {
     code: string;
-    /** What to do about it, as in "upload it there". */
+    /** The remedy, as in "upload it there". */
     remedy: string;
   };
 }

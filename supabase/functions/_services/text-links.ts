@@ -5,7 +5,7 @@ export interface SourceLink {
   place: string;
 }
 
-/** What one read of a source has brought, and from where the next goes on. */
+/** The links of one read of a source, and the cursor for the next read. */
 export interface SourceRead<Cursor> {
   links: SourceLink[];
   cursor: Cursor;

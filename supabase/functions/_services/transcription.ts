@@ -34,7 +34,7 @@ export const transcriptionSettings = z.object({
 /** Deepgram, or what answers as it does. It cannot be asked for a result. */
 export const transcription: Service = { name: 'transcription', settings: transcriptionSettings, readCallback };
 
-/** What a request is made with. */
+/** The context of a request. */
 export interface TranscriptionContext extends Traced {
   env: Env;
   signal: AbortSignal;
@@ -42,7 +42,7 @@ export interface TranscriptionContext extends Traced {
   submissionKey: string;
 }
 
-/** What was said. */
+/** The text of a recording. */
 export interface Transcript {
   /** The paragraphs, parted by blank lines; never empty. */
   text: string;

@@ -21,7 +21,7 @@ export interface WebFile {
   bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** What `check` sees at least, unless the file is shorter. */
+/** Bytes that `check` sees at least, unless the file is shorter. */
 const headBytes = 64 * 1024;
 
 /**

@@ -45,7 +45,7 @@ export const tagStage = defineStage({
   settings: [modelSettings],
 });
 
-/** What the tags mean: part of the form of the answer, so that the article is all the material there is. */
+/** The meanings of the tags. They are part of the answer's form, so the article is the only material. */
 function meanings(tags: readonly Tag[]): string {
   return tags.flatMap(({ name, description }) => (description ? [`${name}: ${description}`] : [])).join('; ');
 }

@@ -44,7 +44,7 @@ export async function processDocument(
   };
 }
 
-/** What extraction knows of a document, and its text. */
+/** A document's text with the other results of the extraction. */
 async function readDocument(
   document: SourceDocument,
   context: HandlerContext,
@@ -64,7 +64,7 @@ async function readAllFacts(
 ): Promise<MonolithResult['facts']> {
   const facts: MonolithResult['facts'] = [];
   const left = chunks.entries();
-  // What fails for one chunk fails for all: the others' questions need not be paid for.
+  // The first failed chunk fails the attempt: the questions about the other chunks need not be paid for.
   const failed = new AbortController();
   const signal = AbortSignal.any([context.signal, failed.signal]);
   const readSome = async () => {

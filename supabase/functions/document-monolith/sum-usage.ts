@@ -27,7 +27,7 @@ function plus(one: number | null, other: number | null): number | null {
   return one === null && other === null ? null : (one ?? 0) + (other ?? 0);
 }
 
-/** What both name, each once. */
+/** The names of both lists, each once. */
 function list(one = '', other = ''): string {
   return [...new Set([...one.split(', '), other])].filter(Boolean).join(', ');
 }

@@ -1,6 +1,6 @@
 import { type HandlerContext, RetriableError } from '../_millrace/mod.ts';
 
-/** What saving the result still takes. */
+/** Time kept back for saving the result. */
 const reserveMs = 3_000;
 
 /**

@@ -15,7 +15,7 @@ import { scraper } from '../_services/scraper.ts';
 const MAX_PAGES = 5;
 
 const record = z.record(z.string(), z.unknown());
-/** What a scraper tells of a site; an older one does not say what it left out. */
+/** A scraper's report of a site; an older scraper omits `left_out`. */
 const scraped = z.object({ pages: z.array(record), left_out: z.array(record).catch([]) });
 const input = z.object({ entity: z.object({ company_url: z.string() }) });
 

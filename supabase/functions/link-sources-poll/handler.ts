@@ -7,9 +7,9 @@ import { linkSources } from '../_pipelines/link-sources.ts';
 import { linkPollResult } from '../_pipelines/link-sources-results.ts';
 import { projectClient, projectError } from '../_services/project-client.ts';
 
-/** What one poll may do within a worker's limits; what is more waits for the next. */
+/** Bounds of one poll, within a worker's limits; the next poll takes the rest. */
 const limits = { reads: 50, links: 40_000, ms: 20_000 };
-/** What may pass by itself is tried so often at once, before the source waits for its next poll. */
+/** Tries in a row of a failure that may pass, before the source waits for its next poll. */
 const tries = 3;
 /** A longer wait than this is the source's, and not the attempt's. */
 const longestRetryMs = 60_000;
@@ -17,7 +17,10 @@ const longestRetryMs = 60_000;
 const input = z.object({ entity: linkSource });
 const savedLinks = z.object({ saved: z.boolean(), found: z.int(), too_long: z.string().nullable() });
 
-/** Polls a source. What is wrong with the source is its result: the row shows it, and is due again by its interval. */
+/**
+ * Polls a source. A problem with the source is a result: the row shows it, and the source is due again after its
+ * interval.
+ */
 export async function pollLinks(
   { entity }: z.output<typeof input>,
   context: HandlerContext,
@@ -33,7 +36,7 @@ export async function pollLinks(
     if (!(error instanceof StageError) || isTriedAgain(error, retryCount)) throw error;
     const { code, message, retryAfterMs } = error;
     const wait_seconds = retryAfterMs === undefined ? null : Math.ceil(retryAfterMs / 1000);
-    // What a sheet has may stand in the message.
+    // The message may quote a sheet.
     return { found: 0, more: false, error: { code, message: storableText(message) }, wait_seconds };
   }
 }
@@ -46,7 +49,7 @@ export const poll = defineStage({
   handler: pollLinks,
 });
 
-/** What is wrong with a source that was read. */
+/** The problem with a source that was read. */
 function problemOf({ tooLong, broken }: Poll): { error: { code: string; message: string } | null } {
   if (tooLong !== null) {
     const message = `The link at ${tooLong} is longer than 2,048 bytes and was left out: shorten it.`;

@@ -9,10 +9,10 @@ import { systemResolve } from '../_millrace/public-hosts.ts';
 import { sources } from '../_pipelines/sources.ts';
 import { pollResult } from '../_pipelines/sources-results.ts';
 
-/** What one poll may do within a worker's limits; what is more waits for the next. */
+/** Bounds of one poll, within a worker's limits; the next poll takes the rest. */
 const limits = { entries: 10_000, bytes: 900_000, documents: 20, ms: 20_000 };
 const timeoutMs = 20_000;
-/** What may pass by itself is tried so often at once, before the source waits for its next poll. */
+/** Tries in a row of a failure that may pass, before the source waits for its next poll. */
 const tries = 3;
 /** A longer wait than this is the source's, and not the attempt's. */
 const longestRetryMs = 60_000;
@@ -22,7 +22,10 @@ const input = z.object({
   entity: z.object({ id: z.string(), address: z.string(), etag: text, last_modified: text, cursor: z.unknown() }),
 });
 
-/** Polls a source. What is wrong with the source is its result: the row shows it, and is due again by its interval. */
+/**
+ * Polls a source. A problem with the source is a result: the row shows it, and the source is due again after its
+ * interval.
+ */
 export async function pollFeed(
   { entity }: z.output<typeof input>,
   context: HandlerContext,

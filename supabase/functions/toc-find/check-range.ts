@@ -1,7 +1,7 @@
 import type { Finding } from '../_millrace/agents/agent-conversation.ts';
 import type { FindResult } from '../_pipelines/toc-results.ts';
 
-// What look_at_pages says first of all pages, whatever stands on those that it shows.
+// The verdict on all pages, which begins the answer of look_at_pages: text of the shown pages cannot pass for it.
 const note = /^<look-\w+>\nBy the look[^\n]*\nfirst contents page: (\d+)\nlast contents page: (\d+)[^\n]*\n([^<]*)/;
 const other = /^Pages (\d+) to (\d+) look/gm;
 

@@ -13,9 +13,9 @@ const input = z.object({
 });
 
 /**
- * Leads the entries of a table of contents to pages, by their titles and the numbers printed on those that have been read so
- * far. The stage structure of the book, which comes when all pages are done, has the last word. What does not stand on
- * the pages of the contents is left out.
+ * Leads the entries of a table of contents to pages, by their titles and by the numbers printed on the pages read so
+ * far. Drops entries that are not printed on the pages of the contents. The book's stage structure, which comes when
+ * all pages are done, has the last word.
  */
 export async function linkEntries(
   { entity, needs: { find, extract } }: z.output<typeof input>,

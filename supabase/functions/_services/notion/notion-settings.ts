@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { httpUrl } from '../../_millrace/mod.ts';
 
-/** What reading Notion needs to know. */
+/** Settings for reading Notion. */
 export const notionSettings = z.object({
   NOTION_TOKEN: z
     .string()

@@ -15,7 +15,7 @@ export function pageLinks({ properties, url }: PageObjectResponse, column: strin
   return [...new Set(urls)].map((link) => ({ url: link, place: url }));
 }
 
-/** What a rollup lists has a value and no name. */
+/** A property, or an item of a rollup's list, which has a value and no name. */
 type Value = Property | Extract<Extract<Property, { type: 'rollup' }>['rollup'], { type: 'array' }>['array'][number];
 
 function propertyLinks(property: Value, isMeant: boolean): string[] {

@@ -13,7 +13,7 @@ import { pageLinks } from './page-links.ts';
  * mark that names it would pass over all in between: so each read asks anew for pages of the last one's minute and after.
  */
 export interface NotionCursor {
-  /** What the address led to. */
+  /** Id of the data source that the address led to. */
   dataSource: string;
   by: 'created_time' | 'last_edited_time';
   /** The present window: pages of this time and after; null for the first window of all. */
@@ -26,7 +26,7 @@ export interface NotionCursor {
   began: string | null;
 }
 
-/** What is to be read. */
+/** A data source to read. */
 export interface NotionSource {
   /** The link of a database or data source, or its id. */
   address: string;

@@ -1,4 +1,4 @@
-/** What of a PDF its text lacks. */
+/** Parts of a PDF that its text lacks. */
 export interface LostText {
   unread_letters: number;
   letters: number;

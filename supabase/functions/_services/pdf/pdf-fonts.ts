@@ -13,14 +13,14 @@ interface OpenedFont {
   toUnicode?: { _map?: unknown[] | Record<number, unknown> };
 }
 
-/** What pdf.js hands over; a message where it could not open the font. */
+/** A font as pdf.js hands it over; a message where it could not open the font. */
 export type HandedFont = OpenedFont | string | null;
 
 const lettersOfPoints = 0.001;
 // With the mark of a subset in front.
 const drawing = /^(?:[A-Z]{6}\+)?(?:XY(?:DASH|[AB]TIP|[AB]SQL|CIRC|CM[AB]T|LUAT)|L?LINEW?10|L?CIRCLEW?10)/i;
 
-/** What is known of a font; nothing where pdf.js could not open it. */
+/** The known properties of a font; none where pdf.js could not open it. */
 export function fontFrom(handedFont: HandedFont): PdfFont {
   const handed = opened(handedFont);
   const map = handed?.toUnicode?._map;

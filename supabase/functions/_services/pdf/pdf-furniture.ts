@@ -1,6 +1,6 @@
 import type { PdfLine } from './pdf-lines.ts';
 
-// What stands at the edge of so many pages, but for its number, belongs to the pages and not to their text.
+// A line at the edge of this many pages, the same but for its number, belongs to the pages and not to their text.
 const fewestPages = 3;
 const edgeLines = 2;
 const longestEdge = 160;

@@ -1,4 +1,4 @@
-/** What pdf.js draws on a page, in order. */
+/** The drawing steps of a page, in the order of pdf.js. */
 export interface DrawingSteps {
   fnArray: number[];
   argsArray: unknown[];
@@ -22,9 +22,12 @@ const nearlyAll = 0.8;
 const hardlyAny = 0.001;
 
 /**
- * Whether images cover nearly the whole page, `view` being its [x0, y0, x1, y1] and `ops` pdf.js's OPS. The images must
- * have been left out while the steps were made (maxImageSize 0). What remains of one is its place: a square of one
- * unit, enlarged to the image's size, on which nothing is drawn.
+ * Whether images cover nearly the whole page. The images must have been left out while the steps were made
+ * (maxImageSize 0). Such an image leaves only its place: a square of one unit, enlarged to the image's size, on which
+ * nothing is drawn.
+ *
+ * @param view the page's [x0, y0, x1, y1].
+ * @param ops OPS of pdf.js.
  */
 export function coversPage(steps: DrawingSteps, view: number[], ops: Record<string, number>): boolean {
   return shareOfImages(steps, view, ops) >= nearlyAll;

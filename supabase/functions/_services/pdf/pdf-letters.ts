@@ -3,7 +3,7 @@ import { normalForm } from '../text/normal-form.ts';
 /** A glyph as pdf.js paints it. */
 export interface PdfGlyph {
   originalCharCode: number;
-  /** What pdf.js takes it for: a letter, or the character of its code where nothing tells. */
+  /** The letter by pdf.js; the character of the glyph's code where nothing tells. */
   unicode: string;
   /** Where the font that pdf.js made has it. */
   fontChar: string;
@@ -36,7 +36,7 @@ export interface PdfFont {
   letters: Map<number, ReadLetter>;
 }
 
-/** What stands for a glyph in the text; U+FFFD where nobody knows. */
+/** A glyph's letter in the text; U+FFFD where it is unknown. */
 export interface ReadLetter {
   letter: string;
   isUnread: boolean;

@@ -32,7 +32,7 @@ export async function readOutline(document: Document): Promise<PdfOutlineEntry[]
   return entries;
 }
 
-/** A destination is told by its name, or by a reference to its page. What is broken leads nowhere. */
+/** The page, from 1, of a destination, which is a name or a reference to a page; null for a broken destination. */
 async function pageOf(document: Document, dest: Node['dest']): Promise<number | null> {
   try {
     const [page] = (typeof dest === 'string' ? await document.getDestination(dest) : dest) ?? [];

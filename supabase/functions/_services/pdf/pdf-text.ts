@@ -8,8 +8,8 @@ import { joinLines, type PdfLine } from './pdf-lines.ts';
 /** As for a book: fetching and opening a file takes twice its size beside 60 MB, and a function has 256 MB. */
 export const MAX_PDF_BYTES = 50 * 1024 * 1024;
 /**
- * Measured: 0.6 s of CPU with all that the function loads, and 0.65 ms more for each page and for each 1000 characters. That
- * makes 0.9 to 1.0 s at both limits, and a function is retired after one second.
+ * Measured: 0.6 s of CPU with all that the function loads, and 0.65 ms more for each page and for each 1000
+ * characters. A PDF at both limits takes 0.9 to 1.0 s, and a function is retired after one second.
  */
 export const MAX_PDF_PAGES = 200;
 export const MAX_PDF_CHARACTERS = 300_000;
@@ -126,7 +126,7 @@ function addLost(sum: LostText, more: LostText): void {
 export function linesText(pages: readonly PdfLine[][]): string {
   const usual = usualSize(pages.flat());
   const body = withoutFurniture(pages, usual * headingSize);
-  // What is printed around the pages may be all there is.
+  // Running heads, footers and page numbers may be all that the pages have.
   const read = body.some((lines) => lines.length > 0) ? body : pages;
   const levels = headingLevels(read.flat(), usual);
   return read.map((lines) => pageText(lines, levels)).join('\f');

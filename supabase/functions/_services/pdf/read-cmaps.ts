@@ -10,7 +10,7 @@ const modules: Record<Collection, () => Promise<{ default: string }>> = {
   korea1: () => import('./cmaps/korea1.ts'),
 };
 
-/** What pdf.js asks for the CMaps that a PDF names without bringing them along. */
+/** Gives pdf.js the CMaps that a PDF names without embedding them. */
 export class CMapReader {
   async fetch({ name }: { name: string }): Promise<{ cMapData: Uint8Array; isCompressed: boolean }> {
     const plain = plainCMap(name);

@@ -7,7 +7,7 @@ export interface Cell {
   textFormatRuns?: { format?: { link?: { uri?: string } } }[];
   chipRuns?: { chip?: { richLinkProperties?: { uri?: string } } }[];
   userEnteredValue?: { formulaValue?: string };
-  /** What Google says of a formula that failed, whatever language the sheet shows it in. */
+  /** Google's code for a failed formula, independent of the sheet's language. */
   effectiveValue?: { errorValue?: { type?: string } };
 }
 

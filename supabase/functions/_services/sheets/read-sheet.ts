@@ -17,7 +17,7 @@ export interface SheetCursor {
   hashes: string[];
 }
 
-/** What is to be read. */
+/** A sheet to read. */
 export interface SheetSource {
   /** As the browser shows it; `gid` names the tab. */
   address: string;

@@ -27,7 +27,7 @@ const bound = {
   label: 'Google Sheets',
   remedy: 'name the column that has the links',
 };
-/** What Google's limits of a minute ask for, since its answers name no time. */
+/** Wait after one of Google's limits a minute, in milliseconds: its answers name no time. */
 const minuteMs = 60_000;
 
 /** Asks for a spreadsheet, one range of it and these fields; resolves to the answer's text. Throws a StageError that says what to do. */

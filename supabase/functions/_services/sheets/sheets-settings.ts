@@ -4,7 +4,7 @@ import { httpUrl } from '../../_millrace/mod.ts';
 const remedy =
   'set the content of the service account’s key file (JSON), whose e-mail address the sheets are shared with';
 
-/** What a service account's key file says, as far as it is needed. */
+/** The required fields of a service account's key file. */
 const serviceAccount = z.object({
   client_email: z.string(),
   private_key: z.string().startsWith('-----BEGIN'),
@@ -14,7 +14,7 @@ const serviceAccount = z.object({
 
 export type ServiceAccount = z.output<typeof serviceAccount>;
 
-/** What reading Google Sheets needs to know. */
+/** Settings for reading Google Sheets. */
 export const sheetsSettings = z.object({
   GOOGLE_SERVICE_ACCOUNT: z
     .string()

@@ -1,7 +1,7 @@
 import type { DecodedText } from './decode-text.ts';
 
 /**
- * What is uncertain about a text's letters, in sentences for whoever reads its row; empty where nothing is.
+ * Doubts about a text's letters, in sentences for the readers of its row; empty where there are none.
  *
  * @example
  * ```ts

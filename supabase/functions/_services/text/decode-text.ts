@@ -2,11 +2,14 @@ import { TextDecoder } from '@exodus/bytes/encoding.js';
 import { getEncoding } from 'encoding-sniffer/sniffer';
 import { guessCharset, isIso2022 } from './guess-charset.ts';
 
-/** What is known of a text beside its bytes. */
+/** The origin of a text, besides its bytes. */
 export interface TextOrigin {
   /** The header Content-Type that came with the bytes; only its charset is read. */
   contentType?: string;
-  /** What may declare a charset inside: HTML by a meta element, XML by its first line; plain text nowhere. */
+  /**
+   * The format, which may declare a charset inside: HTML by a meta element, XML by its first line, plain text
+   * nowhere.
+   */
   kind?: 'html' | 'xml' | 'text';
 }
 

@@ -1,4 +1,4 @@
-/** What a document consists of, as Markdown. */
+/** A part of a document, as Markdown. */
 export interface Block {
   text: string;
   kind: 'text' | 'heading' | 'item' | 'row';

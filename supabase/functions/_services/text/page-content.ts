@@ -56,7 +56,7 @@ export function lacksContent(markdown: string): Contentless | null {
   return isHeading ? 'heading' : lacksText(markdown);
 }
 
-/** What a page without a text of its own is, as an error's message goes on after its address. */
+/** Descriptions of pages without a text of their own, for an error's message after the address. */
 export const contentless: Record<Contentless, string> = {
   heading: 'the page is only a heading',
   cookie_wall: 'the page shows only its question about cookies',

@@ -28,7 +28,7 @@ const vowels = /[aeiouyæœøı]/gi;
 
 /**
  * How far a text consists of words and numbers as people write them, from 0 to 1: the share of its characters, blanks
- * aside, that stand in such words. What a PDF with a broken font or a badly read image gives comes out low.
+ * aside, in such words. The text of a PDF with a broken font or of a badly read image scores low.
  */
 export function textQuality(text: string): number {
   const pieces = normalForm(text, 'NFC').replace(joiners, '').replace(leaders, ' ').match(/\S+/gu) ?? [];
