@@ -93,7 +93,7 @@ export function refuseScan(error: unknown): never {
   );
 }
 
-/** Doubts about the decoding of a text; empty where the charset was declared and every letter was read. */
+/** How a text was decoded; empty where the charset was declared and every letter was read. */
 function howDecoded({
   text,
   charset,

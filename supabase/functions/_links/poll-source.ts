@@ -17,7 +17,7 @@ export interface Saved {
   /** False where another poll has read on meanwhile, or the source is gone. */
   saved: boolean;
   found: number;
-  /** Where a link stands that is too long to be taken. */
+  /** Place of a link that is too long; null where there is none. */
   too_long: string | null;
 }
 
@@ -28,7 +28,7 @@ export interface Poll {
   found: number;
   /** Whether the source goes on. */
   more: boolean;
-  /** Where a link stands that was left out. */
+  /** Place of a link that was too long and left out; null where there is none. */
   tooLong: string | null;
   /** Cells that show an error in the place of a link. */
   broken: BrokenCells | null;

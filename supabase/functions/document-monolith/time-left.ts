@@ -1,6 +1,6 @@
 import { type HandlerContext, RetriableError } from '../_millrace/mod.ts';
 
-/** Time kept back for saving the result. */
+/** Time kept back for saving the result, in milliseconds. */
 const reserveMs = 3_000;
 
 /**

@@ -20,7 +20,7 @@ const atOnce = 1000;
 /** Of an article in a poll's result: its date and its fields' names, and what a code unit has at most. */
 const besideText = 100;
 const bytesPerUnit = 3;
-/** Pause for a site that names no wait, in milliseconds. */
+/** Pause after the refusal of a site that names no wait, in milliseconds. */
 const rest = 60_000;
 
 /** Bounds of one poll; the next poll takes the rest. */
@@ -154,8 +154,8 @@ export class Turn {
   }
 
   /**
-   * Notes a problem with a usable document. A problem of the source's own document lasts until it changes, unless it
-   * was cut off.
+   * Notes a problem with a usable document. A guessed charset lasts until the source changes. So does any problem of
+   * the document at the source's own address, unless it was cut off.
    */
   #note(found: StageError, address: string): void {
     const problem = described(found, address);
