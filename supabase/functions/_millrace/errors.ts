@@ -1,7 +1,7 @@
-/** What the engine is told about a failed attempt. */
+/** A failed attempt, as the engine gets it. */
 export interface Failure {
   code: string;
-  /** What the owner of the row reads and can act on: no address, path, SQL or stack. */
+  /** The text that the owner of the row reads and can act on: no address, path, SQL or stack. */
   message: string;
   /** The whole of it, for operators alone, where the message does not say it. */
   detail?: string;
@@ -12,8 +12,8 @@ export interface Failure {
 }
 
 /**
- * An error with a code the retry policy can name. Use one of its two subclasses. Whoever may read the row reads the message:
- * what only operators should see, such as an address, goes into `detail`.
+ * An error with a code that the retry policy can name. Use one of its two subclasses. All who may read the row can read
+ * the message. Put text for operators alone, such as an address, into `detail`.
  */
 export abstract class StageError extends Error {
   abstract readonly permanent: boolean;
@@ -30,8 +30,9 @@ export abstract class StageError extends Error {
 }
 
 /**
- * Trying again cannot help: the attempt fails for good. `code` is lower case letters, digits and _; the stage's retry policy
- * and operators know the error by it. Whoever may read the row reads `message`: write what is wrong and what to do.
+ * Fails the attempt for good: trying again cannot help. `code` is lower case letters, digits and _; the stage's retry
+ * policy and operators know the error by it. All who may read the row can read `message`: write what is wrong and what
+ * to do.
  *
  * @example
  * ```ts

@@ -1,7 +1,7 @@
 /**
- * What a pipeline, a stage and a client of a service need of the runtime. Nothing here loads a library beside zod and the
- * client of the Data API, since Supabase embeds all that a function imports: stages that ask a model take `model/model.ts` and
- * `model/prompt.ts` beside this, agents `agents/agent.ts`.
+ * The public entry of the runtime, for pipelines, stages and clients of services. It loads no library but zod and the
+ * client of the Data API, since Supabase embeds every package that a function imports. Stages that ask a model also
+ * import `model/model.ts` and `model/prompt.ts`; agents import `agents/agent.ts`.
  */
 
 export { definePipeline, type PipelineDefinition } from './define/define-pipeline.ts';

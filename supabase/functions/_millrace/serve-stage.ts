@@ -54,11 +54,15 @@ export function serveStage(stage: Stage): void {
 }
 
 /**
- * What the function answers. To a wake-up: 202 when it goes to work, 500 with the faults of its settings. To a callback that
- * the function millrace hands over, and to its question after jobs: what became of them. 401 without the secret key, in whose
- * stead the wake-up secret will do for a wake-up, 409 when it is meant for a stage that is not its own, or comes from an engine
- * that speaks another contract. A GET with `?health` tells the state of the settings, one with `?host` which isolate answers;
- * neither starts anything.
+ * Returns the handler of all requests to a stage's function.
+ *
+ * - A wake-up: 202 when the function goes to work, 500 with the faults of its settings.
+ * - A callback that the function millrace hands over, or its poll of jobs: the outcome of the jobs.
+ * - A GET with `?health`: the state of the settings. A GET with `?host`: the isolate that answers. Neither starts
+ *   anything.
+ *
+ * Answers 401 without a secret key; a wake-up may show the wake-up secret instead. Answers 409 to a request for another
+ * stage, or from an engine of another contract.
  */
 export function answerRequests(
   stage: Stage,
@@ -161,7 +165,10 @@ function faultsOf(stage: Stage, env: Env): string[] {
   return settingsFaults([workerSettings, ...stage.settings], env);
 }
 
-/** What to correct when a request names a stage that this function does not serve: nobody else would say why that one stands still. */
+/**
+ * Refuses a request for a stage that this function does not serve, with a remedy: no other answer would say why that
+ * stage stands still. Returns null for the function's own stage.
+ */
 function wrongStage({ pipeline, name }: Stage, asked: z.output<typeof named>): Response | null {
   const wanted = { pipeline: asked.pipeline ?? pipeline.name, stage: asked.stage ?? name };
   if (wanted.pipeline === pipeline.name && wanted.stage === name) return null;

@@ -53,7 +53,7 @@ export const price = (unit: string, example: string) =>
  */
 export type SettingsGroup = z.ZodObject;
 
-/** What every worker reads. */
+/** Settings of every worker. */
 export const workerSettings = z.object({
   QUEUE_BATCH_SIZE: wholeNumber(1, 500)
     .optional()
@@ -69,7 +69,7 @@ export const workerSettings = z.object({
     .describe('set the URL of millrace/callback as the services see it, or remove it'),
 });
 
-/** What verifies callbacks. */
+/** The secrets that verify callbacks. */
 export const webhookSettings = z.object({
   WEBHOOK_SECRET: z
     .string()

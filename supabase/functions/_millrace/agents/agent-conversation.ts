@@ -29,7 +29,7 @@ export interface GivenAnswer<Answer> {
   contradiction: string | null;
 }
 
-// What a model gives as its answer may be corrected twice.
+// The model gets two corrections: the third invalid answer in a row fails, and a third contradiction is accepted.
 const MOST_INVALID_ANSWERS = 3;
 const MOST_CONTRADICTIONS = 2;
 
@@ -109,7 +109,7 @@ function correction<S extends z.ZodObject>(
 
 type Read<Answer> = { success: true; data: Answer } | { success: false; fault: string };
 
-/** The answer that a turn gives, or what speaks against it. */
+/** Parses the answer of a turn; returns its fault where it does not fit the schema or cannot be stored. */
 function read<S extends z.ZodObject>(turn: ModelTurn & Turn, schema: S): Read<z.output<S>> {
   const value = parseJson(textOf(turn));
   const unfit = storageFault(value, 'answer');
@@ -118,7 +118,10 @@ function read<S extends z.ZodObject>(turn: ModelTurn & Turn, schema: S): Read<z.
   return parsed.success ? parsed : { success: false, fault: describeFault(parsed.error, value, 'answer') };
 }
 
-/** What speaks against the answer that the model gave in this turn, by what it had been told by then. */
+/**
+ * Returns how this turn's answer contradicts the findings up to this turn; null where it does not, or is no valid
+ * answer.
+ */
 function contradictionOf<S extends z.ZodObject>(
   turn: ModelTurn & Turn,
   turns: readonly Turn[],

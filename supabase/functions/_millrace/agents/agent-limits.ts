@@ -2,7 +2,7 @@ import type { AgentLimits, Turn, Usage } from '../engine/engine-contract.ts';
 import { MisconfiguredError, PermanentError } from '../errors.ts';
 import type { ModelSettings } from '../model/model-settings.ts';
 
-/** What turns have used up together; null where a response did not say. */
+/** Usage of several turns, in tokens and US dollars; null where a response did not report it. */
 export interface Used {
   turns: number;
   input: number | null;
@@ -10,7 +10,7 @@ export interface Used {
   costUsd: number | null;
 }
 
-/** Adds up what turns have used. */
+/** Adds up the usage of all model turns. */
 export function usedBy(turns: readonly Turn[]): Used {
   const usages = turns.flatMap((turn) => (turn.kind === 'model' ? [turn.usage] : []));
   const sum = (field: 'input_tokens' | 'output_tokens' | 'cost_usd') =>
@@ -21,7 +21,7 @@ export function usedBy(turns: readonly Turn[]): Used {
   return { turns: usages.length, input: sum('input_tokens'), output: sum('output_tokens'), costUsd: sum('cost_usd') };
 }
 
-/** What attempt number `attempt` has used, beside what its whole execution has; null before the first turn. */
+/** Returns the usage of one attempt and of its whole execution; null before the attempt's first turn. */
 export function attemptUsage(turns: readonly Turn[], attempt: number): Usage | null {
   const own = turns.filter((turn) => turn.attempt === attempt);
   const last = own.findLast((turn) => turn.kind === 'model');

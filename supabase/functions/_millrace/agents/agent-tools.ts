@@ -6,7 +6,7 @@ import { parseJson } from '../parse-json.ts';
 import type { Env } from '../settings.ts';
 import { describeFault, storageFault } from '../stage/validate-result.ts';
 
-/** What a tool knows beside its arguments. */
+/** Context that a tool gets beside its arguments. */
 export interface ToolContext {
   /** Aborted when the agent is stopped. */
   signal: AbortSignal;
@@ -23,7 +23,7 @@ export interface AgentTool {
   run(args: unknown, context: ToolContext): unknown;
 }
 
-/** What a tool's call came to, as the model is told it. */
+/** Output of a tool's call, as the model reads it. `failed`: the output is an error message. */
 export interface ToolOutput {
   output: string;
   failed: boolean;
@@ -32,9 +32,10 @@ export interface ToolOutput {
 const LONGEST_OUTPUT = 100_000;
 
 /**
- * A tool that an agent's model may call. `run` gets arguments of the form of `parameters` and returns text, or a value that JSON
- * can hold, of at most 100,000 characters. What it throws is told to the model; only a MisconfiguredError ends the attempt.
- * Throws where no model takes the form of `parameters`.
+ * Defines a tool that an agent's model may call. Throws where `parameters` cannot be written as a strict JSON schema.
+ *
+ * `run` gets arguments that fit `parameters`. It returns text, or a value that JSON can hold, of at most 100,000
+ * characters. The model reads the message of an error that `run` throws; only a MisconfiguredError ends the attempt.
  *
  * @example
  * ```ts
@@ -60,8 +61,8 @@ export function defineTool<P extends z.ZodObject>(tool: {
 }
 
 /**
- * Runs the tool that the model called. What goes wrong becomes the output, for the model to act on; only a wrong
- * setting is thrown, which no model can correct, and whatever ended the tool when `signal` was aborted.
+ * Runs the tool that the model called. A failure becomes the output, so that the model can act on it. Throws a
+ * MisconfiguredError, which no model can correct, and the error of a tool that was aborted by `signal`.
  *
  * @internal
  */

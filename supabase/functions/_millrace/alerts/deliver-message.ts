@@ -14,7 +14,7 @@ export interface Reach {
   resolve?: Resolve;
 }
 
-/** What is to be posted, where. */
+/** A request to a receiver. */
 interface Post {
   url: URL;
   headers: Record<string, string>;
@@ -55,7 +55,7 @@ export async function deliverMessage(message: AlertMessage, reach: Reach): Promi
 
 async function send({ url, headers, body }: Post, { timeoutMs }: Reach): Promise<Omit<Delivery, 'message' | 'try'>> {
   const signal = AbortSignal.timeout(timeoutMs);
-  // Whoever is led elsewhere might be led inside; and a signed message is for its receiver alone.
+  // A redirect is not followed: it might lead into a private network, and a signed message is for its receiver alone.
   const answer = await fetch(url, { method: 'POST', headers, body, signal, redirect: 'manual' });
   const { status } = answer;
   if (answer.ok) {
@@ -141,7 +141,7 @@ function sign(secret: string, channel: string, id: string, at: Date, body: strin
   }
 }
 
-/** Somebody may be about to set it, so the message waits. */
+/** A missing secret of Vault is not permanent: an operator may be about to set it, so the message waits. */
 function missing(channel: string, what: string): NotSent {
   const name = `millrace_channel_${channel}_${what}`;
   return new NotSent(`Vault has no ${name}: select vault.create_secret('…', '${name}').`, false);

@@ -17,8 +17,8 @@ export function webhookBody({ events, more, project, page_url, channel, created_
 }
 
 /**
- * What a Slack-compatible webhook is sent. Slack shows the blocks, in which a text is neither markup nor made a link. The text is
- * for notifications, and for receivers that know no blocks.
+ * Returns the JSON body for a Slack-compatible webhook. Slack shows the blocks, where it reads a text neither as markup
+ * nor as a link. The field `text` serves notifications, and receivers that know no blocks.
  */
 export function slackBody(message: AlertMessage): string {
   const groups = shownGroups(message);
@@ -59,7 +59,7 @@ function groupParts(group: EventGroup, message: AlertMessage): object[] {
   ];
 }
 
-/** What the e-mail API is sent: the shape of Resend's. */
+/** Returns the JSON body for the e-mail API, in the shape of Resend's. */
 export function emailBody(message: AlertMessage, to: string[]): string {
   return JSON.stringify({ from: message.sender, to, subject: subjectOf(message), text: textOf(message) });
 }

@@ -20,7 +20,7 @@ export function secondsInWords(seconds: number): string {
 }
 
 const grouped = new Intl.NumberFormat('en-US', { maximumFractionDigits: 6 });
-/** What is counted is counted to ten thousand. */
+/** Counts are capped at 10,000. */
 const counted = (value: number) => (value > 10_000 ? '10,000+' : grouped.format(value));
 const runs = (value: number) => `${counted(value)} run${value === 1 ? '' : 's'}`;
 

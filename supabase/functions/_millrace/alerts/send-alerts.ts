@@ -10,13 +10,13 @@ import { type Budget, createBudget } from '../worker/budget.ts';
 import { alertMessage } from './alert-message.ts';
 import { deliverMessage, type Reach } from './deliver-message.ts';
 
-/** In which a receiver answers, or is tried again later. */
+/** How long a receiver may take to answer before it is retried. */
 const ANSWER_TIME_MS = 10_000;
 const ROUND_TIME_MS = ANSWER_TIME_MS + 5_000;
 
 const log = createLog({ function: 'millrace' });
 
-/** What the function reads beside what every worker does. */
+/** Settings of this function, beside those of every worker. */
 export const alertSettings = z.object({
   ALERT_ALLOW_HOSTS: z
     .string()
@@ -68,7 +68,9 @@ async function sendUntilDone(engine: Engine, reach: Reach, budget: Pick<Budget, 
   }
 }
 
-/** Takes the messages whose turn it is, sends each, and notes what came of it, until nothing is due or the time is used. */
+/**
+ * Takes the messages that are due, sends them and records each delivery, until no message is due or the time is used.
+ */
 export async function sendAlerts(engine: Engine, reach: Reach, budget: Pick<Budget, 'fits'>): Promise<void> {
   while (budget.fits(ROUND_TIME_MS)) {
     const { messages } = await engine.takeMessages();

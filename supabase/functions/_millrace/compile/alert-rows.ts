@@ -2,7 +2,9 @@ import type { PipelineOptions } from '../define/definition-schema.ts';
 
 type Alerts = NonNullable<PipelineOptions['alerts']>;
 
-/** The rules of a pipeline as millrace.alert_rules holds them. What one leaves out has the defaults of its kind. */
+/**
+ * Returns the rules of a pipeline as rows of millrace.alert_rules. A field left out has the default of the rule's kind.
+ */
 export function alertRows(pipeline: string, alerts: Alerts): object[] {
   return Object.entries(alerts).map(([name, rule]) => ({
     name,

@@ -84,7 +84,7 @@ export function withDigest({ digest: _, ...content }: Record<string, unknown>): 
   return { compiler: by, digest, ...rest } as CompiledPipeline;
 }
 
-/** What a definition says, with its defaults. Throws an error that names the field and the remedy. */
+/** Checks a definition and fills in its defaults. Throws an error that names each faulty field and its remedy. */
 export function checkedOptions(input: PipelineInput): PipelineOptions {
   const parsed = pipelineSchema.safeParse(input);
   if (!parsed.success) {

@@ -1,7 +1,12 @@
 // Blanks and comments are passed over; each name, text and sign is a token of its own.
 const tokens = /\/\*[\s\S]*?\*\/|"(?:\\.|[^"\\])*"|[^\s?%$.[\]{}()|&!=<>@#,*:\-+/"]+|\S/g;
 
-/** What a jsonpath condition asks for: the names that follow each `$`, and a name that stands in brackets if any does. */
+/**
+ * Returns the paths that a jsonpath condition reads.
+ *
+ * `paths`: the names that follow each `$`.
+ * `inBrackets`: the first quoted name in brackets; undefined where there is none.
+ */
 export function pathsOf(condition: string): { paths: string[][]; inBrackets: string | undefined } {
   const found = (condition.match(tokens) ?? []).filter((token) => !token.startsWith('/*'));
   const paths = found.flatMap((token, place) => (token === '$' ? [namesFrom(found, place + 1)] : []));

@@ -3,7 +3,7 @@ import { optionsOf } from '../define/definition-schema.ts';
 import { excerpt } from '../errors.ts';
 import { nearestName } from './nearest-name.ts';
 
-/** What is read here of a JSON Schema: `wanted` completes "must be …", `remedy` says what to do. */
+/** The part of a JSON Schema that is read here: `wanted` completes "must be …", `remedy` says what to do. */
 interface Rule {
   wanted?: string;
   remedy?: string;
@@ -33,7 +33,7 @@ export function definitionFaults(schema: z.ZodType, error: z.ZodError, input: un
       ofKinds && value === undefined ? misspelt('kind', valueAt(input, issue.path.slice(0, -1))) : undefined;
     if (beside) return `${issue.path.slice(0, -1).join('.')} has the unknown option ${beside}. Do you mean kind?`;
     const rule = ofKinds ? around : ruleAt(rules, input, issue.path);
-    // What a check of our own says knows more than the rule of its field.
+    // The message of a custom check is more exact than the rule of its field.
     const wanted = issue.code === 'custom' ? undefined : wantedBy(rule);
     const said = wanted === undefined ? issue.message : `must be ${wanted}`;
     const found = value === undefined ? 'missing' : shown(value);

@@ -1,4 +1,4 @@
-// What a definition asks of the database: the columns, functions and texts that Postgres alone can judge.
+// Requirements of a definition that only Postgres can check: its columns, functions, jsonpaths and patterns.
 
 import type { PipelineOptions, StageDefinition } from '../define/definition-schema.ts';
 import { pathsOf } from './condition-paths.ts';
@@ -22,7 +22,7 @@ interface JsonPath {
   example: string;
 }
 
-/** What millrace.define() looks for before it writes anything. */
+/** Requirements that millrace.define() checks before it writes anything. */
 export interface Requirements {
   columns: Column[];
   functions: { field: string; name: string; arguments: string; remedy: string }[];

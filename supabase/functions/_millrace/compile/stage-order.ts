@@ -1,4 +1,4 @@
-/** What is read here of a stage. */
+/** The part of a stage that decides its order. */
 interface Placed {
   needs: string[];
   after?: { map: string }[] | undefined;

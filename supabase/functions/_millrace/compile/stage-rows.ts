@@ -44,7 +44,7 @@ export function stageRows({ entity, stages }: PipelineOptions, order: string[]):
   }));
 }
 
-/** What a stage says of its work, which applies at once. */
+/** Settings of a stage's work, which apply at once. */
 function settings(name: string, stage: StageDefinition): StageRow {
   const given = stage as Partial<Extract<StageDefinition, { kind: 'agent' }>> & Record<string, unknown>;
   const { concurrency, batchSize, maxWorkers, limits } = given;
@@ -87,7 +87,7 @@ function deadlineOf(stage: StageDefinition): number | undefined {
   return stage.kind === 'pipeline' ? week : undefined;
 }
 
-/** What a stage says of when it begins and how it ends runs, which belongs to a version. */
+/** Fields of a stage that belong to a version: when it begins, and how it ends runs. */
 function inGraph(stage: StageDefinition): object {
   const { when, given } = stage;
   const unchanged = 'unchanged' in stage ? stage.unchanged : undefined;

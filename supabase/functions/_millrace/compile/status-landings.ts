@@ -13,12 +13,12 @@ export interface Landing {
 }
 
 /**
- * Says where rows come to stand that are adopted with a value. Nobody holds what was in work, so a value of work in progress becomes
- * the one at which its layer is entered, or without a layer at which its stage begins.
+ * Returns where a row lands that is adopted with a value. No worker holds an adopted row. So a value of work in
+ * progress becomes the value at which its layer is entered, or without a layer the value at which its stage begins.
  */
 export function landingOf(status: StatusDefinition, stages: ShownStage[]): (value: string) => Landing {
   const rests = restingValues(status, stages).filter(({ value, live }) => {
-    // What a question's answer readies begins, where a run might also end with the answer.
+    // A resting value at which another stage is ready begins that stage, although a run might also end there.
     const readied = stages.some((s) => s.ready === value && s.completed !== undefined && s.completed !== value);
     return live === undefined && !readied;
   });

@@ -64,7 +64,7 @@ function movesOfEngine(status: StatusDefinition, stages: ShownStage[]): Move[] {
   ];
 }
 
-/** What may come next while a stage is under way: it is claimed, tried again, done, or fails; or its result ends the run. */
+/** Moves of a stage that is under way: it is claimed, retried, completed or failed, or its result ends the run. */
 function within(status: StatusDefinition, at: ShownStage): Target[] {
   const next: [string, (string | undefined)[]][] = [
     ['queued', at.manual ? [] : [at.ready]],
@@ -107,7 +107,12 @@ function aside(stages: ShownStage[], i: ShownStage): Target[] {
   });
 }
 
-/** What a run shows in which no stage was done, and the stages that it may have been at last. */
+/**
+ * Returns how a run ends in which no stage was done.
+ *
+ * `value`: the value that such a run shows at its end.
+ * `before`: the stages that may have been its last.
+ */
 function nothingDone(stages: ShownStage[]): { value: string | undefined; before: ShownStage[] } {
   const last = stages.findLast(({ demanded }) => !demanded) ?? stages.at(-1);
   const end = last?.place ?? 0;
@@ -181,8 +186,8 @@ function movesOfCalls(status: StatusDefinition, stages: ShownStage[]): Move[] {
 }
 
 /**
- * What people may write: they begin rows, start stages over, give rows up; and while a question is open, they go from step to step,
- * answer it, and take it back.
+ * Returns the moves that people may make. They begin rows, start stages over and give rows up. While a question is
+ * open, they go from step to step, answer it, and take the answer back.
  */
 function movesOfPeople(status: StatusDefinition, stages: ShownStage[]): Move[] {
   const rests = restingValues(status, stages);

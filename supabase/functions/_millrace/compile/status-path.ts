@@ -4,14 +4,14 @@ import { liveValues, type StatusDefinition, showsInLayer, showsOf } from './stat
 
 type Named = 'queued' | 'backoff' | 'started' | 'asked' | 'completed' | 'layer' | 'enter' | 'leave';
 
-/** What a stage shows, each value as text, and when a run may go on without it. */
+/** A stage with the values that it shows, each as text, and whether a run may go on without it. */
 export interface ShownStage extends Partial<Record<Named, string>> {
   name: string;
   place: number;
   /** The value at which it may begin. */
   ready: string;
   live: string[];
-  /** What it may show when it is done; undefined among it where it may show nothing. */
+  /** Values that the stage may show when it is done; undefined among them: it may show nothing. */
   done: (string | undefined)[];
   failed: string[];
   ends: string[];
@@ -72,7 +72,7 @@ export interface Target {
   phase: string;
   at?: ShownStage | undefined;
   done?: ShownStage | undefined;
-  /** What the stage before shows, if that was a person's. */
+  /** The value of the stage before, where a person decides that stage. */
   via?: string | undefined;
 }
 

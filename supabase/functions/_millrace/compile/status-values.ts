@@ -7,7 +7,7 @@ export type StatusDefinition = NonNullable<PipelineOptions['entity']['status']>;
 type Stages = Record<string, StageDefinition>;
 type Shows = Record<string, unknown> | undefined;
 
-/** What a stage shows, if anything. */
+/** Returns the field `shows` of a stage; undefined where it has none. */
 export const showsOf = (stage: StageDefinition | undefined): Shows =>
   stage && 'shows' in stage ? (stage.shows as Shows) : undefined;
 
@@ -132,7 +132,7 @@ function passedValues(status: StatusDefinition, stages: Stages, order: string[])
   return values.filter((value) => value !== undefined).map(String);
 }
 
-/** What a stage shows, with the name of its layer and the values by which that is entered and left. */
+/** Adds to the values of a stage the name of its layer, and the values at which the layer is entered and left. */
 export function showsInLayer(status: StatusDefinition | undefined, name: string, shows: unknown): unknown {
   if (typeof shows !== 'object' || shows === null) return undefined;
   const [layer, found] = Object.entries(status?.layers ?? {}).find(([, { stages }]) => stages.includes(name)) ?? [];

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
-// The subset of JSON Schema that the database checks decisions by. What it does not know would be refused only when the
-// migration is applied, which then could not be changed any more.
+// The subset of JSON Schema by which the database checks decisions. Any other keyword is refused here: the database
+// would refuse it only when the migration is applied, which then could not be changed any more.
 const known = new Set(
   (
     'type enum const anyOf properties required additionalProperties items minItems maxItems minLength maxLength pattern ' +
@@ -35,7 +35,10 @@ class SchemaFault extends Error {
   }
 }
 
-/** What a person may send: defaults are no more than hints, since the database stores what it is given. */
+/**
+ * Returns the schema of the input that a person sends. Defaults are hints alone: the database stores the input as it
+ * is.
+ */
 function jsonSchemaOf(schema: z.ZodType): JsonSchema {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input' });
   return rest;

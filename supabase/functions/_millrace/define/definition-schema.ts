@@ -3,9 +3,9 @@ import { z } from 'zod';
 import { decisionSchema } from './decision-schema.ts';
 import * as defaults from './stage-defaults.ts';
 
-// What a definition may say, as zod schemas. `wanted` completes "must be …" in the messages of the compiler, and `remedy` says
-// what to do. The order of the fields is the order in which migrations show them. Of that of a shared limit `npm run check --
-// --write` makes the JSON Schema by which millrace.define_limit() checks one.
+// The fields of a definition, as zod schemas. `wanted` completes "must be …" in the messages of the compiler, and
+// `remedy` says what to do. Migrations show the fields in this order. From the schema of a shared limit, `npm run check
+// -- --write` generates the JSON Schema by which millrace.define_limit() checks a limit.
 
 const says = (wanted: string, remedy?: string) => ({ wanted, ...(remedy && { remedy }) });
 /** A text of this pattern. */
@@ -104,7 +104,7 @@ const graph = {
     'a jsonpath predicate',
     'Write for example "$.entity.kind == \\"scan\\"" or "$.needs.count.pages > 20".',
   ).optional(),
-  /** What becomes of the stages after one that is skipped: they go on without its result, or are skipped too. */
+  /** Whether the stages after a skipped stage go on without its result, or are skipped too. */
   otherwise: oneOf(
     ['skip', 'skip_dependents'],
     'skip lets the stages after it go on without its result, skip_dependents skips them too.',
@@ -121,7 +121,7 @@ const slaSeconds = number(1, year).optional();
 /** Left out, a stage stays switched on or off as it was. */
 const enabled = flag.optional();
 const ending = {
-  /** What a failure for good does: it fails the run, or the run goes on without the stage's result. */
+  /** Whether a failure for good fails the run, or the run goes on without the stage's result. */
   onFailure: oneOf(
     ['fail_run', 'continue'],
     "fail_run ends the run, continue goes on without the stage's result.",
@@ -205,11 +205,11 @@ const valueOrNone = z
   .union([z.string(), z.int(), z.null()])
   .meta(says('a value of the status column, or null for none'));
 const pair = z.array(value).min(2).max(2).meta(says('a list of two values: from and to'));
-/** What the status column shows of a stage that works. */
+/** Values of the status column for a stage that an Edge Function works. */
 const shows = z
   .strictObject({
     queued: value,
-    /** While a retry is not due yet; left out, it is shown as queued. */
+    /** Shown while a retry is not due yet; left out, the column shows `queued`. */
     backoff: value.optional(),
     started: value,
     completed: value,
@@ -217,14 +217,14 @@ const shows = z
     failed: z.record(z.string(), value).default({}),
   })
   .meta(says('an object of queued, started and completed'));
-/** What the status column shows of a stage that waits for a person. */
+/** Values of the status column for a stage that waits for a person. */
 const showsManual = z
   .strictObject({
     asked: value,
     /** Values that a person may write between question and answer. */
     steps: z.array(value).default([]),
     stepMoves: z.array(pair).default([]),
-    /** What writing a value answers; `from` names the values at which it may be written. */
+    /** Values that answer the question; `from` names the values at which a person may write each. */
     answers: z
       .record(
         z.string(),
@@ -242,17 +242,17 @@ const showsManual = z
   })
   .meta(says('an object of asked and answers'));
 
-/** What the status column shows of a gate. */
+/** Values of the status column for a gate. */
 const showsGate = z
   .strictObject({
-    /** While it waits. A row that is passed at once has it in its history. */
+    /** Shown while the gate waits. A row that passes at once has the value in its history. */
     queued: value,
     completed: value,
     failed: z.record(z.string(), value).default({}),
   })
   .meta(says('an object of queued and completed'));
 
-/** What every stage says that an Edge Function runs. */
+/** Fields of every stage that an Edge Function runs. */
 const worked = {
   /** The Edge Function that runs the stage. */
   function: text(
@@ -271,7 +271,7 @@ const worked = {
   timeoutSeconds: number(1, 190).default(defaults.timeoutSeconds),
   retry: retry.prefault({}),
   limits: limits.optional(),
-  /** What becomes of it while its budget is spent: it waits for the next window, or is bypassed. */
+  /** Whether the stage waits for the next window while its budget is spent, or is bypassed. */
   whenSpent: oneOf(
     ['wait', 'bypass'],
     'wait works it in the next window, bypass leaves it out and remembers its rows.',
@@ -431,7 +431,10 @@ const status = z
     shared: z.array(value).default([]),
     /** Values at which no other stage is started over, but by `moves`. */
     closed: z.array(value).default([]),
-    /** What people may write beyond what follows from the stages. A move to `failed` gives up: the run fails with the row's error. */
+    /**
+     * Moves that people may make beyond those that follow from the stages. A move to `failed` gives up: the run fails
+     * with the row's error.
+     */
     moves: z.array(pair).default([]),
     /** Values at which a new row may enter without a run, beside those that begin one: a copy of another, say. */
     entries: z.array(value).default([]),
@@ -480,14 +483,14 @@ const window = whole(1, 2_678_400);
 const starts = z.strictObject({ count: whole(1, 1_000_000), perSeconds: window });
 const spending = z.strictObject({ usd: number(0.01, 1_000_000), perSeconds: window });
 const both = 'Name both, and nothing else; or leave it out.';
-/** What each tenant may start and spend; what exceeds it stays queued until the next window. Left out, there is no bound. */
+/** Starts and spending that each tenant may have in a window; the rest stays queued. Left out, there is no bound. */
 const quota = sized(
   z.strictObject({
     /** The entity's column whose value is the tenant; rows without one share a quota. */
     column: column('Name the column whose value is the tenant.'),
     /** Windows are fixed: an hour begins on the hour, a day at midnight UTC. */
     starts: starts.meta(says('an object of count and per_seconds', both)).optional(),
-    /** By what attempts say they cost. What is in work when it is used up goes on. */
+    /** Compared with the cost that attempts report. Attempts that are in work when it is used up go on. */
     spending: spending.meta(says('an object of usd and per_seconds', both)).optional(),
   }),
   2,
@@ -505,7 +508,7 @@ const sharedLimit = sized(
     rate: rate.meta(says('an object of count, per_seconds and burst')).optional(),
     /** How many of one key begin in an interval; the key is that of each stage's `limits.concurrency`, such as a host. */
     keyRate: rate.meta(says('an object of count, per_seconds and burst')).optional(),
-    /** What attempts may use in a window, by what they say; at least one of usd and tokens. */
+    /** Usage that attempts may report in a window; at least one of usd and tokens. */
     spending: sized(
       z.strictObject({
         usd: number(0.01, 1_000_000).optional(),
@@ -529,7 +532,9 @@ const sharedLimit = sized(
 export const sharedLimitsSchema = z.record(name, sharedLimit);
 export type SharedLimitsInput = z.input<typeof sharedLimitsSchema>;
 
-/** What is judged each minute, of the pipeline or of its stages; whoever is to hear of it is named in the database. */
+/**
+ * A rule that is judged each minute, for the pipeline or its stages. The database holds the channels that it notifies.
+ */
 const alertRule = z
   .strictObject({
     kind: oneOf(
@@ -544,15 +549,15 @@ const alertRule = z
     ).optional(),
     /** A share for error_share, runs for backlog and dead, US dollars for spend, seconds for refused and unattended. */
     above: number(0, 1_000_000_000).optional(),
-    /** How far back it looks: ten minutes unless it says otherwise, an hour for dead and spend. */
+    /** How far back the rule looks, in seconds: 600 by default, 3,600 for dead and spend. */
     spanSeconds: whole(60, week).optional(),
-    /** How long it must be above before an alert is raised. */
+    /** How long the value must be above its bound before an alert is raised, in seconds. */
     forSeconds: whole(0, 86_400).optional(),
-    /** How long it must be no longer above before the alert is resolved. */
+    /** How long the value must be back within its bound before the alert is resolved, in seconds. */
     recoverSeconds: whole(0, 86_400).optional(),
-    /** How many must have ended at least for error_share to say anything. */
+    /** How many attempts must have ended before error_share is judged. */
     least: whole(1, 1_000_000).optional(),
-    /** The names of the channels that hear of it; left out, all do. */
+    /** Names of the channels that get its alerts; left out, all channels do. */
     channels: z.array(name).min(1).meta(says('a list of names of channels')).optional(),
     /** The page that says what to do. */
     playbook: filled('the address of a page').optional(),

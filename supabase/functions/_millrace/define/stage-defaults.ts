@@ -1,4 +1,4 @@
-/** What a stage that an Edge Function runs says of its work, in seconds, bytes and rows; the compiler writes the same. */
+// Defaults of a stage that an Edge Function runs, in seconds, bytes and rows. The compiler writes the same values.
 export const timeoutSeconds = 30;
 export const resultLimitBytes = 1_048_576;
 /** Enough for a stage that waits for seconds, and little enough for what most providers let one account ask at once. */

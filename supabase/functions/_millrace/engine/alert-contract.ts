@@ -4,7 +4,7 @@ import { z } from 'zod';
 
 /** The facts that the engine keeps of an alert. `alerts/say-alert.ts` alone makes a sentence of them. */
 export interface AlertFacts {
-  /** What its rule measures; null for a test of a channel. */
+  /** The kind of its rule; null for a test of a channel. */
   kind?: string | null | undefined;
   pipeline?: string | null | undefined;
   /** The stage; null for the pipeline as a whole. */
@@ -12,7 +12,7 @@ export interface AlertFacts {
   value?: number | null | undefined;
   /** The bound that the value is above. */
   above?: number | null | undefined;
-  /** What else there is to say: the code of most failures, the late run, what doctor() found. */
+  /** Details of the kind: the code of most failures, the late run, or a finding of doctor(). */
   detail?: string | null | undefined;
   /** How far back the rule looks. */
   span_seconds?: number | null | undefined;
@@ -64,12 +64,12 @@ export const takenMessage = z.object({
   kind: z.enum(['webhook', 'slack', 'email']),
   /** The URL of a webhook, or e-mail addresses parted by commas; null where Vault has none. */
   address: z.string().nullable(),
-  /** What a webhook is signed with, or the key of the e-mail API. */
+  /** The secret that signs a webhook, or the key of the e-mail API. */
   secret: z.string().nullable(),
   sender: z.string().nullable(),
   api_url: z.string(),
   project: z.string().nullable(),
-  /** Where the operator's page is; null where nobody has said so. */
+  /** The address of the operators' page; null where it is not set. */
   page_url: z.string().nullish(),
   /** The folder of the playbooks. */
   playbooks_url: z.string().nullish(),
@@ -84,7 +84,7 @@ export const notedDeliveries = z.object({ noted: z.number() });
 
 export type TakenMessage = z.output<typeof takenMessage>;
 
-/** What came of a try to send a message. */
+/** The outcome of one try to send a message. */
 export interface Delivery {
   message: number;
   try: number;

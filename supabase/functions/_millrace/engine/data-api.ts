@@ -12,7 +12,7 @@ export function dataApi({ url, secretKey }: Platform): PostgrestClient {
   });
 }
 
-/** What a call of one of the project's services shows of its secret key. */
+/** Returns the headers that show the secret key to one of the project's services. */
 export function keyHeaders(secretKey: string): Record<string, string> {
   return { apikey: secretKey, Authorization: `Bearer ${secretKey}` };
 }

@@ -9,7 +9,7 @@ import type { Platform } from './platform.ts';
 import { storable } from './storable.ts';
 import { createSweeper } from './sweep.ts';
 
-/** What one call of a database function came to: the shape postgrest-js answers with. */
+/** The answer to one call of a database function, in the shape of postgrest-js. */
 export interface RpcAnswer {
   data: unknown;
   error: { message: string; code?: string; details?: string | null; hint?: string | null } | null;
@@ -17,7 +17,7 @@ export interface RpcAnswer {
 }
 export type Rpc = (name: string, args: Record<string, unknown>, signal: AbortSignal) => PromiseLike<RpcAnswer>;
 
-/** The arguments of a database function. What travels as JSON is checked by the engine's own contract instead. */
+/** The arguments of a database function. JSON arguments are `unknown` here: the engine's own contract checks them. */
 type EngineArgs<N extends keyof EngineFunctions> = {
   [A in keyof EngineFunctions[N]['Args']]: Json extends EngineFunctions[N]['Args'][A]
     ? unknown
@@ -48,7 +48,7 @@ export interface Engine {
     host: string;
     seq: number;
     limit: number;
-    /** What to claim instead of `limit` after the database has cancelled the call, which took too long. */
+    /** Returns the limit of the next try after the database has cancelled a call that took too long. */
     afterTimeout?(limit: number): number;
   }): Promise<contract.Claim>;
   complete(call: {
@@ -77,7 +77,7 @@ export interface Engine {
   ): Promise<z.output<typeof contract.spawnAnswer>>;
   /** Adds up what the children of these fan-outs have reported. Takes at most 100 at a time. */
   collectChildren(fanOuts: number[]): Promise<z.output<typeof contract.collectAnswer>>;
-  /** What an agent's attempt goes on from. */
+  /** Returns the recorded turns of an agent's attempt, and its limits. */
   turns(worker: string, held: contract.HeldAttempt): Promise<z.output<typeof contract.turnsAnswer>>;
   /** Records turns of an agent's attempt and renews the worker's leases. */
   checkpoint(
@@ -102,16 +102,16 @@ export interface Engine {
   takeMessages(): Promise<z.output<typeof takenMessages>>;
   /** Notes what came of messages that were taken. */
   noteDeliveries(deliveries: Delivery[]): Promise<z.output<typeof notedDeliveries>>;
-  /** All metrics. Tried once: whoever asks will ask again. */
+  /** Returns all metrics. Tried once: a monitoring system asks again by itself. */
   metrics(): Promise<z.output<typeof metricsAnswer>>;
-  /** What doctor() finds. Tried once. */
+  /** Returns the faults of the project. Tried once. */
   health(): Promise<z.output<typeof healthAnswer>>;
 }
 
 const CALL_TIMEOUT_MS = 10_000;
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2_000;
-/** What a call is told that an upgrade of the engine overtakes: PostgREST or a session still knows the functions of before. */
+/** Error codes of a call during an upgrade of the engine: PostgREST or a session still knows the former functions. */
 const UPGRADE_CODES = ['PGRST202', '42883'];
 const UPGRADE_MS = 5_000;
 /** The SQLSTATE of a statement that was cancelled, mostly by its timeout: nothing of it stays. */
@@ -179,7 +179,7 @@ function claimLess(choose: ((limit: number) => number) | undefined) {
   return <A extends { p_limit: number }>(args: A): A => (choose ? { ...args, p_limit: choose(args.p_limit) } : args);
 }
 
-/** What a worker calls for all its attempts at once. */
+/** Calls of a worker for all its attempts at once. */
 function workerCalls(
   call: Call,
   heed: Heed,
@@ -206,7 +206,7 @@ function workerCalls(
   };
 }
 
-/** What a worker calls for one attempt: for its children, and for its conversation with a model. */
+/** Calls of a worker for one attempt: for its children, and for its conversation with a model. */
 function attemptCalls(call: Call): Pick<Engine, 'spawn' | 'turns' | 'checkpoint'> {
   return {
     spawn(worker, { attempt, token }, items, last) {
@@ -222,7 +222,7 @@ function attemptCalls(call: Call): Pick<Engine, 'spawn' | 'turns' | 'checkpoint'
   };
 }
 
-/** What the function millrace and the stages' functions call about jobs at external services. */
+/** Calls of the function millrace and the stages' functions about jobs at external services. */
 function jobCalls(call: Call, heed: Heed): Pick<Engine, 'poll' | 'noteJobs' | 'noteFaults' | 'jobOwner' | 'resume'> {
   return {
     poll: (limit, pollMs) =>
@@ -237,7 +237,10 @@ function jobCalls(call: Call, heed: Heed): Pick<Engine, 'poll' | 'noteJobs' | 'n
   };
 }
 
-/** What the function millrace calls for alerts and metrics. A message that was taken and whose answer got lost is put off, and sent later. */
+/**
+ * Calls of the function millrace for alerts and metrics. A message that was taken by a call whose answer got lost is
+ * put off, and sent later.
+ */
 function watchCalls(call: Call): Pick<Engine, 'takeMessages' | 'noteDeliveries' | 'metrics' | 'health'> {
   return {
     takeMessages: () => call(takenMessages, 'millrace_take_messages', {}, true),

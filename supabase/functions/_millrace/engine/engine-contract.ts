@@ -34,7 +34,7 @@ const stageLimits = z.object({
   batch_size: z.number(),
   timeout_ms: z.number(),
   result_limit_bytes: z.number(),
-  /** What a row took of the CPU of isolates before this one, in milliseconds; null where none has told. */
+  /** CPU that a row took in earlier isolates, in milliseconds; null where no isolate has reported it. */
   row_cpu_ms: z.number().nullish(),
 });
 
@@ -180,12 +180,12 @@ export type Completion = z.output<typeof completeAnswer>;
 export type StageLimits = z.output<typeof stageLimits>;
 export type WaitingJob = z.output<typeof waitingJob>;
 
-/** What a service says of a job that has not ended: it waits in the service's queue, or it runs. */
+/** A service's report of a job that has not ended: it waits in the service's queue, or it runs. */
 export type JobReport = Pick<WaitingJob, 'attempt' | 'service' | 'job_id'> & { state: 'queued' | 'running' };
 
-/** What went wrong when a job was polled, called back about or finished. */
+/** An error of a job that was polled, called back about or finished. */
 export interface JobFault {
-  /** The submission whose job it is; null where nobody can tell whose callback it was. */
+  /** The submission of the job; null for a callback that cannot be assigned to one. */
   submission: number | null;
   service: string;
   job_id: string | null;
@@ -201,10 +201,10 @@ export type ModelTurn = Extract<Turn, { kind: 'model' }>;
 export type NewTurn = Turn extends infer T ? (T extends Turn ? Omit<T, 'attempt'> : never) : never;
 export type AgentLimits = z.output<typeof agentLimits>;
 
-/** What an attempt used up: flat, kept as it is on the attempt. */
+/** Usage of an attempt: a flat object, which the engine stores on the attempt as it is. */
 export interface Usage {
   model: string;
-  /** The version of what a model was asked. */
+  /** The version of the prompt. */
   prompt?: string;
   input_tokens: number | null;
   output_tokens: number | null;
@@ -225,17 +225,20 @@ export interface Usage {
 /** A limit for which the platform ends a function. */
 export type PlatformLimit = 'cpu' | 'memory';
 
-/** What a worker reports of an attempt it holds. */
+/** A worker's report of an attempt that it holds. */
 export type Outcome =
   | { outcome: 'completed'; result: unknown; usage?: Usage }
   | { outcome: 'failed'; error: Failure; usage?: Usage }
   | { outcome: 'waiting'; service: string; job_id: string; usage?: Usage }
-  /** With a limit: it was in work when the function reached that limit of the platform, or would reach it beside other rows. */
+  /**
+   * `limit`: the limit of the platform that the function reached with this attempt in work, or would reach beside other
+   * rows.
+   */
   | { outcome: 'released'; limit?: PlatformLimit | undefined };
 
 export type OutcomeItem = { attempt: number; token: string } & Outcome;
 
-/** What became of an external job. */
+/** The outcome of an external job. */
 export type JobOutcome = Extract<Outcome, { outcome: 'completed' | 'failed' }>;
 export type JobOutcomeItem = JobOrigin & { service: string; job_id: string } & JobOutcome;
 
@@ -248,13 +251,13 @@ export interface JobOrigin {
   entity_id: string;
 }
 
-/** What one row takes of an isolate: milliseconds of CPU and bytes of memory. */
+/** The cost of one row to an isolate: milliseconds of CPU and bytes of memory. */
 export interface RowCost {
   cpuMs: number;
   bytes: number;
 }
 
-/** What a callback says of its job: the attempt it was submitted for, or its id. */
+/** A job as a callback names it: by the attempt it was submitted for, or by its id. */
 export type JobName = JobOrigin | { job_id: string };
 
 /** One child of a map: its key, which is its own among its siblings, and what the insert function wants to know. */

@@ -4,8 +4,9 @@ import { createLog } from '../log.ts';
 import type { Env } from '../settings.ts';
 
 /**
- * What this runtime and the engine say to each other, as a number: the functions that it calls, their arguments and answers,
- * and what a wake-up holds. Raise it with millrace.engine()'s where an older side would misunderstand a newer one.
+ * The number of the contract between this runtime and the engine: the functions that the runtime calls, their arguments
+ * and answers, and the fields of a wake-up. Raise it with millrace.engine()'s where an older side would misunderstand a
+ * newer one.
  */
 export const CONTRACT = 2;
 /** The header of each call by which the engine learns the contract. */
@@ -103,7 +104,10 @@ export function refuseWakeUp(request: Request, platform: Platform): Response | n
   );
 }
 
-/** Nobody else would say why the stage stands still. What the database posts, it shows in doctor(). */
+/**
+ * Refuses an engine of another contract, with a remedy: doctor() shows the refusal, which says why the stage stands
+ * still.
+ */
 function refuseOtherContract(request: Request): Response | null {
   const spoken = request.headers.get(CONTRACTS_HEADER)?.split(',').map(Number) ?? [];
   if (spoken.length === 0 || spoken.includes(CONTRACT)) return null;

@@ -5,7 +5,7 @@ import type { Log } from '../log.ts';
 /**
  * Sweeps in the background, one call at a time, when an answer of the engine says that the last sweep is over a minute
  * old: pg_cron, which calls it every ten seconds, is known to stall. The engine sees to it that only one of all who are
- * told so does the work. What fails is left to the next answer.
+ * told so does the work. A failed sweep is not repeated: the next answer that finds the sweep late starts another.
  */
 export function createSweeper(sweep: () => Promise<unknown>, log: Log): (answer: { sweep_due: boolean }) => void {
   let underway = false;

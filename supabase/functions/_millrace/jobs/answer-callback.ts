@@ -20,7 +20,7 @@ const FINISH_TIME_MS = 25_000;
 
 const log = createLog({ function: 'millrace' });
 
-/** What a stage's function answers to a callback. */
+/** The answer of a stage's function to a callback. */
 const callbackAnswer = z.union([
   z.object({ verdict: z.string(), reason: z.string().nullish() }),
   z.object({ error: z.object({ code: z.string(), message: z.string() }) }),
@@ -92,7 +92,7 @@ async function handOver({ about, body }: Callback, platform: Platform, recorder:
   } catch (error) {
     const { code, message } = classify(error);
     log.error('a callback was not handed over', { ...about, code, error: message });
-    // What the engine refuses it would refuse again.
+    // The engine would refuse the same call again, so the sender gets 400 and does not repeat it.
     return refuse(error instanceof EngineRefusal ? 400 : 503, code, message);
   }
 }

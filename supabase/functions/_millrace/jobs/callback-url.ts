@@ -34,8 +34,10 @@ export function ownCallbackUrl(service: Pick<Service, 'name'>, context: HandlerC
 }
 
 /**
- * A URL for a service that signs nothing itself: it says which job it is for, and carries our own signature of that.
- * Whoever holds it can report the end of that one attempt, once, and nothing else. `secret` as in WEBHOOK_SECRET.
+ * Returns a callback URL for a service that signs nothing itself. The URL names its job and carries our signature of
+ * it. A holder of the URL can report the end of that one attempt, once, and nothing else.
+ *
+ * `secret`: one of the secrets in WEBHOOK_SECRET.
  */
 export function signedCallbackUrl(base: string, origin: CallbackOrigin, secret: string): string {
   const url = new URL(base);
@@ -77,7 +79,7 @@ function signatureOf(url: URL, secret: string): Buffer {
     .digest();
 }
 
-/** What the URL says, word for word. */
+/** Returns the URL's parameters as text, unparsed: the signature covers them in this form. */
 function writtenOrigin(params: URLSearchParams): Record<(typeof names)[number], string> {
   const entries = names.map((name) => [name, params.get(name) ?? '']);
   return Object.fromEntries(entries);

@@ -16,7 +16,7 @@ const ASK_TIME_MS = 15_000;
 
 const log = createLog({ function: 'millrace' });
 
-/** What a stage's function answers once it has asked after jobs. */
+/** The answer of a stage's function after it has polled jobs. */
 const pollAnswer = z.object({ ended: z.number() });
 
 /**

@@ -10,7 +10,7 @@ import type { JobRecorder } from './job-recorder.ts';
 /** For asking after a job and finishing it. */
 const ASK_TIMEOUT_MS = 5_000;
 
-/** What a service said of a job. */
+/** The result of polling one job: its end, a report that it goes on, or an error. */
 interface Asked {
   ended?: JobOutcomeItem;
   report?: JobReport;

@@ -13,7 +13,7 @@ const origin = z.object({
   entity_id: z.string().min(1),
 });
 
-/** What came back of the metadata that a job was submitted with. */
+/** A callback that returns the metadata with which the job was submitted. */
 const named = z.object({ data: z.object({ metadata: origin.extend({ service: z.string().default('') }) }) });
 /** A callback that brings no metadata of ours back names its job alone. */
 const unnamed = z.object({
@@ -60,7 +60,7 @@ export function readOwner(body: string): CallbackOrigin | { job_id: string } | {
   };
 }
 
-/** What is wrong with an origin that a URL names, or null. */
+/** Returns the fault of an origin that a URL names, as a sentence; null where it has none. */
 export function originFault(value: JobOrigin): string | null {
   const parsed = origin.safeParse(value);
   return parsed.success ? null : `The URL: ${faultIn(parsed.error)}`;

@@ -16,7 +16,7 @@ const ASK_TIME_MS = 9_000;
 
 const log = createLog({ function: 'millrace' });
 
-/** What the function reads. */
+/** Settings of this function. */
 export const metricsSettings = z.object({
   METRICS_TOKEN: z
     .string()
@@ -25,9 +25,11 @@ export const metricsSettings = z.object({
 });
 
 /**
- * Answers with all metrics, as OpenMetrics where the request accepts it, else in Prometheus's text format; to a path that ends
- * with /health with 200 or 503 and what is not well. Whoever asks shows METRICS_TOKEN, as a bearer token or as the password of
- * basic authentication; 401 without it, 500 where it is not set, 503 where the database does not answer.
+ * Answers with all metrics, as OpenMetrics where the request accepts it, else in Prometheus's text format. Answers a
+ * path that ends with /health with 200 or 503, and the faults of the project.
+ *
+ * A request shows METRICS_TOKEN as a bearer token, or as the password of basic authentication. Answers 401 without the
+ * token, 500 where it is not set, and 503 where the database does not answer.
  */
 export function answerMetrics(
   env: Env,

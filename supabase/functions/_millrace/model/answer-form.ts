@@ -27,7 +27,7 @@ const refusedKinds: Record<string, string> = {
 const refusedWords = ['allOf', 'not', 'patternProperties', 'prefixItems', 'propertyNames'];
 const knownFormats = ['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uuid'];
 const lookaround = /\(\?(?:[=!]|<[=!])/;
-// What the schema checks once the answer is there, and the strict form has no word for.
+// Keywords that the strict form does not know: zod checks them once the answer is there.
 const leftToZod = ['default', 'contentEncoding', 'contentMediaType', 'format', 'pattern', 'readOnly'];
 
 const known = new WeakMap<z.ZodType, JsonSchema>();

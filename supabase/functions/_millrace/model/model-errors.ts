@@ -82,7 +82,9 @@ export function refusedParameter(error: unknown): string | null {
   return name?.split('.')[0] ?? null;
 }
 
-/** What no other question of the same text would change. */
+/**
+ * Returns the error of a question that the model rejects for its text, so that no retry helps; null for other errors.
+ */
 function rejected(code: string, message: string): PermanentError | null {
   if (byFilter.test(code)) {
     return new PermanentError('content_filtered', "The model's filter stopped the question.", undefined, message);

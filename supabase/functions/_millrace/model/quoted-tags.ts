@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 
-// What a reader may take for the beginning of a tag: what looks like <, and how HTML, JSON and URLs spell it.
+// Characters that a reader may take for the beginning of a tag: lookalikes of <, and its spellings in HTML, JSON and
+// URLs.
 const opener = '<＜﹤‹˂ᐸ〈\u2329⟨❬❮❰⧼⦑⋖≮≺«《⟪≪';
 const pieces = new RegExp(`&(?:amp;)?(?:lt|#0{0,6}60|#x0{0,6}3c);?|\\\\u003c|%3c|[${opener}]|[\\p{L}\\p{N}]`, 'giu');
 // Letters of other scripts that look like those a tag is made of; Unicode's own compatibility forms come on top.

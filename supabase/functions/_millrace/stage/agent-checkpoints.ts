@@ -2,7 +2,7 @@ import type { Engine } from '../engine/engine-client.ts';
 import type { AgentLimits, HeldAttempt, NewTurn, Turn } from '../engine/engine-contract.ts';
 import { LeaseLost } from '../errors.ts';
 
-/** What an agent's attempt goes on from. */
+/** The state from which an agent's attempt goes on. */
 export interface Execution {
   turns: Turn[];
   limits: AgentLimits;
@@ -40,7 +40,7 @@ export function createCheckpoints(options: {
         const answer = await engine.checkpoint(worker, item, [turn]);
         if (answer.status === 'stale') throw new LeaseLost(answer.reason);
         if (answer.status !== 'busy') return;
-        // Whoever holds the row may be ending this attempt, and the handler's next turn would be in vain.
+        // The transaction that holds the row may be ending this attempt: the handler's next turn would be in vain.
         signal.throwIfAborted();
         await new Promise((resolve) => setTimeout(resolve, pause));
       }

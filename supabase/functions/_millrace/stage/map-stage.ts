@@ -6,7 +6,7 @@ import type { SettingsGroup } from '../settings.ts';
 import { type HandlerContext, type Stage, stageOf, type Waiting, waiting } from './stage.ts';
 import { describeFault, storageFault } from './validate-result.ts';
 
-/** What a map stage is waiting for: the children's runs. */
+/** The service that a waiting map stage names: its children's runs. */
 const CHILDREN_SERVICE = 'children';
 const CHUNK_SIZE = 500;
 /** Well under what the Data API and its proxies take in one request. */

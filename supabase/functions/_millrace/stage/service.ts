@@ -1,7 +1,7 @@
 import type { Env, SettingsGroup } from '../settings.ts';
 import type { Traced } from '../trace.ts';
 
-/** What a service is asked with: `traceHeaders(context)` says for which run. */
+/** Context of a call to a service. `traceHeaders(context)` returns headers that name the run. */
 export interface ServiceContext extends Traced {
   env: Env;
   /** Aborted when the time for asking is over. */
@@ -9,8 +9,12 @@ export interface ServiceContext extends Traced {
 }
 
 /**
- * What a service says of a job: it waits in the service's own queue (then the stage's deadline does not run), it is being
- * worked on, the service does not know it, or it has ended, well or badly. `job` is what the stage's `finish` reads.
+ * The state of a job at its service.
+ *
+ * - `queued`: it waits in the service's own queue; the stage's deadline does not run.
+ * - `running`: the service works on it.
+ * - `lost`: the service does not know it.
+ * - `finished`: it has ended, well or badly. `job` is the value that the stage's `finish` reads.
  */
 export type JobState =
   | { state: 'queued' }

@@ -44,7 +44,7 @@ export function createChildren(options: {
         const busy = new Set(answer.busy);
         // Without keys somebody holds the parent, and the engine has done nothing.
         if (busy.size > 0) left = left.filter(({ key }) => busy.has(String(key)));
-        // Whoever holds the row may be ending this attempt, and going on would be in vain.
+        // The transaction that holds the row may be ending this attempt: further items would be in vain.
         signal.throwIfAborted();
         await new Promise((resolve) => setTimeout(resolve, pause));
       }

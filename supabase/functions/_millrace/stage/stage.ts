@@ -8,7 +8,7 @@ import type { Checkpoints } from './agent-checkpoints.ts';
 import type { Service } from './service.ts';
 import type { Children } from './spawn-children.ts';
 
-/** What a handler knows beside its input. */
+/** Context that a handler gets beside its input. */
 export interface HandlerContext {
   pipeline: string;
   stage: string;
@@ -16,17 +16,18 @@ export interface HandlerContext {
   run: number;
   /** The row's key as text: exact also where the row's own column is a number beyond 2^53, which JSON rounds. */
   entityId: string;
-  /** What an external job carries to say which attempt it belongs to: the same after a crash, another for a retry. */
+  /** The id that ties an external job to its attempt: the same after a crash, another for a retry. */
   submission: number;
   /**
-   * The key for what must not happen twice, such as a mail or a payment: the same for every attempt of this stage in this
-   * run, until a person resets it or starts it over. A service that knows the key answers with what it did the first time,
-   * a failure too.
+   * The key of an effect that must not happen twice, such as a mail or a payment. It is the same for every attempt of
+   * this stage in this run, until a person resets the stage or starts it over. A service that knows the key repeats its
+   * first answer, even a failure.
    */
   idempotencyKey: string;
   /**
-   * The key for what each retry should ask for anew, such as a model's answer or a page that could not be read: the same
-   * after a crash, another for a retry, as `submission`. Like the other key, it is that of no other project.
+   * The key of a request that each retry should make anew, such as a model's answer or a page that could not be read.
+   * It is the same after a crash and another for a retry, as `submission` is. Both keys differ from those of all other
+   * projects.
    */
   submissionKey: string;
   retryCount: number;
@@ -37,24 +38,25 @@ export interface HandlerContext {
   callbackUrl: string;
   /** Aborted at the stage's timeout, when the lease is lost, and when the platform ends the function. */
   signal: AbortSignal;
-  /** How long after its start the handler is stopped: the stage's timeout. */
+  /** The stage's timeout: the handler is stopped this many milliseconds after its start. */
   timeoutMs: number;
   env: Env;
   /**
-   * Writes lines of JSON into the function's log that name pipeline, stage, run, trace, entity and attempt. Supabase keeps 100 events
-   * of a function in ten seconds: what comes faster is bundled, and what has no room even so is counted.
+   * Writes lines of JSON into the function's log that name pipeline, stage, run, trace, entity and attempt. Supabase
+   * keeps 100 events of a function in ten seconds. Lines that come faster are bundled; those that still have no room
+   * are counted.
    */
   log: Log;
   /** The records of the attempt so far: an agent's conversation, or the steps of `stepsOf()`. */
   checkpoints: Checkpoints;
   /** The children of a map's attempt. */
   children: Children;
-  /** Records what the attempt used up, whether it completes or fails. */
+  /** Records the usage of the attempt, whether it completes or fails. */
   reportUsage(usage: Usage): void;
 }
 
 /**
- * What a handler returns when an external job will finish its work. `waiting()` makes it.
+ * The return value of a handler whose work an external job will finish. `waiting()` makes it.
  *
  * @example
  * ```ts
@@ -122,13 +124,13 @@ export function handBack({ alone = false } = {}): HandedBack {
   return new HandedBack(alone, true);
 }
 
-/** What a finish function knows beside the job. */
+/** Context that a finish function gets beside the job. */
 export interface FinishContext extends Traced {
   env: Env;
   entityId: string;
   /** Aborted when the time for finishing is over. */
   signal: AbortSignal;
-  /** Records what the job used up, whether the attempt completes or fails. */
+  /** Records the usage of the job, whether the attempt completes or fails. */
   reportUsage(usage: Usage): void;
 }
 

@@ -19,8 +19,11 @@ export class ClaimPace {
   private busyAt = Date.now();
 
   /**
-   * An answer to a claim of `asked` items has come with `got`. `waitMs`: after how long to ask a stage at its limits again, null
-   * when that would be no use. One that brought all that was asked for leaves more behind it: there is no pause.
+   * Notes the answer to a claim and sets when the worker asks again. A full answer means that more may be queued, so
+   * the worker asks again without a pause.
+   *
+   * `asked`, `got`: items asked for and items received.
+   * `waitMs`: when a stage at its limits may have room again, in milliseconds; null: no use to wait.
    */
   answered(asked: number, got: number, waitMs: number | null | undefined): void {
     const sawEmpty = asked > 0 && got === 0;

@@ -18,12 +18,12 @@ export interface DrainOptions extends SessionOptions {
   run(item: Item, context: RunContext): Promise<Outcome | null>;
 }
 
-/** What a handler is run with. */
+/** Context of the worker for one run of a handler. */
 export interface RunContext {
   limits: StageLimits;
   controller: AbortController;
   worker: string;
-  /** Hears how many milliseconds of CPU the handler was seen to use. */
+  /** Reports the milliseconds of CPU that the handler was seen to use. */
   seen(ms: number): void;
   /** Hears that another worker is to go on with the row: its request comes to this isolate only if that is not used up. */
   handedOn(): void;
@@ -139,7 +139,7 @@ export class Drain {
   private async step(): Promise<void> {
     const { held, intake, saver, session } = this;
     const { budget } = this.o;
-    // What is in hand runs to its end, while a successor takes its share of the queue.
+    // Attempts in work run to their end, while a successor takes its share of the queue.
     if (intake.isOver && !session.closed && !this.unloading) await this.signOffEarly();
     const refillAt = intake.freeSlots(0) > 0 ? intake.pace.refillAt : Infinity;
     if (held.ready(Date.now()).length === 0) await this.waitForWork(refillAt);
@@ -155,7 +155,7 @@ export class Drain {
     else if (Date.now() >= budget.savesUntil) saver.giveUpBusy('all time to save was used');
   }
 
-  /** What is in hand matters more than that a successor begins at once: the sweep will see to that. */
+  /** Signs off before the last attempt has ended. A failed call is only logged: the sweep wakes a successor later. */
   private async signOffEarly(): Promise<void> {
     try {
       await this.session.signOff();

@@ -11,10 +11,10 @@ interface Held {
   tookMs: number;
   /** Milliseconds of CPU that it was seen to use. */
   seenMs: number;
-  /** What the isolate was taken to have used when its handler began: milliseconds of CPU, bytes of memory. */
+  /** Estimated use of the isolate when the handler began: milliseconds of CPU, bytes of memory. */
   before: { cpuMs: number; bytes: number };
   outcome: Outcome | null;
-  /** True once the engine has refused what the handler made of it. */
+  /** Whether the engine has refused the handler's outcome. */
   refused: boolean;
   state: 'deferred' | 'running' | 'finished';
   /** When a finished item may be sent: later than now after the engine found its row locked. */
@@ -148,7 +148,7 @@ export class HeldItems {
     return true;
   }
 
-  /** What a line of the log says of an attempt that is held. */
+  /** Returns the fields by which a line of the log names an attempt. */
   about(attempt: number | null | undefined): Record<string, unknown> {
     const item = this.held.get(attempt ?? -1)?.item;
     return item ? { attempt, run: item.run, trace: item.trace_id, entity: item.entity_id } : { attempt };
@@ -188,9 +188,12 @@ export class HeldItems {
   }
 
   /**
-   * Of what is running when the isolate is about to reach a limit, those that may be the reason. One that runs alone is, unless
-   * what ran before it had used most of the limit; else those that were seen at it; and where nobody was seen, and the rows
-   * that came and went do not explain it, any of them may be.
+   * Returns the running attempts that may be why the isolate is about to reach a limit.
+   *
+   * - An isolated attempt, unless earlier rows had used most of the limit.
+   * - Else, for memory: all of them.
+   * - Else the attempts that were seen to use much CPU; where none was, and the rows so far do not explain it, all of
+   *   them.
    */
   private toBlame(running: Held[], limit: PlatformLimit): Held[] {
     const alone = running.find((h) => h.item.isolated);

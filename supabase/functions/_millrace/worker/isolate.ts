@@ -15,7 +15,7 @@ const PROBED_EVERY = 0.1;
 const SHORTEST_PROBE_PAUSE_MS = 1_000;
 /** So many probes that nobody answers are taken for one that went elsewhere. */
 const MOST_FAILED_PROBES = 3;
-/** What a row is taken to cost where nobody has learned it yet. */
+/** The estimated cost of a row before any isolate has learned it. */
 const CAUTIOUS_ROW_MS = 6;
 const CHEAPEST_ROW_MS = 0.5;
 /**
@@ -28,15 +28,15 @@ const SEEN_ROWS = 32;
 export type Probe = () => Promise<boolean | undefined>;
 
 /**
- * What this isolate has used up, reckoned row by row, since the platform does not tell: `process.cpuUsage()` answers zeros
- * there. Two things are known for certain. A request that arrives here proves that the isolate is not retired, and so has used
- * less than a second of CPU; a probe that ends up in another isolate proves the opposite. Both correct what a row is taken to
- * cost, and so does what handlers are seen to use without a pause.
+ * Estimates the CPU and memory that this isolate has used, row by row: on the platform `process.cpuUsage()` answers
+ * zeros. Two things are certain. A request that arrives here proves that the isolate is not retired, and so has used
+ * less than a second of CPU. A probe that ends up in another isolate proves the opposite. Both correct the estimated
+ * cost of a row, and so does the CPU that handlers are seen to use without a pause.
  */
 export class Isolate {
-  /** By this the engine knows all workers of the isolate. */
+  /** The id by which the engine knows all workers of the isolate. */
   readonly host = crypto.randomUUID();
-  /** Whether the platform sends new requests elsewhere. What is in hand may end. */
+  /** Whether the platform sends new requests elsewhere. Attempts in work may still end here. */
   retired = false;
   private begun = 0;
   private ended = 0;
@@ -56,7 +56,7 @@ export class Isolate {
 
   /** Milliseconds of CPU that one row is taken to cost. */
   get rowMs(): number {
-    // What is seen is half of it: the other half follows a pause, where nobody looks.
+    // Doubled: half of a row's CPU follows a pause of its handler, and is not measured.
     return Math.min(Math.max(this.learnedMs, 2 * quickQuarterOf(this.seen), CHEAPEST_ROW_MS), this.mostMs);
   }
 
@@ -111,7 +111,7 @@ export class Isolate {
       this.rowBytes = Math.max(this.rowBytes, (usedMemory() - this.memoryAtStart) / this.inHand);
   }
 
-  /** One of them is over. `seenMs`: what it was seen to use of the CPU. */
+  /** Notes that one row has ended. `seenMs`: the CPU that it was seen to use, in milliseconds. */
   end(seenMs = 0): void {
     this.ended += 1;
     this.seen.push(seenMs);
@@ -159,7 +159,10 @@ export class Isolate {
     return () => this.listeners.delete(listener);
   }
 
-  /** What a row costs, where this isolate has learned it and not told it yet. */
+  /**
+   * Returns the cost of a row for the engine; undefined where this isolate has learned nothing new since its last
+   * report.
+   */
   news(): RowCost | undefined {
     const knows = this.retired || this.proved || this.rowMs > this.learnedMs;
     if (!knows || this.ended < 5 || this.ended < this.toldAt * 1.5) return undefined;

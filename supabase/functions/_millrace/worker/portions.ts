@@ -22,7 +22,10 @@ export function portionsOf(items: OutcomeItem[]): OutcomeItem[][] {
   return portions;
 }
 
-/** The length of an outcome's JSON. One that JSON refuses for an odd field is small: results have been checked. */
+/**
+ * Returns the length of an outcome's JSON; 0 where JSON refuses an odd field: results were checked, so the rest is
+ * small.
+ */
 function lengthOf(item: OutcomeItem): number {
   try {
     return JSON.stringify(item).length;

@@ -118,7 +118,7 @@ async function answer(run: HandlerRun, reportUsage: (usage: Usage) => void): Pro
     run.seen?.(performance.now() - endedAt);
     return { outcome: 'completed', result };
   } catch (error) {
-    // Somebody else has the attempt: there is nothing to report.
+    // The lease is lost and another worker may hold the attempt: there is nothing to report.
     if (error instanceof LeaseLost) return null;
     return { outcome: 'failed', error: classify(error) };
   }

@@ -68,7 +68,8 @@ export class OutcomeSaver {
     const { held } = this.o;
     const about = held.about(attempt);
     if (verdict === 'busy') held.postpone(attempt, Date.now());
-    // What the engine refused may still be open there, and would stay so until its lease expires.
+    // A rejected attempt may still be started in the engine. It is reported as failed, or it would wait for its lease
+    // to expire.
     else if (verdict !== 'rejected' || !held.failInstead(attempt, reason)) held.drop(attempt);
     if (verdict === 'stale' || verdict === 'rejected') {
       this.o.log.warn('an outcome was not taken', { ...about, verdict, reason });

@@ -25,11 +25,11 @@ type AfterTimeout = (tried: number) => number;
 /** One worker as the engine knows it: numbers its calls, renews its leases, and does what the answers ask for. */
 export class WorkerSession {
   readonly worker = crypto.randomUUID();
-  /** What the engine last said of the stage. */
+  /** The stage's limits, as the engine last answered them. */
   limits: StageLimits;
   /** Whether the engine has refused this worker more items. */
   closed = false;
-  /** Whether it is signed off. What it holds it may still save. */
+  /** Whether the worker has signed off. It may still save the attempts that it holds. */
   left = false;
   private seq = 0;
   private stopRenewing: (() => void) | null = null;
@@ -69,8 +69,8 @@ export class WorkerSession {
   }
 
   /**
-   * Signs off although there may be work; the engine says whether to wake a successor. What is held keeps its lease and
-   * can still be saved.
+   * Signs off although there may be work, and wakes the successor that the engine names. Held attempts keep their
+   * leases and can still be saved.
    */
   async signOff(): Promise<void> {
     if (this.left) return;
