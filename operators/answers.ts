@@ -1,4 +1,4 @@
-// What the database's functions for operators answer, as far as the page shows it.
+// Answers of the database's functions for operators, with the fields that the page shows.
 import type { AlertFacts } from '../supabase/functions/_millrace/engine/alert-contract.ts';
 import type { HealthFault } from '../supabase/functions/_millrace/engine/metrics-contract.ts';
 
@@ -48,7 +48,7 @@ export interface Well {
   dead_last_day: string;
 }
 
-/** What is queued and in work at a stage. */
+/** How many attempts of a stage are queued, in work and ended. */
 export interface StageHealth {
   pipeline: string;
   stage: string;
@@ -94,7 +94,7 @@ export interface Overview {
   bulks: Bulk[];
 }
 
-/** What a limit allows; each part only where it says something. */
+/** The parts of a limit; a part that the limit does not set is missing. */
 export interface Allowed {
   max_in_flight?: number;
   rate?: { count: number; per_seconds: number };
@@ -116,7 +116,7 @@ export interface SharedLimit {
   /** The stages for which its budget pays nothing more. */
   spent_for: string[];
   paused_until: string | null;
-  /** Those that a service pauses. */
+  /** The keys that a service's refusal has paused, each until a time. */
   keys: { key: string; until: string }[];
   throttle: Throttle | null;
 }
@@ -245,7 +245,7 @@ export interface Bulk {
   faults_by_run?: { run: number; code: string; message: string }[];
 }
 
-/** What happened in a step of time, or in all of it. */
+/** Figures of one step of time, or of the whole stretch. */
 export interface Figures {
   at: string;
   completed: number;
@@ -356,7 +356,7 @@ export interface Run extends ListedRun {
   journal: Line[];
 }
 
-/** What an agent said or called; its words for those who see payloads. */
+/** A turn of an agent. Its texts are there only for operators who may see payloads. */
 export interface Turn {
   stage: string;
   execution: number;
@@ -372,7 +372,7 @@ export interface Turn {
   output?: string;
 }
 
-/** What a person was asked. */
+/** A question to a person, and its answer where it has one. */
 export interface Decision {
   attempt: number;
   stage: string;

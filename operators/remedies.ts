@@ -1,4 +1,5 @@
-// What the page and the command line tell of an error: its words, and what docs/errors.md says of its code.
+// The text of an error for the page and the command line: its message, and the cause and remedy of its code in
+// docs/errors.md.
 import type { Fault } from './answers.ts';
 
 export interface Remedy {
@@ -37,6 +38,6 @@ export function readRemedies(page: string): (code: string | undefined) => Remedy
   return (code) => exactFirst.find(({ is }) => is.test(code ?? ''))?.told;
 }
 
-/** What to read of an error: its message, or what was thrown where that says only that nobody foresaw it. */
+/** Returns the text of an error: its message, or for an `unexpected_error` the detail of the error that was thrown. */
 export const saidOf = ({ code, message, detail }: Fault): string | undefined =>
   code === 'unexpected_error' && detail ? detail : message;

@@ -40,7 +40,7 @@ function isInstalled() {
   return statSync(installed).mtimeMs >= statSync(path.join(projectFolder, 'package-lock.json')).mtimeMs;
 }
 
-/** What the dependencies have on disk, with what npm keeps of them meanwhile. */
+/** Space on disk for the dependencies, and for the files that npm keeps while it installs them. */
 const neededMegabytes = 1000;
 
 function requireRoom() {
@@ -75,7 +75,7 @@ function install() {
   console.error(`Installed in ${Math.round((Date.now() - started) / 1000)} s.`);
 }
 
-/** Builds what installs the engine. Whoever builds tells what is wrong. */
+/** Builds the files that install the engine. The build itself prints its errors. */
 function build() {
   const args = ['--import', 'tsx', path.join(projectFolder, 'tools', 'build.ts')];
   spawnSync(process.execPath, args, { cwd: projectFolder, stdio: ['ignore', 2, 2] });

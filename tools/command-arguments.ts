@@ -1,4 +1,4 @@
-// What all commands have in common when they read their arguments.
+// Reading of arguments, the same for all commands.
 
 /**
  * Returns what `read` makes of the arguments. Ends the program instead at --help (the usage, exit code 0) and when `read`

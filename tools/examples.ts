@@ -15,7 +15,7 @@ const pipelinesOf: Record<string, string[]> = {
 /** Migrations that several examples bring, each of which may be applied twice. */
 const sharedTables: Record<string, string[]> = { links: ['web_addresses'], articles: ['web_addresses'] };
 
-/** What a file of TypeScript imports, for its types too. */
+/** The imports of a file of TypeScript, those of types included. */
 const specifiers = /(?:\bfrom|\bimport|\bimport\(|import\.meta\.resolve\()\s*'([^']+)'/g;
 
 /** All examples, by name. */

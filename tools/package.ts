@@ -1,4 +1,4 @@
-// What `npm pack` runs before: bundles the commands to JavaScript, and says what the runtime is that goes with them.
+// Runs before `npm pack`. Bundles the commands to JavaScript, and writes a manifest of the runtime that goes with them.
 import fs from 'node:fs';
 import path from 'node:path';
 import { build } from 'esbuild';
@@ -23,7 +23,7 @@ import { compressed, packPage } from './pages/pack-page.ts';
 const root = path.join(import.meta.dirname, '..');
 const dist = path.join(root, 'dist');
 
-/** What is left to the packages that npm installs beside the bundle: those whose files a project's definitions are bundled with. */
+/** Packages that npm installs beside the bundle: a project's definitions are bundled with their files. */
 const external = ['esbuild', ...runtimePackages];
 
 const project = readProject(root);
@@ -47,7 +47,7 @@ function manifest(level: number): Manifest {
   };
 }
 
-/** What the functions of the examples map. */
+/** Returns the import map of the examples' functions. */
 function functionImports(): Record<string, string> {
   const map = path.join(root, 'supabase', 'functions', 'deno.json');
   return JSON.parse(fs.readFileSync(map, 'utf8')).imports;

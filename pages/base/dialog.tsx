@@ -33,7 +33,7 @@ export function Dialog({ title, children, stays = false }: DialogProps) {
   useLayoutEffect(() => {
     const dialog = element.current;
     dialog?.showModal();
-    // What lies beneath takes no focus while the dialog is open; closing it gives the focus back.
+    // The page beneath takes no focus while the dialog is open; closing it returns the focus.
     return () => dialog?.close();
   }, []);
   return (

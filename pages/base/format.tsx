@@ -7,7 +7,7 @@ import { age } from '../../operators/numbers.ts';
 /** By how much the database's clock is ahead of this machine's, in milliseconds. */
 export const clockAheadMs = signal(0);
 
-/** What time it is in the database. */
+/** Returns the time of the database's clock, in epoch milliseconds. */
 export const databaseNow = () => Date.now() + clockAheadMs.value;
 
 /** When what is drawn was answered, by the database's clock, where no answer has come since; else null. */

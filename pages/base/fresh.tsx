@@ -1,4 +1,4 @@
-// What every screen says of what it asked: that it waits, that it was refused, or that its figures are old.
+// The state of a screen's request: it waits, it was refused, or its figures are old.
 import type { ComponentChildren } from 'preact';
 import { age } from '../../operators/numbers.ts';
 import { clockAheadMs, StaleAt } from './format.tsx';

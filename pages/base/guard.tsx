@@ -1,4 +1,4 @@
-// What a screen cannot draw, such as an answer in the shape of another release, takes down that screen alone, and says so.
+// An answer that a screen cannot draw, such as one of another release's shape, fails that screen alone, with a message.
 import { Component, type ComponentChildren } from 'preact';
 import { Words } from './words.tsx';
 

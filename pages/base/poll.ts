@@ -2,7 +2,7 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 
-/** What was answered last, and whether it still holds. */
+/** The last answer of a poll, and why it may be old. */
 export interface Polled<Answer> {
   answer: Answer | undefined;
   /** Why the last time brought nothing. */
@@ -23,7 +23,7 @@ export function askNow(): void {
   for (const again of askAgain) again();
 }
 
-/** What differs between two answers though nothing has happened. */
+/** Fields that differ between two answers although nothing has happened. */
 const passing = new Set(['now', 'oldest_age', 'last_sweep_at', 'from', 'to']);
 const printOf = (answer: unknown) => JSON.stringify(answer, (name, value) => (passing.has(name) ? undefined : value));
 
@@ -84,8 +84,11 @@ function keepAsking<Answer>(
 }
 
 /**
- * What `ask` answers, again and again: every `everyMs`, and up to `restMs` apart while nothing changes. `key` says what is
- * asked for, and a new one begins anew.
+ * Polls `ask`, and returns its last answer as a signal.
+ *
+ * `key`: names the request; a new key begins anew.
+ * `everyMs`: milliseconds between two polls.
+ * `restMs`: the longest pause while answers do not change, in milliseconds.
  */
 export function usePoll<Answer>(
   key: string,

@@ -1,4 +1,4 @@
-/** What the project refused: its message, its remedy and the status of its answer. */
+/** A refusal by the project: its message, its remedy and the status of its answer. */
 export class Refusal extends Error {
   readonly hint: string;
   /** The status of the answer; 0 where there was none. */

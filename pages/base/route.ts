@@ -4,7 +4,7 @@ import { signal } from '@preact/signals';
 export interface Route {
   /** Empty where the address names none. */
   screen: string;
-  /** What comes behind the screen, such as the number of a run. */
+  /** The part of the address behind the screen, such as the number of a run. */
   of: string;
   query: URLSearchParams;
 }

@@ -123,7 +123,7 @@ async function renew(given: Session): Promise<boolean> {
     body: { refresh_token: given.refresh },
     headers: { apikey: given.key },
   }).catch((error) => {
-    // What was not heard was not refused: the token is good for the next time.
+    // Without an answer nothing was refused: the refresh token is kept for the next try.
     if (error instanceof Refusal && error.isSilence) throw error;
     return null;
   })) as { access_token?: string; refresh_token?: string } | null;

@@ -23,9 +23,9 @@ export function readLink(): Given | undefined {
 }
 
 interface SignInProps {
-  /** What the fields begin with. */
+  /** First values of the fields. */
   given?: Given;
-  /** What stands below the title. */
+  /** The text below the title. */
   note?: string;
   /** Is asked before the session is kept; throws where it is of no use. */
   accept?: (session: Session) => Promise<void>;
@@ -155,7 +155,7 @@ function ByWhat({ by, token }: { by: 'password' | 'token'; token?: string | unde
   );
 }
 
-/** What this browser keeps of the project at which somebody signed in last. */
+/** Returns the project of the last sign-in, as this browser keeps it. */
 const projectBefore = () => keptUnder<Given>(() => localStorage, keptProject) ?? {};
 
 /** The form that opens a session. */

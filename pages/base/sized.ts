@@ -1,7 +1,7 @@
-// What has to be done anew where the window takes another size.
+// Drawing that is repeated when the window changes its size.
 import { useEffect } from 'preact/hooks';
 
-/** Does it once drawn, whenever one of `inputs` changes, and at each size of the window. */
+/** Calls `draw` after the first drawing, when one of `inputs` changes, and when the window changes its size. */
 export function useEachSize(draw: () => void, inputs: unknown[]): void {
   useEffect(() => {
     draw();

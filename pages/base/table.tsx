@@ -3,7 +3,7 @@
 import type { ComponentChildren } from 'preact';
 
 export interface Column<Row> {
-  /** What heads the column. */
+  /** The heading of the column. */
   name: ComponentChildren;
   cell: (row: Row) => ComponentChildren;
   /** Whether it holds numbers, which stand to the right. */
@@ -16,7 +16,7 @@ interface TableProps<Row> {
   rows: Row[];
   keyOf: (row: Row) => string | number;
   id?: string;
-  /** What stands there where there is no row. */
+  /** Shown instead of a table without rows. */
   none?: ComponentChildren;
 }
 

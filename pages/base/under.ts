@@ -1,3 +1,6 @@
-/** What a record has under a name that a stranger has chosen, such as `constructor`, which every object inherits. */
+/**
+ * Returns a record's own value under a name that a stranger may choose: `constructor` finds nothing that objects
+ * inherit.
+ */
 export const under = <Value>(record: Record<string, Value>, name: string): Value | undefined =>
   Object.hasOwn(record, name) ? record[name] : undefined;

@@ -1,4 +1,4 @@
-// What somebody should look at, and the way to its cause.
+// Alerts, each with a link to its cause.
 
 import { useEffect } from 'preact/hooks';
 import type { Alert } from '../../operators/answers.ts';
@@ -83,7 +83,7 @@ function Where({ alert: { pipeline, stage } }: { alert: Alert }) {
   );
 }
 
-/** What to do: a link where it is an address, else its words. */
+/** The playbook of an alert: a link where it is an address, else its text. */
 function Playbook({ at }: { at: string }) {
   if (!/^https?:\/\//.test(at)) return <span class="hint">playbook: {at}</span>;
   return (

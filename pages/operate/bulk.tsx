@@ -120,7 +120,7 @@ export function Bulk({ of }: Route) {
   );
 }
 
-/** What a run must be to be among those that a bulk is about. */
+/** Returns a bulk's filter in words: the conditions that a run must match. */
 function tellFilter(filter: Record<string, unknown>): string {
   const { before, ...fields } = filter;
   return Object.entries(fields)

@@ -35,7 +35,7 @@ export function Turns({ turns }: { turns: Turn[] }) {
   );
 }
 
-/** What was asked, handed over and answered, for those who see payloads. */
+/** The texts of a turn: question, arguments and answer. An operator who may not see payloads gets none. */
 function Said({ of: { asked, arguments: handed, output } }: { of: Turn }) {
   const parts = { asked, 'handed over': handed, answered: output };
   const said = Object.entries(parts).filter(([, text]) => text);

@@ -1,4 +1,4 @@
-// What an operator does: a button that says why it is refused, and a dialog that says what will happen before it does.
+// Actions of operators: a button that says why it is refused, and a dialog that says what will happen before it does.
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { closeDialog, Dialog, openDialog } from '../base/dialog.tsx';
@@ -15,7 +15,7 @@ export interface Field {
   value?: string | number;
   /** The least and the most of a number; a field without is a text. */
   between?: [number, number];
-  /** What there is to choose from. */
+  /** The values to choose from. */
   choices?: string[];
   isNeeded?: boolean;
 }
@@ -23,21 +23,21 @@ export interface Field {
 type Request = Record<string, unknown>;
 
 export interface Deed {
-  /** What the button says. */
+  /** The label of the button. */
   label: string;
-  /** What the dialog is called; the label where it is left out. */
+  /** The title of the dialog; left out, the label. */
   title?: string;
-  /** What will happen, to how many. */
+  /** The text of the dialog: what will happen, and to how many runs or stages. */
   what: ComponentChildren;
-  /** What is sent; with fields, made of what is in them. */
+  /** The request that is sent; with fields, a function makes it of their values. */
   request: Request | ((values: Record<string, string>) => Request | Request[]);
   fields?: Field[];
-  /** Why it cannot be done now. */
+  /** Why the action is refused now. */
   refused?: string | undefined;
   harms?: boolean;
-  /** Whether nobody may do it without a reason. */
+  /** Whether the action needs a reason. */
   needsReason?: boolean;
-  /** What is said afterwards. */
+  /** The message afterwards. */
   done?: string;
   /** Where a preview that it has asked for is shown; nothing is done before somebody begins it there. */
   leadsTo?: (answer: Record<string, unknown>) => string;
@@ -135,7 +135,7 @@ export const throttleFields: Field[] = [
   { name: 'minutes', label: 'For how many minutes', value: 30, between: [1, 576_000], isNeeded: true },
 ];
 
-/** What `throttleFields` come to. */
+/** Returns the request of a throttle from the values of `throttleFields`. */
 export const throttleOf = ({ count, seconds, minutes }: Record<string, string>) => ({
   verb: 'throttle',
   minutes: Number(minutes),

@@ -5,13 +5,13 @@ import { OtherConditions, SavedFilters } from './saved-filters.tsx';
 export interface FilterField {
   name: string;
   label: string;
-  /** What there is to choose from; anything where it is left out. */
+  /** The values to choose from; left out, the field takes any text. */
   choices?: string[];
-  /** What none of the choices means; `any` where it is left out. */
+  /** The label of the empty choice; left out, `any`. */
   none?: string;
 }
 
-/** A form with these fields; those that are empty ask for nothing. */
+/** A form with these fields; empty fields do not filter. */
 export function Filter({ fields, route }: { fields: FilterField[]; route: Route }) {
   return (
     <>

@@ -9,7 +9,7 @@ import { useEachSize } from '../base/sized.ts';
 
 const node = { width: 200, height: 82 };
 
-/** What stands in a node, in up to three lines, and whether it has gone wrong. */
+/** The text of a node, in up to three lines, and whether its stage has gone wrong. */
 export interface Told {
   lines: string[];
   isBad: boolean;
@@ -72,7 +72,7 @@ interface NodeProps {
   isChosen: boolean;
 }
 
-/** What is at a stage now, and what holds it back. */
+/** Returns the text of each stage's node: its attempts now, and what holds them back. */
 export function tellHealth(health: Map<string, StageHealth>, stages: { stage: string; kind: string }[]) {
   const gates = new Set(stages.filter(({ kind }) => kind === 'gate').map(({ stage }) => stage));
   return (stage: string): Told => {

@@ -1,4 +1,4 @@
-// What helps against an error: the hint that it brought, and what docs/errors.md says of its code.
+// The remedy of an error: the hint in its answer, and the entry of its code in docs/errors.md.
 import page from '../../docs/errors.md?raw';
 import type { Fault } from '../../operators/answers.ts';
 import { readRemedies } from '../../operators/remedies.ts';

@@ -1,4 +1,4 @@
-// What people did: who, when, what, why and to how many.
+// The journal: who did what, when, why and to how many.
 
 import type { Line } from '../../operators/answers.ts';
 import { count } from '../../operators/numbers.ts';

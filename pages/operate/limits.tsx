@@ -1,5 +1,5 @@
-// What is bounded: shared limits and budgets, stages with limits of their own, quotas; what is used, what room there is, and
-// who waits.
+// Limits: shared limits and budgets, stages with limits of their own, and quotas. Each shows its use, its room and its
+// queue.
 
 import type { Allowed, Limits as Answer, LimitedStage, Quota, SharedLimit, Throttle } from '../../operators/answers.ts';
 import { count, countOf, dollars, many, span } from '../../operators/numbers.ts';
@@ -49,7 +49,7 @@ function Used({ used, of, shown = count }: { used: number; of: number; shown?: (
 
 const every = (seconds: number) => `every ${span(seconds * 1000)}`;
 
-/** What is allowed beside what is counted at once, in words. */
+/** The rates, concurrency and back-pressure of a limit, in words. */
 function Rates({ of: { rate, key_rate, concurrency, back_pressure } }: { of: Allowed }) {
   return (
     <>

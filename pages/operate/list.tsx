@@ -76,7 +76,9 @@ function Further({ next, isEmpty, isBusy, more }: FurtherProps) {
   );
 }
 
-/** What the address asks for, of these fields alone; a number where one is meant. */
+/**
+ * Returns the conditions of the address for these fields alone; `numbers` names the fields that are read as numbers.
+ */
 export function asked(query: URLSearchParams, fields: string[], numbers: string[] = []): Record<string, unknown> {
   const given = [...fields, ...numbers].map((name) => [name, query.get(name)] as const).filter(([, value]) => value);
   return Object.fromEntries(

@@ -12,7 +12,7 @@ import { Shell } from './shell.tsx';
 const spent =
   'The server on this machine lets in whoever comes by its link, and a link is good for one time. Ask for a new one where you started it, or sign in at the project.';
 
-/** What a link brings, if anything. */
+/** The values that a link brings, if any. */
 let link: ReturnType<typeof readLink>;
 
 function Page() {

@@ -24,7 +24,7 @@ const shownAlerts = 10;
 
 const askAlerts = () => read<{ alerts: Alert[] }>('alerts', { open: true, limit: 20 });
 
-/** What happened at a pipeline in the last hour, and at each of its stages. */
+/** Reads the figures of the last hour, of a pipeline and each of its stages. */
 export const askHour = (pipeline: string) => read<Series>('series', { pipeline });
 
 export function Overview() {
@@ -134,7 +134,7 @@ function OpenAlerts({ alerts }: { alerts: Alert[] }) {
 
 const nameOf = (bulk: Bulk) => `${bulk.do.verb} in ${bulk.filter.pipeline}`;
 
-/** What is under way; only who may act can open it, since its state is told by a verb. */
+/** Bulks under way. Only an operator can open one, since a verb returns its state and a viewer may call none. */
 function Bulks({ bulks }: { bulks: Bulk[] }) {
   if (bulks.length === 0) return null;
   return (
@@ -206,7 +206,7 @@ function Card({ pipeline: { pipeline, enabled, paused, open_alerts, stages: all 
   );
 }
 
-/** What the last hour came to, of runs as a whole. */
+/** The runs that ended in the last hour, and their cost. */
 function Hour({ points, spent }: { points: Figures[]; spent: number }) {
   const sum = (what: (point: Figures) => number) => points.reduce((all, point) => all + what(point), 0);
   return (

@@ -57,7 +57,7 @@ export function Run({ of }: Route) {
   );
 }
 
-/** What the graph says of each stage: its state in this run, and how often it was tried. */
+/** Returns the text of each stage's node in the graph: its state in this run, and how often it was tried. */
 function tellOf(run: Answer) {
   const { stages, attempts } = run;
   const doubts = new Set(doubtful(run).map(({ stage }) => stage));
@@ -202,7 +202,7 @@ function Deeds({ run: { run, status, attempts, at = [] } }: { run: Answer }) {
   );
 }
 
-/** What comes after an error. */
+/** Says what happens after an error: a retry, when, or none. */
 function Next({ of: standing }: { of: Standing }) {
   if (waitsForItsTime(standing)) {
     return (
@@ -283,7 +283,7 @@ interface WholeAttempt {
   error: Fault | null;
 }
 
-/** What an attempt came to, asked for when somebody wants to see it. */
+/** The result of an attempt, read when an operator opens it. */
 function Result({ attempt, stage }: { attempt: number; stage: string }) {
   const found = useSignal<WholeAttempt | undefined>(undefined);
   const error = useSignal<unknown>(undefined);

@@ -15,7 +15,7 @@ interface Saved {
 const kept = 'millrace.filters';
 const most = 50;
 
-/** What the browser keeps; nothing where somebody has put something else there. */
+/** Returns the filters that the browser keeps, without entries of another shape. */
 function readSaved(): Saved[] {
   const found = keptUnder<Saved[]>(() => localStorage, kept);
   return Array.isArray(found) ? found.filter((one) => one?.screen && one.name && typeof one.query === 'object') : [];
@@ -89,7 +89,7 @@ export function SavedFilters({ route }: { route: Route }) {
   );
 }
 
-/** What the address asks for that no field shows, such as a stretch of time; each can be let go. */
+/** Conditions of the address that no field shows, such as a stretch of time; each can be removed. */
 export function OtherConditions({ route, shown }: { route: Route; shown: string[] }) {
   const others = [...route.query].filter(([name, value]) => value !== '' && !shown.includes(name));
   if (others.length === 0) return null;

@@ -15,7 +15,7 @@ import { Status } from './status.tsx';
 
 interface Screen {
   title: string;
-  /** What stands before the name of the one thing that the screen is about, where that is not the title. */
+  /** The word before the name of the screen's one subject; left out, the title. */
   titleOf?: string;
   key?: string;
   draw: ComponentType<Route>;

@@ -1,4 +1,4 @@
-// What is set up: who may act, who is told of alerts, how long things are kept, and what the definitions say.
+// Settings: operators, channels of alerts, how long things are kept, and the definitions.
 
 import type { Settings as Answer, Channel, DefinedPipeline, Finding, Operator } from '../../operators/answers.ts';
 import { many } from '../../operators/numbers.ts';
@@ -48,7 +48,7 @@ function All() {
   );
 }
 
-/** What keeps the engine from working as it should, each with what helps. */
+/** Findings of doctor() that keep the engine from working, each with its remedy. */
 function Findings({ findings }: { findings: Finding[] }) {
   return (
     <>

@@ -1,4 +1,4 @@
-// What stands around each screen: where one may go, who one is, what was said, and how fresh it is.
+// The frame of each screen: the menu, the operator who is signed in, messages, and the age of the figures.
 
 import type { ComponentType } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';

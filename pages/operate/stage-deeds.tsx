@@ -1,4 +1,4 @@
-// What may be done to the stage that is chosen and to the runs that stand there, or to all of the pipeline.
+// Actions on the chosen stage and its runs, or on the whole pipeline.
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Pipeline, StageDefinition, StageHealth } from '../../operators/answers.ts';
 import { countOf, many } from '../../operators/numbers.ts';

@@ -24,7 +24,7 @@ export const shapeOf = (state: string) => shapes[state]?.[0] ?? '○';
 
 interface StateProps {
   is: string;
-  /** What is shown in place of the state's own name. */
+  /** Text that replaces the state's own name. */
   children?: string;
   title?: string;
 }

@@ -27,7 +27,7 @@ function leaves(value: unknown, at: string[] = []): [string, string][] {
   return Object.entries(value).flatMap(([name, inner]) => leaves(inner, [...at, name]));
 }
 
-/** What differs between two graphs, in the order of the newer one, and then what is gone. */
+/** Returns the differences between two graphs: in the order of the newer graph, then the parts that are gone. */
 export function changesBetween(older: unknown, newer: unknown): Change[] {
   const [was, is] = [new Map(leaves(older)), new Map(leaves(newer))];
   return [...new Set([...is.keys(), ...was.keys()])]

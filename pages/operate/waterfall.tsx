@@ -21,7 +21,7 @@ const words: [Phase, string][] = [
   ['failed', 'failed'],
 ];
 
-/** What an attempt went through, each phase from when to when. */
+/** Returns the phases of an attempt, each with its beginning and end in epoch milliseconds. */
 export function phasesOf(attempt: Attempt, isWaiting: boolean, now: number): [Phase, number, number][] {
   const at = (time: string | undefined, otherwise: number) => (time ? Date.parse(time) : otherwise);
   const queued = Date.parse(attempt.queued_at);

@@ -79,7 +79,7 @@ function Standing({ article: { status_code: code, history } }: { article: Articl
   );
 }
 
-/** What may be done; else the way to the article after this one in the list that it was opened from. */
+/** The moves of an article; without any, a link to the next article of the list that it was opened from. */
 function Actions({ article, isEdited }: { article: Article; isEdited: boolean }) {
   const moves = isCurator() ? movesAt(article) : [];
   const place = listed.value.findIndex(({ id }) => id === article.id);

@@ -7,7 +7,7 @@ export interface Move {
   to: number;
   /** Which text goes along: what is in the form, or what stood there before the edit. */
   text?: 'edited' | 'before';
-  /** What is said then. */
+  /** The message after the move. */
   told: string;
 }
 

@@ -1,4 +1,4 @@
-// What codes, articles, people and values are called.
+// Names of codes, articles, people and values.
 import { signal } from '@preact/signals';
 import type { Session } from '../base/session.ts';
 import { type Code, type Listed, rows } from './project.ts';

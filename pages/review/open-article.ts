@@ -13,9 +13,9 @@ export type Field = (typeof fields)[number];
 
 /** The article as it was seen last. */
 export const opened = signal<Article | undefined>(undefined);
-/** What is written into the form and not saved. */
+/** Values of the form that are not saved. */
 export const draft = signal<Record<Field, string> | undefined>(undefined);
-/** Whether somebody else has saved another text than the draft began with. */
+/** Whether another person has saved the article since the draft began. */
 export const isCrossed = signal(false);
 export const isBusy = signal(false);
 
@@ -52,7 +52,7 @@ export async function act(work: () => Promise<void>): Promise<void> {
 export const textOf = (article: Article): Record<Field, string> =>
   draft.value ?? (Object.fromEntries(fields.map((field) => [field, asText(article[field])])) as Record<Field, string>);
 
-/** What differs between the form and the row. */
+/** Returns the fields whose values in the form differ from the row. */
 function editedFields(article: Article): Record<string, unknown> {
   const text = textOf(article);
   const tags = text.tags.split(',').map((tag) => tag.trim());
@@ -65,7 +65,7 @@ function editedFields(article: Article): Record<string, unknown> {
   );
 }
 
-/** What the fields held before the edit that is under way. */
+/** Returns the fields' values from before the edit that is under way. */
 const fieldsBefore = ({ status_changes: changes }: Article) =>
   Object.fromEntries(Object.entries(changes ?? {}).map(([field, change]) => [field, change.old]));
 

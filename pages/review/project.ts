@@ -1,5 +1,5 @@
-// What the page asks of the project by the Data API: articles, their codes, their history. Row-level security decides what
-// the one who is signed in may see and do.
+// Requests of the page to the project's Data API: articles, their codes and their history. Row-level security decides
+// which rows a signed-in person may see and change.
 import { Refusal } from '../base/refusal.ts';
 import { callProject, type Session, session } from '../base/session.ts';
 
@@ -45,7 +45,7 @@ export interface Article extends Listed {
   entered_as: string;
   duplicate_of: string | null;
   is_copy: boolean;
-  /** What an edit has changed so far. */
+  /** Changes by the edit that is under way, by field. */
   status_changes: Record<string, Change> | null;
   /** The newest step first. */
   history: Step[];

@@ -1,4 +1,4 @@
-// What stands around the list and the article: who is signed in, what was said, and how many articles stand at each code.
+// The frame of the list and the article: who is signed in, messages, and how many articles stand at each code.
 
 import { visible } from '../../operators/visible.ts';
 import { closeDialog, DialogHost } from '../base/dialog.tsx';

@@ -27,7 +27,7 @@ export async function checkFunctionTypes(): Promise<string> {
   }
   const env = { DENO_DIR: path.join(projectFolder, '.cache', 'deno'), DENO_NO_UPDATE_CHECK: '1' };
   const findings: string[] = [];
-  // One after the other, since each keeps a core busy.
+  // The checks run one after the other, since each keeps a core busy.
   for (const [importMap, files] of entries) {
     const map = importMap === undefined ? [] : ['--import-map', importMap];
     const flags = ['check', '--quiet', '--no-lock', '--cached-only', '--node-modules-dir=manual', ...map];

@@ -5,7 +5,10 @@ import { projectFolder, runScript } from './run-program.ts';
 
 const functions = 'supabase/functions';
 const entry = `${functions}/_millrace/mod.ts`;
-/** What authors import beside the public entry: each function that these files export, but for what is `@internal`. */
+/**
+ * Files that authors import beside the public entry; each function that they export is public, unless it is
+ * `@internal`.
+ */
 const publicFiles = [
   `${functions}/_millrace/model/model.ts`,
   `${functions}/_millrace/model/embeddings.ts`,
@@ -15,7 +18,7 @@ const publicFiles = [
   `${functions}/_services/pdf/pdf.ts`,
 ];
 const publicFolders = [`${functions}/_services`];
-/** What examples speak of without saying where it comes from. */
+/** Names that examples use without declaring them. */
 const fixtures = 'tools/check/example-fixtures.ts';
 
 /** Something that an author can import, and the file that declares it. */

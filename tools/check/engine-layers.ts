@@ -6,7 +6,7 @@ import { callGraph, type Routine } from './call-graph.ts';
 import { codeOf } from './sql-code.ts';
 import { filesIn } from './sql-statements.ts';
 
-/** What a newcomer reads in an evening. Sizes of SQL count code: comments are free. */
+/** The kernel's bounds: as much as a newcomer reads in an evening. Sizes of SQL count code: comments are free. */
 const kernelBounds = { files: 20, bytes: 128_000 };
 const engineBound = 620_000;
 const architectureBound = 20_000;

@@ -1,4 +1,5 @@
-// What the examples in docstrings speak of: a pipeline of orders, and what a handler is given. None of it ever runs.
+// Names that the examples in docstrings use: a pipeline of orders, and the arguments of a handler. None of it ever
+// runs.
 import type { z } from 'zod';
 import {
   definePipeline,
@@ -40,7 +41,7 @@ export declare const finishContext: FinishContext;
 export declare const env: Env;
 /** A file's content. */
 export declare const bytes: Uint8Array<ArrayBuffer>;
-/** What a service says when its job has ended. */
+/** A service's answer once its job has ended. */
 export declare const job: unknown;
 /** A schema of a model's answer. */
 export declare const answerSchema: z.ZodObject<{ summary: z.ZodString }>;

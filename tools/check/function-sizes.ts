@@ -14,7 +14,7 @@ const budgets = { plain: 1.2, model: 2.2, any: 4.5 };
 /** Functions of the runtime itself, which need no stage's libraries. */
 const runtimeFunctions = ['job-complete', 'millrace'];
 
-/** What one function weighs, and what it may. */
+/** The weight of one function, and its budget. */
 export interface FunctionSize extends Weight {
   name: string;
   kind: keyof typeof budgets;

@@ -15,7 +15,7 @@ const shownLines = 30;
 const typesHeading = `// The types of the functions that the engine serves by the Data API, written by \`npm run check -- --write\` from the
 // migrated database.
 `;
-/** What the engine's functions are called by. Their arguments are all that the runtime needs to know of the schema. */
+/** Names of the engine's functions. Their arguments are all that the runtime needs to know of the schema. */
 const ofTheEngine = /^ {6}millrace_\w+:/;
 
 /** Builds the migration, and looks for changes to what a release has frozen. Resolves to findings. */

@@ -76,7 +76,7 @@ export async function checkLayers(root: string): Promise<string> {
   return [...new Set([...findings.sort(), ...circleFaults(imports)])].join('\n');
 }
 
-/** What a file imports: packages by their names, files by their paths from the root. */
+/** Returns the imports of a file: packages by their names, files by their paths from the root. */
 function importsOf(root: string, file: string): { specifier: string; imported?: string }[] {
   return [...fs.readFileSync(path.join(root, file), 'utf8').matchAll(importing)].map(([, , specifier = '']) =>
     specifier.startsWith('.')
@@ -155,7 +155,7 @@ function filesIn(root: string, folder: string): string[] {
   if (!fs.existsSync(whole)) return [];
   return (
     (fs.readdirSync(whole, { recursive: true }) as string[])
-      // What a build has written there is none of the sources.
+      // Files that a build has written to dist/ are no sources.
       .filter((name) => /\.(ts|mjs)$/.test(name) && !name.split(path.sep).includes('dist'))
       .map((name) => path.posix.join(folder, ...name.split(path.sep)))
   );

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 
-/** What people read of the project itself; the examples may use any word. */
+/** Folders whose words are checked: the project itself. Examples may use any word. */
 const places =
   /^(engine|cli|docs|local\/platform|supabase\/functions\/_millrace|tests\/(engine|runtime|faults|support))\/|^[A-Z]+\.md$/;
 const glossary = 'docs/nomenclature.md';

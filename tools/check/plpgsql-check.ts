@@ -17,7 +17,10 @@ const run = promisify(execFile);
 const installs = '/usr/lib/postgresql';
 const migrations = path.join(projectFolder, 'supabase', 'migrations');
 const ofPlatform = (file: string) => path.join(projectFolder, 'local', 'platform', file);
-/** What a project's database has before its first migration. The extensions are scripts here, as no server knows them. */
+/**
+ * Scripts of a project's database before its first migration. Extensions are scripts too, since no server here has
+ * them.
+ */
 const platformFiles = [
   ...['database/roles.sql', 'database/schemas.sql', 'auth/auth.sql'].map(ofPlatform),
   ...extensionFiles.filter((file) => /(?:vault|pg-net|pg-cron)\/.*\.sql$/.test(file)),

@@ -10,7 +10,7 @@ const ofEngine = /_millrace(?:_\d[\d.]*)?\.sql$/;
 /** A quoted text, a comment, a word, or a mark. `$1` is a parameter and opens no quote. */
 const token =
   /--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'|"[^"]*"|(\$(?:[a-z_]\w*)?\$)[\s\S]*?\1|\$\d+|[\w.%$]+|[^\s\w]/gi;
-/** What stands before the `update` of a row lock, a conflict, a trigger or a grant. */
+/** Words before the `update` of a row lock, a conflict, a trigger or a grant, which is no statement. */
 const noStatement = ['for', 'key', 'do', 'or', 'before', 'after', 'of', 'grant', 'revoke', ','];
 
 /** Looks at the SQL below `root`. Resolves to a line for each statement without a WHERE, empty when there is none. */
@@ -51,7 +51,7 @@ function found(source: string, firstLine: number, mayFollow = (_before: string) 
 
 /** In a text, what stands before a statement; anything else makes a sentence of it. */
 const startsOfText = (before: string) => /^(?:|;|\(|\)|begin|then|else|loop|instead|also)$/i.test(before);
-/** What is put between two texts: a name, or a call. */
+/** A name or a call that is concatenated between two texts. */
 const between = /'(\s*\|\|\s*[\w.]+(?:\((?:[^'()]|\([^'()]*\))*\))?\s*\|\|\s*)'/g;
 
 /** With a text that goes on in the next line, or after a part put in, in one piece; lines stay where they are. */
@@ -79,7 +79,10 @@ function endOf(tokens: RegExpExecArray[], place: number, length: number): number
   return length;
 }
 
-/** What plpgsql adds is taken out before Postgres's parser reads it, and something put in where format() does. */
+/**
+ * Parses a statement without the additions of plpgsql, and with values in place of format()'s; returns its fault, if
+ * any.
+ */
 function faultOf(statement: string): string | undefined {
   const plain = statement
     .replaceAll(/(?:%(?:\d+\$)?[ILs])+/g, '%')

@@ -28,7 +28,7 @@ export function helperFaults(root: string, statements: Statement[]): Finding[] {
     const [caller, ...others] = callers.get(name) ?? [];
     if (caller === undefined) return [{ file, line, fault: `nothing calls ${name}` }];
     const length = bodyLines(text);
-    // What the core asks of a feature stays with the feature.
+    // A helper of another folder than its caller's stays there: a feature keeps the functions that the kernel calls.
     const isOfOther = path.dirname(caller) !== path.dirname(file);
     if (others.length > 0 || isOfOther || length >= shortHelper || hasSettings(node)) return [];
     return [{ file, line, fault: `${name} has ${length} lines and one caller: write them there` }];
@@ -50,7 +50,7 @@ function bodyLines(text: string): number {
   return body.split('\n').length + built;
 }
 
-/** What tests, functions and commands call by name, other than through SQL of the engine. */
+/** Returns whether tests, functions or commands name a function of the engine, outside of the engine's SQL. */
 function mentionsIn(root: string): (name: string) => boolean {
   const files = ['tests', 'supabase/functions', 'local', 'cli', 'tools'].flatMap((folder) =>
     filesIn(root, folder, '.ts'),

@@ -1,4 +1,5 @@
-// What is built of engine/: the migration that installs it, the one that upgrades the release before, and what removes it.
+// Builds the SQL of engine/: the migration that installs it, the upgrade of the release before, and the script that
+// removes it.
 import fs from 'node:fs';
 import path from 'node:path';
 import {
@@ -21,14 +22,14 @@ const heading =
   '-- Millrace, built of engine/ by tools/build.ts: there are its comments, in the files named here. Change it there.';
 /** Bodies may name what a later statement makes. */
 const bodiesLater = 'set check_function_bodies = off;';
-/** What millrace.engine() says before the build writes level and release into it. */
+/** The text of millrace.engine() before the build writes level and release into it. */
 const unwritten = /level := 0;\s+release := '0\.0\.0';/;
 
 const quote = (text: string) => `'${text.replaceAll("'", "''")}'`;
 const literal = (value: string | number | string[]) =>
   Array.isArray(value) ? `array[${wrapped(value.map(quote))}]::text[]` : String(value);
 const join = (parts: string[]) => `${parts.filter(Boolean).join('\n\n')}\n`;
-/** What is built has no lines of comment: a fifth of what a new project's database would be sent. */
+/** Removes lines of comment: a fifth of the text that a new project's database would get. */
 const withoutComments = (text: string) =>
   text
     .replaceAll(/^ *--[^\n]*\n/gm, '')
@@ -168,7 +169,10 @@ function triggersChanged(was: Code, now: Code): string[] {
 const isKept = (name: string, was: Code, now: Code) =>
   was.functions[name] !== undefined && was.functions[name]?.signature === now.functions[name]?.signature;
 
-/** What goes before the code is written anew: what the source has no more, and functions whose signature changed. */
+/**
+ * Returns the drops before the code is written anew: of objects that the source lacks, and of functions with a new
+ * signature.
+ */
 function removals(was: Code, now: Code): string[] {
   const gone = Object.keys(was.functions).filter((name) => !isKept(name, was, now));
   const views = Object.keys(was.views).filter((name) => !(name in now.views));

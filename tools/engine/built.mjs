@@ -30,7 +30,7 @@ const uninstall = path.join('engine', 'uninstall.sql');
  * @param {string} root
  */
 export function inputDigest(root) {
-  // What people call decides which comments are stored.
+  // The list of public functions decides which comments are stored.
   const surface = path.join('tools', 'check', 'public-surface.ts');
   const read = ['package.json', surface, ...filesIn(root, 'engine'), ...filesIn(root, path.join('tools', 'engine'))];
   return digest(

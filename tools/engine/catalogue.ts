@@ -1,8 +1,8 @@
-// What the engine's statements make, by name: what an upgrade compares, and what an uninstall removes.
+// Objects that the engine's statements make, by name: an upgrade compares them, and an uninstall removes them.
 import { createHash } from 'node:crypto';
 import type { Node, Statement } from './statement.ts';
 
-/** What one state of the engine's code makes. Texts are kept as digests where they only tell whether something changed. */
+/** Objects that one state of the engine's code makes. Texts are kept as digests where they only show a change. */
 export interface Code {
   /** By `millrace.claim(…)`, with the types of its arguments. */
   functions: Record<string, FunctionCode>;
@@ -27,7 +27,7 @@ export interface FunctionCode {
   body: string;
 }
 
-/** What the structure makes. */
+/** Objects that the structure makes. */
 export interface Made {
   schemas: string[];
   tables: string[];
@@ -61,7 +61,7 @@ export function identityOf(node: Node): string {
   return `${dotted(node.funcname)}(${types.join(', ')})`;
 }
 
-/** What `create or replace` cannot change of a function. */
+/** Returns the parts of a function that `create or replace` cannot change. */
 function signatureOf(node: Node): string {
   const parameters = (node.parameters ?? []).map(({ FunctionParameter: p }: Node) =>
     [p.mode.replace('FUNC_PARAM_', ''), p.name, typeName(p.argType), p.defexpr ? 'default' : ''].join(' ').trim(),
@@ -69,7 +69,7 @@ function signatureOf(node: Node): string {
   return `(${parameters.join(', ')}) returns ${node.returnType ? typeName(node.returnType) : 'nothing'}`;
 }
 
-/** What `left(md5(prosrc), 12)` says of the function. */
+/** Returns the digest of a function's body, as `left(md5(prosrc), 12)` does in the database. */
 function bodyDigest(text: string): string {
   const [, , body = ''] = /\bas\s+(\$\w*\$)([\s\S]*)\1/.exec(text) ?? [];
   return createHash('md5').update(body).digest('hex').slice(0, 12);
@@ -93,7 +93,7 @@ export function commented({ node, text }: Statement): string {
 /** A statement without the comments before it. */
 export const bare = (text: string) => text.replace(/^(\s*--[^\n]*\n)+/, '').trim();
 
-/** What the statements of the code make. */
+/** Returns the objects that the statements of the code make. */
 export function codeOf(statements: Statement[]): Code {
   const of = (kind: string) => statements.filter((statement) => statement.kind === kind);
   const jobs = statements.flatMap(({ text }) => [...text.matchAll(/'(millrace-[a-z][a-z-]*)'/g)]);
@@ -120,7 +120,7 @@ export function codeOf(statements: Statement[]): Code {
   };
 }
 
-/** What the statements of engine/structure make, under all names that it has had. */
+/** Returns the objects that the statements of engine/structure make, under all names that they have had. */
 export function madeBy(statements: Statement[]): Made {
   const of = (kind: string) => statements.filter((statement) => statement.kind === kind).map(({ node }) => node);
   const renamed = of('RenameStmt')

@@ -6,7 +6,10 @@ import { sharedLimitSchema } from './shared-limit-schema.ts';
 import type { Statement } from './statement.ts';
 import { withHeaders } from './write-headers.ts';
 
-/** What binds early waits for what it binds to; the bodies of functions bind late. */
+/**
+ * Order of kinds: views and triggers bind early and follow the functions that they name; the bodies of functions bind
+ * late.
+ */
 const order = ['CreateFunctionStmt', 'ViewStmt', 'CreateTrigStmt'];
 
 /** The files of `folder` below the engine's, in the order of their names. */
@@ -48,7 +51,7 @@ export function hooksSql(engine: string): string {
   );
 }
 
-/** What a module's file has for each hook. */
+/** Returns the part of a module's file for each hook. */
 function hookParts(file: string): { file: string; hook: string; lines: string[] }[] {
   if (!fs.existsSync(file)) return [];
   const [, ...parts] = fs.readFileSync(file, 'utf8').split(section);

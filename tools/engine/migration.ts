@@ -10,7 +10,7 @@ export interface Built {
   text: string;
 }
 
-/** What the migration of a level that is not frozen is called. The release writes its version into the name. */
+/** The file name of the migration of a level that is not frozen. The release writes its version into the name. */
 export const unreleased = /^\d{14}_millrace\.sql$/;
 
 /** The migration that is not frozen; null while engine/ is what the last release froze. */

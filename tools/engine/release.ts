@@ -15,7 +15,7 @@ export interface Release {
   code: Code;
 }
 
-/** What engine/ is to become. */
+/** The release that engine/ is to become. */
 export interface Target {
   level: number;
   version: string;

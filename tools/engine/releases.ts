@@ -50,14 +50,16 @@ export function sourceDigest(engine: string): string {
   return sha256(files.map((file) => `${file}\n${textOf(engine, file)}`).join('\n'));
 }
 
-/** What engine/ is to become: null while it is what the last release froze. */
+/** Returns the release that engine/ is to become; null while it equals the last release. */
 export function nextTarget({ engine, version }: Project): Target | null {
   const from = lastRelease(engine);
   if (from?.source === sourceDigest(engine)) return null;
   return { level: (from?.level ?? 0) + 1, version, from };
 }
 
-/** What was changed though it is frozen, and a version that is taken; one line each. */
+/**
+ * Returns a line for each change to a frozen file, each new file before the frozen ones, and a version that is taken.
+ */
 export function frozenFaults(project: Project): string[] {
   const found = structureNow(project.engine);
   const releases = frozenReleases(project.engine);

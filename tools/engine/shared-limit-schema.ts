@@ -1,4 +1,4 @@
-// What a shared limit may say, as the engine reads it: a JSON Schema made of the zod schema of defineSharedLimits().
+// The schema of a shared limit, as the engine reads it: a JSON Schema made of the zod schema of defineSharedLimits().
 import { z } from 'zod';
 import { snakeCase } from '../../supabase/functions/_millrace/compile/snake-keys.ts';
 import { sharedLimitsSchema } from '../../supabase/functions/_millrace/define/definition-schema.ts';
@@ -21,7 +21,7 @@ function inEngineTerms({ properties, required, remedy: _, maxProperties: __, ...
   };
 }
 
-/** What a shared limit may say, as a literal of SQL that stands at its place in the engine's text. */
+/** Returns the schema of a shared limit as a literal of SQL, for its place in the engine's text. */
 export function sharedLimitSchema(): string {
   const given = z.toJSONSchema(sharedLimitsSchema, { io: 'input' }) as JsonSchema;
   return `$schema$${shortLines(inEngineTerms(given.additionalProperties as JsonSchema))}$schema$`;

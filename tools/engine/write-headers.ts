@@ -1,4 +1,4 @@
-// What the build writes of a function's header, its rights and stored comments, so that engine/ holds what people decide.
+// The build writes a function's header, rights and stored comments, so that engine/ holds only what people decide.
 import { parseSync } from '@libpg-query/parser';
 import { isPublic } from '../check/public-surface.ts';
 import { commented, grantedOn, identityOf } from './catalogue.ts';
@@ -45,7 +45,7 @@ const plans: Record<string, string[]> = {
   ),
   // Planned at each call, since the number of ids decides whether a hash or look-ups are cheaper.
   anew: ['enable_seqscan = off', 'enable_hashjoin = on', 'jit = off', 'plan_cache_mode = force_custom_plan'],
-  // What operators read: no table as a whole. Lists of pipelines and stages may hash, lists of runs may not.
+  // Calls of operators read no table as a whole. Lists of pipelines and stages may hash, lists of runs may not.
   for_lists: ['enable_seqscan', 'enable_mergejoin', 'enable_memoize', 'jit'].map((name) => `${name} = off`),
   for_runs: ['enable_seqscan', 'enable_mergejoin', 'enable_hashjoin', 'enable_memoize', 'jit'].map(
     (name) => `${name} = off`,
@@ -144,7 +144,7 @@ function withDefaults(text: string, node: Node): string {
   const isOut = ({ FunctionParameter: { mode } }: Node) => /OUT|TABLE/.test(mode);
   const returns = node.is_procedure || node.returnType || node.parameters?.some(isOut);
   const typed = returns ? text : text.replace(parameters, (list) => `${list} returns void`);
-  // Whoever writes a row has no right to what its trigger does.
+  // A user who writes a row lacks the rights of its trigger, so triggers run as their owner.
   const whole = typed.replace(/^(create function .* returns trigger)$/m, '$1\nsecurity definer');
   if (named('language') || !named('as')) return whole;
   const [, statements = ''] = blockless.exec(text) ?? [];

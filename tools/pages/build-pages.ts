@@ -26,7 +26,7 @@ async function buildPage(root: string, name: string): Promise<void> {
       outDir: part,
       emptyOutDir: true,
       assetsDir: '.',
-      // What is written into the page itself is what its policy refuses.
+      // No asset is written into the page itself: the page's policy would refuse it.
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
       target: 'es2022',
