@@ -3,9 +3,9 @@ export interface Failure {
   code: string;
   /** The text that the owner of the row reads and can act on: no address, path, SQL or stack. */
   message: string;
-  /** The whole of it, for operators alone, where the message does not say it. */
+  /** The whole error, for operators alone, where the message does not say it. */
   detail?: string;
-  /** Of an error that nobody foresaw: where it was thrown, for operators alone. */
+  /** Of an unexpected error: where it was thrown, for operators alone. */
   stack?: string;
   permanent: boolean;
   retry_after_ms?: number;
@@ -44,8 +44,10 @@ export class PermanentError extends StageError {
 }
 
 /**
- * Trying again may help: the attempt is retried as the stage's policy says, after `retryAfterMs` milliseconds at the
- * earliest where they are given. `detail` is for operators alone.
+ * Fails the attempt so that it is retried as the stage's policy says.
+ *
+ * `retryAfterMs`: milliseconds before the retry at the earliest; left out, the policy alone decides.
+ * `detail`: text for operators alone.
  *
  * @example
  * ```ts
@@ -57,7 +59,7 @@ export class RetriableError extends StageError {
 }
 
 /**
- * A setting is missing or wrong. Its code is `misconfigured`. Retriable, so that nothing is lost while somebody corrects it.
+ * A setting is missing or wrong. Its code is `misconfigured`. Retriable, so that nothing is lost until it is corrected.
  *
  * @example
  * ```ts
@@ -71,8 +73,8 @@ export class MisconfiguredError extends RetriableError {
 }
 
 /**
- * The project's own rows or files do not answer just now, which says nothing about the work that needs them. Thrown by a
- * finish function, it ends nothing: the job is kept, and finished when it is reported or asked after again.
+ * The project's own rows or files do not answer just now, which says nothing about the work that needs them. A finish
+ * function that throws it ends no attempt: the job is kept, and finished when it is reported or polled again.
  *
  * @example
  * ```ts
@@ -81,7 +83,7 @@ export class MisconfiguredError extends RetriableError {
  */
 export class UnavailableError extends RetriableError {}
 
-/** The attempt was taken away: whatever its handler does now counts for nothing. */
+/** The attempt was taken away: any outcome of its handler is dropped. */
 export class LeaseLost extends Error {}
 
 const MAX_MESSAGE_LENGTH = 2000;
@@ -136,8 +138,8 @@ function isTrailing(text: string, at: number): boolean {
 }
 
 /**
- * Turns whatever a handler threw into a failure the engine can record. Never throws.
- * Network errors are sorted by their cause; what nobody foresaw is retriable with the code `unexpected_error`.
+ * Turns any value that a handler threw into a failure that the engine can record. Never throws.
+ * Network errors are sorted by their cause; an unexpected error is retriable with the code `unexpected_error`.
  */
 export function classify(error: unknown): Failure {
   try {

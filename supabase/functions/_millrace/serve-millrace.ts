@@ -16,8 +16,9 @@ export function serveMillrace(): void {
 }
 
 /**
- * Answers by the last part of the address: `callback` the end of a service's job, `poll` and `alerts` the database's wake-ups,
- * `metrics` and `health` a monitoring system, `connect` whoever sets the project up. 404 for any other.
+ * Answers a request by the last part of its address. `callback`: the end of a service's job. `poll`, `alerts`: wake-ups
+ * by the database. `metrics`, `health`: a monitoring system. `connect`: a person or script that sets the project up.
+ * Any other: 404.
  *
  * @example
  * ```ts

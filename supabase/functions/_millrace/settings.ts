@@ -26,8 +26,10 @@ export const wholeNumber = (min: number, max: number) =>
     .refine((value) => value >= min && value <= max, `must be a whole number from ${min} to ${max}`);
 
 /**
- * The value is a price in US dollars for `unit`, as in "a million tokens"; it is read as a number. `example` is shown to whoever
- * set something else.
+ * Returns a schema for a setting that is a price in US dollars, read as a number.
+ *
+ * `unit`: the unit that the price is for, such as "a million tokens".
+ * `example`: a valid price, for the message about any other value.
  *
  * @example
  * ```ts

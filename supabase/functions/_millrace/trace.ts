@@ -1,4 +1,6 @@
-/** Whose work it is: the run's trace, and the submission within it. Without them nobody can tell. */
+/**
+ * The origin of a request: the run's trace, and the submission within it. Both are missing where the run is unknown.
+ */
 export interface Traced {
   traceId?: string | undefined;
   submission?: number | undefined;

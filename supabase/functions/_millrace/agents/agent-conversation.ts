@@ -13,17 +13,19 @@ export interface Call {
   arguments: string;
 }
 
-/** A tool's call that is over, with what the model was told. */
+/** A tool's call that has ended, with the output that the model got. */
 export interface Finding {
   name: string;
   arguments: string;
   output: string;
 }
 
-/** Says in what an answer contradicts what the tools have found, as a sentence to the model; null where it does not. */
+/** Returns how an answer contradicts the tools' findings, as a sentence to the model; null where it does not. */
 export type AnswerCheck<Answer> = (answer: Answer, findings: readonly Finding[]) => string | null;
 
-/** An answer in the right form, with what is to be handed back to the model where that may correct it. */
+/**
+ * An answer in the right form. `contradiction`: the sentence that the model gets to correct it; null where it stands.
+ */
 export interface GivenAnswer<Answer> {
   answer: Answer;
   contradiction: string | null;
@@ -43,9 +45,9 @@ export function openCalls(turns: readonly Turn[]): Call[] {
 }
 
 /**
- * The answer the conversation has come to, or undefined while it goes on. An answer that does not fit the schema is sent
- * back to the model with its fault. Throws `invalid_output` at the third in a row, and `model_refused`. An answer that `check`
- * objects to comes with the contradiction, unless two were handed back before: then it stands.
+ * Returns the answer of the conversation; undefined while it goes on. An answer that does not fit the schema goes back
+ * to the model with its fault. An answer that `check` objects to comes with the contradiction; after two of them it
+ * stands. Throws `invalid_output` at the third unfit answer in a row, and `model_refused` where the model declines.
  */
 export function finalAnswer<S extends z.ZodObject>(
   turns: readonly Turn[],
@@ -69,8 +71,8 @@ export function finalAnswer<S extends z.ZodObject>(
 }
 
 /**
- * The conversation as the API takes it, always the same for the same turns. Reasoning is left out: without its ids, which
- * only the service that stored it knows, it cannot be given back.
+ * Returns the conversation as the API takes it, always the same for the same turns. Reasoning is left out: it cannot be
+ * given back without its ids, which only the service that stored it knows.
  */
 export function toInput<S extends z.ZodObject>(
   asked: string,

@@ -93,7 +93,7 @@ export async function runTool(
   }
 }
 
-/** Settles as `work` does, but rejects as soon as the signal is aborted: a tool need not heed it. */
+/** Settles as `work` does, but rejects as soon as the signal is aborted: a tool may ignore the signal. */
 async function untilAborted(work: unknown, signal: AbortSignal): Promise<unknown> {
   let stop = () => {};
   const aborted = new Promise<never>((_, reject) => {

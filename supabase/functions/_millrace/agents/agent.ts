@@ -36,8 +36,9 @@ export interface AgentOptions<Input extends z.ZodType, Output extends z.ZodObjec
   ask(input: z.output<Input>): string;
   tools(input: z.output<Input>): readonly AgentTool[];
   /**
-   * Says in a sentence what in an answer contradicts what the tools have found; null where nothing does. The model is told,
-   * twice at most and within the agent's limits; after that its answer stands, for a later stage to doubt.
+   * Returns a sentence that names what in an answer contradicts the tools' findings; null where nothing does. The model
+   * gets the sentence and answers again, at most twice and within the agent's limits. After that its answer stands, for
+   * a later stage to doubt.
    */
   check?: AnswerCheck<z.output<Output>>;
   /** Groups of settings that the tools need; those of the model are needed anyway. */
@@ -45,11 +46,12 @@ export interface AgentOptions<Input extends z.ZodType, Output extends z.ZodObjec
 }
 
 /**
- * A stage in which the model takes turns with tools until it answers in the form of `output`. Every turn is recorded when
- * it is over, so that a retry after a crash goes on behind the last one and repeats no call whose output was recorded.
- * A turn (one answer of the model, or one call of a tool) should take less than half of the stage's timeout: once half of
- * it is used the attempt goes back to the queue between two turns, which costs nothing. The model answers in the call,
- * whatever LLM_MODE says.
+ * Defines a stage in which the model takes turns with tools until it answers in the form of `output`. A turn is one
+ * answer of the model, or one call of a tool.
+ *
+ * Every turn is recorded when it ends. A retry after a crash goes on behind the last one and repeats no call whose
+ * output was recorded. A turn should take less than half of the stage's timeout: once half of it is used, the attempt
+ * goes back to the queue between two turns, which costs nothing. The model answers in the call, whatever LLM_MODE says.
  *
  * @example
  * ```ts
@@ -217,7 +219,7 @@ class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
     if (fault) throw fault;
   }
 
-  /** Records a finished turn even if the agent was stopped meanwhile, so that nobody need take it again. */
+  /** Records a finished turn even if the agent was stopped meanwhile, so that no retry repeats it. */
   private async record(turn: NewTurn): Promise<void> {
     await this.context.checkpoints.append(turn);
     this.turns.push({ ...turn, attempt: this.context.attempt });

@@ -38,7 +38,7 @@ function addressOf(page_url: string | null | undefined, hash: string): string | 
   return url.href;
 }
 
-/** A hosted project is named; any other is asked as the environment of the command says. */
+/** Returns the option that names a hosted project; for any other the command reads the address from its environment. */
 function remoteOption(project: string | null): string {
   const reference = /^https:\/\/([a-z0-9]{20})\.supabase\.co$/.exec(project ?? '')?.[1];
   return reference ? ` --remote=${reference}` : '';

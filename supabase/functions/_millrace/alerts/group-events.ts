@@ -1,7 +1,7 @@
 // Events of one cause stand together: one broken service is one thing to read, at however many stages it fails.
 import type { AlertEvent } from './alert-message.ts';
 
-/** Events that are told as one, the first one's place first. */
+/** Events that a message shows as one; the first gives the place. */
 export type EventGroup = [AlertEvent, ...AlertEvent[]];
 
 /** Kinds that follow from failures at their stage. */

@@ -77,7 +77,7 @@ function statusRows(status: StatusDefinition, stages: PipelineOptions['stages'],
   return { values, moves: statusMoves(status, shown), places: valuesByPlace(status, stages) };
 }
 
-/** A compiled definition with the digest of what it says, by which the database knows that nobody has changed it since. */
+/** Adds the digest of its content to a compiled definition: the database refuses rows that were changed afterwards. */
 export function withDigest({ digest: _, ...content }: Record<string, unknown>): CompiledPipeline {
   const digest = createHash('sha256').update(canonicalJson(content)).digest('hex');
   const { compiler: by, ...rest } = content;

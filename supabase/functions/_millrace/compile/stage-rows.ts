@@ -19,7 +19,7 @@ interface BackPressure {
   stage: string;
 }
 
-/** Kinds that wait for somebody, a child run or room: no worker claims them as soon as their needs are done. */
+/** Kinds that wait for a person, a child run or room: no worker claims them as soon as their needs are done. */
 const passive = ['manual', 'pipeline', 'gate'];
 /** Kinds that a version of the graph names, since a run that has begun goes on by them. */
 const kindsOfGraph = [...passive, 'map'];

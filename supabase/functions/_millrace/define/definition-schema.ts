@@ -129,8 +129,8 @@ const ending = {
   /** A function of yours, schema.name(jsonb), called with [{ attempt, run, entity_id, result }] in the completion's transaction. */
   apply: routine('which takes one jsonb').optional(),
   /**
-   * Jsonpaths over `{ entity, result }` by the names under which they end the run, which is no failure. They are asked in this
-   * order when the stage completes, after `apply`; the first that is true counts.
+   * Jsonpaths over `{ entity, result }` by the names under which they end the run, which is no failure. They are
+   * evaluated in this order when the stage completes, after `apply`; the first that is true ends the run.
    */
   ends: z
     .record(name, filled('a jsonpath predicate', 'Write for example "$.result.score < 0.5".'))
@@ -279,8 +279,8 @@ const worked = {
   shows: shows.optional(),
 };
 /**
- * A jsonpath over `{ entity, needs }`: the input that counts. Where it is as it was for the row's last result, the stage takes
- * that result and does no work, unless somebody names the stage.
+ * A jsonpath over `{ entity, needs }`: the part of the input that counts. Where it equals that of the row's last
+ * result, the stage takes that result and does no work, unless the start names the stage.
  */
 const unchanged = filled('a jsonpath', 'Write for example "$.needs.fetch.fingerprint" or "$.entity.body".').optional();
 
@@ -295,7 +295,10 @@ const fanIn = z.strictObject({
 const completion = z.strictObject({
   callback: flag.default(false),
   pollSeconds: whole(1, 3_600).nullable().default(null),
-  /** It does not run while the poller hears that the job waits in its service's queue. */
+  /**
+   * How long the attempt waits for its job, in seconds; the time in the service's queue does not count while it is
+   * polled.
+   */
   deadlineSeconds: whole(1, week).default(600),
 });
 const functionStage = z
@@ -389,7 +392,7 @@ export const stageSchema = z
 const layer = z.strictObject({
   /** Stages that stand together in the chain. */
   stages: z.array(name).min(1),
-  /** A value that rows pass on entering; a row may wait there until somebody begins it. */
+  /** A value that rows pass on entering; a row may wait there until a person begins it. */
   enter: value.optional(),
   /** A value that rows pass when they go on from the layer. */
   leave: value.optional(),

@@ -62,10 +62,10 @@ export function answerConnect(env: Env, rpcFor: RpcFor = dataApiRpc): Answer {
 }
 
 /**
- * Lets the first request of an isolate connect a database that has no address, as a preview branch has none until somebody connects
- * it. Address and secret are those of the function's environment and never the request's, so a stranger's request can write nothing
- * but the truth. A request of the engine proves that the database has an address. `answer` never waits for this. A database that
- * does not answer is tried again after a minute.
+ * Lets the first request of an isolate connect a database that has no address, as that of a new preview branch. Address
+ * and secret come from the function's environment and never from the request, so a stranger's request can write nothing
+ * but the truth. A request of the engine proves that the database has an address. `answer` never waits for this. A
+ * database that does not answer is tried again after a minute.
  *
  * @example
  * ```ts

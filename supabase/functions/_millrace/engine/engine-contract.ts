@@ -41,7 +41,7 @@ const stageLimits = z.object({
 /** Fan-outs whose children have reported something. */
 const collect = z.array(z.number()).default([]);
 
-/** Whether the last sweep is over a minute old: then whoever reads this calls millrace_sweep. */
+/** Whether the last sweep is over a minute old: then the client calls millrace_sweep. */
 const sweep_due = z.boolean().default(false);
 
 const admitted = z.object({
@@ -97,7 +97,7 @@ export const pollAnswer = z.object({ jobs: z.array(waitingJob), more: z.boolean(
 /** How many of the jobs the report changed. */
 export const noteJobsAnswer = z.object({ noted: z.number() });
 export const noteFaultsAnswer = z.object({ noted: z.number() });
-/** Whose a job is; null when nobody waits for it. */
+/** The owner of a job; null when no attempt waits for it. */
 export const jobOwnerAnswer = z
   .object({
     function: z.string(),
@@ -144,7 +144,7 @@ const turn = z.discriminatedUnion('kind', [
   }),
 ]);
 const agentLimits = z.object({
-  // An agent that nobody gave a limit must not go on for ever.
+  // An agent without a limit must not go on for ever.
   max_turns: z.number().default(50),
   max_tokens: z.number().optional(),
   max_cost_usd: z.number().optional(),
@@ -153,7 +153,7 @@ const agentLimits = z.object({
 const staleAnswer = z.object({ status: z.literal('stale'), reason: z.string() });
 export const spawnAnswer = z.discriminatedUnion('status', [
   z.object({ status: z.literal('spawned'), fan_out: z.number(), spawned: z.number(), wake }),
-  /** The keys of items whose rows somebody holds; without any, somebody holds the parent. */
+  /** The keys of items whose rows are locked; empty: the parent is locked. */
   z.object({ status: z.literal('busy'), busy: z.array(z.string()).default([]), wake }),
   staleAnswer,
 ]);
@@ -211,11 +211,11 @@ export interface Usage {
   /** Of a transcription. */
   audio_seconds?: number;
   cost_usd: number | null;
-  /** The provider gave no tokens, so that nobody knows the cost. */
+  /** The provider reported no tokens, so that the cost is unknown. */
   unreported?: true | undefined;
-  /** The answer was one that was kept; no model was asked. */
+  /** The answer is a former answer: no model was asked. */
   cached?: boolean;
-  /** Of an agent: how often this attempt asked the model, and what all attempts of its execution have used. */
+  /** Of an agent: how often this attempt asked the model, and the usage of all attempts of its execution. */
   turns?: number;
   execution_turns?: number;
   execution_tokens?: number;

@@ -77,7 +77,9 @@ export const metricsAnswer = z.object({
   messages: z.array(z.object({ channel: z.string(), waiting: z.number(), dead: z.number() })),
 });
 
-/** Something that is not well, as the database lists it: the sweep, a stage that nobody works at, an alert, or a finding. */
+/**
+ * A fault of the project, as the database lists it: a stopped sweep, an unattended stage, an open alert, or a finding.
+ */
 export interface HealthFault {
   kind: string;
   what: string;

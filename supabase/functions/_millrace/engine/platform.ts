@@ -26,15 +26,19 @@ export interface Platform {
   wakeSecret?: string | undefined;
 }
 
-/** Who calls: whoever knows the wake-up secret may wake and do nothing else, whoever knows a secret key is the project. */
+/**
+ * The caller of a function. The wake-up secret lets a `waker` wake and do nothing else; a secret key proves the
+ * `project`.
+ */
 export type Caller = 'waker' | 'project';
 
 /** The header that carries the wake-up secret. The secret key goes into `apikey`, which gateways check. */
 const WAKE_HEADER = 'x-millrace-wake-secret';
 
 /**
- * Reads what Supabase puts into every function's environment: the secret keys, or, where there is none, the legacy service-role
- * key; and MILLRACE_WAKE_SECRET, where the project has set it. Throws a MisconfiguredError that names what is missing.
+ * Reads the variables that Supabase sets in every function's environment: the secret keys, or without any the legacy
+ * service-role key. Also reads MILLRACE_WAKE_SECRET, where the project has set it. Throws a MisconfiguredError that
+ * names the missing variable.
  */
 export function readPlatform(env: Env): Platform {
   const url = env.SUPABASE_URL?.replace(/\/+$/, '');
@@ -55,8 +59,8 @@ export function readPlatform(env: Env): Platform {
 }
 
 /**
- * The secret by which the database wakes functions: MILLRACE_WAKE_SECRET where it is set, else an HMAC of the secret key, so that
- * nobody need agree on one. It leads back to no key.
+ * The secret by which the database wakes functions: MILLRACE_WAKE_SECRET where it is set, else an HMAC of the secret
+ * key, so that a project need not choose one. The HMAC does not reveal the key.
  */
 export const ownWakeSecret = ({ wakeSecret, secretKey }: Platform) => wakeSecret ?? wakeSecretOf(secretKey);
 

@@ -51,7 +51,7 @@ export function isOwnCallbackUrl(url: URL): boolean {
   return url.searchParams.has('service');
 }
 
-/** Whose job a URL is about. Call callbackUrlFault() first: nobody vouches for a URL with a fault. */
+/** Returns the origin of a URL's job. Call callbackUrlFault() first: a URL with a fault may be forged. */
 export function readOrigin(params: URLSearchParams): CallbackOrigin {
   return { ...writtenOrigin(params), submission: Number(params.get('submission')) };
 }

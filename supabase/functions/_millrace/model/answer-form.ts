@@ -33,9 +33,9 @@ const leftToZod = ['default', 'contentEncoding', 'contentMediaType', 'format', '
 const known = new WeakMap<z.ZodType, JsonSchema>();
 
 /**
- * The strict JSON schema by which a model answers in the form of `schema`. A field that may be absent becomes one that may be
- * null; a transform is asked for what it takes; formats and patterns that the API does not know are left to the schema itself.
- * Throws an Error that names the field, its kind and the remedy where the strict form cannot say the same.
+ * Returns the strict JSON schema by which a model answers in the form of `schema`. An optional field becomes nullable,
+ * and a transform is described by its input. Formats and patterns that the API does not know are checked by `schema`
+ * alone. Throws an Error that names the field, its kind and the remedy where the strict form cannot express it.
  *
  * @internal
  */

@@ -26,9 +26,9 @@ export interface FormerAnswers {
 }
 
 /**
- * Asks as askModel() does, except that a question which was answered before gets that answer: at no tokens and no cost, and its
- * usage says `cached`. The same question has the same model, instructions, schema and input. A retry asks the model. A table
- * that fails costs the answer, not the attempt: the fault is logged, and the model is asked.
+ * Asks as askModel() does, but a question that was answered before gets its former answer. That answer costs no tokens,
+ * and its usage says `cached`. Two questions are the same if model, instructions, schema and input are. A retry asks
+ * the model. An error of the table does not fail the attempt: it is logged, and the model is asked.
  *
  * @example
  * ```ts

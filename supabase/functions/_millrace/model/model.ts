@@ -246,8 +246,8 @@ function countOf(tokens: unknown): number | null {
 }
 
 /**
- * The usage of a response, with its cost where the settings name prices. Tokens that the response does not tell are null, never 0,
- * and the usage is marked as unreported, so that nobody takes its cost for nothing.
+ * Returns the usage of a response, with its cost in US dollars where the settings name prices. Tokens that the response
+ * does not report are null, never 0. The usage is then marked as unreported, so that its cost is not read as zero.
  *
  * @internal
  */

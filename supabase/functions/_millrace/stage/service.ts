@@ -29,22 +29,22 @@ export interface CalledBack {
 }
 
 /**
- * A service outside of the project that does a stage's work as a job and tells when it has ended. Most speak the protocol of
- * docs/services.md, for which `jobService()` makes this; any other is described by hand.
+ * A service outside of the project that does a stage's work as a job and reports its end. `jobService()` makes one for
+ * the protocol of docs/services.md; any other service is described by hand.
  */
 export interface Service {
   /** Its name among waiting attempts, in the log and in callbacks: lower case letters, digits, - and _. */
   name: string;
-  /** Where it is and how to get in, as it appears in the environment. */
+  /** Settings with the service's address and credentials, by the names of environment variables. */
   settings?: SettingsGroup;
   /**
-   * Asks after a job. Throws a StageError when the service does not answer, which says nothing about the job. A service
-   * that cannot be asked has none: then its callback ends the attempt, or the deadline does.
+   * Returns the state of a job. Throws a StageError when the service does not answer, which says nothing about the job.
+   * Left out for a service that cannot be polled: then its callback ends the attempt, or the deadline does.
    */
   poll?(jobId: string, context: ServiceContext): Promise<JobState>;
   /**
-   * Reads the body of a verified callback, parsed from JSON, or its text where it is none. Throws a PermanentError that says
-   * what is wrong with it.
+   * Reads the body of a verified callback: parsed from JSON, or its text where it is no JSON. Throws a PermanentError
+   * that names the fault of the body.
    */
   readCallback(body: unknown): CalledBack;
 }

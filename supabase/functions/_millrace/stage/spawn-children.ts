@@ -5,9 +5,9 @@ import { LeaseLost, PermanentError, RetriableError } from '../errors.ts';
 /** The children of one attempt of a map. */
 export interface Children {
   /**
-   * Starts runs for a chunk of items, except for those that have one already, and resolves to the fan-out's number. With
-   * `last` no others can follow. Waits for rows that somebody holds. Throws LeaseLost when the attempt was taken away, and
-   * a permanent error when the engine refuses the items.
+   * Starts runs for a chunk of items, and resolves to the fan-out's number. Skips items that have a run already, and
+   * waits for locked rows. After `last` no chunk can follow. Throws LeaseLost when the attempt was taken away, and a
+   * PermanentError or RetriableError when the engine refuses the items.
    */
   spawn(items: ChildItem[], last: boolean): Promise<number>;
 }
@@ -42,7 +42,7 @@ export function createChildren(options: {
         waker.wake(answer.wake);
         if (answer.status === 'spawned') return answer.fan_out;
         const busy = new Set(answer.busy);
-        // Without keys somebody holds the parent, and the engine has done nothing.
+        // Without keys the parent is locked, and the engine has done nothing.
         if (busy.size > 0) left = left.filter(({ key }) => busy.has(String(key)));
         // The transaction that holds the row may be ending this attempt: further items would be in vain.
         signal.throwIfAborted();

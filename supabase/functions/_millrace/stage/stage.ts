@@ -185,10 +185,15 @@ export interface Stage {
 }
 
 /**
- * Joins a stage's code with its definition. The handler gets what `input` makes of `{ entity, needs }`, the entity's row and
- * the results of the stages that this one needs, and returns what `output` accepts; what it throws fails the attempt. It may
- * return `waiting(…)` only where `services` and `finish` are given. Throws when the pipeline defines no such stage, one that
- * has no code, one whose services nobody could finish, or whose `input` wants the result of a stage that it does not need.
+ * Joins a stage's code with its definition.
+ *
+ * `input` parses `{ entity, needs }`: the entity's row, and the results of the stages that this one needs. The handler
+ * gets the parsed input and returns a value that `output` accepts. An error that it throws fails the attempt. It may
+ * return `waiting(…)` only where `services` and `finish` are given.
+ *
+ * Throws when the pipeline does not define the stage, or its kind has no code. Also throws when neither a callback nor
+ * a poll would end its job, when a stage of kind external lacks `services` or `finish`, and when `input` wants the
+ * result of a stage that it does not need.
  *
  * @example
  * ```ts

@@ -41,8 +41,8 @@ function parse<S extends z.ZodType>(schema: S, output: unknown) {
 }
 
 /**
- * Says where a value departs from its schema, what was found there and what was expected.
- * Retriable is for a source that may answer differently when asked again, such as a model.
+ * Returns an error that says where a value departs from its schema, with the found and the expected value.
+ * `retriable`: for a source that may answer differently the next time, such as a model.
  */
 export function invalidOutput(error: z.ZodError, value: unknown, options: { retriable: boolean }): StageError {
   const message = `The output is not as the stage declares it: ${describeFault(error, value, 'output')}`;

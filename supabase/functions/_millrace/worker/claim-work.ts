@@ -81,7 +81,7 @@ export class Intake {
     return this.size.timedOut(tried);
   }
 
-  /** Takes up what an answer brings; `limit` items were asked for. */
+  /** Takes the batch of an answer and learns from it. `limit`: the number of items asked for. */
   take(answer: Claim, limit: number): void {
     this.reserve(0);
     if (answer.status === 'refused') return;

@@ -25,7 +25,9 @@ export interface RunContext {
   worker: string;
   /** Reports the milliseconds of CPU that the handler was seen to use. */
   seen(ms: number): void;
-  /** Hears that another worker is to go on with the row: its request comes to this isolate only if that is not used up. */
+  /**
+   * Called when another worker is to go on with the row: its request comes to this isolate only if that is not used up.
+   */
   handedOn(): void;
 }
 

@@ -29,10 +29,10 @@ export type StartHandler = (
   seen: (ms: number) => void,
 ) => Promise<Outcome | null>;
 
-/** Who was seen to use this much of the CPU is the one for whom the isolate reached its limit. */
+/** A handler that was seen to use this much CPU, in milliseconds, is the reason why the isolate reached its limit. */
 const GUILTY_MS = 400;
 const GUILTY_BYTES = 75 * 1024 * 1024;
-/** An isolate that many rows have worn out reaches its limit by nobody's fault. */
+/** From this estimate on, in milliseconds of CPU, many rows have worn the isolate out: no single one is to blame. */
 const WORN_MS = 1_000;
 /** How long a finished item waits for others, as a share of what its handler took; and at least and at most. */
 const GATHERING_SHARE = 0.1;

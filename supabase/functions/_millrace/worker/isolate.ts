@@ -13,18 +13,18 @@ const SPENT_AT_MS = 1_700;
 /** How much more is done from one probe to the next, as a share of what was done before. */
 const PROBED_EVERY = 0.1;
 const SHORTEST_PROBE_PAUSE_MS = 1_000;
-/** So many probes that nobody answers are taken for one that went elsewhere. */
+/** After so many probes without an answer in a row the isolate counts as retired. */
 const MOST_FAILED_PROBES = 3;
 /** The estimated cost of a row before any isolate has learned it. */
 const CAUTIOUS_ROW_MS = 6;
 const CHEAPEST_ROW_MS = 0.5;
 /**
- * The last rows whose use of the CPU was seen: half of these at least, for the first rows of an isolate pay for its compiler. It is
- * seen by the clock, and others on the machine make most rows look dear.
+ * How many of the last rows' CPU times are kept. The estimate needs at least half of them, since the first rows of an
+ * isolate pay for its compiler. CPU is measured by the clock, and other work on the machine makes most rows look dear.
  */
 const SEEN_ROWS = 32;
 
-/** Whether a request to this function came back to this isolate; undefined where nobody answered. */
+/** Resolves to whether a request to this function came back to this isolate; undefined without an answer. */
 export type Probe = () => Promise<boolean | undefined>;
 
 /**
@@ -54,18 +54,18 @@ export class Isolate {
   private rowBytes = 0;
   private readonly listeners = new Set<() => void>();
 
-  /** Milliseconds of CPU that one row is taken to cost. */
+  /** The estimated cost of one row, in milliseconds of CPU. */
   get rowMs(): number {
     // Doubled: half of a row's CPU follows a pause of its handler, and is not measured.
     return Math.min(Math.max(this.learnedMs, 2 * quickQuarterOf(this.seen), CHEAPEST_ROW_MS), this.mostMs);
   }
 
-  /** Milliseconds of CPU that the rows so far are taken to cost, those in hand included. */
+  /** The estimated cost of all rows so far, in milliseconds of CPU, those in work included. */
   get reckonedMs(): number {
     return this.rowMs * this.begun;
   }
 
-  /** Whether a single row more might be the end of it. */
+  /** Whether a single row more might make the isolate reach its limit. */
   get isSpent(): boolean {
     return this.reckonedMs >= SPENT_AT_MS;
   }
@@ -140,7 +140,9 @@ export class Isolate {
     });
   }
 
-  /** Nobody answered a probe: it is asked once more after a moment, and at last a successor is better than none. */
+  /**
+   * Repeats an unanswered probe after a pause. After the last try the isolate counts as retired: a successor is safer.
+   */
   private noAnswer(): void {
     this.failedProbes += 1;
     this.probeAgainAt = Date.now() + SHORTEST_PROBE_PAUSE_MS;

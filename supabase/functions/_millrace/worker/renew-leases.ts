@@ -7,7 +7,7 @@ const LONGEST_INTERVAL_MS = 5_000;
 
 /**
  * Renews a worker's heartbeat and leases on a timer, a third of a lease apart, until the returned function is called.
- * `onLost` hears which of the `unfinished` attempts were taken away.
+ * `onLost` gets those of the `unfinished` attempts whose leases are lost.
  */
 export function renewLeases(options: {
   engine: Pick<Engine, 'renew'>;

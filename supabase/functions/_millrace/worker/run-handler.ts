@@ -23,15 +23,17 @@ export interface HandlerRun {
   children: Children;
   /** Aborting it with a Stopped ends the handler with that outcome. */
   controller: AbortController;
-  /** Hears how many milliseconds of CPU the handler was seen to use at a stretch: until its first pause, and for its result. */
+  /**
+   * Called with the milliseconds of CPU that the handler used at a stretch: until its first pause, and for its result.
+   */
   seen?: ((ms: number) => void) | undefined;
-  /** Hears that another worker is to go on with the row. */
+  /** Called when another worker is to go on with the row. */
   handedOn?: (() => void) | undefined;
 }
 
 /**
- * Runs the handler on one claimed item and says what to report of it. Never throws.
- * At the timeout it leaves a handler that does not heed its signal behind, whose late answer counts for nothing.
+ * Runs the handler on one claimed item. Returns the outcome to report; null where the lease is lost. Never throws.
+ * At the timeout it does not wait for a handler that ignores its signal: a late answer is dropped.
  */
 export async function runHandler(run: HandlerRun): Promise<Outcome | null> {
   const { controller, limits } = run;
@@ -124,7 +126,7 @@ async function answer(run: HandlerRun, reportUsage: (usage: Usage) => void): Pro
   }
 }
 
-/** Refuses to wait for what nobody could finish: a map stage waits for children, any other for a service that it names. */
+/** Checks that the stage can finish the job: a map stage waits for children, any other for a service that it names. */
 function waitFor({ service, jobId }: Waiting, stage: Stage): Outcome {
   const known = stage.services.map(({ name }) => name);
   if (stage.definition.kind !== 'map' && !known.includes(service)) {

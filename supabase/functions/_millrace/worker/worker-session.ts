@@ -15,11 +15,11 @@ export interface SessionOptions {
   collector: ChildCollector;
   log: Log;
   isolate: Isolate;
-  /** The stage's own number and timeout as the code knows them, until the first claim has told today's. */
+  /** The stage's batch size and timeout as the code knows them, until the first claim returns the current ones. */
   assumed: StageLimits;
 }
 
-/** Hears how many items a call that ran into the statement timeout asked for; returns how many to ask for instead. */
+/** Takes the limit of a call that ran into the statement timeout; returns the limit of the next try. */
 type AfterTimeout = (tried: number) => number;
 
 /** One worker as the engine knows it: numbers its calls, renews its leases, and does what the answers ask for. */
