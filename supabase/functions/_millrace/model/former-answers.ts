@@ -26,9 +26,9 @@ export interface FormerAnswers {
 }
 
 /**
- * Asks as askModel() does, but a question that was answered before gets its former answer. That answer costs no tokens,
- * and its usage says `cached`. Two questions are the same if model, instructions, schema and input are. A retry asks
- * the model. An error of the table does not fail the attempt: it is logged, and the model is asked.
+ * Asks as askModel() does, but a question that was answered before gets its former answer. A former answer costs no
+ * tokens, and its usage says `cached`. Two questions are the same if model, instructions, schema and input are. A retry
+ * asks the model. An error of the table does not fail the attempt: it is logged, and the model is asked.
  *
  * @example
  * ```ts
