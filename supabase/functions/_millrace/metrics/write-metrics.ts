@@ -9,7 +9,7 @@ interface Family {
   name: string;
   type: 'counter' | 'gauge' | 'histogram';
   help: string;
-  /** What stands in a sample's line behind the family's name: `_total{stage="a"} 1`. A scrape of a thousand stages has fifty thousand. */
+  /** The text of a sample behind the name of its family: `_total{stage="a"} 1`. A scrape of a thousand stages has fifty thousand. */
   samples: string[];
 }
 
