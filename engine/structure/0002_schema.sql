@@ -17,7 +17,7 @@ $$;
 comment on function millrace.now() is
   'The engine''s clock, which a test sets by replacing this body.';
 
--- What the engine has to report, pruned with the runs.
+-- One row a message of the engine, such as an error that it caught. Pruned with the runs.
 create table millrace.log (
   id bigint generated always as identity primary key,
   at timestamptz not null default millrace.now(),
@@ -29,14 +29,14 @@ create table millrace.log (
 create index log_by_code on millrace.log (code, at);
 create index log_by_time on millrace.log (at);
 
--- Settings of the engine; a Vault secret called millrace_<name> goes first.
+-- The settings of the engine. A Vault secret called millrace_<name> overrides the row.
 create table millrace.settings (
   name text primary key,
   value text not null,
   comment text not null default ''
 );
 
--- One row a release that was installed or upgraded to.
+-- One row for each release that was installed or upgraded to.
 create table millrace.releases (
   level int primary key,
   release text not null,
@@ -48,5 +48,5 @@ comment on schema millrace_evidence is
   'What views in public call to read the engine''s rows. Not to be exposed by the Data API.';
 revoke all on schema millrace_evidence from public;
 
--- Not to authenticated: views find its functions without this right.
+-- authenticated gets no usage: a view finds the functions it calls without this right.
 grant usage on schema millrace_evidence to service_role;
