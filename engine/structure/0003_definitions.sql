@@ -1,6 +1,6 @@
--- Pipelines and stages as they are today, and the graphs that runs go on by
+-- Pipelines and stages as they are today, and the graphs that runs keep
 
--- One row a pipeline; enabled = false pauses its stages.
+-- One row a pipeline. enabled = false pauses all its stages.
 create table millrace.pipelines (
   id int generated always as identity primary key,
   -- The names of triggers and functions that are written for a pipeline begin with it, unquoted.
@@ -9,41 +9,41 @@ create table millrace.pipelines (
   entity_key text not null,
   projection text not null,
   enabled boolean not null default true,
-  -- Stages of another pipeline start runs of it.
+  -- True where a stage of another pipeline starts runs of this one.
   is_child boolean not null default false,
-  -- A jsonb column of the entity, copied when a run starts.
+  -- A jsonb column of the entity that a run copies at its start; null for none.
   metadata_column text,
-  -- What one tenant may start and spend.
+  -- The quota of each tenant, {starts, spending}; null for none.
   quota jsonb,
   current_version_id int,
-  -- What the definition says of the status column.
+  -- The definition's part about the status column; null without one.
   status jsonb,
-  -- The column of the entity by which the sweep starts runs.
+  -- The column of the entity by which the sweep starts runs; null for none.
   due_column text,
   has_given boolean not null default false,
-  -- How long its runs should take: {median_seconds, p95_seconds}.
+  -- How long a run should take: {median_seconds, p95_seconds}; null for no bound.
   sla jsonb,
-  -- The column of the entity by which people know a row, such as a title.
+  -- The column of the entity by which people know a row, such as a title; null for none.
   label_column text,
-  -- How long its finished runs are kept; null for the setting retention_days.
+  -- How many days finished runs are kept; null for the setting retention_days.
   retention_days int,
-  -- The journal's line of the last switch.
+  -- The id of the journal's line about the last pause or unpause.
   switched_line bigint,
-  -- A column of the entity, the trace id of its runs.
+  -- The column of the entity that holds the trace id of its runs; null for ids of the engine.
   trace_column text,
-  -- Of its compiled definition, to compare a project's folder with.
+  -- The digest of the compiled definition, with which a project's folder is compared.
   digest text,
   -- The columns of the entity that the definition names and that inputs of its stages require.
   required_columns text[] not null default '{}'
 );
 
--- Settings of each stage; they apply at once. enabled = false pauses it.
+-- One row a stage, with its settings, which apply at once. enabled = false pauses the stage.
 create table millrace.stages (
   id int generated always as identity primary key,
   pipeline_id int not null references millrace.pipelines on delete cascade,
   name text not null,
   kind text not null,
-  -- The Edge Function that runs it; null for the kinds manual, pipeline and gate.
+  -- The Edge Function that runs the stage; null for the kinds manual, pipeline and gate.
   function_name text,
   batch_size int not null constraint stages_batch_size_bounds check (batch_size between 1 and 500),
   max_workers int not null
@@ -62,33 +62,34 @@ create table millrace.stages (
   decision jsonb,
   agent jsonb,
   limits jsonb,
-  -- How long after it became ready it should be done.
+  -- How long after it became ready an attempt should be done; null for no bound.
   sla interval,
-  -- Its limits sort its queue into groups.
+  -- True where the stage's limits sort its queue into groups.
   has_groups boolean not null default false,
-  -- A threshold of a parent counts the children that have done it.
+  -- True where a threshold of a parent counts the children that have done this stage.
   counted_by_parent boolean not null default false,
-  -- Some version has a stage after it that is not unconditional.
+  -- True where some version has a conditional stage after this one.
   has_conditional_followers boolean not null default false,
-  -- A claim looks at quotas, its own pipeline's or a parent's.
+  -- True where a claim has to look at quotas: the pipeline's own or a parent's.
   counted boolean not null default false,
   enabled boolean not null default true,
-  -- What the status column shows of it.
+  -- The values that the status column shows for this stage; null where it shows none.
   shows jsonb,
   has_ends boolean not null default false,
   switched_line bigint,
-  -- Left out today: millrace.bypasses says why.
+  -- True while new runs leave the stage out; millrace.bypasses says why.
   bypassed boolean not null default false,
-  -- What becomes of it while its budget is spent: wait or bypass.
+  -- wait or bypass: whether rows wait for the next window, or leave the stage out, once its
+  -- budget is spent.
   when_spent text not null default 'wait',
   has_unchanged boolean not null default false,
-  -- How many of its rows may be in work at once; the engine then chooses batch_size and
-  -- max_workers.
+  -- How many rows of the stage may be in work at once. Where it is not null, the engine chooses
+  -- batch_size and max_workers.
   concurrency int constraint stages_concurrency_bounds check (concurrency between 1 and 5000),
   constraint stages_name_key unique (pipeline_id, name)
 );
 
--- The graphs that a pipeline has had. A run finishes on the version it began with.
+-- One row a version: a graph that the pipeline has had. A run keeps the version it began with.
 create table millrace.versions (
   id int generated always as identity primary key,
   pipeline_id int not null references millrace.pipelines on delete cascade,
@@ -98,8 +99,8 @@ create table millrace.versions (
   unique (pipeline_id, number)
 );
 
--- One row a stage of a version. unconditional: queued as soon as its needs are done; position: a
--- topological order.
+-- One row a stage of a version. An unconditional stage is queued as soon as its needs are done.
+-- position is its number in a topological order.
 create table millrace.version_stages (
   version_id int not null references millrace.versions on delete cascade,
   stage_id int not null references millrace.stages on delete cascade,
@@ -113,20 +114,21 @@ create table millrace.version_stages (
   -- Thresholds: [{map, stage: of the children, kind: count | consecutive | all, n}].
   after jsonb not null default '[]',
   child_pipeline_id int,
-  -- True of a row that brings the stage's output along: its first run skips the stage.
+  -- Holds for a row that brings the stage's output along: the row's first run skips the stage.
   given_path jsonpath,
-  -- Only a start by name begins it; a run that comes to it by itself is over.
+  -- True where only a start by name begins the stage. A run that comes to it by itself is over.
   on_demand boolean not null default false,
-  -- The first that holds of the row and the result ends the run: [{name, when}].
+  -- [{name, when}]: the first condition that holds of the row and the result ends the run.
   ends jsonb,
-  -- Decides whether its input is as before.
+  -- The part of the input that is compared with the last run's; null for no comparison.
   unchanged_path jsonpath,
   primary key (version_id, stage_id)
 );
 create index version_stages_by_stage on millrace.version_stages (stage_id, version_id);
 
--- The values of a status column; dropped ones stay, retired. A row adopted with a value comes to
--- stand at lands and begins begins; before: stages that can say whether it brings their output.
+-- One row a value of a status column. A value that a definition drops stays, retired. A row that
+-- is adopted with a value lands on `lands` and begins `begins`. `before` lists the stages that can
+-- say whether the row brings their output along.
 create table millrace.status_values (
   pipeline_id int not null references millrace.pipelines on delete cascade,
   value text not null,
@@ -142,9 +144,9 @@ create table millrace.status_values (
   primary key (pipeline_id, value)
 );
 
--- Which value of a status column may follow which, by whom, and what a person's write means:
--- at_stage_id must be live for it, stage_id is begun or answered. declared: by the definition,
--- legal wherever the run ended. retired: only histories have it.
+-- Which value of a status column may follow which, by whom, and what a person's write means. The
+-- stage at_stage_id must be live; stage_id is begun or answered. A declared move comes from the
+-- definition and is legal wherever the run ended. A retired move stands in histories alone.
 create table millrace.version_moves (
   id int generated always as identity primary key,
   version_id int not null references millrace.versions on delete cascade,
@@ -161,12 +163,13 @@ create table millrace.version_moves (
 create unique index version_moves_key on millrace.version_moves
   (version_id, from_value, to_value, by, means, at_stage_id, stage_id) nulls not distinct;
 
--- Which stage is held back by which later one, while backlog are unfinished there and on the way.
+-- Back-pressure: stage_id waits while later_id and the stages between have `backlog` attempts due
+-- or in flight.
 create table millrace.back_pressures (
   stage_id int not null references millrace.stages on delete cascade,
   later_id int not null references millrace.stages on delete cascade,
   backlog int not null,
-  -- The stages between the two from which work comes without another check.
+  -- The stages between the two from which attempts reach later_id without another check.
   on_the_way int[] not null default '{}',
   primary key (stage_id, later_id)
 );
