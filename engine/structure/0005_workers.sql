@@ -1,4 +1,5 @@
--- One invocation that drains a stage, live until left_at or 15 seconds after its heartbeat.
+-- One row a worker: an invocation that drains a stage. It is live until left_at, or until 15
+-- seconds after its heartbeat.
 create table millrace.workers (
   id uuid primary key,
   stage_id int not null,
@@ -8,15 +9,15 @@ create table millrace.workers (
   heartbeat_at timestamptz not null,
   left_at timestamptz,
   leave_tries smallint not null default 0,
-  -- How many attempts it has in work, also when it has left.
+  -- How many attempts the worker has in work, also after it has left.
   held int not null default 0,
   taken int not null default 0,
-  -- An index over held itself would get an entry with each claim.
+  -- A column of its own, since an index over held would get an entry with each claim.
   working boolean not null generated always as (left_at is null or held > 0) stored
 ) with (fillfactor = 50);
 create index workers_working on millrace.workers (stage_id) where working;
 
--- The leases, one row a claim, so that renewing is one small update.
+-- One row a claim, with its lease, so that renewing it is one small update.
 create table millrace.claims (
   token uuid primary key,
   worker_id uuid not null,
@@ -30,17 +31,18 @@ create index claims_by_worker on millrace.claims (worker_id);
 create index claims_by_stage on millrace.claims (stage_id);
 create index claims_by_host on millrace.claims (host);
 
--- What one row of a stage takes of its isolate, as workers have reckoned.
+-- One row a stage: the CPU time and memory that one row takes of its isolate, as workers have
+-- reckoned.
 create table millrace.row_costs (
   stage_id int primary key references millrace.stages on delete cascade,
   cpu_ms real not null constraint row_costs_cpu_bounds check (cpu_ms between 0.1 and 2000),
   memory_bytes bigint,
-  -- How many isolates ended without a word while they held rows.
+  -- How many isolates ended without a report while they held rows of the stage.
   lives_cut int not null default 0,
   learned_at timestamptz not null
 );
 
--- Wake-ups that no worker has answered yet; nobody waits for another.
+-- One row for each wake-up that no worker has answered yet. Nothing waits for another's row.
 create table millrace.wake_ups (
   id bigint generated always as identity primary key,
   stage_id int not null,
@@ -48,8 +50,8 @@ create table millrace.wake_ups (
 );
 create index wake_ups_by_stage on millrace.wake_ups (stage_id, woken_at);
 
--- Requests that the engine gave to pg_net. Unlogged and by the server's time, as pg_net's: a crash
--- starts their ids over.
+-- One row for each request that the engine gave to pg_net. Unlogged and by the server's time, as
+-- the tables of pg_net are: a crash starts their ids over.
 create unlogged table millrace.posts (
   request_id bigint not null,
   posted_at timestamptz not null default transaction_timestamp(),
