@@ -1,4 +1,5 @@
--- One item of a batch; shown: the token it shows; verdict: null to go on.
+-- One item of a batch. shown is the token that the report shows; verdict is null while the item
+-- may proceed.
 create type millrace.work as (
   ord int,
   attempt_id bigint,
@@ -20,7 +21,7 @@ create type millrace.work as (
   claimed_trace text
 );
 
--- What the projection writes for one stage; queued: the stages that became ready.
+-- A change that the projection writes for one stage. queued names the stages that became ready.
 create type millrace.change as (
   entity_id text,
   status text,
@@ -36,10 +37,10 @@ create type millrace.change as (
 -- A stage of a run that became ready.
 create type millrace.ready as (run_id bigint, stage_id int);
 
--- A cancelled attempt, to be shown on its entity.
+-- A cancelled attempt that the projection has yet to write.
 create type millrace.cancelled as (stage_id int, change millrace.change);
 
--- A claimed attempt as its worker is told of it.
+-- A claimed attempt as its worker gets it.
 create type millrace.claimed as (
   attempt_id bigint,
   run_id bigint,
@@ -52,13 +53,13 @@ create type millrace.claimed as (
   isolated boolean
 );
 
--- The row of a claimed attempt and its needs' results, or the failure.
+-- The row of a claimed attempt with the results of its needs, or the failure to build them.
 create type millrace.built as (entity json, needs json, failure json);
 
--- A status that a user wrote. dirty: some column is not clear.
+-- A status that a user wrote. dirty: some column of the stage is not clear.
 create type millrace.written as (entity_id text, status text, dirty boolean);
 
--- What a start reads of its rows.
+-- The values that a start reads of its rows, each list in the order of the rows.
 create type millrace.row_values as (
   metadata jsonb[],
   traces uuid[],
@@ -66,7 +67,7 @@ create type millrace.row_values as (
   keys text[]
 );
 
--- What call_of() reads for a call of a worker.
+-- The values that call_of() reads for a call of a worker.
 create type millrace.call as (
   worker millrace.workers,
   stage millrace.stages,
@@ -77,11 +78,11 @@ create type millrace.call as (
   row_cpu_ms real
 );
 
--- A part of a portion that a user's trigger refused: its first key, and how many stand with it.
+-- A part of a portion that a user's trigger refused: its first key, and how many others share it.
 -- later: the database said to try again.
 create type millrace.refusal as (key text, others int, code text, why text, later boolean);
 
--- One point of a look at the engine.
+-- A finding: one line of doctor().
 create type millrace.finding as (what text, ok boolean, detail text);
 
 -- A breach of an invariant.
