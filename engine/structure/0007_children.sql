@@ -1,5 +1,5 @@
--- The children of one execution of a stage. open: its attempt spawns or waits; finished: it has
--- ended; abandoned: children are to be cancelled; closed: none is left.
+-- One row a fan-out: the children of one execution of a stage. open: its attempt spawns or waits.
+-- finished: the attempt has ended. abandoned: children are to be cancelled. closed: none is left.
 create table millrace.fan_outs (
   id bigint generated always as identity primary key,
   run_id bigint not null,
@@ -8,7 +8,7 @@ create table millrace.fan_outs (
   child_pipeline_id int not null,
   state text not null default 'open',
   spawned int not null default 0,
-  -- Null until the last was spawned.
+  -- How many children there are in all; null until the last was spawned.
   total int,
   completed int not null default 0,
   failed int not null default 0,
@@ -22,7 +22,7 @@ create index fan_outs_by_attempt on millrace.fan_outs (attempt_id);
 create index fan_outs_by_run on millrace.fan_outs (run_id, stage_id);
 create index fan_outs_abandoned on millrace.fan_outs (id) where state = 'abandoned';
 
--- How many children have done a stage that a threshold counts.
+-- One row a stage that a threshold counts: how many children have done it.
 create table millrace.fan_progress (
   fan_out_id bigint not null,
   stage_id int not null,
@@ -30,7 +30,7 @@ create table millrace.fan_progress (
   primary key (fan_out_id, stage_id)
 ) with (fillfactor = 50);
 
--- What children that were deleted or overtaken had cost.
+-- The costs of children whose runs were deleted, or that a later run has overtaken, in US dollars.
 create table millrace.former_costs (
   id bigint generated always as identity,
   fan_out_id bigint not null,
@@ -38,7 +38,8 @@ create table millrace.former_costs (
   primary key (fan_out_id, id)
 );
 
--- What children report, one row a batch, until it is added up: none touches its parent.
+-- The tallies that children report, one row a batch, until they are added up. A child inserts one
+-- and never writes to its parent.
 create table millrace.child_tallies (
   id bigint generated always as identity primary key,
   fan_out_id bigint not null,
