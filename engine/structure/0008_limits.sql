@@ -1,4 +1,4 @@
--- One row a limit: a stage's own, one that stages share, or the quota of a pipeline. Read them
+-- One row a limit: a stage's own, a shared one, or the quota of a pipeline. Read them
 -- through millrace.shared_limit_state, millrace.throttles and millrace.quotas.
 create table millrace.limits (
   id int generated always as identity primary key,
@@ -8,31 +8,31 @@ create table millrace.limits (
     references millrace.pipelines on delete cascade,
   declared jsonb not null,
   throttle jsonb,
-  -- What holds today; a stage's own are in stages.limits too.
+  -- The limits that hold today. A stage's own are in stages.limits too.
   limits jsonb not null generated always as (declared || coalesce(throttle, '{}')) stored,
   until timestamptz,
   reason text,
   line bigint,
   throttled_at timestamptz,
-  -- The group behind which the next claim or pass of a gate goes on.
+  -- The group after which the next claim, or the next pass of a gate, begins.
   last_group text not null default '',
   constraint limits_of_one check (num_nonnulls(name, stage_id, pipeline_id) = 1)
 ) with (fillfactor = 50);
 
--- Which stages a limit holds for.
+-- One row for each stage that a limit holds for.
 create table millrace.limited_stages (
   limit_id int not null references millrace.limits on delete cascade,
   stage_id int not null references millrace.stages on delete cascade,
-  -- When its last claim would have taken more than it was allowed.
+  -- When the stage's last claim would have taken more than the limit allowed; null if it did not.
   short_at timestamptz,
-  -- When it last took something while another was short.
+  -- When the stage last took something while another stage was short.
   taken_at timestamptz,
   primary key (limit_id, stage_id)
 ) with (fillfactor = 50);
 create index limited_stages_by_stage on millrace.limited_stages (stage_id, limit_id);
 
--- What was used in a window: one row a batch, until the sweep adds them up. pause: the window in
--- which a service that refused gets nothing.
+-- The uses of a window: one row a batch, until the sweep adds them up. A row of the kind pause is
+-- a window in which a service that refused gets nothing.
 create table millrace.limit_uses (
   id bigint generated always as identity primary key,
   limit_id int not null,
@@ -46,7 +46,7 @@ create index limit_uses_by_key on millrace.limit_uses (limit_id, key, kind, duri
 create index limit_uses_to_sum on millrace.limit_uses (id) where not summed;
 create index limit_uses_by_end on millrace.limit_uses (upper(during));
 
--- What is left of a limit's rate (key: ''), or of a key's (0, then the key), while it is not whole.
+-- Tokens left in a bucket; no row means full. key: '' for the whole limit, else '0' and the key.
 create table millrace.buckets (
   limit_id int not null references millrace.limits on delete cascade,
   key text not null,
