@@ -1,4 +1,4 @@
--- The conversations of agent stages, one row a turn, until the stage is completed; see
+-- The conversations of agent stages, one row a turn, until the stage is completed. Read them in
 -- millrace.agent_log.
 create table millrace.turns (
   run_id bigint not null,
@@ -27,7 +27,7 @@ create table public.millrace_decisions (
   opened_at timestamptz not null,
   deadline_at timestamptz not null,
   decision jsonb,
-  -- auth.uid(); null for service_role and ids that are no uuid.
+  -- auth.uid() of the person; null for service_role and for ids that are no uuid.
   decided_by uuid,
   decided_at timestamptz,
   closed_at timestamptz,
