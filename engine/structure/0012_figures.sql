@@ -1,16 +1,16 @@
 -- Figures: the sweep adds pulses up in the statement that deletes them, so that none is lost
 
--- What a batch of attempts, or of runs (stage_id 0), came to.
+-- One row a batch: how attempts of a stage ended, or runs where stage_id is 0.
 create table millrace.pulses (
   at timestamptz not null,
   pipeline_id int not null,
   stage_id int not null,
-  -- failed: for good. copied: from an earlier run. unstarted: of the failed, retried and cancelled,
-  -- had not been started.
+  -- failed: for good. copied: from an earlier run. unstarted: how many of the failed, retried and
+  -- cancelled attempts had never been started.
   outcome text not null,
   n int not null,
   run_ms real[],
-  -- Of each first try.
+  -- The waits of first tries alone, in milliseconds.
   wait_ms real[],
   codes text[],
   cost_usd numeric,
@@ -32,17 +32,17 @@ create table millrace.sums (
   cost_usd numeric not null default 0,
   input_tokens numeric not null default 0,
   output_tokens numeric not null default 0,
-  -- In all; runs counts them by millrace.bucket_bounds().
+  -- Milliseconds in all. runs and waits count them by millrace.bucket_bounds().
   run_ms float8 not null default 0,
   wait_ms float8 not null default 0,
   runs bigint[] not null default array_fill(0::bigint, '{16}'),
   waits bigint[] not null default array_fill(0::bigint, '{16}'),
-  -- The 20 most frequent, and "other".
+  -- The 20 most frequent codes of failures, and "other".
   codes jsonb,
   primary key (unit, pipeline_id, stage_id, at, outcome)
 ) with (fillfactor = 70);
 
--- What a stage, or a pipeline, came to in a stretch of time.
+-- The figures of a stage, or of a pipeline, in a stretch of time.
 create type millrace.figure as (
   at timestamptz,
   completed bigint,
