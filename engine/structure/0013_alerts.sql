@@ -1,4 +1,5 @@
--- What nobody is told of for a while; null stands for any.
+-- Alerts that are silenced until `until`: no channel gets a message. Null in pipeline, stage or
+-- kind stands for any.
 create table millrace.silences (
   id bigint generated always as identity primary key,
   pipeline text,
@@ -10,8 +11,8 @@ create table millrace.silences (
 );
 create index silences_by_end on millrace.silences (until);
 
--- What is judged each minute, where its pipeline, or null for each, has no rule of the same name.
--- Write rules as you like; define() writes those of definitions.
+-- The rules that the sweep judges each minute. A rule without a pipeline counts for each pipeline
+-- that has no rule of the same name. Write rules as you like; define() writes those of definitions.
 create table millrace.alert_rules (
   id int generated always as identity primary key,
   name text not null constraint alert_rules_name_form check (name ~ '^[a-z][a-z0-9_]{0,40}$'),
@@ -19,16 +20,16 @@ create table millrace.alert_rules (
       'run_sla', 'error_share', 'backlog', 'dead', 'spend', 'late', 'refused', 'unattended',
       'engine')),
   pipeline text,
-  -- * for each of them; null for the pipeline from end to end.
+  -- * for each stage of the pipeline; null for the pipeline from end to end.
   stage text,
   -- A share for error_share, runs for backlog and dead, US dollars for spend, seconds for refused
   -- and unattended.
   above numeric,
   span interval not null default '10 minutes',
-  -- How long above before an alert is raised, and no longer before it is resolved.
+  -- How long the value is above before an alert is raised, and not above before it is resolved.
   hold interval not null default '0',
   recover interval not null default '5 minutes',
-  -- How many ends error_share needs.
+  -- How many ends error_share needs before it is judged.
   least int not null default 1,
   channels text[],
   playbook text,
@@ -37,7 +38,7 @@ create table millrace.alert_rules (
 );
 create unique index alert_rules_key on millrace.alert_rules (pipeline, name) nulls not distinct;
 
--- Where a rule is above its bound, or was a moment ago; pipeline_id 0: the engine.
+-- One row where a rule is above its bound, or was a moment ago. pipeline_id 0 is the engine.
 create table millrace.rule_states (
   rule_id int not null references millrace.alert_rules on delete cascade,
   pipeline_id int not null,
@@ -50,7 +51,7 @@ create table millrace.rule_states (
   primary key (rule_id, pipeline_id, stage_id)
 ) with (fillfactor = 50);
 
--- What rules have raised, open until resolved_at.
+-- The alerts that rules have raised, open until resolved_at.
 create table millrace.alerts (
   id bigint generated always as identity primary key,
   rule_id int not null,
@@ -77,8 +78,9 @@ create unique index alerts_one_open on millrace.alerts (rule_id, pipeline_id, st
 create index alerts_unsettled on millrace.alerts (id) where not settled;
 create index alerts_by_end on millrace.alerts (resolved_at);
 
--- Who is told of alerts. In Vault: millrace_channel_<name>_address, a URL or e-mail addresses by
--- commas, and millrace_channel_<name>_secret, whsec_… or the key of the e-mail API.
+-- The channels that get messages about alerts. Vault holds millrace_channel_<name>_address, a URL
+-- or e-mail addresses by commas, and millrace_channel_<name>_secret, whsec_… or the key of the
+-- e-mail API.
 create table millrace.alert_channels (
   id int generated always as identity primary key,
   name text not null unique
@@ -91,7 +93,7 @@ create table millrace.alert_channels (
   constraint alert_channels_sender_given check (kind <> 'email' or sender is not null)
 );
 
--- Messages to the channels.
+-- One row a message about alerts to a channel.
 create table millrace.alert_messages (
   id bigint generated always as identity primary key,
   webhook_id text not null default 'msg_' || replace(gen_random_uuid()::text, '-', ''),
@@ -102,7 +104,7 @@ create table millrace.alert_messages (
   created_at timestamptz not null,
   first_tried_at timestamptz,
   tried_at timestamptz,
-  -- Until it may be tried again: a minute at least, so that nobody hears twice.
+  -- How long after tried_at the next try is due: a minute at least, so that nobody hears twice.
   wait interval not null default '0',
   tries int not null default 0,
   ended_at timestamptz,
