@@ -1,18 +1,18 @@
--- Who may use the operators' functions with a user's token.
+-- The users who may use the operators' functions with a token.
 create table millrace.operators (
-  -- The sub of their token.
+  -- The sub of the user's token.
   subject text primary key
     constraint operators_subject_length check (length(subject) between 1 and 500),
   role text not null constraint operators_role_known check (role in ('viewer', 'operator')),
-  -- Null for all.
+  -- The pipelines that the user sees; null for all.
   pipelines text[],
-  -- Whether they see results, metadata and the details of errors.
+  -- Whether the user sees results, metadata and the details of errors.
   payloads boolean not null default false,
   note text not null default '',
   added_at timestamptz not null default millrace.now()
 );
 
--- Who calls, and what they may.
+-- The caller of an operators' function, with role and rights.
 create type millrace.caller as (
   subject text,
   key text,
@@ -21,7 +21,7 @@ create type millrace.caller as (
   payloads boolean
 );
 
--- What people did, one line a deed, kept for journal_days.
+-- One row for each verb that a person did, or slice of a bulk, kept for journal_days.
 create table millrace.journal (
   id bigint generated always as identity primary key,
   at timestamptz not null,
@@ -30,7 +30,7 @@ create table millrace.journal (
   stage text,
   run_ids bigint[] not null default '{}',
   runs int not null,
-  -- The sub of the token, or whom a secret key names.
+  -- The sub of the token, or the name that a caller with a secret key gives.
   subject text,
   -- user: a token; secret: a key; sql: a connection.
   key text not null,
@@ -44,7 +44,7 @@ create index journal_by_pipeline on millrace.journal (pipeline, id);
 create index journal_by_run on millrace.journal using gin (run_ids) with (fastupdate = off);
 create index journal_by_time on millrace.journal (at);
 
--- A verb over all runs that match a filter, in slices. Who works on it holds the row.
+-- One row a bulk: a verb over all runs that match a filter, in slices. A slice locks its row.
 create table millrace.bulks (
   id bigint generated always as identity primary key,
   state text not null default 'previewed',
@@ -54,13 +54,14 @@ create table millrace.bulks (
   subject text,
   key text not null,
   preview jsonb not null,
-  -- All before it were looked at, but for those in held by somebody: 0 at the end.
+  -- All runs before it were looked at, but for those in held; 0 at the end. held lists runs that
+  -- were locked, or that the database refused for now.
   cursor text,
   held bigint[] not null default '{}',
   slices int not null default 0,
   done int not null default 0,
   passed_over int not null default 0,
-  -- Runs to which the verb could not be done, and the first 100 of them with why.
+  -- How many runs the verb failed for, and the first 100 of them with the reason.
   faults int not null default 0,
   faults_by_run jsonb[] not null default '{}',
   reason text,
