@@ -169,9 +169,9 @@ left join lateral (
 returning *;
 $$;
 
--- started → queued without costing an attempt. The third release in a row fails it, or it might go
--- round for ever. One with an error was in work as its function reached a limit of CPU or memory:
--- it runs alone from then on.
+-- started → queued without costing an attempt. The third release in a row fails it, or a row might
+-- be released for ever. A release with an error means that the function reached a limit of CPU or
+-- memory: the attempt runs alone from then on.
 create function millrace.release(p_stage_id int, p_items millrace.work[]) returns int[]
 as $$
 declare
@@ -270,8 +270,8 @@ from (
   order by c.stage_id) s;
 $$;
 
--- Skips a stage in these runs, says why, and goes on to what follows it. One that nobody asked for
--- is not shown.
+-- Skips a stage in these runs with a reason, and begins the stages that follow. A stage on demand
+-- is not shown as skipped.
 create function millrace.skip_stage(p_stage_id int, p_run_ids bigint[], p_why jsonb)
 returns int[]
 as $$
