@@ -83,8 +83,8 @@ begin
 end
 $$;
 
--- Builds the rows and results of as many items, from the first, as have p_bytes together. One that
--- alone has more comes with its failure. Stored sizes are asked before anything is fetched.
+-- Builds the rows and results of as many items, from the first, as have p_bytes together. An item
+-- that has more by itself comes with its failure. Stored sizes are read before any row is fetched.
 create function millrace.measured_rows(
   p_stage millrace.stages, p_items millrace.claimed[], p_entity_ids text[], p_bytes bigint
 ) returns millrace.built[]
