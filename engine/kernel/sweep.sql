@@ -183,7 +183,7 @@ begin
     perform millrace.wake(v_done.ready);
     v_refused := array(
       select i.attempt_id from unnest(v_done.items) i where i.verdict = 'busy');
-    -- What the database refuses for now comes again in a minute.
+    -- An attempt that is busy is tried again in a minute.
     update millrace.attempts a
     set deadline_at = v_now + interval '1 minute'
     where a.id in (
