@@ -165,7 +165,7 @@ begin
     -- The rows of all are gone.
     v_claim.token := case when v_kept > 0 then v_claim.token end;
   end if;
-  -- More is behind a full claim. What runs alone fills its host.
+  -- A full claim has more behind it. An isolated attempt fills its host.
   if (case
       when v_worker.left_at is not null then millrace.has_ready_work(v_stage.id)
       when v_claim.taken >= p_limit or v_cut or (v_claim.items[1]).isolated
@@ -243,7 +243,7 @@ declare
   v_others record;
 begin
   if p_worker.left_at is not null then
-    -- What runs alone may be one too many for a moment.
+    -- An isolated attempt may exceed the places by one for a moment.
     places := 1;
     return;
   elsif p_may_wait then
