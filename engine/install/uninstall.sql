@@ -77,7 +77,7 @@ begin
     execute format('drop trigger %I on %s', v_table.tgname, v_table.name);
   end loop;
 
-  -- What depends on the engine's objects and is none of them.
+  -- Objects of others that depend on the engine's: the uninstall is refused, and lists them.
   with recursive own(class, id) as (
     select 'pg_proc'::regclass::oid, unnest(v_functions)
     union
