@@ -161,7 +161,7 @@ done := coalesce(done, 0);
 more := coalesce(more, done >= p_most);
 $$;
 
--- What the module health asks
+-- Questions of the module health
 
 -- Finds breaches of the modules' invariants that belong to no run, or that a slice has no time for.
 create function millrace.hook_faults() returns setof millrace.fault
