@@ -147,8 +147,8 @@ select array(
   order by m.id)
 $$;
 
--- Hands messages about alerts to the function that sends them. One that was first tried a day ago
--- is dead, or it would keep all others of its channel.
+-- Hands messages about alerts to the function that sends them. A message that was first tried a day
+-- ago is dead, or it would block all others of its channel.
 create function public.millrace_take_messages() returns jsonb
 set millrace.plan = by_key
 as $$
@@ -206,8 +206,8 @@ begin
 end
 $$;
 
--- Notes which messages about alerts were delivered, and why others were not. What was delivered
--- stays so; a failure counts for the last try alone.
+-- Notes which messages about alerts were delivered, and why others were not. A delivered message
+-- stays delivered. A failure counts for the last try alone.
 create function public.millrace_note_deliveries(p_deliveries jsonb) returns jsonb
 set millrace.plan = by_key
 as $$
