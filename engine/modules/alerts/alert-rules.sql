@@ -1,4 +1,4 @@
--- Rules: when an alert is raised and resolved. What each kind measures is in rule-values.sql.
+-- Rules: when an alert is raised and resolved. rule-values.sql measures the value of each kind.
 --
 --   above its bound ──for `hold`──▶ raised ──not above for `recover`──▶ resolved
 --          └── not above: nothing was
@@ -45,8 +45,8 @@ create trigger alert_rules_are_checked
 before insert or update on millrace.alert_rules
 for each row execute function millrace.check_rule();
 
--- Keeps the bounds and the rules of a definition, and takes back rules that it no longer has. What
--- it changes stays the same row: the sweep may be writing states of it.
+-- Keeps the bounds and the rules of a definition, and deletes rules that it no longer has. A
+-- changed rule stays the same row, since the sweep may be writing states of it.
 create function millrace.save_alerts(p_pipeline_id int, p_definition jsonb)
 as $$
 declare
@@ -142,7 +142,7 @@ declare
   v_rule millrace.alert_rules;
   v_context text;
 begin
-  -- Whatever the minute was, so that a clock which was set back stops nothing.
+  -- Compared by inequality, so that a clock which was set back stops no rule.
   update millrace.settings s
   set value = v_minute
   where s.name in (
