@@ -1,4 +1,4 @@
--- What rules measure: a value, and what else an alert tells, of which TypeScript makes a sentence
+-- The values that rules measure, and the details from which TypeScript writes an alert
 
 -- Measures the engine by what doctor() found in this sweep, but for what other rules tell, what
 -- people have done and alerts themselves, and by errors of the last ten minutes.
