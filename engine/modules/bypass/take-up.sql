@@ -1,7 +1,7 @@
 -- Taking up: rows that a bypass has left out are started at the stage
 
--- Takes up remembered rows of a stage, oldest first, for up to five seconds; returns how many. What
--- is held, live or cannot start stays remembered.
+-- Takes up remembered rows of a stage, oldest first, for up to five seconds; returns how many. A
+-- row that is locked, live or cannot start stays remembered.
 create function millrace.take_up_rows(p_stage millrace.stages, p_limit int)
 returns int
 as $$
