@@ -153,7 +153,8 @@ end
 $$;
 
 -- Begins the stages of a parent whose thresholds hold now, unseen where a user's trigger refuses to
--- show it. What cannot begin even so is left to the end of the map, which fails with the reason.
+-- show it. A stage that cannot begin even so waits for the end of the map, which fails with the
+-- reason.
 create function millrace.pass_thresholds(
   p_fan_out millrace.fan_outs, out wake int[], out busy boolean
 )
