@@ -126,7 +126,7 @@ begin
     raise exception '%', v_fault ->> 'message'
       using errcode = case v_fault ->> 'code' when 'child_running' then 'MR004' else 'MR002' end;
   end if;
-  -- What comes after a predecessor's last chunk opens the total again.
+  -- Items after a predecessor's last chunk open the total again.
   update millrace.fan_outs f
   set spawned = f.spawned + v_made.made,
     total = case when p_last and busy is null then f.spawned + v_made.made
