@@ -107,8 +107,8 @@ begin
 end
 $$;
 
--- Begins a pipeline stage in held runs: an attempt waits for a child run over the same row. That of
--- an open fan-out goes on where it failed; where none can begin, the stage fails.
+-- Begins a pipeline stage in held runs: an attempt waits for a child run over the same row. The
+-- child of an open fan-out resumes where it failed. Where no child can begin, the stage fails.
 create function millrace.start_child_runs(p_stage_id int, p_run_ids bigint[])
 returns int[]
 as $$
