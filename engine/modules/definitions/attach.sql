@@ -1,6 +1,7 @@
--- What is written for each pipeline: __lock of entities in key order, __rows with __sizes and
--- __asked, which conditions read, __values of columns that the definition names, __started,
--- __apply_outcomes and __queued, which show transitions, and the triggers __intake and __since.
+-- The functions that are written for each pipeline: __lock of entities in key order, __rows with
+-- __sizes and __asked, which conditions read, __values of columns that the definition names,
+-- __started, __apply_outcomes and __queued, which show transitions, and the triggers __intake and
+-- __since.
 
 -- Writes lock_entities(), rows_of_entities() and project_entities(), which lead from every batch to
 -- what is written for its pipeline. Calls by name, as of its other functions, would be planned anew
