@@ -100,8 +100,8 @@ set run_id = excluded.run_id, trace_id = excluded.trace_id, status = excluded.st
   finished_at = excluded.finished_at;
 $$;
 
--- What each stage of a run has cost so far in US dollars, with failed attempts and children. Null
--- where none named a price; the sum is what the run has cost.
+-- Returns the costs of each stage of a run so far in US dollars, with failed attempts and children.
+-- Null where no attempt named a price. Their sum is the cost of the run.
 create function millrace.stage_costs(p_run bigint) returns table (stage text, cost_usd numeric)
 stable
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
@@ -117,8 +117,8 @@ group by s.id, vs.position
 order by vs.position;
 $$;
 
--- What all runs of these rows through a pipeline have cost in US dollars, with descendants and what
--- was pruned. Null where nobody named a price.
+-- Returns the costs of all runs of these rows through a pipeline in US dollars, with descendants
+-- and pruned runs. Null where no attempt named a price.
 create function millrace_evidence.entity_costs(p_pipeline text, p_entity_ids text[])
 returns numeric
 stable security definer
