@@ -107,10 +107,10 @@ begin
 end
 $$;
 
--- What a stage came to from p_from to before p_to (left out: the last hour): how many attempts by
--- outcome, median and 95th percentile of run and wait in milliseconds, cost, tokens, failures by
--- code. Without a stage: the runs, from start to end, with retries, waits, cost, tokens and codes
--- of all stages. Up to one sweep late.
+-- Returns the figures of a stage from p_from to before p_to, up to one sweep late: attempts by
+-- outcome, median and 95th percentile of run and wait in milliseconds, cost, tokens, and failures
+-- by code. p_stage: null for the runs, from start to end, with retries, waits, cost, tokens and
+-- codes of all stages. p_from and p_to: null for the last hour.
 create function millrace.figures(
   p_pipeline text, p_stage text default null, p_from timestamptz default null,
   p_to timestamptz default null
@@ -132,8 +132,8 @@ begin
 end
 $$;
 
--- What millrace.figures() tells, one row for each p_step from p_from to before p_to, empty ones
--- too. A step of whole hours or days begins on the hour or at midnight UTC.
+-- Returns the figures of millrace.figures(), one row for each p_step from p_from to before p_to,
+-- empty ones too. A step of whole hours or days begins on the hour or at midnight UTC.
 create function millrace.series(
   p_pipeline text, p_stage text, p_from timestamptz, p_to timestamptz, p_step interval
 ) returns setof millrace.figure
