@@ -1,7 +1,7 @@
 -- Endings: a stage's result, or the row as it is by then, ends the run under a name
 
--- started | waiting | queued → completed for the last attempts of runs that end under a name. What
--- is not done is skipped before the first projection, where a trigger may queue a stage anew.
+-- started | waiting | queued → completed for the last attempts of runs that end under a name. The
+-- stages not done are skipped before the first projection, where a trigger may queue one anew.
 create function millrace.complete_and_end(p_stage_id int, p_items millrace.work[], p_name text)
 as $$
 declare
