@@ -1,5 +1,5 @@
--- What ends in _faults has a row for each breach of what must always hold. The sweep reads those of
--- some hundred runs at a time, and begins a round an hour after it ended one.
+-- A view or function that ends in _faults has a row for each breach of what must always hold. The
+-- sweep reads the faults of some hundred runs at a time, and begins a round an hour after the last.
 
 -- Proves that nothing is stuck or recorded twice: returns no row when all is well. One statement,
 -- hence one snapshot; safe in production.
@@ -67,7 +67,7 @@ begin
   update millrace.check_progress c
   set after = case when v_until = c_end then 0 else v_until end,
     ended_at = case when v_until = c_end then v_now else c.ended_at end,
-    -- Those of the round before go when the present one has passed them.
+    -- Faulty runs of the round before go when the present round has passed them.
     faulty = (array(
       select i from unnest(c.faulty) i where i not between c.after + 1 and v_until
       union
