@@ -141,7 +141,7 @@ where a.run_id = p_run
 order by a.id
 $$;
 
--- What is paused, with the statement that lets it go on: a pipeline (stage is null) or a stage.
+-- Lists a paused pipeline (stage is null) or stage, with the statement that lets it go on.
 create view millrace.paused as
 select
   p.name as pipeline,
