@@ -1,7 +1,7 @@
 -- Back pressure: a stage takes no more than a later stage has room for, counting what is due or in
 -- flight there and on the way to it, and in flight at all stages that it holds back
 
--- Writes which stages hold a pipeline's stages back. What lies before one that is held back itself
+-- Writes which stages hold a pipeline's stages back. A stage before one that is held back itself
 -- is not on the way.
 create function millrace.save_back_pressures(p_pipeline_id int)
 as $$
