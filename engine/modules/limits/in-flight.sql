@@ -1,7 +1,7 @@
 -- In flight: what is started or waits
 
--- Lists what is in flight at a stage, or in groups of it, by its leases and deadlines, but no more
--- than p_most that wait, or of each group. What is queued is not read.
+-- Lists the attempts in flight at a stage, or in groups of it, by leases and deadlines, with at
+-- most p_most that wait, or of each group. Queued attempts are not read.
 create function millrace.in_flight_at(
   p_stage_id int, p_groups text[] default null, p_most int default null
 )
@@ -36,7 +36,7 @@ cross join lateral (
   limit p_most) a;
 $$;
 
--- What is in flight at each stage, and under which key.
+-- Lists the attempts in flight at each stage, with the key that they count under.
 create view millrace.in_flight as
 select s.id as stage_id, f.attempt_id, f.key
 from millrace.stages s
