@@ -144,7 +144,7 @@ begin
       from millrace.attempts o
       where o.uncounted
         and o.run_id = any (array(select j.run_id from judged j where j.why = 'charged'))
-      -- What another claim is taking is its own to charge.
+      -- An attempt that another claim is taking is charged by that claim.
       for update skip locked))
   )
   select array_agg(j.id), array_agg(j.why)
@@ -271,7 +271,7 @@ begin
 end
 $$;
 
--- What each tenant used of its quota in the present window, and what is held back for it.
+-- Shows how much each tenant used of its quota in the present window, and what is held back.
 create view millrace.quotas as
 with used as (
   select l.pipeline_id, u.key, u.kind, sum(u.used) as used
