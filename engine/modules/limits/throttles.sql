@@ -67,7 +67,8 @@ begin
 end
 $$;
 
--- What holds over a stage's own limits, or a shared limit (name), until when and why.
+-- Lists throttles: the limits that hold over a stage's own, or over a shared limit (name), until
+-- when and why.
 create view millrace.throttles as
 select l.stage_id, l.name, l.throttle as limits, nullif(l.declared, '{}') as declared, l.until,
   l.reason, l.line, l.throttled_at as began_at
