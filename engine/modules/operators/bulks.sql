@@ -151,9 +151,9 @@ where b.id = p_bulk_id
 returning b.*
 $$;
 
--- Works off the next slice of a bulk, unless somebody else does. What is held comes with a later
--- slice; what matches no more under the locks, cannot go on, or has gone on meanwhile, is passed
--- over.
+-- Works off the next slice of a bulk, unless another session does. Runs that are locked, or that
+-- the database refuses for now, come with a later slice. Runs that no longer match under the locks,
+-- cannot go on, or have gone on meanwhile, are passed over.
 create function millrace.work_slice(p_bulk_id bigint) returns millrace.bulks
 set lock_timeout = '200ms'
 as $$
