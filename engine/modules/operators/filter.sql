@@ -217,8 +217,8 @@ end
 $$;
 
 -- Finds runs of pipelines by a filter with cursor and limit: the newest end first where their
--- status is over, else the highest id. What the filter names, up to 20,000 running runs, and failed
--- runs by stage and code are read by their index. Without a status, a stage or a code lists the
+-- status is over, else the highest id. An index serves runs that the filter names, up to 20,000
+-- running runs, and failed runs by stage and code. Without a status, a stage or a code lists the
 -- failed runs first, then the others. next: where to go on; null at the end.
 create function millrace.find_runs(
   p_pipelines int[], p_filter jsonb, out run_ids bigint[], out next text
