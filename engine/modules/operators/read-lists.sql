@@ -155,8 +155,8 @@ begin
 end
 $$;
 
--- What happened at a pipeline, or at one stage of it, in steps of time, and at each stage in all:
--- {"pipeline": "books", "stage": …, "from": …, "to": …, "step_seconds": …}.
+-- Returns the figures of a pipeline, or of one stage of it, in steps of time, and the totals of
+-- each stage: {"pipeline": "books", "stage": …, "from": …, "to": …, "step_seconds": …}.
 create function public.millrace_series(p_query jsonb) returns jsonb
 stable
 set millrace.plan = for_lists
@@ -240,7 +240,7 @@ begin
 end
 $$;
 
--- What people did, the newest first; more from {"cursor": next} on.
+-- Lists the journal, the newest line first; more from {"cursor": next} on.
 create function public.millrace_journal(p_query jsonb default '{}') returns jsonb
 stable
 set millrace.plan = for_lists
