@@ -1,4 +1,5 @@
--- What users and services wrote is shown as it is, cut where it is long: a page must escape it.
+-- Texts of users and services are shown as they are, cut where they are long: a page must escape
+-- them.
 
 -- Shows a payload, or the beginning of its text where it has more than 100 kB.
 create function millrace.payload_json(p_value jsonb) returns jsonb
