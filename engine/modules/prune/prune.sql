@@ -103,7 +103,7 @@ begin
   v_more := exists (select from millrace.prune_progress g where g.ended_at is null)
     or millrace.prune_alerts(v_before);
   if not v_more then
-    -- Somebody was answering them when their run was deleted.
+    -- A person was answering these questions while their run was deleted.
     delete from public.millrace_decisions d
     where d.attempt_id = any (array(
       select o.attempt_id
