@@ -1,5 +1,5 @@
 -- Says which key a column's value stands for: itself or, for the part host, the host of a URL in
--- lower case, if it is one; null is ''. What is too long for an index entry is cut, with its hash.
+-- lower case, if it is one; null is ''. A value too long for an index entry is cut, with its hash.
 create function millrace.group_key(p_value text, p_part text) returns text
 immutable
 as $$
