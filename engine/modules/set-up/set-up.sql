@@ -26,7 +26,7 @@ from (values
     'The folder of the playbooks that messages about alerts link to; empty: those of this release.')
 ) s(name, value, comment);
 
--- What set_up() would write, but for the alert rules, which somebody may have deleted.
+-- Lists what set_up() would write, but for the alert rules, which a person may have deleted.
 create view millrace.missing_set_up as
 select 'setting ' || d.name as what
 from millrace.default_settings d
