@@ -49,7 +49,7 @@ begin
   if v_status is null then
     return;
   end if;
-  -- What the definition lists no more stays, since the history names it.
+  -- A value that the definition no longer lists stays, since the history names it.
   delete from millrace.status_values v
   using jsonb_array_elements(p_definition -> 'values') n
   where v.pipeline_id = p_pipeline_id and v.value = n ->> 'value';
