@@ -1,5 +1,5 @@
--- What values mean that people write, by the moves of the version that a row's live run has, else
--- of the current one. The caller, an intake trigger, holds the entities.
+-- The meaning of values that people write, by the moves of the version that a row's live run has,
+-- else of the current one. The caller, an intake trigger, holds the entities.
 
 -- Lists the values that people may write at a value, by where the rows' runs stand. p_until: the
 -- place of the last stage that may start over. A question is taken back by p_began_from alone.
@@ -83,7 +83,8 @@ begin
 end
 $$;
 
--- Moves retries to the due times that people wrote. One that a worker has just taken stays its own.
+-- Moves retries to the due times that people wrote. A retry that a worker has just taken stays with
+-- the worker.
 create function millrace.on_retries_moved(
   p_pipeline_id int, p_ids text[], p_was timestamptz[], p_at timestamptz[]
 )
