@@ -118,7 +118,7 @@ begin
   from (values
     ('started', 'p_now timestamptz,', 'p_now',
       $f$v_stage.shows is null or v_stage.kind in ('manual', 'gate')$f$, true),
-    -- What begins under a condition, or with a question, shows itself when it begins.
+    -- A stage that begins under a condition, or with a question, shows itself when it begins.
     ('queued', 'p_dependents text[],', 'millrace.now()',
       $f$v_stage.shows ->> 'queued' is null or not exists (
       select from millrace.pipelines p
