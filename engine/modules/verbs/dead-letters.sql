@@ -1,4 +1,5 @@
--- What is exhausted or failed for good. Where can_retry is true: select millrace.retry(run_id).
+-- Lists runs that used up their attempts or failed for good. Where can_retry is true:
+-- select millrace.retry(run_id).
 create view millrace.dead_letters as
 select (d.attempt).id as attempt_id, d.run_id, p.name as pipeline, s.name as stage, d.entity_id,
   d.error_code,
