@@ -105,8 +105,8 @@ begin
 end
 $$;
 
--- Makes the attempts in backoff of a held run, or of one stage of it, due now. What a quota holds
--- back stays.
+-- Makes the attempts in backoff of a held run, or of one stage of it, due now. Attempts that a
+-- quota holds back stay.
 create function millrace.hurry_one(
   p_run millrace.runs, p_stage_id int, out attempts int, out stages int[]
 )
