@@ -16,6 +16,7 @@ import { nomenclatureFaults } from './check/nomenclature.ts';
 import { checkFunctions, lintingPostgres } from './check/plpgsql-check.ts';
 import { projectFolder } from './check/run-program.ts';
 import { checkSafeUpdates } from './check/safe-updates.ts';
+import { sentenceFaults } from './check/sentences.ts';
 import { checkSqlStyle } from './check/sql-style.ts';
 import { checkStageCode } from './check/stage-code.ts';
 import { textCuts } from './check/text-cuts.ts';
@@ -57,6 +58,7 @@ async function codeChecks(write: boolean): Promise<Check[]> {
     { name: 'examples in docstrings', remedy: 'write or correct them', findings: checkDocExamples() },
     { name: 'skill of assistants', remedy: byWriting, findings: checkSkill(write) },
     { name: 'nomenclature', remedy: 'use the words of docs/nomenclature.md', findings: nomenclature() },
+    { name: 'sentences', remedy: 'begin with the subject; one thought a sentence', findings: sentences() },
     { name: 'layers', remedy: downwards, findings: checkLayers(projectFolder) },
     { name: 'layers of the SQL', remedy: belowCore, findings: checkEngineLayers(projectFolder, write) },
     { name: 'style of the SQL', remedy: 'correct the lines named', findings: checkSqlStyle(projectFolder) },
@@ -82,6 +84,10 @@ async function lint(): Promise<string | null> {
 
 async function nomenclature(): Promise<string> {
   return nomenclatureFaults(projectFolder).join('\n');
+}
+
+async function sentences(): Promise<string> {
+  return sentenceFaults(projectFolder);
 }
 
 async function cuts(): Promise<string> {

@@ -133,7 +133,7 @@ ${imported}
 const input = z.object({ entity: z.looseObject({}) });
 const output = z.object({ done: z.boolean() });
 
-/** TODO: say what the stage makes of a row. Whatever it throws is tried again, but for a PermanentError. */
+/** TODO: say what the stage makes of a row. An error that it throws is tried again, unless it is a PermanentError. */
 export function ${stage}Row(
   { entity }: z.output<typeof input>,
   { log }: Pick<HandlerContext, 'log'>,

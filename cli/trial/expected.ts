@@ -1,7 +1,7 @@
 // The measures of a trial, with the numbers of the local stack, measured on two busy cores on 28 November 2026. The
 // report shows both.
 
-/** One line of the report. */
+/** A line of the report: a measure, the stand-in's number and the bounds of hosted's. */
 export interface Expectation {
   what: string;
   unit: string;

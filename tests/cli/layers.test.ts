@@ -4,7 +4,7 @@ import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { checkLayers } from '../../tools/check/layers.ts';
 
-/** What the check says of a project with these files. */
+/** The findings of the check in a project with these files. */
 async function checkedAll(files: Record<string, string>): Promise<string> {
   const root = fs.mkdtempSync(path.join(os.tmpdir(), 'layers-'));
   onTestFinished(() => fs.rmSync(root, { recursive: true }));

@@ -69,7 +69,7 @@ function trial(args: string[], hear: (step: string, child: ChildProcess) => void
   return new Promise((resolve) => child.once('close', (code) => resolve({ code, ...told })));
 }
 
-/** What a trial would leave in the project. */
+/** The parts that a trial may have left in the project. */
 async function leftOvers(): Promise<unknown[]> {
   const { rows } = await client.query(`
     select relname::text as name from pg_class where relname like 'trial\\_%' union all

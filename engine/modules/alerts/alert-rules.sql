@@ -74,9 +74,10 @@ end
 $$;
 
 -- Notes where a rule is above its bound, and raises an alert where it has been for long enough.
--- A rule that has not been broken for long enough is forgotten. Failures of another code, while
--- their alert recovers, are another alert: nobody has been told of them. A code that was told
--- within the span is none, or codes that take turns would be two messages a minute.
+-- A rule that has not been broken for long enough is forgotten. Failures of another code, while an
+-- alert recovers, raise another alert, since no message has named that code. A code of an alert
+-- within the span raises none: codes that take turns would send two messages a minute. Only the
+-- newest 200 alerts are read, so that a sweep does not grow with history.
 create function millrace.evaluate_rule(p_rule millrace.alert_rules, p_now timestamptz)
 as $$
 with over as materialized (
@@ -104,7 +105,7 @@ with over as materialized (
   on conflict on constraint rule_states_pkey do update
   set under_since = null, value = excluded.value, above = excluded.above,
     detail = excluded.detail, over_since = case
-      -- The alert before it was above its bound for long enough.
+      -- The former alert has been above its bound for p_rule.hold already.
       when (t.pipeline_id, t.stage_id) in (select n.pipeline_id, n.stage_id from other n)
         then p_now - p_rule.hold
       else t.over_since end

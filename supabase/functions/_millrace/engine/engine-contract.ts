@@ -260,5 +260,5 @@ export interface RowCost {
 /** A job as a callback names it: by the attempt it was submitted for, or by its id. */
 export type JobName = JobOrigin | { job_id: string };
 
-/** One child of a map: its key, which is its own among its siblings, and what the insert function wants to know. */
+/** A child of a map: its key, which no sibling has, and the arguments of the insert function. */
 export type ChildItem = { key: string | number } & Record<string, unknown>;
