@@ -1,8 +1,8 @@
 // millrace check: whether what is here could be deployed, for CI. It writes nothing.
+import { configFaults } from '../check/config-faults.ts';
 import { functionFaults } from '../check/function-faults.ts';
 import { migrationFaults } from '../check/migration-faults.ts';
 import { releaseFaults } from '../check/release-faults.ts';
-import { schemaFaults } from '../check/schema-faults.ts';
 import { CommandError } from '../command-error.ts';
 import { defineCommand } from '../define-command.ts';
 import { withFunctionSections } from '../project/config-sections.ts';
@@ -24,7 +24,7 @@ export const check = defineCommand({
       ...releaseFaults(project),
       ...migrationFaults(project),
       ...sectionFaults(project),
-      ...schemaFaults(project),
+      ...configFaults(project),
       ...(await functionFaults(project)),
       ...(await definitionFaults(project)),
     ];

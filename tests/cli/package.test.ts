@@ -583,9 +583,10 @@ test('check names what could not be deployed, and writes nothing', async () => {
   expect((await here('check', ...at)).status).toBe(0);
 });
 
-test('check names a configuration whose Data API leaves out the schema by which functions reach the engine', async () => {
+test('check names what a deployment refuses of the configuration, and a Data API without the schema public', async () => {
   const place = folderWith({
-    'supabase/config.toml': '[api]\nschemas = ["api"]\n',
+    'supabase/config.toml':
+      '[api]\nschemas = ["api"]\n[inbucket]\nport = 54324\n[auth.external.slack]\nenabled = true\n',
     'supabase/migrations/20260101000000_t.sql': tables,
   });
   const at = ['--workdir', place];
@@ -595,11 +596,12 @@ test('check names a configuration whose Data API leaves out the schema by which 
   expect(await here('check', ...at)).toMatchObject({
     status: 1,
     stderr: expect.stringMatching(
-      /^supabase\/config\.toml has the Data API serve api and not public, .*: add "public" to the schemas/,
+      /^\S+ has inbucket, .* refuses: call it local_smtp\.\n.* auth\.external\.slack, .*\n.* Data API serve api and not public, .*: add "public" to the/,
     ),
   });
   const config = path.join(place, 'supabase', 'config.toml');
-  fs.writeFileSync(config, fs.readFileSync(config, 'utf8').replace('["api"]', '["api", "public"]'));
+  const text = fs.readFileSync(config, 'utf8').replace('["api"]', '["api", "public"]');
+  fs.writeFileSync(config, text.replace('[inbucket]', '[local_smtp]').replace('slack]', 'slack_oidc]'));
   expect((await here('check', ...at)).status).toBe(0);
 });
 

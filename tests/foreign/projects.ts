@@ -11,11 +11,9 @@ export interface ForeignProject {
   installer?: 'pnpm';
   /** The words of `millrace add`: a pipeline with one stage over a table of the project's own. */
   add: string[];
-  /** A statement that makes a row, unless a seed does. */
-  row?: string;
-  /** A column of the table, and the value that the row to be carried through has there. */
+  /** The condition by which one row of the seeds is found, which is carried through. */
   where: string;
-  /** A statement about what is the project's own, and the first column that it answers at the end. */
+  /** A statement about the project's own objects, and what it answers at the end. */
   kept: [statement: string, answer: unknown];
   /** What the project's function `greet` answers. */
   greets: string;

@@ -4,11 +4,15 @@ import path from 'node:path';
 import { type ParseError, parse as parseJson, printParseErrorCode } from 'jsonc-parser';
 import { parse as parseToml, TomlError } from 'smol-toml';
 
-/** The part of the configuration that the stack reads. */
+/** The part of the configuration that the stack and `millrace check` read. */
 export interface ProjectConfig {
   api?: { schemas?: string[]; extra_search_path?: string[]; max_rows?: number };
   db?: { major_version?: number; seed?: { enabled?: boolean; sql_paths?: string[] }; vault?: Record<string, string> };
   functions?: Record<string, FunctionEntry>;
+  auth?: { external?: Record<string, unknown> };
+  experimental?: { orioledb_version?: string };
+  /** The name of local_smtp before version 3 of the CLI. */
+  inbucket?: unknown;
 }
 
 export interface FunctionEntry {
