@@ -1,5 +1,5 @@
 // How a trial takes away what it brought. Each part may have gone already: it also cleans up after a trial that was killed.
-
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Lent } from '../commands/trial.ts';
 import { cancelSql } from '../commands/uninstall.ts';
 import type { HostedProject } from './hosted-project.ts';
@@ -69,7 +69,21 @@ async function takeEngine(project: HostedProject, { engineUninstall }: Lent): Pr
   if (!row?.is_there) return;
   // Two calls, since the CLI takes one statement a call.
   await project.query(cancelSql);
-  await project.query(engineUninstall());
+  await whileBusy(() => project.query(engineUninstall()));
+}
+
+/** Repeats a query for half a minute while the database is busy: the sweep may hold a table of the engine just then. */
+async function whileBusy(query: () => Promise<unknown>): Promise<void> {
+  const end = Date.now() + 30_000;
+  for (;;) {
+    try {
+      await query();
+      return;
+    } catch (error) {
+      if (Date.now() > end || !(error as Error).message.includes('the database is busy')) throw error;
+      await sleep(500);
+    }
+  }
 }
 
 async function takeFunctions(project: HostedProject): Promise<void> {

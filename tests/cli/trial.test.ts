@@ -130,10 +130,25 @@ test('a trial measures every step, reports it beside what the stack says, and le
   expect(await leftOvers()).toEqual([]);
 }, 300_000);
 
-test('a trial that Ctrl-C ends takes everything away, however often it is pressed', async () => {
+/** Holds a table of the engine until the engine was to be removed twice. */
+async function holdTable(): Promise<void> {
+  const holder = new pg.Client({ connectionString: stack.dbUrl });
+  await holder.connect();
+  await holder.query('begin; lock table millrace.pipelines in access share mode');
+  const removals = () =>
+    cli.calls.filter((call) => call.some((arg) => arg.includes('Millrace stays as it was'))).length;
+  const before = removals();
+  await until(async () => removals() >= before + 2, 60_000, 50);
+  await holder.end();
+}
+
+test('a trial that Ctrl-C ends takes everything away, however often it is pressed, and waits for a busy table', async () => {
+  let held: Promise<void> | undefined;
   const { code, stderr } = await trial([`--remote=${reference}`, '--quick', '--yes'], (step, child) => {
     if (step === 'deploys its functions' || step === 'takes everything away') child.kill('SIGINT');
+    if (step === 'takes everything away') held = holdTable();
   });
+  await held;
   expect(stderr).toContain('trial: is taking everything away: this ends by itself');
   expect(stderr).toContain('The trial was interrupted. Everything is taken away again');
   expect(code).toBe(4);
