@@ -141,7 +141,7 @@ export interface Quota {
   kind: 'starts' | 'spending';
   used: number;
   allowed: number | null;
-  held: number;
+  quota_blocked: number;
   next_at: string | null;
 }
 
@@ -241,7 +241,7 @@ export interface Bulk {
   done: number;
   passed_over: number;
   faults: number;
-  held: number;
+  locked: number;
   faults_by_run?: { run: number; code: string; message: string }[];
 }
 

@@ -119,7 +119,6 @@ table millrace.attempts with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02
   column deadline_at timestamp with time zone
   column error jsonb
   column finished_at timestamp with time zone
-  column held boolean not null default false
   column id bigint not null generated always as identity
   column input_hash uuid
   column isolated boolean not null default false
@@ -132,6 +131,7 @@ table millrace.attempts with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02
   column parent_id bigint
   column poll_at timestamp with time zone
   column queue_at timestamp with time zone
+  column quota_blocked boolean not null default false
   column releases smallint not null default 0
   column retry_count smallint not null default 0
   column run_id bigint not null
@@ -150,9 +150,9 @@ table millrace.attempts with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02
   CREATE INDEX attempts_by_group ON millrace.attempts USING btree (stage_id, concurrency_group, queue_at, id) WHERE ((concurrency_group IS NOT NULL) AND (queue_at IS NOT NULL))
   CREATE INDEX attempts_by_job ON millrace.attempts USING btree (hashtextextended(job_id, (0)::bigint)) WHERE ((job_id IS NOT NULL) AND (service <> ALL (ARRAY['children'::text, 'decision'::text, 'by_hand'::text])))
   CREATE INDEX attempts_by_submission ON millrace.attempts USING btree (submission_id) WHERE (submission_id IS NOT NULL)
-  CREATE INDEX attempts_held ON millrace.attempts USING btree (stage_id, queue_at, id) WHERE (held AND (queue_at IS NOT NULL))
   CREATE INDEX attempts_isolated ON millrace.attempts USING btree (stage_id, queue_at, id) WHERE (isolated AND (queue_at IS NOT NULL))
   CREATE INDEX attempts_late ON millrace.attempts USING btree (late_at) WHERE (late_at IS NOT NULL)
+  CREATE INDEX attempts_quota_blocked ON millrace.attempts USING btree (stage_id, queue_at, id) WHERE (quota_blocked AND (queue_at IS NOT NULL))
   CREATE INDEX attempts_ready ON millrace.attempts USING btree (stage_id, queue_at, id) WHERE (queue_at IS NOT NULL)
   CREATE INDEX attempts_to_poll ON millrace.attempts USING btree (poll_at) WHERE (poll_at IS NOT NULL)
   CREATE INDEX attempts_waiting ON millrace.attempts USING btree (stage_id, concurrency_group) WHERE (deadline_at IS NOT NULL)
@@ -191,9 +191,9 @@ table millrace.bulks with (fillfactor=50)
   column faults integer not null default 0
   column faults_by_run jsonb[] not null default '{}'::jsonb[]
   column filter jsonb not null
-  column held bigint[] not null default '{}'::bigint[]
   column id bigint not null generated always as identity
   column key text not null
+  column locked bigint[] not null default '{}'::bigint[]
   column passed_over integer not null default 0
   column pipeline_id integer not null
   column preview jsonb not null
@@ -581,7 +581,7 @@ view millrace.operations
   column run_id bigint
   column stage text
   column state text
-  as  SELECT r.id AS run_id, p.name AS pipeline, r.entity_id, s.name AS stage, s.kind, COALESCE(a.state::text, 'pending'::text) AS state, CASE WHEN a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state]) THEN 'complete'::text WHEN a.state < 'completed'::millrace.attempt_state THEN 'in progress'::text WHEN a.state = ANY (ARRAY['failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]) THEN 'failed'::text ELSE 'not started'::text END AS operation, r.status = 'running'::millrace.run_status AND a.id IS NULL AND cardinality(vs.needs) = (( SELECT count(*) AS count FROM millrace.attempts n WHERE n.run_id = r.id AND (n.stage_id = ANY (vs.needs)) AND (n.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state])) AND NOT n.superseded)) AND millrace.thresholds_hold(r.id, vs.after) AS can_start, COALESCE(a.state <> ALL (ARRAY['failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]), false) AS is_started, (a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state, 'failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state])) IS TRUE AS is_done, COALESCE(a.retry_count::integer, 0) + COALESCE((a.state = 'failed'::millrace.attempt_state)::integer, 0) AS failures, COALESCE((s.retry ->> 'max_attempts'::text)::integer, 3) AS fails_after, a.id AS attempt_id, COALESCE(a.error ->> 'detail'::text, a.error ->> 'message'::text) AS error FROM millrace.runs r JOIN millrace.pipelines p ON p.id = r.pipeline_id JOIN millrace.version_stages vs ON vs.version_id = r.version_id JOIN millrace.stages s ON s.id = vs.stage_id LEFT JOIN LATERAL ( SELECT o.id, o.run_id, o.parent_id, o.submission_id, o.queue_at, o.created_at, o.started_at, o.finished_at, o.deadline_at, o.poll_at, o.job_started_at, o.late_at, o.token, o.stage_id, o.state, o.number, o.retry_count, o.releases, o.isolated, o.superseded, o.uncounted, o.held, o.service, o.job_id, o.error, o.concurrency_group, o.output, o.usage, o.input_hash, o.lost_alone FROM millrace.attempts o WHERE o.run_id = r.id AND o.stage_id = s.id AND NOT o.superseded ORDER BY o.number DESC LIMIT 1) a ON true;
+  as  SELECT r.id AS run_id, p.name AS pipeline, r.entity_id, s.name AS stage, s.kind, COALESCE(a.state::text, 'pending'::text) AS state, CASE WHEN a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state]) THEN 'complete'::text WHEN a.state < 'completed'::millrace.attempt_state THEN 'in progress'::text WHEN a.state = ANY (ARRAY['failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]) THEN 'failed'::text ELSE 'not started'::text END AS operation, r.status = 'running'::millrace.run_status AND a.id IS NULL AND cardinality(vs.needs) = (( SELECT count(*) AS count FROM millrace.attempts n WHERE n.run_id = r.id AND (n.stage_id = ANY (vs.needs)) AND (n.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state])) AND NOT n.superseded)) AND millrace.thresholds_hold(r.id, vs.after) AS can_start, COALESCE(a.state <> ALL (ARRAY['failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]), false) AS is_started, (a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state, 'failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state])) IS TRUE AS is_done, COALESCE(a.retry_count::integer, 0) + COALESCE((a.state = 'failed'::millrace.attempt_state)::integer, 0) AS failures, COALESCE((s.retry ->> 'max_attempts'::text)::integer, 3) AS fails_after, a.id AS attempt_id, COALESCE(a.error ->> 'detail'::text, a.error ->> 'message'::text) AS error FROM millrace.runs r JOIN millrace.pipelines p ON p.id = r.pipeline_id JOIN millrace.version_stages vs ON vs.version_id = r.version_id JOIN millrace.stages s ON s.id = vs.stage_id LEFT JOIN LATERAL ( SELECT o.id, o.run_id, o.parent_id, o.submission_id, o.queue_at, o.created_at, o.started_at, o.finished_at, o.deadline_at, o.poll_at, o.job_started_at, o.late_at, o.token, o.stage_id, o.state, o.number, o.retry_count, o.releases, o.isolated, o.superseded, o.uncounted, o.quota_blocked, o.service, o.job_id, o.error, o.concurrency_group, o.output, o.usage, o.input_hash, o.lost_alone FROM millrace.attempts o WHERE o.run_id = r.id AND o.stage_id = s.id AND NOT o.superseded ORDER BY o.number DESC LIMIT 1) a ON true;
 table millrace.operators
   column added_at timestamp with time zone not null default millrace.now()
   column note text not null default ''::text
@@ -656,13 +656,13 @@ table millrace.pulses with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_
   column wait_ms real[]
 view millrace.quotas
   column allowed numeric
-  column held bigint
   column key text
   column kind text
   column next_at timestamp with time zone
   column pipeline text
+  column quota_blocked bigint
   column used numeric
-  as  WITH used AS ( SELECT l.pipeline_id, u_1.key, u_1.kind, sum(u_1.used) AS used FROM millrace.limit_uses u_1 JOIN millrace.limits l ON l.id = u_1.limit_id AND l.pipeline_id IS NOT NULL WHERE upper(u_1.during) > (( SELECT millrace.now() AS now)) GROUP BY l.pipeline_id, u_1.key, u_1.kind ), held AS ( SELECT r.quota_of AS pipeline_id, r.quota_key AS key, substr(a.error ->> 'code'::text, 7) AS kind, count(*) AS held, min(a.queue_at) AS next_at FROM millrace.attempts a JOIN millrace.runs r ON r.id = a.run_id WHERE a.held AND a.queue_at IS NOT NULL AND a.state = 'queued'::millrace.attempt_state GROUP BY r.quota_of, r.quota_key, (substr(a.error ->> 'code'::text, 7)) ) SELECT p.name AS pipeline, key, kind, COALESCE(u.used, 0::numeric) AS used, COALESCE(p.quota #>> ARRAY[kind, 'count'::text], p.quota #>> ARRAY[kind, 'usd'::text])::numeric AS allowed, COALESCE(h.held, 0::bigint) AS held, h.next_at FROM used u FULL JOIN held h USING (pipeline_id, key, kind) JOIN millrace.pipelines p ON p.id = pipeline_id ORDER BY p.name, (COALESCE(h.held, 0::bigint)) DESC, key, kind;
+  as  WITH used AS ( SELECT l.pipeline_id, u_1.key, u_1.kind, sum(u_1.used) AS used FROM millrace.limit_uses u_1 JOIN millrace.limits l ON l.id = u_1.limit_id AND l.pipeline_id IS NOT NULL WHERE upper(u_1.during) > (( SELECT millrace.now() AS now)) GROUP BY l.pipeline_id, u_1.key, u_1.kind ), quota_blocked AS ( SELECT r.quota_of AS pipeline_id, r.quota_key AS key, substr(a.error ->> 'code'::text, 7) AS kind, count(*) AS quota_blocked, min(a.queue_at) AS next_at FROM millrace.attempts a JOIN millrace.runs r ON r.id = a.run_id WHERE a.quota_blocked AND a.queue_at IS NOT NULL AND a.state = 'queued'::millrace.attempt_state GROUP BY r.quota_of, r.quota_key, (substr(a.error ->> 'code'::text, 7)) ) SELECT p.name AS pipeline, key, kind, COALESCE(u.used, 0::numeric) AS used, COALESCE(p.quota #>> ARRAY[kind, 'count'::text], p.quota #>> ARRAY[kind, 'usd'::text])::numeric AS allowed, COALESCE(h.quota_blocked, 0::bigint) AS quota_blocked, h.next_at FROM used u FULL JOIN quota_blocked h USING (pipeline_id, key, kind) JOIN millrace.pipelines p ON p.id = pipeline_id ORDER BY p.name, (COALESCE(h.quota_blocked, 0::bigint)) DESC, key, kind;
 type millrace.ready
   column run_id bigint
   column stage_id integer
@@ -1018,16 +1018,16 @@ type millrace.work
   column was millrace.attempt_state
 table millrace.workers with (fillfactor=50)
   column heartbeat_at timestamp with time zone not null
-  column held integer not null default 0
   column host uuid not null
   column id uuid not null
+  column in_work integer not null default 0
   column last_seq integer not null default 0
   column last_token uuid
   column leave_tries smallint not null default 0
   column left_at timestamp with time zone
   column stage_id integer not null
   column taken integer not null default 0
-  column working boolean not null generated as ((left_at IS NULL) OR (held > 0))
+  column working boolean not null generated as ((left_at IS NULL) OR (in_work > 0))
   constraint workers_pkey PRIMARY KEY (id)
   CREATE INDEX workers_working ON millrace.workers USING btree (stage_id) WHERE working
   CREATE UNIQUE INDEX workers_pkey ON millrace.workers USING btree (id)

@@ -37,12 +37,12 @@ function cellsOf(stage: StageHealth): string[] {
     countOf(stage, 'failed'),
     some(completed),
     oldest_age !== null && ready > 0 ? span(oldest_age * 1000) : '',
-    heldBack(stage),
+    reasonToWait(stage),
   ];
 }
 
 /** The reason why a stage's rows do not move: no worker takes them, or an operator's pause, throttle or bypass. */
-function heldBack({ enabled, paused, throttle, bypass, unattended }: StageHealth): string {
+function reasonToWait({ enabled, paused, throttle, bypass, unattended }: StageHealth): string {
   const why = (word: string, said: { by: string | null; reason: string | null } | null) =>
     [word, said?.by && `by ${said.by}`, said?.reason && `(${said.reason})`].filter(Boolean).join(' ');
   return words(

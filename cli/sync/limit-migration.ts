@@ -59,7 +59,7 @@ export function unknownLimits(pipelines: CompiledPipeline[], limits: LimitsJson)
  * Limits that go while a pipeline without a file still names them, one sentence each with the remedy: the database keeps such a
  * pipeline, and refuses to drop what it names.
  */
-export function heldLimits(
+export function limitsInUse(
   pipelines: CompiledPipeline[],
   limits: LimitsJson,
   defined: Map<string, CompiledPipeline>,

@@ -119,7 +119,7 @@ function stageFaults(pipeline: CompiledPipeline, stage: StageRow, named: Map<str
       `${subject} waits for stage ${wanted} of pipeline ${name}, which has no such stage: correct its after.`,
     );
   }
-  for (const later of heldBackBy(pipeline, stage)) {
+  for (const later of backPressureOf(pipeline, stage)) {
     if (named.get(later.pipeline)?.stages.some(({ name }) => name === later.stage)) continue;
     const target = `${later.pipeline}.${later.stage}`;
     faults.push(`${subject} is held back by ${target}, which does not exist: correct limits.backPressure.stage.`);
@@ -149,13 +149,13 @@ function cycleFaults(pipelines: CompiledPipeline[], named: Map<string, CompiledP
 function namesUsed(pipeline: CompiledPipeline): string[] {
   const others = pipeline.stages.flatMap((stage) => [
     stage.child?.pipeline,
-    ...heldBackBy(pipeline, stage).map((later) => later.pipeline),
+    ...backPressureOf(pipeline, stage).map((later) => later.pipeline),
   ]);
   return others.filter((name) => name !== undefined);
 }
 
 /** The stages of other pipelines that hold a stage back; those of its own are checked with its graph. */
-function heldBackBy({ pipeline }: CompiledPipeline, { limits }: StageRow): { pipeline: string; stage: string }[] {
+function backPressureOf({ pipeline }: CompiledPipeline, { limits }: StageRow): { pipeline: string; stage: string }[] {
   const named = [limits?.back_pressure ?? []].flat().map((given) => given.stage.split('.'));
   return named.flatMap(([other, stage]) => (other && stage && other !== pipeline ? [{ pipeline: other, stage }] : []));
 }

@@ -8,7 +8,14 @@ import { stampsAfter } from '../migration-stamps.ts';
 import { sinceUninstall } from '../project/engine-level.ts';
 import { readHandlers } from '../project/load-handlers.ts';
 import { tableLacking } from '../project/stage-columns.ts';
-import { heldLimits, type LimitsJson, limitDrops, limitMigration, limitsIn, unknownLimits } from './limit-migration.ts';
+import {
+  type LimitsJson,
+  limitDrops,
+  limitMigration,
+  limitsIn,
+  limitsInUse,
+  unknownLimits,
+} from './limit-migration.ts';
 import { functionFaults } from './pipeline-functions.ts';
 import { compiledText, definitionsIn, pipelineMigration } from './pipeline-migration.ts';
 import { childrenFirst, droppedFaults, droppedStages, keptPipelines, referenceFaults } from './pipeline-order.ts';
@@ -142,7 +149,7 @@ export async function planSync(
   const all = existing.map((name) => fs.readFileSync(path.join(migrationsFolder, name), 'utf8'));
   const texts = sinceUninstall(all);
   const defined = definitionsIn(texts);
-  faults.push(...droppedFaults(pipelines, defined), ...heldLimits(pipelines, limits, defined, limitsIn(texts)));
+  faults.push(...droppedFaults(pipelines, defined), ...limitsInUse(pipelines, limits, defined, limitsIn(texts)));
   const missing = missingMigrations(project, texts, dropsColumns);
   if (check && missing.length > 0) {
     const names = [...new Set(missing.map(({ defines }) => defines))].join(', ');

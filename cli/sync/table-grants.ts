@@ -36,17 +36,17 @@ function sentence(table: string, role: string, rights: string[], over: CompiledP
  * The rights on the whole table that the statements leave each role but trusted ones: insert, update or both, by role.
  */
 function wholeTableGrants(table: string, statements: string[]): Map<string, Set<string>> {
-  const held = new Map<string, Set<string>>();
+  const granted = new Map<string, Set<string>>();
   for (const statement of statements) {
     const [, verb, rights = '', objects = '', roles = ''] = statement.match(grant) ?? [];
     if (!verb || !names(objects).some((name) => isTable(name, table))) continue;
     for (const role of names(roles.replace(/\s+(with|granted|cascade|restrict)\b.*$/is, ''))) {
-      const of = held.get(role) ?? new Set();
+      const of = granted.get(role) ?? new Set();
       for (const right of wholeRights(rights)) verb.toLowerCase() === 'grant' ? of.add(right) : of.delete(right);
-      held.set(role, of);
+      granted.set(role, of);
     }
   }
-  return new Map([...held].filter(([role, rights]) => rights.size > 0 && !trusted.includes(role)));
+  return new Map([...granted].filter(([role, rights]) => rights.size > 0 && !trusted.includes(role)));
 }
 
 /** Which of insert and update a list of privileges grants without columns. */

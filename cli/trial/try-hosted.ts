@@ -4,9 +4,9 @@ import path from 'node:path';
 import readline from 'node:readline/promises';
 import { CommandError } from '../command-error.ts';
 import type { Lent, Trial } from '../commands/trial.ts';
-import { heldBy } from './held.ts';
 import { type HostedProject, hostedProject } from './hosted-project.ts';
 import type { Size } from './measures.ts';
+import { contentsOf } from './project-contents.ts';
 import { reportText } from './report.ts';
 import { type Outcome, runTrial } from './run-trial.ts';
 import { hasTrial, takeAway } from './take-away.ts';
@@ -38,15 +38,15 @@ export const tryHosted: Trial['tryHosted'] = async (lent, request) => {
 
 /** Throws a CommandError that names what the project holds. */
 async function requireEmpty(project: HostedProject): Promise<void> {
-  const held = await heldBy(project);
-  if (held.length === 0) return;
-  const others = held.length > mostShown ? ` and ${held.length - mostShown} more` : '';
+  const contents = await contentsOf(project);
+  if (contents.length === 0) return;
+  const others = contents.length > mostShown ? ` and ${contents.length - mostShown} more` : '';
   const way = (await hasTrial(project))
     ? `a trial has left its tables there: \`npx millrace trial --remote=${project.reference} --clean\` takes all of it away.`
     : 'make a new project for it.';
   throw new CommandError(
     `Project ${project.reference} is not empty, and a trial takes an empty one alone. It holds ` +
-      `${held.slice(0, mostShown).join(', ')}${others}: ${way}`,
+      `${contents.slice(0, mostShown).join(', ')}${others}: ${way}`,
     3,
   );
 }

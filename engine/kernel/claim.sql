@@ -140,7 +140,7 @@ begin
     set state = 'started', token = v_token, started_at = v_now
     where a.id = v_alone;
     attempt_ids := array[v_alone];
-    items := millrace.held_items(v_token, attempt_ids);
+    items := millrace.claimed_items(v_token, attempt_ids);
     entity_ids := array[items[1].entity_id];
   end if;
   -- A claim by turns has written its lease already.
@@ -171,7 +171,7 @@ return found;
 $$;
 
 -- Lists the attempts that a worker has in work.
-create function millrace.held_by(p_worker_id uuid) returns bigint[]
+create function millrace.attempts_in_work(p_worker_id uuid) returns bigint[]
 as $$
 return array(
   select a.id
@@ -185,7 +185,7 @@ return array(
 $$;
 
 -- Lists the attempts that are still under a claim, in its order.
-create function millrace.held_items(p_token uuid, p_attempt_ids bigint[])
+create function millrace.claimed_items(p_token uuid, p_attempt_ids bigint[])
 returns millrace.claimed[]
 as $$
 return array(

@@ -85,9 +85,9 @@ begin
   end if;
   v_items := millrace.parse_items(p_items, 'attempt');
   v_done := millrace.record_items(v_items);
-  v_worker.held := case
-    when v_done.uniform then greatest(0, v_worker.held - cardinality(v_items))
-    else cardinality(millrace.held_by(p_worker))
+  v_worker.in_work := case
+    when v_done.uniform then greatest(0, v_worker.in_work - cardinality(v_items))
+    else cardinality(millrace.attempts_in_work(p_worker))
   end;
   select s.* into v_stage from millrace.stages s where s.id = v_worker.stage_id;
   if v_stage.kind in ('agent', 'map') then
@@ -107,7 +107,7 @@ as $$
 declare
   v_worker millrace.workers := p_call.worker;
   v_stage millrace.stages := p_call.stage;
-  v_items millrace.claimed[] := millrace.held_items(v_worker.last_token, (
+  v_items millrace.claimed[] := millrace.claimed_items(v_worker.last_token, (
     select c.attempt_ids from millrace.claims c where c.token = v_worker.last_token));
   v_filled record;
 begin
@@ -184,7 +184,7 @@ begin
   set last_seq = p_seq, last_token = v_claim.token, heartbeat_at = millrace.now(),
     left_at = case when v_left then millrace.now() else w.left_at end,
     leave_tries = case when v_claim.token is null then w.leave_tries else 0 end,
-    held = v_worker.held + v_kept, taken = w.taken + v_kept
+    in_work = v_worker.in_work + v_kept, taken = w.taken + v_kept
   where w.id = v_worker.id;
   return millrace.claim_answer(p_call,
     case when not p_call.open then 'refused' when v_claim.token is null then 'empty'
@@ -254,13 +254,13 @@ begin
     wait_ms := 50;
     return;
   end if;
-  select coalesce(sum(w.held), 0) as held, bool_or(w.left_at is not null) as any_leaving
+  select coalesce(sum(w.in_work), 0) as in_work, bool_or(w.left_at is not null) as any_leaving
   into v_others
   from millrace.workers w
   where w.stage_id = p_stage.id and w.working and w.id <> p_worker.id
     and w.heartbeat_at > v_since;
   places := greatest(0, coalesce(p_stage.concurrency, p_stage.batch_size * p_stage.max_workers)
-    - p_worker.held - v_others.held);
+    - p_worker.in_work - v_others.in_work);
   if places = 0 and v_others.any_leaving then
     wait_ms := 100;
   end if;
@@ -437,7 +437,7 @@ returns jsonb
 set millrace.plan = by_key
 as $$
 declare
-  v_held bigint[];
+  v_in_work bigint[];
 begin
   -- First, as in every call of a worker, so that no two wait for each other.
   perform from millrace.workers w where w.id = p_worker for update;
@@ -446,12 +446,12 @@ begin
   from millrace.workers w
   join millrace.stages s on s.id = w.stage_id
   where w.id = p_worker and c.worker_id = w.id;
-  v_held := millrace.held_by(p_worker);
+  v_in_work := millrace.attempts_in_work(p_worker);
   update millrace.workers w
-  set heartbeat_at = v_now, held = cardinality(v_held)
+  set heartbeat_at = v_now, in_work = cardinality(v_in_work)
   where w.id = p_worker;
-  return jsonb_build_object('renewed', cardinality(v_held),
-    'lost', array(select p from unnest(p_attempts) p where p <> all (v_held)));
+  return jsonb_build_object('renewed', cardinality(v_in_work),
+    'lost', array(select p from unnest(p_attempts) p where p <> all (v_in_work)));
 end
 $$;
 
@@ -484,7 +484,7 @@ begin
     return '{"left": false, "wake": []}';
   end if;
   update millrace.workers w
-  set left_at = millrace.now(), held = cardinality(millrace.held_by(p_worker))
+  set left_at = millrace.now(), in_work = cardinality(millrace.attempts_in_work(p_worker))
   where w.id = p_worker;
   -- Before its successor, lest that be one too many. Where the lock is taken, somebody may be
   -- relying on this worker: it wakes, to be safe.

@@ -105,7 +105,7 @@ create table millrace.attempts (
   -- True until a claim has charged this start to the tenant's quota.
   uncounted boolean not null default false,
   -- Queued until the tenant's quota has room again; error says which part of the quota is used up.
-  held boolean not null default false,
+  quota_blocked boolean not null default false,
   service text,
   job_id text,
   error jsonb,
@@ -127,8 +127,8 @@ create table millrace.attempts (
 );
 create index attempts_ready on millrace.attempts (stage_id, queue_at, id)
   where queue_at is not null;
-create index attempts_held on millrace.attempts (stage_id, queue_at, id)
-  where held and queue_at is not null;
+create index attempts_quota_blocked on millrace.attempts (stage_id, queue_at, id)
+  where quota_blocked and queue_at is not null;
 create index attempts_to_poll on millrace.attempts (poll_at) where poll_at is not null;
 create index attempts_by_deadline on millrace.attempts (deadline_at) where deadline_at is not null;
 create index attempts_late on millrace.attempts (late_at) where late_at is not null;

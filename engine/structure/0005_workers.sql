@@ -10,10 +10,10 @@ create table millrace.workers (
   left_at timestamptz,
   leave_tries smallint not null default 0,
   -- How many attempts the worker has in work, also after it has left.
-  held int not null default 0,
+  in_work int not null default 0,
   taken int not null default 0,
-  -- A column of its own, since an index over held would get an entry with each claim.
-  working boolean not null generated always as (left_at is null or held > 0) stored
+  -- A column of its own, since an index over in_work would get an entry with each claim.
+  working boolean not null generated always as (left_at is null or in_work > 0) stored
 ) with (fillfactor = 50);
 create index workers_working on millrace.workers (stage_id) where working;
 

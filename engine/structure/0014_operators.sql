@@ -54,10 +54,10 @@ create table millrace.bulks (
   subject text,
   key text not null,
   preview jsonb not null,
-  -- All runs before it were looked at, but for those in held; 0 at the end. held lists runs that
-  -- were locked, or that the database refused for now.
+  -- All runs before it were looked at, but for those in locked; 0 at the end. locked lists runs
+  -- that were locked, or that the database refused for now.
   cursor text,
-  held bigint[] not null default '{}',
+  locked bigint[] not null default '{}',
   slices int not null default 0,
   done int not null default 0,
   passed_over int not null default 0,

@@ -14,7 +14,7 @@ export const databaseNow = () => Date.now() + clockAheadMs.value;
 export const StaleAt = createContext<number | null>(null);
 
 /** Up to when what is drawn holds, by the database's clock: now, or when the last answer came. */
-export const useHeldUntil = () => useContext(StaleAt) ?? databaseNow();
+export const useAsOf = () => useContext(StaleAt) ?? databaseNow();
 
 /** How long ago a moment was, by the database's clock. */
 export const sinceMs = (time: string) => Math.max(0, databaseNow() - Date.parse(time));

@@ -97,7 +97,7 @@ export function Bulk({ of }: Route) {
               <dt>Passed over</dt>
               <dd>{count(passedOver(found))} that had gone on, or matched no longer</dd>
               <dt>Held by somebody</dt>
-              <dd>{count(found.held)}</dd>
+              <dd>{count(found.locked)}</dd>
               <dt>Faults</dt>
               <dd>{count(found.faults)}</dd>
             </dl>

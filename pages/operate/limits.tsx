@@ -80,7 +80,7 @@ function Rates({ of: { rate, key_rate, concurrency, back_pressure } }: { of: All
   );
 }
 
-function Held({ throttle }: { throttle: Throttle | null }) {
+function Throttled({ by: throttle }: { by: Throttle | null }) {
   if (!throttle) return null;
   return (
     <div>
@@ -131,7 +131,7 @@ function Shared({ limits, stages }: { limits: SharedLimit[]; stages: LimitedStag
           name: 'Held back',
           cell: (l) => (
             <>
-              <Held throttle={l.throttle} />
+              <Throttled by={l.throttle} />
               {l.paused_until && (
                 <div>
                   <State is="waiting">refused</State> until <Moment at={l.paused_until} />
@@ -228,7 +228,7 @@ function Stages({ stages }: { stages: LimitedStage[] }) {
           isNumber: true,
           cell: ({ oldest_age, ready }) => (oldest_age === null || ready === 0 ? '–' : span(oldest_age * 1000)),
         },
-        { name: 'Held back', cell: ({ throttle }) => <Held throttle={throttle} /> },
+        { name: 'Held back', cell: ({ throttle }) => <Throttled by={throttle} /> },
       ]}
     />
   );
@@ -252,7 +252,7 @@ function Quotas({ quotas }: { quotas: Quota[] }) {
             return allowed === null ? shown(used) : <Used used={used} of={allowed} shown={shown} />;
           },
         },
-        { name: 'Held back', isNumber: true, cell: ({ held }) => count(held) },
+        { name: 'Held back', isNumber: true, cell: ({ quota_blocked }) => count(quota_blocked) },
         {
           name: 'Goes on',
           cell: ({ next_at }) =>

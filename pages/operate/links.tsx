@@ -2,7 +2,7 @@
 
 import type { StageHealth, Unattended } from '../../operators/answers.ts';
 import { sayBackoff } from '../../operators/needs.ts';
-import { useHeldUntil } from '../base/format.tsx';
+import { useAsOf } from '../base/format.tsx';
 import { to } from '../base/route.ts';
 import { Words } from '../base/words.tsx';
 import { functionLog } from './dashboard.ts';
@@ -40,7 +40,7 @@ export function Reason({ of, stage }: { of: Unattended | undefined; stage?: stri
 
 /** Why attempts of a stage are in backoff, when the next is tried, and the error's own sentence. */
 export function BackoffReason({ of: stage }: { of: StageHealth }) {
-  const said = sayBackoff(stage, useHeldUntil());
+  const said = sayBackoff(stage, useAsOf());
   if (!said) return null;
   return (
     <p class="hint">

@@ -4,7 +4,7 @@ import type { Alert, Bulk, Figures, Overview as OverviewAnswer, Series, StageHea
 import { byNeed, engineFirst, isBusy, isQuiet, type Listed, sweepOf, wellOf } from '../../operators/needs.ts';
 import { count, countOf, dollars, many, span } from '../../operators/numbers.ts';
 import { sayStanding } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
-import { Ago, Moment, useHeldUntil } from '../base/format.tsx';
+import { Ago, Moment, useAsOf } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
 import { usePoll } from '../base/poll.ts';
 import { to } from '../base/route.ts';
@@ -58,7 +58,7 @@ export function Overview() {
 /** Whether all is well, what is not, and when the sweep ran: the alerts among it stand beneath, with the ways to their causes. */
 function Standing({ overview }: { overview: OverviewAnswer }) {
   const { ok, faults, more, dead_last_day } = wellOf(overview);
-  const { at, is } = sweepOf(overview, useHeldUntil());
+  const { at, is } = sweepOf(overview, useAsOf());
   const told = faults.filter(({ alert, kind }) => !alert && !(kind === 'sweep' && is === 'silent'));
   const sum = faults.length + more;
   return (

@@ -50,7 +50,7 @@ export function StageDeeds({
       <StageTitle key={stage.stage} stage={stage} />
       <Reason of={stage.unattended} />
       <BackoffReason of={stage} />
-      <Held of={stage} />
+      <ReasonsToWait of={stage} />
       <Buttons
         label="The stage"
         deeds={[...switches, ...throttleDeeds(here, stage), ...bypassDeeds(here, stage, definition)]}
@@ -75,25 +75,25 @@ function StageTitle({ stage }: { stage: StageHealth }) {
 }
 
 /** Who holds the stage back, until when and why. */
-function Held({ of: { paused, throttle, bypass } }: { of: StageHealth }) {
+function ReasonsToWait({ of: { paused, throttle, bypass } }: { of: StageHealth }) {
   const all = { paused, throttled: throttle, bypassed: bypass };
   return (
     <>
       {Object.entries(all).map(
-        ([what, held]) =>
-          held && (
+        ([what, said]) =>
+          said && (
             <p class="hint" key={what}>
               {what}
-              {held.by && ' by '}
-              <Words text={held.by} most={60} />
-              {'until' in held && held.until && (
+              {said.by && ' by '}
+              <Words text={said.by} most={60} />
+              {'until' in said && said.until && (
                 <>
                   {' until '}
-                  <Moment at={held.until} />
+                  <Moment at={said.until} />
                 </>
               )}
-              {held.reason && ': '}
-              <Words text={held.reason} most={300} />
+              {said.reason && ': '}
+              <Words text={said.reason} most={300} />
             </p>
           ),
       )}

@@ -42,10 +42,17 @@ test('200 begin in an hour, and the other account’s meanwhile', async ({ engin
   await worker.leave();
   expect(await work(engine, page, 'fetch', 0)).toEqual({ red: 180 });
   expect(await page.run(engine, 'select pipeline, key')).toMatchObject([
-    { key: 'red', kind: 'starts', used: '200', allowed: '200', held: '50', next_at: new Date('2026-11-02T10:00Z') },
-    { key: 'blue', used: '1', held: '0' },
+    {
+      key: 'red',
+      kind: 'starts',
+      used: '200',
+      allowed: '200',
+      quota_blocked: '50',
+      next_at: new Date('2026-11-02T10:00Z'),
+    },
+    { key: 'blue', used: '1', quota_blocked: '0' },
   ]);
-  const error = await engine.value(`select error ->> 'message' from millrace.attempts where held limit 1`);
+  const error = await engine.value(`select error ->> 'message' from millrace.attempts where quota_blocked limit 1`);
   expect(page.page.text).toContain(error);
   await engine.advance('1 hour');
   expect(await work(engine, page, 'fetch', 0)).toEqual({ red: 50 });
@@ -57,7 +64,7 @@ test('rows whose column is null or empty share one quota', async ({ engine }) =>
   await audit(engine, page, '', 100);
   const done = await work(engine, page, 'fetch', 0);
   expect(Object.values(done).reduce((sum, count) => sum + count)).toBe(200);
-  expect(await page.run(engine, 'select pipeline, key')).toMatchObject([{ key: '', used: '200', held: '50' }]);
+  expect(await page.run(engine, 'select pipeline, key')).toMatchObject([{ key: '', used: '200', quota_blocked: '50' }]);
 });
 
 test('five dollars a day', async ({ engine }) => {

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { Item, OutcomeItem } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
-import { HeldItems } from '../../supabase/functions/_millrace/worker/held-items.ts';
 import { Isolate } from '../../supabase/functions/_millrace/worker/isolate.ts';
+import { ItemsInWork } from '../../supabase/functions/_millrace/worker/items-in-work.ts';
 import { FakeEngine, failedAnswer, makeItem } from '../support/fake-engine.ts';
 import { budgetOf, gate, makeDrain, type TestHandler } from '../support/make-drain.ts';
 
@@ -120,7 +120,7 @@ describe('whatever a handler throws', () => {
 });
 
 test('an item whose handler could not even be run finishes as failed', async () => {
-  const held = new HeldItems(new Isolate(), () => Promise.reject(new Error('broken')));
+  const held = new ItemsInWork(new Isolate(), () => Promise.reject(new Error('broken')));
   held.add([makeItem(1)]);
   await vi.waitFor(() => expect(held.running).toBe(0));
   expect(held.ready(Date.now())).toMatchObject([
@@ -145,7 +145,7 @@ describe('saving', () => {
         [1_000, 100],
         [60_000, 250],
       ] as const) {
-        const held = new HeldItems(new Isolate(), ({ attempt }) =>
+        const held = new ItemsInWork(new Isolate(), ({ attempt }) =>
           attempt === 1 ? quick.opened.then(() => ({ outcome: 'completed', result: 1 })) : new Promise(() => {}),
         );
         const quick = gate();

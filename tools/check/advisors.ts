@@ -9,7 +9,7 @@ interface Finding {
 }
 
 /** Hints that the advisors give without warning, and hold here too. The others are about use, which an empty database cannot show. */
-const heldHints = ['unindexed_foreign_keys_', 'no_primary_key_'];
+const checkedHints = ['unindexed_foreign_keys_', 'no_primary_key_'];
 
 /** Findings that stand, by how their keys begin, each with the reason. */
 const justified = [
@@ -30,7 +30,7 @@ export async function checkAdvisors(url: string): Promise<string> {
   const { results } = JSON.parse(answer.stdout) as { results: Finding[] };
   const begins = (key: string, beginnings: string[]) => beginnings.some((beginning) => key.startsWith(beginning));
   return results
-    .filter(({ level, cacheKey }) => level !== 'INFO' || begins(cacheKey, heldHints))
+    .filter(({ level, cacheKey }) => level !== 'INFO' || begins(cacheKey, checkedHints))
     .filter(({ cacheKey }) => !begins(cacheKey, justified))
     .map(({ cacheKey, level, title, detail, remediation }) =>
       [`${level} ${title} (${cacheKey})`, detail, remediation].join('\n  '),

@@ -101,7 +101,7 @@ begin
       limit v_most) q;
     v_last_id := v_ids[cardinality(v_ids)];
     v_skipped := millrace.in_halves(v_ids, format(
-      'select millrace.bypass_held(s, millrace.lock_attempts($1::bigint[])) '
+      'select millrace.bypass_locked(s, millrace.lock_attempts($1::bigint[])) '
       'from millrace.stages s where s.id = %s', p_stage.id), v_until);
     perform millrace.report_passed_over(p.name, p_stage.name, r.entity_id, f.why)
     from unnest(v_skipped.refused) f
@@ -116,7 +116,7 @@ $$;
 
 -- Skips held runs that are queued at a bypassed stage, and remembers their rows. Where they are
 -- part of a start that no tenant has been charged with, what follows is.
-create function millrace.bypass_held(p_stage millrace.stages, p_attempt_ids bigint[]) returns int
+create function millrace.bypass_locked(p_stage millrace.stages, p_attempt_ids bigint[]) returns int
 as $$
 declare
   -- Null where a person has ended it since the sweep looked.

@@ -75,7 +75,7 @@ declare
   v_stage millrace.stages;
   v_child millrace.pipelines;
   v_rows record;
-  v_held text[];
+  v_locked text[];
   v_items record;
   v_lacking record;
   v_made record;
@@ -96,15 +96,15 @@ begin
   -- A fan-out goes on with the pipeline that it began with.
   select p.* into v_child from millrace.pipelines p where p.id = fan_out.child_pipeline_id;
   v_rows := millrace.rows_for_items(fan_out, v_stage, p_items);
-  v_held := millrace.lock_rows_named(v_child, v_rows.entity_ids, false);
-  select array_agg(i.key) filter (where not i.held) as busy,
-    array_agg(i.id) filter (where not i.held) as busy_ids,
-    array_agg(i.key) filter (where i.held) as keys,
-    array_agg(i.id) filter (where i.held) as ids,
-    array_agg(fan_out.id) filter (where i.held) as fan_outs
+  v_locked := millrace.lock_rows_named(v_child, v_rows.entity_ids, false);
+  select array_agg(i.key) filter (where not i.locked) as busy,
+    array_agg(i.id) filter (where not i.locked) as busy_ids,
+    array_agg(i.key) filter (where i.locked) as keys,
+    array_agg(i.id) filter (where i.locked) as ids,
+    array_agg(fan_out.id) filter (where i.locked) as fan_outs
   into v_items
   from (
-    select u.key, u.id, u.id in (select unnest(v_held)) as held
+    select u.key, u.id, u.id in (select unnest(v_locked)) as locked
     from unnest(v_rows.item_keys, v_rows.entity_ids) u(key, id)) i;
   busy := v_items.busy;
   select i.key, i.id into v_lacking

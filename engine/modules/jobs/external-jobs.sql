@@ -121,7 +121,7 @@ as $$
 declare
   v_noted int;
 begin
-  with held as (
+  with locked as (
     select w.id, w.deadline, t.state
     from jsonb_to_recordset(p_jobs) as t(attempt bigint, service text, job_id text, state text)
     -- A lateral look-up, or the planner would walk the attempts of a stage.
@@ -140,7 +140,7 @@ begin
     update millrace.attempts a
     set deadline_at = v_now + h.deadline,
       job_started_at = case when h.state = 'running' then v_now end
-    from held h
+    from locked h
     where a.id = h.id
     returning a.id
   )

@@ -8,7 +8,7 @@ as $$
 delete from millrace.back_pressures b
 using millrace.stages s
 where s.id = b.stage_id and s.pipeline_id = p_pipeline_id;
-with held as (
+with pressures as (
   select s.id, l.id as later_id, (b ->> 'backlog')::int as backlog
   from millrace.stages s
   cross join jsonb_path_query(s.limits, '$.back_pressure[*]') b
@@ -24,10 +24,10 @@ select h.id, h.later_id, h.backlog, array(
     on m.version_id = f.version_id and m.stage_id = any (f.dependents)
   where p.id = p_pipeline_id and h.later_id = any (m.dependents)
     and not exists (
-      select from held o
+      select from pressures o
       where o.later_id = h.later_id and (o.id = m.stage_id or o.id = any (m.dependents)))
   order by m.stage_id)
-from held h;
+from pressures h;
 $$;
 
 -- Reads the column and part by which limits sort a queue.
@@ -49,7 +49,7 @@ declare
   end;
 begin
   return query
-  with held as materialized (
+  with pressures as materialized (
     select b.later_id, b.backlog
     from millrace.back_pressures b
     where b.stage_id = p_stage_id
@@ -62,7 +62,7 @@ begin
   ), found as materialized (
     select h.later_id, case when v_groups is null then '' else n.key end as key,
       count(*) as many
-    from held h
+    from pressures h
     cross join millrace.counted_before(h.later_id) c
     cross join lateral (
       select f.key
@@ -74,7 +74,7 @@ begin
     group by 1, 2
   )
   select k.name, min(greatest(h.backlog - coalesce(f.many, 0), 0))::int
-  from held h
+  from pressures h
   cross join unnest(p_keys) k(name)
   left join found f on f.later_id = h.later_id and f.key = coalesce(k.name, '')
   group by k.name;

@@ -14,7 +14,7 @@ declare
   v_next record;
   v_behind text;
   v_ids bigint[];
-  v_held bigint[] := '{}';
+  v_seen bigint[] := '{}';
   v_items millrace.work[];
   v_uncounted bigint[];
   v_done record;
@@ -35,7 +35,7 @@ begin
       or millrace.now() > v_now + interval '1 second';
     select n.*
     into v_next
-    from millrace.next_by_turns(v_stage, least(p_limit - passed, 500), 50, v_held, v_behind) n
+    from millrace.next_by_turns(v_stage, least(p_limit - passed, 500), 50, v_seen, v_behind) n
     where v_stage.has_groups;
     v_behind := v_next.behind;
     v_ids := array(
@@ -46,7 +46,7 @@ begin
         from millrace.attempts a
         where a.stage_id = v_stage.id and a.concurrency_group = n.name
           and a.queue_at <= v_now and a.state = 'queued'
-          and a.id <> all (v_held)
+          and a.id <> all (v_seen)
         order by a.queue_at, a.id
         limit n.share) q
       union all
@@ -54,11 +54,11 @@ begin
        from millrace.attempts a
        where not v_stage.has_groups and a.stage_id = v_stage.id
          and a.queue_at <= v_now and a.state = 'queued'
-         and a.id <> all (v_held)
+         and a.id <> all (v_seen)
        order by a.queue_at, a.id
        limit least(p_limit - passed, 500)));
     exit when v_ids = '{}';
-    v_held := v_held || v_ids;
+    v_seen := v_seen || v_ids;
     v_ids := millrace.lock_attempts(v_ids);
     select array_agg(millrace.work_on(a, r.entity_id, 'completed', 'null') order by a.id),
       array_agg(a.run_id) filter (where a.uncounted)

@@ -22,11 +22,11 @@ return array(
   select s.name from seen s where s.is_group limit p_most);
 $$;
 
--- Finds up to p_limit groups behind one with room and something due but p_held, and how much each
+-- Finds up to p_limit groups behind one with room and something due but p_seen, and how much each
 -- may take. names: empty after a whole round, null after p_looks at 500 groups each, or half a
 -- second; behind: where the next call begins.
 create function millrace.next_by_turns(
-  p_stage millrace.stages, p_limit int, p_looks int, p_held bigint[], inout behind text,
+  p_stage millrace.stages, p_limit int, p_looks int, p_seen bigint[], inout behind text,
   out names text[], out shares int[]
 )
 set enable_hashjoin = on
@@ -53,7 +53,7 @@ begin
           select from millrace.attempts a
           where a.stage_id = p_stage.id and a.concurrency_group = g.name
             and a.queue_at <= v_now and a.state = 'queued' and not a.isolated
-            and a.id <> all (p_held))
+            and a.id <> all (p_seen))
       order by g.place
       limit p_limit) d;
     behind := coalesce(names[cardinality(names)], behind);

@@ -22,7 +22,7 @@ begin
       select h.id
       from millrace.stages n
       join millrace.attempts h
-        on h.stage_id = n.id and h.held and h.queue_at is not null and h.state = 'queued'
+        on h.stage_id = n.id and h.quota_blocked and h.queue_at is not null and h.state = 'queued'
       join millrace.runs r on r.id = h.run_id and r.quota_of = p_pipeline_id
       where n.counted
       order by h.id
@@ -161,7 +161,7 @@ create function millrace.hold_back(
 )
 as $$
 declare
-  v_held bigint[];
+  v_blocked bigint[];
 begin
   with claimed as materialized (
     select a.id, a.queue_at, i.why, r.quota_of, r.quota_key
@@ -204,7 +204,7 @@ begin
     update millrace.attempts a
     set state = 'queued', token = null, started_at = null, queue_at = d.at,
       late_at = a.late_at + (d.at - v_now),
-      held = a.held or d.why <> 'busy',
+      quota_blocked = a.quota_blocked or d.why <> 'busy',
       error = case when d.why = 'busy' then a.error else jsonb_build_object(
         'code', 'quota_' || d.why, 'message', format(
           'held back until %s UTC: the quota of %s in %s is used up',
@@ -216,8 +216,8 @@ begin
       and a.id = any (array(select o.id from due o))
     returning a.id, d.why
   )
-  select array_agg(p.id) filter (where p.why <> 'busy') into v_held from put p;
-  perform millrace.show_held(p_stage, v_held);
+  select array_agg(p.id) filter (where p.why <> 'busy') into v_blocked from put p;
+  perform millrace.show_quota_blocked(p_stage, v_blocked);
 end
 $$;
 
@@ -238,18 +238,18 @@ begin
   end if;
   with released as (
     update millrace.attempts a
-    set held = false, error = null
-    where a.id = any (p_attempt_ids) and a.token = p_token and a.held
+    set quota_blocked = false, error = null
+    where a.id = any (p_attempt_ids) and a.token = p_token and a.quota_blocked
     returning a.id
   )
   select array_agg(r.id) into v_released from released r;
-  perform millrace.show_held(p_stage, v_released);
-  return millrace.held_items(p_token, p_attempt_ids);
+  perform millrace.show_quota_blocked(p_stage, v_released);
+  return millrace.claimed_items(p_token, p_attempt_ids);
 end
 $$;
 
 -- Shows attempts as queued, with their error, on the entities that nobody holds.
-create function millrace.show_held(p_stage millrace.stages, p_attempt_ids bigint[])
+create function millrace.show_quota_blocked(p_stage millrace.stages, p_attempt_ids bigint[])
 as $$
 declare
   v_free text[];
@@ -279,20 +279,20 @@ with used as (
   join millrace.limits l on l.id = u.limit_id and l.pipeline_id is not null
   where upper(u.during) > (select millrace.now())
   group by l.pipeline_id, u.key, u.kind
-), held as (
+), quota_blocked as (
   select r.quota_of as pipeline_id, r.quota_key as key, substr(a.error ->> 'code', 7) as kind,
-    count(*) as held, min(a.queue_at) as next_at
+    count(*) as quota_blocked, min(a.queue_at) as next_at
   from millrace.attempts a
   join millrace.runs r on r.id = a.run_id
-  where a.held and a.queue_at is not null and a.state = 'queued'
+  where a.quota_blocked and a.queue_at is not null and a.state = 'queued'
   group by 1, 2, 3
 )
 select p.name as pipeline, key, kind,
   coalesce(u.used, 0) as used,
   coalesce(p.quota #>> array[kind, 'count'], p.quota #>> array[kind, 'usd'])::numeric as allowed,
-  coalesce(h.held, 0) as held,
+  coalesce(h.quota_blocked, 0) as quota_blocked,
   h.next_at
 from used u
-full join held h using (pipeline_id, key, kind)
+full join quota_blocked h using (pipeline_id, key, kind)
 join millrace.pipelines p on p.id = pipeline_id
-order by p.name, held desc, key, kind;
+order by p.name, quota_blocked desc, key, kind;

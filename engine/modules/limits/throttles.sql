@@ -1,7 +1,7 @@
 -- Throttles: a limit over a limit, for a while
 
 -- Locks a shared limit; without a name a stage, whose limits define() may be changing, and its own.
-create function millrace.limit_held(p_stage_id int, p_name text) returns millrace.limits
+create function millrace.lock_limit_named(p_stage_id int, p_name text) returns millrace.limits
 as $$
 if p_name is not null then
   return millrace.shared_limit_named(p_name);
@@ -58,7 +58,7 @@ begin
     raise exception 'until is missing, but must be a time from now to 400 days from now'
       using errcode = 'MR002', hint = 'For good, set the limit in its definition.';
   end if;
-  v_limit := millrace.limit_held(p_stage.id, p_name);
+  v_limit := millrace.lock_limit_named(p_stage.id, p_name);
   update millrace.limits l
   set throttle = p_limits, until = p_until, reason = p_reason, line = p_line,
     throttled_at = millrace.now()

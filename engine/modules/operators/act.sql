@@ -104,7 +104,7 @@ begin
         'limits', p_request -> 'limits', 'until', v_until);
     when 'unthrottle' then
       if not millrace.end_throttle(
-          millrace.limit_held(v_stage.id, v_limit), v_limit is not null) then
+          millrace.lock_limit_named(v_stage.id, v_limit), v_limit is not null) then
         raise exception '%', coalesce(
             'shared limit ' || v_limit || ' has no throttle, and no service has paused it',
             format('stage %s of pipeline %s has no throttle', v_stage.name, v_pipeline.name))

@@ -10,7 +10,7 @@ as $$
 select jsonb_strip_nulls(
   to_jsonb(p_bulk) - '{id,args,pipeline_id,subject,key,cursor,slices,created_at}'::text[]
   || jsonb_build_object('bulk', p_bulk.id, 'do', p_bulk.args, 'by', p_bulk.subject,
-    'held', cardinality(p_bulk.held)))
+    'locked', cardinality(p_bulk.locked)))
 $$;
 
 -- Says about what it costs to do a verb to runs, in US dollars: each stage that it begins, as a
@@ -168,7 +168,7 @@ declare
   v_still bigint[];
   v_did record;
   v_done bigint[];
-  v_held bigint[];
+  v_locked bigint[];
   v_faults jsonb[];
 begin
   select b.* into v_bulk
@@ -191,7 +191,7 @@ begin
     'cursor', v_bulk.cursor,
     'limit', case when v_verb in ('retry', 'cancel') and not v_bulk.args ? 'stage'
       then 500 else 100 end));
-  v_wanted := v_bulk.held[:200] || v_found.run_ids;
+  v_wanted := v_bulk.locked[:200] || v_found.run_ids;
   v_entities := millrace.lock_present(v_bulk.pipeline_id, array(
     select r.entity_id from millrace.runs r where r.id = any (v_wanted)));
   v_free := array(
@@ -229,7 +229,7 @@ begin
         from millrace.stages t
         where t.pipeline_id = v_bulk.pipeline_id and t.name = v_bulk.args ->> 'stage')
         is distinct from 'pending'));
-  v_held := array(
+  v_locked := array(
     select f.key::bigint
     from unnest(v_did.refused) f
     where f.later
@@ -240,14 +240,15 @@ begin
       'filter', v_bulk.filter, 'bulk_id', p_bulk_id))
   where v_done <> '{}';
   update millrace.bulks b
-  set cursor = coalesce(v_found.next, '0'), held = b.held[201:] || v_held, slices = b.slices + 1,
-    done = b.done + cardinality(v_done), faults = b.faults + cardinality(v_faults),
+  set cursor = coalesce(v_found.next, '0'), locked = b.locked[201:] || v_locked,
+    slices = b.slices + 1, done = b.done + cardinality(v_done),
+    faults = b.faults + cardinality(v_faults),
     faults_by_run = (b.faults_by_run || v_faults)[:100],
     passed_over = b.passed_over + cardinality(v_wanted) - cardinality(v_done)
-      - cardinality(v_held) - cardinality(v_faults)
+      - cardinality(v_locked) - cardinality(v_faults)
   where b.id = p_bulk_id
   returning b.* into v_bulk;
-  if v_found.next is null and v_bulk.held = '{}' then
+  if v_found.next is null and v_bulk.locked = '{}' then
     return millrace.end_bulk(p_bulk_id, 'done');
   end if;
   return v_bulk;

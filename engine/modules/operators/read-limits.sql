@@ -36,7 +36,7 @@ begin
       select to_jsonb(q) || jsonb_build_object('key', millrace.cut_text(q.key, 200))
       from millrace.quotas q
       where millrace.sees(v_caller, q.pipeline)
-      order by q.held desc, q.used / nullif(q.allowed, 0) desc nulls last
+      order by q.quota_blocked desc, q.used / nullif(q.allowed, 0) desc nulls last
       limit 100));
 end
 $$;

@@ -66,7 +66,7 @@ begin
       when r.status = 'completed' then 0
       else coalesce(w.retry_count, 0) + coalesce(w.state = 'failed', false)::int
     end,
-    case when f.phase in ('queued', 'backoff') and (w.retry_count > 0 or w.held)
+    case when f.phase in ('queued', 'backoff') and (w.retry_count > 0 or w.quota_blocked)
       then w.queue_at end,
     case
       when r.status = 'completed' then null

@@ -7,7 +7,7 @@ as $$
 declare
   v_verb text := p_do ->> 'verb';
   v_run bigint;
-  v_held record;
+  v_locked record;
   v_stage_id int;
   v_hurried record;
   v_wake int[];
@@ -19,29 +19,29 @@ begin
     return v_did;
   end if;
   foreach v_run in array p_runs loop
-    v_held := millrace.hold_stage(v_run, p_do ->> 'stage', v_verb);
-    v_stage_id := (v_held.version_stage).stage_id;
+    v_locked := millrace.hold_stage(v_run, p_do ->> 'stage', v_verb);
+    v_stage_id := (v_locked.version_stage).stage_id;
     case v_verb
       when 'retry' then
         perform millrace.do_to_all(array[v_run], v_verb);
       when 'reset' then
-        v_wake := v_wake || millrace.reset_one(v_held.run, v_held.version_stage);
+        v_wake := v_wake || millrace.reset_one(v_locked.run, v_locked.version_stage);
       when 'reset_children' then
         v_did := jsonb_build_object('children',
-          millrace.reset_failed_children(v_held.run, v_held.version_stage));
+          millrace.reset_failed_children(v_locked.run, v_locked.version_stage));
       when 'start_stage' then
         v_wake := v_wake || millrace.begin_at_once(array[v_run], v_stage_id, true);
       when 'skip' then
-        v_wake := v_wake || millrace.reopen_run(v_held.run, array[v_stage_id]);
+        v_wake := v_wake || millrace.reopen_run(v_locked.run, array[v_stage_id]);
         v_wake := v_wake || millrace.skip_stage(v_stage_id, millrace.running_of(array[v_run]),
           '{"code": "skipped", "message": "skipped by hand"}');
         v_wake := v_wake || millrace.begin_branches(array[v_run]);
       when 'hurry' then
-        v_hurried := millrace.hurry_one(v_held.run, v_stage_id);
+        v_hurried := millrace.hurry_one(v_locked.run, v_stage_id);
         v_wake := v_wake || v_hurried.stages;
         v_did := jsonb_build_object('attempts', v_hurried.attempts);
       else
-        v_wake := v_wake || millrace.end_stage(v_held.run, v_stage_id, p_do);
+        v_wake := v_wake || millrace.end_stage(v_locked.run, v_stage_id, p_do);
     end case;
   end loop;
   perform millrace.wake(v_wake);
@@ -118,7 +118,7 @@ with hurried as (
     select o.id
     from millrace.attempts o
     where o.run_id = p_run.id and o.state = 'queued' and o.queue_at > v_now
-      and not o.held
+      and not o.quota_blocked
       and o.stage_id = coalesce(p_stage_id, o.stage_id)
     order by o.id
     for update))

@@ -17,7 +17,7 @@ declare
     select max(r.id + 0)
     from millrace.runs r
     where r.pipeline_id = v_pipeline.id
-      and r.entity_id = v_started.held[1]);
+      and r.entity_id = v_started.locked[1]);
 begin
   perform millrace.note('restart', p_pipeline, p_stage, array[v_run]) where p_restart;
   return v_run;
@@ -34,7 +34,7 @@ declare
   v_started record := millrace.start_rows(
     millrace.pipeline_named(p_pipeline), p_entity_ids, p_stage, p_restart);
   v_live int := cardinality(v_started.live);
-  v_new int := cardinality(v_started.held) - v_live;
+  v_new int := cardinality(v_started.locked) - v_live;
   v_answer jsonb := jsonb_build_object('started', v_new, 'under_way', v_live);
 begin
   perform millrace.note(case when p_restart then 'restart' else 'start' end, p_pipeline, p_stage,
@@ -47,7 +47,7 @@ $$;
 -- and those whose run was under way.
 create function millrace.start_rows(
   p_pipeline millrace.pipelines, p_keys text[], p_stage text, p_restart boolean,
-  out held text[], out live text[]
+  out locked text[], out live text[]
 )
 as $$
 declare
@@ -65,11 +65,11 @@ begin
       using errcode = 'MR002',
         hint = format('Give values of the column %s.', p_pipeline.entity_key);
   end if;
-  held := millrace.lock_rows_named(p_pipeline, p_keys, true);
+  locked := millrace.lock_rows_named(p_pipeline, p_keys, true);
   execute format('select array(select k::%s::text from unnest($1) k '
     'except select unnest($2) order by 1)', millrace.key_type(p_pipeline))
   into v_missing
-  using p_keys, held;
+  using p_keys, locked;
   if v_missing <> '{}' then
     raise exception 'table % has no row with % %', p_pipeline.entity_table, p_pipeline.entity_key,
       (select string_agg(millrace.cut_text(m, 100), ', ') from unnest(v_missing[:5]) m)
@@ -81,14 +81,14 @@ begin
     select r.entity_id
     from millrace.runs r
     where p_restart is not true
-      and r.pipeline_id = p_pipeline.id and r.entity_id = any (held)
+      and r.pipeline_id = p_pipeline.id and r.entity_id = any (locked)
       and r.status = 'running'
     -- "+ 0" has the runs sorted, or an old plan might read them all.
     order by r.id + 0
     for no key update);
   v_new := array(
     select e.id
-    from unnest(held) with ordinality e(id, place)
+    from unnest(locked) with ordinality e(id, place)
     where e.id not in (select l from unnest(live) l)
     order by e.place);
   perform millrace.queue_stage(p_pipeline.id, v_stage_id, v_new, v_new, p_stage is not null);

@@ -114,7 +114,7 @@ export class FunctionProcess {
 
   #hear(told: ProgramEvent): void {
     if (told.event === 'listening') {
-      this.#meter.begin(told.heldBytes);
+      this.#meter.begin(told.baseBytes);
       this.#boot.resolve(told.port);
     } else if (told.event === 'dropped') {
       void this.kill();

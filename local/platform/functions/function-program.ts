@@ -34,7 +34,7 @@ export interface ProgramOptions {
  * work has begun or ended; or the function has received the event of its early drop.
  */
 export type ProgramEvent =
-  | { event: 'listening'; port: number; heldBytes: number }
+  | { event: 'listening'; port: number; baseBytes: number }
   | { event: 'busy' | 'idle' | 'dropped' };
 
 /** An event for the function. The program passes an `early_drop` on only while it has no background work. */

@@ -3,8 +3,8 @@ import type { Usage } from './limits.ts';
 import { processUsage } from './usage.ts';
 
 export interface UsageMeter {
-  /** Begins to count. `heldBytes` is what the function holds by then; the rest of the memory is Deno's own. */
-  begin(heldBytes: number): void;
+  /** Begins to count. `baseBytes` is what the function holds by then; the rest of the memory is Deno's own. */
+  begin(baseBytes: number): void;
   read(): Usage;
 }
 
@@ -16,9 +16,9 @@ export function createUsageMeter(pid: number): UsageMeter {
   const started = Date.now();
   let base: { cpuMs: number; memoryBytes: number } | undefined;
   return {
-    begin(heldBytes) {
+    begin(baseBytes) {
       const used = processUsage(pid);
-      base = used && { cpuMs: used.cpuMs, memoryBytes: used.memoryBytes - heldBytes };
+      base = used && { cpuMs: used.cpuMs, memoryBytes: used.memoryBytes - baseBytes };
     },
     read() {
       const used = base && processUsage(pid);

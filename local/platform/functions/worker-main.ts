@@ -20,7 +20,7 @@ function serve(first: Deno.ServeHandler | Deno.ServeOptions, second?: Deno.Serve
   // The host decides where a function listens, as the platform does.
   const onListen = ({ port }: { port: number }) => {
     const { heapUsed, external } = Deno.memoryUsage();
-    tell({ event: 'listening', port, heldBytes: heapUsed + external });
+    tell({ event: 'listening', port, baseBytes: heapUsed + external });
   };
   return realServe({ hostname: '127.0.0.1', port: 0, onListen }, handler);
 }

@@ -20,38 +20,38 @@ const levels: Level[] = ['info', 'warn', 'error'];
 export class LogLines {
   /** When the events of the last ten seconds were written. */
   #written: number[] = [];
-  #held: string[] = [];
-  #heldLength = 0;
-  #heldLevel: Level = 'info';
+  #pending: string[] = [];
+  #pendingLength = 0;
+  #pendingLevel: Level = 'info';
   #leftOut = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   /** Takes a line, which is of one event's length at most. */
   add(level: Level, line: string): void {
     this.#tellLeftOut();
-    if (this.#held.length === 0 && this.#room() > MOST_EVENTS - SINGLE_EVENTS) {
+    if (this.#pending.length === 0 && this.#room() > MOST_EVENTS - SINGLE_EVENTS) {
       this.#write(level, line);
       return;
     }
-    if (this.#heldLength + line.length > LONGEST_EVENT && !this.flush()) {
+    if (this.#pendingLength + line.length > LONGEST_EVENT && !this.flush()) {
       this.#leftOut += 1;
       return;
     }
-    this.#held.push(line);
-    this.#heldLength += line.length + 1;
-    this.#heldLevel = levels[Math.max(levels.indexOf(level), levels.indexOf(this.#heldLevel))] ?? level;
+    this.#pending.push(line);
+    this.#pendingLength += line.length + 1;
+    this.#pendingLevel = levels[Math.max(levels.indexOf(level), levels.indexOf(this.#pendingLevel))] ?? level;
     this.#flushLater();
   }
 
   /** Writes what is held back as one event. Returns false where the platform would drop it. */
   flush(): boolean {
     this.#tellLeftOut();
-    if (this.#held.length === 0) return true;
+    if (this.#pending.length === 0) return true;
     if (this.#room() === 0) return false;
-    const [lines, level] = [this.#held, this.#heldLevel];
-    this.#held = [];
-    this.#heldLength = 0;
-    this.#heldLevel = 'info';
+    const [lines, level] = [this.#pending, this.#pendingLevel];
+    this.#pending = [];
+    this.#pendingLength = 0;
+    this.#pendingLevel = 'info';
     this.#write(level, lines.join('\n'));
     return true;
   }

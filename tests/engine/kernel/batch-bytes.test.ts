@@ -225,7 +225,7 @@ test('a row that a trigger of the user ends while its claim is shown is handed o
   expect(await engine.statuses(ids[3])).toEqual({ only: 'queued' });
   const { items } = await worker.complete(batch.map((item) => completed(item)));
   expect(items.map(({ verdict }) => verdict)).toEqual(['stale', 'accepted', 'accepted']);
-  expect(await engine.value(`select held from millrace.workers`)).toBe(0);
+  expect(await engine.value(`select in_work from millrace.workers`)).toBe(0);
   await engine.expectSound();
 });
 
@@ -244,7 +244,7 @@ test('a batch is the same whether it is built in one go or measured row by row',
   const { batch: given } = await second.claim(50);
   const built = await engine.rows<{ quick: unknown; measured: unknown }>(
     `with claim as (
-       select s, c.token, millrace.held_items(c.token, c.attempt_ids) as items
+       select s, c.token, millrace.claimed_items(c.token, c.attempt_ids) as items
        from millrace.claims c, millrace.stages s where s.name = 'second' and c.worker_id = $1
      ), rows as (
        select c.*, array(select i.entity_id from unnest(c.items) i) as ids from claim c

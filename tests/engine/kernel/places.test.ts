@@ -141,7 +141,7 @@ test('renewing and completing take the worker first, and so never wait for each 
   await worker.complete(batch.map((item) => completed(item)));
   await worker.client.query('commit');
   await renewed;
-  expect(await engine.value('select held from millrace.workers')).toBe(0);
+  expect(await engine.value('select in_work from millrace.workers')).toBe(0);
 });
 
 test('a completion that says goodbye signs its worker off when there is nothing for it, and only then', async ({

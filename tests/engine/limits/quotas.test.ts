@@ -54,7 +54,7 @@ async function work(
 const repeat = (key: string, count: number): string[] => Array.from({ length: count }, () => key);
 const count = (items: Claimed[], key: string) => items.filter((item) => item.entity.key === key).length;
 const held = (engine: Engine) =>
-  engine.rows('select pipeline, key, kind, used::float8, allowed::float8, held::int from millrace.quotas');
+  engine.rows('select pipeline, key, kind, used::float8, allowed::float8, quota_blocked::int from millrace.quotas');
 
 test('what a tenant starts beyond its quota waits, says so, and begins with the next windows', async ({ engine }) => {
   await bounded(engine, hourly(3));
@@ -65,8 +65,8 @@ test('what a tenant starts beyond its quota waits, says so, and begins with the 
   expect(waits).toMatchObject({ one_status: 'queued', one_retry_count: 0, one_started_at: null });
   expect(waits.one_error).toBe('held back until 2026-11-02 10:00:00 UTC: the quota of 3 starts in 01:00:00 is used up');
   expect(await held(engine)).toMatchObject([
-    { pipeline: 'flow', key: 'a', kind: 'starts', used: 3, allowed: 3, held: 5 },
-    { key: 'b', used: 1, held: 0 },
+    { pipeline: 'flow', key: 'a', kind: 'starts', used: 3, allowed: 3, quota_blocked: 5 },
+    { key: 'b', used: 1, quota_blocked: 0 },
   ]);
   await engine.advance('59 minutes');
   expect(await takeAll(engine)).toEqual([]);
@@ -170,7 +170,7 @@ test('spending that is used up holds back next stages, retries and operators’ 
   await engine.sql.query('select millrace.retry($1)', [fourth.run]);
   expect(await takeAll(engine, 'one')).toEqual([]);
   expect(await takeAll(engine, 'two')).toEqual([]);
-  expect(await held(engine)).toMatchObject([{ key: 'a', kind: 'spending', used: 1.5, allowed: 1, held: 4 }]);
+  expect(await held(engine)).toMatchObject([{ key: 'a', kind: 'spending', used: 1.5, allowed: 1, quota_blocked: 4 }]);
   await engine.advance('14 hours');
   expect(await takeAll(engine, 'one')).toHaveLength(2);
   expect(await takeAll(engine, 'two')).toHaveLength(2);
@@ -222,7 +222,7 @@ test('children count against their parent’s tenant and wait with it, also when
   ]);
   const blended = await takeAll(engine, 'blend', 'files');
   expect(blended.map(({ entity }) => entity.folder)).toEqual(Array.from({ length: 4 }, () => blue));
-  expect(await held(engine)).toMatchObject([{ key: 'red', kind: 'spending', held: 4 }, {}, {}]);
+  expect(await held(engine)).toMatchObject([{ key: 'red', kind: 'spending', quota_blocked: 4 }, {}, {}]);
   await engine.advance('1 minute');
   const again = await Worker.of(engine, 'blend', 'files');
   const rest = await again.take(100);
@@ -337,7 +337,7 @@ for (const [stage, free] of [
       taken += (await worker.take(10)).length;
     }
     expect(taken).toBe(3 + free);
-    expect(await held(engine)).toMatchObject([{ key: 'a', kind: 'starts', used: 4, allowed: 4, held: 1 }]);
+    expect(await held(engine)).toMatchObject([{ key: 'a', kind: 'starts', used: 4, allowed: 4, quota_blocked: 1 }]);
   });
 }
 
@@ -451,7 +451,7 @@ test('neither a start nor a claim reads more, however much is held back', async 
   const before = await read(insert, ['b', 10]).then(() => read(claim));
   expect(await read(insert, ['a', 2000])).toBeLessThan(25 * few);
   await takeAll(engine);
-  expect(await engine.value('select sum(held)::int from millrace.quotas')).toBe(2090);
+  expect(await engine.value('select sum(quota_blocked)::int from millrace.quotas')).toBe(2090);
   await engine.sql.query('select millrace.sweep()');
   await engine.sql.query(insert, ['c', 10]);
   expect(await read(claim)).toBeLessThan(1.5 * before);

@@ -215,10 +215,10 @@ test('rows that somebody holds are waited for by nobody, and come later', async 
   await operator.act('begin', { bulk });
   const holder = await openTransaction(engine);
   await holder.query('select from public.items where id = $1 for update', [ids[2]]);
-  expect(await operator.act('continue', { bulk })).toMatchObject({ state: 'running', done: 4, held: 1 });
-  expect(await operator.act('continue', { bulk })).toMatchObject({ state: 'running', done: 4, held: 1 });
+  expect(await operator.act('continue', { bulk })).toMatchObject({ state: 'running', done: 4, locked: 1 });
+  expect(await operator.act('continue', { bulk })).toMatchObject({ state: 'running', done: 4, locked: 1 });
   await holder.query('commit');
-  expect(await operator.act('continue', { bulk })).toMatchObject({ state: 'done', done: 5, held: 0 });
+  expect(await operator.act('continue', { bulk })).toMatchObject({ state: 'done', done: 5, locked: 0 });
   expect(await tries(engine)).toEqual([{ number: 2, runs: 5 }]);
 });
 
@@ -231,7 +231,7 @@ test('a row that went past the triggers is waited for by nobody: its run is pass
   await engine.sql.query('alter table public.items disable trigger user');
   await engine.sql.query('delete from public.items where id = $1', [ids[1]]);
   await engine.sql.query('alter table public.items enable trigger user');
-  expect(await operator.act('continue', { bulk })).toMatchObject({ state: 'done', done: 2, held: 0, passed_over: 1 });
+  expect(await operator.act('continue', { bulk })).toMatchObject({ state: 'done', done: 2, locked: 0, passed_over: 1 });
 });
 
 const verbs: [Row, Row, Row][] = [

@@ -19,7 +19,7 @@ export class FeedDecoder {
   #decoder: TextDecoder | null = null;
   /** The declaration of the charset, to be read before a sample; null before the first bytes. */
   #declaration: Uint8Array | null = null;
-  #held = new Uint8Array();
+  #undecided = new Uint8Array();
 
   constructor(contentType: string) {
     this.#contentType = contentType;
@@ -33,37 +33,37 @@ export class FeedDecoder {
       const wide = utf16Of(bytes);
       if (wide) return this.#decodeBy(wide, bytes);
     }
-    this.#held = joined(this.#held, bytes);
-    const first = this.#held.findIndex((byte) => byte >= 0x80 || byte === escapeByte);
-    if (first === -1) return this.#ascii(this.#held.length);
-    if (this.#held.length - first < sampleBytes) return this.#ascii(first);
+    this.#undecided = joined(this.#undecided, bytes);
+    const first = this.#undecided.findIndex((byte) => byte >= 0x80 || byte === escapeByte);
+    if (first === -1) return this.#ascii(this.#undecided.length);
+    if (this.#undecided.length - first < sampleBytes) return this.#ascii(first);
     return this.#decide();
   }
 
   /** The rest of the text. */
   end(): string {
-    const rest = this.#decoder || this.#held.length === 0 ? '' : this.#decide();
+    const rest = this.#decoder || this.#undecided.length === 0 ? '' : this.#decide();
     return rest + (this.#decoder?.decode() ?? '');
   }
 
   /** Hands on the held bytes up to a place, before which all are ASCII. */
   #ascii(end: number): string {
-    const text = new TextDecoder('utf-8').decode(this.#held.subarray(0, end));
-    this.#held = this.#held.slice(end);
+    const text = new TextDecoder('utf-8').decode(this.#undecided.subarray(0, end));
+    this.#undecided = this.#undecided.slice(end);
     return text;
   }
 
   #decide(): string {
-    const sample = joined(this.#declaration ?? new Uint8Array(), wholeLetters(this.#held));
+    const sample = joined(this.#declaration ?? new Uint8Array(), wholeLetters(this.#undecided));
     const read = decodeText(sample, { contentType: this.#contentType, kind: 'xml' });
     // Lost characters show where they stand; the sample says only how the charset was found.
     this.doubts = charsetDoubts({ ...read, lost: 0 });
-    return this.#decodeBy(read.charset, this.#held);
+    return this.#decodeBy(read.charset, this.#undecided);
   }
 
   #decodeBy(charset: string, bytes: Uint8Array): string {
     this.#decoder = new TextDecoder(charset);
-    this.#held = new Uint8Array();
+    this.#undecided = new Uint8Array();
     return this.#decoder.decode(bytes, { stream: true });
   }
 }

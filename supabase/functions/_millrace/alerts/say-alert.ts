@@ -113,8 +113,8 @@ export function sayAlert(facts: AlertFacts): string {
     // The last hour, but the last 2 hours.
     span: secondsInWords(span_seconds ?? 0).replace(/^1 (?=\w+$)/, ''),
   };
-  const held = since && at ? (Date.parse(at) - Date.parse(since)) / 1000 : 0;
-  return `${say(said)}${held >= 60 ? `, for ${secondsInWords(held)}` : ''}`;
+  const seconds = since && at ? (Date.parse(at) - Date.parse(since)) / 1000 : 0;
+  return `${say(said)}${seconds >= 60 ? `, for ${secondsInWords(seconds)}` : ''}`;
 }
 
 /** Says what is wrong, as when it was raised, and how an open alert stands now: `18 runs are ready at a of b, above 10, now 120`. */

@@ -71,18 +71,18 @@ export interface Engine {
   /** Starts the runs of a map attempt's children; an item whose key has one already is passed over. */
   spawn(
     worker: string,
-    held: contract.HeldAttempt,
+    claimed: contract.ClaimedAttempt,
     items: contract.ChildItem[],
     last: boolean,
   ): Promise<z.output<typeof contract.spawnAnswer>>;
   /** Adds up what the children of these fan-outs have reported. Takes at most 100 at a time. */
   collectChildren(fanOuts: number[]): Promise<z.output<typeof contract.collectAnswer>>;
   /** Returns the recorded turns of an agent's attempt, and its limits. */
-  turns(worker: string, held: contract.HeldAttempt): Promise<z.output<typeof contract.turnsAnswer>>;
+  turns(worker: string, claimed: contract.ClaimedAttempt): Promise<z.output<typeof contract.turnsAnswer>>;
   /** Records turns of an agent's attempt and renews the worker's leases. */
   checkpoint(
     worker: string,
-    held: contract.HeldAttempt,
+    claimed: contract.ClaimedAttempt,
     turns: contract.NewTurn[],
   ): Promise<z.output<typeof contract.checkpointAnswer>>;
   /** Takes jobs whose poll is due; `pollMs` sets their next poll instead of their stage. */
@@ -210,14 +210,14 @@ function workerCalls(
 function attemptCalls(call: Call): Pick<Engine, 'spawn' | 'turns' | 'checkpoint'> {
   return {
     spawn(worker, { attempt, token }, items, last) {
-      const held = { p_worker: worker, p_attempt: attempt, p_token: token };
-      return call(contract.spawnAnswer, 'millrace_spawn', { ...held, p_items: items, p_last: last });
+      const claimed = { p_worker: worker, p_attempt: attempt, p_token: token };
+      return call(contract.spawnAnswer, 'millrace_spawn', { ...claimed, p_items: items, p_last: last });
     },
     turns: (worker, { attempt, token }) =>
       call(contract.turnsAnswer, 'millrace_turns', { p_worker: worker, p_attempt: attempt, p_token: token }),
     checkpoint(worker, { attempt, token }, turns) {
-      const held = { p_worker: worker, p_attempt: attempt, p_token: token };
-      return call(contract.checkpointAnswer, 'millrace_checkpoint', { ...held, p_turns: turns });
+      const claimed = { p_worker: worker, p_attempt: attempt, p_token: token };
+      return call(contract.checkpointAnswer, 'millrace_checkpoint', { ...claimed, p_turns: turns });
     },
   };
 }

@@ -172,7 +172,7 @@ export type WakeTarget = z.output<typeof wakeTarget>;
 /** One claimed attempt, with all that its handler needs. */
 export type Item = z.output<typeof item>;
 /** An attempt under the token of its claim. */
-export type HeldAttempt = Pick<Item, 'attempt' | 'token'>;
+export type ClaimedAttempt = Pick<Item, 'attempt' | 'token'>;
 /** The engine's answer to one outcome; answers come in the order of the items. */
 export type Verdict = z.output<typeof verdict>;
 export type Claim = z.output<typeof claimAnswer>;

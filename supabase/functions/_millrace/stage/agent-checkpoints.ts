@@ -1,5 +1,5 @@
 import type { Engine } from '../engine/engine-client.ts';
-import type { AgentLimits, HeldAttempt, NewTurn, Turn } from '../engine/engine-contract.ts';
+import type { AgentLimits, ClaimedAttempt, NewTurn, Turn } from '../engine/engine-contract.ts';
 import { LeaseLost } from '../errors.ts';
 
 /** The state from which an agent's attempt goes on. */
@@ -25,7 +25,7 @@ const LONGEST_BUSY_PAUSE_MS = 1_000;
 export function createCheckpoints(options: {
   engine: Pick<Engine, 'turns' | 'checkpoint'>;
   worker: string;
-  item: HeldAttempt;
+  item: ClaimedAttempt;
   signal: AbortSignal;
 }): Checkpoints {
   const { engine, worker, item, signal } = options;

@@ -1,5 +1,5 @@
 import { type Engine, EngineRefusal } from '../engine/engine-client.ts';
-import type { ChildItem, HeldAttempt, WakeTarget } from '../engine/engine-contract.ts';
+import type { ChildItem, ClaimedAttempt, WakeTarget } from '../engine/engine-contract.ts';
 import { LeaseLost, PermanentError, RetriableError } from '../errors.ts';
 
 /** The children of one attempt of a map. */
@@ -20,7 +20,7 @@ export function createChildren(options: {
   engine: Pick<Engine, 'spawn'>;
   waker: { wake(targets: WakeTarget[]): void };
   worker: string;
-  item: HeldAttempt;
+  item: ClaimedAttempt;
   signal: AbortSignal;
 }): Children {
   const { engine, waker, worker, item, signal } = options;

@@ -7,9 +7,9 @@ export class ClaimSize {
   private atOnce = Infinity;
   private inHand = Infinity;
 
-  /** How many items to claim next, of `capacity` at most in hand, where `held` are in hand already. */
-  next(capacity: number, held: number): number {
-    return Math.max(0, Math.min(Math.min(capacity, this.inHand) - held, this.atOnce));
+  /** How many items to claim next, of `capacity` at most in hand, where `inWork` are in hand already. */
+  next(capacity: number, inWork: number): number {
+    return Math.max(0, Math.min(Math.min(capacity, this.inHand) - inWork, this.atOnce));
   }
 
   /** A claim of `limit` items timed out; returns how many to try instead. */
@@ -18,9 +18,9 @@ export class ClaimSize {
     return Math.min(limit, this.atOnce);
   }
 
-  /** An answer has come, and the worker holds `held` items. `cut`: the engine cut the batch at its most bytes. */
-  answered(cut: boolean, held: number): void {
+  /** An answer has come, and the worker holds `inWork` items. `cut`: the engine cut the batch at its most bytes. */
+  answered(cut: boolean, inWork: number): void {
     this.atOnce += 1;
-    this.inHand = cut ? Math.max(1, held) : this.inHand + 1;
+    this.inHand = cut ? Math.max(1, inWork) : this.inHand + 1;
   }
 }

@@ -2,13 +2,13 @@ import type { Claim } from '../engine/engine-contract.ts';
 import type { Budget } from './budget.ts';
 import { ClaimPace } from './claim-pace.ts';
 import { ClaimSize } from './claim-size.ts';
-import type { HeldItems } from './held-items.ts';
 import type { Isolate } from './isolate.ts';
+import type { ItemsInWork } from './items-in-work.ts';
 import type { WorkerSession } from './worker-session.ts';
 
 export interface IntakeOptions {
   session: WorkerSession;
-  held: HeldItems;
+  inWork: ItemsInWork;
   budget: Budget;
   isolate: Isolate;
   /** How many items to hold at a time, instead of the stage's own number. */
@@ -37,13 +37,13 @@ export class Intake {
   }
 
   mayClaim(): boolean {
-    return !this.isOver && !this.o.held.hasIsolated;
+    return !this.isOver && !this.o.inWork.hasIsolated;
   }
 
   /** How many items can be taken once `sent` of those held are recorded. */
   freeSlots(sent: number): number {
     if (!this.mayClaim()) return 0;
-    const wanted = this.size.next(this.capacity(), this.o.held.size - sent);
+    const wanted = this.size.next(this.capacity(), this.o.inWork.size - sent);
     return Math.min(wanted, this.o.isolate.room() + this.reserved);
   }
 
@@ -54,11 +54,11 @@ export class Intake {
 
   /** Asks the engine for as many items as there are free slots. */
   async claim(): Promise<void> {
-    const { session, held } = this.o;
+    const { session, inWork } = this.o;
     let limit = this.ask(0);
     // A first claim is made whatever was used up before, so that every invocation gets something done.
     if (session.isNew) limit ||= 1;
-    const answer = await session.claim(held, limit, (tried) => {
+    const answer = await session.claim(inWork, limit, (tried) => {
       limit = this.timedOut(tried);
       return limit;
     });
@@ -70,10 +70,10 @@ export class Intake {
    * the isolate's or the worker's end it does not ask.
    */
   async claimAlone(): Promise<boolean> {
-    const { session, held, budget, isolate } = this.o;
+    const { session, inWork, budget, isolate } = this.o;
     if (!isolate.retired || isolate.isSpent || this.stopped || !budget.fits(session.limits.timeout_ms)) return false;
-    this.take(await session.claim(held, 1, () => 1), 1);
-    return held.size > 0;
+    this.take(await session.claim(inWork, 1, () => 1), 1);
+    return inWork.size > 0;
   }
 
   /** A claim of `tried` items took too long; returns how many to try instead. */
@@ -86,8 +86,8 @@ export class Intake {
     this.reserve(0);
     if (answer.status === 'refused') return;
     this.o.isolate.learn(answer.stage.row_cpu_ms);
-    this.o.held.add(answer.batch);
-    if (limit > 0) this.size.answered(answer.cut, this.o.held.size);
+    this.o.inWork.add(answer.batch);
+    if (limit > 0) this.size.answered(answer.cut, this.o.inWork.size);
     this.pace.answered(limit, answer.batch.length, answer.wait_ms);
   }
 

@@ -2,8 +2,8 @@ import type { Item, Outcome, StageLimits } from '../engine/engine-contract.ts';
 import { messageOf } from '../errors.ts';
 import type { Budget } from './budget.ts';
 import { Intake } from './claim-work.ts';
-import { HeldItems } from './held-items.ts';
 import type { Probe } from './isolate.ts';
+import { ItemsInWork } from './items-in-work.ts';
 import { OutcomeSaver } from './save-outcomes.ts';
 import { type SessionOptions, WorkerSession } from './worker-session.ts';
 
@@ -37,14 +37,14 @@ const ROOM_PAUSE_MS = 100;
 /** One worker: claims attempts of one stage, runs their handlers and records what came of them, until it ends. */
 export class Drain {
   private readonly session: WorkerSession;
-  private readonly held: HeldItems;
+  private readonly inWork: ItemsInWork;
   private readonly intake: Intake;
   private readonly saver: OutcomeSaver;
   private unloading = false;
 
   constructor(private readonly o: DrainOptions) {
     const session = new WorkerSession(o);
-    const held = new HeldItems(o.isolate, (item, controller, seen) =>
+    const inWork = new ItemsInWork(o.isolate, (item, controller, seen) =>
       o.run(item, {
         limits: session.limits,
         controller,
@@ -54,28 +54,28 @@ export class Drain {
       }),
     );
     this.session = session;
-    this.held = held;
-    this.intake = new Intake({ session, held, budget: o.budget, isolate: o.isolate, batchSize: o.batchSize });
-    this.saver = new OutcomeSaver({ session, held, intake: this.intake, log: o.log });
+    this.inWork = inWork;
+    this.intake = new Intake({ session, inWork, budget: o.budget, isolate: o.isolate, batchSize: o.batchSize });
+    this.saver = new OutcomeSaver({ session, inWork, intake: this.intake, log: o.log });
   }
 
   /** Works until the stage is empty or the budget is used. Never throws: what went wrong is in the log. */
   async run(): Promise<DrainEnd> {
     const { log, isolate } = this.o;
     const { worker } = this.session;
-    const stopListening = isolate.onLook(() => this.held.nudge());
+    const stopListening = isolate.onLook(() => this.inWork.nudge());
     try {
       const end = await this.work();
       log.info('drained', { worker, end });
       return end;
     } catch (error) {
-      const unsaved = this.held.unsaved().map((attempt) => this.held.about(attempt));
+      const unsaved = this.inWork.unsaved().map((attempt) => this.inWork.about(attempt));
       log.error('a worker ended early, its leases will expire', { worker, error: messageOf(error), unsaved });
       return 'failed';
     } finally {
       stopListening();
       this.intake.stop();
-      this.held.dropAll();
+      this.inWork.dropAll();
       await this.session.end();
     }
   }
@@ -90,7 +90,7 @@ export class Drain {
     this.o.log.warn('the platform ends this function, releasing what it holds', { worker, reason });
     this.unloading = true;
     this.intake.stop();
-    this.held.releaseRunning(reason === 'cpu' || reason === 'memory' ? reason : undefined);
+    this.inWork.releaseRunning(reason === 'cpu' || reason === 'memory' ? reason : undefined);
   }
 
   private async work(): Promise<DrainEnd> {
@@ -98,7 +98,7 @@ export class Drain {
     await this.intake.claim();
     for (;;) {
       this.o.isolate.look(this.o.probe);
-      if (this.held.size > 0) {
+      if (this.inWork.size > 0) {
         await this.step();
         this.intake.pace.wasBusy();
       } else {
@@ -121,16 +121,16 @@ export class Drain {
 
   /** With nothing in hand: asks for more, waits for a stage at its limits or for room in the isolate, or ends. */
   private async stepIdle(): Promise<DrainEnd | null> {
-    const { intake, session, held } = this;
+    const { intake, session, inWork } = this;
     if (session.left && !intake.isOver) return 'empty';
     if (intake.isOver) return await this.handOver();
     const idleUntil = intake.pace.idleUntil();
     if (idleUntil !== null) {
-      await held.changed(idleUntil);
+      await inWork.changed(idleUntil);
       if (intake.isOver) return null;
     } else if (intake.pace.sawEmpty && (await session.leave())) return 'empty';
     else if (intake.freeSlots(0) === 0) {
-      await held.changed(Date.now() + ROOM_PAUSE_MS);
+      await inWork.changed(Date.now() + ROOM_PAUSE_MS);
       return null;
     }
     await intake.claim();
@@ -139,17 +139,17 @@ export class Drain {
 
   /** With items in hand: waits for something to do, then records what is finished or takes more into the free slots. */
   private async step(): Promise<void> {
-    const { held, intake, saver, session } = this;
+    const { inWork, intake, saver, session } = this;
     const { budget } = this.o;
     // Attempts in work run to their end, while a successor takes its share of the queue.
     if (intake.isOver && !session.closed && !this.unloading) await this.signOffEarly();
     const refillAt = intake.freeSlots(0) > 0 ? intake.pace.refillAt : Infinity;
-    if (held.ready(Date.now()).length === 0) await this.waitForWork(refillAt);
-    if (Date.now() >= budget.endsAt) held.releaseRunning();
-    if (held.ready(Date.now()).length > 0) {
-      const pause = this.unloading ? 0 : Math.min(held.gatheringMs(), Math.max(8, budget.endsAt - Date.now()));
+    if (inWork.ready(Date.now()).length === 0) await this.waitForWork(refillAt);
+    if (Date.now() >= budget.endsAt) inWork.releaseRunning();
+    if (inWork.ready(Date.now()).length > 0) {
+      const pause = this.unloading ? 0 : Math.min(inWork.gatheringMs(), Math.max(8, budget.endsAt - Date.now()));
       if (pause > 0) await new Promise((resolve) => setTimeout(resolve, pause));
-      await saver.saveAll(held.ready(Date.now()));
+      await saver.saveAll(inWork.ready(Date.now()));
     } else if (Date.now() >= refillAt) {
       await intake.claim();
     }
@@ -173,7 +173,7 @@ export class Drain {
   private async waitForWork(refillAt: number): Promise<void> {
     const { endsAt, savesUntil } = this.o.budget;
     const end = Date.now() < endsAt ? endsAt : savesUntil;
-    await this.held.changed(Math.min(this.held.nextSendAt(), refillAt, Math.max(end, Date.now() + 5)));
+    await this.inWork.changed(Math.min(this.inWork.nextSendAt(), refillAt, Math.max(end, Date.now() + 5)));
   }
 
   /**
@@ -181,11 +181,11 @@ export class Drain {
    * it: the engine hands nothing else to a worker that has left.
    */
   private async handOver(): Promise<DrainEnd> {
-    const { session, intake, held } = this;
+    const { session, intake, inWork } = this;
     await session.signOff();
     if (this.unloading) return 'unloaded';
     if (session.closed) return 'refused';
-    while (await intake.claimAlone()) while (held.size > 0) await this.step();
+    while (await intake.claimAlone()) while (inWork.size > 0) await this.step();
     return 'handed_over';
   }
 }

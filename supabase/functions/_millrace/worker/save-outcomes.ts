@@ -3,13 +3,13 @@ import type { Completion, OutcomeItem, Verdict } from '../engine/engine-contract
 import { messageOf } from '../errors.ts';
 import type { Log } from '../log.ts';
 import type { Intake } from './claim-work.ts';
-import type { HeldItems } from './held-items.ts';
+import type { ItemsInWork } from './items-in-work.ts';
 import { portionsOf } from './portions.ts';
 import type { WorkerSession } from './worker-session.ts';
 
 export interface SaverOptions {
   session: WorkerSession;
-  held: HeldItems;
+  inWork: ItemsInWork;
   intake: Intake;
   log: Log;
 }
@@ -28,7 +28,7 @@ export class OutcomeSaver {
 
   /** Lets go of outcomes that the engine kept answering with busy; `until` says why there is no more time. */
   giveUpBusy(until: string): void {
-    for (const attempt of this.o.held.postponed()) this.giveUp(attempt, `its row was locked until ${until}`);
+    for (const attempt of this.o.inWork.postponed()) this.giveUp(attempt, `its row was locked until ${until}`);
   }
 
   /**
@@ -36,12 +36,12 @@ export class OutcomeSaver {
    * too long without its claim, since finished work must not wait until the claim is small enough, and then halves it too.
    */
   private async save(items: OutcomeItem[], wanted: number): Promise<void> {
-    const { session, held, intake } = this.o;
+    const { session, inWork, intake } = this.o;
     let limit = wanted;
     let answer: Completion;
     try {
-      const goodbye = limit > 0 && items.length === held.size;
-      answer = await session.complete(held, items, limit, goodbye, (tried) => {
+      const goodbye = limit > 0 && items.length === inWork.size;
+      answer = await session.complete(inWork, items, limit, goodbye, (tried) => {
         if (tried > 0) intake.timedOut(tried);
         else if (items.length > 1) throw new EngineRefusal('recording so many at once takes too long');
         limit = 0;
@@ -65,19 +65,19 @@ export class OutcomeSaver {
   /** Does with an attempt what the engine's verdict asks for. */
   private follow(attempt: number, given: Verdict | undefined): void {
     const { verdict, reason } = given ?? { verdict: 'rejected', reason: 'the engine gave no answer' };
-    const { held } = this.o;
-    const about = held.about(attempt);
-    if (verdict === 'busy') held.postpone(attempt, Date.now());
+    const { inWork } = this.o;
+    const about = inWork.about(attempt);
+    if (verdict === 'busy') inWork.postpone(attempt, Date.now());
     // A rejected attempt may still be started in the engine. It is reported as failed, or it would wait for its lease
     // to expire.
-    else if (verdict !== 'rejected' || !held.failInstead(attempt, reason)) held.drop(attempt);
+    else if (verdict !== 'rejected' || !inWork.failInstead(attempt, reason)) inWork.drop(attempt);
     if (verdict === 'stale' || verdict === 'rejected') {
       this.o.log.warn('an outcome was not taken', { ...about, verdict, reason });
     }
   }
 
   private giveUp(attempt: number, reason: string): void {
-    this.o.log.error('an outcome was not saved, the lease will expire', { ...this.o.held.about(attempt), reason });
-    this.o.held.drop(attempt);
+    this.o.log.error('an outcome was not saved, the lease will expire', { ...this.o.inWork.about(attempt), reason });
+    this.o.inWork.drop(attempt);
   }
 }

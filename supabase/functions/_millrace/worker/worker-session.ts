@@ -2,8 +2,8 @@ import type { Engine } from '../engine/engine-client.ts';
 import type { Claim, Completion, OutcomeItem, StageLimits } from '../engine/engine-contract.ts';
 import type { Log } from '../log.ts';
 import type { ChildCollector } from './collect-children.ts';
-import type { HeldItems } from './held-items.ts';
 import type { Isolate } from './isolate.ts';
+import type { ItemsInWork } from './items-in-work.ts';
 import { renewLeases } from './renew-leases.ts';
 import type { Waker } from './wake.ts';
 
@@ -43,23 +43,23 @@ export class WorkerSession {
     return this.seq === 0;
   }
 
-  /** Asks for up to `limit` items. `held` keeps the leases of what is in hand. */
-  async claim(held: HeldItems, limit: number, afterTimeout: AfterTimeout): Promise<Claim> {
+  /** Asks for up to `limit` items. `inWork` keeps the leases of what is in hand. */
+  async claim(inWork: ItemsInWork, limit: number, afterTimeout: AfterTimeout): Promise<Claim> {
     const { pipeline, stage, isolate, engine } = this.o;
     const call = { pipeline, stage, worker: this.worker, host: isolate.host, seq: this.seq + 1, limit, afterTimeout };
-    return this.accept(await engine.claim(call), held);
+    return this.accept(await engine.claim(call), inWork);
   }
 
   /** Records outcomes and asks for up to `limit` items. `goodbye`: it holds nothing else, and signs off if it gets nothing. */
   async complete(
-    held: HeldItems,
+    inWork: ItemsInWork,
     items: OutcomeItem[],
     limit: number,
     goodbye: boolean,
     afterTimeout: AfterTimeout,
   ): Promise<Completion> {
     const call = { worker: this.worker, seq: this.seq + 1, items, limit, goodbye, afterTimeout };
-    return this.accept(await this.o.engine.complete(call), held);
+    return this.accept(await this.o.engine.complete(call), inWork);
   }
 
   /** Signs off because nothing is queued. Returns false when something came meanwhile, so that the worker stays. */
@@ -85,7 +85,7 @@ export class WorkerSession {
     await this.o.collector.settled();
   }
 
-  private accept<A extends Claim | Completion>(answer: A, held: HeldItems): A {
+  private accept<A extends Claim | Completion>(answer: A, inWork: ItemsInWork): A {
     this.seq += 1;
     this.o.waker.wake(answer.wake);
     this.o.collector.collectChildren(answer.collect);
@@ -95,22 +95,22 @@ export class WorkerSession {
     } else {
       this.limits = answer.stage;
       this.left ||= answer.left;
-      this.stopRenewing ??= this.renew(answer.lease_ms, held);
+      this.stopRenewing ??= this.renew(answer.lease_ms, inWork);
     }
     return answer;
   }
 
-  private renew(leaseMs: number, held: HeldItems): () => void {
+  private renew(leaseMs: number, inWork: ItemsInWork): () => void {
     const { engine, log } = this.o;
     return renewLeases({
       engine,
       worker: this.worker,
       leaseMs,
       log,
-      unfinished: () => held.unfinished(),
+      unfinished: () => inWork.unfinished(),
       onLost: (attempts) => {
-        const known = new Map(attempts.map((attempt) => [attempt, held.about(attempt)]));
-        const lost = held.lose(attempts).map((attempt) => known.get(attempt));
+        const known = new Map(attempts.map((attempt) => [attempt, inWork.about(attempt)]));
+        const lost = inWork.lose(attempts).map((attempt) => known.get(attempt));
         if (lost.length > 0) log.warn('leases were lost, their handlers are stopped', { attempts: lost });
       },
     });

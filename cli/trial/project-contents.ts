@@ -19,7 +19,7 @@ const rows: Record<string, string> = {
 };
 
 const objects = `select case c.relkind when 'v' then 'the view ' when 'S' then 'the sequence ' else 'the table ' end
-    || n.nspname || '.' || c.relname as held
+    || n.nspname || '.' || c.relname as content
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
   where c.relkind in ('r', 'p', 'v', 'm', 'f', 'S') and not (${isPlatforms}) and not ${ofExtension('c')}
   union all
@@ -31,14 +31,14 @@ const objects = `select case c.relkind when 'v' then 'the view ' when 'S' then '
   where n.nspname <> 'public' and not (${isPlatforms}) and not ${ofExtension('n')}`;
 
 /** Names what a project holds of its owner's, by kind and name; nothing for an empty one. */
-export async function heldBy(project: HostedProject): Promise<string[]> {
+export async function contentsOf(project: HostedProject): Promise<string[]> {
   const flags = Object.keys(rows).map((name, at) => `to_regclass('${name}') is not null as has_${at}`);
   const [there = {}] = await project.query<Record<string, boolean>>(`select ${flags.join(', ')}`);
   const own = Object.entries(rows).flatMap(([name, word], at) =>
     there[`has_${at}`] ? [`select ${word} from ${name}`] : [],
   );
-  const found = await project.query<{ held: string }>([objects, ...own].join('\n  union all\n  '));
+  const found = await project.query<{ content: string }>([objects, ...own].join('\n  union all\n  '));
   const functions = (await project.functions()).map((name) => `the Edge Function ${name}`);
   const secrets = (await project.secrets()).map((name) => `the setting ${name} of functions`);
-  return [...found.map(({ held }) => held), ...functions, ...secrets].sort();
+  return [...found.map(({ content }) => content), ...functions, ...secrets].sort();
 }

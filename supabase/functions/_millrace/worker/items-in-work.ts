@@ -3,7 +3,7 @@ import { classify, PermanentError } from '../errors.ts';
 import { type Isolate, usedMemory } from './isolate.ts';
 import { Stopped } from './run-handler.ts';
 
-interface Held {
+interface ItemInWork {
   item: Item;
   controller: AbortController;
   /** When its handler began, in epoch milliseconds, and how long it took. */
@@ -41,8 +41,8 @@ const FIRST_BUSY_PAUSE_MS = 25;
 const LONGEST_BUSY_PAUSE_MS = 1_000;
 
 /** The attempts a worker holds: starts their handlers and keeps their outcomes until the engine has answered. */
-export class HeldItems {
-  private readonly held = new Map<number, Held>();
+export class ItemsInWork {
+  private readonly items = new Map<number, ItemInWork>();
   private notify: () => void = () => {};
   private releasing = false;
 
@@ -52,7 +52,7 @@ export class HeldItems {
   ) {}
 
   get size(): number {
-    return this.held.size;
+    return this.items.size;
   }
 
   get running(): number {
@@ -67,7 +67,7 @@ export class HeldItems {
   add(items: Item[]): void {
     this.isolate.begin(items.length);
     for (const item of items) {
-      this.held.set(item.attempt, {
+      this.items.set(item.attempt, {
         item,
         controller: new AbortController(),
         startedAt: 0,
@@ -86,7 +86,7 @@ export class HeldItems {
 
   /** The outcomes that can be sent at `now`. */
   ready(now: number): OutcomeItem[] {
-    const due = [...this.held.values()].filter((h) => h.outcome && h.sendAt <= now);
+    const due = [...this.items.values()].filter((h) => h.outcome && h.sendAt <= now);
     return due.map((h) => ({ attempt: h.item.attempt, token: h.item.token, ...(h.outcome as Outcome) }));
   }
 
@@ -97,28 +97,28 @@ export class HeldItems {
   gatheringMs(): number {
     if (this.running === 0) return 0;
     const [least, most] = GATHERING_MS;
-    const quickest = Math.min(...[...this.held.values()].filter((h) => h.outcome).map((h) => h.tookMs));
+    const quickest = Math.min(...[...this.items.values()].filter((h) => h.outcome).map((h) => h.tookMs));
     return Math.min(most, Math.max(least, quickest * GATHERING_SHARE));
   }
 
   /** When the next postponed outcome can be sent, in epoch milliseconds; Infinity when none is postponed. */
   nextSendAt(): number {
-    return Math.min(Infinity, ...[...this.held.values()].filter((h) => h.outcome).map((h) => h.sendAt));
+    return Math.min(Infinity, ...[...this.items.values()].filter((h) => h.outcome).map((h) => h.sendAt));
   }
 
   /** Lets go of an attempt. */
   drop(attempt: number): void {
-    const held = this.held.get(attempt);
-    if (held) this.isolate.end(held.seenMs);
-    this.held.delete(attempt);
+    const entry = this.items.get(attempt);
+    if (entry) this.isolate.end(entry.seenMs);
+    this.items.delete(attempt);
     this.startWhatMay();
     this.notify();
   }
 
   /** Lets go of everything, as a worker does that ends early. */
   dropAll(): void {
-    for (const held of this.held.values()) this.isolate.end(held.seenMs);
-    this.held.clear();
+    for (const entry of this.items.values()) this.isolate.end(entry.seenMs);
+    this.items.clear();
   }
 
   /** Lets `changed` resolve. */
@@ -128,10 +128,10 @@ export class HeldItems {
 
   /** Keeps a finished attempt to send it again after a pause that doubles each time. */
   postpone(attempt: number, now: number): void {
-    const held = this.held.get(attempt);
-    if (!held) return;
-    held.sendAt = now + held.pauseMs;
-    held.pauseMs = Math.min(held.pauseMs * 2, LONGEST_BUSY_PAUSE_MS);
+    const entry = this.items.get(attempt);
+    if (!entry) return;
+    entry.sendAt = now + entry.pauseMs;
+    entry.pauseMs = Math.min(entry.pauseMs * 2, LONGEST_BUSY_PAUSE_MS);
   }
 
   /**
@@ -139,24 +139,24 @@ export class HeldItems {
    * itself answers that as a duplicate. Returns false when it was replaced before: the engine refuses that as well.
    */
   failInstead(attempt: number, reason: string | null | undefined): boolean {
-    const held = this.held.get(attempt);
-    if (!held || held.refused) return false;
+    const entry = this.items.get(attempt);
+    if (!entry || entry.refused) return false;
     const error = new PermanentError('rejected', `The engine refused the outcome: ${reason ?? 'it gave no reason'}`);
-    held.refused = true;
-    held.outcome = { outcome: 'failed', error: classify(error) };
-    held.sendAt = 0;
+    entry.refused = true;
+    entry.outcome = { outcome: 'failed', error: classify(error) };
+    entry.sendAt = 0;
     return true;
   }
 
   /** Returns the fields by which a line of the log names an attempt. */
   about(attempt: number | null | undefined): Record<string, unknown> {
-    const item = this.held.get(attempt ?? -1)?.item;
+    const item = this.items.get(attempt ?? -1)?.item;
     return item ? { attempt, run: item.run, trace: item.trace_id, entity: item.entity_id } : { attempt };
   }
 
   /** The attempts whose handlers have not ended. */
   unfinished(): number[] {
-    return [...this.held.values()].filter((h) => h.state !== 'finished').map((h) => h.item.attempt);
+    return [...this.items.values()].filter((h) => h.state !== 'finished').map((h) => h.item.attempt);
   }
 
   /**
@@ -167,7 +167,7 @@ export class HeldItems {
     const unfinished = this.unfinished();
     const lost = attempts.filter((attempt) => unfinished.includes(attempt));
     for (const attempt of lost) {
-      this.held.get(attempt)?.controller.abort(new Stopped(null));
+      this.items.get(attempt)?.controller.abort(new Stopped(null));
       this.drop(attempt);
     }
     return lost;
@@ -179,10 +179,10 @@ export class HeldItems {
    */
   releaseRunning(limit?: PlatformLimit): void {
     this.releasing = true;
-    const running = [...this.held.values()].filter((h) => h.state === 'running');
+    const running = [...this.items.values()].filter((h) => h.state === 'running');
     const blamed = limit ? this.toBlame(running, limit) : [];
-    for (const held of running) {
-      held.controller.abort(new Stopped({ outcome: 'released', ...(blamed.includes(held) && { limit }) }));
+    for (const entry of running) {
+      entry.controller.abort(new Stopped({ outcome: 'released', ...(blamed.includes(entry) && { limit }) }));
     }
     this.startWhatMay();
   }
@@ -195,7 +195,7 @@ export class HeldItems {
    * - Else the attempts that were seen to use much CPU; where none was, and the rows so far do not explain it, all of
    *   them.
    */
-  private toBlame(running: Held[], limit: PlatformLimit): Held[] {
+  private toBlame(running: ItemInWork[], limit: PlatformLimit): ItemInWork[] {
     const alone = running.find((h) => h.item.isolated);
     if (alone) {
       const ownBytes = usedMemory() - alone.before.bytes;
@@ -209,12 +209,12 @@ export class HeldItems {
 
   /** The attempts that the engine has answered with busy. */
   postponed(): number[] {
-    return [...this.held.values()].filter((h) => h.sendAt > 0).map((h) => h.item.attempt);
+    return [...this.items.values()].filter((h) => h.sendAt > 0).map((h) => h.item.attempt);
   }
 
   /** The attempts that are finished and not yet recorded. */
   unsaved(): number[] {
-    return [...this.held.values()].filter((h) => h.outcome).map((h) => h.item.attempt);
+    return [...this.items.values()].filter((h) => h.outcome).map((h) => h.item.attempt);
   }
 
   /** Resolves at the next change, or at `until` (epoch milliseconds). */
@@ -228,49 +228,49 @@ export class HeldItems {
   }
 
   private startWhatMay(): void {
-    for (const held of this.held.values()) {
-      if (held.state !== 'deferred') continue;
+    for (const entry of this.items.values()) {
+      if (entry.state !== 'deferred') continue;
       if (this.releasing) {
-        this.finish(held, { outcome: 'released' });
+        this.finish(entry, { outcome: 'released' });
         continue;
       }
-      if (!this.mayStart(held)) continue;
-      held.state = 'running';
-      held.startedAt = Date.now();
-      if (held.item.isolated)
-        held.before = { cpuMs: this.isolate.retired ? WORN_MS : this.isolate.reckonedMs, bytes: usedMemory() };
-      void this.run(held);
+      if (!this.mayStart(entry)) continue;
+      entry.state = 'running';
+      entry.startedAt = Date.now();
+      if (entry.item.isolated)
+        entry.before = { cpuMs: this.isolate.retired ? WORN_MS : this.isolate.reckonedMs, bytes: usedMemory() };
+      void this.run(entry);
     }
   }
 
   /** Turns whatever goes wrong into an outcome: the worker would hold an item without one for ever. */
-  private async run(held: Held): Promise<void> {
+  private async run(entry: ItemInWork): Promise<void> {
     let outcome: Outcome | null;
     try {
-      outcome = await this.start(held.item, held.controller, (ms) => {
-        held.seenMs += ms;
+      outcome = await this.start(entry.item, entry.controller, (ms) => {
+        entry.seenMs += ms;
       });
     } catch (error) {
       outcome = { outcome: 'failed', error: classify(error) };
     }
-    if (outcome) this.finish(held, outcome);
+    if (outcome) this.finish(entry, outcome);
     // Its handler has learnt that the attempt was taken away; the same attempt may be held again under another claim.
-    else if (this.held.get(held.item.attempt) === held) this.drop(held.item.attempt);
+    else if (this.items.get(entry.item.attempt) === entry) this.drop(entry.item.attempt);
   }
 
-  private mayStart(held: Held): boolean {
-    const underway = [...this.held.values()].filter((h) => h.state !== 'deferred');
-    return held.item.isolated ? underway.length === 0 : !underway.some((h) => h.item.isolated);
+  private mayStart(entry: ItemInWork): boolean {
+    const underway = [...this.items.values()].filter((h) => h.state !== 'deferred');
+    return entry.item.isolated ? underway.length === 0 : !underway.some((h) => h.item.isolated);
   }
 
-  private finish(held: Held, outcome: Outcome): void {
-    held.state = 'finished';
-    held.tookMs = Date.now() - held.startedAt;
-    held.outcome = outcome;
+  private finish(entry: ItemInWork, outcome: Outcome): void {
+    entry.state = 'finished';
+    entry.tookMs = Date.now() - entry.startedAt;
+    entry.outcome = outcome;
     this.notify();
   }
 
-  private count(test: (held: Held) => boolean): number {
-    return [...this.held.values()].filter(test).length;
+  private count(test: (entry: ItemInWork) => boolean): number {
+    return [...this.items.values()].filter(test).length;
   }
 }
