@@ -365,7 +365,7 @@ declare
 begin
   perform millrace.add_skipped(array[p_stage_id], v_runs,
     '{"code": "failed", "message": "the stage failed, and the run goes on without it"}');
-  -- No join: by an old plan it would compare each with all attempts of the stage.
+  -- by key
   update millrace.attempts a
   set parent_id = (
     select o.id

@@ -121,7 +121,7 @@ begin
       returning a.id, a.run_id, a.retry_count, a.number,
         coalesce(a.submission_id, a.id) as submission
     )
-    -- "offset 0" keeps it one look-up of a run for each attempt, in the order of the pick.
+    -- by key
     select array_agg(t.id), array_agg(r.entity_id),
       array_agg(row(t.id, t.run_id, r.entity_id, r.trace_id, r.version_id, t.retry_count,
         t.submission, t.number, false)::millrace.claimed)

@@ -61,8 +61,7 @@ $$;
 
 -- Writes the attempts of complete() and their pulse; returns the changes to project. p_names: the
 -- stages that every run readied, else p_ready has them by run. p_uniform: only attempts started
--- under their item's token. "= any (array[…])" looks each attempt up; by "=" an old plan may
--- compare each item with all attempts.
+-- under their item's token.
 create function millrace.close_completed(
   p_items millrace.work[], p_now timestamptz, p_uniform boolean, p_names text[],
   p_ready millrace.ready[]
@@ -82,6 +81,7 @@ begin
       service = coalesce(i.service, a.service), job_id = coalesce(i.job_id, a.job_id),
       output = i.result, usage = i.usage, error = null
     from unnest(p_items) i
+    -- by key
     where a.id = any (array[i.attempt_id])
       and a.state = i.was
       and (not p_uniform or a.state = 'started' and a.token = i.token)

@@ -49,7 +49,7 @@ as $$
 perform millrace.delete_runs(array(
   select r.id from millrace.runs r
   where r.entity_id = any (p_entity_ids) and r.pipeline_id = p_pipeline_id
-  -- "+ 0" has the runs sorted, or an old plan might read them all.
+  -- by key
   order by r.id + 0
   for update));
 perform millrace.hook_rows_gone(p_pipeline_id, p_entity_ids);

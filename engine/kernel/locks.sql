@@ -46,7 +46,7 @@ begin
   for v_group in
     select r.pipeline_id, array_agg(distinct r.entity_id collate "C") as entity_ids
     from millrace.attempts a
-    -- "offset 0" keeps it a look-up for each, in every plan.
+    -- by key
     cross join lateral (select o.* from millrace.runs o where o.id = a.run_id offset 0) r
     where a.id = any (p_attempt_ids)
     group by r.pipeline_id

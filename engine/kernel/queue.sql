@@ -25,7 +25,7 @@ from millrace.stages s
 cross join unnest(p_run_ids, millrace.groups_of_runs(s, p_run_ids))
   u(id, concurrency_group)
 where s.id = p_stage_id and s.has_groups and a.run_id = u.id
-  -- Once more, or an old plan might walk the attempts of the stage.
+  -- by key
   and a.run_id = any (p_run_ids) and a.stage_id = p_stage_id and a.state = 'queued';
 $$;
 
@@ -288,14 +288,14 @@ begin
     p_entity_ids := millrace.lock_entities(p_pipeline_id, p_entity_ids, true);
     p_dirty_ids := array(select d from unnest(p_dirty_ids) d where d = any (p_entity_ids));
   end if;
-  -- Locked first: without a projection, who ends a run does not hold its row. "+ 0" has the runs
-  -- sorted, or an old plan might read them all.
+  -- Locked first: without a projection, a transition that ends a run does not hold its row.
   select coalesce(array_agg(l.id), '{}'), array_agg(l.entity_id) into v_live, v_live_entities
   from (
     select r.id, r.entity_id
     from millrace.runs r
     where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids)
       and r.status = 'running'
+    -- by key
     order by r.id + 0
     for no key update) l;
   if cardinality(v_live) > 0 then

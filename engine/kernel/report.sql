@@ -148,8 +148,7 @@ begin
               refused text))
             with ordinality e(attempt, submission, token, outcome, result, usage,
               error, "limit", service, job_id, stage, trace_id, refused, ordinality)) j
-        -- offset 0, or each use of id and reason works it out anew, and an old plan reads all
-        -- attempts.
+        -- by key; without "offset 0" each use of id and reason would compute it anew
         offset 0) n
       offset 0) f
     left join lateral (

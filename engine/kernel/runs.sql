@@ -63,7 +63,7 @@ $$;
 -- Tells whether the run's entity has no later run.
 create function millrace.is_latest_run(p_run_id bigint) returns boolean
 as $$
--- In the order of the index: by an old plan a comparison of ids might walk all later runs.
+-- by key
 return not exists (
   select from millrace.runs r
   cross join lateral (
@@ -121,7 +121,7 @@ declare
     join millrace.version_stages vs
       on vs.version_id = r.version_id and vs.stage_id = p_stage_id and vs.is_sink
     where r.id = any (p_run_ids)
-      -- "is true" keeps the planner off the index of live runs.
+      -- by key
       and (r.status = 'running') is true
       and not exists (
         select from millrace.version_stages o
@@ -202,7 +202,7 @@ as $$
 declare
   v_finished int[];
 begin
-  -- "+ 0" has them sorted, or an old plan might walk all attempts.
+  -- by key
   perform from millrace.attempts a
   where a.run_id = any (p_run_ids)
   order by a.id + 0

@@ -20,7 +20,7 @@ from (
     (2, 'deadlines', exists (select from millrace.attempts a where a.deadline_at <= v_now)),
     (6, 'woken', exists (
       select from millrace.stages s
-      -- "limit 1" keeps it a look-up for each stage, or it may walk the whole queue.
+      -- by key
       cross join lateral (
         select from millrace.attempts a
         where a.stage_id = s.id and a.queue_at <= v_now and a.state = 'queued'

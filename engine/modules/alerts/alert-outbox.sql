@@ -229,7 +229,7 @@ begin
       else 'waiting' end as state
     from given d
     join millrace.alert_messages o on o.id = d.message
-    -- Once more, or an old plan might walk all messages.
+    -- by key
     where o.id = any (array(select g.message from given g))
       and o.state <> 'delivered'
       and (d.ok or o.state = 'waiting' and o.tries = d.try)

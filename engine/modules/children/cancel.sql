@@ -62,7 +62,7 @@ begin
   with forgotten as (
     delete from millrace.fan_outs f
     where f.id = any (v_fan_outs)
-      -- Or an old plan might walk all fan-outs for none.
+      -- by key
       and v_fan_outs <> '{}'
       and f.state = 'closed'
       and not exists (select from millrace.runs r where r.id = f.run_id)

@@ -258,7 +258,7 @@ update millrace.fan_outs f
 set state = 'finished'
 from millrace.attempts a
 where a.id = any (p_attempt_ids) and a.state = 'completed' and f.attempt_id = a.id
-  -- Once more, or an old plan might walk all fan-outs.
+  -- by key
   and f.attempt_id = any (p_attempt_ids)
   and (f.state = 'open') is true;
 $$;

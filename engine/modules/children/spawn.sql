@@ -189,7 +189,7 @@ begin
       select r.item_key
       from millrace.runs r
       where r.entity_id = i.id and r.pipeline_id = p_fan_out.child_pipeline_id
-        -- "+ 0" has each item look at its row's runs, as in begin_children().
+        -- by key
         and r.fan_out_id + 0 = p_fan_out.id
         and r.item_key <> i.key
       limit 1) o on true

@@ -37,7 +37,7 @@ create function millrace.begin_children(
 )
 as $$
 declare
-  -- "limit" keeps it a look-up for each item: by an old plan a join would read all children.
+  -- by key
   v_known bigint[] := array(
     select (
       select c.id
@@ -56,13 +56,13 @@ begin
   from unnest(p_fan_outs, p_keys, p_entity_ids, v_known) i(fan_out_id, key, entity_id, known)
   where i.known is null
     or i.known in (select unnest(v_overtaken));
-  -- Children that no parent waits for make way, unseen: the row shows what starts next. "is true"
-  -- and "+ 0" have each row look at its runs: an old plan might read all that live.
+  -- Children that no parent waits for make way, unseen: the row shows what starts next.
   perform millrace.cancel_runs(array(
     select r.id
     from millrace.runs r
     join millrace.fan_outs f on f.id = r.fan_out_id and f.state <> 'open'
     where r.pipeline_id = p_child.id and r.entity_id = any (p_entity_ids)
+      -- by key
       and (r.status = 'running') is true
     order by r.id + 0
     for no key update of r), false);

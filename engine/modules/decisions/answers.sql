@@ -70,7 +70,7 @@ begin
       (select r.entity_id from millrace.runs r where r.id = (a.attempt).run_id), 'completed',
       jsonb_build_object('decision', d.decision, 'decided_by', d.decided_by))
     from public.millrace_decisions d
-    -- "offset 0" keeps it a look-up for each, in every plan.
+    -- by key
     cross join lateral (
       select o as attempt
       from millrace.attempts o

@@ -13,7 +13,7 @@ begin
     select a.id, p.name, s.name, r.id, r.entity_id, coalesce(s.decision -> 'schema', '{}'),
       a.created_at, a.deadline_at
     from millrace.add_waiting(p_stage_id, p_run_ids, 'decision') a
-    -- "offset 0" keeps it a look-up for each, in every plan.
+    -- by key
     cross join lateral (select o.* from millrace.runs o where o.id = a.run_id offset 0) r
     join millrace.stages s on s.id = a.stage_id
     join millrace.pipelines p on p.id = s.pipeline_id

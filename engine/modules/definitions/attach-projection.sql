@@ -13,8 +13,8 @@ return (
     then format(' or %s.%I <> ''pending''', p_row, p_stage || '_status') else '' end;
 $$;
 
--- Creates the __apply_outcomes, __started and __queued functions of a pipeline. "= any (array[…])"
--- looks each row up; by "=" an old plan would join each row with each change.
+-- Creates the __apply_outcomes, __started and __queued functions of a pipeline. Rows are found
+-- by key.
 create function millrace.write_projection(
   p_pipeline millrace.pipelines, p_key_type text
 )

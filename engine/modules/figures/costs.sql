@@ -18,7 +18,7 @@ with recursive family as (
   from family m
   cross join lateral (
     select f.stage_id, f.attempt_id, c.id
-    -- "offset 0" keeps these look-ups for each run, in every plan.
+    -- by key
     from (select o.* from millrace.fan_outs o where o.run_id = m.id offset 0) f
     join millrace.runs c on c.fan_out_id = f.id
   ) n

@@ -1,5 +1,4 @@
--- Conditions: in which runs a stage may begin. "(select … limit 1) is null" looks at each run by
--- itself; by an old plan "not exists" or a join might compare each with all attempts.
+-- Conditions: in which runs a stage may begin. "(select … limit 1) is null" is by key.
 
 -- Picks the runs in which a stage has not begun, its needs are done and its thresholds hold.
 create function millrace.runs_ready_for(p_stage_id int, p_run_ids bigint[]) returns bigint[]

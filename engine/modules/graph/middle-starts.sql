@@ -23,7 +23,7 @@ begin
         and o.pipeline_id = r.pipeline_id and o.id < r.id
       order by o.entity_id desc, o.id desc
       limit 1) o
-    -- "offset 0" keeps it a look-up for each run, in every plan.
+    -- by key
     cross join lateral (
       select a.*
       from millrace.done_attempts a

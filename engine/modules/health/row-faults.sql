@@ -59,7 +59,7 @@ begin
             select r.id, r.status
             from millrace.runs r
             where r.entity_id = l.entity_id and r.pipeline_id = $1
-            -- Or a plan might walk all later runs.
+            -- by key
             offset 0) o
           where o.id > l.id or o.status = 'running')$q$,
       v_pipeline.entity_table, v_pipeline.entity_key, v_pipeline.statuses, v_pipeline.key_type,

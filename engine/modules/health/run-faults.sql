@@ -13,7 +13,7 @@ select 'a failed run, and no other, names the stage that failed it and the error
 from millrace.runs r
 where (r.status = 'failed') <> (r.failed_stage_id is not null)
   or (r.status = 'failed') <> (r.error_code is not null)
-  -- "limit 1" keeps the planner from reading all attempts for it.
+  -- by key
   or (r.status = 'failed' and (
     select a.state = 'failed' and not a.superseded
     from millrace.attempts a

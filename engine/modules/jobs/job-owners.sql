@@ -39,7 +39,7 @@ begin
           and o.job_id is not null
           and o.service not in ('children', 'decision', 'by_hand')
           and o.job_id = v_job_id
-        -- "+ 0", or an old plan might walk all attempts from the newest on.
+        -- by key
         order by o.id + 0 desc
         limit 100) a
       join millrace.runs r on r.id = a.run_id

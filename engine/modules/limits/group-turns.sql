@@ -102,7 +102,7 @@ begin
       update millrace.attempts a
       set state = 'started', token = v_token, started_at = v_now
       from picked p
-      -- A look-up for each, where an old plan may compare each with all attempts.
+      -- by key
       where a.id = any (array[p.id])
       returning a.id, a.queue_at, p.place
     )

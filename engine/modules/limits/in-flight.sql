@@ -12,7 +12,7 @@ as $$
 return query
 select a.id, coalesce(substr(a.concurrency_group, 2), '')
 from millrace.claims c
--- "offset 0" keeps it a look-up for each claim, however the planner counts them.
+-- by key
 cross join lateral (
   select t.id, t.concurrency_group
   from millrace.attempts t
@@ -49,7 +49,7 @@ as $$
 return array(
   select distinct n.stage_id
   from unnest(p_attempt_ids) i(id)
-  -- "offset 0" keeps both a look-up for each, in every plan.
+  -- by key
   cross join lateral (
     select o.stage_id from millrace.attempts o where o.id = i.id offset 0) a
   join millrace.limited_stages m on m.stage_id = a.stage_id

@@ -65,7 +65,7 @@ where a.id = any (array(
   select q.id
   from family m
   cross join lateral (
-    -- "offset 0" keeps it a look-up for each run, however the planner counts them.
+    -- by key
     select o.id
     from millrace.attempts o
     where o.run_id = m.id and o.state = 'queued' and o.created_at >= p_since
@@ -87,7 +87,7 @@ declare
       select l.id || ':' || r.quota_key as name, l.pipeline_id,
         l.limits ? 'starts' and bool_or(a.uncounted) as starts
       from millrace.attempts a
-      -- "offset 0" keeps it a look-up for each, in every plan.
+      -- by key
       cross join lateral (select o.* from millrace.runs o where o.id = a.run_id offset 0) r
       join millrace.limits l on l.pipeline_id = r.quota_of
       where a.id = any (p_attempt_ids)

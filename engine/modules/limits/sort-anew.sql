@@ -42,7 +42,7 @@ update millrace.attempts a
 set concurrency_group = u.concurrency_group
 from sorted u
 where a.id = u.id
-  -- Once more, or an old plan might walk all attempts.
+  -- by key
   and a.id = any (array(select o.id from sorted o));
 $$;
 

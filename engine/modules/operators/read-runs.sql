@@ -124,7 +124,7 @@ begin
       join millrace.stages s on s.id = f.stage_id
       join millrace.pipelines p on p.id = f.child_pipeline_id
       where f.run_id = v_run.id
-      -- "+ 0", or an old plan might walk all fan-outs from the newest on.
+      -- by key
       order by f.id + 0 desc
       limit 50),
     'unattended', array(

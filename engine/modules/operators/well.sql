@@ -69,7 +69,7 @@ begin
           select from millrace.runs r
           where r.pipeline_id = p.id and r.status = 'failed'
             and r.finished_at > v_now - interval '1 day'
-            -- "+ 0", or an old plan might walk all later runs.
+            -- by key
             and not exists (
               select from millrace.runs o
               where o.entity_id = any (array[r.entity_id])

@@ -13,7 +13,7 @@ declare
   v_started record := millrace.start_rows(v_pipeline, array[p_entity_id], p_stage, p_restart);
   -- It may be over already: all its stages are skipped.
   v_run bigint := (
-    -- "+ 0", or an old plan might look for it from the newest run on.
+    -- by key
     select max(r.id + 0)
     from millrace.runs r
     where r.pipeline_id = v_pipeline.id
@@ -83,7 +83,7 @@ begin
     where p_restart is not true
       and r.pipeline_id = p_pipeline.id and r.entity_id = any (locked)
       and r.status = 'running'
-    -- "+ 0" has the runs sorted, or an old plan might read them all.
+    -- by key
     order by r.id + 0
     for no key update);
   v_new := array(
