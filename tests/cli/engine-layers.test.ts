@@ -35,6 +35,11 @@ test('the call graph reads expressions, loops, views, plain SQL and SQL that is 
         `declare v record; begin for v in select x from millrace.looped(1) loop perform millrace.a(v.x); end loop; return 1; end`,
       ),
       fn('c', `begin execute format('select millrace.built(%s)', 1); return 'millrace.not_called' is null; end`),
+      fn(
+        'e',
+        'declare\n  v_run millrace.runs := millrace.assigned(1);\n  v_at constant record := millrace.looped(2);\n' +
+          'begin return v_run.id; end',
+      ),
       `create view millrace.shown as select millrace.a(1) as a;`,
       `create function millrace.d() returns int language sql as 'select a from millrace.shown';`,
       ...['assigned', 'looped', 'built', 'not_called'].map((name) => fn(name, 'begin return 1; end')),
@@ -42,11 +47,12 @@ test('the call graph reads expressions, loops, views, plain SQL and SQL that is 
   );
   const graph = await callGraph(path.join(root, 'engine'));
   const calls = (name: string) => [...(graph.get(name)?.calls ?? [])].sort();
-  expect(['a', 'b', 'c', 'd', 'shown'].map(calls)).toEqual([
+  expect(['a', 'b', 'c', 'd', 'e', 'shown'].map(calls)).toEqual([
     ['assigned'],
     ['a', 'looped'],
     ['built'],
     ['shown'],
+    ['assigned', 'looped'],
     ['a'],
   ]);
 });

@@ -87,6 +87,13 @@ test.each([
     '2: millrace.cancel has 61 lines, at most 60',
   ],
   [
+    'a function is long and has many branches beside one another',
+    functionOf({
+      body: `${Array(39).fill('select 1').join('\n')}\n${Array(9).fill('  if true then\n    return;\n  end if;').join('\n')}`,
+    }),
+    '2: millrace.cancel has more than 60 lines and 9 branches, at most 8',
+  ],
+  [
     'a function has no comment',
     functionOf({ comment: '-- A chapter.\n\n', name: 'millrace.add_up' }) + twoCalls(),
     '3: millrace.add_up has no comment directly before it',

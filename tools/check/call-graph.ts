@@ -66,13 +66,17 @@ interface PlpgsqlQuery {
   parseMode: number;
 }
 
-/** A text that the parser takes, which knows no type of the engine's and no parameter by its function's name. */
+/**
+ * A text that the parser takes, which knows no type of the engine's and no parameter by its function's name. It drops the
+ * initialiser of a record, so a variable of another name gets that.
+ */
 function withoutTypes(text: string, name: string): string {
   const qualified = new RegExp(`(?<![.\\w])${name}\\.`, 'g');
   return text
     .replaceAll(qualified, '')
     .replaceAll(/\bmillrace\.\w+\[\]/g, 'text[]')
-    .replaceAll(/^(\s*v_\w+ )millrace\.\w+(?![\w[])/gm, '$1record');
+    .replaceAll(/^(\s*v_\w+ (?:constant )?)millrace\.\w+(?![\w[])/gm, '$1record')
+    .replaceAll(/^(\s*(v_\w+)) (?:constant )?record :=/gm, '$1 record; $2_initially text :=');
 }
 
 function plpgsqlQueries(text: string): PlpgsqlQuery[] {

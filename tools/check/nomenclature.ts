@@ -30,5 +30,5 @@ export function wordsIn(file: string, text: string): string[] {
 }
 
 function isThis(file: string): boolean {
-  return /^(cli\/check\/|tests\/cli\/)nomenclature/.test(file);
+  return /^(?:tools\/check\/|tests\/cli\/)nomenclature/.test(file);
 }

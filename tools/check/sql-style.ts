@@ -13,6 +13,11 @@ const branchesTwice = /^ {3,}end (?:if|loop|case);$/m;
 /** A body without a block of its own, which stands at the margin, and one that does not. */
 const atMargin = /^as \$\w*\$\n(?!(?:declare|begin)\n|#)(?=[a-z-])/m;
 const branchesTwiceAtMargin = /^ +end (?:if|loop|case);$/m;
+/** Branches and loops of a function over sixty lines: with more of them nobody keeps its cases apart. */
+const mostBranches = 8;
+const branches = /^ *(?:(?:if|elsif|while|foreach)\b|for\b(?! (?:no key )?(?:update|share)| key share))/gm;
+/** The kernel's way into a stage, until it is three functions. */
+const stillBranching = ['millrace.queue_stage'];
 const isIndented = /^as (\$\w*\$)\n(?: {2}.*\n|\n)+\1/m;
 /** A statement this short may stand on one line with all its clauses. */
 const shortStatement = 90;
@@ -155,6 +160,9 @@ function functionFaults({ file, node, from, to, comment, text }: Statement): str
   const nested = atMargin.test(text) ? branchesTwiceAtMargin : branchesTwice;
   const longest = nested.test(text) ? longestFunction : longestStraight;
   if (to - from + 1 > longest) faults.push(`${name} has ${to - from + 1} lines, at most ${longest}`);
+  const count = text.match(branches)?.length ?? 0;
+  if (to - from + 1 > longestFunction && count > mostBranches && !stillBranching.includes(name))
+    faults.push(`${name} has more than ${longestFunction} lines and ${count} branches, at most ${mostBranches}`);
   if (!comment && !isPublic(name)) faults.push(`${name} has no comment directly before it`);
   // Postgres lets no procedure commit that sets anything in its header.
   const commits = node.is_procedure && /^\s*commit;$/m.test(text);
