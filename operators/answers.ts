@@ -44,6 +44,8 @@ export interface Well {
   faults: HealthFault[];
   /** How many there are besides. */
   more: number;
+  /** How many open alerts are silenced or no longer above their bounds. Not in the answer of an earlier release. */
+  quiet_alerts?: number;
   /** How many runs failed in the last day and have not been taken up: `1,000+` may be more. */
   dead_last_day: string;
 }

@@ -1,7 +1,7 @@
 // Which pipelines and stages need a person, and whether the engine does: the page and the command line say the same.
 
 import type { Alert, Overview, PipelineHealth, StageHealth, Well } from './answers.ts';
-import { age, countOf } from './numbers.ts';
+import { age, count, countOf } from './numbers.ts';
 
 export interface Listed {
   pipeline: PipelineHealth;
@@ -70,6 +70,14 @@ export const wellOf = ({ well }: Overview): Well =>
     more: 0,
     dead_last_day: '0',
   };
+
+/** Why an alert is open though all is well: `1 open alert is silenced or no longer above its bound`. Undefined where none is. */
+export function sayQuietAlerts({ quiet_alerts: quiet = 0 }: Well): string | undefined {
+  if (quiet === 0) return undefined;
+  return quiet === 1
+    ? '1 open alert is silenced or no longer above its bound'
+    : `${count(quiet)} open alerts are silenced or no longer above their bounds`;
+}
 
 /** A sweep that ran longer ago than this is one that does not run; an engine that is younger may not have swept yet. */
 const boundMs = 60_000;

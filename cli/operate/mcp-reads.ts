@@ -1,7 +1,7 @@
 // The tools by which an assistant reads: the overview, runs, a run, dead letters, alerts and the journal.
 import { z } from 'zod';
 import type { Overview, StageHealth } from '../../operators/answers.ts';
-import { isBusy, sayBackoff, wellOf } from '../../operators/needs.ts';
+import { isBusy, sayBackoff, sayQuietAlerts, wellOf } from '../../operators/needs.ts';
 import { sayFault } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 import type { Door } from './ask-door.ts';
 import { readAlerts } from './read-alerts.ts';
@@ -48,7 +48,12 @@ async function overview(door: Door): Promise<unknown> {
   };
   const stages = answer.stages.filter(isBusy).map(told);
   const all = answer.pipelines.reduce((sum, pipeline) => sum + pipeline.stages, 0);
-  return { ...answer, well: { ...well, faults }, stages, stages_with_nothing_to_do: all - stages.length };
+  return {
+    ...answer,
+    well: { ...well, faults, quiet: sayQuietAlerts(well) },
+    stages,
+    stages_with_nothing_to_do: all - stages.length,
+  };
 }
 
 export function readTools(door: Door): Tool[] {

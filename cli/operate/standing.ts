@@ -1,7 +1,7 @@
 // How things stand: whether all is well, what is not, and which bulks run, in the lines above every table of stages.
 import pc from 'picocolors';
 import type { Overview, Well } from '../../operators/answers.ts';
-import { sweepOf, wellOf } from '../../operators/needs.ts';
+import { sayQuietAlerts, sweepOf, wellOf } from '../../operators/needs.ts';
 import { age, count, many } from '../../operators/numbers.ts';
 import { sayFault } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 import type { HealthFault } from '../../supabase/functions/_millrace/engine/metrics-contract.ts';
@@ -51,9 +51,13 @@ export function standingOf({ overview, alerts }: Standing, pipeline: string | un
   const isOwn = (of: { pipeline?: string | null | undefined }) => own(of) || !of.pipeline;
   const all = wellOf(overview);
   const faults = all.faults.filter(isOwn);
-  const well: Well = { ...all, ok: faults.length === 0 && all.more === 0, faults };
+  const pipelines = overview.pipelines.filter(own);
+  const ok = faults.length === 0 && all.more === 0;
+  // Without a fault each open alert of the pipeline is quiet; beside one, some may share its cause.
+  const quiet_alerts = ok ? pipelines.reduce((sum, { open_alerts }) => sum + Number(open_alerts), 0) : 0;
+  const well: Well = { ...all, ok, faults, quiet_alerts };
   return {
-    overview: { ...overview, well, pipelines: overview.pipelines.filter(own), stages: overview.stages.filter(own) },
+    overview: { ...overview, well, pipelines, stages: overview.stages.filter(own) },
     alerts: alerts.filter(isOwn),
   };
 }
@@ -63,14 +67,18 @@ export function standingOf({ overview, alerts }: Standing, pipeline: string | un
  * @param mostLines How many lines the faults may take; the first fault is always there, and the others are counted.
  */
 export function headLines({ overview }: Pick<Standing, 'overview'>, mostLines = Number.POSITIVE_INFINITY): string[] {
-  const { ok, faults, more, dead_last_day } = wellOf(overview);
+  const well = wellOf(overview);
+  const { ok, faults, more, dead_last_day } = well;
   const { at, is } = sweepOf(overview, Date.parse(overview.now));
   const swept = at
     ? `its sweep ran ${age(Date.parse(overview.now) - Date.parse(at))} ago`
     : is === 'due'
       ? 'its first sweep is due within ten seconds'
       : 'its sweep never ran';
-  const dead = dead_last_day === '0' ? '' : `; ${dead_last_day} died in the last day`;
+  const quiet = sayQuietAlerts(well);
+  const stands = [swept, dead_last_day !== '0' && `${dead_last_day} died in the last day`, quiet]
+    .filter(Boolean)
+    .join('; ');
   const bulks = overview.bulks.map((bulk) =>
     line(
       `▶ bulk ${bulk.bulk}: ${bulk.do.verb} in ${words(bulk.filter.pipeline)}, ${count(bulk.done)} of ` +
@@ -84,11 +92,11 @@ export function headLines({ overview }: Pick<Standing, 'overview'>, mostLines = 
   const besides = faults.length - shown.length + more;
   const isEmpty = overview.pipelines.length === 0;
   const head = ok
-    ? [pc.dim(line(`✓ ${isEmpty ? 'The engine' : 'All'} is well: ${swept}${dead}.`))]
+    ? [pc.dim(line(`✓ ${isEmpty ? 'The engine' : 'All'} is well: ${stands}.`))]
     : [
         ...shown.flat().map((text) => pc.red(text)),
         ...(besides > 0 ? [pc.red(`▲ ${besides} more: npx millrace status --json`)] : []),
-        pc.dim(line(`The engine: ${swept}${dead}.`)),
+        pc.dim(line(`The engine: ${stands}.`)),
       ];
   if (isEmpty) {
     return [

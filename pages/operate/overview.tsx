@@ -1,7 +1,16 @@
 // Which pipelines run, which stage is behind, since when and why: what needs a person first.
 
 import type { Alert, Bulk, Figures, Overview as OverviewAnswer, Series, StageHealth } from '../../operators/answers.ts';
-import { byNeed, engineFirst, isBusy, isQuiet, type Listed, sweepOf, wellOf } from '../../operators/needs.ts';
+import {
+  byNeed,
+  engineFirst,
+  isBusy,
+  isQuiet,
+  type Listed,
+  sayQuietAlerts,
+  sweepOf,
+  wellOf,
+} from '../../operators/needs.ts';
 import { count, countOf, dollars, many, span } from '../../operators/numbers.ts';
 import { sayStanding } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 import { Ago, Moment, useAsOf } from '../base/format.tsx';
@@ -57,7 +66,9 @@ export function Overview() {
 
 /** Whether all is well, what is not, and when the sweep ran: the alerts among it stand beneath, with the ways to their causes. */
 function Standing({ overview }: { overview: OverviewAnswer }) {
-  const { ok, faults, more, dead_last_day } = wellOf(overview);
+  const well = wellOf(overview);
+  const { ok, faults, more, dead_last_day } = well;
+  const quiet = sayQuietAlerts(well);
   const { at, is } = sweepOf(overview, useAsOf());
   const told = faults.filter(({ alert, kind }) => !alert && !(kind === 'sweep' && is === 'silent'));
   const sum = faults.length + more;
@@ -76,6 +87,11 @@ function Standing({ overview }: { overview: OverviewAnswer }) {
         {dead_last_day !== '0' && (
           <a class="hint" href={to('dead')}>
             {dead_last_day} died in the last day
+          </a>
+        )}{' '}
+        {quiet && (
+          <a class="hint" href={to('alerts')}>
+            {quiet}
           </a>
         )}
       </p>

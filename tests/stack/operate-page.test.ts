@@ -704,11 +704,12 @@ test('a project without a pipeline, one that does not answer, and one whose cloc
     ...answer,
     now: later(answer.now),
     last_sweep_at: later(answer.now),
-    well: { ok: true, faults: [], more: 0, dead_last_day: '3' },
+    well: { ok: true, faults: [], more: 0, quiet_alerts: 2, dead_last_day: '3' },
   }));
   await page.reload();
   await page.getByText('All is well').waitFor();
   await page.getByRole('link', { name: '3 died in the last day' }).waitFor();
+  await page.getByRole('link', { name: '2 open alerts are silenced or no longer above their bounds' }).waitFor();
   await page.unroute('**/millrace_overview');
   await changeAnswer(page, 'overview', (answer) => ({
     ...answer,

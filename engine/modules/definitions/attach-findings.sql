@@ -15,16 +15,17 @@ declare
   v_hint text;
 begin
   -- The functions name the table, the triggers stand at it: a new table of that name has none.
+  v_lacking := (
+    select substring(f.prosrc from ' from (.+?) e where')
+    from pg_proc f
+    where f.oid = to_regproc('millrace.' || v_name || '__lock'));
   if not exists (select from pg_class where oid = v_table)
-    or v_table <> (
-      select to_regclass(substring(f.prosrc from ' from (.+?) e where'))
-      from pg_proc f
-      where f.oid = to_regproc('millrace.' || v_name || '__lock'))
+    or v_table <> to_regclass(v_lacking)
   then
-    return format('its table was dropped or made anew: run supabase/migrations/*_pipeline_%s.sql '
+    return format('its table%s was dropped or made anew: run supabase/migrations/*_pipeline_%s.sql '
       'once more, and before that cancel live runs of the former table: select millrace.cancel(id) '
       'from millrace.runs where status = ''running'' and pipeline_id = %s',
-      v_name, p_pipeline.id);
+      ' ' || v_lacking, v_name, p_pipeline.id);
   end if;
   perform millrace.check_columns(p_pipeline);
   v_lacking := (

@@ -65,6 +65,10 @@ declare
   v_key_type text := millrace.key_type(v_pipeline);
   v_statement text;
 begin
+  if not exists (select from pg_class where oid = v_pipeline.entity_table) then
+    raise exception 'pipeline %: %', p_pipeline, millrace.attachment_fault(v_pipeline)
+      using errcode = 'MR004';
+  end if;
   perform millrace.check_columns(v_pipeline);
   for v_statement in
     select format('drop trigger %I on %s', t.tgname, t.tgrelid::regclass)

@@ -119,7 +119,8 @@ from millrace.paused d;
 $$;
 
 -- Checks the engine's configuration and health, one line each with the remedy. Of the invariants it
--- checks those of the newest runs and of those where the sweep has found something.
+-- checks those of the newest runs and of those where the sweep has found something. Of the last
+-- hour's errors it names the five most frequent messages and counts the others.
 create function millrace.doctor() returns setof millrace.finding
 stable
 set millrace.plan = for_lists
@@ -157,12 +158,15 @@ begin
   return query select * from millrace.hook_findings();
   return query
   select 'no errors in the last hour', count(*) = 0,
-    coalesce(string_agg(format('%s at %s: %s', l.code, date_trunc('second', l.at), l.message),
-        '; ' order by l.at desc)
+    coalesce(string_agg(format('%s %sat %s: %s', l.code,
+          case when l.n > 1 then l.n || ' times, last ' end, date_trunc('second', l.at), l.message),
+        '; ' order by l.place) filter (where l.place <= 5)
+      || case when count(*) > 5 then format('; and %s more messages', count(*) - 5) else '' end
       || ': see millrace.log, and docs/errors.md for each code; an error counts for an hour',
       'none')
   from (
-    select o.code, o.message, max(o.at) as at
+    select o.code, o.message, max(o.at) as at, count(*) as n,
+      row_number() over (order by count(*) desc, max(o.at) desc) as place
     from millrace.log o
     where o.level = 'error'
       and o.at > v_now - interval '1 hour'

@@ -1,6 +1,7 @@
 -- Says whether all is well as a caller sees it, with what is not, the most urgent first: the sweep,
 -- stages that nobody works at, open alerts that are not silenced and whose rules are above their
 -- bounds, and what doctor() finds. Each is told once. "Well" means this everywhere.
+-- quiet_alerts: open alerts that are silenced or no longer above their bounds, and so no fault.
 -- p_anew: asks doctor() now; else takes what the sweep heard of it within the last minute, which
 -- costs a page that is polled nothing.
 create function millrace.well(p_caller millrace.caller, p_anew boolean) returns jsonb
@@ -60,6 +61,12 @@ begin
     'ok', v_faults is null,
     'faults', jsonb_path_query_array(coalesce(v_faults, '[]'), '$[0 to 19]'),
     'more', greatest(coalesce(jsonb_array_length(v_faults), 0) - 20, 0),
+    'quiet_alerts', (
+      select count(*)
+      from millrace.alerts a
+      where a.resolved_at is null
+        and (millrace.is_silenced(a, v_now) or millrace.alert_json(a) ->> 'under_since' is not null)
+        and (p_caller.pipelines is null or a.pipeline = any (p_caller.pipelines))),
     'dead_last_day', (
       select coalesce(millrace.capped(sum(k.n)::bigint, 1000), '0')
       from millrace.pipelines p

@@ -127,8 +127,15 @@ test('doctor names a table that was made anew, and its migration ties the new on
     await engine.sql.query(statements);
     const [found = ''] = await amiss(engine);
     expect(found).toContain(
-      'its table was dropped or made anew: run supabase/migrations/*_pipeline_flow.sql once more',
+      'its table public.items was dropped or made anew: run supabase/migrations/*_pipeline_flow.sql once more',
     );
+    // A table that was only renamed can be attached.
+    if (statements.includes('drop table')) {
+      expect(await engine.refusal(`select millrace.attach('flow')`)).toMatchObject({
+        code: 'MR004',
+        message: `pipeline flow: ${found}`,
+      });
+    }
     await engine.sql.query(found.replace(/^.*?(?=select millrace\.cancel)/s, ''));
     await engine.define(definition);
     expect(await amiss(engine)).toEqual([]);

@@ -259,6 +259,22 @@ test('doctor tells of errors in the log for an hour', async ({ engine }) => {
   expect((await amiss(engine)).map((row) => row.what)).not.toContain('no errors in the last hour');
 });
 
+test("doctor names the five most frequent messages among the last hour's errors, and counts the others", async ({
+  engine,
+}) => {
+  await engine.sql.query(`insert into millrace.log (at, level, code, message)
+    select millrace.now() - interval '1 minute', 'error', 'code_' || n, 'it failed'
+    from generate_series(1, 40) n, generate_series(1, case when n < 5 then n else 1 end)`);
+  const { detail } = (await amiss(engine)).find(({ what }) => what === 'no errors in the last hour') as {
+    detail: string;
+  };
+  expect(detail).toMatch(
+    /^code_4 4 times, last at [^;]+: it failed; code_3 3 times, [^;]+; code_2 2 times, [^;]+; code_/,
+  );
+  expect(detail).toMatch(/: it failed; and 35 more messages: see millrace\.log/);
+  expect(detail.match(/it failed/g)).toHaveLength(5);
+});
+
 test('doctor tells of ready work that nobody takes, and whose logs to read', async ({ engine }) => {
   await healthy(engine);
   await engine.queued('only');

@@ -142,7 +142,7 @@ test('health is 200 while all is well, and 503 when the sweep is old, an alert i
     return { status: answer.status, ...((await answer.json()) as { faults: string[] }) };
   };
   expect(await health()).toEqual({
-    ...{ status: 200, ok: true, faults: [], more: 0, dead_last_day: '0' },
+    ...{ status: 200, ok: true, faults: [], more: 0, quiet_alerts: 0, dead_last_day: '0' },
     ...(await engine.rows('select release, level from millrace.engine()'))[0],
   });
   await engine.advance('61 seconds');

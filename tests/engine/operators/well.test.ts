@@ -189,8 +189,10 @@ describe('well', () => {
     });
     expect(await health(engine)).toMatchObject({ ok: false, faults: [{ kind: 'alert' }] });
     await operator.act('silence', { kind: 'backlog', minutes: 60, reason: 'planned' });
-    expect(await asked()).toMatchObject({ ok: true });
-    expect(await health(engine)).toMatchObject({ ok: true });
+    expect(await asked()).toMatchObject({ ok: true, quiet_alerts: 1 });
+    expect(await health(engine)).toMatchObject({ ok: true, quiet_alerts: 1 });
+    const other = await signIn(engine, 'eve', { pipelines: ['other'] });
+    expect((await other.ask<Overview>('overview')).well).toMatchObject({ ok: true, quiet_alerts: 0 });
 
     await operator.act('pause', { pipeline: 'flow', reason: 'planned' });
     expect(await asked(), 'the sweep looks once a minute').toMatchObject({ ok: true });
@@ -218,11 +220,12 @@ describe('well', () => {
     await (await Worker.of(engine, 'only')).claim(0);
     await minutes(engine, 1);
     expect(faultsIn(await asked())).toContain('alert: alert some');
+    expect(await asked()).toMatchObject({ quiet_alerts: 0 });
     expect((await asked()).faults.find(({ kind }) => kind === 'alert')?.alert).toMatchObject({ value_now: 3 });
     await runStage(engine, 'only');
     await minutes(engine, 1);
     expect(await open(engine)).toContain('some only flow');
-    expect(await asked()).toMatchObject({ ok: true });
+    expect(await asked()).toMatchObject({ ok: true, quiet_alerts: 1 });
     expect(await health(engine)).toMatchObject({ ok: true });
   });
 

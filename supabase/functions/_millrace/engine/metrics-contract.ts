@@ -109,5 +109,6 @@ export const healthAnswer = z.object({
     }),
   ),
   more: z.number(),
+  quiet_alerts: z.number().optional(),
   dead_last_day: z.string(),
 });
