@@ -148,12 +148,12 @@ with ended as (
   update millrace.runs r
   set status = p_status, finished_at = v_now, failed_stage_id = p_failed_stage_id,
     ended_as = p_ended_as,
-    error_code = case when p_failed_stage_id is not null then (
-      select left(coalesce(a.error ->> 'code', 'unknown'), 200)
+    error_code = case when p_failed_stage_id is not null then coalesce((
+      select left(a.error ->> 'code', 200)
       from millrace.attempts a
       where a.run_id = r.id and a.stage_id = p_failed_stage_id
       order by a.number desc
-      limit 1) end
+      limit 1), 'unknown') end
   where r.id = any (p_run_ids)
     and (r.status = 'running') is true
   returning r.id, r.fan_out_id, r.pipeline_id, r.created_at

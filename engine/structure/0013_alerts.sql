@@ -75,6 +75,7 @@ create table millrace.alerts (
 );
 create unique index alerts_one_open on millrace.alerts (rule_id, pipeline_id, stage_id)
   where resolved_at is null;
+create index alerts_by_rule on millrace.alerts (rule_id, pipeline_id, stage_id, raised_at);
 create index alerts_unsettled on millrace.alerts (id) where not settled;
 create index alerts_by_end on millrace.alerts (resolved_at);
 

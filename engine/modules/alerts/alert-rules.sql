@@ -76,8 +76,7 @@ $$;
 -- Notes where a rule is above its bound, and raises an alert where it has been for long enough.
 -- A rule that has not been broken for long enough is forgotten. Failures of another code, while an
 -- alert recovers, raise another alert, since no message has named that code. A code of an alert
--- within the span raises none: codes that take turns would send two messages a minute. Only the
--- newest 200 alerts are read, so that a sweep does not grow with history.
+-- within the span raises none: codes that take turns would send two messages a minute.
 create function millrace.evaluate_rule(p_rule millrace.alert_rules, p_now timestamptz)
 as $$
 with over as materialized (
@@ -92,8 +91,7 @@ with over as materialized (
     and (a.rule_id, a.pipeline_id, a.stage_id) = (p_rule.id, o.pipeline_id, o.stage_id)
     and a.resolved_at is null and coalesce(a.detail, '') <> o.detail
     and not exists (
-      select
-      from (select l.* from millrace.alerts l order by l.id desc limit 200) b
+      select from millrace.alerts b
       where (b.rule_id, b.pipeline_id, b.stage_id) = (a.rule_id, a.pipeline_id, a.stage_id)
         and b.detail = o.detail and b.raised_at > p_now - p_rule.span)
   returning a.pipeline_id, a.stage_id

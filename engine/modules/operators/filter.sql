@@ -80,7 +80,7 @@ $$;
 
 -- Lists the heads of the index of failed runs under which a stage and a code stand: one condition
 -- for each pipeline, stage and code. Null without a stage or a code, and for more than 200 heads:
--- each is a branch of the query.
+-- each is a branch of the query. A run that failed at a stage has a code.
 create function millrace.failed_heads(p_pipelines int[], p_stage_id int, p_code text)
 returns text[]
 stable
@@ -111,10 +111,10 @@ begin
     from head h
     where h.code is not null and p_code is null
   )
-  select array_agg(format('r.pipeline_id = %s and r.failed_stage_id = %s and r.error_code %s',
-    h.pipeline_id, h.stage_id, coalesce('= ' || quote_literal(h.code), 'is null')))
+  select array_agg(format('r.pipeline_id = %s and r.failed_stage_id = %s and r.error_code = %L',
+    h.pipeline_id, h.stage_id, h.code))
   into v_heads
-  from (select * from head h where h.code is not null or p_code is null limit 201) h
+  from (select * from head h where h.code is not null limit 201) h
   where p_code is null
     or h.code = left(p_code, 200);
   return case when cardinality(v_heads) > 200 then null else coalesce(v_heads, '{}') end;

@@ -75,6 +75,8 @@ const reads = {
   metrics: 'select public.millrace_metrics()',
   'runs by stage': `select public.millrace_runs('{"pipeline": "flow", "stage": "second"}')`,
   'runs by error code': `select public.millrace_runs('{"error_code": "code_1"}')`,
+  'runs that failed, by stage': `select public.millrace_runs('{"pipeline": "flow", "stage": "second", "status": "failed"}')`,
+  'a page of dead letters': `select public.millrace_runs('{"pipeline": "flow", "status": "failed"}')`,
   'runs that completed': `select public.millrace_runs('{"status": "completed"}')`,
   'runs that failed, by error code': `select public.millrace_runs('{"status": "failed", "error_code": "code_1"}')`,
   'runs of a parent': `select public.millrace_runs('{"parent": 5000}')`,
@@ -152,6 +154,44 @@ test('what a read looks at does not grow with the history', async ({ engine }) =
   for (const [place, name] of flat.entries()) {
     expect({ [name]: many[place] }).toEqual({
       [name]: expect.toSatisfy((rows: number) => rows < (few[place] ?? 0) * 1.5),
+    });
+  }
+});
+
+test('a page of the dead, by pipeline, stage or both, reads as few rows beside many dead as beside few', async ({
+  engine,
+}) => {
+  await engine.pipeline(chain(['first', 'second']));
+  const die = (runs: number, stage: string) =>
+    engine.sql.query(
+      `insert into millrace.runs (pipeline_id, version_id, entity_id, status, created_at, finished_at, failed_stage_id, error_code)
+       select p.id, p.current_version_id, n || $2, 'failed', millrace.now(), millrace.now() + n * interval '1 second', s.id, 'code_' || n % 3
+       from generate_series(1, $1::int) n, millrace.pipelines p
+       join millrace.stages s on s.pipeline_id = p.id and s.name = $2
+       where p.name = 'flow'`,
+      [runs, stage],
+    );
+  const pages = [
+    'runs by stage',
+    'runs that failed, by stage',
+    'a page of dead letters',
+    'runs by error code',
+  ] as const;
+  const cost = async () => {
+    await engine.sql.query('vacuum analyze millrace.runs');
+    const rows: number[] = [];
+    for (const name of pages) rows.push(await planRows(engine.database.superUrl, reads[name]));
+    return rows;
+  };
+  await die(100, 'second');
+  const few = await cost();
+  await die(4000, 'second');
+  await die(4000, 'first');
+  const many = await cost();
+  await engine.sql.query('truncate millrace.runs, millrace.attempts restart identity');
+  for (const [place, name] of pages.entries()) {
+    expect({ [name]: (many[place] as number) - (few[place] as number) }).toEqual({
+      [name]: expect.toSatisfy((rows: number) => rows < 1000),
     });
   }
 });
