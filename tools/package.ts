@@ -11,6 +11,7 @@ import {
   runtimeFolder,
   runtimePackages,
 } from '../cli/project/shipped.ts';
+import { snippetDigests } from '../cli/project/snippets.ts';
 import { CONTRACT } from '../supabase/functions/_millrace/engine/platform.ts';
 import { installSql, uninstallSql } from './engine/build.ts';
 import { buildMigration } from './engine/migration.ts';
@@ -44,6 +45,7 @@ function manifest(level: number): Manifest {
     files: Object.fromEntries(
       Object.entries(runtimeFiles(path.join(root, runtimeFolder))).map(([file, text]) => [file, digestOf(text)]),
     ),
+    snippets: snippetDigests(root),
   };
 }
 

@@ -19,6 +19,7 @@ import {
   runtimeChanges,
   runtimeFolder,
 } from '../project/shipped.ts';
+import { snippetChanges } from '../project/snippets.ts';
 import { warnTsconfig } from '../project/warn-tsconfig.ts';
 import { warnDirty, writeChanges } from '../project/write-changes.ts';
 
@@ -59,6 +60,7 @@ export async function initChanges(project: Project, name: string | undefined): P
       ...engineMigrations(project),
       ...(example ? tablesOf(project, `${name}.sql`, example) : []),
     ])),
+    ...(isInstalled(project) ? [] : snippetChanges(project.root, null)),
     ...runtimeOf(project, manifest),
     ...functionChanges(project, manifest),
     ...(example ? exampleFiles(project, example, manifest) : []),
@@ -126,10 +128,12 @@ const majorVersion = (config: string) => {
   return version === undefined ? undefined : Number(version);
 };
 
+const isInstalled = ({ root }: Project) => fs.existsSync(path.join(root, runtimeFolder, 'manifest.json'));
+
 /** The runtime with its manifest. Files that are there and are not ours are refused. */
 function runtimeOf(project: Project, manifest: Manifest): Change[] {
   const folder = path.join(project.root, runtimeFolder);
-  if (fs.existsSync(path.join(folder, 'manifest.json'))) {
+  if (isInstalled(project)) {
     requireRelease(project, 'init');
     return [];
   }

@@ -11,6 +11,7 @@ import { engineState, migrationTexts } from '../project/engine-level.ts';
 import { findProject, hasDefinitions, migrationsOf, type Project, readConfigText } from '../project/find-project.ts';
 import { installedManifest } from '../project/release-fit.ts';
 import { digestOf, engineUninstall, millraceFunction, runtimeFolder } from '../project/shipped.ts';
+import { uneditedSnippets } from '../project/snippets.ts';
 import { warnDirty, writeChanges } from '../project/write-changes.ts';
 
 const options = {
@@ -75,6 +76,7 @@ async function uninstallChanges(project: Project, manner: Manner): Promise<{ cha
     ...Object.keys(manifest.files).map((file) => `${runtimeFolder}/${file}`),
     `${runtimeFolder}/manifest.json`,
     ...millraceFunction(manifest).map(({ file }) => file),
+    ...uneditedSnippets(project.root, manifest),
   ];
   const config = readConfigText(project);
   const section = withoutFunctionSections(project.config, config, ['millrace']);

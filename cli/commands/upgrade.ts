@@ -19,6 +19,7 @@ import {
   runtimeChanges,
   runtimeFolder,
 } from '../project/shipped.ts';
+import { snippetChanges } from '../project/snippets.ts';
 import { warnDirty, writeChanges } from '../project/write-changes.ts';
 
 export const upgrade = defineCommand({
@@ -70,6 +71,7 @@ async function upgradeChanges(project: Project, own: Manifest, force: boolean): 
     ...gone,
     { file: 'supabase/functions/millrace/deno.json', text: denoJson(own) },
     ...pinChanges(project, before, own),
+    ...snippetChanges(project.root, before),
   ];
 }
 

@@ -16,6 +16,8 @@ export interface Manifest {
   modelImports: Record<string, string>;
   /** The SHA-256 of each file, by its path in the runtime's folder. */
   files: Record<string, string>;
+  /** The SHA-256 of each saved query, by its path in the project. */
+  snippets: Record<string, string>;
 }
 
 /** The folder of the package: this file lies two below it, and bundled, in `dist/`, one. */
