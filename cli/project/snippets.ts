@@ -5,7 +5,7 @@ import { type Change, readText } from './change-set.ts';
 import { digestOf, type Manifest, packageFolder } from './shipped.ts';
 
 /** The Studio of `supabase start` lists the files of `supabase/snippets`, a folder each. */
-const snippetFolder = 'supabase/snippets/millrace';
+export const snippetFolder = 'supabase/snippets/millrace';
 
 /** The part of a manifest that knows which queries a release wrote. */
 type Written = Pick<Manifest, 'snippets'>;

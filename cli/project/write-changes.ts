@@ -7,6 +7,7 @@ import { many } from '../../operators/numbers.ts';
 import { applyChanges, type Change, patchOf, realChanges } from './change-set.ts';
 import type { Project } from './find-project.ts';
 import { runtimeFolder } from './shipped.ts';
+import { snippetFolder } from './snippets.ts';
 import { writeAlone } from './write-alone.ts';
 
 /** How a command is to write. */
@@ -29,18 +30,24 @@ export function writeChanges(project: Project, planned: Change[], manner: Manner
   return [...summary(changes), `Next: ${next}`].join('\n');
 }
 
-/** The changes as a patch; a runtime that comes or goes whole is one line. */
+/** Folders whose files are all Millrace's own, so that a person reads how many there are rather than each. */
+const ownFolders = [runtimeFolder, snippetFolder];
+const isIn = (folder: string) => (change: Change) => change.file.startsWith(`${folder}/`);
+const isElsewhere = (change: Change) => !ownFolders.some((folder) => isIn(folder)(change));
+
+/** The changes as a patch. A folder of Millrace's own that comes or goes whole is one line. */
 function shown(root: string, changes: Change[]): string {
-  const ofRuntime = changes.filter(isOfRuntime);
-  const isNew = !fs.existsSync(path.join(root, runtimeFolder));
-  const isGone = ofRuntime.every(({ text }) => text === null);
-  const runtime = isNew || isGone ? ofRuntime : [];
-  const others = changes.filter((change) => !runtime.includes(change));
-  const whole =
-    runtime.length > 0
-      ? `${runtimeFolder}: ${many(runtime.length, 'file')}, ${isNew ? 'all new' : runtime.length === 1 ? 'which goes' : 'which go'}\n`
-      : '';
-  return whole + patchOf(root, others);
+  return (
+    ownFolders.map((folder) => shownOf(root, folder, changes.filter(isIn(folder)))).join('') +
+    patchOf(root, changes.filter(isElsewhere))
+  );
+}
+
+function shownOf(root: string, folder: string, changes: Change[]): string {
+  const isNew = !fs.existsSync(path.join(root, folder));
+  if (changes.length === 0 || !(isNew || changes.every(({ text }) => text === null))) return patchOf(root, changes);
+  const what = isNew ? 'all new' : changes.length === 1 ? 'which goes' : 'which go';
+  return `${folder}: ${many(changes.length, 'file')}, ${what}\n`;
 }
 
 /** Warns where git knows of changes that are not committed, among which those of a command are hard to see. */
@@ -50,16 +57,16 @@ export function warnDirty({ root }: Project): void {
   console.error(pc.yellow('Your git tree has changes that are not committed: `git diff` will show them with these.'));
 }
 
-const isOfRuntime = ({ file }: Change) => file.startsWith(`${runtimeFolder}/`);
-
-/** The files that were written and deleted, the runtime's many files in one line. */
+/** The files that were written and deleted. The many files of a folder of Millrace's own are one line. */
 function summary(changes: Change[]): string[] {
-  const ofRuntime = changes.filter(isOfRuntime);
-  const others = changes.filter((change) => !ofRuntime.includes(change));
   const verb = (isGone: boolean) => (isGone ? pc.red('gone') : pc.green('wrote'));
-  const whole = `  ${verb(ofRuntime.every(({ text }) => text === null))} ${runtimeFolder} (${many(ofRuntime.length, 'file')})`;
+  const folders = ownFolders.map((folder) => [folder, changes.filter(isIn(folder))] as const);
   return [
-    ...others.map(({ file, text }) => `  ${verb(text === null)} ${file}`),
-    ...(ofRuntime.length > 0 ? [whole] : []),
+    ...changes.filter(isElsewhere).map(({ file, text }) => `  ${verb(text === null)} ${file}`),
+    ...folders
+      .filter(([, own]) => own.length > 0)
+      .map(
+        ([folder, own]) => `  ${verb(own.every(({ text }) => text === null))} ${folder} (${many(own.length, 'file')})`,
+      ),
   ];
 }

@@ -41,6 +41,13 @@ export function rowAddress({ entity, table: { id, key } }: Run): string | undefi
   return ref && `${dashboard}/${ref}/editor/${id}?${new URLSearchParams({ filter: `${key}:eq:${entity}` })}`;
 }
 
+/** Where the SQL editor opens with the query of a run's attempts. */
+export function attemptsAddress({ run }: Run): string | undefined {
+  const ref = projectRef();
+  const content = `-- Millrace: the attempts of run ${run}\nselect * from millrace.timeline(${run});`;
+  return ref && `${dashboard}/${ref}/sql/new?${new URLSearchParams({ content })}`;
+}
+
 /** Where the log of a function is; undefined on one's own machine or server. */
 export function functionLog(name: string): string | undefined {
   const ref = projectRef();

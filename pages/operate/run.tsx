@@ -10,7 +10,7 @@ import { numberIn, type Route, to } from '../base/route.ts';
 import { Table } from '../base/table.tsx';
 import { Words } from '../base/words.tsx';
 import { Decisions, Turns } from './conversation.tsx';
-import { logAddress, rowAddress } from './dashboard.ts';
+import { attemptsAddress, logAddress, rowAddress } from './dashboard.ts';
 import { againChoices, type Deed, DeedButton, isForGood } from './deeds.tsx';
 import { read } from './door.ts';
 import { Graph } from './graph.tsx';
@@ -75,7 +75,7 @@ function tellOf(run: Answer) {
 
 function Facts({ run }: { run: Answer }) {
   const { pipeline, entity, label, status, ended_as, began_at, ended_at, trace, parent } = run;
-  const [row, logs] = [rowAddress(run), logAddress(run)];
+  const [row, attempts, logs] = [rowAddress(run), attemptsAddress(run), logAddress(run)];
   return (
     <>
       <p>
@@ -97,7 +97,7 @@ function Facts({ run }: { run: Answer }) {
           of {run.table.name}
           {row && (
             <>
-              , <a href={row}>in the table editor</a>
+              , <a href={row}>in the table editor</a>, <a href={attempts}>its attempts in the SQL editor</a>
             </>
           )}
         </dd>
