@@ -21,6 +21,7 @@ import { type PgNet, startPgNet } from './pg-net/worker.ts';
 import { aboveFolder } from './places.ts';
 import type { Postgres } from './postgres.ts';
 import { type Postgrest, type PostgrestOptions, startPostgrest } from './postgrest.ts';
+import { startRealtime } from './realtime/server.ts';
 import { requireRoom } from './require-room.ts';
 import { createStorage } from './storage/server.ts';
 import { createTeardown, type Teardown } from './teardown.ts';
@@ -220,6 +221,8 @@ async function startParts(base: Base, teardown: Teardown): Promise<Parts> {
   teardown.add(() => storage.stop());
   const auth = createAuth({ databaseUrl: postgres.url('supabase_auth_admin'), keys, apiUrl: gateway.url });
   teardown.add(() => auth.stop());
+  const realtime = startRealtime(postgres.url('supabase_admin'), (line) => log('realtime', line));
+  teardown.add(() => realtime.stop());
   const functions = createFunctionsHost({
     folder: functionsFolder(options),
     packages: options.packages,
@@ -243,7 +246,7 @@ async function startParts(base: Base, teardown: Teardown): Promise<Parts> {
     headers: { apikey: keys.secretKey },
     operator: os.userInfo().username,
   });
-  gateway.open({ restPort: postgrest.port, functions, storage, auth, door });
+  gateway.open({ restPort: postgrest.port, functions, storage, auth, realtime, door });
   return { door, settings, postgrest, functions, pgNet, pgCron };
 }
 

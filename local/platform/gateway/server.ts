@@ -1,11 +1,12 @@
-// The gateway of the stack: /rest/v1, /functions/v1, /storage/v1 and /auth/v1, as on a hosted project's URL, and the
-// static pages.
+// The gateway of the stack: /rest/v1, /functions/v1, /storage/v1, /auth/v1 and /realtime/v1, as on a hosted project's URL,
+// and the static pages.
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import type { Auth } from '../auth/server.ts';
 import type { FunctionsHost } from '../functions/host.ts';
 import type { OperateDoor } from '../operate/operate-door.ts';
+import type { Realtime } from '../realtime/server.ts';
 import type { Storage } from '../storage/server.ts';
 import type { KeyCheck } from './api-keys.ts';
 import { callFunction } from './call-function.ts';
@@ -20,6 +21,7 @@ export interface Upstreams {
   functions: FunctionsHost;
   storage: Storage;
   auth: Auth;
+  realtime: Realtime;
   door: OperateDoor;
 }
 
@@ -39,6 +41,11 @@ export async function startGateway(keyCheck: KeyCheck, port = 0): Promise<Gatewa
       if (response.headersSent) response.destroy();
       else reply(response, 500, { message: String(error) });
     });
+  });
+  server.on('upgrade', (request, socket, head) => {
+    socket.on('error', () => socket.destroy());
+    if (!upstreams || !request.url?.startsWith('/realtime/v1/websocket')) return socket.destroy();
+    upstreams.realtime.upgrade(request, socket, head, keyCheck).catch(() => socket.destroy());
   });
   // Idle connections must outlive the pause between two wake-ups, or each would meet a closing one now and then.
   server.keepAliveTimeout = 65_000;

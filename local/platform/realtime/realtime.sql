@@ -1,5 +1,5 @@
--- Realtime's SQL surface, as migrations meet it: the publication, and what broadcasts from the
--- database. Nobody listens here. Run by the superuser that owns the stand-ins.
+-- Realtime's SQL surface: the publication, and what broadcasts from the database, which server.ts sends
+-- on. Run by the superuser that owns the stand-ins.
 
 create publication supabase_realtime;
 alter publication supabase_realtime owner to postgres;
@@ -62,10 +62,12 @@ create function realtime.send(
 ) returns void
 language plpgsql
 as $$
+declare
+  v_id uuid := gen_random_uuid();
 begin
   perform set_config('realtime.topic', topic, true);
-  insert into realtime.messages (payload, event, topic, private, extension)
-  values (payload, event, topic, private, 'broadcast');
+  insert into realtime.messages (id, payload, event, topic, private, extension)
+  values (v_id, jsonb_build_object('id', v_id) || payload, event, topic, private, 'broadcast');
 exception
   when others then
     raise warning 'ErrorSendingBroadcastMessage: %', sqlerrm;
@@ -93,3 +95,15 @@ $$;
 -- On hosted, postgres owns no table of this schema and may still write policies for them: see
 -- storage.sql, whose guard holds it back here too.
 grant supabase_realtime_admin to postgres;
+
+-- The real server reads new messages by logical replication. Here it is notified.
+create function realtime.announce_message() returns trigger
+language plpgsql
+as $$
+begin
+  perform pg_notify('realtime_messages', new.id::text);
+  return null;
+end
+$$;
+create trigger announce after insert on realtime.messages_all
+  for each row execute function realtime.announce_message();
