@@ -30,7 +30,7 @@ export function dollars(value: number): string {
 
 /** The cost of a run as far as providers reported it; empty where no attempt named a cost. */
 export function costOf({ cost_usd, unreported }: { cost_usd: number | null; unreported: number }): string {
-  const unknown = unreported > 0 && `unknown of ${many(unreported, 'attempt')} without reported tokens`;
+  const unknown = unreported > 0 && `unknown of ${many(unreported, 'attempt')} without reported tokens or a price`;
   return [cost_usd !== null && dollars(cost_usd), unknown].filter(Boolean).join(', ');
 }
 

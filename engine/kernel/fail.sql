@@ -103,7 +103,7 @@ declare
   v_retry jsonb := (
     select case
       when s.kind in ('manual', 'pipeline', 'gate') then '{"max_attempts": 1}'
-      when v_code in ('misconfigured', 'rate_limited') then s.retry || c_patient
+      when v_code in ('misconfigured', 'rate_limited', 'overloaded') then s.retry || c_patient
       else s.retry
     end
     from millrace.stages s

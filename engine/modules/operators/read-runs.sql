@@ -96,7 +96,7 @@ where s.id = p_attempt.stage_id
 $$;
 
 -- One run, {"run": 42}, with its stages, attempts, children, cost, turns, decisions and lines.
--- unreported: how many attempts used what a provider gave no tokens for; cost_usd leaves them out.
+-- unreported: attempts without reported tokens or a known price; cost_usd leaves them out.
 -- unattended: those of its stages at which nobody takes up what is ready, with the reason.
 create function public.millrace_run(p_query jsonb) returns jsonb
 stable
@@ -182,7 +182,7 @@ begin
       limit 50)) || (
     select jsonb_build_object(
       'cost_usd', sum(jsonb_path_query_first(a.usage, '$.cost_usd ? (@ >= 0)')::numeric),
-      'unreported', count(*) filter (where a.usage ? 'unreported'))
+      'unreported', count(*) filter (where a.usage ?| '{unreported,unpriced}'))
     from millrace.attempts a
     where a.run_id = v_run.id);
 end

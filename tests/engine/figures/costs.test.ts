@@ -67,9 +67,9 @@ test('what a run cost is told with how many of its attempts used what nobody rep
   };
   expect(await told()).toEqual([null, 0, '']);
   await work(engine, 'one', null, 'flow', (item) => completed(item), { unreported: true });
-  expect(await told()).toEqual([null, 1, 'unknown of 1 attempt without reported tokens']);
+  expect(await told()).toEqual([null, 1, 'unknown of 1 attempt without reported tokens or a price']);
   await work(engine, 'two', 0.5);
-  expect(await told()).toEqual([0.5, 1, '$0.5, unknown of 1 attempt without reported tokens']);
+  expect(await told()).toEqual([0.5, 1, '$0.5, unknown of 1 attempt without reported tokens or a price']);
 });
 
 test('a result taken over from an earlier run is not paid for again', async ({ engine }) => {

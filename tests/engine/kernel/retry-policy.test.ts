@@ -61,7 +61,7 @@ test('a wrong setting and a busy service are tried for a day, unless the policy 
   };
   await engine.pipeline(chain(['one']));
   const once = { max_attempts: 1, by_code: { other: {} } };
-  for (const code of ['misconfigured', 'rate_limited']) {
+  for (const code of ['misconfigured', 'rate_limited', 'overloaded']) {
     let total = 0;
     for (let retries = 0; retries < 99; retries += 1) total += (await delay(code, retries, once)) ?? 0;
     expect(total / 3600).toBeGreaterThan(18);
