@@ -9,6 +9,7 @@ import { ApiError } from './api-error.ts';
 import { readChatRequest } from './chat-request.ts';
 import { wholeText } from './conversation.ts';
 import { embeddings } from './embeddings-request.ts';
+import { messagesApi } from './messages-api.ts';
 import { answeredResponse, chatCompletion, queuedResponse } from './response-objects.ts';
 import { itemsOf, readResponsesRequest, toTask } from './responses-request.ts';
 import { StoredResponses } from './stored-responses.ts';
@@ -28,7 +29,8 @@ const modelName = 'local-extract';
 const bodyBytes = 4 * 1024 * 1024;
 
 /**
- * Starts a model that speaks a part of the OpenAI API and answers by extracting from the prompt.
+ * Starts a model that speaks a part of the OpenAI API, and a stand-in of Anthropic's Messages API. Both answer by extracting from
+ * the prompt.
  * Resolves to its base URL (with and without /v1) and the way to stop it; rejects when a setting cannot be used.
  */
 export async function startModel(options: ModelOptions): Promise<Service> {
@@ -51,6 +53,7 @@ export async function startModel(options: ModelOptions): Promise<Service> {
 
 function modelApp(stored: StoredResponses, token: string | undefined): Hono {
   const api = new Hono();
+  api.route('/messages', messagesApi(token));
   api.use(async (c, next) => {
     if (tokenMatches(c.req.header('authorization'), token)) return next();
     const message = 'Incorrect API key provided: the Authorization header does not carry LLM_AUTH_TOKEN.';
