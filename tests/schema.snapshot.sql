@@ -1618,14 +1618,6 @@ table public.leads with (fillfactor=50) row level security
   grant update (scrape_status) to authenticated
   grant update (strategy_status) to authenticated
   grant update (subject_status) to authenticated
-table public.link_answers row level security
-  column answer jsonb not null
-  column answered_at timestamp with time zone not null default millrace.now()
-  column key text not null
-  constraint link_answers_pkey PRIMARY KEY (key)
-  CREATE INDEX link_answers_by_age ON public.link_answers USING btree (answered_at)
-  CREATE UNIQUE INDEX link_answers_pkey ON public.link_answers USING btree (key)
-  grant delete, insert, select, update to service_role
 view public.link_counters with (security_invoker=true)
   column dead bigint
   column enqueued bigint
@@ -1843,6 +1835,14 @@ table public.millrace_decisions row level security
   grant select to service_role
   grant update (decision) to authenticated
   grant update (decision) to service_role
+table public.model_answers row level security
+  column answer jsonb not null
+  column expires_at timestamp with time zone not null
+  column key text not null
+  constraint model_answers_pkey PRIMARY KEY (key)
+  CREATE INDEX model_answers_by_expiry ON public.model_answers USING btree (expires_at)
+  CREATE UNIQUE INDEX model_answers_pkey ON public.model_answers USING btree (key)
+  grant delete, insert, select, update to service_role
 table public.pages with (fillfactor=50) row level security
   column blend_completed_at timestamp with time zone
   column blend_error text
@@ -2092,7 +2092,7 @@ table public.topic row level security
   policy topic_remove permissive delete to authenticated using ( SELECT is_curator() AS is_curator)
   grant delete, insert, select, update to authenticated
   grant delete, insert, select, update to service_role
-schedule links-delete-old-answers "7 * * * *" select public.delete_old_link_answers(30, 100000) /* pruned by millrace */
 schedule links-delete-old-pages "*/10 * * * *" select public.delete_old_link_pages(60) /* pruned by millrace */
 schedule millrace-prune "17 3 * * *" select millrace.prune()
 schedule millrace-sweep "10 seconds" do $do$declare s jsonb; begin loop s := millrace.sweep_next(s); exit when s is null; commit; end loop; end$do$
+schedule model-answers-expire "7 * * * *" delete from public.model_answers where expires_at < now() /* pruned by millrace */

@@ -29,6 +29,7 @@ test('a question becomes a checked answer, with what it cost', async ({ engine }
   expect(await page.run(engine, 'select stage, state', { 42: run })).toMatchObject([
     { stage: 'judge', state: 'completed', usage: { prompt, input_tokens: 1_000, cost_usd: expect.any(Number) } },
   ]);
+  expect(await page.run(engine, 'select s.name')).toEqual([{ name: 'judge', cached: '0', answers: '1' }]);
 });
 
 test('in the background the attempt waits for the answer', async ({ engine }) => {
@@ -42,6 +43,7 @@ test.for<[string, Reply, Record<string, string>]>([
   ['invalid_output', { json: modelResponse({ tone: 'bored', reason: '' }) }, {}],
   ['model_refused', { json: modelResponse('', { output: [refusal] }) }, {}],
   ['rate_limited', { status: 429 }, {}],
+  ['overloaded', { status: 529 }, {}],
 ])('what the page says of %s is what a user reads', async ([code, answer, env], { engine }) => {
   const { page, run, judge } = await startOpinion(engine, answer);
   expect(await judge(env)).toMatchObject({ outcome: 'failed', error: { code } });

@@ -223,19 +223,6 @@ describe('a word goes on', () => {
     expect(await engine.value('select count(*)::int from public.jobs')).toBe(1);
   });
 
-  test('while former answers go by their age, and the oldest beyond so many rows', async ({ engine }) => {
-    const keep = (key: string) => engine.rows(`insert into public.link_answers (key, answer) values ($1, '{}')`, [key]);
-    const drop = (days: number, rows: number) =>
-      engine.value<number>('select public.delete_old_link_answers($1, $2)', [days, rows]);
-    for (const key of ['a', 'b', 'c', 'd']) {
-      await keep(key);
-      await engine.advance('10 days');
-    }
-    expect(await drop(60, 10)).toBe(0);
-    expect(await drop(35, 2)).toBe(2);
-    expect(await engine.rows('select key from public.link_answers order by key')).toEqual([{ key: 'c' }, { key: 'd' }]);
-  });
-
   test('where the engine says, whatever was pruned meanwhile', async ({ engine, links }) => {
     const id = await extractedLink(links);
     await links.write(id, 'staged');

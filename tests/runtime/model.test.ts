@@ -5,7 +5,6 @@ import { checkStrict } from '../../local/services/model/answer-schema.ts';
 import { defineTool } from '../../supabase/functions/_millrace/agents/agent-tools.ts';
 import { classify } from '../../supabase/functions/_millrace/errors.ts';
 import { embedTexts } from '../../supabase/functions/_millrace/model/embeddings.ts';
-import { askOnce, type FormerAnswers, finishOnce } from '../../supabase/functions/_millrace/model/former-answers.ts';
 import { askModel, finishAnswer, model } from '../../supabase/functions/_millrace/model/model.ts';
 import { promptVersion } from '../../supabase/functions/_millrace/model/prompt.ts';
 import { waiting } from '../../supabase/functions/_millrace/stage/stage.ts';
@@ -350,7 +349,7 @@ describe('answered in the background', () => {
     expect(server.received[0]).toMatchObject({ method: 'GET', path: '/v1/responses/resp_1' });
     expect(asked).toMatchObject({ state: 'finished', job: { id: 'resp_1' } });
     const { context, usages } = makeContext(server.env);
-    expect(finishAnswer(schema)((asked as { job: unknown }).job, context)).toEqual({ answer: 'a clock' });
+    expect(await finishAnswer(schema)((asked as { job: unknown }).job, context)).toEqual({ answer: 'a clock' });
     expect(usages[0]).toMatchObject({ prompt: 'test-1@abc', input_tokens: 1_000 });
   });
 
@@ -382,80 +381,5 @@ describe('prompts', () => {
     const edited = { ...prompt, instructions: 'Answer at length.' };
     expect(promptVersion(prompt)).toMatch(/^test-1@[0-9a-f]{8}$/);
     expect(promptVersion(edited)).not.toBe(promptVersion(prompt));
-  });
-});
-
-describe('asked once', () => {
-  function table(
-    owner: string | null = null,
-    kept = new Map<string, unknown>(),
-  ): FormerAnswers & { kept: typeof kept } {
-    const keep = async (key: string, answer: unknown) => void kept.set(key, answer);
-    return { owner, kept, find: async (key) => kept.get(key) ?? null, keep };
-  }
-  const answering = () => startModelServer(() => ({ json: modelResponse({ answer: 'a clock' }) }));
-
-  test('the same question gets the former answer, which costs nothing and says so', async () => {
-    const server = await answering();
-    const { context, usages } = makeContext({ ...server.env, LLM_PRICE_INPUT: '2', LLM_PRICE_OUTPUT: '10' });
-    const answers = table();
-    for (const _ of [1, 2]) expect(await askOnce(question, context, answers)).toEqual({ answer: 'a clock' });
-    expect(server.received).toHaveLength(1);
-    expect(usages[1]).toEqual({
-      ...{ model: 'test-model', prompt: promptVersion(prompt) },
-      ...{ input_tokens: 0, output_tokens: 0, cost_usd: 0, cached: true },
-    });
-  });
-
-  test('another text, instruction, form, model or owner is another question, and a retry asks anew', async () => {
-    const server = await answering();
-    const answers = table();
-    const { context } = makeContext(server.env);
-    const other = z.object({ answer: z.string().max(30) });
-    const questions = [
-      question,
-      { ...question, input: 'What else?' },
-      { ...question, prompt: { ...prompt, instructions: 'Answer.' } },
-      { ...question, schema: other },
-    ];
-    for (const asked of questions) await askOnce(asked, context, answers);
-    await askOnce(question, makeContext({ ...server.env, LLM_MODEL: 'other' }).context, answers);
-    await askOnce(question, context, table('tenant-7', answers.kept));
-    expect(server.received).toHaveLength(6);
-    await askOnce(question, makeContext(server.env, { retryCount: 1 }).context, answers);
-    expect(server.received).toHaveLength(7);
-  });
-
-  test('an answer that the schema refuses is neither kept nor given', async () => {
-    const server = await startModelServer(() => ({ json: modelResponse({ answer: 'far too long for the schema' }) }));
-    const { context } = makeContext(server.env);
-    const answers = table();
-    await expect(askOnce(question, context, answers)).rejects.toMatchObject({ code: 'invalid_output' });
-    expect(answers.kept.size).toBe(0);
-    const stale = { ...answers, find: async () => ({ answer: 7 }) };
-    await expect(askOnce(question, context, stale)).rejects.toMatchObject({ code: 'invalid_output' });
-    expect(server.received).toHaveLength(2);
-  });
-
-  test('a table that fails is logged, and the model answers', async () => {
-    const server = await answering();
-    const { context } = makeContext(server.env);
-    const fails = async () => {
-      throw new Error('no table');
-    };
-    expect(await askOnce(question, context, { owner: null, find: fails, keep: fails })).toEqual({ answer: 'a clock' });
-  });
-
-  test('a background answer is kept when it is finished', async () => {
-    const server = await startModelServer(() => ({ json: modelResponse(null, { status: 'queued' }) }));
-    const answers = table();
-    const { context, usages } = makeContext({ ...server.env, LLM_MODE: 'background' });
-    expect(await askOnce(question, context, answers)).toMatchObject({ service: 'llm' });
-    const [{ metadata }] = server.asked();
-    const finish = finishOnce(schema, () => answers);
-    const finishing = { ...context, entityId: '1' };
-    expect(await finish(modelResponse({ answer: 'a clock' }, { metadata }), finishing)).toEqual({ answer: 'a clock' });
-    expect(await askOnce(question, context, answers)).toEqual({ answer: 'a clock' });
-    expect(usages.at(-1)).toMatchObject({ cached: true });
   });
 });

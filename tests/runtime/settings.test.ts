@@ -75,6 +75,7 @@ test('settings have the defaults that .env.example names', () => {
   expect(readSettings(workerSettings, {})).toEqual({ WORKER_SECONDS: 60 });
   expect(readSettings(modelSettings, { LLM_URL: 'http://m/v1/', LLM_MODEL: 'm' })).toEqual({
     LLM_URL: 'http://m/v1',
+    LLM_API: 'responses',
     LLM_MODEL: 'm',
     LLM_MODE: 'inline',
   });
@@ -87,6 +88,7 @@ test('settings have the defaults that .env.example names', () => {
   expect(example).toContain('# DEEPGRAM_MODEL=nova-3');
   expect(example).toContain('# WORKER_SECONDS=60');
   expect(example).toContain('# LLM_MODE=inline');
+  expect(example).toContain('# LLM_API=responses');
 });
 
 test('.env.example lists every setting of every stage and service', async () => {

@@ -70,7 +70,7 @@ export async function scoreArticle(article: ScoredText, context: HandlerContext)
 
 /** The score that a job of the model ended with. Throws a StageError. */
 export async function finishScore(job: unknown, context: FinishContext): Promise<ScoreResult> {
-  const answer = readJudgement(job, context);
+  const answer = await readJudgement(job, context);
   return judged(answer, await readTopics(context), context.env);
 }
 

@@ -30,7 +30,7 @@ export async function chooseTags(
 
 /** The tags that a job of the model ended with. Throws a StageError. */
 export async function finishTags(job: unknown, context: FinishContext): Promise<TagResult> {
-  const { tags } = readAnswer(job, context);
+  const { tags } = await readAnswer(job, context);
   return known(tags, await readTags(context));
 }
 

@@ -61,7 +61,7 @@ export const metadata = defineStage({
   output: metadataResult,
   handler: describeBook,
   services: [model],
-  finish: (job, context) => toMetadata(readAnswer(job, context)),
+  finish: async (job, context) => toMetadata(await readAnswer(job, context)),
   settings: [modelSettings],
 });
 

@@ -15,6 +15,6 @@ export const kg = defineStage({
   output: kgResult,
   handler: ({ entity }, context) => readFacts(entity, context),
   services: [model],
-  finish: (job, context) => tidyFacts(readAnswer(job, context)),
+  finish: async (job, context) => tidyFacts(await readAnswer(job, context)),
   settings: [modelSettings],
 });

@@ -1,10 +1,8 @@
 import { z } from 'zod';
 import { kindByAddress } from '../_links/kind-of-link.ts';
 import { linkAddress } from '../_links/link-address.ts';
-import { linkAnswers } from '../_links/link-answers.ts';
 import { defineStage, type FinishContext, type HandlerContext, PermanentError, Waiting } from '../_millrace/mod.ts';
-import { askOnce, finishOnce } from '../_millrace/model/former-answers.ts';
-import { model } from '../_millrace/model/model.ts';
+import { askModel, finishAnswer, model } from '../_millrace/model/model.ts';
 import { modelSettings } from '../_millrace/model/model-settings.ts';
 import { quote } from '../_millrace/model/prompt.ts';
 import { links } from '../_pipelines/links.ts';
@@ -21,7 +19,7 @@ const input = z.object({
   }),
 });
 const answer = z.object({ classification: z.enum(['job', 'post', 'unknown']).describe('What the address leads to') });
-const readAnswer = finishOnce(answer, linkAnswers);
+const readAnswer = finishAnswer(answer);
 const maxOutputTokens = 500;
 
 /** Says what a link leads to: as a person said, else by its address, else as the model says. Throws a StageError. */
@@ -41,8 +39,9 @@ export async function classifyLink(
     prompt,
     input: quote('address', url.href, 2_048),
     maxOutputTokens,
+    cache: { days: 30, tenant: null },
   };
-  const asked = await askOnce(question, context, linkAnswers(context));
+  const asked = await askModel(question, context);
   return asked instanceof Waiting ? asked : byModel(asked, context);
 }
 

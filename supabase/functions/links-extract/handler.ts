@@ -1,10 +1,8 @@
 import { z } from 'zod';
 import { extracted, jobAnswer, saysAll } from '../_links/job-answer.ts';
-import { linkAnswers } from '../_links/link-answers.ts';
 import { readStaged, type Staged } from '../_links/staged-rows.ts';
 import { defineStage, type FinishContext, type HandlerContext, PermanentError, Waiting } from '../_millrace/mod.ts';
-import { askOnce, finishOnce } from '../_millrace/model/former-answers.ts';
-import { model } from '../_millrace/model/model.ts';
+import { askModel, finishAnswer, model } from '../_millrace/model/model.ts';
 import { modelSettings } from '../_millrace/model/model-settings.ts';
 import { quote } from '../_millrace/model/prompt.ts';
 import { links } from '../_pipelines/links.ts';
@@ -14,7 +12,7 @@ import { prompt } from './prompt.ts';
 
 const longestRead = 24_000;
 const maxOutputTokens = 2_000;
-const readAnswer = finishOnce(jobAnswer, linkAnswers);
+const readAnswer = finishAnswer(jobAnswer);
 
 const input = z.object({ entity: z.object({ classification: kindOfLink }) });
 
@@ -25,8 +23,10 @@ export async function extractJob(
 ): Promise<ExtractResult | Waiting> {
   const staged = await readStaged(entity.classification, context);
   if (saysAll(staged)) return extracted(staged, null);
-  const question = { name: 'job', schema: jobAnswer, prompt, input: materialOf(staged), maxOutputTokens };
-  const answer = await askOnce(question, context, linkAnswers(context));
+  // Boards show one job at several addresses.
+  const cache = { days: 30, tenant: null };
+  const question = { name: 'job', schema: jobAnswer, prompt, input: materialOf(staged), maxOutputTokens, cache };
+  const answer = await askModel(question, context);
   return answer instanceof Waiting ? answer : extracted(staged, answer);
 }
 

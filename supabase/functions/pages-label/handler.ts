@@ -64,7 +64,7 @@ export const label = defineStage({
   output: labelResult,
   handler: labelPage,
   services: [model],
-  finish: (job, context) => toLabels(readAnswer(job, context)),
+  finish: async (job, context) => toLabels(await readAnswer(job, context)),
   settings: [modelSettings],
 });
 

@@ -1,6 +1,7 @@
 import type { AgentLimits, Turn, Usage } from '../engine/engine-contract.ts';
 import { MisconfiguredError, PermanentError } from '../errors.ts';
-import type { ModelSettings } from '../model/model-settings.ts';
+import { type PriceTable, priceOf, publishedPrices } from '../model/model-prices.ts';
+import type { Provider } from '../model/model-settings.ts';
 
 /** Usage of several turns, in tokens and US dollars; null where a response did not report it. */
 export interface Used {
@@ -34,6 +35,7 @@ export function attemptUsage(turns: readonly Turn[], attempt: number): Usage | n
     output_tokens: used.output,
     cost_usd: used.costUsd,
     ...(own.some((turn) => turn.kind === 'model' && turn.usage.unreported) && { unreported: true }),
+    ...(own.some((turn) => turn.kind === 'model' && turn.usage.unpriced) && { unpriced: true }),
     turns: used.turns,
     execution_turns: execution.turns,
     execution_tokens: (execution.input ?? 0) + (execution.output ?? 0),
@@ -42,12 +44,13 @@ export function attemptUsage(turns: readonly Turn[], attempt: number): Usage | n
 }
 
 /** Throws a MisconfiguredError when a limit is set that cannot be measured, before it costs anything. */
-export function checkMeasurable(limits: AgentLimits, settings: ModelSettings): void {
-  const priced = settings.LLM_PRICE_INPUT !== undefined && settings.LLM_PRICE_OUTPUT !== undefined;
-  if (limits.max_cost_usd !== undefined && !priced) {
+export function checkMeasurable(limits: AgentLimits, { prefix, prices, model }: Provider, table?: PriceTable): void {
+  const isSet = prices.input !== undefined && prices.output !== undefined;
+  const isPriced = isSet || priceOf(model, [...(table ? [table] : []), publishedPrices]) !== null;
+  if (limits.max_cost_usd !== undefined && !isPriced) {
     throw new MisconfiguredError(
       'The agent has a limit of cost (agent.max_cost_usd), but the price of a token is unknown: ' +
-        'set LLM_PRICE_INPUT and LLM_PRICE_OUTPUT, or remove the limit.',
+        `set ${prefix}_PRICE_INPUT and ${prefix}_PRICE_OUTPUT, or remove the limit.`,
     );
   }
 }

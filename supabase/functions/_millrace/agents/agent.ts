@@ -3,12 +3,13 @@ import type { PipelineDefinition } from '../define/define-pipeline.ts';
 import type { ModelTurn, NewTurn, Turn } from '../engine/engine-contract.ts';
 import { PermanentError, storableText } from '../errors.ts';
 import { strictForm } from '../model/answer-form.ts';
-import { answerFormat, responseFault, usageOf } from '../model/model.ts';
+import { answerFormat, type ModelService, model } from '../model/model.ts';
 import { createResponse } from '../model/model-client.ts';
-import { type ModelSettings, modelSettings } from '../model/model-settings.ts';
+import type { Provider } from '../model/model-settings.ts';
 import { ownSignal } from '../model/own-signal.ts';
 import { type Prompt, promptVersion } from '../model/prompt.ts';
-import { readSettings, type SettingsGroup } from '../settings.ts';
+import { responseFault, usageOf } from '../model/read-answer.ts';
+import type { SettingsGroup } from '../settings.ts';
 import type { Execution } from '../stage/agent-checkpoints.ts';
 import { defineStage, HandedBack, type HandlerContext, type Stage } from '../stage/stage.ts';
 import {
@@ -41,6 +42,8 @@ export interface AgentOptions<Input extends z.ZodType, Output extends z.ZodObjec
    * a later stage to doubt.
    */
   check?: AnswerCheck<z.output<Output>>;
+  /** The model that is asked; without it, that of the settings LLM_…. */
+  model?: ModelService;
   /** Groups of settings that the tools need; those of the model are needed anyway. */
   settings?: readonly SettingsGroup[];
 }
@@ -84,7 +87,7 @@ export function defineAgent<Input extends z.ZodType, Output extends z.ZodObject,
     input: options.input,
     output: options.output,
     handler: async (input, context) => (await converse(options, input, context)) as z.input<Output> | HandedBack,
-    settings: [modelSettings, ...(options.settings ?? [])],
+    settings: [(options.model ?? model).settings, ...(options.settings ?? [])],
   });
 }
 
@@ -106,7 +109,8 @@ async function converse<Input extends z.ZodType, Output extends z.ZodObject>(
 /** One attempt's part in a conversation. */
 class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
   readonly turns: Turn[];
-  private readonly settings: ModelSettings;
+  private readonly model: ModelService;
+  private readonly provider: Provider;
   private readonly tools: readonly AgentTool[];
   private readonly asked: string;
   private readonly beganAt: number;
@@ -117,8 +121,9 @@ class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
     private readonly context: HandlerContext,
     private readonly execution: Execution,
   ) {
-    this.settings = readSettings(modelSettings, context.env);
-    checkMeasurable(execution.limits, this.settings);
+    this.model = agent.model ?? model;
+    this.provider = this.model.provider(context.env);
+    checkMeasurable(execution.limits, this.provider, this.model.prices);
     this.turns = [...execution.turns];
     this.beganAt = Date.now() - execution.elapsedMs;
     this.tools = agent.tools(input);
@@ -179,12 +184,12 @@ class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
   }
 
   private async askModel(signal: AbortSignal): Promise<void> {
-    const { agent, context, settings } = this;
+    const { agent, context, provider } = this;
     const prompt = promptVersion(agent.prompt);
     const seq = this.turns.length + 1;
     const response = await createResponse(
       {
-        model: settings.LLM_MODEL,
+        model: provider.model,
         instructions: agent.prompt.instructions,
         input: toInput(this.asked, this.turns, agent.output, agent.check),
         tools: this.tools.map(({ name, description, parameters }) => ({
@@ -204,18 +209,18 @@ class Conversation<Input extends z.ZodType, Output extends z.ZodObject> {
         },
         store: false,
       },
-      settings,
+      provider,
       context,
       { signal, key: `${context.submissionKey}-${seq}` },
     );
-    const fault = responseFault(response);
+    const fault = responseFault(response, provider.prefix);
     const content = {
       ...(seq === 1 ? { asked: this.asked } : {}),
       output: storable(response.output) as ModelTurn['content']['output'],
       // Paid for, so it counts; but the conversation cannot go on from it.
       ...(fault ? { discarded: fault.code } : {}),
     };
-    await this.record({ seq, kind: 'model', content, usage: usageOf(response, prompt, settings) });
+    await this.record({ seq, kind: 'model', content, usage: usageOf(response, prompt, provider, this.model.prices) });
     if (fault) throw fault;
   }
 

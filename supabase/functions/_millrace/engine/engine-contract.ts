@@ -119,6 +119,10 @@ const turnUsage = z.object({
   output_tokens: z.number().nullable(),
   cost_usd: z.number().nullable(),
   unreported: z.literal(true).optional(),
+  unpriced: z.literal(true).optional(),
+  priced_at: z.string().optional(),
+  cached_input_tokens: z.number().optional(),
+  cache_write_tokens: z.number().optional(),
 });
 const turn = z.discriminatedUnion('kind', [
   z.object({
@@ -211,8 +215,17 @@ export interface Usage {
   /** Of a transcription. */
   audio_seconds?: number;
   cost_usd: number | null;
+  /** Of the input, tokens that the provider read from its cache of prompts, and those that it wrote into it. */
+  cached_input_tokens?: number;
+  cache_write_tokens?: number;
   /** The provider reported no tokens, so that the cost is unknown. */
   unreported?: true | undefined;
+  /** The model's price is unknown, and so is the cost. */
+  unpriced?: true | undefined;
+  /** The day of the published prices by which the cost was reckoned. */
+  priced_at?: string;
+  /** The answer came from a provider's batch, at its lower price. */
+  batch?: boolean;
   /** The answer is a former answer: no model was asked. */
   cached?: boolean;
   /** Of an agent: how often this attempt asked the model, and the usage of all attempts of its execution. */

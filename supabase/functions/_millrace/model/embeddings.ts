@@ -7,6 +7,7 @@ import { traceHeaders } from '../trace.ts';
 import { modelClient } from './model-client.ts';
 import { modelError } from './model-errors.ts';
 import { ownSignal } from './own-signal.ts';
+import { usageOfTokens } from './token-usage.ts';
 
 /** Where the model for embeddings is and what it costs. */
 export const embeddingSettings = z.object({
@@ -34,16 +35,16 @@ export async function embedTexts(texts: readonly string[], context: HandlerConte
   const settings = readSettings(embeddingSettings, context.env);
   const { signal, done } = ownSignal(context.signal);
   try {
-    const answer = await modelClient(settings).embeddings.create(
+    const answer = await modelClient({ url: settings.LLM_URL, token: settings.LLM_AUTH_TOKEN }).embeddings.create(
       { model: settings.LLM_EMBEDDING_MODEL, input: texts.map(storableText) },
       { signal, headers: traceHeaders(context) },
     );
     const vectors = vectorsOf(answer?.data, texts.length);
     const tokens = answer.usage?.prompt_tokens ?? null;
     const { LLM_PRICE_EMBEDDING: priced } = settings;
-    const cost = tokens !== null && priced !== undefined ? (tokens * priced) / 1_000_000 : null;
-    const unreported = tokens === null ? { unreported: true as const } : {};
-    context.reportUsage({ model: answer.model, input_tokens: tokens, output_tokens: 0, cost_usd: cost, ...unreported });
+    const reported = { input: tokens, cached: 0, cacheWrite: 0, output: 0 };
+    const output = priced === undefined ? undefined : 0;
+    context.reportUsage(usageOfTokens(answer.model, reported, { settings: { input: priced, output } }));
     return vectors;
   } catch (error) {
     throw error instanceof OpenAI.NotFoundError ? unknownModel(error) : modelError(error);

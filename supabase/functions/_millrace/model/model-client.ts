@@ -7,63 +7,94 @@ import { storable } from '../engine/storable.ts';
 import { MisconfiguredError } from '../errors.ts';
 import type { HandlerContext } from '../stage/stage.ts';
 import { traceHeaders } from '../trace.ts';
-import { modelError, refusedParameter } from './model-errors.ts';
-import type { ModelSettings } from './model-settings.ts';
+import { fromChat, toChat } from './chat-form.ts';
+import { createMessage } from './messages-client.ts';
+import { toMessages } from './messages-form.ts';
+import { apiError, modelError, refusedParameter } from './model-errors.ts';
+import type { Provider } from './model-settings.ts';
 
 /** Which of the parameters below a model has refused, by its address and name, for as long as this isolate lives. */
 const refusedBy = new Map<string, Set<string>>();
 
 /**
- * The official client for the API at LLM_URL; it does not retry.
+ * The official client for an OpenAI-compatible API; it does not retry.
  *
  * @internal
  */
-export function modelClient(settings: Pick<ModelSettings, 'LLM_URL' | 'LLM_AUTH_TOKEN'>): OpenAI {
-  const url = new URL(settings.LLM_URL);
+export function modelClient(provider: Pick<Provider, 'url' | 'token'>): OpenAI {
+  const url = new URL(provider.url);
   if (url.pathname === '/') url.pathname = '/v1';
   return new OpenAI({
     baseURL: url.href,
     // A local model may need no key, but the SDK insists on one.
-    apiKey: settings.LLM_AUTH_TOKEN ?? 'none',
+    apiKey: provider.token ?? 'none',
     // The engine retries: it knows the policy and survives a restart.
     maxRetries: 0,
   });
 }
 
+interface Sent {
+  signal: AbortSignal;
+  key: string;
+}
+
 /**
- * Asks the model at LLM_URL once; a parameter that it refuses, and that an answer does not hang on, is left out from then on.
- * No text of the request holds a NUL or half of a surrogate pair. Throws a StageError.
+ * Asks a model once, by the API that its settings name; a parameter that it refuses, and that an answer does not hang on, is left
+ * out from then on. No text of the request holds a NUL or half of a surrogate pair. Throws a StageError.
  *
  * @internal
  */
 export async function createResponse(
   asked: Asked,
-  settings: ModelSettings,
-  context: Pick<HandlerContext, 'log' | 'traceId'>,
-  sent: { signal: AbortSignal; key: string },
+  provider: Provider,
+  context: Pick<HandlerContext, 'log' | 'traceId' | 'retryCount'>,
+  { signal, key }: Sent,
 ): Promise<ModelResponse> {
-  const whose = `${settings.LLM_URL} ${settings.LLM_MODEL}`;
+  const sent = { signal, headers: { ...traceHeaders(context), 'Idempotency-Key': key } };
+  if (provider.api === 'messages') return createMessage(toMessages(asked, context.retryCount), provider, sent);
+  const whose = `${provider.url} ${provider.model}`;
   const refused = refusedBy.get(whose) ?? new Set();
   refusedBy.set(whose, refused);
-  const headers = { ...traceHeaders(context), 'Idempotency-Key': sent.key };
   for (;;) {
     const body = storable(without(refused, asked));
     try {
-      return checked(await modelClient(settings).responses.create(body, { signal: sent.signal, headers }));
+      const client = modelClient(provider);
+      if (provider.api === 'chat') {
+        return checkedChat(await client.chat.completions.create(toChat(body), sent), provider);
+      }
+      return checked(await client.responses.create(body, sent), provider);
     } catch (error) {
-      const name = refusedParameter(error);
-      if (name === null || !mayGo(name, body)) throw modelError(error);
+      const name = namedByResponses(refusedParameter(error));
+      if (name === null || !mayGo(name, body)) throw modelError(error, provider.prefix);
       refused.add(name);
       context.log.warn('the model refuses a parameter, which is left out from now on', { parameter: name });
     }
   }
 }
 
+/** Chat completions have another name for the bound of tokens. */
+const namedByResponses = (name: string | null) => (name === 'max_completion_tokens' ? 'max_output_tokens' : name);
+
 /** Servers of other protocols may answer 200 as well. */
-function checked(response: ModelResponse): ModelResponse {
+function checked(response: ModelResponse, { prefix }: Provider): ModelResponse {
   if (response?.object === 'response') return response;
   throw new MisconfiguredError(
-    'LLM_URL answers, but not as OpenAI’s Responses API does: set the base URL of one that offers POST /responses.',
+    `${prefix}_URL answers, but not as OpenAI’s Responses API does: set the base URL of one that offers POST /responses, or ` +
+      `correct ${prefix}_API.`,
+  );
+}
+
+/** Returns the answer of a chat completion. A gateway may answer 200 with the error of the server behind it. */
+function checkedChat(completion: OpenAI.ChatCompletion, { prefix }: Provider): ModelResponse {
+  if (Array.isArray(completion?.choices) && completion.choices.length > 0) return fromChat(completion);
+  const error = (completion as { error?: { code?: unknown; message?: unknown } } | null)?.error;
+  if (error && typeof error === 'object') {
+    const fault = { code: null, type: null, param: null, message: String(error.message), headers: new Headers() };
+    throw apiError({ ...fault, status: Number(error.code) || 500 }, prefix);
+  }
+  throw new MisconfiguredError(
+    `${prefix}_URL answers, but not as chat completions do: set the base URL of an API that offers POST /chat/completions, or ` +
+      `correct ${prefix}_API.`,
   );
 }
 

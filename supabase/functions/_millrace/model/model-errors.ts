@@ -10,49 +10,90 @@ import {
 } from '../errors.ts';
 
 /** Codes and types by which model APIs say that an account has no money left, some of them beside the status 429. */
-const withoutMoney = /^(?:insufficient_quota|insufficient_balance|billing_\w+|payment_required)$/;
+const withoutMoney =
+  /^(?:insufficient_quota|insufficient_balance|billing_\w+|payment_required|enforced_spend_limit_reached)$/;
+/** Anthropic says so in words alone, beside the status 400. */
+const saysWithoutMoney = /credit balance is too low|reached your specified API usage limits/i;
 
 /** Codes by which model APIs say that a filter of theirs stopped the question. */
 const byFilter = /^(?:content_filter|content_policy_violation|responsible_ai_policy_violation)$/;
-const tooLong = /^(?:context_length_exceeded|string_above_max_length|tokens_exceed_context_window)$/;
+const tooLong = /^(?:context_length_exceeded|string_above_max_length|tokens_exceed_context_window|request_too_large)$/;
+/** Servers without a code for it, such as vLLM's and Anthropic's. */
+const saysTooLong = /maximum context length|prompt is too long|exceeds? the (?:model's )?context/i;
 const refusal =
   /unsupported (?:parameter|value)|unknown parameter|unrecognized request argument|not supported with this|extra inputs are not permitted/i;
+
+/** An API's answer that is an error, whichever API it is. */
+export interface ApiFault {
+  status: number;
+  code: string | null;
+  type: string | null;
+  message: string;
+  param: string | null;
+  headers: Headers;
+}
 
 /**
  * Sorts an error of the openai SDK. An API that cannot be reached is an outage and thus retriable, unlike a site that
  * is to be read; a refused key or an unknown model is a setting to correct.
+ *
+ * @param prefix The beginning of the names of the model's settings.
  */
-export function modelError(error: unknown): unknown {
+export function modelError(error: unknown, prefix = 'LLM'): unknown {
   if (error instanceof OpenAI.APIConnectionTimeoutError) {
-    return new RetriableError('timeout', 'The model at LLM_URL did not answer in time.');
+    return new RetriableError('timeout', `The model at ${prefix}_URL did not answer in time.`);
   }
   if (error instanceof OpenAI.APIConnectionError) {
-    const said = `The model at LLM_URL cannot be reached: ${messageOf(error)}`;
+    const said = `The model at ${prefix}_URL cannot be reached: ${messageOf(error)}`;
     return new RetriableError('model_unreachable', 'The model cannot be reached.', undefined, said);
   }
-  if (!(error instanceof OpenAI.APIError) || error.status === undefined) return error;
-  const { status, message } = error;
-  const headers: Headers = error.headers ?? new Headers();
-  if (status === 402 || withoutMoney.test(error.code ?? '') || withoutMoney.test(error.type ?? '')) {
+  const fault = faultOf(error);
+  return fault ? apiError(fault, prefix) : error;
+}
+
+/**
+ * Sorts an API's answer that is an error: 429 with its wait, overload, a question that is too long, a refused key.
+ *
+ * @internal
+ */
+export function apiError(fault: ApiFault, prefix: string): StageError {
+  const { status, message, headers } = fault;
+  const code = fault.code ?? '';
+  const type = fault.type ?? '';
+  if (status === 402 || withoutMoney.test(code) || withoutMoney.test(type) || saysWithoutMoney.test(message)) {
     return new MisconfiguredError("The model account's money is out: add credit, or raise its limit.", message);
   }
   if (status === 401 || status === 403) {
-    return new MisconfiguredError('The model refused LLM_AUTH_TOKEN: correct it.', message);
+    return new MisconfiguredError(`The model refused ${prefix}_AUTH_TOKEN: correct it.`, message);
   }
   if (status === 404) {
-    return new MisconfiguredError('The model was not found: correct LLM_URL or LLM_MODEL.', message);
+    return new MisconfiguredError(`The model was not found: correct ${prefix}_URL or ${prefix}_MODEL.`, message);
   }
-  if (status === 409 && error.code === 'idempotency_key_reused') {
-    return new PermanentError(
-      error.code,
-      "The model took another request under this attempt's key.",
-      undefined,
-      message,
-    );
+  if (status === 409 && code === 'idempotency_key_reused') {
+    return new PermanentError(code, "The model took another request under this attempt's key.", undefined, message);
   }
   if (status === 409) return new RetriableError('conflict', 'The model answered 409', retryAfterMs(headers), message);
+  if (status === 529 || type === 'overloaded_error') {
+    const said = `The model answered ${status}: its provider is overloaded.`;
+    return new RetriableError('overloaded', said, retryAfterMs(headers));
+  }
   if (status === 408 || status === 429 || status >= 500) return errorFromStatus(status, headers, 'The model');
-  return rejected(error.code ?? '', message) ?? byParameter(error) ?? otherwise(message);
+  const isTooLong = status === 413 || saysTooLong.test(message);
+  return rejected(isTooLong ? 'context_length_exceeded' : code, message, prefix) ?? byParameter(fault, prefix);
+}
+
+/** The answer of an error of the openai SDK; null for any other error. */
+function faultOf(error: unknown): ApiFault | null {
+  if (!(error instanceof OpenAI.APIError) || error.status === undefined) return null;
+  const { status, message, code, type, param, headers } = error;
+  return {
+    status,
+    message,
+    code: code ?? null,
+    type: type ?? null,
+    param: param ?? null,
+    headers: headers ?? new Headers(),
+  };
 }
 
 /**
@@ -60,13 +101,13 @@ export function modelError(error: unknown): unknown {
  *
  * @internal
  */
-export function failedResponse({ code, message }: { code: string; message: string }): StageError {
+export function failedResponse({ code, message }: { code: string; message: string }, prefix = 'LLM'): StageError {
   const said = `The model failed (${code}).`;
   if (code === 'rate_limit_exceeded') return new RetriableError('rate_limited', said, undefined, message);
   if (code === 'server_error' || code === 'unknown') {
     return new RetriableError('server_error', said, undefined, message);
   }
-  return rejected(code, message) ?? new PermanentError('model_rejected_request', said, undefined, message);
+  return rejected(code, message, prefix) ?? new PermanentError('model_rejected_request', said, undefined, message);
 }
 
 /**
@@ -75,38 +116,43 @@ export function failedResponse({ code, message }: { code: string; message: strin
  * @internal
  */
 export function refusedParameter(error: unknown): string | null {
-  if (!(error instanceof OpenAI.APIError) || (error.status !== 400 && error.status !== 422)) return null;
-  const { code, message, param } = error;
+  const fault = faultOf(error);
+  return fault && refusedBy(fault);
+}
+
+function refusedBy({ status, code, message, param }: ApiFault): string | null {
+  if (status !== 400 && status !== 422) return null;
   if (!/^un(?:supported|known)_(?:parameter|value)$/.test(code ?? '') && !refusal.test(message)) return null;
-  const name = param ?? /(?:['"`]|(?:supplied|permitted): ?)([a-z_.]+)/i.exec(message)?.[1];
+  const name = param ?? /(?:['"`]|(?:supplied|permitted): ?|^(?=[a-z_.]+: extra))([a-z_.]+)/i.exec(message)?.[1];
   return name?.split('.')[0] ?? null;
 }
 
 /**
  * Returns the error of a question that the model rejects for its text, so that no retry helps; null for other errors.
  */
-function rejected(code: string, message: string): PermanentError | null {
+function rejected(code: string, message: string, prefix: string): PermanentError | null {
   if (byFilter.test(code)) {
     return new PermanentError('content_filtered', "The model's filter stopped the question.", undefined, message);
   }
   if (tooLong.test(code)) {
-    const said = 'The question is longer than the model reads: shorten it, or set LLM_MODEL to one that reads more.';
+    const said = `The question is longer than the model reads: shorten it, or set ${prefix}_MODEL to one that reads more.`;
     return new PermanentError('question_too_long', said, undefined, message);
   }
   return null;
 }
 
-function byParameter(error: unknown): StageError | null {
-  const name = refusedParameter(error);
-  if (name === null || name === 'text') return null;
-  const { message } = error as Error;
-  if (name === 'background') {
-    return new MisconfiguredError('The model answers in the call alone: set LLM_MODE to inline.', message);
-  }
-  const said = `The model does not take the parameter ${name}: set LLM_MODEL to one that does.`;
-  return new PermanentError('parameter_refused', said, undefined, message);
-}
+/** Parameters that carry the schema: a model that refuses one of them lacks structured output. */
+const schemaParameters = ['text', 'response_format', 'output_config'];
 
-function otherwise(message: string): PermanentError {
-  return new PermanentError('model_rejected_request', 'The model rejected the request.', undefined, message);
+function byParameter(fault: ApiFault, prefix: string): StageError {
+  const { message } = fault;
+  const name = refusedBy(fault);
+  if (name === null || schemaParameters.includes(name)) {
+    return new PermanentError('model_rejected_request', 'The model rejected the request.', undefined, message);
+  }
+  if (name === 'background') {
+    return new MisconfiguredError(`The model answers in the call alone: set ${prefix}_MODE to inline.`, message);
+  }
+  const said = `The model does not take the parameter ${name}: set ${prefix}_MODEL to one that does.`;
+  return new PermanentError('parameter_refused', said, undefined, message);
 }

@@ -1,40 +1,75 @@
 import OpenAI from 'openai';
 import type { Response as ModelResponse } from 'openai/resources/responses/responses';
 import { z } from 'zod';
-import type { ModelTurn } from '../engine/engine-contract.ts';
-import { excerpt, MisconfiguredError, messageOf, PermanentError, RetriableError, type StageError } from '../errors.ts';
+import { excerpt, MisconfiguredError, messageOf, PermanentError } from '../errors.ts';
 import { jobOrigin } from '../jobs/job-service.ts';
-import { parseJson } from '../parse-json.ts';
-import { readSettings } from '../settings.ts';
-import type { JobState, Service, ServiceContext } from '../stage/service.ts';
+import type { Env, SettingsGroup } from '../settings.ts';
+import type { CalledBack, JobState, Service, ServiceContext } from '../stage/service.ts';
 import type { FinishContext, HandlerContext } from '../stage/stage.ts';
-import { Waiting, waiting } from '../stage/stage.ts';
-import { invalidOutput, storageFault } from '../stage/validate-result.ts';
+import { type Waiting, waiting } from '../stage/stage.ts';
 import { traceHeaders } from '../trace.ts';
-import { parseForm, strictForm } from './answer-form.ts';
+import { strictForm } from './answer-form.ts';
+import { type AnswerCache, findAnswer, keepAnswer, questionKey } from './former-answers.ts';
 import { createResponse, modelClient } from './model-client.ts';
-import { failedResponse, modelError } from './model-errors.ts';
-import { type ModelSettings, modelSettings } from './model-settings.ts';
+import { modelError } from './model-errors.ts';
+import type { PriceTable } from './model-prices.ts';
+import { modelSettings, modelSettingsOf, type Provider, readProvider } from './model-settings.ts';
 import { ownSignal } from './own-signal.ts';
 import { type Prompt, promptVersion } from './prompt.ts';
+import { answerValue, isUnfinished, readAnswer, usageOf } from './read-answer.ts';
 
 const callbackSchema = z.object({
   type: z.enum(['response.completed', 'response.failed', 'response.cancelled', 'response.incomplete']),
   data: z.object({ id: z.string().min(1) }),
 });
 
-/** The model as a stage waits for it with LLM_MODE `background`. Its callback names the response, which is then fetched. */
-export const model: Service = {
-  name: 'llm',
-  settings: modelSettings,
-  poll: pollResponse,
-  readCallback(body) {
-    const parsed = callbackSchema.safeParse(body);
-    if (parsed.success) return { jobId: parsed.data.data.id };
-    const issue = parsed.error.issues[0];
-    throw new PermanentError('bad_callback', `${issue?.path.join('.') || 'The body'}: ${issue?.message}`);
-  },
-};
+/** A model under settings of its own, and as a stage waits for it in the background. */
+export interface ModelService extends Service {
+  settings: SettingsGroup;
+  /** Prices of the project, which count before the published ones. */
+  prices?: PriceTable | undefined;
+  /** Reads where the model is. Throws a MisconfiguredError. */
+  provider(env: Env): Provider;
+}
+
+/**
+ * Describes a model beside that of LLM_…: its address, key and name are the settings NAME_URL, NAME_AUTH_TOKEN and NAME_MODEL, and
+ * so are all others. A stage hands it to askModel() and finishAnswer(), or an agent to defineAgent().
+ *
+ * `prices`: what its models cost, where the table of published prices has nothing or something else. Settings count before both.
+ *
+ * @example
+ * ```ts
+ * const judge = modelService({
+ *   name: 'judge',
+ *   prices: { date: '2026-11-29', models: { 'our-own-model': { input: 0.2, output: 0.8 } } },
+ * });
+ * ```
+ */
+export function modelService({ name, prices }: { name: string; prices?: PriceTable }): ModelService {
+  const prefix = name.toUpperCase().replaceAll('-', '_');
+  const settings: SettingsGroup = prefix === 'LLM' ? modelSettings : modelSettingsOf(prefix);
+  const provider = (env: Env) => readProvider(prefix, settings, env);
+  return {
+    name,
+    settings,
+    prices,
+    provider,
+    poll: (id, context) => pollResponse(provider(context.env), id, context),
+    readCallback: readModelCallback,
+  };
+}
+
+/** The model of the settings LLM_…, as a stage waits for it with LLM_MODE `background`. */
+export const model = modelService({ name: 'llm' });
+
+/** A callback names the response, which is then fetched. */
+function readModelCallback(body: unknown): CalledBack {
+  const parsed = callbackSchema.safeParse(body);
+  if (parsed.success) return { jobId: parsed.data.data.id };
+  const issue = parsed.error.issues[0];
+  throw new PermanentError('bad_callback', `${issue?.path.join('.') || 'The body'}: ${issue?.message}`);
+}
 
 /** A question to the model whose answer has the form of `schema`. */
 export interface Question<S extends z.ZodObject> {
@@ -49,10 +84,17 @@ export interface Question<S extends z.ZodObject> {
    * retry allows twice as many, all later ones four times.
    */
   maxOutputTokens?: number;
+  /** The model that is asked; without it, that of the settings LLM_…. */
+  model?: ModelService;
+  /**
+   * Keeps the answer for so many days: the same question of the same tenant to the same model then gets it again, which costs
+   * nothing. A retry asks the model. Needs the table public.model_answers (docs/model-stages.md).
+   */
+  cache?: AnswerCache;
 }
 
 /**
- * Asks the model at LLM_URL. With LLM_MODE `inline` it resolves to the parsed answer; with `background` at once to a Waiting, and
+ * Asks a model. With LLM_MODE `inline` it resolves to the parsed answer; with `background` at once to a Waiting, and
  * the response is finished by webhook or polling, for which the stage has `finish: finishAnswer(schema)`. Reports what the
  * answer used up. Throws a StageError: retriable when the model cannot be reached, is overloaded or answers in another form,
  * permanent when it declines or rejects the request.
@@ -75,99 +117,112 @@ export async function askModel<S extends z.ZodObject>(
   question: Question<S>,
   context: HandlerContext,
 ): Promise<z.output<S> | Waiting> {
-  const response = await askForResponse(question, context);
-  return response instanceof Waiting ? response : readAnswer(response, question.schema);
+  const asked = question.model ?? model;
+  const provider = asked.provider(context.env);
+  const prompt = promptVersion(question.prompt);
+  const cache = question.cache && { days: question.cache.days, key: questionKey(question, provider, question.cache) };
+  if (cache && context.retryCount === 0) {
+    const found = await findAnswer(cache.key, question.schema, context);
+    if (found) {
+      const free = { input_tokens: 0, output_tokens: 0, cost_usd: 0, cached: true };
+      context.reportUsage({ model: provider.model, prompt, ...free });
+      return found;
+    }
+  }
+  const origin: Record<string, string> = cache ? { answer_key: cache.key, answer_days: String(cache.days) } : {};
+  const response = await askForResponse(question, provider, context, { prompt, ...origin });
+  if (isUnfinished(response)) return waiting(asked, response.id);
+  context.reportUsage(usageOf(response, prompt, provider, asked.prices));
+  const answer = readAnswer(response, question.schema, provider.prefix);
+  if (cache) await keepAnswer(cache.key, cache.days, answerValue(response), context);
+  return answer;
 }
 
-/**
- * Asks as askModel() does, and resolves to the response itself. `metadata` comes back with it.
- *
- * @internal
- */
-export async function askForResponse(
+async function askForResponse(
   question: Question<z.ZodObject>,
+  provider: Provider,
   context: HandlerContext,
-  metadata: Record<string, string> = {},
-): Promise<ModelResponse | Waiting> {
-  const settings = readSettings(modelSettings, context.env);
-  const background = settings.LLM_MODE === 'background';
-  const prompt = promptVersion(question.prompt);
+  metadata: Record<string, string>,
+): Promise<ModelResponse> {
+  const background = provider.mode === 'background';
+  if (background && provider.api !== 'responses') {
+    const { prefix } = provider;
+    throw new MisconfiguredError(
+      `${prefix}_MODE is background, but the API ${provider.api} answers in the call alone: set ${prefix}_MODE to inline.`,
+    );
+  }
   const { signal, done } = ownSignal(context.signal);
-  let response: ModelResponse;
   try {
-    response = await createResponse(
+    return await createResponse(
       {
-        model: settings.LLM_MODEL,
+        model: provider.model,
         instructions: question.prompt.instructions,
         input: question.input,
         text: { format: answerFormat(question.schema, question.name) },
         ...(question.maxOutputTokens !== undefined && {
           max_output_tokens: question.maxOutputTokens * 2 ** Math.min(context.retryCount, 2),
         }),
-        metadata: {
-          ...jobOrigin(context),
-          submission: String(context.submission),
-          prompt,
-          ...metadata,
-        },
+        metadata: { ...jobOrigin(context), submission: String(context.submission), ...metadata },
         background,
         store: background,
       },
-      settings,
+      provider,
       context,
       { signal, key: context.submissionKey },
     );
   } finally {
     done();
   }
-  if (isUnfinished(response)) return waiting(model, response.id);
-  context.reportUsage(usageOf(response, prompt, settings));
-  return response;
 }
 
 /**
  * The finish function of a stage that asks a model: turns a background response into the stage's output, of the form of
  * `schema`, and reports what it used up. Throws as askModel() does.
  *
+ * `asked`: the model, where it is not that of the settings LLM_….
+ *
  * @example
  * ```ts
  * const finish = finishAnswer(answerSchema);
  *
- * const { summary } = finish(job, finishContext);
+ * const { summary } = await finish(job, finishContext);
  * ```
  */
 export function finishAnswer<S extends z.ZodObject>(
   schema: S,
-): (job: unknown, context: Pick<FinishContext, 'env' | 'reportUsage'>) => z.output<S> {
+  asked: ModelService = model,
+): (job: unknown, context: AnswerContext) => Promise<z.output<S>> {
   // A form that no model takes keeps the stage from loading, which `check` and `sync` see.
   strictForm(schema);
-  return (job, { env, reportUsage }) => {
+  return async (job, context) => {
     const response = job as ModelResponse;
-    reportUsage(usageOf(response, response.metadata?.prompt ?? 'unknown', readSettings(modelSettings, env)));
-    return readAnswer(response, schema);
+    const { prompt = 'unknown', answer_key: key, answer_days: days } = response.metadata ?? {};
+    const provider = asked.provider(context.env);
+    context.reportUsage(usageOf(response, prompt, provider, asked.prices));
+    const answer = readAnswer(response, schema, provider.prefix);
+    if (key) await keepAnswer(key, Number(days), answerValue(response), context);
+    return answer;
   };
 }
 
+/** The part of a finish function's context by which an answer is finished. */
+type AnswerContext = Pick<FinishContext, 'env' | 'reportUsage' | 'signal'>;
+
 /** Asks after a background response. Throws as askModel does. */
-async function pollResponse(id: string, { env, signal, ...traced }: ServiceContext): Promise<JobState> {
+async function pollResponse(
+  provider: Provider,
+  id: string,
+  { signal, ...traced }: Omit<ServiceContext, 'env'>,
+): Promise<JobState> {
   let response: ModelResponse;
   try {
-    response = await modelClient(readSettings(modelSettings, env)).responses.retrieve(
-      id,
-      {},
-      { signal, headers: traceHeaders(traced) },
-    );
+    response = await modelClient(provider).responses.retrieve(id, {}, { signal, headers: traceHeaders(traced) });
   } catch (error) {
     if (error instanceof OpenAI.NotFoundError) return { state: 'lost' };
-    throw modelError(error);
+    throw modelError(error, provider.prefix);
   }
   if (response.status === 'queued') return { state: 'queued' };
   return isUnfinished(response) ? { state: 'running' } : { state: 'finished', job: response };
-}
-
-/** True while a response is still being made. */
-function isUnfinished(response: ModelResponse): boolean {
-  return response.status === 'queued' || response.status === 'in_progress';
 }
 
 /**
@@ -182,81 +237,4 @@ export function answerFormat(schema: z.ZodObject, name: string) {
   } catch (error) {
     throw new MisconfiguredError(messageOf(error));
   }
-}
-
-/**
- * Why a response that has ended cannot be used, or null when it can.
- *
- * @internal
- */
-export function responseFault(response: ModelResponse): StageError | null {
-  if (response.status === 'cancelled') return new RetriableError('job_cancelled', 'The response was cancelled.');
-  if (response.status === 'failed') {
-    return failedResponse(response.error ?? { code: 'unknown', message: 'no reason given' });
-  }
-  if (response.status === 'incomplete') {
-    const reason = response.incomplete_details?.reason ?? 'unknown';
-    if (reason === 'content_filter') return new PermanentError('content_filtered', 'The answer was filtered.');
-    return new RetriableError('incomplete_output', `The answer was cut off: ${reason}`);
-  }
-  return null;
-}
-
-/**
- * The answer of a response that has ended, in the form of `schema`. Throws as askModel() does.
- *
- * @internal
- */
-export function readAnswer<S extends z.ZodObject>(response: ModelResponse, schema: S): z.output<S> {
-  const ended = responseFault(response);
-  if (ended) throw ended;
-  const refusal = partsOf(response).find((part) => part.type === 'refusal');
-  if (refusal) throw new PermanentError('model_refused', `The model declined to answer: ${refusal.refusal}`);
-  if (textOf(response).trim() === '') throw new RetriableError('empty_answer', 'The model ended without an answer.');
-  const value = answerValue(response);
-  const fault = storageFault(value, 'output');
-  if (fault) throw new RetriableError('invalid_output', `The model's answer cannot be kept: ${fault}`);
-  const parsed = parseForm(schema, value);
-  if (!parsed.success) throw invalidOutput(parsed.error, value, { retriable: true });
-  return parsed.data;
-}
-
-/**
- * The answer of a response as JSON, before any schema has seen it.
- *
- * @internal
- */
-export function answerValue(response: ModelResponse): unknown {
-  return parseJson(textOf(response));
-}
-
-function textOf(response: ModelResponse): string {
-  return partsOf(response)
-    .map((part) => (part.type === 'output_text' ? part.text : ''))
-    .join('');
-}
-
-function partsOf(response: ModelResponse) {
-  return response.output.flatMap((item) => (item.type === 'message' ? item.content : []));
-}
-
-/** Some services leave their counts out, or send them as text. */
-function countOf(tokens: unknown): number | null {
-  return typeof tokens === 'number' && Number.isFinite(tokens) ? tokens : null;
-}
-
-/**
- * Returns the usage of a response, with its cost in US dollars where the settings name prices. Tokens that the response
- * does not report are null, never 0. The usage is then marked as unreported, so that its cost is not read as zero.
- *
- * @internal
- */
-export function usageOf(response: ModelResponse, prompt: string, settings: ModelSettings): ModelTurn['usage'] {
-  const input = countOf(response.usage?.input_tokens);
-  const output = countOf(response.usage?.output_tokens);
-  const { LLM_PRICE_INPUT: priceIn, LLM_PRICE_OUTPUT: priceOut } = settings;
-  const priced = input !== null && output !== null && priceIn !== undefined && priceOut !== undefined;
-  const cost = priced ? (input * priceIn + output * priceOut) / 1_000_000 : null;
-  const unreported = input === null || output === null ? { unreported: true as const } : {};
-  return { model: response.model, prompt, input_tokens: input, output_tokens: output, cost_usd: cost, ...unreported };
 }

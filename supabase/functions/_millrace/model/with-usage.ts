@@ -1,0 +1,110 @@
+import { z } from 'zod';
+import type { HandlerContext } from '../stage/stage.ts';
+import type { PriceTable } from './model-prices.ts';
+import { type Prompt, promptVersion } from './prompt.ts';
+import { type ReportedTokens, usageOfTokens } from './token-usage.ts';
+
+const count = z.number().nullish();
+/** The counts of tokens as clients give them: each names those that it has. */
+const details = z.object({ cached_tokens: count, cache_write_tokens: count }).nullish();
+const usage = z.object({
+  // openai's Responses, and Anthropic, whose input leaves the cache out.
+  input_tokens: count,
+  output_tokens: count,
+  input_tokens_details: details,
+  cache_read_input_tokens: count,
+  cache_creation_input_tokens: count,
+  // Chat completions.
+  prompt_tokens: count,
+  completion_tokens: count,
+  prompt_tokens_details: details,
+  // The AI SDK's functions, and its LanguageModel itself.
+  inputTokens: z.union([count, z.object({ total: count, cacheRead: count, cacheWrite: count })]),
+  outputTokens: z.union([count, z.object({ total: count })]),
+  cachedInputTokens: count,
+  inputTokenDetails: z.object({ cacheReadTokens: count, cacheWriteTokens: count }).nullish(),
+});
+type ClientUsage = z.output<typeof usage>;
+const result = z.object({
+  model: z.string().nullish(),
+  response: z.object({ modelId: z.string().nullish() }).nullish(),
+  usage: usage.nullish().catch(null),
+  totalUsage: usage.nullish().catch(null),
+});
+
+/** Usage that earlier results of the same attempt have reported. */
+const reported = new WeakMap<object, { models: string; tokens: ReportedTokens; cost: number | null }>();
+
+/**
+ * Reports what the answer of any client used up, and returns that answer: of openai, of Anthropic's SDK, of the AI SDK's
+ * generateText() or of its LanguageModel. Several answers of one attempt add up. An answer that names no tokens is marked as
+ * unreported, and a model without a known price as unpriced.
+ *
+ * `model`: the model's name, where the answer does not say it.
+ * `prices`: the project's own, which count before the published ones.
+ *
+ * @example
+ * ```ts
+ * const client = { create: async () => ({ model: 'gpt-6-luna', usage: { input_tokens: 90, output_tokens: 12 } }) };
+ *
+ * const readNote = async (context: HandlerContext) => withUsage(await client.create(), context);
+ * ```
+ */
+export function withUsage<Result>(
+  answer: Result,
+  context: Pick<HandlerContext, 'reportUsage'>,
+  { model, prompt, prices }: { model?: string; prompt?: Prompt; prices?: PriceTable } = {},
+): Result {
+  const read = result.safeParse(answer).data;
+  const name = model ?? read?.model ?? read?.response?.modelId ?? 'unknown';
+  const tokens = tokensOf(read?.totalUsage ?? read?.usage ?? null);
+  const own = usageOfTokens(name, tokens, { table: prices });
+  const before = reported.get(context);
+  const sum = before ? added(before.tokens, tokens) : tokens;
+  const cost = before ? plus(before.cost, own.cost_usd) : own.cost_usd;
+  const models = before && before.models !== name ? `${before.models}, ${name}` : name;
+  reported.set(context, { models, tokens: sum, cost });
+  const { cost_usd: _, unpriced: __, ...counts } = usageOfTokens(models, sum, { table: prices });
+  const isUnpriced = cost === null && !counts.unreported;
+  context.reportUsage({
+    ...counts,
+    cost_usd: cost,
+    ...(isUnpriced && { unpriced: true as const }),
+    ...(own.priced_at && { priced_at: own.priced_at }),
+    ...(prompt && { prompt: promptVersion(prompt) }),
+  });
+  return answer;
+}
+
+function tokensOf(given: ClientUsage | null): ReportedTokens {
+  const { inputTokens: input, outputTokens: output } = given ?? {};
+  if (input != null || output != null) {
+    const inner = typeof input === 'object' ? input : null;
+    return {
+      input: (inner ? inner.total : (input as number | null)) ?? null,
+      cached: inner?.cacheRead ?? given?.inputTokenDetails?.cacheReadTokens ?? given?.cachedInputTokens ?? 0,
+      cacheWrite: inner?.cacheWrite ?? given?.inputTokenDetails?.cacheWriteTokens ?? 0,
+      output: (typeof output === 'object' ? output?.total : output) ?? null,
+    };
+  }
+  const [read, written] = [given?.cache_read_input_tokens ?? 0, given?.cache_creation_input_tokens ?? 0];
+  const inside = given?.input_tokens_details ?? given?.prompt_tokens_details;
+  const all = given?.input_tokens ?? given?.prompt_tokens ?? null;
+  return {
+    input: all === null ? null : all + read + written,
+    cached: read + (inside?.cached_tokens ?? 0),
+    cacheWrite: written + (inside?.cache_write_tokens ?? 0),
+    output: given?.output_tokens ?? given?.completion_tokens ?? null,
+  };
+}
+
+const plus = (one: number | null, other: number | null) => (one === null || other === null ? null : one + other);
+
+function added(one: ReportedTokens, other: ReportedTokens): ReportedTokens {
+  return {
+    input: plus(one.input, other.input),
+    cached: one.cached + other.cached,
+    cacheWrite: one.cacheWrite + other.cacheWrite,
+    output: plus(one.output, other.output),
+  };
+}

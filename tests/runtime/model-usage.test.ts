@@ -1,0 +1,121 @@
+import { describe, expect, test } from 'vitest';
+import { costOf, priceOf, publishedPrices } from '../../supabase/functions/_millrace/model/model-prices.ts';
+import { usageOfTokens } from '../../supabase/functions/_millrace/model/token-usage.ts';
+import { withUsage } from '../../supabase/functions/_millrace/model/with-usage.ts';
+import { makeContext } from '../support/context.ts';
+
+const tokens = { input: 1_000, cached: 400, cacheWrite: 100, output: 100 };
+const table = {
+  date: '2026-11-01',
+  models: { mine: { input: 2, cached: 0.5, cacheWrite: 4, output: 10, batch: 0.5 } },
+};
+const cost = (500 * 2 + 400 * 0.5 + 100 * 4 + 100 * 10) / 1_000_000;
+
+describe('a price', () => {
+  test('counts input, what the cache held, what went into it, and output, each at its own', () => {
+    expect(usageOfTokens('mine', tokens, { table })).toEqual({
+      ...{ model: 'mine', input_tokens: 1_000, cached_input_tokens: 400, cache_write_tokens: 100, output_tokens: 100 },
+      ...{ cost_usd: cost, priced_at: '2026-11-01' },
+    });
+    expect(usageOfTokens('mine', tokens, { table, isBatch: true })).toMatchObject({ cost_usd: cost / 2, batch: true });
+  });
+
+  test('of a model that nobody priced is unknown and said to be, never 0', () => {
+    const usage = usageOfTokens('nobody-knows', tokens);
+    expect(usage).toMatchObject({ cost_usd: null, unpriced: true });
+    expect(usage).not.toHaveProperty('priced_at');
+  });
+
+  test('of settings counts before the project’s, and that before the published one', () => {
+    const own = { date: '2026-11-02', models: { 'gpt-6-luna': { input: 7, output: 0 } } };
+    const plain = { input: 1_000_000, cached: 0, cacheWrite: 0, output: 0 };
+    expect(usageOfTokens('gpt-6-luna', plain)).toMatchObject({ cost_usd: 0.2, priced_at: publishedPrices.date });
+    expect(usageOfTokens('gpt-6-luna', plain, { table: own })).toMatchObject({ cost_usd: 7, priced_at: '2026-11-02' });
+    const settings = { input: 3, output: 0 };
+    expect(usageOfTokens('gpt-6-luna', plain, { table: own, settings })).toMatchObject({ cost_usd: 3 });
+  });
+
+  test('is that of a name without its day, and dearer for a long question', () => {
+    expect(priceOf('gpt-6-sol-2026-09-22', [publishedPrices])).toEqual(priceOf('gpt-6-sol', [publishedPrices]));
+    expect(priceOf('claude-haiku-4-5-20251001', [publishedPrices])).not.toBeNull();
+    const long = { input: 1, output: 1, long: { above: 10, input: 2, output: 3 } };
+    const asked = (input: number) => costOf({ input, cached: 0, cacheWrite: 0, output: 10 }, long) * 1_000_000;
+    expect([asked(10), asked(11)]).toEqual([20, 52]);
+  });
+
+  test.each(Object.entries(publishedPrices.models))('%s: the cache is cheaper, writing into it dearer', (_, price) => {
+    expect(price.cached).toBeLessThan(price.input);
+    expect(price.cacheWrite).toBeGreaterThan(price.input);
+    expect(price.output).toBeGreaterThan(price.input);
+  });
+});
+
+describe('the answer of any client', () => {
+  const counted = { model: 'mine', input_tokens: 1_000, cached_input_tokens: 400, output_tokens: 100 };
+
+  test.each<[string, object]>([
+    [
+      'openai, Responses',
+      {
+        model: 'mine',
+        usage: { input_tokens: 1_000, input_tokens_details: { cached_tokens: 400 }, output_tokens: 100 },
+      },
+    ],
+    [
+      'openai, chat completions',
+      {
+        model: 'mine',
+        usage: { prompt_tokens: 1_000, prompt_tokens_details: { cached_tokens: 400 }, completion_tokens: 100 },
+      },
+    ],
+    [
+      'Anthropic',
+      {
+        model: 'mine',
+        usage: {
+          ...{ input_tokens: 600, cache_read_input_tokens: 400, cache_creation_input_tokens: null },
+          output_tokens: 100,
+        },
+      },
+    ],
+    [
+      'generateText()',
+      {
+        response: { modelId: 'mine' },
+        usage: { inputTokens: 1, outputTokens: 1 },
+        totalUsage: { inputTokens: 1_000, inputTokenDetails: { cacheReadTokens: 400 }, outputTokens: 100 },
+      },
+    ],
+    [
+      'a LanguageModel',
+      {
+        response: { modelId: 'mine' },
+        usage: { inputTokens: { total: 1_000, noCache: 600, cacheRead: 400 }, outputTokens: { total: 100, text: 100 } },
+      },
+    ],
+  ])('%s: tokens and cached tokens are read, and the answer comes back', (_, answer) => {
+    const { context, usages } = makeContext({});
+    expect(withUsage(answer, context, { prices: table })).toBe(answer);
+    expect(usages).toMatchObject([{ ...counted, cost_usd: (600 * 2 + 400 * 0.5 + 100 * 10) / 1_000_000 }]);
+  });
+
+  test('adds up within an attempt', () => {
+    const { context, usages } = makeContext({});
+    const answer = { model: 'mine', usage: { input_tokens: 1_000_000, output_tokens: 0 } };
+    for (const _ of [1, 2]) withUsage(answer, context, { prices: table });
+    expect(usages.at(-1)).toMatchObject({ model: 'mine', input_tokens: 2_000_000, cost_usd: 4 });
+    withUsage({ ...answer, model: 'other' }, context, { prices: table });
+    expect(usages.at(-1)).toMatchObject({
+      model: 'mine, other',
+      input_tokens: 3_000_000,
+      cost_usd: null,
+      unpriced: true,
+    });
+  });
+
+  test.each([null, 'text', {}, { usage: { input_tokens: 'many' } }])('%j names no tokens, which is said', (answer) => {
+    const { context, usages } = makeContext({});
+    withUsage(answer, context, { model: 'mine' });
+    expect(usages).toMatchObject([{ model: 'mine', input_tokens: null, cost_usd: null, unreported: true }]);
+  });
+});
