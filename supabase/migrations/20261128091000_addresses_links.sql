@@ -66,7 +66,8 @@ end
 $$;
 
 -- Folds a company's name, so that one that is written twice is one company: without its legal form,
--- which may have several parts (GmbH & Co. KG). A name of nothing but signs is itself.
+-- which may have several parts (GmbH & Co. KG, GmbH und Co. KG). The signs of C++ and C# stay, and
+-- a name of nothing but signs is itself.
 create or replace function public.company_key(p_name text) returns text
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -74,9 +75,9 @@ as $$
   select coalesce(
     nullif(btrim(regexp_replace(
       regexp_replace(n.name,
-        '([\s,.&+]+(inc|llc|ltd|limited|gmbh|mbh|ag|se|plc|corp|corporation|co|kg|kgaa|ohg|ug'
-          || '|s\.?a|b\.?v|oy|ab|as))+\.?$', ''),
-      '[^[:alnum:]]+', ' ', 'g')), ''),
+        '([\s,.&+]+((and|und|et|y)\s+)?(inc|llc|ltd|limited|gmbh|mbh|ag|se|plc|corp|corporation'
+          || '|co|kg|kgaa|ohg|ug|s\.?a|b\.?v|oy|ab|as))+\.?$', ''),
+      '((?<![[:alnum:]+#])[+#]+|[+#]+(?=[[:alnum:]])|[^[:alnum:]+#]+)+', ' ', 'g')), ''),
     n.name)
   from (select btrim(lower(normalize(p_name, nfkc))) as name) n
 $$;

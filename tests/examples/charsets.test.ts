@@ -74,6 +74,26 @@ test('Chinese and Japanese in UTF-16 without a mark are told by a single line en
   expect(decodeText(utf8(`a \0 in ${'a longer text '.repeat(20)}`))).toMatchObject({ charset: 'utf-8' });
 });
 
+test.each([
+  '塔の時計を修理する職人を募集しています。',
+  '本合同由甲乙双方签订，自签字之日起生效。',
+  '一、二、三。',
+  '东京大学',
+])('Chinese and Japanese without a line end are told by their letters: %s', (text) => {
+  const swapped = utf16(text).map((_, at, all) => all[at ^ 1] as number);
+  expect(decodeText(utf16(text))).toEqual({ text, charset: 'utf-16le', guessed: true, lost: 0 });
+  expect(decodeText(swapped)).toEqual({ text, charset: 'utf-16be', guessed: true, lost: 0 });
+  for (const charset of ['shift_jis', 'gb18030', 'big5', 'euc-jp']) {
+    let bytes: Uint8Array;
+    try {
+      bytes = encode(text.repeat(3), charset);
+    } catch {
+      continue;
+    }
+    expect(decodeText(bytes).charset, charset).not.toMatch(/utf-16/);
+  }
+});
+
 describe('a text with a declaration', () => {
   const page = (charset: string, text: string) => `<meta charset="${charset}"><p>${text}`;
   const koi = texts['koi8-r']?.[1] ?? '';

@@ -193,6 +193,15 @@ test('companies that are named by signs alone differ, and a legal form of severa
   expect(await keys('Acme GmbH & Co. KG', 'ACME GmbH & Co KGaA', 'Acme Co., Ltd.', 'Acme AG', 'acme')).toEqual([
     { key: 'acme' },
   ]);
+  expect(await keys('Acme GmbH und Co. KG', 'Acme GmbH + Co. KG', 'Acme GmbH&Co.KG', 'Acme')).toEqual([
+    { key: 'acme' },
+  ]);
+  expect(await keys('C++', 'C# Ltd', 'C', 'A+B', 'A + B')).toEqual([
+    { key: 'a b' },
+    { key: 'c' },
+    { key: 'c#' },
+    { key: 'c++' },
+  ]);
   expect(await keys('AG', 'Kg & Sons', 'C&A')).toEqual([{ key: 'ag' }, { key: 'c a' }, { key: 'kg sons' }]);
 });
 

@@ -2,10 +2,12 @@ import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
 import { parse } from 'smol-toml';
 import { expect, test } from 'vitest';
 import { denoBinary, oldDenoBinary } from '../../local/platform/binaries.ts';
 import { deployedFunctions, readFunctionConfigs } from '../../local/platform/functions/function-config.ts';
+import { startServer } from '../support/http-server.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const functions = path.join(root, 'supabase/functions');
@@ -69,6 +71,32 @@ test.each([
   const args = ['--no-lock', '--node-modules-dir=manual', '--config', path.join(functions, 'deno.json')];
   const { stdout } = await promisify(execFile)(deno, ['eval', ...args, load], { cwd: functions });
   expect(Number(stdout)).toBe(deployed.length);
+});
+
+test.each([
+  ['the Deno of the stack', denoBinary()],
+  ['a Deno as old as the platform’s', oldDenoBinary()],
+])('a feed that is packed in two members is read whole in %s', async (_, deno) => {
+  const item = (name: string) => `<item><link>https://site.test/${name}</link></item>`;
+  const halves = [`<rss version="2.0"><channel>${item('a')}`, `${item('b')}</channel></rss>`].map((half) =>
+    gzipSync(half),
+  );
+  const site = await startServer(() => ({
+    headers: { 'content-encoding': 'gzip', 'content-type': 'application/rss+xml' },
+    bytes: Buffer.concat(halves),
+  }));
+  const ask = `
+    const { fetchFeed } = await import('file://${functions}/_articles/feeds/fetch-feed.ts');
+    const { readFeed } = await import('file://${functions}/_articles/feeds/read-feed.ts');
+    const url = new URL('${site.url}/feed');
+    const access = { allowed: new Set([url.host]), signal: new AbortController().signal, timeoutMs: 30_000 };
+    const { entries } = await readFeed(await fetchFeed(url, {}, access), 0, 100);
+    console.log(entries.map(({ url }) => url).join());
+    Deno.exit();
+  `;
+  const args = ['--no-lock', '--node-modules-dir=manual', '--config', path.join(functions, 'deno.json')];
+  const { stdout } = await promisify(execFile)(deno, ['eval', ...args, ask], { cwd: functions });
+  expect(stdout.trim()).toBe('https://site.test/a,https://site.test/b');
 });
 
 test('a request whose Host header makes no address is answered with 400, and reaches no function', async () => {

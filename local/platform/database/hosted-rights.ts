@@ -7,7 +7,7 @@ const giveBack = '\nselect extensions.return_superuser();';
 
 /** Whether a text could hold such a statement: parsing all migrations of a project takes a second. */
 const mayNeed =
-  /\bevent\s+trigger\b|\balter\s+extension\b|\bforeign\s+data\s+wrapper\b|\b(?:for|add|set)\s+(?:all\s+tables|tables\s+in)\b/i;
+  /\bevent\s+trigger\b|\b(?:alter|drop)\s+extension\b|\bforeign\s+data\s+wrapper\b|\b(?:for|add|set)\s+(?:all\s+tables|tables\s+in)\b/i;
 
 /** Lends a superuser's rights to the statements of a migration that need them. A text that cannot be parsed stays. */
 export async function withHostedRights(text: string): Promise<string> {
@@ -35,10 +35,14 @@ function needsRights(statement: Record<string, object>, text: string): boolean {
     case 'AlterEventTrigStmt':
     case 'CreateFdwStmt':
     case 'AlterExtensionStmt':
+    // The real pg_cron is a superuser's.
+    case 'CreateExtensionStmt':
       return true;
     case 'CreatePublicationStmt':
     case 'AlterPublicationStmt':
       return mayNeed.test(text);
+    case 'DropStmt':
+      return (node as { removeType?: string }).removeType === 'OBJECT_EXTENSION';
     case 'AlterObjectSchemaStmt':
       return (node as { objectType?: string }).objectType === 'OBJECT_EXTENSION';
     case 'DoStmt':

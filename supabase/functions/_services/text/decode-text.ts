@@ -62,7 +62,7 @@ export function decodeText(bytes: Uint8Array, { contentType = '', kind = 'text' 
     const isMistaken = charset === byDefault && utf8 !== null && utf8.text !== read?.text;
     if (read && !isMistaken) return { ...read, guessed: index > 0 };
   }
-  const utf16 = utf16ByNuls(bytes, utf8 === null);
+  const utf16 = (utf8 === null ? utf16ByLetters(bytes) : null) ?? utf16ByNuls(bytes, utf8 === null);
   if (utf16) return decoded(bytes, utf16, true);
   if (utf8) return { ...utf8, guessed: named.length > 0 };
   const guess = guessCharset(bytes);
@@ -98,6 +98,24 @@ function utf16ByNuls(bytes: Uint8Array, isNoUtf8 = false): 'utf-16le' | 'utf-16b
   const charset = before > behind ? 'utf-16be' : 'utf-16le';
   // biome-ignore lint/suspicious/noControlCharactersInRegex: no text has them, but binary files do.
   return /[\u0000-\u0008\u000e-\u001a\ufffd-\uffff]/.test(looseText(probe, charset)) ? null : charset;
+}
+
+/**
+ * Chinese and Japanese without a line end have no NUL. All their units are letters of these scripts in one order of the bytes alone, and
+ * some are kana or the scripts' own marks, or have a byte that is a control in other charsets.
+ */
+function utf16ByLetters(bytes: Uint8Array): 'utf-16le' | 'utf-16be' | null {
+  const probe = bytes.subarray(0, Math.min(probeBytes, bytes.length));
+  if (bytes.length % 2 > 0) return null;
+  const isControl = (byte: number) => byte < 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d && byte !== 0x1b;
+  const hasControl = probe.some(isControl);
+  for (const charset of ['utf-16le', 'utf-16be'] as const) {
+    const text = looseText(probe, charset);
+    if (!/^[\n\r\t -~\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]+$/.test(text)) continue;
+    const marks = text.match(/[\u3000-\u3003\u3008-\u301f\u3041-\u30ff\uff01-\uff5e]/g)?.length ?? 0;
+    if (hasControl || marks > text.length * fewestNuls) return charset;
+  }
+  return null;
 }
 
 /** The header's charset and the declared one, without repeats and without labels that nobody knows. */
