@@ -86,17 +86,20 @@ test.each([
     bytes: Buffer.concat(halves),
   }));
   const ask = `
-    const { fetchFeed } = await import('file://${functions}/_articles/feeds/fetch-feed.ts');
-    const { readFeed } = await import('file://${functions}/_articles/feeds/read-feed.ts');
+    const { pollSource } = await import('file://${functions}/_articles/feeds/poll-source.ts');
     const url = new URL('${site.url}/feed');
-    const access = { allowed: new Set([url.host]), signal: new AbortController().signal, timeoutMs: 30_000 };
-    const { entries } = await readFeed(await fetchFeed(url, {}, access), 0, 100);
-    console.log(entries.map(({ url }) => url).join());
+    const poll = await pollSource({ address: url.href, etag: null, last_modified: null, cursor: null }, {
+      access: { allowed: new Set([url.host]), signal: new AbortController().signal, timeoutMs: 30_000 },
+      limits: { newUrls: 9, entries: 99, bytes: 1e6, documents: 9, ms: 20_000 },
+      unknown: async (urls) => urls,
+      now: () => new Date(),
+    });
+    console.log(poll.urls.map(({ url }) => url).join(), poll.problem);
     Deno.exit();
   `;
   const args = ['--no-lock', '--node-modules-dir=manual', '--config', path.join(functions, 'deno.json')];
   const { stdout } = await promisify(execFile)(deno, ['eval', ...args, ask], { cwd: functions });
-  expect(stdout.trim()).toBe('https://site.test/a,https://site.test/b');
+  expect(stdout.trim()).toBe('https://site.test/a,https://site.test/b null');
 });
 
 test('a request whose Host header makes no address is answered with 400, and reaches no function', async () => {

@@ -13,8 +13,6 @@ import { MAX_FEED_BYTES, tooLarge } from './feed-text.ts';
 const longestMark = 500;
 const headers = {
   accept: 'application/rss+xml, application/atom+xml, application/xml;q=0.9, text/xml;q=0.9, */*;q=0.5',
-  // Asked for by name, newer Deno hands the packed bytes on: itself it unpacks the first member of several alone.
-  'accept-encoding': 'gzip',
   'user-agent': 'MillraceFeeds/1.0',
 };
 
@@ -32,6 +30,8 @@ export interface FeedAccess {
 
 /** Validators of an earlier answer: the site need not send an unchanged feed again. */
 export interface Conditions {
+  /** Asks for the bytes as they are, which are unpacked here where a site packs them all the same. */
+  unpacked?: boolean;
   etag?: string | null;
   lastModified?: string | null;
 }
@@ -43,6 +43,8 @@ export interface FetchedFeed {
   etag: string | null;
   lastModified: string | null;
   contentType: string;
+  /** Whether it came packed (Content-Encoding), as far as the runtime tells. */
+  wasPacked?: boolean;
   body: ReadableStream<Uint8Array>;
 }
 
@@ -64,13 +66,14 @@ export function readFeedAddress(text: string): URL {
  */
 export async function fetchFeed(
   start: URL,
-  { etag, lastModified }: Conditions,
+  { etag, lastModified, unpacked }: Conditions,
   { allowed, resolve, signal: given, timeoutMs, traced = {} }: FeedAccess,
 ): Promise<FetchedFeed | null> {
   const signal = AbortSignal.any([given, AbortSignal.timeout(timeoutMs)]);
   const asking = {
     ...headers,
     ...traceHeaders(traced),
+    ...(unpacked ? { 'accept-encoding': 'identity' } : {}),
     ...(etag ? { 'if-none-match': etag } : {}),
     ...(lastModified ? { 'if-modified-since': lastModified } : {}),
   };
@@ -98,6 +101,7 @@ async function readAnswer(answer: Response, url: URL): Promise<FetchedFeed | nul
     etag: mark(answer, 'etag'),
     lastModified: mark(answer, 'last-modified'),
     contentType: answer.headers.get('content-type') ?? '',
+    wasPacked: answer.headers.has('content-encoding'),
     body: answer.body,
   };
 }

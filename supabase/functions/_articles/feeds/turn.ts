@@ -143,7 +143,12 @@ export class Turn {
   async #readFetched(feed: FetchedFeed): Promise<ReadFeed> {
     const pass = this.#pass;
     const most = this.#poller.limits.entries - this.#entries;
-    const read = await readFeed(feed, pass.at, most);
+    let read = await readFeed(feed, pass.at, most);
+    if (read.problem?.code === 'feed_cut_off' && feed.wasPacked) {
+      // Newer Deno unpacks the first gzip member of several alone.
+      const again = await this.#fetch({ unpacked: true });
+      if (again) read = await readFeed(again, pass.at, most);
+    }
     this.#entries += read.entries.length;
     if (pass.next === 0) {
       this.kind = read.kind;
