@@ -1,5 +1,30 @@
--- The functions that adopt rows which were there before their pipeline. `npx millrace adopt` writes
--- them into a migration of the project, and `npx millrace adopt --done` one that drops them.
+-- The functions that adopt and begin rows which were there before their pipeline. `npx millrace
+-- adopt` writes them into a migration of the project, and `npx millrace adopt --done` one that drops
+-- them. Adopted rows that were in work wait where their layer is entered until they are begun.
+
+-- Looks up a pipeline whose rows may be adopted or begun.
+-- p_name: the caller's parameter that says how many at once, for the message.
+create or replace function millrace.adopting_pipeline(p_pipeline text, p_name text, p_most int)
+returns millrace.pipelines
+stable
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pipeline millrace.pipelines := millrace.pipeline_named(p_pipeline);
+begin
+  if v_pipeline.projection <> 'status' then
+    raise exception 'pipeline % has the projection %, not status', p_pipeline,
+      v_pipeline.projection
+      using errcode = 'MR002',
+        hint = 'Only rows that show their status in one column can be adopted.';
+  elsif (p_most between 1 and 100000) is not true then
+    raise exception '% is %, but must be from 1 to 100000', p_name, coalesce(p_most::text, 'null')
+      using errcode = 'MR002', hint = 'Some hundred take well under a second.';
+  end if;
+  return v_pipeline;
+end
+$$;
 
 -- Gives rows that were there before the pipeline a value of its status column, as a function of
 -- yours says. The dry run, the default, tells what becomes of each old value. Without it each call
@@ -155,5 +180,58 @@ begin
       p_by_name => true, p_done_before => v_stage.id);
     perform millrace.show_status(p_pipeline.id, v_stage.keys);
   end loop;
+end
+$$;
+
+-- Begins up to so many rows that wait at the value by which a layer is entered, each at its first
+-- stage that the row does not bring along, and returns how many.
+create or replace function millrace.begin(p_pipeline text, p_value text, p_limit int)
+returns bigint
+language plpgsql
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+declare
+  v_pipeline millrace.pipelines := millrace.adopting_pipeline(p_pipeline, 'p_limit', p_limit);
+  v_stage_id int;
+  v_gates text;
+  v_keys text[];
+begin
+  select (array_agg(s.id order by s.place) filter (where s.shows ->> 'enter' = p_value))[1],
+    string_agg(distinct s.shows ->> 'enter', ', ')
+  into v_stage_id, v_gates
+  from millrace.stages_of_version(v_pipeline.current_version_id) s;
+  if v_stage_id is null then
+    raise exception 'p_value is %, at which no layer of pipeline % is entered',
+      coalesce(p_value, 'null'), p_pipeline
+      using errcode = 'MR002',
+        hint = coalesce('Rows wait at: ' || v_gates || '.', 'It has no layers.');
+  end if;
+  execute format($q$
+    with taken as materialized (
+      select e.%1$I as key
+      from %2$s e
+      where e.%3$I = $1::%4$s
+      order by e.%1$I
+      limit $2
+      for no key update skip locked
+    )
+    select array(
+      select t.key::text
+      from taken t
+      where not exists (
+        select from millrace.runs r
+        where r.entity_id = t.key::text and r.pipeline_id = $3 and r.status = 'running')
+      order by t.key)$q$,
+    v_pipeline.entity_key, v_pipeline.entity_table, v_pipeline.status ->> 'column',
+    millrace.column_type(v_pipeline.entity_table, v_pipeline.status ->> 'column'))
+  into v_keys
+  using p_value, p_limit, v_pipeline.id;
+  if cardinality(v_keys) > 0 then
+    perform millrace.queue_stage(v_pipeline.id, v_stage_id, v_keys, v_keys,
+      p_by_name => false, p_done_before => v_stage_id);
+    perform millrace.show_status(v_pipeline.id, v_keys);
+  end if;
+  return cardinality(v_keys);
 end
 $$;

@@ -9,14 +9,14 @@ export interface Migration {
 }
 
 /**
- * The engine's names, but for the two functions that `npx millrace adopt` writes and drops again, and for millrace_evidence, where a
+ * The engine's names, but for the four functions that `npx millrace adopt` writes and drops again, and for millrace_evidence, where a
  * project has functions of its own beside the engine's.
  */
-const engine = String.raw`(?:public\.millrace_|millrace(?!_evidence)\w*\.)(?!adopt(?:_portion)?\b)\w*`;
+const engine = String.raw`(?:public\.millrace_|millrace(?!_evidence)\w*\.)(?!(?:adopt|adopt_portion|adopting_pipeline|begin)\b)\w*`;
 const kinds = 'schema|table|view|function|procedure|trigger|type|domain|sequence|policy|index|event trigger';
 const drops = [
   new RegExp(
-    `\\bdrop\\s+(?:${kinds.replace(' ', '\\s+')})\\b(?!\\s+(?:if\\s+exists\\s+)?millrace\\.adopt(?:_portion)?\\b)` +
+    `\\bdrop\\s+(?:${kinds.replace(' ', '\\s+')})\\b(?!\\s+(?:if\\s+exists\\s+)?millrace\\.(?:adopt|adopt_portion|adopting_pipeline|begin)\\b)` +
       '[^;]*\\b(?:millrace\\w*\\.|millrace_)\\w*',
     'i',
   ),

@@ -24,9 +24,11 @@ export const adopt = defineCommand({
   },
 });
 
-const dropping = `-- All rows are adopted.
+const dropping = `-- All rows are adopted and have begun.
 drop function if exists millrace.adopt(text, text, text, boolean, text, int);
 drop function if exists millrace.adopt_portion(millrace.pipelines, text, regproc, text, int);
+drop function if exists millrace.begin(text, text, int);
+drop function if exists millrace.adopting_pipeline(text, text, int);
 `;
 
 /** The migration that the project lacks; none where its newest about adoption has the same text. */

@@ -4,7 +4,6 @@
 export const publicSurface = [
   'millrace.add_columns',
   'millrace.attach',
-  'millrace.begin',
   'millrace.bypass',
   'millrace.cancel',
   'millrace.check_invariants',

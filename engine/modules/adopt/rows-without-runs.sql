@@ -1,9 +1,9 @@
 -- Rows that show work which nothing has begun
 
 -- Counts rows that show work as queued though they have never had a run, as after a restore with
--- triggers off, each kind with the statement that begins them. A run begins at its first stage:
--- what an earlier stage made is a result that the restore has lost. Reads 4,000 rows, the last by
--- key: the status columns of a user's table have no index of the engine's.
+-- triggers off, each kind with the statement that begins them. A run begins at its first stage, or
+-- at the stage whose layer is entered at the value: an earlier stage's result is lost. Reads 4,000
+-- rows, the last by key: the status columns of a user's table have no index of the engine's.
 create function millrace.rows_without_runs(p_pipeline millrace.pipelines)
 returns table (shown text, rows bigint, remedy text)
 stable
@@ -14,7 +14,11 @@ declare
   v_key text := quote_ident(p_pipeline.entity_key);
   v_found boolean;
 begin
-  select string_agg(format('(%L, %L, e.%I::text)', v.stage, v.value, v.column_name), ', '),
+  select string_agg(format('(%L, %L, %L, e.%I::text)', concat_ws(' ', v.label, v.value), v.value,
+      format('select millrace.start(%1$L, array(select e.%2$s::text from %3$s e where e.%4$I = '
+        '%5$L and not exists (select from millrace.runs r where r.pipeline_id = %6$s and '
+        'r.entity_id = e.%2$s::text) limit 1000)%7$s)', p_pipeline.name, v_key, p_pipeline.entity_table, v.column_name,
+        v.value, p_pipeline.id, ', ' || quote_literal(v.stage)), v.column_name), ', '),
     string_agg(format('e.%I::text = %L', v.column_name, v.value), ' or ')
   into v_wanted, v_shown
   from (
@@ -22,11 +26,11 @@ begin
     from millrace.version_stages vs
     join millrace.stages s on s.id = vs.stage_id
     cross join lateral (
-      select s.name, 'queued', s.name || '_status'
+      select s.name || '_status', s.name || '_status', 'queued', null
       where p_pipeline.projection = 'columns'
       union all
-      select null, s.shows ->> 'enter', p_pipeline.status ->> 'column'
-      where s.shows ->> 'enter' is not null) k(stage, value, column_name)
+      select null, p_pipeline.status ->> 'column', s.shows ->> 'enter', s.name
+      where s.shows ->> 'enter' is not null) k(label, column_name, value, stage)
     where vs.version_id = p_pipeline.current_version_id) v;
   if v_wanted is null then
     return;
@@ -49,21 +53,15 @@ begin
     return;
   end if;
   return query execute format($q$
-    select coalesce(w.stage || '_status ', '') || w.value, count(*), case
-        when w.stage is null then format('select millrace.begin(%%L, %%L, 1000)', %5$L, w.value)
-        else format('select millrace.start(%%1$L, array(select e.%%2$s::text from %%3$s e where '
-          'e.%%4$I = ''queued'' and not exists (select from millrace.runs r where r.pipeline_id = '
-          '%%5$s and r.entity_id = e.%%2$s::text) limit 1000))', %5$L, %1$L, %2$L,
-          w.stage || '_status', %3$s)
-      end
+    select w.shown, count(*), w.remedy
     from (select * from %2$s o order by o.%1$s desc limit 4000) e
-    cross join lateral (values %4$s) w(stage, value, shown)
-    where w.shown = w.value
+    cross join lateral (values %4$s) w(shown, value, remedy, found)
+    where w.found = w.value
       and not exists (
         select from millrace.runs r
         where r.entity_id = any (array[e.%1$s::text]) and r.pipeline_id = %3$s)
-    group by w.stage, w.value$q$,
-    v_key, p_pipeline.entity_table, p_pipeline.id, v_wanted, p_pipeline.name);
+    group by w.shown, w.remedy$q$,
+    v_key, p_pipeline.entity_table, p_pipeline.id, v_wanted);
 exception when undefined_column or undefined_table or syntax_error then
   -- attachment_fault() says so.
   return;

@@ -215,8 +215,8 @@ test('doctor counts rows that show the value by which a layer is entered and nev
     alter table public.note enable trigger user`);
   const [found = ''] = await amiss(engine);
   expect(found).toMatch(
-    /^rows of notes that show 200 and have never had a run: 1 .*: select millrace\.begin\('notes', '200', 1000\) until/,
+    /^rows of notes that show 200 and have never had a run: 1 .*: select millrace\.start\('notes', array\(.*\), 'summarize'\) until/,
   );
-  await engine.sql.query(`select millrace.begin('notes', '200', 1000)`);
+  await engine.sql.query(/select millrace\.start\('notes', array.*?'summarize'\)/.exec(found)?.[0] ?? '');
   expect(await amiss(engine)).toEqual([]);
 });
