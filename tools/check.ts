@@ -9,7 +9,7 @@ import { checkFormat, checkFunctionTypes, checkPipelines, checkTypes, functionsF
 import { checkDocExamples } from './check/doc-examples.ts';
 import { checkEngineLayers } from './check/engine-layers.ts';
 import { checkFunctionSizes } from './check/function-sizes.ts';
-import { checkDatabaseTypes, checkInstall, checkSkill, checkSnapshot } from './check/generated-files.ts';
+import { checkDatabaseTypes, checkInstall, checkSkill, checkSnapshot, checkVerbs } from './check/generated-files.ts';
 import { checkLayers } from './check/layers.ts';
 import { withMigratedDatabase } from './check/migrated-database.ts';
 import { nomenclatureFaults } from './check/nomenclature.ts';
@@ -57,6 +57,7 @@ async function codeChecks(write: boolean): Promise<Check[]> {
     { name: 'migration of the engine', remedy: byWriting, findings: install },
     { name: 'examples in docstrings', remedy: 'write or correct them', findings: checkDocExamples() },
     { name: 'skill of assistants', remedy: byWriting, findings: checkSkill(write) },
+    { name: 'verbs', remedy: byWriting, findings: checkVerbs(write) },
     { name: 'nomenclature', remedy: 'use the words of docs/nomenclature.md', findings: nomenclature() },
     { name: 'sentences', remedy: 'begin with the subject; one thought a sentence', findings: sentences() },
     { name: 'layers', remedy: downwards, findings: checkLayers(projectFolder) },

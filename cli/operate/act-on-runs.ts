@@ -1,5 +1,6 @@
 // millrace retry, cancel, reset, skip, fail and hurry: of the runs that are named, or of all that a filter finds.
 import { many } from '../../operators/numbers.ts';
+import { isNeeded, type RunVerb, verbs } from '../../operators/verbs.ts';
 import { CommandError } from '../command-error.ts';
 import { abortBulk, actInBulk } from './act-in-bulk.ts';
 import {
@@ -17,14 +18,12 @@ import {
 import { line, say } from './say.ts';
 import { words } from './table.ts';
 
-type RunVerb = 'retry' | 'cancel' | 'reset' | 'skip' | 'fail' | 'hurry';
-
-/** `own`: the options of the verb's own, as its usage has them. */
-const onRuns = (verb: RunVerb, own: string, does: string, ...takes: OptionName[]) =>
+/** `own`: the options of the verb's own, as its usage has them, which `also` explains. */
+const onRuns = (verb: RunVerb, own: string, also: string, ...takes: OptionName[]) =>
   defineOperate({
     usage: `npx millrace ${verb} RUN … ${own}[--reason TEXT] [--remote[=REF]]
 npx millrace ${verb} --pipeline P [FILTER] ${own}[--yes --reason TEXT]
-  ${does}
+  ${verbs[verb].says}${also}
   Over a filter it shows first how many, and asks; --yes is for scripts.
 ${filterUsage}`,
     words: Number.POSITIVE_INFINITY,
@@ -32,33 +31,32 @@ ${filterUsage}`,
     run: (asked) => actOnRuns(verb, asked),
   });
 
-export const retry = onRuns('retry', '', 'Goes on where runs failed; what was done before stays.');
+export const retry = onRuns('retry', '', '');
 export const cancel = onRuns(
   'cancel',
   '',
-  'Ends runs. With --bulk N in the place of RUN it ends a bulk; what that has done stays done.',
+  ' With --bulk N in the place of RUN it ends a bulk; what that has done stays done.',
   'bulk',
 );
-export const reset = onRuns('reset', '[--from STAGE] ', 'Does runs anew, all of them or --from STAGE on.', 'from');
-export const skip = onRuns('skip', '--stage STAGE ', 'Goes on without the stage.');
+export const reset = onRuns('reset', '[--from STAGE] ', ' Without --from the whole run.', 'from');
+export const skip = onRuns('skip', '--stage STAGE ', '');
 export const fail = onRuns(
   'fail',
   '--stage STAGE --message TEXT [--permanent] ',
-  'Fails the stage with this error; --permanent: without a retry.',
+  ' TEXT is the error.',
   'message',
   'permanent',
 );
-export const hurry = onRuns('hurry', '', 'Lets retries that wait in backoff go at once.');
+export const hurry = onRuns('hurry', '', '');
 
 /**
- * The request for a verb. Its stage: for reset the one of --from; in bulk only skip and fail have one, since for the
- * other verbs --stage is part of the filter.
+ * The request for a verb. Its stage: for reset the one of --from; in bulk only verbs that need one have one, since for the
+ * others --stage is part of the filter.
  */
 function deedOf(verb: RunVerb, asked: Asked, inBulk: boolean): Record<string, unknown> {
   const stage = textOf(asked, 'stage');
-  const own =
-    verb === 'reset' ? textOf(asked, 'from') : inBulk && verb !== 'skip' && verb !== 'fail' ? undefined : stage;
-  if ((verb === 'skip' || verb === 'fail') && !stage) throw new CommandError(`${verb} needs --stage.`, 2);
+  const own = verb === 'reset' ? textOf(asked, 'from') : inBulk && !isNeeded(verb, 'stage') ? undefined : stage;
+  if (isNeeded(verb, 'stage') && !stage) throw new CommandError(`${verb} needs --stage.`, 2);
   if (verb === 'fail' && !textOf(asked, 'message')) throw new CommandError('fail needs --message TEXT, the error.', 2);
   return defined({
     verb,

@@ -1,5 +1,6 @@
 // millrace pause, unpause and throttle: a pipeline, a stage, or a limit that several share.
 
+import { verbs } from '../../operators/verbs.ts';
 import { CommandError } from '../command-error.ts';
 import { asCommands } from '../project/as-commands.ts';
 import { type Asked, defined, defineOperate, numberIn, numberOf, textOf } from './asked.ts';
@@ -7,16 +8,16 @@ import { moment } from './moments.ts';
 import { line, say } from './say.ts';
 import { words } from './table.ts';
 
-const switching = (verb: 'pause' | 'unpause', does: string) =>
+const switching = (verb: 'pause' | 'unpause') =>
   defineOperate({
-    usage: `npx millrace ${verb} PIPELINE [STAGE] [--reason TEXT] [--remote[=REF]]\n  ${does}`,
+    usage: `npx millrace ${verb} PIPELINE [STAGE] [--reason TEXT] [--remote[=REF]]\n  ${verbs[verb].says}`,
     words: 2,
     takes: ['reason'],
     run: (asked) => switchStage(verb, asked),
   });
 
-export const pause = switching('pause', 'Hands out no work; what is in work goes on, and what comes in waits.');
-export const unpause = switching('unpause', 'Hands out work again.');
+export const pause = switching('pause');
+export const unpause = switching('unpause');
 
 async function switchStage(verb: 'pause' | 'unpause', asked: Asked): Promise<0> {
   const [pipeline, stage] = asked.words;

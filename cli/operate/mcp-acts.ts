@@ -2,6 +2,7 @@
 // before it begins.
 import { z } from 'zod';
 import type { Bulk } from '../../operators/answers.ts';
+import { isNeeded, runVerbs, stageVerbs, verbs } from '../../operators/verbs.ts';
 import { CommandError } from '../command-error.ts';
 import type { Door } from './ask-door.ts';
 import { filterShape, type Tool } from './mcp-reads.ts';
@@ -10,11 +11,12 @@ const name = z.string().max(100);
 const id = z.int().min(1);
 const minutes = z.int().min(1).max(576_000).optional();
 const reason = z.string().trim().min(3).max(1500).describe('why, for the people who read the journal');
-const runVerb = z.enum(['retry', 'cancel', 'reset', 'skip', 'fail', 'hurry']);
+const says = (names: readonly (keyof typeof verbs)[]) => names.map((verb) => `${verb}: ${verbs[verb].says}`).join(' ');
+const stageNeeded = runVerbs.filter((verb) => isNeeded(verb, 'stage')).join(' and ');
 /** The parameters of the verbs over runs. */
 const deed = {
-  verb: runVerb,
-  stage: name.optional().describe('which one: skip and fail need it, reset begins there'),
+  verb: z.enum(runVerbs).describe(says(runVerbs)),
+  stage: name.optional().describe(`which one: ${stageNeeded} need it, reset begins there`),
   message: z.string().max(2000).optional().describe('the error, for fail'),
   permanent: z.boolean().optional(),
 };
@@ -32,11 +34,7 @@ export function actTools(door: Door, whose: () => string): Tool[] {
   return [
     acts('act_on_run', 'Does a verb to one run.', { run: id, ...deed }),
     acts('act_on_stage', 'Pauses, throttles or bypasses a stage, or ends that; or pauses a whole pipeline.', {
-      verb: z
-        .enum(['pause', 'unpause', 'throttle', 'unthrottle', 'bypass', 'end_bypass', 'take_up'])
-        .describe(
-          'bypass: rows go on without the stage, those that are queued at once; take_up starts them there later',
-        ),
+      verb: z.enum(stageVerbs).describe(says(stageVerbs)),
       pipeline: name,
       stage: name.optional().describe('all but pause and unpause need it'),
       minutes: minutes.describe('for throttle; for bypass, until end_bypass where it is left out'),

@@ -2,6 +2,7 @@
 
 import type { Bulk as Answer } from '../../operators/answers.ts';
 import { count, forecast, many } from '../../operators/numbers.ts';
+import { verbs as table } from '../../operators/verbs.ts';
 import { Moment } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
 import { complain } from '../base/messages.tsx';
@@ -55,7 +56,7 @@ export function BulkButtons({ filter, chosen = [], verbs: shown = verbs }: Butto
           key={verb}
           label={`${verb[0]?.toUpperCase()}${verb.slice(1)} ${chosen.length > 0 ? `${chosen.length} chosen` : 'all that match'} …`}
           refused={refused(verb)}
-          harms={verb === 'cancel'}
+          harms={table[verb].destroys}
           onClick={() => preview(verb)}
         />
       ))}

@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals';
 import type { Run as Answer, Attempt, Fault, Payload } from '../../operators/answers.ts';
 import { costOf, count, span } from '../../operators/numbers.ts';
 import { saidOf } from '../../operators/remedies.ts';
+import { verbs } from '../../operators/verbs.ts';
 import { databaseNow, Moment } from '../base/format.tsx';
 import { Fresh, Trouble } from '../base/fresh.tsx';
 import { usePoll } from '../base/poll.ts';
@@ -164,7 +165,7 @@ function Deeds({ run: { run, status, attempts, at = [] } }: { run: Answer }) {
       what: 'This one run ends. What is in work is thrown away when it reports.',
       request: { verb: 'cancel', run },
       refused: isOver,
-      harms: true,
+      harms: verbs.cancel.destroys,
     },
     {
       label: 'Skip',
@@ -172,7 +173,7 @@ function Deeds({ run: { run, status, attempts, at = [] } }: { run: Answer }) {
       fields: [{ name: 'stage', label: 'Stage', choices: stages }],
       request: ({ stage }) => ({ verb: 'skip', run, stage }),
       refused: stages.length > 0 ? undefined : `It is ${status}, and stands at no stage.`,
-      harms: true,
+      harms: verbs.skip.destroys,
     },
     {
       label: 'Fail',
@@ -184,13 +185,13 @@ function Deeds({ run: { run, status, attempts, at = [] } }: { run: Answer }) {
       ],
       request: ({ stage, message, again }) => ({ verb: 'fail', run, stage, message, permanent: isForGood(again) }),
       refused: live.length > 0 ? undefined : 'No stage of it is queued, in work or waiting.',
-      harms: true,
+      harms: verbs.fail.destroys,
     },
     {
       label: 'Reset',
       what: `The run begins anew from its first stage; what came of its ${attempts.length === 1 ? 'attempt' : `${attempts.length} attempts`} is superseded.`,
       request: { verb: 'reset', run },
-      harms: true,
+      harms: verbs.reset.destroys,
     },
   ];
   return (

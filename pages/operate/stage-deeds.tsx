@@ -2,6 +2,7 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Pipeline, StageDefinition, StageHealth } from '../../operators/answers.ts';
 import { countOf, many } from '../../operators/numbers.ts';
+import { verbs } from '../../operators/verbs.ts';
 import { Moment } from '../base/format.tsx';
 import { to } from '../base/route.ts';
 import { Words } from '../base/words.tsx';
@@ -168,7 +169,7 @@ function bypassDeeds(
       needsReason: true,
       refused:
         worker === undefined ? `No worker takes anything of a ${kind} stage.` : bypass ? 'It is bypassed.' : undefined,
-      harms: true,
+      harms: verbs.bypass.destroys,
     },
     {
       label: 'End bypass',
@@ -231,7 +232,7 @@ function runsDeeds(place: Place, stageHealth: StageHealth): Deed[] {
       fields: [which],
       request: ({ status }) => preview('skip', status, { stage }),
       refused: none,
-      harms: true,
+      harms: verbs.skip.destroys,
     },
     {
       label: 'Fail',
@@ -242,7 +243,7 @@ function runsDeeds(place: Place, stageHealth: StageHealth): Deed[] {
       ],
       request: ({ message, again }) => preview('fail', 'running', { stage, message, permanent: isForGood(again) }),
       refused: live === 0 ? 'No run stands here.' : undefined,
-      harms: true,
+      harms: verbs.fail.destroys,
     },
     {
       label: 'Reset',
@@ -250,7 +251,7 @@ function runsDeeds(place: Place, stageHealth: StageHealth): Deed[] {
       fields: [which],
       request: ({ status }) => preview('reset', status, { stage }),
       refused: none,
-      harms: true,
+      harms: verbs.reset.destroys,
     },
   ];
   return deeds.map((deed) => ({ ...deed, leadsTo: ({ bulk }) => to('bulk', Number(bulk)) }));

@@ -5,12 +5,14 @@ import { frozenFaults, readProject } from '../engine/releases.ts';
 import { writeBuilt } from '../engine/write-built.ts';
 import { skillText } from '../skill/write-skill.ts';
 import { projectFolder, runScript, runSupabase } from './run-program.ts';
+import { verbsText } from './verbs-file.ts';
 
 const snapshotFile = path.join('tests', 'schema.snapshot.sql');
 const snapshotHeading = `-- The tables, types and views that the migrations make, with their rights, as text, written by \`npm run check -- --write\`:
 -- in a review it shows what a change does to them.
 `;
 const typesFile = path.join('supabase', 'functions', '_millrace', 'engine', 'database.types.ts');
+const verbsFile = path.join('operators', 'verbs.ts');
 const shownLines = 30;
 const typesHeading = `// The types of the functions that the engine serves by the Data API, written by \`npm run check -- --write\` from the
 // migrated database.
@@ -28,6 +30,12 @@ export async function checkInstall(): Promise<string> {
 export async function checkSkill(write: boolean): Promise<string> {
   const page = fs.readFileSync(path.join(projectFolder, 'docs', 'assistants.md'), 'utf8');
   return compare(path.join('skills', 'millrace', 'SKILL.md'), skillText(page), write);
+}
+
+/** Compares the verbs in TypeScript with the engine's tables, or with `write` replaces them. Resolves to findings. */
+export async function checkVerbs(write: boolean): Promise<string> {
+  const formatted = await format(verbsText(path.join(projectFolder, 'engine')));
+  return formatted.ok ? compare(verbsFile, formatted.stdout, write) : formatted.output;
 }
 
 /**

@@ -6,8 +6,8 @@
 -- Bypasses a stage, or changes its bypass, and skips the first of what is queued there; returns how
 -- many those were.
 create function millrace.begin_bypass(
-  p_stage millrace.stages, p_reason text, p_until timestamptz, p_line bigint
-) returns int
+  p_stage millrace.stages, p_request jsonb, p_line bigint
+) returns jsonb
 as $$
 -- The table of the rows before the stage, in the order of define(), which may just have changed
 -- the stage.
@@ -22,14 +22,15 @@ if p_stage.function_name is null then
 end if;
 update millrace.stages s set bypassed = true where s.id = p_stage.id;
 insert into millrace.bypasses as b (stage_id, reason, until, line, began_at)
-values (p_stage.id, p_reason, p_until, p_line, millrace.now())
+values (p_stage.id, p_request ->> 'reason', (p_request ->> 'until')::timestamptz, p_line, v_now)
 on conflict on constraint bypasses_pkey do update set
   reason = excluded.reason, until = excluded.until, line = excluded.line;
-return millrace.bypass_queued(p_stage, 500);
+return jsonb_build_object('until', p_request -> 'until', 'skipped',
+  millrace.bypass_queued(p_stage, 500));
 $$;
 
--- Lets a bypassed stage work again and wakes it.
-create function millrace.finish_bypass(p_stage millrace.stages)
+-- Lets a bypassed stage work again and wakes it. Returns an empty outcome.
+create function millrace.finish_bypass(p_stage millrace.stages) returns jsonb
 as $$
 update millrace.stages s set bypassed = false where s.id = p_stage.id and s.bypassed;
 if not found then
@@ -38,6 +39,7 @@ if not found then
 end if;
 delete from millrace.bypasses b where b.stage_id = p_stage.id;
 perform millrace.wake(case when millrace.has_ready_work(p_stage.id) then array[p_stage.id] end);
+return '{}';
 $$;
 
 -- Skips up to so much of what is queued at stages that are bypassed or whose budget is spent, and

@@ -2,10 +2,10 @@
 
 -- Takes up remembered rows of a stage, oldest first, for up to five seconds; returns how many. A
 -- row that is locked, live or cannot start stays remembered.
-create function millrace.take_up_rows(p_stage millrace.stages, p_limit int)
-returns int
+create function millrace.take_up_rows(p_stage millrace.stages, p_request jsonb) returns jsonb
 as $$
 declare
+  v_limit int := coalesce((p_request ->> 'count')::numeric::int, 1000);
   v_until timestamptz := clock_timestamp() + interval '5 seconds';
   v_by_name boolean := (
     select vs.on_demand
@@ -17,8 +17,8 @@ declare
   v_done record;
   v_started int := 0;
 begin
-  if p_limit is null or p_limit not between 1 and 10000 then
-    raise exception 'p_count is %, but must be from 1 to 10000', coalesce(p_limit::text, 'null')
+  if v_limit not between 1 and 10000 then
+    raise exception 'p_count is %, but must be from 1 to 10000', v_limit
       using errcode = 'MR002', hint = 'Call it again for more.';
   elsif p_stage.bypassed or p_stage.when_spent = 'bypass' and millrace.is_spent(p_stage) then
     raise exception 'stage % is bypassed or its budget spent: all would be left out again',
@@ -40,7 +40,7 @@ begin
           and r.status = 'running'
         limit 1) is null
     order by b.at, b.run_id
-    limit p_limit);
+    limit v_limit);
   for v_first in 1 .. cardinality(v_ids) by 500 loop
     exit when clock_timestamp() >= v_until;
     v_done := millrace.in_halves(
@@ -52,7 +52,7 @@ begin
       format('Row %s cannot be taken up at stage %s: %s', f.key, p_stage.name, f.why))
     from unnest(v_done.refused) f;
   end loop;
-  return v_started;
+  return jsonb_build_object('started', v_started);
 end
 $$;
 

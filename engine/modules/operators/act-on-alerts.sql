@@ -9,7 +9,6 @@ declare
   v_silence millrace.silences;
 begin
   if p_request ->> 'verb' = 'unsilence' then
-    perform millrace.need_fields(p_request, 'silence');
     update millrace.silences s
     set until = v_now
     where s.id = (p_request -> 'silence')::bigint

@@ -61,10 +61,13 @@ declare
   v_found record;
   v_bulk millrace.bulks;
 begin
-  perform millrace.check_request(p_do, '{"verb": ["retry", "cancel", "reset", "skip", "fail",
-    "hurry"], "stage": "name", "message": "reason", "permanent": "boolean"}', 'do');
+  perform millrace.check_request(p_do, jsonb_build_object('verb', array(
+    select r.verb from millrace.run_verbs r where r.is_open))
+    || '{"stage": "name", "message": "reason", "permanent": "boolean"}', 'do');
   perform millrace.need_fields(p_do, 'verb');
-  perform millrace.need_fields(p_do, 'stage') where v_verb in ('skip', 'fail');
+  perform millrace.need_fields(p_do, variadic r.needs)
+  from millrace.run_verbs r
+  where r.verb = v_verb;
   perform millrace.check_request(p_filter, millrace.filter_fields(), 'filter');
   perform millrace.need_fields(p_filter || '{"verb": "a bulk"}', 'pipeline');
   -- It takes up runs that are over, too.
@@ -105,11 +108,9 @@ declare
   v_bulk millrace.bulks;
 begin
   if v_verb = 'preview' then
-    perform millrace.need_fields(p_request, 'do', 'filter');
     v_bulk := millrace.preview_bulk(
       p_caller, p_request -> 'do', p_request -> 'filter', p_request ->> 'reason');
   else
-    perform millrace.need_fields(p_request, 'bulk');
     select b.* into v_bulk
     from millrace.bulks b
     where b.id = (p_request -> 'bulk')::bigint
@@ -189,8 +190,10 @@ begin
   -- A verb that goes run by run takes longer than the Data API gives 500 of them.
   v_found := millrace.find_runs(array[v_bulk.pipeline_id], v_bulk.filter || jsonb_build_object(
     'cursor', v_bulk.cursor,
-    'limit', case when v_verb in ('retry', 'cancel') and not v_bulk.args ? 'stage'
-      then 500 else 100 end));
+    'limit', (
+      select case when r.in_sets and not v_bulk.args ? 'stage' then 500 else 100 end
+      from millrace.run_verbs r
+      where r.verb = v_verb)));
   v_wanted := v_bulk.locked[:200] || v_found.run_ids;
   v_entities := millrace.lock_present(v_bulk.pipeline_id, array(
     select r.entity_id from millrace.runs r where r.id = any (v_wanted)));

@@ -1,56 +1,38 @@
 -- Verbs: what a person does to runs and to their stages
 
--- Does a verb to runs, one after the other where the engine has no way to do it to all at once;
--- returns what it came to with the last.
+-- Does a verb to runs, one after the other where the engine has no way to do it to all at once.
+-- Returns the outcome of the last.
 create function millrace.do_to_runs(p_runs bigint[], p_do jsonb) returns jsonb
 as $$
 declare
-  v_verb text := p_do ->> 'verb';
+  v_verb record;
   v_run bigint;
   v_locked record;
-  v_stage_id int;
-  v_hurried record;
+  v_done record;
   v_wake int[];
-  v_did jsonb := '{}';
 begin
-  if v_verb = 'cancel'
-      or v_verb = 'retry' and cardinality(p_runs) > 1 and not p_do ? 'stage' then
-    perform millrace.do_to_all(p_runs, v_verb);
-    return v_did;
+  select v.* into v_verb from millrace.run_verbs v where v.verb = p_do ->> 'verb';
+  if v_verb.verb = 'cancel'
+      or v_verb.in_sets and cardinality(p_runs) > 1 and not p_do ? 'stage' then
+    perform millrace.do_to_all(p_runs, v_verb.verb);
+    return '{}';
   end if;
   foreach v_run in array p_runs loop
-    v_locked := millrace.hold_stage(v_run, p_do ->> 'stage', v_verb);
-    v_stage_id := (v_locked.version_stage).stage_id;
-    case v_verb
-      when 'retry' then
-        perform millrace.do_to_all(array[v_run], v_verb);
-      when 'reset' then
-        v_wake := v_wake || millrace.reset_one(v_locked.run, v_locked.version_stage);
-      when 'reset_children' then
-        v_did := jsonb_build_object('children',
-          millrace.reset_failed_children(v_locked.run, v_locked.version_stage));
-      when 'start_stage' then
-        v_wake := v_wake || millrace.begin_at_once(array[v_run], v_stage_id, true);
-      when 'skip' then
-        v_wake := v_wake || millrace.reopen_run(v_locked.run, array[v_stage_id]);
-        v_wake := v_wake || millrace.skip_stage(v_stage_id, millrace.running_of(array[v_run]),
-          '{"code": "skipped", "message": "skipped by hand"}');
-        v_wake := v_wake || millrace.begin_branches(array[v_run]);
-      when 'hurry' then
-        v_hurried := millrace.hurry_one(v_locked.run, v_stage_id);
-        v_wake := v_wake || v_hurried.stages;
-        v_did := jsonb_build_object('attempts', v_hurried.attempts);
-      else
-        v_wake := v_wake || millrace.end_stage(v_locked.run, v_stage_id, p_do);
-    end case;
+    v_locked := millrace.hold_stage(v_run, p_do ->> 'stage', v_verb.verb);
+    execute 'select * from ' || v_verb.does
+    into v_done
+    using v_locked.run, v_locked.version_stage, p_do;
+    v_wake := v_wake || v_done.wake;
   end loop;
   perform millrace.wake(v_wake);
-  return v_did;
+  return coalesce(v_done.did, '{}');
 end
 $$;
 
 -- Cancels runs, or retries held ones, all or none.
-create function millrace.do_to_all(p_runs bigint[], p_verb text)
+create function millrace.do_to_all(
+  p_runs bigint[], p_verb text, out wake int[], out did jsonb
+)
 as $$
 declare
   v_fault millrace.runs;
@@ -73,9 +55,30 @@ begin
 end
 $$;
 
+-- Starts a pending stage of a held run.
+create function millrace.start_one(
+  p_run millrace.runs, p_stage millrace.version_stages, out wake int[], out did jsonb
+)
+as $$
+wake := millrace.begin_at_once(array[p_run.id], p_stage.stage_id, true);
+$$;
+
+-- Skips a stage of a held run that is not done.
+create function millrace.skip_one(
+  p_run millrace.runs, p_stage millrace.version_stages, out wake int[], out did jsonb
+)
+as $$
+wake := millrace.reopen_run(p_run, array[p_stage.stage_id]);
+wake := wake || millrace.skip_stage(p_stage.stage_id, millrace.running_of(array[p_run.id]),
+  '{"code": "skipped", "message": "skipped by hand"}');
+wake := wake || millrace.begin_branches(array[p_run.id]);
+$$;
+
 -- Completes the live attempt of a held stage with a result by hand, or fails it. Its token, job or
--- children are void. Returns the stages to wake.
-create function millrace.end_stage(p_run millrace.runs, p_stage_id int, p_do jsonb) returns int[]
+-- children are void.
+create function millrace.end_stage(
+  p_run millrace.runs, p_stage millrace.version_stages, p_do jsonb, out wake int[], out did jsonb
+)
 as $$
 declare
   v_fails boolean := p_do ->> 'verb' = 'fail';
@@ -85,9 +88,9 @@ declare
 begin
   update millrace.attempts a
   set token = null, service = 'by_hand'
-  where a.run_id = p_run.id and a.stage_id = p_stage_id and a.state < 'completed'
+  where a.run_id = p_run.id and a.stage_id = p_stage.stage_id and a.state < 'completed'
   returning a.* into v_attempt;
-  perform millrace.abandon_fan_outs(array[p_run.id], array[p_stage_id]);
+  perform millrace.abandon_fan_outs(array[p_run.id], array[p_stage.stage_id]);
   v_done := millrace.apply_outcomes_guarded(array[case
     when v_fails then millrace.work_on(v_attempt, p_run.entity_id, 'failed',
       p_error => jsonb_build_object('code', 'failed_by_hand',
@@ -101,14 +104,14 @@ begin
         when 'busy' then 'Nothing was changed; try again shortly.'
         else 'Correct what its apply function or a trigger of yours refuses.' end;
   end if;
-  return v_done.ready;
+  wake := v_done.ready;
 end
 $$;
 
 -- Makes the attempts in backoff of a held run, or of one stage of it, due now. Attempts that a
 -- quota holds back stay.
 create function millrace.hurry_one(
-  p_run millrace.runs, p_stage_id int, out attempts int, out stages int[]
+  p_run millrace.runs, p_stage millrace.version_stages, out wake int[], out did jsonb
 )
 as $$
 with hurried as (
@@ -119,13 +122,15 @@ with hurried as (
     from millrace.attempts o
     where o.run_id = p_run.id and o.state = 'queued' and o.queue_at > v_now
       and not o.quota_blocked
-      and o.stage_id = coalesce(p_stage_id, o.stage_id)
+      and o.stage_id = coalesce(p_stage.stage_id, o.stage_id)
     order by o.id
     for update))
   returning a.stage_id
 )
-select count(*), array_agg(distinct h.stage_id) into attempts, stages from hurried h;
-if attempts = 0 then
+select array_agg(distinct h.stage_id), jsonb_build_object('attempts', count(*))
+into wake, did
+from hurried h;
+if wake is null then
   raise exception 'run % has nothing there that waits to be tried again', p_run.id
     using errcode = 'MR004', hint = 'Only a retry in backoff can be hurried: '
       'select * from millrace.timeline(' || p_run.id || ').';

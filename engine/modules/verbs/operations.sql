@@ -13,6 +13,7 @@ declare
   v_pipeline text;
   v_parent millrace.runs;
   v_state text;
+  v_states text[];
   v_hint text;
 begin
   perform millrace.hold_runs(array[p_run]);
@@ -52,21 +53,18 @@ begin
         'millrace.operations where run_id = ' || p_run || '.';
   end if;
   v_state := millrace.state_of(p_run, version_stage.stage_id);
+  select v.states into v_states from millrace.run_verbs v where v.verb = p_verb;
   v_hint := case
-    when p_verb = 'retry' and v_state not in ('failed', 'cancelled')
-      then 'Only a stage that failed or was cancelled can be retried.'
-    when p_verb = 'start_stage' and (v_state <> 'pending' or run.status <> 'running')
-      then 'Only a pending stage of a running run can be started; '
-        'use millrace.retry(run) or millrace.reset(run, stage).'
-    when p_verb in ('complete', 'fail') and v_state not in ('queued', 'started', 'waiting')
-      then 'Only a stage that is queued, started or waiting can be ended by hand.'
-    when p_verb = 'skip' and v_state in ('completed', 'skipped')
-      then 'It is done. To go on without its result: millrace.reset(run, stage), then skip it.'
-    when p_verb = 'skip' and v_state = 'pending' and (run.status <> 'running' or exists (
+    when v_state <> all (v_states)
+        or p_verb = 'start_stage' and run.status <> 'running'
+      then format('Only a stage that is %s can; use millrace.retry(run) or '
+        'millrace.reset(run, stage).',
+        regexp_replace(array_to_string(v_states, ', '), ', (\w+)$', ' or \1'))
+    when v_state <> 'pending' then null
+    when p_verb = 'reset_children' then 'It spawns its children once its needs are done.'
+    when p_verb = 'skip' and (run.status <> 'running' or exists (
         select from unnest(version_stage.needs) n where not millrace.is_done(p_run, n)))
       then 'Skip or finish its needs first.'
-    when p_verb = 'reset_children' and v_state = 'pending'
-      then 'It spawns its children once its needs are done.'
   end;
   if v_hint is not null then
     raise exception 'stage % of run % cannot be told to %: it is %, and the run is %',

@@ -1,12 +1,12 @@
 -- Resetting: stages of a run, or its failed children, start over
 
--- Resets a stage of a held run, or all of it. Returns the stages to wake.
-create function millrace.reset_one(p_run millrace.runs, p_stage millrace.version_stages)
-returns int[]
+-- Resets a stage of a held run, or all of it.
+create function millrace.reset_one(
+  p_run millrace.runs, p_stage millrace.version_stages, out wake int[], out did jsonb
+)
 as $$
 declare
   v_stages int[] := p_stage.dependents || p_stage.stage_id;
-  v_wake int[];
 begin
   if p_stage.stage_id is null then
     v_stages := array(
@@ -16,28 +16,27 @@ begin
   else
     perform millrace.forget_given(array[p_run.id], v_stages);
   end if;
-  v_wake := millrace.reopen_run(p_run, v_stages);
+  wake := millrace.reopen_run(p_run, v_stages);
   if (select s.has_unchanged from millrace.stages s where s.id = p_stage.stage_id) then
     -- First: what it skips on the spot, since nobody asked for it, is not shown.
     perform millrace.clear_pending(array[p_run.id]);
-    v_wake := v_wake || millrace.begin_stage(p_stage.stage_id,
+    wake := wake || millrace.begin_stage(p_stage.stage_id,
       millrace.runs_ready_for(p_stage.stage_id, array[p_run.id]), p_anew => true);
   end if;
-  return v_wake || millrace.begin_branches(array[p_run.id]);
+  wake := wake || millrace.begin_branches(array[p_run.id]);
 end
 $$;
 
--- Resets the failed children of a stage of a held run; returns how many.
+-- Resets the failed children of a stage of a held run. did: how many.
 create function millrace.reset_failed_children(
-  p_run millrace.runs, p_stage millrace.version_stages
-) returns int
+  p_run millrace.runs, p_stage millrace.version_stages, out wake int[], out did jsonb
+)
 as $$
 declare
   v_fan_out millrace.fan_outs;
   v_failed record;
   v_entities text[];
   v_stages int[];
-  v_wake int[];
 begin
   select f.* into v_fan_out
   from millrace.fan_outs f
@@ -52,17 +51,20 @@ begin
     raise exception 'this stage of run % has no children', p_run.id
       using errcode = 'MR004', hint = 'Only a map or pipeline stage that has spawned has any; '
         'use millrace.reset(run, stage).';
-  elsif v_failed.n = 0 then
-    return 0;
+  end if;
+  did := jsonb_build_object('children', v_failed.n);
+  if v_failed.n = 0 then
+    return;
   elsif v_fan_out.state = 'open' then
     -- The stage still waits: its children go on, but for those whose row somebody holds.
     v_entities := millrace.lock_entities(v_fan_out.child_pipeline_id, v_failed.entities, false);
-    return millrace.retry_runs(array(
+    did := jsonb_build_object('children', millrace.retry_runs(array(
       select r.id
       from millrace.runs r
       where r.id = any (v_failed.ids) and r.entity_id = any (v_entities)
       order by r.id
-      for no key update skip locked));
+      for no key update skip locked)));
+    return;
   end if;
   -- Not those that a threshold of this one has begun: it still holds.
   v_stages := array(
@@ -71,13 +73,12 @@ begin
     cross join unnest(vs.dependents || vs.stage_id) d
     where vs.version_id = p_run.version_id
       and p_stage.stage_id = any (vs.needs)) || p_stage.stage_id;
-  v_wake := millrace.reopen_run(p_run, v_stages);
+  wake := millrace.reopen_run(p_run, v_stages);
   -- First: the stage may fail on the spot, and what is skipped on demand then is not shown.
   perform millrace.clear_pending(array[p_run.id]);
-  v_wake := v_wake || millrace.retry_stage(p_stage.stage_id, (
+  wake := wake || millrace.retry_stage(p_stage.stage_id, (
     select s.kind from millrace.stages s where s.id = p_stage.stage_id),
     millrace.running_of(array[p_run.id]));
-  perform millrace.wake(v_wake || millrace.begin_branches(array[p_run.id]));
-  return v_failed.n;
+  wake := wake || millrace.begin_branches(array[p_run.id]);
 end
 $$;

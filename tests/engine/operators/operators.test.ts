@@ -1,5 +1,6 @@
 // Who may use the operators' functions, and what others learn from them.
 import { expect } from 'vitest';
+import { verbs } from '../../../operators/verbs.ts';
 import { chain, type Engine, test } from '../../support/engine.ts';
 import { journal, Operator, signIn, withSecretKey } from '../../support/operators.ts';
 import { failed, Worker } from '../../support/worker.ts';
@@ -259,4 +260,23 @@ test('a stage is claimed under places in flight that are written with a decimal 
     "limits": {"max_in_flight": 2.0}, "minutes": 5, "reason": "less at once"}')`);
   const worker = await Worker.of(engine, 'only');
   expect(await worker.take(3)).toHaveLength(2);
+});
+
+test('commands, assistants and the page name the verbs that the engine has, and each has a function', async ({
+  engine,
+}) => {
+  const rows = await engine.rows<{ verb: string; about: string; needs: string[]; destroys: boolean }>(
+    'select verb, about, needs, destroys from millrace.verbs where is_open',
+  );
+  const told = Object.entries(verbs).map(([verb, { says: _, ...row }]) => ({ verb, ...row }));
+  const byVerb = (one: { verb: string }, other: { verb: string }) => one.verb.localeCompare(other.verb);
+  expect(rows.sort(byVerb)).toEqual(told.sort(byVerb));
+  const named = await engine.rows<{ call: string; found: boolean }>(`
+    select c.call, to_regproc(c.call) is not null as found
+    from millrace.verbs v
+    cross join lateral (values (v.does), (v.acts)) a(text)
+    cross join lateral (select split_part(a.text, '(', 1)) c(call)
+    where a.text is not null`);
+  expect(named.filter(({ found }) => !found)).toEqual([]);
+  expect(named.length).toBeGreaterThan(rows.length);
 });

@@ -1,0 +1,33 @@
+-- Lists the verbs that a person does to a run, with a row and a function for each.
+-- needs: the fields that a request must have. states: the states of the stage in which the verb is
+-- done; null for any. is_open: operators do it by the Data API, and in bulk. in_sets: where no
+-- stage is named the function takes many runs at once. destroys: work is lost or left out.
+-- does: the call, with the held run, its stage and the request.
+create view millrace.run_verbs as
+select v.verb, v.needs::text[], v.states::text[], v.is_open, v.in_sets, v.destroys, v.does
+from (values
+  -- Queues what failed or was cancelled in runs that are over; what was done before stays.
+  ('retry', '{}', '{failed,cancelled}', true, true, false,
+    'millrace.do_to_all(array[($1).id], ''retry'')'),
+  -- Ends runs; the sweep cancels their children.
+  ('cancel', '{}', null, true, true, true,
+    'millrace.do_to_all(array[($1).id], ''cancel'')'),
+  -- Starts a stage and all that depends on it over, or the whole run; children are spawned anew.
+  ('reset', '{}', null, true, false, true, 'millrace.reset_one($1, $2)'),
+  -- Retries the failed and cancelled children of a stage, whose needing stages start over.
+  ('reset_children', '{stage}', null, false, false, false,
+    'millrace.reset_failed_children($1, $2)'),
+  -- Starts a pending stage whose needs are done, without waiting for its thresholds.
+  ('start_stage', '{stage}', '{pending}', false, false, false, 'millrace.start_one($1, $2)'),
+  -- Completes a queued, started or waiting stage with a result given by hand.
+  ('complete', '{stage,result}', '{queued,started,waiting}', false, false, true,
+    'millrace.end_stage($1, $2, $3)'),
+  -- Fails a queued, started or waiting stage; its policy retries it, unless permanent.
+  ('fail', '{stage}', '{queued,started,waiting}', true, false, true,
+    'millrace.end_stage($1, $2, $3)'),
+  -- Goes on without a stage that is not done: its result is null.
+  ('skip', '{stage}', '{pending,queued,started,waiting,failed,cancelled}', true, false, true,
+    'millrace.skip_one($1, $2)'),
+  -- Makes retries in backoff due at once.
+  ('hurry', '{}', null, true, false, false, 'millrace.hurry_one($1, $2)')
+) v(verb, needs, states, is_open, in_sets, destroys, does);
