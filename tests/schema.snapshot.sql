@@ -736,6 +736,15 @@ view millrace.run_slas
   column pipeline text
   column runs bigint
   as  SELECT p.name AS pipeline, c.runs, cardinality(l.ages)::bigint AS overdue, q.median_seconds, q.p95_seconds, b.median_bound, b.p95_bound, o.broken IS NULL AS ok, o.broken FROM millrace.pipelines p CROSS JOIN LATERAL ( SELECT (p.sla ->> 'median_seconds'::text)::double precision AS median_bound, (p.sla ->> 'p95_seconds'::text)::double precision AS p95_bound) b CROSS JOIN LATERAL ( SELECT millrace.ages_over(p.id, LEAST(b.median_bound, b.p95_bound) * 1000::double precision) AS ages) l CROSS JOIN LATERAL ( SELECT array_agg(n.n ORDER BY n.place) AS counts, sum(n.n)::bigint AS runs FROM ( SELECT u.place, u.n + (( SELECT count(*) AS count FROM unnest(l.ages) a(a) WHERE width_bucket(a.a, millrace.bucket_bounds()) = (u.place - 1))) AS n FROM unnest(( SELECT millrace.add_buckets(array_agg(m.runs) || array_fill(0::bigint, '{1,16}'::integer[])) AS add_buckets FROM millrace.figure_rows(p.id, 0, millrace.now() - '01:00:00'::interval, millrace.now() + '00:01:00'::interval, true) m(unit, pipeline_id, stage_id, at, outcome, n, cost_usd, input_tokens, output_tokens, run_ms, wait_ms, runs, waits, codes))) WITH ORDINALITY u(n, place)) n) c CROSS JOIN LATERAL ( SELECT millrace.bucket_quantile(c.counts, 0.5::double precision) / 1000::double precision AS median_seconds, millrace.bucket_quantile(c.counts, 0.95::double precision) / 1000::double precision AS p95_seconds) q CROSS JOIN LATERAL ( SELECT min(k.name) AS broken FROM ( VALUES ('p95'::text,q.p95_seconds,b.p95_bound,0.05), ('the median'::text,q.median_seconds,b.median_bound,0.5)) k(name, seconds, bound, share) WHERE k.seconds > k.bound OR (( SELECT count(*) AS count FROM unnest(l.ages) a(a) WHERE a.a > (k.bound * 1000::double precision)))::numeric > (k.share * c.runs::numeric)) o WHERE p.sla IS NOT NULL ORDER BY p.name;
+view millrace.run_verbs
+  column destroys boolean
+  column does text
+  column in_sets boolean
+  column is_open boolean
+  column needs text[]
+  column states text[]
+  column verb text
+  as  SELECT verb, needs::text[] AS needs, states::text[] AS states, is_open, in_sets, destroys, does FROM ( VALUES ('retry'::text,'{}'::text,'{failed,cancelled}'::text,true,true,false,'millrace.do_to_all(array[($1).id], ''retry'')'::text), ('cancel'::text,'{}'::text,NULL::text,true,true,true,'millrace.do_to_all(array[($1).id], ''cancel'')'::text), ('reset'::text,'{}'::text,NULL::text,true,false,true,'millrace.reset_one($1, $2)'::text), ('reset_children'::text,'{stage}'::text,NULL::text,false,false,false,'millrace.reset_failed_children($1, $2)'::text), ('start_stage'::text,'{stage}'::text,'{pending}'::text,false,false,false,'millrace.start_one($1, $2)'::text), ('complete'::text,'{stage,result}'::text,'{queued,started,waiting}'::text,false,false,true,'millrace.end_stage($1, $2, $3)'::text), ('fail'::text,'{stage}'::text,'{queued,started,waiting}'::text,true,false,true,'millrace.end_stage($1, $2, $3)'::text), ('skip'::text,'{stage}'::text,'{pending,queued,started,waiting,failed,cancelled}'::text,true,false,true,'millrace.skip_one($1, $2)'::text), ('hurry'::text,'{}'::text,NULL::text,true,false,false,'millrace.hurry_one($1, $2)'::text)) v(verb, needs, states, is_open, in_sets, destroys, does);
 table millrace.runs with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.05)
   column began_from text
   column created_at timestamp with time zone not null
@@ -940,6 +949,15 @@ table millrace.turns
   column usage jsonb
   constraint turns_pkey PRIMARY KEY (run_id, stage_id, execution, seq)
   CREATE UNIQUE INDEX turns_pkey ON millrace.turns USING btree (run_id, stage_id, execution, seq)
+view millrace.verbs
+  column about text
+  column acts text
+  column destroys boolean
+  column does text
+  column is_open boolean
+  column needs text[]
+  column verb text
+  as  SELECT verb, about, needs, is_open, destroys, does, CASE about WHEN 'run'::text THEN 'millrace.act_on_run($1, $2)'::text WHEN 'stage'::text THEN 'millrace.act_on_stage($1, $2, $3, $4)'::text WHEN 'alert'::text THEN 'millrace.act_on_alert($1, $2, $3)'::text WHEN 'channel'::text THEN 'millrace.act_on_channel($2)'::text ELSE 'millrace.act_in_bulk($1, $2)'::text END AS acts FROM ( SELECT r.verb, 'run'::text AS about, r.needs, r.is_open, r.destroys, r.does FROM millrace.run_verbs r UNION ALL SELECT t.verb, t.about, t.needs::text[] AS needs, true, t.destroys, t.does FROM ( VALUES ('pause'::text,'stage'::text,'{pipeline}'::text,false,'millrace.switch($1, $2, $3, $4)'::text), ('unpause'::text,'stage'::text,'{pipeline}'::text,false,'millrace.switch($1, $2, $3, $4)'::text), ('throttle'::text,'stage'::text,'{pipeline,stage,reason}'::text,false,'millrace.put_throttle($2, $3, $4)'::text), ('unthrottle'::text,'stage'::text,'{pipeline,stage}'::text,false,'millrace.end_throttle_of($1, $2, $3)'::text), ('bypass'::text,'stage'::text,'{pipeline,stage,reason}'::text,true,'millrace.begin_bypass($2, $3, $4)'::text), ('end_bypass'::text,'stage'::text,'{pipeline,stage}'::text,false,'millrace.finish_bypass($2)'::text), ('take_up'::text,'stage'::text,'{pipeline,stage}'::text,false,'millrace.take_up_rows($2, $3)'::text), ('silence'::text,'alert'::text,'{}'::text,false,NULL::text), ('unsilence'::text,'alert'::text,'{silence}'::text,false,NULL::text), ('test_channel'::text,'channel'::text,'{channel}'::text,false,NULL::text), ('preview'::text,'bulk'::text,'{do,filter}'::text,false,NULL::text), ('begin'::text,'bulk'::text,'{bulk}'::text,false,NULL::text), ('continue'::text,'bulk'::text,'{bulk}'::text,false,NULL::text), ('abort'::text,'bulk'::text,'{bulk}'::text,true,NULL::text)) t(verb, about, needs, destroys, does)) v;
 table millrace.version_moves
   column at_stage_id integer
   column by text not null

@@ -1,6 +1,6 @@
 -- The functions that adopt and begin rows which were there before their pipeline. `npx millrace
--- adopt` writes them into a migration of the project, and `npx millrace adopt --done` one that drops
--- them. Adopted rows that were in work wait where their layer is entered until they are begun.
+-- adopt` writes them into a migration, and `npx millrace adopt --done` one that drops them. Adopted
+-- rows that were in work wait where their layer is entered until they are begun.
 
 -- Looks up a pipeline whose rows may be adopted or begun.
 -- p_name: the caller's parameter that says how many at once, for the message.

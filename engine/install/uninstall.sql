@@ -29,7 +29,8 @@ begin
     from pg_proc f
     where f.pronamespace = 'millrace'::regnamespace
       and (f.proname = any (
-        '{adopt,adopt_portion,adopting_pipeline,begin,lock_entities,rows_of_entities,project_entities}') or exists (
+        '{adopt,adopt_portion,adopting_pipeline,begin,lock_entities,rows_of_entities,
+        project_entities}') or exists (
         select from millrace.pipelines p where f.proname ^@ (p.name || '__'))));
 
   -- Within less than Postgres waits before it looks for a deadlock, so that nobody is ended by one.

@@ -39,11 +39,15 @@ export function lintingPostgres(): string | undefined {
 
 const identifiers =
   'All names come by %I, quote_ident() or regclass, types by format_type() of the catalog, values by USING.';
+const ofTheTable = "The call stands in the engine's table of verbs, and what a person gives comes by USING.";
 
 /** Functions whose EXECUTE takes a text that plpgsql_check cannot follow, each with the reason why nobody can put SQL into it. */
 const sanitized: Record<string, string> = {
+  act: ofTheTable,
+  act_on_stage: ofTheTable,
   attach: 'Both statements are of names in the catalog: %I, regclass and regprocedure.',
   begin: identifiers,
+  do_to_runs: ofTheTable,
   find_among:
     'find_runs() and the lists build the parts: texts by quote_literal(), ids as numbers, a cursor in the form of check_request().',
   in_halves: 'Each caller gives a statement of its own, with ids by %s and the keys by USING.',

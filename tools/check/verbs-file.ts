@@ -41,7 +41,7 @@ export function verbsText(engine: string): string {
     return [...text.matchAll(row)].flatMap(({ 1: comment = '', groups = {} }) => {
       const { verb = '', about = 'run', needs = '', flags = '' } = groups;
       const marks = flags.split(/,\s+/).filter((mark) => mark === 'true' || mark === 'false');
-      // Those of runs say first whether operators do them.
+      // A run's verb says first whether operators do it.
       if (about === 'run' && marks[0] === 'false') return [];
       const says = comment
         .replaceAll(/^ +-- /gm, '')

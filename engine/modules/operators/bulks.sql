@@ -190,10 +190,8 @@ begin
   -- A verb that goes run by run takes longer than the Data API gives 500 of them.
   v_found := millrace.find_runs(array[v_bulk.pipeline_id], v_bulk.filter || jsonb_build_object(
     'cursor', v_bulk.cursor,
-    'limit', (
-      select case when r.in_sets and not v_bulk.args ? 'stage' then 500 else 100 end
-      from millrace.run_verbs r
-      where r.verb = v_verb)));
+    'limit', (select case when r.in_sets and not v_bulk.args ? 'stage' then 500 else 100 end
+      from millrace.run_verbs r where r.verb = v_verb)));
   v_wanted := v_bulk.locked[:200] || v_found.run_ids;
   v_entities := millrace.lock_present(v_bulk.pipeline_id, array(
     select r.entity_id from millrace.runs r where r.id = any (v_wanted)));

@@ -8,8 +8,9 @@ declare
   v_verb record;
   v_run bigint;
   v_locked record;
-  v_done record;
   v_wake int[];
+  v_more int[];
+  v_did jsonb;
 begin
   select v.* into v_verb from millrace.run_verbs v where v.verb = p_do ->> 'verb';
   if v_verb.verb = 'cancel'
@@ -19,13 +20,13 @@ begin
   end if;
   foreach v_run in array p_runs loop
     v_locked := millrace.hold_stage(v_run, p_do ->> 'stage', v_verb.verb);
-    execute 'select * from ' || v_verb.does
-    into v_done
+    execute 'select f.wake, f.did from ' || v_verb.does || ' f'
+    into v_more, v_did
     using v_locked.run, v_locked.version_stage, p_do;
-    v_wake := v_wake || v_done.wake;
+    v_wake := v_wake || v_more;
   end loop;
   perform millrace.wake(v_wake);
-  return coalesce(v_done.did, '{}');
+  return coalesce(v_did, '{}');
 end
 $$;
 

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { compilePipeline } from '../../../supabase/functions/_millrace/compile/compile-pipeline.ts';
 import { inputOf } from '../../support/definitions.ts';
 import { type Engine, test } from '../../support/engine.ts';
-import { makeNotes } from '../../support/status.ts';
+import { makeAdoption, makeNotes } from '../../support/status.ts';
 import { runStage } from '../../support/worker.ts';
 
 /** The findings of doctor() about pipelines' tables. */
@@ -215,8 +215,9 @@ test('doctor counts rows that show the value by which a layer is entered and nev
     alter table public.note enable trigger user`);
   const [found = ''] = await amiss(engine);
   expect(found).toMatch(
-    /^rows of notes that show 200 and have never had a run: 1 .*: select millrace\.start\('notes', array\(.*\), 'summarize'\) until/,
+    /^rows of notes that show 200 and have never had a run: 1 .*: push the migration of `npx millrace adopt`, then select millrace\.begin\('notes', '200', 1000\) until/,
   );
-  await engine.sql.query(/select millrace\.start\('notes', array.*?'summarize'\)/.exec(found)?.[0] ?? '');
+  await makeAdoption(engine);
+  await engine.sql.query(`select millrace.begin('notes', '200', 1000)`);
   expect(await amiss(engine)).toEqual([]);
 });
