@@ -18,7 +18,14 @@ fs.rmSync(dist, { recursive: true, force: true });
 const alike = { bundle: true, format: 'esm', logLevel: 'warning' } as const;
 await build({
   ...alike,
-  entryPoints: { dev: path.join(platform, 'dev.ts'), trial: path.join(root, 'cli', 'trial', 'try-hosted.ts') },
+  entryPoints: {
+    dev: path.join(platform, 'dev.ts'),
+    embedded: path.join(platform, 'embedded.ts'),
+    trial: path.join(root, 'cli', 'trial', 'try-hosted.ts'),
+  },
+  // What the entries have in common is there once.
+  splitting: true,
+  chunkNames: 'shared-[hash]',
   outdir: dist,
   outExtension: { '.js': '.mjs' },
   platform: 'node',

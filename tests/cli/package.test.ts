@@ -5,7 +5,9 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { linkTools } from '../support/dev-command.ts';
 import { PackedProject, tables, write } from '../support/packed-project.ts';
+import { runNode } from './run-command.ts';
 
 const root = path.join(import.meta.dirname, '..', '..');
 const packed = new PackedProject();
@@ -33,6 +35,7 @@ test('the tarballs are ready for npm: whoever publishes them publishes what was 
   for (const [tarball, name] of [
     [packed.tarball, 'millrace'],
     [packed.devTarball, '@millrace/dev'],
+    [packed.testTarball, '@millrace/test'],
   ]) {
     const text = execFileSync('tar', ['xzOf', tarball ?? '', 'package/package.json'], { encoding: 'utf8' });
     const { private: isPrivate, publishConfig, scripts } = JSON.parse(text);
@@ -742,4 +745,57 @@ test('init, add, sync and check take at most two seconds of CPU each', () => {
     const [user = 9, system = 9] = timed.stderr.trim().split(' ').map(Number);
     if (process.env.SOAK) expect(user + system, line).toBeLessThan(2);
   }
+});
+
+test('@millrace/test runs handlers and a pipeline by Vitest and by Node, with what sync would still write', async () => {
+  write(packed.place, 'supabase/migrations/20260101000000_t.sql', tables);
+  for (const line of [['init'], ['add', 'tickets', 'triage', 'reply']]) expect((await here(...line)).status).toBe(0);
+  const body = (assert: string) => `
+import { callHandler, openPipeline } from '@millrace/test';
+import { triageStage } from '../supabase/functions/tickets-triage/handler.ts';
+${assert}
+test('a ticket is triaged', async () => {
+  const { outcome, result, lines } = await callHandler(triageStage, { row: { id: 7, body: 'Help' } });
+  equal({ outcome, result, lines: lines.length }, { outcome: 'completed', result: { done: true }, lines: 1 });
+});
+test('a reply that fails at first is sent later', async () => {
+  let tries = 0;
+  const reply = () => {
+    if (tries++ === 0) throw new Error('the mail server is away');
+    return { done: true };
+  };
+  await using tickets = await openPipeline('tickets', { stages: { reply } });
+  const id = await tickets.begin({ body: 'Help' });
+  const { stages } = await tickets.expectRow(id).toComplete();
+  equal([stages.triage.tries, stages.reply.tries], [1, 2]);
+  equal((await tickets.sql('select reply_status from tickets'))[0].reply_status, 'completed');
+});
+`;
+  write(
+    packed.place,
+    'tests/vitest.test.ts',
+    body("import { expect, test } from 'vitest';\nconst equal = (a, b) => expect(a).toEqual(b);"),
+  );
+  write(
+    packed.place,
+    'tests/node.ts',
+    body("import { deepEqual as equal } from 'node:assert/strict';\nimport { test } from 'node:test';"),
+  );
+  write(
+    packed.place,
+    'vitest.config.ts',
+    "export default { test: { include: ['tests/vitest.test.ts'], globalSetup: ['@millrace/test/setup'], testTimeout: 120_000 } };\n",
+  );
+  linkTools(packed.place);
+  const tsx = path.join(packed.place, 'node_modules', 'tsx');
+  if (!fs.existsSync(tsx)) fs.symlinkSync(path.join(root, 'node_modules', 'tsx'), tsx);
+  const ran = (...args: string[]) => runNode(args, { cwd: packed.place, env: { MILLRACE_TEST_POSTGRES: '' } });
+  expect(await ran('node_modules/vitest/vitest.mjs', 'run')).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('2 passed'),
+  });
+  expect(await ran('--import', 'tsx', '--test', '--test-reporter=tap', 'tests/node.ts')).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('# pass 2'),
+  });
 });

@@ -1,5 +1,6 @@
 // Ways to play a scenario on the pipelines of a page: starting runs, doing the work of stages, looking at what came of it.
 
+import { databaseRpc } from '../../packages/test/database-rpc.ts';
 import type { PipelineDefinition } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
 import { createEngine } from '../../supabase/functions/_millrace/engine/engine-client.ts';
 import type { Item, Outcome } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
@@ -8,7 +9,6 @@ import { createCheckpoints } from '../../supabase/functions/_millrace/stage/agen
 import { createChildren } from '../../supabase/functions/_millrace/stage/spawn-children.ts';
 import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
-import { databaseRpc } from '../support/database-rpc.ts';
 import type { Engine, Row } from '../support/engine.ts';
 import { keepLog } from '../support/make-drain.ts';
 import { type Claimed, completed, failed, Worker, waiting } from '../support/worker.ts';

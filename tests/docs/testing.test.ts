@@ -17,15 +17,21 @@ plain('its tests pass as they are written', async () => {
   const folder = await mkdtemp(path.join(projectFolder, '.cache', 'page-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   for (const { name, code } of examples) {
-    await writeFile(path.join(folder, name), code.replaceAll("'../supabase/", "'../../supabase/"));
+    const placed = code
+      .replaceAll("'../supabase/", "'../../supabase/")
+      .replace("'@millrace/test'", "'../../packages/test/index.ts'");
+    await writeFile(path.join(folder, name), placed);
   }
-  await writeFile(path.join(folder, 'vitest.config.ts'), `export default { test: { include: ['*.test.ts'] } };`);
+  await writeFile(
+    path.join(folder, 'vitest.config.ts'),
+    `export default { test: { include: ['*.test.ts'], testTimeout: 120_000 } };`,
+  );
   const config = path.join(folder, 'vitest.config.ts');
   const { code, stdout, stderr } = await runNode(
     ['node_modules/vitest/vitest.mjs', 'run', '--config', config, '--root', folder],
     { cwd: projectFolder },
   );
-  expect({ code, stdout, stderr }).toMatchObject({ code: 0, stdout: expect.stringContaining('2 passed') });
+  expect({ code, stdout, stderr }).toMatchObject({ code: 0, stdout: expect.stringContaining('4 passed') });
 });
 
 test('its clock stands still until it is set', async ({ engine }) => {

@@ -3,11 +3,10 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../local/services/http/listen.ts';
 import { startModel } from '../../local/services/model/server.ts';
-import type { Item } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
-import { finishJob } from '../../supabase/functions/_millrace/jobs/finish-job.ts';
+import { callFinish, callHandler } from '../../packages/test/index.ts';
+import type { CallOptions } from '../../packages/test/test.d.ts';
 import type { Env } from '../../supabase/functions/_millrace/settings.ts';
 import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
-import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
 import { fetchStage } from '../../supabase/functions/articles-fetch/handler.ts';
 import { publishStage } from '../../supabase/functions/articles-publish/handler.ts';
 import { republishStage } from '../../supabase/functions/articles-republish/handler.ts';
@@ -17,25 +16,12 @@ import { tagStage } from '../../supabase/functions/articles-tag/handler.ts';
 import { thumbnailStage } from '../../supabase/functions/articles-thumbnail/handler.ts';
 import { tellStage } from '../../supabase/functions/site-notices-tell/handler.ts';
 import { startArticleProject } from '../support/article-project.ts';
-import { finishContext } from '../support/context.ts';
 import { scannedPdf, textPdf } from '../support/documents.ts';
-import { makeItem } from '../support/fake-engine.ts';
 import { type Reply, refusedUrl, startServer } from '../support/http-server.ts';
-import { keepChildren } from '../support/kept-children.ts';
-import { keepCheckpoints } from '../support/kept-turns.ts';
 import { modelResponse, startModelServer } from '../support/model-server.ts';
 
-const run = (stage: Stage, entity: Record<string, unknown>, env: Env, item: Partial<Item> = {}) =>
-  runHandler({
-    stage,
-    item: makeItem(11, { entity, ...item }),
-    limits: { batch_size: 1, timeout_ms: 20_000, result_limit_bytes: 1_048_576 },
-    env,
-    callbackUrl: 'http://api.test/functions/v1/millrace/callback',
-    controller: new AbortController(),
-    checkpoints: keepCheckpoints(),
-    children: keepChildren(),
-  });
+const run = (stage: Stage, row: Record<string, unknown>, env: Env, options: CallOptions = {}) =>
+  callHandler(stage, { row, env, ...options });
 const allow = (url: string) => ({ FEED_ALLOW_HOSTS: new URL(url).host });
 const article = {
   id: '9f0c1a2b-0000-4000-8000-000000000001',
@@ -50,7 +36,7 @@ describe('fetch', () => {
     const server = await startServer(() => ({ status: 202, json: { job_id: 'job_1' } }));
     const env = { SCRAPER_URL: server.url };
     const outcome = await run(fetchStage, { url: 'https://a.test/news/1?utm_source=feed#top' }, env);
-    expect(outcome).toEqual({ outcome: 'waiting', service: 'scraper', job_id: 'job_1' });
+    expect(outcome).toMatchObject({ outcome: 'waiting', job: { service: 'scraper', id: 'job_1' } });
     expect(JSON.parse(server.received[0]?.body ?? '')).toMatchObject({ url: 'https://a.test/news/1', max_pages: 1 });
   });
 
@@ -82,7 +68,7 @@ describe('fetch', () => {
       path === '/jobs' ? { status: 202, json: { job_id: 'job_2' } } : { bytes: Buffer.from('<html>A page</html>') },
     );
     const env = { SCRAPER_URL: server.url, ...allow(server.url) };
-    expect(await run(fetchStage, { url: `${server.url}/a.pdf` }, env)).toMatchObject({ job_id: 'job_2' });
+    expect(await run(fetchStage, { url: `${server.url}/a.pdf` }, env)).toMatchObject({ job: { id: 'job_2' } });
   });
 
   test.each<[string, Reply, string, boolean]>([
@@ -136,8 +122,14 @@ describe('fetch', () => {
 
 describe('fetch’s finished job', () => {
   const page = { url: 'https://a.test/news/1', title: ' Lock  gates ', markdown: '# Lock gates\n\nReplaced.' };
-  const finish = (job: object, env: Env = {}, entityId = '1') =>
-    finishJob(fetchStage, { job_id: 'j', metadata: {}, ...job }, { ...finishContext(env), entityId });
+  const finish = async (job: object, env: Env = {}, key = '1') => {
+    const { outcome, result, error } = await callFinish(
+      fetchStage,
+      { job_id: 'j', metadata: {}, ...job },
+      { env, key },
+    );
+    return { outcome, result, error };
+  };
   const finishPage = (changes: object) => finish({ status: 'completed', result: { pages: [{ ...page, ...changes }] } });
 
   test('becomes the article, with what the page says of itself', async () => {
@@ -313,7 +305,7 @@ describe('score', () => {
     const project = await startArticleProject({ topic: topics });
     const env = { ...project.env, LLM_URL: 'http://m.test', LLM_MODEL: 'm', ARTICLES_SCORE_BY: 'model' };
     const job = modelResponse({ topic: 'Castles', relevance: 1 });
-    expect(await finishJob(scoreStage, job, finishContext(env))).toMatchObject({
+    expect(await callFinish(scoreStage, job, { env })).toMatchObject({
       result: { score: 0, relevant: false },
     });
   });
@@ -409,7 +401,7 @@ describe('tag', () => {
   test('keeps of a job’s answer only what there is', async () => {
     const project = await startArticleProject({ tag: tags });
     const env = { ...project.env, LLM_URL: 'http://m.test', LLM_MODEL: 'm' };
-    const finish = (names: string[]) => finishJob(tagStage, modelResponse({ tags: names }), finishContext(env));
+    const finish = (names: string[]) => callFinish(tagStage, modelResponse({ tags: names }), { env });
     expect(await finish(['castles', 'bread'])).toMatchObject({ outcome: 'completed', result: { tags: ['bread'] } });
     expect(await finish(['castles'])).toMatchObject({ error: { code: 'invalid_output', permanent: false } });
   });
@@ -423,12 +415,12 @@ describe('tag', () => {
 
 describe('thumbnail', () => {
   const picture = () => createCanvas(1280, 720).toBuffer('image/jpeg');
-  async function thumbnail(reply: Reply | null, { retry_count = 0, image = '/a.jpg' as string | null } = {}) {
+  async function thumbnail(reply: Reply | null, { retryCount = 0, image = '/a.jpg' as string | null } = {}) {
     const project = await startArticleProject();
     const server = await startServer(() => reply);
     const env = { ...project.env, ...allow(server.url) };
     const entity = { id: article.id, title: article.title, image_url: image === null ? null : `${server.url}${image}` };
-    const outcome = await run(thumbnailStage, entity, env, { retry_count });
+    const outcome = await run(thumbnailStage, entity, env, { retryCount });
     return { outcome, project };
   }
 
@@ -482,7 +474,7 @@ describe('thumbnail', () => {
       outcome: 'failed',
       error: { permanent: false, retry_after_ms: 3_000 },
     });
-    expect((await thumbnail(reply, { retry_count: 2 })).outcome).toMatchObject({
+    expect((await thumbnail(reply, { retryCount: 2 })).outcome).toMatchObject({
       outcome: 'completed',
       result: { from: 'card' },
     });
@@ -499,7 +491,8 @@ describe('publish', () => {
   };
 
   test.each([publishStage, republishStage])('gives what the site shows ($name)', async (stage) => {
-    expect(await run(stage, { ...row, title: 'Écluses: Lock gates!' }, {})).toEqual({
+    const { outcome, result } = await run(stage, { ...row, title: 'Écluses: Lock gates!' }, {});
+    expect({ outcome, result }).toEqual({
       outcome: 'completed',
       result: {
         slug: 'ecluses-lock-gates-9f0c1a2b',

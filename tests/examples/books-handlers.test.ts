@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import { sampleBookText } from '../../local/demo/samples/books/sample-book.ts';
+import { keepChildren } from '../../packages/test/kept-children.ts';
+import { keepCheckpoints } from '../../packages/test/kept-turns.ts';
 import { blendReadings } from '../../supabase/functions/_books/blend-readings.ts';
 import { findHeadings } from '../../supabase/functions/_books/heading-pattern.ts';
 import { proposeLabels } from '../../supabase/functions/_books/page-layout.ts';
@@ -31,8 +33,6 @@ import { link } from '../../supabase/functions/toc-link/handler.ts';
 import { finishContext, makeContext } from '../support/context.ts';
 import { makeItem } from '../support/fake-engine.ts';
 import { startServer } from '../support/http-server.ts';
-import { keepChildren } from '../support/kept-children.ts';
-import { keepCheckpoints } from '../support/kept-turns.ts';
 import { modelResponse, startModelServer } from '../support/model-server.ts';
 import { startProject } from '../support/project-server.ts';
 import { smallBook, smallBookPdf } from '../support/small-book.ts';

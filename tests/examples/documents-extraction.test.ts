@@ -4,6 +4,8 @@ import { StorageClient } from '@supabase/storage-js';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Stack, startStack } from '../../local/platform/stack.ts';
+import { keepChildren } from '../../packages/test/kept-children.ts';
+import { keepCheckpoints } from '../../packages/test/kept-turns.ts';
 import { MAX_HTML_BYTES } from '../../supabase/functions/_documents/extract-text.ts';
 import { loadText, storeText } from '../../supabase/functions/_documents/stored-text.ts';
 import type { Outcome } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
@@ -18,8 +20,6 @@ import { finishContext } from '../support/context.ts';
 import { pictureOf, textPdf } from '../support/documents.ts';
 import { makeItem } from '../support/fake-engine.ts';
 import { refusedUrl, startServer } from '../support/http-server.ts';
-import { keepChildren } from '../support/kept-children.ts';
-import { keepCheckpoints } from '../support/kept-turns.ts';
 
 const organisation = 'org_ferry';
 const webhookSecret = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;

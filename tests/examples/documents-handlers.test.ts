@@ -4,6 +4,8 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type Stack, startStack } from '../../local/platform/stack.ts';
 import { startModel } from '../../local/services/model/server.ts';
+import { keepChildren } from '../../packages/test/kept-children.ts';
+import { keepCheckpoints } from '../../packages/test/kept-turns.ts';
 import { storeText } from '../../supabase/functions/_documents/stored-text.ts';
 import { finishJob } from '../../supabase/functions/_millrace/jobs/finish-job.ts';
 import type { Env } from '../../supabase/functions/_millrace/settings.ts';
@@ -13,8 +15,6 @@ import { kg } from '../../supabase/functions/chunks-kg/handler.ts';
 import { chunkDocument } from '../../supabase/functions/documents-chunking/handler.ts';
 import { kgIngest } from '../../supabase/functions/documents-kg-ingest/handler.ts';
 import { finishContext, makeContext } from '../support/context.ts';
-import { keepChildren } from '../support/kept-children.ts';
-import { keepCheckpoints } from '../support/kept-turns.ts';
 import { modelResponse, startModelServer } from '../support/model-server.ts';
 
 let stack: Stack;

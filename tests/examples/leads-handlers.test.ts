@@ -1,47 +1,31 @@
 import { describe, expect, test } from 'vitest';
-import type { Item } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
-import { finishJob } from '../../supabase/functions/_millrace/jobs/finish-job.ts';
+import { callFinish, callHandler } from '../../packages/test/index.ts';
+import type { CallOptions } from '../../packages/test/test.d.ts';
 import type { Env } from '../../supabase/functions/_millrace/settings.ts';
 import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
-import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
 import { intel } from '../../supabase/functions/leads-intel/handler.ts';
 import { messaging } from '../../supabase/functions/leads-messaging/handler.ts';
 import { scrape } from '../../supabase/functions/leads-scrape/handler.ts';
 import { strategy } from '../../supabase/functions/leads-strategy/handler.ts';
 import { subject } from '../../supabase/functions/leads-subject/handler.ts';
-import { finishContext } from '../support/context.ts';
-import { makeItem } from '../support/fake-engine.ts';
 import { refusedUrl, startServer } from '../support/http-server.ts';
-import { keepChildren } from '../support/kept-children.ts';
-import { keepCheckpoints } from '../support/kept-turns.ts';
 import { samples } from '../support/leads-samples.ts';
 import { modelResponse, startModelServer } from '../support/model-server.ts';
 
-const run = (stage: Stage, item: Partial<Item>, env: Env) =>
-  runHandler({
-    stage,
-    item: makeItem(11, item),
-    limits: { batch_size: 1, timeout_ms: 5_000, result_limit_bytes: 1_048_576 },
-    env,
-    callbackUrl: 'http://api.test/functions/v1/millrace/callback',
-    controller: new AbortController(),
-    checkpoints: keepCheckpoints(),
-    children: keepChildren(),
-  });
+const run = (stage: Stage, options: CallOptions, env: Env) => callHandler(stage, { ...options, env });
 const lead = { company_url: 'https://clocks.test' };
 
 describe('scrape submits', () => {
   test('the site with its callback and the attempt it belongs to, and waits for the job', async () => {
     const server = await startServer(() => ({ status: 202, json: { job_id: 'job_1', status: 'queued' } }));
     const env = { SCRAPER_URL: `${server.url}/`, SCRAPER_AUTH_TOKEN: 'secret' };
-    expect(await run(scrape, { entity: lead, submission: 9 }, env)).toEqual({
+    expect(await run(scrape, { row: lead, submission: 9 }, env)).toMatchObject({
       outcome: 'waiting',
-      service: 'scraper',
-      job_id: 'job_1',
+      job: { service: 'scraper', id: 'job_1' },
     });
     const [request] = server.received;
     expect(request).toMatchObject({ method: 'POST', path: '/jobs' });
-    expect(request?.headers).toMatchObject({ authorization: 'Bearer secret', 'idempotency-key': 'trace-11-9' });
+    expect(request?.headers).toMatchObject({ authorization: 'Bearer secret', 'idempotency-key': 'trace-1-9' });
     expect(JSON.parse(request?.body ?? '')).toEqual({
       url: 'https://clocks.test/',
       callback_url: 'http://api.test/functions/v1/millrace/callback',
@@ -49,8 +33,8 @@ describe('scrape submits', () => {
         pipeline: 'leads',
         stage: 'scrape',
         submission: 9,
-        trace_id: 'trace-11',
-        entity_id: '11',
+        trace_id: 'trace-1',
+        entity_id: '1',
         service: 'scraper',
       },
       max_pages: 5,
@@ -60,14 +44,14 @@ describe('scrape submits', () => {
   test.each(['clocks', 'ftp://clocks.test', 'javascript:alert(1)', ''])(
     'not what is no web address: %j',
     async (company_url) => {
-      const outcome = await run(scrape, { entity: { company_url } }, { SCRAPER_URL: await refusedUrl() });
+      const outcome = await run(scrape, { row: { company_url } }, { SCRAPER_URL: await refusedUrl() });
       expect(outcome).toMatchObject({ outcome: 'failed', error: { code: 'invalid_url', permanent: true } });
       expect(outcome).toHaveProperty('error.message', expect.stringMatching(/company_url is .* write it as https:/));
     },
   );
 
   test('not a lead without an address', async () => {
-    const outcome = await run(scrape, { entity: { company_url: null } }, { SCRAPER_URL: await refusedUrl() });
+    const outcome = await run(scrape, { row: { company_url: null } }, { SCRAPER_URL: await refusedUrl() });
     expect(outcome).toMatchObject({ error: { code: 'invalid_input', permanent: true } });
     expect(outcome).toHaveProperty('error.message', expect.stringContaining('input.entity.company_url'));
   });
@@ -81,26 +65,29 @@ describe('scrape submits', () => {
   ])('and sorts the scraper’s %i as %s, permanent: %s', async (status, code, permanent) => {
     const json = { error: { code: 'robots', message: 'said so' } };
     const server = await startServer(() => ({ status, json, headers: { 'retry-after': '2' } }));
-    const outcome = await run(scrape, { entity: lead }, { SCRAPER_URL: server.url });
+    const outcome = await run(scrape, { row: lead }, { SCRAPER_URL: server.url });
     expect(outcome).toMatchObject({ outcome: 'failed', error: { code, permanent } });
     if (status === 429) expect(outcome).toHaveProperty('error.retry_after_ms', 2_000);
   });
 
   test('and fails for good, naming the key, where the scraper knows it from another request', async () => {
     const server = await startServer(() => ({ status: 409, json: { error: { code: 'x', message: 'y' } } }));
-    const outcome = await run(scrape, { entity: lead, submission: 9 }, { SCRAPER_URL: server.url });
+    const outcome = await run(scrape, { row: lead, submission: 9 }, { SCRAPER_URL: server.url });
     expect(outcome).toMatchObject({ error: { code: 'idempotency_key_reused', permanent: true } });
-    expect(outcome).toHaveProperty('error.message', expect.stringContaining('trace-11-9'));
+    expect(outcome).toHaveProperty('error.message', expect.stringContaining('trace-1-9'));
   });
 
   test('and takes a scraper that cannot be reached for an outage, not for a fault of the site', async () => {
-    const outcome = await run(scrape, { entity: lead }, { SCRAPER_URL: await refusedUrl() });
+    const outcome = await run(scrape, { row: lead }, { SCRAPER_URL: await refusedUrl() });
     expect(outcome).toMatchObject({ error: { code: 'scraper_unreachable', permanent: false } });
   });
 });
 
 describe('scrape’s finished job', () => {
-  const finish = (job: object) => finishJob(scrape, { job_id: 'j', metadata: {}, ...job }, finishContext());
+  const finish = async (job: object) => {
+    const { outcome, result, error } = await callFinish(scrape, { job_id: 'j', metadata: {}, ...job });
+    return { outcome, result, error };
+  };
 
   test('becomes the pages that have text', async () => {
     const pages = [...samples.scrape.pages, { url: 'https://a.test/empty', title: 'E', markdown: ' \n ' }];
@@ -167,7 +154,7 @@ describe('each model stage', () => {
   test.each([intel, strategy, subject, messaging])(
     'keeps a finished response while a setting is missing ($name)',
     async (s) => {
-      const finishing = finishJob(s, modelResponse({}), finishContext({ LLM_URL: 'http://m.test' }));
+      const finishing = callFinish(s, modelResponse({}), { env: { LLM_URL: 'http://m.test' } });
       await expect(finishing).rejects.toThrow(/LLM_MODEL is not set/);
     },
   );

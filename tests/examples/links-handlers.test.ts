@@ -1,29 +1,17 @@
 import { describe, expect, test } from 'vitest';
-import type { Item } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
+import { callHandler } from '../../packages/test/index.ts';
+import type { CallOptions } from '../../packages/test/test.d.ts';
 import type { Env } from '../../supabase/functions/_millrace/settings.ts';
 import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
-import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
 import { classify } from '../../supabase/functions/links-classify/handler.ts';
 import { extract } from '../../supabase/functions/links-extract/handler.ts';
 import { scrapeJob } from '../../supabase/functions/links-scrape-job/handler.ts';
 import { stageJob } from '../../supabase/functions/links-stage-job/handler.ts';
-import { makeItem } from '../support/fake-engine.ts';
 import { type Reply, refusedUrl, startServer } from '../support/http-server.ts';
-import { keepChildren } from '../support/kept-children.ts';
-import { keepCheckpoints } from '../support/kept-turns.ts';
 import { modelResponse, startModelServer } from '../support/model-server.ts';
 
-const run = (stage: Stage, entity: Record<string, unknown>, env: Env, item: Partial<Item> = {}) =>
-  runHandler({
-    stage,
-    item: makeItem(11, { entity, ...item }),
-    limits: { batch_size: 1, timeout_ms: 20_000, result_limit_bytes: 1_048_576 },
-    env,
-    callbackUrl: 'http://api.test/functions/v1/millrace/callback',
-    controller: new AbortController(),
-    checkpoints: keepCheckpoints(),
-    children: keepChildren(),
-  });
+const run = (stage: Stage, row: Record<string, unknown>, env: Env, options: CallOptions = {}) =>
+  callHandler(stage, { row, env, ...options });
 
 const link = (url: string, more: Record<string, unknown> = {}) => ({
   id: 1,
@@ -109,7 +97,7 @@ describe('scrape', () => {
   const submitted = async (entity: Record<string, unknown>) => {
     const server = await startServer(() => ({ status: 202, json: { job_id: 'job_1' } }));
     const outcome = await run(scrapeJob, entity, { SCRAPER_URL: server.url });
-    expect(outcome).toEqual({ outcome: 'waiting', service: 'scraper', job_id: 'job_1' });
+    expect(outcome).toMatchObject({ outcome: 'waiting', job: { service: 'scraper', id: 'job_1' } });
     return JSON.parse(server.received[0]?.body ?? '{}');
   };
 

@@ -3,13 +3,13 @@ import { gzipSync } from 'fflate';
 import { Hono } from 'hono';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { listen, type Service } from '../../local/services/http/listen.ts';
+import { keepChildren } from '../../packages/test/kept-children.ts';
+import { keepCheckpoints } from '../../packages/test/kept-turns.ts';
 import type { Outcome } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
 import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
 import { poll } from '../../supabase/functions/sources-poll/handler.ts';
 import type { Row } from '../support/engine.ts';
 import { makeItem } from '../support/fake-engine.ts';
-import { keepChildren } from '../support/kept-children.ts';
-import { keepCheckpoints } from '../support/kept-turns.ts';
 import { ProjectStack } from '../support/project-stack.ts';
 
 const patienceMs = 60_000;

@@ -6,6 +6,7 @@ import { expect, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { listen } from '../../local/services/http/listen.ts';
 import { startTranscriber } from '../../local/services/transcriber/server.ts';
+import { databaseRpc } from '../../packages/test/database-rpc.ts';
 import { definePipeline } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
 import { answerCallback } from '../../supabase/functions/_millrace/jobs/answer-callback.ts';
 import { defineStage, type Stage, waiting } from '../../supabase/functions/_millrace/stage/stage.ts';
@@ -15,7 +16,6 @@ import {
   transcription,
   transcriptOfJob,
 } from '../../supabase/functions/_services/transcription.ts';
-import { databaseRpc } from '../support/database-rpc.ts';
 import { definitionOf } from '../support/definitions.ts';
 import { type Engine, test } from '../support/engine.ts';
 import { serveFunctions } from '../support/functions-server.ts';

@@ -1,6 +1,8 @@
 // Agents over the real engine: the runtime's own drain and handler, a database, and a model that replies by what it is told.
 import { expect, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
+import { databaseRpc } from '../../packages/test/database-rpc.ts';
+import { keepChildren } from '../../packages/test/kept-children.ts';
 import type { defineTool } from '../../supabase/functions/_millrace/agents/agent-tools.ts';
 import { createEngine, type Rpc } from '../../supabase/functions/_millrace/engine/engine-client.ts';
 import { createCheckpoints } from '../../supabase/functions/_millrace/stage/agent-checkpoints.ts';
@@ -11,9 +13,7 @@ import { Drain } from '../../supabase/functions/_millrace/worker/drain.ts';
 import { Isolate } from '../../supabase/functions/_millrace/worker/isolate.ts';
 import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
 import { answering, calling, lookTool, makeAgent } from '../support/agent-model.ts';
-import { databaseRpc } from '../support/database-rpc.ts';
 import { type Engine, type Row, test } from '../support/engine.ts';
-import { keepChildren } from '../support/kept-children.ts';
 import { budgetOf, keepLog } from '../support/make-drain.ts';
 import { startModelServer } from '../support/model-server.ts';
 import { until } from '../support/until.ts';

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { startModel } from '../../local/services/model/server.ts';
+import { keepCheckpoints } from '../../packages/test/kept-turns.ts';
 import { defineTool, type ToolContext } from '../../supabase/functions/_millrace/agents/agent-tools.ts';
 import { classify, LeaseLost, MisconfiguredError, PermanentError } from '../../supabase/functions/_millrace/errors.ts';
 import { HandedBack } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { answering, calling, lookTool, makeAgent, runAgent, scriptedModel } from '../support/agent-model.ts';
 import { makeContext } from '../support/context.ts';
-import { keepCheckpoints } from '../support/kept-turns.ts';
 
 async function failureOf(promise: Promise<unknown>) {
   return classify(

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { keepChildren } from '../../packages/test/kept-children.ts';
 import { definePipeline } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
 import { createEngine, type RpcAnswer } from '../../supabase/functions/_millrace/engine/engine-client.ts';
 import type { ChildItem } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
@@ -9,7 +10,6 @@ import { createChildren } from '../../supabase/functions/_millrace/stage/spawn-c
 import type { HandlerContext } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { makeContext } from '../support/context.ts';
 import { failedAnswer, makeItem } from '../support/fake-engine.ts';
-import { keepChildren } from '../support/kept-children.ts';
 import { keepLog } from '../support/make-drain.ts';
 
 const worked = {

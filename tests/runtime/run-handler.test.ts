@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { keepChildren } from '../../packages/test/kept-children.ts';
+import { keepCheckpoints } from '../../packages/test/kept-turns.ts';
 import type { Item } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
 import { LeaseLost, PermanentError } from '../../supabase/functions/_millrace/errors.ts';
 import { modelSettings } from '../../supabase/functions/_millrace/model/model-settings.ts';
@@ -8,8 +10,6 @@ import { type HandlerContext, handBack, type Stage, waiting } from '../../supaba
 import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
 import { scraper } from '../../supabase/functions/_services/scraper.ts';
 import { makeItem } from '../support/fake-engine.ts';
-import { keepChildren } from '../support/kept-children.ts';
-import { keepCheckpoints } from '../support/kept-turns.ts';
 import { makeStage, type TestHandler } from '../support/make-drain.ts';
 
 function run(

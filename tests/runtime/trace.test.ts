@@ -1,6 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { expect, test, vi } from 'vitest';
 import { z } from 'zod';
+import { keepChildren } from '../../packages/test/kept-children.ts';
+import { keepCheckpoints } from '../../packages/test/kept-turns.ts';
 import { fetchFeed } from '../../supabase/functions/_articles/feeds/fetch-feed.ts';
 import { tellSite } from '../../supabase/functions/_articles/site-hook.ts';
 import { sourceReader } from '../../supabase/functions/_links/source-reader.ts';
@@ -15,8 +17,6 @@ import { fetchWebFile } from '../../supabase/functions/_services/web-file.ts';
 import { scrape } from '../../supabase/functions/leads-scrape/handler.ts';
 import { makeContext } from '../support/context.ts';
 import { startServer } from '../support/http-server.ts';
-import { keepChildren } from '../support/kept-children.ts';
-import { keepCheckpoints } from '../support/kept-turns.ts';
 
 const traceId = '4bf92f35-77b3-4da6-a3ce-929d0e0e4736';
 const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00000000000000ff-01';

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { keepCheckpoints } from '../../packages/test/kept-turns.ts';
 import { defineAgent } from '../../supabase/functions/_millrace/agents/agent.ts';
 import type { AnswerCheck } from '../../supabase/functions/_millrace/agents/agent-conversation.ts';
 import { type AgentTool, defineTool } from '../../supabase/functions/_millrace/agents/agent-tools.ts';
@@ -6,7 +7,6 @@ import type { Usage } from '../../supabase/functions/_millrace/engine/engine-con
 import type { HandlerContext } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { makeContext } from './context.ts';
 import type { Reply } from './http-server.ts';
-import { keepCheckpoints } from './kept-turns.ts';
 import { testPipeline } from './make-drain.ts';
 import { modelResponse, startModelServer } from './model-server.ts';
 

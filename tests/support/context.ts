@@ -1,9 +1,9 @@
+import { keepChildren } from '../../packages/test/kept-children.ts';
+import { keepCheckpoints } from '../../packages/test/kept-turns.ts';
 import type { Usage } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
 import { createLog } from '../../supabase/functions/_millrace/log.ts';
 import type { Env } from '../../supabase/functions/_millrace/settings.ts';
 import type { FinishContext, HandlerContext } from '../../supabase/functions/_millrace/stage/stage.ts';
-import { keepChildren } from './kept-children.ts';
-import { keepCheckpoints } from './kept-turns.ts';
 
 /** A handler's context for one test; `usages` keeps what was reported. */
 export function makeContext(env: Env, changes: Partial<HandlerContext> = {}) {

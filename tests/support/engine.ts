@@ -2,10 +2,10 @@
 // say again and again. After each test the fixture checks that the engine's invariants hold.
 import type pg from 'pg';
 import { test as base, expect } from 'vitest';
-import type { Contents, TestDatabase } from './database.ts';
+import { borrowDatabase } from '../../packages/test/reused-database.ts';
+import { type Contents, createTestDatabase, type TestDatabase } from './database.ts';
 import { compiled, inDatabaseSpelling } from './definitions.ts';
 import { invariantBreaches } from './planned-invariants.ts';
-import { borrowDatabase } from './reused-database.ts';
 
 export type Row = Record<string, unknown>;
 
@@ -226,7 +226,11 @@ export class Engine {
 
 /** A migrated database with a clock that stands still until it is advanced; one of the project has the examples' pipelines too. */
 export async function createEngine(contents: Contents = 'engine'): Promise<Engine> {
-  const database = await borrowDatabase(contents, stopClock);
+  const database = await borrowDatabase({
+    kind: contents,
+    create: () => createTestDatabase(contents),
+    setUp: stopClock,
+  });
   return new Engine(database, await database.connect());
 }
 

@@ -9,6 +9,7 @@ import { migrationFiles } from '../../local/platform/migrate.ts';
 import { type Postgres, startPostgres } from '../../local/platform/postgres.ts';
 import { scratchFolder } from '../../local/platform/scratch-folder.ts';
 import { startWatchdog } from '../../local/platform/watchdog.ts';
+import { portSetting } from '../../packages/test/test-server.ts';
 import { writeBuilt } from '../../tools/engine/write-built.ts';
 import { buildPages } from '../../tools/pages/build-pages.ts';
 
@@ -77,6 +78,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     stop = server.stop;
     await createTemplates(server);
     project.provide('postgresPort', server.port);
+    process.env[portSetting] = String(server.port);
     project.provide('postgresError', '');
   } catch (error) {
     // Told to the tests that ask for a database, so that the others still run.

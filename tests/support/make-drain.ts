@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { keepChildren } from '../../packages/test/kept-children.ts';
+import { keepCheckpoints } from '../../packages/test/kept-turns.ts';
 import { definePipeline } from '../../supabase/functions/_millrace/define/define-pipeline.ts';
 import { createEngine } from '../../supabase/functions/_millrace/engine/engine-client.ts';
 import type { WakeTarget } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
@@ -10,8 +12,6 @@ import { Drain } from '../../supabase/functions/_millrace/worker/drain.ts';
 import { Isolate, type Probe } from '../../supabase/functions/_millrace/worker/isolate.ts';
 import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
 import type { FakeEngine } from './fake-engine.ts';
-import { keepChildren } from './kept-children.ts';
-import { keepCheckpoints } from './kept-turns.ts';
 
 export const testPipeline = definePipeline({
   name: 'test',

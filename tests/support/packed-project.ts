@@ -40,6 +40,7 @@ export class PackedProject {
   readonly bin = path.join(this.place, 'node_modules', '.bin', 'millrace');
   tarball = '';
   devTarball = '';
+  testTarball = '';
 
   /** Makes it before the tests of a file, and removes it after them. */
   constructor() {
@@ -47,9 +48,10 @@ export class PackedProject {
       // Where root runs this, the database is another user's.
       fs.chmodSync(this.folder, 0o711);
       fs.mkdirSync(this.place);
-      const { millrace, dev, begun } = await installPacked(this.place);
+      const { millrace, dev, test, begun } = await installPacked(this.place);
       this.tarball = millrace;
       this.devTarball = dev;
+      this.testTarball = test;
       fs.cpSync(begun, this.place, { recursive: true });
     });
     afterAll(() => fs.rmSync(this.folder, { recursive: true, force: true }));

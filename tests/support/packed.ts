@@ -16,7 +16,9 @@ interface Packed {
   millrace: string;
   /** The local stack, `@millrace/dev`. */
   dev: string;
-  /** A folder in which npm has installed both. */
+  /** The test helpers, `@millrace/test`. */
+  test: string;
+  /** A folder in which npm has installed all. */
   installed: string;
   /** How long that took. */
   installMs: number;
@@ -25,7 +27,7 @@ interface Packed {
 }
 
 /**
- * Gives a project what `npm install` of both tarballs makes: package.json, the lock file and node_modules. Files of other packages are
+ * Gives a project what `npm install` of the tarballs makes: package.json, the lock file and node_modules. Files of other packages are
  * those of all projects, by further names; millrace's own are the project's, which may change them.
  */
 export async function installPacked(project: string): Promise<Packed> {
@@ -45,7 +47,7 @@ export async function packedProgram(): Promise<string> {
   return path.join(installed, 'node_modules', 'millrace', 'dist', 'millrace.mjs');
 }
 
-/** Packs both, or waits for the file of tests that does. Throws what npm said where it failed. */
+/** Packs all, or waits for the file of tests that does. Throws what npm said where it failed. */
 export async function packedTarballs(): Promise<Packed> {
   const folder = path.join(inject('runFolder'), 'packed');
   const told = path.join(folder, 'told.json');
@@ -76,11 +78,15 @@ async function pack(folder: string): Promise<Packed> {
     const { stdout } = await promisify(execFile)('npm', given, { cwd: root });
     return path.join(folder, JSON.parse(stdout.slice(stdout.indexOf('[\n')))[0].filename);
   };
-  const tarballs = { millrace: await one(), dev: await one('-w', '@millrace/dev') };
+  const tarballs = {
+    millrace: await one(),
+    dev: await one('-w', '@millrace/dev'),
+    test: await one('-w', '@millrace/test'),
+  };
   const installed = inject('installFolder');
   fs.writeFileSync(path.join(installed, 'package.json'), '{"name": "app", "private": true}\n');
   const quiet = ['--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error'];
-  const install = ['install', '--save-dev', ...quiet, tarballs.millrace, tarballs.dev];
+  const install = ['install', '--save-dev', ...quiet, ...Object.values(tarballs)];
   const began = Date.now();
   await promisify(execFile)('npm', install, { cwd: installed });
   const installMs = Date.now() - began;

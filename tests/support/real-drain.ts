@@ -1,4 +1,7 @@
 // One invocation of a stage's function over the real engine: the runtime's own drain, handler, spawning and collecting children.
+
+import { databaseRpc } from '../../packages/test/database-rpc.ts';
+import { keepCheckpoints } from '../../packages/test/kept-turns.ts';
 import { createEngine, type Rpc } from '../../supabase/functions/_millrace/engine/engine-client.ts';
 import type { WakeTarget } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
 import { createChildren } from '../../supabase/functions/_millrace/stage/spawn-children.ts';
@@ -7,9 +10,7 @@ import { ChildCollector } from '../../supabase/functions/_millrace/worker/collec
 import { Drain, type DrainEnd } from '../../supabase/functions/_millrace/worker/drain.ts';
 import { Isolate } from '../../supabase/functions/_millrace/worker/isolate.ts';
 import { runHandler } from '../../supabase/functions/_millrace/worker/run-handler.ts';
-import { databaseRpc } from './database-rpc.ts';
 import type { Engine } from './engine.ts';
-import { keepCheckpoints } from './kept-turns.ts';
 import { budgetOf, keepLog } from './make-drain.ts';
 import { until } from './until.ts';
 

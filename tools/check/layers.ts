@@ -50,6 +50,7 @@ const layers: Layer[] = [
     mayImport: ['local/platform', runtime, operators],
     rooms: { folders: ['project', 'sync', 'check', 'operate', 'commands', 'trial'], entries: ['millrace.ts'] },
   },
+  { folder: 'packages/test', mayImport: ['cli', 'local/platform', runtime] },
   { folder: 'tools', mayImport: ['cli', 'local/platform', 'local/services', runtime] },
   // Belong to the runtime: a project deploys them without an example.
   { folder: `${functions}/job-complete`, mayImport: [runtime] },

@@ -2,8 +2,10 @@
 // brings the tables, sequences and statistics back to their first contents and then compares the catalogs: a database that a test
 // changed in any other way (a function replaced, a table altered) is dropped instead. Sessions stay, with the plans that
 // they have made.
-import pg from 'pg';
-import { type Contents, createTestDatabase, type TestDatabase } from './database.ts';
+import type { Client } from 'pg';
+import { pg } from '../../local/platform/embedded.ts';
+import type { TestDatabase } from './database.ts';
+import { letProcessEnd } from './let-process-end.ts';
 
 /** A table that a test left larger than this, in bytes, gets new files: the next one would walk through what is deleted. */
 const largestTable = 1_000_000;
@@ -212,30 +214,31 @@ const prepare = `
     select name, size from pg_temp.catalogs_now((pg_current_xact_id()::text::bigint + 1)::text::xid)`;
 
 /** Databases that no test uses now. Held by the process, not the file: files that share a process share them. */
-const held = globalThis as { restingDatabases?: Record<Contents, ReusedDatabase[]> };
-held.restingDatabases ??= { project: [], engine: [] };
+const held = globalThis as { restingDatabases?: Map<string, ReusedDatabase[]> };
+held.restingDatabases ??= new Map();
 const resting = held.restingDatabases;
 
 const nextTransaction = 'select (pg_current_xact_id()::text::bigint + 1)::text as since';
 
 class ReusedDatabase {
   readonly database: TestDatabase;
-  readonly #keeper: pg.Client;
+  readonly #keeper: Client;
   #last = 0;
   /** The transaction id from which on rows are the current test's. */
   #since = '0';
 
-  private constructor(database: TestDatabase, keeper: pg.Client) {
+  private constructor(database: TestDatabase, keeper: Client) {
     this.database = database;
     this.#keeper = keeper;
   }
 
-  static async create(contents: Contents, setUp: (database: TestDatabase) => Promise<void>): Promise<ReusedDatabase> {
-    const database = await createTestDatabase(contents);
+  static async create({ create, setUp }: Omit<Reused, 'kind'>): Promise<ReusedDatabase> {
+    const database = await create();
     await setUp(database);
     const keeper = new pg.Client({ connectionString: database.superUrl });
     keeper.on('error', () => {});
     await keeper.connect();
+    letProcessEnd(keeper);
     const reused = new ReusedDatabase(database, keeper);
     await keeper.query(prepare);
     const { rows } = await keeper.query(`select max(oid)::bigint as last from (
@@ -282,21 +285,27 @@ class ReusedDatabase {
   }
 }
 
+/** A kind of database, those of which stand in for one another. */
+export interface Reused {
+  kind: string;
+  create(): Promise<TestDatabase>;
+  /** Called once for a database, before its first test. */
+  setUp(database: TestDatabase): Promise<void>;
+}
+
 /**
- * A migrated database on which `setUp` was called once. Its drop() hands it on to the next test, as it was before this one, or
- * drops it when that cannot be.
+ * A database of this kind. Its drop() hands it on to the next test, as `setUp` left it, or drops it when that cannot be.
  */
-export async function borrowDatabase(
-  contents: Contents,
-  setUp: (database: TestDatabase) => Promise<void>,
-): Promise<TestDatabase> {
-  const reused = resting[contents].pop() ?? (await ReusedDatabase.create(contents, setUp));
+export async function borrowDatabase(reused: Reused): Promise<TestDatabase> {
+  const idle = resting.get(reused.kind) ?? [];
+  resting.set(reused.kind, idle);
+  const lent = idle.pop() ?? (await ReusedDatabase.create(reused));
   return {
-    ...reused.database,
+    ...lent.database,
     async drop() {
-      const reason = await reused.restore();
-      if (reason) await reused.drop();
-      else resting[contents].push(reused);
+      const reason = await lent.restore();
+      if (reason) await lent.drop();
+      else idle.push(lent);
     },
   };
 }

@@ -1,0 +1,91 @@
+// The ends of external jobs in a test: what scripted services call back, and what a due poll finds.
+
+import type { JobOutcomeItem, Verdict } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
+import type { CallbackOrigin } from '../../supabase/functions/_millrace/jobs/callback-url.ts';
+import type { JobRecorder } from '../../supabase/functions/_millrace/jobs/job-recorder.ts';
+import type { Env } from '../../supabase/functions/_millrace/settings.ts';
+import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
+import type { databaseRpc } from './database-rpc.ts';
+import { keepLines } from './kept-lines.ts';
+import { importRuntime } from './project-runtime.ts';
+import type { CallingService, SubmittedJob } from './scripted-service.ts';
+
+/** How long a row that somebody holds is tried again. */
+const saveMs = 2_000;
+
+interface Ending {
+  root: string;
+  rpc: ReturnType<typeof databaseRpc>;
+  env: Env;
+  stageOf(pipeline: string, stage: string): Promise<Stage>;
+}
+
+export class JobEnds {
+  constructor(private readonly o: Ending) {}
+
+  /** Has services call back about jobs that have ended, and asks after those whose poll is due; returns how many there were. */
+  async endAll(services: CallingService[]): Promise<number> {
+    let ended = 0;
+    for (const service of services) {
+      for (const job of service.takeEnded()) {
+        await this.callBack(service, job);
+        ended += 1;
+      }
+    }
+    return ended + (await this.poll());
+  }
+
+  private async callBack(service: CallingService, { id, end, metadata }: SubmittedJob): Promise<void> {
+    const { pipeline, stage: name } = metadata as unknown as CallbackOrigin;
+    const { finishCallback } = await importRuntime('jobs/finish-callback.ts', this.o.root);
+    const stage = await this.o.stageOf(pipeline, name);
+    const data = { job_id: id, metadata, ...end };
+    const body = JSON.stringify({ type: `job.${end?.status}`, data });
+    const origin = { ...metadata, service: service.name } as unknown as CallbackOrigin;
+    const answer = await finishCallback(stage, origin, body, { env: this.o.env, recorder: await this.recorder() });
+    // The stage's poll finds the job another time, as it does in a project.
+    if (!answer.ok && answer.status < 500) {
+      throw new Error(`The callback of ${service.name} about ${id} was refused: ${await answer.text()}`);
+    }
+  }
+
+  private async poll(): Promise<number> {
+    const recorder = await this.recorder();
+    const { pollServices } = await importRuntime('jobs/poll-services.ts', this.o.root);
+    const { jobs } = await recorder.engine.poll(100);
+    for (const job of jobs) {
+      const stage = await this.o.stageOf(job.pipeline, job.stage);
+      await pollServices(stage, [job], { env: this.o.env, recorder });
+    }
+    return jobs.length;
+  }
+
+  /** Records ends as a function does, but wakes nobody: the test's own loop finds what is due. */
+  private async recorder(): Promise<JobRecorder> {
+    const { root, rpc } = this.o;
+    const [{ createEngine }, { ChildCollector }, { resumeJobs }] = await Promise.all([
+      importRuntime('engine/engine-client.ts', root),
+      importRuntime('worker/collect-children.ts', root),
+      importRuntime('jobs/resume-jobs.ts', root),
+    ]);
+    const { log } = keepLines();
+    const engine = createEngine({ rpc, retryUntil: () => 0, log });
+    const waker = { wake: () => {}, settled: async () => {} };
+    const collector = new ChildCollector({ engine, waker, log });
+    const recorder = {
+      engine,
+      async record(items: JobOutcomeItem[]): Promise<Verdict[]> {
+        const verdicts = await resumeJobs(items, { engine, waker, collector, until: Date.now() + saveMs });
+        await collector.settled();
+        return verdicts;
+      },
+      noteJobs: async (reports: Parameters<typeof engine.noteJobs>[0]) => {
+        if (reports.length > 0) await engine.noteJobs(reports);
+      },
+      noteFaults: async (faults: Parameters<typeof engine.noteFaults>[0]) => {
+        if (faults.length > 0) await engine.noteFaults(faults);
+      },
+    };
+    return recorder as unknown as JobRecorder;
+  }
+}
