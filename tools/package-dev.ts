@@ -23,7 +23,7 @@ await build({
     embedded: path.join(platform, 'embedded.ts'),
     trial: path.join(root, 'cli', 'trial', 'try-hosted.ts'),
   },
-  // What the entries have in common is there once.
+  // Code that several entries need is bundled once.
   splitting: true,
   chunkNames: 'shared-[hash]',
   outdir: dist,

@@ -1,14 +1,8 @@
 // Postgres alone, for @millrace/test: one server, with a database that has a project's migrations.
 import pg from 'pg';
+import type { EmbeddedPostgres } from './start-embedded.ts';
 
 export { pg };
-
-/** A running server. */
-export interface EmbeddedPostgres {
-  port: number;
-  /** Ends it and removes its files. Whatever happens to this process, that is done too. */
-  stop(): Promise<void>;
-}
 
 /** The database that has the migrations. */
 export const templateDatabase = 'postgres';

@@ -5,10 +5,16 @@ import path from 'node:path';
 import { supabaseVersion } from './binaries.ts';
 import { choosePostgres } from './choose-postgres.ts';
 import { createDataDirectory } from './database/template.ts';
-import type { EmbeddedPostgres } from './embedded.ts';
 import { startPostgres } from './postgres.ts';
 import { scratchFolder } from './scratch-folder.ts';
 import { startWatchdog } from './watchdog.ts';
+
+/** A running server. */
+export interface EmbeddedPostgres {
+  port: number;
+  /** Ends the server and removes its files. A watchdog does so where this process dies before. */
+  stop(): Promise<void>;
+}
 
 /**
  * Starts a Postgres whose database `postgres` has the migrations of the project in `root`. Nothing runs beside it: no pg_cron, no

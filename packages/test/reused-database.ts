@@ -10,15 +10,15 @@ import { letProcessEnd } from './let-process-end.ts';
 /** A table that a test left larger than this, in bytes, gets new files: the next one would walk through what is deleted. */
 const largestTable = 1_000_000;
 
-/** What is new in the catalog where a table was emptied, or was not altered at all. */
+/** Columns of pg_class that change where a table was emptied, although nobody altered it. */
 const unlike = `'{relfilenode,relfrozenxid,relminmxid}'::text[]`;
 
-/** Those whose rows tell that something was made, altered or dropped, and which rows count, or are as they were though written. */
+/** Catalogs whose rows show that something was made, altered or dropped, and which rows count, or are as they were though written. */
 const catalogs: Record<string, { counted?: string; like?: string }> = {
   pg_attrdef: {},
   pg_attribute: {},
   pg_cast: {},
-  // What "vacuum analyze" and "truncate" write is brought back, but for the files and how old the rows are.
+  // Rows that "vacuum analyze" and "truncate" write are brought back, but for the files and how old the rows are.
   pg_class: { like: `exists (select from relations r where r.oid = c.oid and r.content = to_jsonb(c) - ${unlike})` },
   pg_collation: {},
   pg_constraint: {},
@@ -90,7 +90,7 @@ const prepare = `
     loop
       begin
         execute v_drop;
-      -- What went with something else is named by its number alone, which is no name.
+      -- An object that went with another is named by its number alone, which is no name.
       exception when undefined_table or undefined_object or undefined_function or invalid_schema_name or syntax_error then
         null;
       end;
@@ -258,7 +258,7 @@ class ReusedDatabase {
     try {
       await this.database.recall(this.#keeper);
       const since = `'${this.#since}'`;
-      // All at once: to ask takes as long as what is asked for. What was written then is not the next test's.
+      // All at once: to ask takes as long as what is asked for. Rows written by then are not the next test's.
       const results = (await this.#keeper.query(
         `begin;
          select pg_temp.drop_new(${this.#last});

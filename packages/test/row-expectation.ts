@@ -1,4 +1,4 @@
-// What a test expects of a row: the pipeline works until the row's run has ended, or nothing is left to do.
+// Expectations of a row: the pipeline works until the row's run has ended, or nothing is left to do.
 import { failureOf, rowError } from './row-state.ts';
 import type * as Declared from './test.d.ts';
 

@@ -15,7 +15,7 @@ export interface SubmittedJob {
   metadata: Record<string, unknown>;
 }
 
-/** What the pipeline of a test knows of a service beside what the test does. */
+/** A service as the pipeline of a test sees it, which calls back in its place. */
 export interface CallingService extends ScriptedService {
   /** Takes the jobs that have ended and of which nobody was told. */
   takeEnded(): SubmittedJob[];

@@ -10,7 +10,7 @@ import type { LogLine } from './test.d.ts';
 /** Longer than any stage may take: a handler that hangs ends by its own timeout. */
 const budgetMs = 3_600_000;
 
-/** What the workers of a test share. */
+/** The parts that all workers of a test share. */
 export interface Working {
   root: string;
   rpc: Rpc;

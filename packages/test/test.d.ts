@@ -47,15 +47,15 @@ export interface Failure {
   detail?: string;
 }
 
-/** What became of a call: the outcome that the worker would report, and what the handler did on the way. */
+/** The outcome of a call, as the worker would report it, and the handler's traces. */
 export interface Called {
   outcome: 'completed' | 'failed' | 'waiting' | 'released';
-  /** What the handler returned, as the stage's output schema makes it; undefined unless it completed. */
+  /** The handler's result, as the stage's output schema makes it; undefined unless it completed. */
   // biome-ignore lint/suspicious/noExplicitAny: a test reads its own stage's result.
   result: any;
   /** Undefined unless it failed. */
   error: Failure | undefined;
-  /** What the handler threw, as it was thrown. */
+  /** The handler's own error, as it was thrown. */
   thrown: unknown;
   /** The job that it waits for. */
   job: { service: string; id: string } | undefined;
@@ -124,7 +124,7 @@ export interface ScriptedService extends Scripted {
   forgets(): void;
   /** The next submission is answered with an HTTP status. */
   refuses(status: number, options?: Parameters<typeof refuses>[1]): void;
-  /** What was submitted so far, with the headers. */
+  /** The submissions so far, with their headers. */
   // biome-ignore lint/suspicious/noExplicitAny: as above.
   submitted: { body: any; headers: Record<string, string | string[] | undefined> }[];
 }
