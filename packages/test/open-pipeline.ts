@@ -114,13 +114,13 @@ export class OpenPipeline implements Declared.TestPipeline {
   }
 
   async insert(row: Row, table = this.#o.pipeline.input.entity.table): Promise<string> {
-    const { key } = this.#o.pipeline.input.entity;
+    const { key = 'id' } = this.#o.pipeline.input.entity;
     const columns = Object.keys(row);
     const names = columns.map((column) => `"${column.replaceAll('"', '""')}"`).join(', ');
     const places = columns.map((_, at) => `$${at + 1}`).join(', ');
     const values = columns.length > 0 ? `(${names}) values (${places})` : 'default values';
     const [inserted] = await this.sql<Row>(`insert into ${table} ${values} returning *`, Object.values(row));
-    return String(inserted?.[key] ?? inserted?.id);
+    return String(inserted?.[key]);
   }
 
   async begin(row: Row): Promise<string> {
