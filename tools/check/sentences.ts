@@ -8,7 +8,8 @@ const mostWords = 30;
 const document = /\.md$/;
 /** Texts of tests and demos, and the skill, which a program writes. */
 const exempt = /^(?:tests|skills|local\/demo\/samples)\//;
-const code = /^(?:engine|cli|local|operators|packages|pages|tools|supabase\/functions)\/.*\.(?:sql|plpgsql|ts|tsx|mjs)$/;
+const code =
+  /^(?:engine|cli|local|operators|packages|pages|tools|supabase\/functions)\/.*\.(?:sql|plpgsql|ts|tsx|mjs)$/;
 const written = /^engine\/releases\/|^pages\/dist\//;
 /** A reader has to guess which thing such a subject means. */
 const hidden =
