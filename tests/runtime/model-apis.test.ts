@@ -2,13 +2,13 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { checkMessagesSchema } from '../../local/services/model/messages-schema.ts';
 import { startModel } from '../../local/services/model/server.ts';
+import { keepCheckpoints } from '../../packages/test/kept-turns.ts';
 import { defineAgent } from '../../supabase/functions/_millrace/agents/agent.ts';
 import { classify } from '../../supabase/functions/_millrace/errors.ts';
 import { askModel, finishAnswer, modelService } from '../../supabase/functions/_millrace/model/model.ts';
 import { lookTool } from '../support/agent-model.ts';
 import { makeContext } from '../support/context.ts';
 import { type ReceivedRequest, type Reply, startServer } from '../support/http-server.ts';
-import { keepCheckpoints } from '../support/kept-turns.ts';
 import { testPipeline } from '../support/make-drain.ts';
 
 const schema = z.object({ answer: z.string().max(20), parts: z.array(z.int().min(1)).min(2).optional() });
