@@ -32,6 +32,10 @@ const commands: Record<string, Entry> = {
     summary: 'your migrations and functions on this machine, without Docker, until Ctrl-C',
     load: async () => (await import('./commands/dev.ts')).dev,
   },
+  work: {
+    summary: 'works at the stages that run on a worker of your own, until Ctrl-C',
+    load: async () => (await import('./commands/work.ts')).work,
+  },
   connect: {
     summary: 'tells the database where the functions are, and with what to wake them',
     load: async () => (await import('./commands/connect.ts')).connect,

@@ -27,12 +27,15 @@ export class LoadError extends Error {
  * each, in the order given. Throws a LoadError.
  *
  * @param instead Texts by their files, read in place of the files' own.
- * @param standIns Whether packages other than zod are replaced by stand-ins.
+ * @param packages Of packages other than zod: `bundled`, replaced by `stand-ins`, or left to Node, which loads those that are
+ * `installed`.
  */
 export async function loadModules(
   files: string[],
-  instead: Map<string, string> = new Map(),
-  standIns = false,
+  {
+    instead = new Map(),
+    packages = 'bundled',
+  }: { instead?: Map<string, string>; packages?: 'bundled' | 'stand-ins' | 'installed' } = {},
 ): Promise<Record<string, unknown>[]> {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'millrace-'));
   try {
@@ -50,7 +53,13 @@ export async function loadModules(
       // Deno reads none.
       tsconfigRaw: {},
       nodePaths: nodeModules(),
-      plugins: [denoSpecifiers, zodLeftToNode, ...(standIns ? [packageStandIns(stoodIn)] : []), readInstead(instead)],
+      plugins: [
+        denoSpecifiers,
+        zodLeftToNode,
+        ...(packages === 'stand-ins' ? [packageStandIns(stoodIn)] : []),
+        ...(packages === 'installed' ? [packagesLeftToNode] : []),
+        readInstead(instead),
+      ],
       outfile,
     }).catch((failure: BuildFailure) => {
       const { location, text } = failure.errors?.[0] ?? { text: failure.message };
@@ -115,6 +124,19 @@ const zodLeftToNode: Plugin = {
       if (pluginData === 'found' || importer.split(path.sep).includes('node_modules')) return undefined;
       const found = await bundle.resolve(specifier, { resolveDir: packageFolder, kind, pluginData: 'found' });
       return found.path.endsWith('.js') ? { path: pathToFileURL(found.path).href, external: true } : undefined;
+    });
+  },
+};
+
+/** Has Node load the packages that the project has: one with compiled parts cannot be bundled. */
+const packagesLeftToNode: Plugin = {
+  name: 'packages-left-to-node',
+  setup(bundle) {
+    bundle.onResolve({ filter: /^[^./]/ }, async ({ path: specifier, resolveDir, kind, pluginData }) => {
+      const isOwn = kind === 'entry-point' || path.isAbsolute(specifier) || isBuiltin(specifier);
+      if (isOwn || pluginData === 'found') return undefined;
+      const found = await bundle.resolve(specifier, { resolveDir, kind, pluginData: 'found' });
+      return found.errors.length > 0 ? found : { path: pathToFileURL(found.path).href, external: true };
     });
   },
 };

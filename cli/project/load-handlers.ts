@@ -26,8 +26,7 @@ export async function readHandlers(folder: string, names: string[]): Promise<Han
   const load = (some: string[]) =>
     loadModules(
       some.map((name) => handlerOf(folder, name)),
-      new Map(),
-      true,
+      { packages: 'stand-ins' },
     );
   const each = async (name: string): Promise<Loaded[]> => {
     try {
@@ -61,7 +60,7 @@ function faultOf(name: string, { message, place = '', mayBeStandIn }: LoadError)
 
 function columnsOf(modules: Loaded[]): Map<string, InputColumns> {
   const columns = new Map<string, InputColumns>();
-  for (const stage of modules.flatMap((module) => Object.values(module).filter(isStage))) {
+  for (const stage of modules.flatMap(stagesIn)) {
     const { pipeline, name, input } = stage;
     columns.set(pipeline.name, { ...columns.get(pipeline.name), [name]: requiredIn(shapeOf(input).entity) });
   }
@@ -74,6 +73,9 @@ const stageSchema = z.object({
   definition: z.object({}),
   handler: z.function(),
 });
+
+/** The stages that a handler exports. */
+export const stagesIn = (module: Loaded): Stage[] => Object.values(module).filter(isStage);
 
 const isStage = (value: unknown): value is Stage => stageSchema.safeParse(value).success;
 

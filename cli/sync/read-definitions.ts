@@ -21,7 +21,7 @@ export async function readDefinitions(folder: string, instead: Record<string, st
   const files = fs.readdirSync(folder).filter((name) => name.endsWith('.ts'));
   const place = (file: string) => path.join(folder, file);
   const texts = new Map(Object.entries(instead).map(([file, text]) => [fs.realpathSync(place(file)), text]));
-  const modules = await loadModules(files.sort().map(place), texts).catch((error: LoadError) => {
+  const modules = await loadModules(files.sort().map(place), { instead: texts }).catch((error: LoadError) => {
     throw error.place ? error : new LoadError('supabase/functions/_pipelines', error.message);
   });
   return modules.map((module, at) => {

@@ -8,7 +8,8 @@
 -- Every SQL role can read pg_net's queue: so a wake-up shows a secret that only wakes, where one is
 -- set.
 
--- Picks the stages to wake now, and notes their wake-ups. p_scaling_out: the caller's own stage.
+-- Picks the stages to wake now, notes their wake-ups, and wakes those that workers run. Returns
+-- those that functions run. p_scaling_out: the caller's own stage.
 create function millrace.stages_to_wake(
   p_stage_ids int[], p_scaling_out int default null
 ) returns int[]
@@ -18,31 +19,41 @@ declare
   -- Above read committed there is no fresh snapshot, so it always wakes.
   v_look boolean := current_setting('transaction_isolation') = 'read committed';
   v_wakes int[];
+  v_at_workers int[];
 begin
   perform pg_advisory_xact_lock_shared(hashtext('millrace.stage'), s.id)
   from (select distinct u.id from unnest(p_stage_ids) u(id) order by u.id) s;
-  v_wakes := array(
-    select s.id
-    from millrace.stages s
-    join millrace.pipelines p on p.id = s.pipeline_id
-    where s.id = any (p_stage_ids) and s.enabled and not s.bypassed and p.enabled
-      and s.kind <> 'gate'
-      and (not v_look or (
-        (s.id is not distinct from p_scaling_out or not exists (
-          select from millrace.workers w
-          where w.stage_id = s.id and w.working and w.left_at is null
-            and w.heartbeat_at > v_since))
-        and not exists (
-          select from millrace.wake_ups r
-          where r.stage_id = s.id
-            and r.woken_at > v_now - interval '2 seconds')
-        -- A stage at its limits is woken when a slot is freed, or by the sweep.
-        and (s.limits is null or millrace.hook_has_room(s)))));
-  if cardinality(v_wakes) > 0 then
+  select coalesce(array_agg(s.id) filter (where s.host is null), '{}'),
+    array_agg(s.id) filter (where s.host = 'worker')
+  into v_wakes, v_at_workers
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id
+  where s.id = any (p_stage_ids) and s.enabled and not s.bypassed and p.enabled
+    and s.kind <> 'gate'
+    and (not v_look or (
+      (s.id is not distinct from p_scaling_out or not exists (
+        select from millrace.workers w
+        where w.stage_id = s.id and w.working and w.left_at is null
+          and w.heartbeat_at > v_since))
+      and not exists (
+        select from millrace.wake_ups r
+        where r.stage_id = s.id
+          and r.woken_at > v_now - interval '2 seconds')
+      -- A stage at its limits is woken when a slot is freed, or by the sweep.
+      and (s.limits is null or millrace.hook_has_room(s))));
+  if cardinality(v_wakes || v_at_workers) > 0 then
     insert into millrace.wake_ups (stage_id, woken_at)
     select r, v_now
-    from unnest(v_wakes) r
+    from unnest(v_wakes || v_at_workers) r
     order by r;
+  end if;
+  -- Functions know no address but the project's, so the database wakes workers itself.
+  if v_at_workers is not null then
+    perform millrace.post(s.function_name,
+      jsonb_build_object('pipeline', p.name, 'stage', s.name), s.seen ->> 'url')
+    from millrace.stages s
+    join millrace.pipelines p on p.id = s.pipeline_id
+    where s.id = any (v_at_workers) and s.seen ? 'url';
   end if;
   return v_wakes;
 end
@@ -92,9 +103,10 @@ return jsonb_build_object('woken', millrace.wake(array(
   from jsonb_array_elements(p_stages) s), true));
 $$;
 
--- Wakes an Edge Function at commit. Reports a missing or wrong setting and never raises: the user's
--- own write goes on.
-create function millrace.post(p_function text, p_body jsonb) returns boolean
+-- Wakes an Edge Function, or the worker at p_url, at commit. Reports a missing or wrong setting and
+-- never raises: the user's own write goes on.
+create function millrace.post(p_function text, p_body jsonb, p_url text default null)
+returns boolean
 as $$
 declare
   v_url text;
@@ -111,7 +123,7 @@ begin
     return false;
   end if;
   v_request := net.http_post(
-    url := rtrim(v_url, '/') || '/functions/v1/' || p_function,
+    url := coalesce(p_url, rtrim(v_url, '/') || '/functions/v1/' || p_function),
     body := p_body,
     headers := v_headers || '{"Content-Type": "application/json"}' || (
       select jsonb_build_object('x-millrace-level', e.level::text,

@@ -86,6 +86,11 @@ create table millrace.stages (
   -- How many rows of the stage may be in work at once. Where it is not null, the engine chooses
   -- batch_size and max_workers.
   concurrency int constraint stages_concurrency_bounds check (concurrency between 1 and 5000),
+  -- worker: a process of the project's own runs the stage; null: an Edge Function does.
+  host text,
+  -- The process that last asked for work: {seen_at, release}, and {url, woken_at} of the last one
+  -- that is woken, with the time at which it was seen.
+  seen jsonb,
   constraint stages_name_key unique (pipeline_id, name)
 );
 

@@ -40,12 +40,20 @@ export async function runDev({ root, dataDir, port, dbPort, postgres, json }: De
       // Starting takes seconds, in which the file may change.
       followSettings(settingsFile(root), stack, say.progress ?? (() => {}), { known: options.env ?? {} });
       tellNewMigrations(path.join(root, 'supabase', 'migrations'), stack, say.progress ?? (() => {}));
+      if (hasWorkerStages(root)) say.progress?.('Stages with host: worker run in another terminal: npx millrace work');
       return stack;
     },
   });
 }
 
 const settingsFile = (root: string) => path.join(root, 'supabase', 'functions', '.env');
+
+/** Whether a definition has a stage run on a worker, which the stack does not start. */
+function hasWorkerStages(root: string): boolean {
+  const folder = path.join(root, 'supabase', 'functions', '_pipelines');
+  const files = fs.existsSync(folder) ? fs.readdirSync(folder).filter((name) => name.endsWith('.ts')) : [];
+  return files.some((name) => /\bhost: ['"]worker['"]/.test(fs.readFileSync(path.join(folder, name), 'utf8')));
+}
 
 /** The options of a stack for the project in `root`: no further services, and the local settings of its functions. */
 export function projectOptions(root: string): StackOptions {

@@ -37,7 +37,7 @@ const layers: Layer[] = [
     },
     rooms: {
       folders: ['engine', 'define', 'compile', 'stage', 'worker', 'jobs', 'alerts', 'metrics', 'model', 'agents'],
-      entries: ['mod.ts', 'serve-stage.ts', 'serve-millrace.ts'],
+      entries: ['mod.ts', 'serve-stage.ts', 'serve-worker.ts', 'serve-millrace.ts'],
     },
   },
   { folder: operators, mayImport: [runtime] },

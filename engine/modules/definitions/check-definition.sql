@@ -105,14 +105,15 @@ from (
     select s.*, c.id as child_id, c.entity_table, c.entity_key,
       format('child.pipeline is %s, but must be ', s.child -> 'pipeline') as child_is
     from jsonb_to_recordset(p_definition -> 'stages') s(
-      name text, kind text, timeout text, child jsonb, limits jsonb, when_spent text, after jsonb)
+      name text, kind text, timeout text, host text, child jsonb, limits jsonb, when_spent text,
+      after jsonb)
     left join millrace.pipelines c on c.name = s.child ->> 'pipeline'
   )
   select s.name as stage, w.*
   from stage s
   cross join millrace.setting('worker_seconds') most(seconds)
   cross join lateral (values
-    (1, s.timeout::interval > make_interval(secs => most.seconds::float8),
+    (1, s.host is null and s.timeout::interval > make_interval(secs => most.seconds::float8),
       format('timeout is "%s", but must be at most %s, or no worker could ever claim it',
         s.timeout, most.seconds),
       'Lower timeoutSeconds, or raise worker_seconds (paid plans allow about 190) together with '

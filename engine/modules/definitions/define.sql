@@ -146,7 +146,7 @@ as $$
 declare
   c_columns constant text[] := '{kind,function_name,batch_size,max_workers,lease,timeout,retry,
     callback,poll_every,deadline,apply,result_limit_bytes,on_failure,child,fan_in,
-    decision,agent,limits,has_groups,sla,concurrency,when_spent,shows}';
+    decision,agent,limits,has_groups,sla,concurrency,when_spent,shows,host}';
   v_name text := p_definition ->> 'pipeline';
   v_table regclass;
   v_pipeline_id int;

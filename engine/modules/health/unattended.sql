@@ -71,12 +71,16 @@ begin
     concat_ws(' ', f.function_name, k.answered || ':', k.means),
     format('nobody takes it up: %s %s%s: %s', f.function_name, k.answered,
       ' ' || extract(epoch from now() - l.answered_at)::int || ' s ago', k.means),
-    coalesce(l.remedy, millrace.answer_remedy(f.function_name, 500))
+    case when f.host is null
+      then coalesce(l.remedy, millrace.answer_remedy(f.function_name, 500))
+      else 'npx millrace work starts a worker; see the log of one that runs' end
   from found f
   left join millrace.last_answers() l on l.function_name = f.function_name
   cross join lateral (
-    select coalesce(l.answered, 'is silent') as answered,
-      coalesce(l.means, 'no wake-up came through, see npx millrace doctor') as means) k
+    select coalesce(l.answered, 'is silent') as answered, coalesce(l.means,
+      case when f.host is null then 'no wake-up came through, see npx millrace doctor' end,
+      'its worker last asked for work at ' || (f.seen ->> 'seen_at'),
+      'no worker has asked for work') as means) k
   order by f.pipeline, f.id;
 end
 $$;

@@ -57,7 +57,9 @@ as $$
 select array(
   select to_jsonb(k.h) - 'sla' || case when u.why is null then '{}'
     else jsonb_build_object('unattended', u) end || case when (k.h).in_backoff = 0 then '{}'
-    else jsonb_build_object('backoff', millrace.backoff_json((k.s).id)) end || jsonb_build_object(
+    else jsonb_build_object('backoff', millrace.backoff_json((k.s).id)) end
+  || case when (k.s).host is null then '{}' else jsonb_build_object('worker',
+    coalesce((k.s).seen, '{}')) end || jsonb_build_object(
     'oldest_age', extract(epoch from (k.h).oldest_age),
     'paused', case when not (k.s).enabled then millrace.pause_json((k.s).switched_line) end,
     'throttle', millrace.throttle_json(k.o),

@@ -117,6 +117,10 @@ async function answerBody(serving: Serving, text: string, stranger: Response | n
 }
 
 function answerWake({ stage, env, platform, rpc, background }: Serving): Response {
+  if (stage.definition.host === 'worker') {
+    const message = `Stage ${stage.name} runs on a worker: start one with npx millrace work.`;
+    return Response.json({ error: { code: 'host_is_worker', message } }, { status: 409 });
+  }
   const faults = faultsOf(stage, env);
   background(drainStage(stage, env, platform, rpc));
   if (faults.length === 0) return Response.json({ status: 'draining' }, { status: 202 });

@@ -39,7 +39,19 @@ export function checkGraph(pipeline: string, stages: Stages): void {
     checkRivals(name, stage, stages);
     checkBackPressure(name, stage, stages);
     checkShared(name, stage);
+    checkTimeout(name, stage);
   }
+}
+
+/** The most seconds that a handler may take in an Edge Function, whose wall clock ends soon after. */
+const longestInFunction = 190;
+
+function checkTimeout(name: string, stage: StageDefinition): void {
+  if (!('function' in stage) || stage.host === 'worker' || stage.timeoutSeconds <= longestInFunction) return;
+  throw new Error(
+    `stages.${name}.timeoutSeconds is ${stage.timeoutSeconds}, but must be at most ${longestInFunction} in an Edge Function: ` +
+      "lower it, or let the stage run on a worker of your own by host: 'worker'.",
+  );
 }
 
 function checkNeeds(pipeline: string, name: string, stages: Stages): void {

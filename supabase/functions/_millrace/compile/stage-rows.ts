@@ -53,6 +53,7 @@ function settings(name: string, stage: StageDefinition): StageRow {
     name,
     kind: stage.kind,
     function_name: given.function,
+    host: given.host === 'worker' ? 'worker' : undefined,
     batch_size: batchSize ?? (concurrency === undefined ? 10 : Math.min(50, concurrency)),
     max_workers: maxWorkers ?? (concurrency === undefined ? 2 : Math.ceil(concurrency / 50)),
     concurrency,

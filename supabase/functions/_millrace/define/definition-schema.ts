@@ -260,6 +260,11 @@ const worked = {
     'the name of an Edge Function',
     'Use small letters, digits and -, a letter first.',
   ),
+  /** Where its handler runs: in the Edge Function, or in a process of one's own, `npx millrace work`. */
+  host: oneOf(
+    ['function', 'worker'],
+    'function is the Edge Function, worker a process of your own that `npx millrace work` starts.',
+  ).optional(),
   ...graph,
   /** How many rows are in work at once, 50 unless it says otherwise; the engine chooses batch and workers for it. */
   concurrency: whole(1, 5_000).optional(),
@@ -267,8 +272,8 @@ const worked = {
   batchSize: whole(1, 500).optional(),
   maxWorkers: whole(1, 1_000).optional(),
   leaseSeconds: number(5, 3_600).default(60),
-  /** No worker may work longer than 190 s, so no handler may either. */
-  timeoutSeconds: number(1, 190).default(defaults.timeoutSeconds),
+  /** At most 190 in an Edge Function, which works no longer; up to a day with `host: 'worker'`. */
+  timeoutSeconds: number(1, 86_400).default(defaults.timeoutSeconds),
   retry: retry.prefault({}),
   limits: limits.optional(),
   /** Whether the stage waits for the next window while its budget is spent, or is bypassed. */

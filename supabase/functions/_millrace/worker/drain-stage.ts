@@ -6,20 +6,59 @@ import { type Env, readSettings, workerSettings } from '../settings.ts';
 import { createCheckpoints } from '../stage/agent-checkpoints.ts';
 import { createChildren } from '../stage/spawn-children.ts';
 import type { Stage } from '../stage/stage.ts';
-import { createBudget } from './budget.ts';
+import { type Budget, createBudget } from './budget.ts';
 import { ChildCollector } from './collect-children.ts';
 import { Drain, type DrainEnd } from './drain.ts';
-import { thisIsolate } from './isolate.ts';
+import { type Isolate, type Probe, thisIsolate } from './isolate.ts';
 import { createProbe } from './probe.ts';
 import { runHandler } from './run-handler.ts';
-import { createWaker } from './wake.ts';
+import { createWaker, type Waker } from './wake.ts';
 
-/** Runs one worker of a stage until it ends, and waits for the answers to its wake-ups. */
+/** Where a stage is run: the project, and its keys. */
+export interface Place {
+  env: Env;
+  platform: Platform;
+  rpc: Rpc;
+}
+
+/** The share of its machine that a worker may use. */
+export interface Bounds {
+  isolate: Isolate;
+  budget: Budget;
+  probe: Probe;
+}
+
+/** Runs one worker of a stage in this Edge Function until it ends, and waits for the answers to its wake-ups. */
 export async function drainStage(stage: Stage, env: Env, platform: Platform, rpc: Rpc): Promise<DrainEnd> {
+  const { drain, waker } = createDrain(
+    stage,
+    { env, platform, rpc },
+    {
+      isolate: thisIsolate,
+      budget: createBudget(settingsOrDefaults(env).WORKER_SECONDS),
+      probe: createProbe({ platform, functionName: stage.definition.function, isolate: thisIsolate }),
+    },
+  );
+  const stopListening = onUnload((reason) => drain.unload(reason));
+  try {
+    const end = await drain.run();
+    await waker.settled();
+    return end;
+  } finally {
+    stopListening();
+    flushLog();
+  }
+}
+
+/** Makes one worker of a stage. */
+export function createDrain(
+  stage: Stage,
+  { env, platform, rpc }: Place,
+  bounds: Bounds,
+): { drain: Drain; waker: Waker } {
   const log = createLog({ pipeline: stage.pipeline.name, stage: stage.name });
   const settings = settingsOrDefaults(env);
-  const budget = createBudget(settings.WORKER_SECONDS);
-  const engine = createEngine({ rpc, retryUntil: () => budget.savesUntil, log });
+  const engine = createEngine({ rpc, retryUntil: () => bounds.budget.savesUntil, log });
   const waker = createWaker({ platform, engine, log });
   const callbackUrl = settings.JOB_CALLBACK_URL ?? `${platform.url}/functions/v1/millrace/callback`;
   const { definition } = stage;
@@ -27,12 +66,10 @@ export async function drainStage(stage: Stage, env: Env, platform: Platform, rpc
     pipeline: stage.pipeline.name,
     stage: stage.name,
     engine,
-    budget,
     waker,
     collector: new ChildCollector({ engine, waker, log }),
     log,
-    isolate: thisIsolate,
-    probe: createProbe({ platform, functionName: definition.function, isolate: thisIsolate }),
+    ...bounds,
     batchSize: settings.QUEUE_BATCH_SIZE,
     assumed: {
       batch_size: definition.batchSize ?? Math.min(definition.concurrency ?? 1, 50),
@@ -46,15 +83,7 @@ export async function drainStage(stage: Stage, env: Env, platform: Platform, rpc
       return runHandler({ stage, item, ...context, env, callbackUrl, checkpoints, children });
     },
   });
-  const stopListening = onUnload((reason) => drain.unload(reason));
-  try {
-    const end = await drain.run();
-    await waker.settled();
-    return end;
-  } finally {
-    stopListening();
-    flushLog();
-  }
+  return { drain, waker };
 }
 
 /** The worker's own settings. Defaults replace faulty ones, and each attempt then fails with what is wrong. */

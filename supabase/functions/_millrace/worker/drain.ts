@@ -93,6 +93,13 @@ export class Drain {
     this.inWork.releaseRunning(reason === 'cpu' || reason === 'memory' ? reason : undefined);
   }
 
+  /** Takes nothing more, puts back what has not begun, and ends once the handlers that run have ended. */
+  retire(): void {
+    this.intake.stop();
+    this.inWork.releaseWaiting();
+    this.inWork.nudge();
+  }
+
   private async work(): Promise<DrainEnd> {
     if (!this.timeoutFits()) return 'failed';
     await this.intake.claim();

@@ -178,12 +178,17 @@ export class ItemsInWork {
    * blame for it with the limit that the isolate reached. Finished items stay.
    */
   releaseRunning(limit?: PlatformLimit): void {
-    this.releasing = true;
     const running = [...this.items.values()].filter((h) => h.state === 'running');
     const blamed = limit ? this.toBlame(running, limit) : [];
     for (const entry of running) {
       entry.controller.abort(new Stopped({ outcome: 'released', ...(blamed.includes(entry) && { limit }) }));
     }
+    this.releaseWaiting();
+  }
+
+  /** Starts no other handler, and reports the attempts that wait for one as released. Handlers that run go on. */
+  releaseWaiting(): void {
+    this.releasing = true;
     this.startWhatMay();
   }
 

@@ -1,0 +1,41 @@
+import type { Budget } from './budget.ts';
+import { Isolate } from './isolate.ts';
+
+/** How long a process that is to end goes on trying to save what it has finished. */
+const SAVING_MS = 30_000;
+
+/** A process of one's own, whose CPU and memory nobody accounts for: no row is held back, and none is blamed for its end. */
+export class OwnHost extends Isolate {
+  /** How many rows it has taken so far. */
+  rows = 0;
+
+  override room(): number {
+    return Number.MAX_SAFE_INTEGER;
+  }
+
+  override begin(count: number): void {
+    super.begin(count);
+    this.rows += count;
+  }
+
+  override look(): void {}
+
+  override news(): undefined {
+    return undefined;
+  }
+}
+
+/** The budget of a process that has no wall clock: endless, until it is closed. */
+export class EndlessBudget implements Budget {
+  readonly endsAt = Number.POSITIVE_INFINITY;
+  savesUntil = Number.POSITIVE_INFINITY;
+
+  fits(): boolean {
+    return true;
+  }
+
+  /** What is finished may still be saved for half a minute. */
+  close(): void {
+    this.savesUntil = Date.now() + SAVING_MS;
+  }
+}

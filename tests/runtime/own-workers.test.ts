@@ -1,0 +1,135 @@
+import { expect } from 'vitest';
+import { type Engine, test } from '../support/engine.ts';
+import { refusedUrl } from '../support/http-server.ts';
+import { until } from '../support/until.ts';
+import { ended, secretKey, WorkerSite } from '../support/worker-process.ts';
+
+const stage = { name: 'work', function: 'flow-work', host: 'worker', batch_size: 2, max_workers: 1 };
+
+async function siteOf(engine: Engine): Promise<WorkerSite> {
+  await engine.pipeline([stage]);
+  return new WorkerSite(engine).start();
+}
+
+const statuses = async (engine: Engine) =>
+  (await engine.rows<{ s: string }>('select work_status as s from public.items order by id')).map(({ s }) => s);
+
+const allDone = (engine: Engine) =>
+  until(async () => (await statuses(engine)).every((status) => status === 'completed'), 30_000);
+
+test('a stage of host worker rings no function, and a process that asks for work takes it up', async ({ engine }) => {
+  const site = await siteOf(engine);
+  site.open();
+  await engine.configureDoorbell();
+  await engine.queued('work', 5);
+  expect(await engine.wakes()).toEqual([]);
+  const worker = await site.work();
+  await allDone(engine);
+  const [health] = await engine.value<{ worker: object }[]>(`select millrace.stages_json('{flow}', true)`);
+  expect(health?.worker).toEqual({ release: 'r7', seen_at: expect.any(String) });
+  worker.kill('SIGTERM');
+  expect(await ended(worker)).toBe(0);
+});
+
+test('SIGTERM lets the handlers that run end, and leaves the rest in the queue', async ({ engine }) => {
+  const site = await siteOf(engine);
+  const [first, second, ...others] = await engine.queued('work', 5);
+  const worker = await site.work();
+  expect(await site.atGate(2)).toEqual([first, second]);
+  worker.kill('SIGTERM');
+  await until(() => site.calls.some(({ name }) => name === 'millrace_leave'));
+  site.open();
+  expect(await ended(worker)).toBe(0);
+  expect(await statuses(engine)).toEqual(['completed', 'completed', ...others.map(() => 'queued')]);
+});
+
+test('a second SIGTERM puts back the rows of handlers that still run', async ({ engine }) => {
+  const site = await siteOf(engine);
+  await engine.queued('work', 3);
+  const worker = await site.work();
+  await site.atGate(2);
+  worker.kill('SIGTERM');
+  await until(() => site.calls.some(({ name }) => name === 'millrace_leave'));
+  worker.kill('SIGTERM');
+  expect(await ended(worker)).toBe(0);
+  expect(await statuses(engine)).toEqual(['queued', 'queued', 'queued']);
+});
+
+test.for(['node', 'deno'] as const)(
+  'kill -9 of a worker on %s loses nothing: the next works its rows',
+  async (by, { engine }) => {
+    const site = await siteOf(engine);
+    await engine.queued('work', 5);
+    const worker = await site.work(by);
+    await site.atGate(2);
+    worker.kill('SIGKILL');
+    expect(await ended(worker)).toBe('SIGKILL');
+    await site.atGate(0);
+    await engine.advance('61 seconds');
+    await engine.sweepAll();
+    await engine.advance('61 seconds');
+    site.open();
+    await site.work(by);
+    await allDone(engine);
+    expect(await engine.value(`select count(*)::int from millrace.attempts where state = 'completed'`)).toBe(5);
+    // A process of one's own tells nothing of the limits of an isolate.
+    expect(await engine.value('select count(*)::int from millrace.row_costs')).toBe(0);
+  },
+);
+
+test('two workers at once hold no more than max_workers allows', async ({ engine }) => {
+  const site = await siteOf(engine);
+  await engine.queued('work', 6);
+  await site.work();
+  await site.atGate(2);
+  await site.work();
+  await until(() => site.calls.some(({ name, answer }) => name === 'millrace_claim' && answer.status === 'refused'));
+  expect(await site.atGate(2)).toHaveLength(2);
+  site.open();
+  await allDone(engine);
+  expect(await engine.value(`select count(*)::int from millrace.attempts where state = 'completed'`)).toBe(6);
+});
+
+test('a worker with an address is woken there, signed as functions are', async ({ engine }) => {
+  const site = await siteOf(engine);
+  site.open();
+  await engine.configureDoorbell('http://project.test', 'a wake-up secret of the project');
+  const url = await refusedUrl();
+  await site.work('node', {
+    MILLRACE_WORKER_URL: url,
+    PORT: new URL(url).port,
+    MILLRACE_WAKE_SECRET: 'a wake-up secret of the project',
+  });
+  await until(() => engine.value(`select seen ->> 'url' from millrace.stages`));
+  await engine.queued('work');
+  const [wake] = await engine.wakes();
+  expect(wake).toMatchObject({ url: `${url}/`, body: { pipeline: 'flow', stage: 'work' } });
+  const send = (headers: Record<string, string>, body: unknown) =>
+    fetch(url, { method: 'POST', headers, body: JSON.stringify(body) }).then(({ status }) => status);
+  expect(await send({}, wake?.body)).toBe(401);
+  expect(await send({ apikey: secretKey }, { pipeline: 'flow', stage: 'other' })).toBe(409);
+  expect((await fetch(url)).status).toBe(200);
+  expect(await send(wake?.headers as Record<string, string>, wake?.body)).toBe(202);
+  await allDone(engine);
+});
+
+test('a stage at which no worker asks for work is named, with the command that starts one', async ({ engine }) => {
+  await engine.pipeline([stage]);
+  const unattended = () => engine.rows('select why, remedy from millrace.unattended()');
+  await engine.queued('work');
+  await engine.sweepAll();
+  await engine.advance('31 seconds');
+  await engine.sweepAll();
+  await engine.advance('11 seconds');
+  const remedy = 'npx millrace work starts a worker; see the log of one that runs';
+  expect(await unattended()).toEqual([
+    { why: 'nobody takes it up: flow-work is silent: no worker has asked for work', remedy },
+  ]);
+  const attend = `select public.millrace_attend('[{"pipeline": "flow", "stage": "work"},
+    {"pipeline": "flow", "stage": "other"}]')`;
+  expect(await engine.value(attend)).toEqual({ stages: ['ready', 'unknown'] });
+  await engine.advance('1 minute');
+  expect((await unattended())[0]?.why).toMatch(/its worker last asked for work at 2026-11-02/);
+  await engine.define({ ...(await engine.pipeline([{ ...stage, host: 'function' }])) });
+  expect(await engine.value(attend)).toEqual({ stages: ['function', 'unknown'] });
+});
