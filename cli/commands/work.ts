@@ -28,10 +28,15 @@ export const work = defineCommand({
     const [runtime, ...handlers] = await load(functions, wanted);
     const stages = handlers.flatMap((handler, at) => stageOf(handler, wanted[at] as Wanted));
     const serve = runtime?.serveWorker as typeof serveWorker;
-    await serve(stages, { release: `millrace ${readManifest(path.join(root, runtimeFolder)).release}` });
+    await serve(stages, { release: releaseOf(path.join(root, runtimeFolder)) });
     return '';
   },
 });
+
+/** The release of the project's runtime, which stands in for that of the project. */
+function releaseOf(folder: string): string {
+  return fs.existsSync(path.join(folder, 'manifest.json')) ? `millrace ${readManifest(folder).release}` : 'millrace';
+}
 
 /** A stage to work at: its names, and the function whose folder holds its handler. */
 interface Wanted {

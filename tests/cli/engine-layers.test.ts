@@ -87,14 +87,14 @@ test('the sizes of kernel, engine and ARCHITECTURE.md are bounded by code, and c
   write('engine/kernel/21.sql', '-- Nothing\n');
   expect(await faults()).toContain('kernel has 21 files and 100000 bytes of code, at most 20 and 128000: ');
   fs.rmSync(path.join(root, 'engine/kernel/21.sql'));
-  write('engine/modules/low/b.sql', code(510_000));
+  write('engine/modules/low/b.sql', code(513_000));
   write('engine/releases/1.sql', code(1000));
   write('engine/hooks.sql', fn('h', "begin\n  -- the modules' moment\n  return 1;\nend"));
   write('engine/modules/low/hooks.plpgsql', `-- on moment\nperform '${'x'.repeat(9890)}';\n`);
   write('ARCHITECTURE.md', 'x'.repeat(20_000));
   expect(await faults()).toBe('');
   write('engine/modules/low/hooks.plpgsql', `-- on moment\nperform '${'x'.repeat(9891)}';\n`);
-  expect(await faults()).toContain('engine has 620001 bytes of code, at most 620000: ');
+  expect(await faults()).toContain('engine has 623001 bytes of code, at most 623000: ');
   write('engine/modules/low/hooks.plpgsql', '-- None\n');
   write('ARCHITECTURE.md', 'x'.repeat(20_001));
   expect(await faults()).toBe('ARCHITECTURE.md has 20001 bytes, at most 20000');

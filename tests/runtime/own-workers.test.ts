@@ -1,4 +1,8 @@
-import { expect } from 'vitest';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { expect, onTestFinished } from 'vitest';
+import { projectFolder, runNode } from '../cli/run-command.ts';
 import { type Engine, test } from '../support/engine.ts';
 import { refusedUrl } from '../support/http-server.ts';
 import { until } from '../support/until.ts';
@@ -17,7 +21,7 @@ const statuses = async (engine: Engine) =>
 const allDone = (engine: Engine) =>
   until(async () => (await statuses(engine)).every((status) => status === 'completed'), 30_000);
 
-test('a stage of host worker rings no function, and a process that asks for work takes it up', async ({ engine }) => {
+test('a stage of host worker wakes no function, and a process that asks for work takes it up', async ({ engine }) => {
   const site = await siteOf(engine);
   site.open();
   await engine.configureDoorbell();
@@ -132,4 +136,72 @@ test('a stage at which no worker asks for work is named, with the command that s
   expect((await unattended())[0]?.why).toMatch(/its worker last asked for work at 2026-11-02/);
   await engine.define({ ...(await engine.pipeline([{ ...stage, host: 'function' }])) });
   expect(await engine.value(attend)).toEqual({ stages: ['function', 'unknown'] });
+});
+
+const definition = `import { definePipeline } from '../_millrace/mod.ts';
+export const flow = definePipeline({
+  name: 'flow',
+  entity: { table: 'public.items', key: 'id', projection: 'columns' },
+  stages: {
+    work: { kind: 'function', function: 'flow-work', host: 'worker', batchSize: 2, maxWorkers: 1 },
+    rest: { kind: 'function', function: 'flow-rest', needs: ['work'] },
+  },
+});
+`;
+const handler = `import { z } from 'zod';
+import { defineStage } from '../_millrace/mod.ts';
+import { flow } from '../_pipelines/flow.ts';
+export const work = defineStage({
+  pipeline: flow,
+  stage: 'work',
+  input: z.object({ entity: z.object({ id: z.number() }) }),
+  output: z.object({ sign: z.string() }),
+  handler: async ({ entity }, { env }) => {
+    await fetch(\`\${env.GATE_URL}/gate/\${entity.id}\`);
+    return { sign: env.SIGN ?? '' };
+  },
+});
+`;
+
+/** A project that has this package's runtime, and one stage on a worker. */
+async function writeProject(): Promise<string> {
+  const root = await mkdtemp(path.join(os.tmpdir(), 'millrace-work-'));
+  onTestFinished(() => rm(root, { recursive: true }));
+  const functions = path.join(root, 'supabase', 'functions');
+  for (const name of ['_pipelines', 'flow-work']) await mkdir(path.join(functions, name), { recursive: true });
+  await symlink(path.join(projectFolder, 'supabase/functions/_millrace'), path.join(functions, '_millrace'));
+  await writeFile(path.join(root, 'supabase', 'config.toml'), '');
+  await writeFile(path.join(functions, '_pipelines', 'flow.ts'), definition);
+  await writeFile(path.join(functions, 'flow-work', 'handler.ts'), handler);
+  await writeFile(path.join(functions, '.env'), 'SIGN=from the settings');
+  return root;
+}
+
+test('npx millrace work runs the handlers of stages of host worker, without their functions', async ({ engine }) => {
+  await engine.pipeline([stage, { name: 'rest', function: 'flow-rest', needs: ['work'] }]);
+  const site = await new WorkerSite(engine).start();
+  site.open();
+  await engine.queued('work', 3);
+  const worker = site.spawn(process.execPath, [
+    ...['--import', 'tsx', 'cli/millrace.ts', 'work'],
+    ...['--stages', 'flow.work', '--workdir', await writeProject()],
+  ]);
+  await until(async () => (await statuses(engine)).every((status) => status === 'completed'), 60_000);
+  expect(await engine.rows('select distinct work_result from public.items')).toEqual([
+    { work_result: { sign: 'from the settings' } },
+  ]);
+  worker.kill('SIGTERM');
+  expect(await ended(worker)).toBe(0);
+});
+
+test('npx millrace work says which stages there are, and how a stage gets a worker', async () => {
+  const root = await writeProject();
+  const run = (...words: string[]) =>
+    runNode(['--import', 'tsx', 'cli/millrace.ts', 'work', '--workdir', root, ...words]);
+  expect(await run('--stages', 'rest')).toMatchObject({
+    code: 2,
+    stderr: '--stages names rest, and the stages on a worker are flow.work.\n',
+  });
+  await writeFile(path.join(root, 'supabase/functions/_pipelines/flow.ts'), definition.replace("host: 'worker', ", ''));
+  expect((await run()).stderr).toMatch(/^No stage runs on a worker: say host: 'worker' in a stage's definition/);
 });

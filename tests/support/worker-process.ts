@@ -85,6 +85,11 @@ export class WorkerSite {
       by === 'node'
         ? [process.execPath, [await bundledProgram(main)]]
         : [denoBinary(), ['run', '--allow-all', '--no-lock', '--node-modules-dir=manual', '--config', config, main]];
+    return this.spawn(command, args, env);
+  }
+
+  /** Starts a program with the environment of a worker. */
+  spawn(command: string, args: string[], env: Record<string, string> = {}): ChildProcess {
     const given = { SUPABASE_URL: this.url, SUPABASE_SECRET_KEY: secretKey, GATE_URL: this.url, ...env };
     const { PATH, HOME } = process.env;
     const worker = spawn(command, args, {

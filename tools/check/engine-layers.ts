@@ -8,7 +8,7 @@ import { filesIn } from './sql-statements.ts';
 
 /** The kernel's bounds: as much as a newcomer reads in an evening. Sizes of SQL count code: comments are free. */
 const kernelBounds = { files: 20, bytes: 128_000 };
-const engineBound = 620_000;
+const engineBound = 623_000;
 const architectureBound = 20_000;
 /** SQL of the engine that programs write: frozen releases and what the build leaves. */
 const written = /^engine\/(?:releases\/|uninstall\.sql$)/;

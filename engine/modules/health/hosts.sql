@@ -25,8 +25,8 @@ begin
   from jsonb_array_elements(p_stages) with ordinality i(named, ordinality)
   left join millrace.pipelines p on p.name = i.named ->> 'pipeline'
   left join millrace.stages s on s.pipeline_id = p.id and s.name = i.named ->> 'stage';
-  -- A process asks up to five times a second, which is no news. One that asks leaves the address of
-  -- one that is woken for a week.
+  -- A process asks up to five times a second, which is no news. The address of a process that is
+  -- woken outlasts the questions of others for a week.
   update millrace.stages s
   set seen = case when (s.seen ->> 'woken_at')::timestamptz > v_now - interval '7 days'
     then s.seen - 'release' else '{}' end || v_seen

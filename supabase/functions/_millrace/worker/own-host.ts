@@ -34,7 +34,7 @@ export class EndlessBudget implements Budget {
     return true;
   }
 
-  /** What is finished may still be saved for half a minute. */
+  /** Leaves half a minute in which finished rows may still be saved. */
   close(): void {
     this.savesUntil = Date.now() + SAVING_MS;
   }

@@ -15,7 +15,7 @@ const WOKEN_PAUSE_MS = 10_000;
 const REFUSED_PAUSE_MS = 2_000;
 const CALL_TIMEOUT_MS = 10_000;
 
-/** What the engine says of each stage, in the order in which they were named. */
+/** The state of each stage, in the order in which they were named. */
 const attended = z.object({ stages: z.array(z.enum(['ready', 'idle', 'function', 'unknown'])) });
 
 export interface WorkOptions extends Place {
@@ -32,7 +32,7 @@ interface Post {
   drain: Drain | null;
   /** Epoch milliseconds until which no worker is started for it. */
   quietUntil: number;
-  /** What the log has already said about it. */
+  /** The fault that the log has already told of it. */
   told: string;
 }
 
