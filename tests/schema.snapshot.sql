@@ -449,15 +449,6 @@ table millrace.former_runs
   constraint former_runs_pipeline_id_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
   constraint former_runs_pkey PRIMARY KEY (pipeline_id, entity_id)
   CREATE UNIQUE INDEX former_runs_pkey ON millrace.former_runs USING btree (pipeline_id, entity_id)
-table millrace.hosts
-  column host uuid not null
-  column release text
-  column seen_at timestamp with time zone not null
-  column stage_id integer not null
-  column url text
-  constraint hosts_pkey PRIMARY KEY (stage_id, host)
-  constraint hosts_stage_id_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
-  CREATE UNIQUE INDEX hosts_pkey ON millrace.hosts USING btree (stage_id, host)
 view millrace.in_flight
   column attempt_id bigint
   column key text
@@ -875,6 +866,7 @@ table millrace.stages
   column poll_every interval
   column result_limit_bytes integer not null
   column retry jsonb not null
+  column seen jsonb
   column shows jsonb
   column sla interval
   column switched_line bigint
