@@ -106,7 +106,7 @@ describe('a bad definition is refused with the field named', () => {
     [
       'option of nobody',
       () => define({ a: { ...stage, colour: 3 } as StageInput }),
-      /unknown option colour: 3\. A stage of kind function takes kind, function, needs, /,
+      /unknown option colour: 3\. A stage of kind function takes kind, function, host, needs, /,
     ],
     [
       'unknown need',

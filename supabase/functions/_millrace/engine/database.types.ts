@@ -7,7 +7,7 @@ export type EngineFunctions = {
   millrace_act: { Args: { p_request: Json }; Returns: Json };
   millrace_alerts: { Args: { p_query?: Json }; Returns: Json };
   millrace_attempt: { Args: { p_query: Json }; Returns: Json };
-  millrace_attend: { Args: { p_host: string; p_release?: string; p_stages: Json; p_url?: string }; Returns: Json };
+  millrace_attend: { Args: { p_release?: string; p_stages: Json; p_url?: string }; Returns: Json };
   millrace_checkpoint: {
     Args: { p_attempt: number; p_token: string; p_turns: Json; p_worker: string };
     Returns: Json;
