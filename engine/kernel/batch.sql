@@ -69,6 +69,12 @@ begin
 end
 $$;
 
+-- Reads the rows of a pipeline as json, in the order of their keys.
+-- p_each: bytes, above which a row may be left null; null for no bound. define() writes it, with a
+-- branch for each pipeline:
+--   create function millrace.rows_of_entities(p_pipeline_id int, p_ids text[], p_each bigint)
+--   returns json[]
+
 -- Reads the stored bytes of what rows_of_entities() would build.
 create function millrace.sizes_of_entities(p_pipeline_id int, p_ids text[]) returns bigint[]
 as $$

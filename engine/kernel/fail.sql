@@ -54,10 +54,11 @@ begin
     where f.was = 'queued'
     group by s.id
   )
-  select array_agg(row(
-      f.entity_id, case when f.due is null then 'failed' else 'queued' end, null, null,
-      millrace.owner_message(f.error, f.id), f.retry_count + (f.due is not null)::int,
-      case when f.due is null then f.started_at end, null, null)::millrace.change) as changes,
+  select array_agg(millrace.change_of(
+      f.entity_id, case when f.due is null then 'failed' else 'queued' end,
+      p_error => millrace.owner_message(f.error, f.id),
+      p_retry_count => f.retry_count + (f.due is not null)::int,
+      p_started_at => case when f.due is null then f.started_at end)) as changes,
     coalesce(array_agg(f.run_id order by f.run_id) filter (where f.due is null), '{}') as dead,
     coalesce(bool_or(f.due <= v_now), false) as due_now,
     array_agg(f.run_id) filter (where f.due is not null and f.concurrency_group is not null)

@@ -17,6 +17,12 @@ return (
   where p.id = p_pipeline_id);
 $$;
 
+-- Locks the rows of a pipeline in the order of their keys, and returns those that it could lock.
+-- p_wait: waits for locked rows, else skips them. define() writes it, with a branch for each
+-- pipeline:
+--   create function millrace.lock_entities(p_pipeline_id int, p_ids text[], p_wait boolean)
+--   returns text[]
+
 -- Locks the entities that nobody else holds, and has those forgotten that are gone.
 create function millrace.lock_present(p_pipeline_id int, p_entity_ids text[]) returns text[]
 as $$

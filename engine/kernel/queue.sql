@@ -131,37 +131,6 @@ end if;
 return millrace.hook_begin(p_stage_id, p_run_ids, p_by_name);
 $$;
 
--- Shows a stage as queued and its dependents as pending, with their columns cleared.
-create function millrace.project_queued(
-  p_pipeline_id int, p_stage_id int, p_dependents int[], p_entity_ids text[]
-)
-as $$
-perform millrace.project_entities(
-  p_pipeline_id, 'queued',
-  (select s.name from millrace.stages s where s.id = p_stage_id), null, p_entity_ids,
-  array(select s.name from millrace.stages s where s.id = any (p_dependents)));
-$$;
-
--- Clears on the rows what has not begun in these runs.
-create function millrace.clear_pending(p_run_ids bigint[])
-as $$
-perform millrace.project_queued(g.pipeline_id, null, g.pending, g.entity_ids)
-from (
-  select r.pipeline_id, array_agg(r.entity_id) as entity_ids, array(
-    select vs.stage_id
-    from millrace.version_stages vs
-    where vs.version_id = r.version_id
-      and not exists (
-        select from millrace.attempts a
-        where a.run_id = r.id and a.stage_id = vs.stage_id and not a.superseded)) as pending
-  from millrace.runs r
-  join millrace.pipelines p on p.id = r.pipeline_id and p.projection <> 'none'
-  where r.id = any (p_run_ids)
-    -- A user's trigger may have begun another run of the row.
-    and (r.status = 'running' or millrace.is_latest_run(r.id))
-  group by 1, 3) g;
-$$;
-
 -- Begins all that may begin in runs, and clears on the rows what has not begun.
 create function millrace.begin_branches(p_run_ids bigint[]) returns int[]
 as $$
@@ -182,11 +151,7 @@ update millrace.fan_outs f
 set state = 'abandoned'
 where f.run_id = any (p_run_ids) and f.stage_id = any (p_stage_ids)
   and f.state = 'finished';
-insert into millrace.child_tallies (fan_out_id, recount)
-select distinct r.fan_out_id, true
-from millrace.runs r
-where r.id = any (p_run_ids)
-  and (r.fan_out_id is not null) is true;
+perform millrace.recount_parents(p_run_ids);
 $$;
 
 -- Forgets what rows brought along of stages that start over.
@@ -245,34 +210,99 @@ begin
 end
 $$;
 
--- Queues a stage for held entities: in new runs where none is live, else starting over.
--- p_dirty_ids: entities with columns to clear. p_by_name overrules the stage's conditions; null:
--- unless runs begin with it.
+-- Locks the live runs of entities, and removes their entities from both lists. A transition that
+-- ends a run may not hold its row, so the runs are locked before their state counts.
+create function millrace.lock_live_runs(
+  p_pipeline_id int, inout p_entity_ids text[], inout p_dirty_ids text[], out run_ids bigint[]
+)
+as $$
+declare
+  v_live text[];
+begin
+  select coalesce(array_agg(l.id), '{}'), array_agg(l.entity_id) into run_ids, v_live
+  from (
+    select r.id, r.entity_id
+    from millrace.runs r
+    where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids)
+      and r.status = 'running'
+    -- by key
+    order by r.id + 0
+    for no key update) l;
+  if cardinality(run_ids) > 0 then
+    p_entity_ids := array(
+      select e from unnest(p_entity_ids) e where e not in (select unnest(v_live)));
+    p_dirty_ids := array(
+      select d from unnest(p_dirty_ids) d where d not in (select unnest(v_live)));
+  end if;
+end
+$$;
+
+-- Begins a stage in new runs, and beside it the other stages that begin a run.
+-- p_keys: the groups' keys of the runs' rows at the stage; null where they are not known.
+-- p_dirty_ids: the entities with columns to clear.
+-- p_alone: every run begins with this stage.
+-- begun: the runs in which it began; ready: the stages with work.
+create function millrace.begin_new_runs(
+  p_stage millrace.version_stages, p_run_ids bigint[], p_keys text[], p_dirty_ids text[],
+  p_by_name boolean, p_alone boolean, out begun bigint[], out ready int[]
+)
+as $$
+begun := p_run_ids;
+ready := '{}';
+if cardinality(p_dirty_ids) > 0 then
+  perform millrace.project_queued(s.pipeline_id, s.id, p_stage.dependents, p_dirty_ids)
+  from millrace.stages s
+  join millrace.pipelines p on p.id = s.pipeline_id and p.projection <> 'none'
+  where s.id = p_stage.stage_id;
+  if found then
+    -- A user's trigger may have ended some.
+    begun := millrace.runs_to_begin(p_stage.stage_id, p_run_ids);
+  end if;
+end if;
+if p_stage.needs <> '{}' or p_stage.after <> '[]' then
+  perform millrace.refuse_missing_needs(begun, p_stage.stage_id);
+end if;
+if begun = '{}' then
+  return;
+elsif p_stage.unconditional then
+  perform millrace.queue_attempts(
+    p_stage.stage_id, begun, true, case when begun = p_run_ids then p_keys end);
+  ready := array[p_stage.stage_id];
+else
+  ready := millrace.hook_begin(
+    p_stage.stage_id, begun, p_by_name, cardinality(p_dirty_ids) = 0);
+end if;
+if not p_alone then
+  ready := ready || millrace.begin_branches(begun);
+end if;
+$$;
+
+-- Queues a stage for locked entities: in new runs where none is live, else starting over.
+-- p_dirty_ids: the entities with columns to clear.
+-- p_by_name: overrules the stage's conditions.
+-- p_done_before: a stage; rows without a run have been through the stages before it. Null: they
+-- have been through none.
 create function millrace.queue_stage(
   p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[],
-  p_by_name boolean default null, p_done_before int default null
+  p_by_name boolean default false, p_done_before int default null
 )
 as $$
 declare
   v_began_at timestamptz := millrace.now();
   v_pipeline millrace.pipelines;
   v_stage millrace.version_stages;
-  v_first boolean;
   v_on record;
-  v_live bigint[];
-  v_live_entities text[];
+  v_live bigint[] := '{}';
   v_made record;
   v_new bigint[];
+  v_begun record;
   v_wake int[] := '{}';
 begin
   select p.* into v_pipeline from millrace.pipelines p where p.id = p_pipeline_id;
   select vs.* into v_stage
   from millrace.version_stages vs
   where (vs.version_id, vs.stage_id) = (v_pipeline.current_version_id, p_stage_id);
-  v_first := v_stage.needs = '{}' and v_stage.after = '[]';
-  p_by_name := coalesce(p_by_name, not v_first or v_stage.on_demand);
-  -- alone: every run begins with this stage.
-  select s.name, s.counted, v_first and (
+  select s.name, s.counted, v_stage.needs = '{}' and v_stage.after = '[]' and (
       select count(*) = 1
       from millrace.version_stages vs
       where vs.version_id = v_stage.version_id and vs.needs = '{}' and vs.after = '[]') as alone
@@ -288,21 +318,13 @@ begin
     p_entity_ids := millrace.lock_entities(p_pipeline_id, p_entity_ids, true);
     p_dirty_ids := array(select d from unnest(p_dirty_ids) d where d = any (p_entity_ids));
   end if;
-  -- Locked first: without a projection, a transition that ends a run does not hold its row.
-  select coalesce(array_agg(l.id), '{}'), array_agg(l.entity_id) into v_live, v_live_entities
-  from (
-    select r.id, r.entity_id
-    from millrace.runs r
-    where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids)
-      and r.status = 'running'
-    -- by key
-    order by r.id + 0
-    for no key update) l;
-  if cardinality(v_live) > 0 then
-    p_entity_ids := array(
-      select e from unnest(p_entity_ids) e where e not in (select unnest(v_live_entities)));
-    p_dirty_ids := array(
-      select d from unnest(p_dirty_ids) d where d not in (select unnest(v_live_entities)));
+  -- No other session can begin a run meanwhile, since the entities are locked.
+  if exists (
+      select from millrace.runs r
+      where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids)
+        and r.status = 'running') then
+    select l.* into p_entity_ids, p_dirty_ids, v_live
+    from millrace.lock_live_runs(p_pipeline_id, p_entity_ids, p_dirty_ids) l;
   end if;
   v_made := millrace.new_runs(v_pipeline, p_entity_ids, v_on.name);
   v_new := v_made.ids;
@@ -316,30 +338,13 @@ begin
   if cardinality(v_live) > 0 then
     v_wake := millrace.start_over(v_live, p_stage_id, p_by_name);
   end if;
-  if cardinality(p_dirty_ids) > 0 and v_pipeline.projection <> 'none' then
-    perform millrace.project_queued(p_pipeline_id, p_stage_id, v_stage.dependents, p_dirty_ids);
-    -- A user's trigger may have ended some.
-    v_new := millrace.runs_to_begin(p_stage_id, v_new);
-  end if;
-  if not v_first then
-    perform millrace.refuse_missing_needs(v_new, p_stage_id);
-  end if;
-  if v_new <> '{}' and v_stage.unconditional then
-    perform millrace.queue_attempts(
-      p_stage_id, v_new, true, case when v_new = v_made.ids then v_made.keys end);
-    v_wake := v_wake || p_stage_id;
-  elsif v_new <> '{}' then
-    v_wake := v_wake || millrace.hook_begin(
-      p_stage_id, v_new, p_by_name, cardinality(p_dirty_ids) = 0);
-  end if;
-  if v_new <> '{}' and not v_on.alone then
-    v_wake := v_wake || millrace.begin_branches(v_new);
-  end if;
+  v_begun := millrace.begin_new_runs(v_stage, v_new,
+    case when v_new = v_made.ids then v_made.keys end, p_dirty_ids, p_by_name, v_on.alone);
   if v_on.counted then
     perform millrace.hook_started(
-      case when v_on.alone and v_stage.unconditional then v_live else v_live || v_new end,
-      v_began_at);
+      case when v_on.alone and v_stage.unconditional then v_live
+        else v_live || v_begun.begun end, v_began_at);
   end if;
-  perform millrace.wake(v_wake);
+  perform millrace.wake(v_wake || v_begun.ready);
 end
 $$;

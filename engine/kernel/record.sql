@@ -146,9 +146,10 @@ begin
 end
 $$;
 
--- Judges one item by its locked attempt; null to go on. A job's end finds its attempt waiting for
--- this job, with none yet, or with one bought after it (p_late). p_elsewhere: it says nothing of
--- this run. p_twice: of two jobs of one attempt, the second is busy until the first is recorded.
+-- Judges one item by its locked attempt: the first case that holds. Null: the item is recorded.
+-- p_elsewhere: the job was submitted for another run.
+-- p_twice: the call lists the attempt more than once.
+-- p_late: the job was bought by an earlier submission.
 create function millrace.verdict_of(
   p_items millrace.work[], p_item millrace.work, p_attempt millrace.attempts, p_kind text,
   p_elsewhere boolean, p_twice boolean, p_locked boolean, p_late boolean
@@ -156,13 +157,19 @@ create function millrace.verdict_of(
 as $$
 declare
   v_state text := p_attempt.state;
+  v_by_worker boolean := p_item.shown is not null;
   v_same_job boolean :=
     p_attempt.service = p_item.service and p_attempt.job_id = p_item.job_id;
   v_repeat text;
+  v_unspawned boolean := p_kind = 'map' and p_item.outcome = 'waiting' and not exists (
+    select from millrace.fan_outs f
+    where f.run_id = p_attempt.run_id and f.stage_id = p_attempt.stage_id
+      and f.state = 'open' and f.total is not null);
 begin
   if p_twice and p_item.verdict is null then
+    -- The second of two jobs is busy until the first is recorded.
     v_repeat := (
-      select case when p_item.shown is null and bool_or(e.job_id <> p_item.job_id) then 'busy'
+      select case when not v_by_worker and bool_or(e.job_id <> p_item.job_id) then 'busy'
         else 'rejected' end
       from unnest(p_items) e
       where e.attempt_id = p_item.attempt_id and e.verdict is null and e.ord < p_item.ord
@@ -173,18 +180,14 @@ begin
     when v_repeat is not null then v_repeat
     when p_attempt.id is null then 'stale'
     when not p_locked then 'busy'
-    when p_item.shown is not null then case
-      when p_attempt.token::text is distinct from p_item.shown then 'stale'
-      when v_state = 'started' and p_item.outcome = 'waiting' and p_kind = 'map'
-        and not exists (
-          select from millrace.fan_outs f
-          where f.run_id = p_attempt.run_id and f.stage_id = p_attempt.stage_id
-            and f.state = 'open'
-            and f.total is not null) then 'rejected'
-      when v_state = 'started' then null
-      when v_state = p_item.outcome then 'duplicate'
-      when p_item.outcome = 'waiting' and v_state = 'completed' then 'duplicate'
-      else 'stale' end
+    -- A worker's report, under the token of its claim
+    when v_by_worker and p_attempt.token::text is distinct from p_item.shown then 'stale'
+    when v_by_worker and v_state = 'started' and v_unspawned then 'rejected'
+    when v_by_worker and v_state = 'started' then null
+    when v_by_worker and v_state = p_item.outcome then 'duplicate'
+    when v_by_worker and v_state = 'completed' and p_item.outcome = 'waiting' then 'duplicate'
+    when v_by_worker then 'stale'
+    -- The end of a job, which may come before its worker's report
     when p_elsewhere then 'stale'
     when v_state in ('started', 'queued') then null
     when v_state = 'waiting' and (p_late or v_same_job) then null
@@ -435,23 +438,4 @@ return array(
   select case when i.verdict is not null then i
     else jsonb_populate_record(i, jsonb_build_object('verdict', 'busy', 'reason', p_why)) end
   from unnest(p_items) i);
-$$;
-
--- Reports a row left for later, once an hour a stage.
-create function millrace.report_passed_over(
-  p_pipeline text, p_stage text, p_entity_id text, p_why text
-)
-as $$
-if not exists (
-    select from millrace.log l
-    where l.code = 'row_passed_over'
-      and l.at > (select millrace.now()) - interval '1 hour'
-      and l.detail ->> 'pipeline' = p_pipeline
-      and l.detail ->> 'stage' is not distinct from p_stage) then
-  insert into millrace.log (level, code, message, detail)
-  values ('warning', 'row_passed_over',
-    format('Row %s of pipeline %s is passed over, and perhaps others: %s',
-      p_entity_id, p_pipeline, p_why),
-    jsonb_build_object('pipeline', p_pipeline, 'stage', p_stage, 'entity_id', p_entity_id));
-end if;
 $$;

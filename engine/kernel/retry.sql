@@ -39,17 +39,11 @@ declare
   v_stage record;
   v_wake int[] := '{}';
 begin
-  with reopened as (
-    update millrace.runs r
-    set status = 'running', finished_at = null, failed_stage_id = null, error_code = null,
-      ended_as = null
-    where r.id = any (p_run_ids)
-    returning r.fan_out_id
-  )
-  insert into millrace.child_tallies (fan_out_id, recount)
-  select distinct r.fan_out_id, true
-  from reopened r
-  where r.fan_out_id is not null;
+  update millrace.runs r
+  set status = 'running', finished_at = null, failed_stage_id = null, error_code = null,
+    ended_as = null
+  where r.id = any (p_run_ids);
+  perform millrace.recount_parents(p_run_ids);
   for v_stage in
     select a.stage_id, s.kind, array_agg(a.run_id order by a.run_id) as run_ids
     from millrace.attempts a

@@ -179,6 +179,63 @@ where e.fan_out_id is not null
 group by e.fan_out_id;
 $$;
 
+-- Gives up the children of these runs at these stages, or at all of them.
+create function millrace.abandon_fan_outs(p_run_ids bigint[], p_stage_ids int[])
+as $$
+update millrace.fan_outs f
+set state = 'abandoned'
+where f.run_id = any (p_run_ids)
+  and (p_stage_ids is null or f.stage_id = any (p_stage_ids))
+  and f.state = 'open';
+$$;
+
+-- queued | started | waiting → cancelled for locked runs, at all or some stages; the caller
+-- projects the changes last.
+create function millrace.cancel_attempts(p_run_ids bigint[], p_stage_ids int[])
+returns millrace.cancelled[]
+as $$
+declare
+  v_cancelled millrace.cancelled[];
+begin
+  perform from millrace.attempts a
+  where a.run_id = any (p_run_ids)
+    and (p_stage_ids is null or a.stage_id = any (p_stage_ids))
+    and a.state = 'queued'
+  order by a.id + 0
+  for update;
+  with cancelled as (
+    update millrace.attempts a
+    set state = 'cancelled', finished_at = millrace.now(), queue_at = null, poll_at = null,
+      deadline_at = null, late_at = null,
+      error = '{"code": "cancelled", "message": "cancelled"}'
+    from millrace.runs r
+    where a.run_id = any (p_run_ids) and r.id = a.run_id
+      and (p_stage_ids is null or a.stage_id = any (p_stage_ids))
+      and a.state < 'completed'
+    returning a.stage_id, millrace.change_of(r.entity_id, 'failed', a.job_id,
+      p_error => 'cancelled', p_retry_count => a.retry_count,
+      p_started_at => a.started_at) as change
+  )
+  select coalesce(array_agg(row(c.stage_id, c.change)::millrace.cancelled), '{}') into v_cancelled
+  from cancelled c;
+  perform millrace.note_pulses('cancelled', array(select c.stage_id from unnest(v_cancelled) c));
+  perform millrace.note_pulses('unstarted', array(
+    select c.stage_id from unnest(v_cancelled) c where (c.change).started_at is null));
+  perform millrace.abandon_fan_outs(p_run_ids, p_stage_ids);
+  return v_cancelled;
+end
+$$;
+
+-- Has the parents of children that did not just end count their children anew.
+create function millrace.recount_parents(p_run_ids bigint[])
+as $$
+insert into millrace.child_tallies (fan_out_id, recount)
+select distinct r.fan_out_id, true
+from millrace.runs r
+where r.id = any (p_run_ids)
+  and (r.fan_out_id is not null) is true;
+$$;
+
 -- Cancels those of held runs that run, and shows it on their rows; returns how many.
 create function millrace.cancel_runs(p_run_ids bigint[], p_shown boolean) returns int
 as $$

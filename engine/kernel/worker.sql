@@ -301,30 +301,6 @@ begin
 end
 $$;
 
--- Shows a claim, or what is put back, on the free ones of its entities; the others catch up when
--- the stage completes. A trigger that refuses a row must not stop the stage.
-create function millrace.project_guarded(
-  p_stage millrace.stages, p_how text, p_changes millrace.change[], p_entity_ids text[]
-) returns boolean
-set lock_timeout = '200ms'
-as $$
-declare
-  v_context text;
-begin
-  return millrace.project_entities(
-    p_stage.pipeline_id, p_how, p_stage.name, p_changes, p_entity_ids, null);
-exception
-  when query_canceled or assert_failure or others then
-    get stacked diagnostics v_context = pg_exception_context;
-    if not millrace.report_caught(sqlstate, v_context, 'projection_failed',
-        'A claim could not be shown on its entities: ' || sqlerrm,
-        jsonb_build_object('stage', p_stage.name)) then
-      raise;
-    end if;
-    return false;
-end
-$$;
-
 -- Builds the answer to claim and complete. p_cut: the batch is full of bytes, and more is due.
 -- p_left: the worker may go.
 create function millrace.claim_answer(

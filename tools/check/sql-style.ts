@@ -26,8 +26,6 @@ const mostPlaces = 5;
 /** A column, by the one letter of its table, an operator, and a call of the engine's with what it is given. */
 const comparedWithCall =
   /\b[a-z]\.\w+\)*\s+(?:[<>]=?|<>|=|@>|<@|&&|between)\s+(?:any \()?((?:millrace|public)\.\w+)\(([^()]*)/g;
-/** Built once for each row of a batch, where a constructor's call would cost more than the rest of the statement. */
-const rowsOfBatches = ['millrace.change', 'millrace.claimed'];
 const searchPath = 'pg_catalog, pg_temp';
 const isBareBlock = /^as (\$\w*\$)\nbegin\n(?![\s\S]*^exception$)[\s\S]*\nend\n\1/m;
 const declaresNow = /^ +v_now timestamptz := millrace\.now\(\);$/m;
@@ -97,7 +95,7 @@ function rowFaults({ file, from, text, node }: Statement): Finding[] {
   const returned = nameOf(node.returnType?.names);
   return [...bare.matchAll(/\brow\(/g)].flatMap(({ index, 0: opening }) => {
     const { fields, end } = fieldsAfter(bare, index + opening.length);
-    const named = [...rowsOfBatches, returned].some((type) => type && bare.startsWith(`::${type}`, end));
+    const named = returned && bare.startsWith(`::${returned}`, end);
     if (fields <= mostPlaces || named) return [];
     const line = from + bare.slice(0, index).split('\n').length - 1;
     return [{ file, line, fault: `${fields} fields by position, at most ${mostPlaces}: name them in a constructor` }];

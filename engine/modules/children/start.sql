@@ -18,8 +18,7 @@ declare
 begin
   if v_overtaken <> '{}' then
     perform millrace.keep_costs(v_overtaken);
-    insert into millrace.child_tallies (fan_out_id, recount)
-    select distinct r.fan_out_id, true from millrace.runs r where r.id = any (v_overtaken);
+    perform millrace.recount_parents(v_overtaken);
     update millrace.runs r
     set fan_out_id = null, item_key = null
     where r.id = any (v_overtaken);

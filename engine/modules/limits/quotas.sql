@@ -263,8 +263,8 @@ begin
     cross join lateral (select o.* from millrace.runs o where o.id = a.run_id offset 0) r
     where a.id = any (p_attempt_ids)), false);
   perform millrace.project_guarded(p_stage, 'settle', array(
-    select row(r.entity_id, 'queued', null, null, a.error ->> 'message', a.retry_count, null, null,
-      null)::millrace.change
+    select millrace.change_of(r.entity_id, 'queued', p_error => a.error ->> 'message',
+      p_retry_count => a.retry_count)
     from millrace.attempts a
     cross join lateral (select o.* from millrace.runs o where o.id = a.run_id offset 0) r
     where a.id = any (p_attempt_ids) and r.entity_id = any (v_free)), null);

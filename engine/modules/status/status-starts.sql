@@ -32,6 +32,10 @@ begin
       p_by_name => case
         when v_at.shared or p_fresh and p_means <> 'start' then false
         when not p_fresh then true
+        else (
+          select vs.needs <> '{}' or vs.after <> '[]' or vs.on_demand
+          from millrace.version_stages vs
+          where (vs.version_id, vs.stage_id) = (v_at.version_id, p_stage_id))
       end,
       p_done_before => case when p_fresh and not v_at.entered then v_at.done_before end);
   exception when sqlstate 'MR005' then

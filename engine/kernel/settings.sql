@@ -1,56 +1,8 @@
--- Upkeep: the log, the settings, the release
+-- Settings, the release and its contract
 --
--- The engine raises SQLSTATEs of its own, so that a caller can tell its errors apart.
---   MR001  a definition that is not valid          MR004  a call that the state does not allow
---   MR002  a call with a bad argument              MR005  a status by hand that is not allowed
---   MR003  something named that does not exist     MR006  a worker's call out of sequence
---
--- A level is one state of the engine, a contract what it and the runtime say to each other. An
--- engine speaks the contract before too: the database is upgraded before the functions.
-
--- Writes a line into millrace.log, at most one a minute a code. No upsert: it would wait for
--- another's row.
-create function millrace.report(
-  p_level text, p_code text, p_message text, p_detail jsonb default '{}'
-)
-as $$
-if not exists (
-    select from millrace.log
-    where code = p_code
-      and at > (select millrace.now()) - interval '1 minute') then
-  insert into millrace.log (level, code, message, detail)
-  values (p_level, p_code, p_message, p_detail);
-end if;
-$$;
-
--- Sorts an error. fatal: the call ends; transient: the row is tried again; lasting: the row fails.
--- Fatal is what the server says of itself; code that raises the same by hand, as p_context tells,
--- speaks for its row alone.
-create function millrace.error_kind(p_sqlstate text, p_context text default null)
-returns text
-immutable
-as $$
-select case
-  when left(p_sqlstate, 2) in ('53', '57') and coalesce(p_context, '') !~ '^[^\n]* RAISE(\n|$)'
-    then 'fatal'
-  when left(p_sqlstate, 2) in ('40', '53', '57') or p_sqlstate in ('55P03', '55006')
-    then 'transient'
-  else 'lasting'
-end
-$$;
-
--- Reports an error that its caller outlives. Returns false for a fatal one, which the caller then
--- raises again.
-create function millrace.report_caught(
-  p_sqlstate text, p_context text, p_code text, p_message text, p_detail jsonb default '{}'
-) returns boolean
-as $$
-if millrace.error_kind(p_sqlstate, p_context) = 'fatal' then
-  return false;
-end if;
-perform millrace.report('error', p_code, p_message, p_detail);
-return true;
-$$;
+-- A level is one state of the engine. A contract is the form of the calls between the engine and
+-- the runtime. An engine speaks the contract before too, since the database is upgraded before the
+-- functions.
 
 -- Reads a setting: Vault's millrace_<name>, else millrace.settings, else null.
 create function millrace.setting(p_name text) returns text

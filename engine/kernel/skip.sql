@@ -1,0 +1,108 @@
+-- Skipping: a stage is done without a result
+
+-- Skips a stage in these runs with a reason, and begins the stages that follow. A stage on demand
+-- is not shown as skipped.
+create function millrace.skip_stage(p_stage_id int, p_run_ids bigint[], p_why jsonb)
+returns int[]
+as $$
+perform millrace.add_skipped(array[p_stage_id], p_run_ids, p_why);
+if not p_why ? 'on_demand' then
+  perform millrace.show_stage(p_stage_id, p_run_ids, 'skipped', millrace.now());
+end if;
+return millrace.continue_after_skip(p_stage_id, p_run_ids);
+$$;
+
+-- Adds skipped attempts to these runs at those of the stages that are not done; returns these, for
+-- the caller to show.
+create function millrace.add_skipped(p_stage_ids int[], p_run_ids bigint[], p_why jsonb)
+returns int[]
+as $$
+declare
+  v_skipped int[];
+begin
+  with skipped as (
+    insert into millrace.attempts (run_id, stage_id, number, state, created_at, finished_at, error)
+    select r.id, vs.stage_id, coalesce(h.number, 0) + 1, 'skipped', v_now, v_now,
+      case when vs.otherwise = 'skip_dependents' and p_why ->> 'code' <> 'failed'
+          and not p_why ? 'ended'
+        then p_why || '{"dependents": true}' else p_why end
+    from millrace.runs r
+    join millrace.version_stages vs
+      on vs.version_id = r.version_id and vs.stage_id = any (p_stage_ids)
+    cross join lateral (
+      select max(a.number) as number,
+        bool_or(a.state in ('completed', 'skipped') and not a.superseded) as is_done
+      from millrace.attempts a
+      where a.run_id = r.id and a.stage_id = vs.stage_id) h
+    where r.id = any (p_run_ids)
+      and h.is_done is not true
+    order by r.id, vs.position
+    returning stage_id
+  )
+  select array_agg(k.stage_id) into v_skipped from skipped k;
+  perform millrace.note_pulses('skipped', v_skipped);
+  return array(select distinct s from unnest(v_skipped) s order by s);
+end
+$$;
+
+-- Begins what follows a skipped stage and finishes runs, unless a user's trigger has ended the run
+-- or started the stage over.
+create function millrace.continue_after_skip(p_stage_id int, p_run_ids bigint[])
+returns int[]
+as $$
+declare
+  v_runs bigint[] := array(
+    select r.id
+    from millrace.runs r
+    where r.id = any (p_run_ids)
+      and (r.status = 'running') is true
+      and (
+        select a.id
+        from millrace.attempts a
+        where a.run_id = r.id and a.stage_id = p_stage_id and a.state = 'skipped'
+          and not a.superseded
+        limit 1) is not null
+    order by r.id);
+  v_wake int[];
+begin
+  v_wake := millrace.hook_advance(p_stage_id, v_runs, true);
+  perform millrace.finish_runs(p_stage_id, v_runs);
+  perform millrace.show_status(r.pipeline_id, array_agg(r.entity_id))
+  from millrace.runs r
+  where r.id = any (v_runs) and r.status = 'completed'
+  group by r.pipeline_id;
+  return v_wake;
+end
+$$;
+
+-- Follows a failure for good with a skip, unless a user's trigger has started the stage over.
+create function millrace.skip_failed_stage(p_stage_id int, p_run_ids bigint[])
+returns int[]
+as $$
+declare
+  v_runs bigint[] := array(
+    select r.id
+    from millrace.runs r
+    where r.id = any (p_run_ids)
+      and (r.status = 'running') is true
+      and (
+        select millrace.is_last_word(a)
+        from millrace.attempts a
+        where a.run_id = r.id and a.stage_id = p_stage_id and a.state = 'failed'
+        order by a.number desc
+        limit 1)
+    order by r.id);
+begin
+  perform millrace.add_skipped(array[p_stage_id], v_runs,
+    '{"code": "failed", "message": "the stage failed, and the run goes on without it"}');
+  -- by key
+  update millrace.attempts a
+  set parent_id = (
+    select o.id
+    from millrace.attempts o
+    where o.run_id = a.run_id and o.stage_id = p_stage_id and o.number = a.number - 1)
+  where a.run_id = any (v_runs) and a.stage_id = p_stage_id and a.state = 'skipped'
+    and not a.superseded;
+  return millrace.continue_after_skip(p_stage_id, v_runs);
+end
+$$;
