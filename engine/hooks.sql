@@ -93,6 +93,12 @@ as $$
 -- the modules' complete
 $$;
 
+-- Says whether the worker of a map stage has yet to hand over its last items.
+create function millrace.hook_unspawned(p_attempt millrace.attempts) returns boolean
+as $$
+-- the modules' unspawned
+$$;
+
 -- Begins what follows a stage that is done: what advance() has not queued, or all of it. Without a
 -- stage, begins all that may begin. Returns the stages with work.
 create function millrace.hook_advance(
@@ -113,6 +119,26 @@ create function millrace.hook_left(p_stage_id int, p_row_cpu_ms real, p_row_byte
 
 -- Learns that from hosts that ended without a word.
 create function millrace.hook_hosts_lost(p_stage_id int, p_hosts uuid[]);
+
+-- Returns what a row of a stage takes of its isolate, in milliseconds of CPU; null: not known yet.
+create function millrace.hook_row_cpu_ms(p_stage_id int) returns real
+as $$
+-- the modules' row_cpu_ms
+$$;
+
+-- An end, a retry, a start over
+
+-- Follows locked runs that leave stages, or begin them again.
+-- p_stage_ids: null for all stages.
+-- p_how: cancelled: their attempts ended; superseded: they no longer count; retried.
+create function millrace.hook_stages_left(p_run_ids bigint[], p_stage_ids int[], p_how text);
+
+-- Returns those of completed runs that have left a stage out.
+create function millrace.hook_incomplete(p_run_ids bigint[]) returns bigint[]
+as $$
+-- the modules' incomplete
+return '{}';
+$$;
 
 -- Deletion and the sweep
 

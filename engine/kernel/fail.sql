@@ -76,7 +76,7 @@ begin
     v_ready := array[p_stage_id];
   end if;
   if v_failed.dead <> '{}' and v_stage.on_failure = 'continue' then
-    perform millrace.abandon_fan_outs(v_failed.dead, array[p_stage_id]);
+    perform millrace.hook_stages_left(v_failed.dead, array[p_stage_id], 'cancelled');
   elsif v_failed.dead <> '{}' then
     -- Before the first projection: a user's trigger may queue a stage anew there.
     perform millrace.end_runs(v_failed.dead, 'failed', p_stage_id);

@@ -16,7 +16,7 @@ declare
 begin
   if p_status = 'queued' then
     -- A stage with which runs do not begin starts in spite of its conditions.
-    select s.id, vs.needs <> '{}' or vs.after <> '[]' or vs.on_demand as by_name into v_stage
+    select s.id, not vs.is_first or vs.on_demand as by_name into v_stage
     from millrace.pipelines p
     join millrace.stages s on s.pipeline_id = p.id and s.name = p_stage
     left join millrace.version_stages vs

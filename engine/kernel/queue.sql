@@ -107,7 +107,7 @@ return (
   select vs.stage_id
   from millrace.pipelines p
   join millrace.version_stages vs
-    on vs.version_id = p.current_version_id and vs.needs = '{}' and vs.after = '[]'
+    on vs.version_id = p.current_version_id and vs.is_first
   where p.id = p_pipeline_id
   order by vs.on_demand, vs.position
   limit 1);
@@ -147,10 +147,7 @@ update millrace.attempts a
 set superseded = true
 where a.run_id = any (p_run_ids) and a.stage_id = any (p_stage_ids)
   and not a.superseded;
-update millrace.fan_outs f
-set state = 'abandoned'
-where f.run_id = any (p_run_ids) and f.stage_id = any (p_stage_ids)
-  and f.state = 'finished';
+perform millrace.hook_stages_left(p_run_ids, p_stage_ids, 'superseded');
 perform millrace.recount_parents(p_run_ids);
 $$;
 
@@ -259,7 +256,7 @@ if cardinality(p_dirty_ids) > 0 then
     begun := millrace.runs_to_begin(p_stage.stage_id, p_run_ids);
   end if;
 end if;
-if p_stage.needs <> '{}' or p_stage.after <> '[]' then
+if not p_stage.is_first then
   perform millrace.refuse_missing_needs(begun, p_stage.stage_id);
 end if;
 if begun = '{}' then
@@ -302,10 +299,10 @@ begin
   select vs.* into v_stage
   from millrace.version_stages vs
   where (vs.version_id, vs.stage_id) = (v_pipeline.current_version_id, p_stage_id);
-  select s.name, s.counted, v_stage.needs = '{}' and v_stage.after = '[]' and (
+  select s.name, s.counted, v_stage.is_first and (
       select count(*) = 1
       from millrace.version_stages vs
-      where vs.version_id = v_stage.version_id and vs.needs = '{}' and vs.after = '[]') as alone
+      where vs.version_id = v_stage.version_id and vs.is_first) as alone
   into v_on
   from millrace.stages s
   where s.id = p_stage_id;

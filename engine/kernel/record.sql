@@ -161,10 +161,8 @@ declare
   v_same_job boolean :=
     p_attempt.service = p_item.service and p_attempt.job_id = p_item.job_id;
   v_repeat text;
-  v_unspawned boolean := p_kind = 'map' and p_item.outcome = 'waiting' and not exists (
-    select from millrace.fan_outs f
-    where f.run_id = p_attempt.run_id and f.stage_id = p_attempt.stage_id
-      and f.state = 'open' and f.total is not null);
+  v_unspawned boolean := p_kind = 'map' and p_item.outcome = 'waiting'
+    and millrace.hook_unspawned(p_attempt);
 begin
   if p_twice and p_item.verdict is null then
     -- The second of two jobs is busy until the first is recorded.

@@ -1,32 +1,11 @@
 -- Retrying: what failed or was cancelled begins again
 
--- Opens the latest fan-outs of a stage again; a map that spawns retries its failed children.
-create function millrace.reopen_fan_outs(p_stage_id int, p_run_ids bigint[])
-as $$
-with reopened as (
-  update millrace.fan_outs f
-  set state = 'open', total = null, retry_children = true,
-    -- Rows that were deleted meanwhile are no children any more.
-    spawned = (select count(*) from millrace.runs r where r.fan_out_id = f.id)
-  where f.id in (
-      select max(o.id)
-      from millrace.fan_outs o
-      where o.run_id = any (p_run_ids) and o.stage_id = p_stage_id
-      group by o.run_id)
-    and f.state <> 'open'
-  returning f.id
-)
-insert into millrace.child_tallies (fan_out_id, recount) select o.id, true from reopened o;
-$$;
-
 -- Gives a failed or cancelled stage of running runs a new attempt. Returns the stages with work.
 create function millrace.retry_stage(
   p_stage_id int, p_kind text, p_run_ids bigint[]
 ) returns int[]
 as $$
-if p_kind in ('map', 'pipeline') then
-  perform millrace.reopen_fan_outs(p_stage_id, p_run_ids);
-end if;
+perform millrace.hook_stages_left(p_run_ids, array[p_stage_id], 'retried');
 return millrace.hook_begin_kind(p_kind, p_stage_id, p_run_ids);
 $$;
 

@@ -157,15 +157,17 @@ with ended as (
   where r.id = any (p_run_ids)
     and (r.status = 'running') is true
   returning r.id, r.fan_out_id, r.pipeline_id, r.created_at
+), incomplete as materialized (
+  select millrace.hook_incomplete(array_agg(e.id)) as ids
+  from ended e
+  where p_status = 'completed'
 ), pulse as (
   insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms)
-  -- With a bypass, what was left out is still to come: no time from end to end.
+  -- A run that left a stage out has no time from end to end.
   select v_now, e.pipeline_id, 0,
     case when p_ended_as is null then p_status::text else 'ended' end, count(*),
     array_agg(date_part('epoch', v_now - e.created_at) * 1000) filter (
-      where p_status = 'completed' and not exists (
-        select from millrace.bypassed b
-        where b.run_id = e.id))
+      where p_status = 'completed' and e.id <> all ((select i.ids from incomplete i)::bigint[]))
   from ended e
   group by e.pipeline_id
 )
@@ -177,16 +179,6 @@ select e.fan_out_id,
 from ended e
 where e.fan_out_id is not null
 group by e.fan_out_id;
-$$;
-
--- Gives up the children of these runs at these stages, or at all of them.
-create function millrace.abandon_fan_outs(p_run_ids bigint[], p_stage_ids int[])
-as $$
-update millrace.fan_outs f
-set state = 'abandoned'
-where f.run_id = any (p_run_ids)
-  and (p_stage_ids is null or f.stage_id = any (p_stage_ids))
-  and f.state = 'open';
 $$;
 
 -- queued | started | waiting → cancelled for locked runs, at all or some stages; the caller
@@ -221,7 +213,7 @@ begin
   perform millrace.note_pulses('cancelled', array(select c.stage_id from unnest(v_cancelled) c));
   perform millrace.note_pulses('unstarted', array(
     select c.stage_id from unnest(v_cancelled) c where (c.change).started_at is null));
-  perform millrace.abandon_fan_outs(p_run_ids, p_stage_ids);
+  perform millrace.hook_stages_left(p_run_ids, p_stage_ids, 'cancelled');
   return v_cancelled;
 end
 $$;

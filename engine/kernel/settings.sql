@@ -21,14 +21,12 @@ begin
 end
 $$;
 
--- Reads batch_bytes, unless the caller has. Deleted, it counts as its default.
-create function millrace.batch_bytes(p_setting text default null) returns bigint
+-- Reads the setting batch_bytes. Deleted, it counts as its default.
+create function millrace.batch_bytes() returns bigint
 stable
 as $$
-if p_setting is null then
-  p_setting := (select s.value from millrace.settings s where s.name = 'batch_bytes');
-end if;
-return coalesce(p_setting::bigint, 12582912);
+return coalesce(
+  (select s.value::bigint from millrace.settings s where s.name = 'batch_bytes'), 12582912);
 $$;
 
 -- Lists the contracts that the engine speaks, the newest first.

@@ -306,15 +306,14 @@ $$;
 
 -- Tells whether the last sweep is over a minute old: an answer that says so has its receiver call
 -- millrace_sweep().
-create function millrace.sweep_due(p_last_sweep_at text default null) returns boolean
+create function millrace.sweep_due() returns boolean
 as $$
-if p_last_sweep_at is null then
-  p_last_sweep_at := (
-    select s.value from millrace.settings s where s.name = 'last_sweep_at');
-end if;
 -- Later than now: the clock has been set back.
-return coalesce(p_last_sweep_at::timestamptz <= millrace.now() - interval '1 minute'
-  or p_last_sweep_at::timestamptz >= millrace.now() + interval '1 minute', true);
+return coalesce((
+  select s.value::timestamptz <= v_now - interval '1 minute'
+    or s.value::timestamptz >= v_now + interval '1 minute'
+  from millrace.settings s
+  where s.name = 'last_sweep_at'), true);
 $$;
 
 -- Sweeps if the last sweep is over a minute old and nobody else sweeps now. May take longer than

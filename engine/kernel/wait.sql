@@ -20,13 +20,6 @@ begin
   into v_changes
   from waiting w;
   perform millrace.project(p_stage_id, v_changes);
-  -- Its children may all have ended while it was still spawning: the tally makes somebody look.
-  insert into millrace.child_tallies (fan_out_id)
-  select f.id
-  from unnest(p_items) i
-  cross join lateral (
-    select o.id from millrace.fan_outs o where o.attempt_id = i.attempt_id offset 0) f
-  where i.service = 'children';
 end
 $$;
 

@@ -113,7 +113,7 @@ declare
 begin
   v_filled := millrace.fill_batch(v_stage, v_worker.last_token, v_items,
     array(select i.entity_id from unnest(v_items) i),
-    millrace.batch_bytes(p_call.batch_bytes));
+    millrace.batch_bytes());
   if v_filled.kept < cardinality(v_items) then
     perform millrace.record_items(millrace.parse_items((
       select json_agg(json_build_object(
@@ -282,7 +282,7 @@ declare
 begin
   select f.* into p_items, p_entity_ids, batch, kept
   from millrace.fill_batch(v_stage, p_token, p_items, p_entity_ids,
-    millrace.batch_bytes(p_call.batch_bytes)) f;
+    millrace.batch_bytes()) f;
   cut := kept < cardinality(p_items);
   if cut then
     v_ids := array(select i.attempt_id from unnest(p_items[:kept]) i);
@@ -332,7 +332,7 @@ begin
     'wake', v_wake,
     'items', p_verdicts,
     'wait_ms', p_wait_ms,
-    'sweep_due', millrace.sweep_due(p_call.last_sweep_at),
+    'sweep_due', p_call.sweep_due,
     'cut', p_cut,
     'left', p_left,
     'collect', v_collect);
@@ -363,12 +363,13 @@ begin
   select p_worker as worker, p_stage as stage,
     p_stage.enabled and p.enabled and p_stage.kind <> 'gate' and not p_stage.bypassed as open,
     p.is_child,
-    (select o.value from millrace.settings o
-     where o.name = 'batch_bytes') as batch_bytes,
-    (select o.value from millrace.settings o
-     where o.name = 'last_sweep_at') as last_sweep_at,
-    (select c.cpu_ms from millrace.row_costs c
-     where c.stage_id = p_stage.id) as row_cpu_ms
+    -- As sweep_due() says.
+    coalesce((
+      select o.value::timestamptz <= v_now - interval '1 minute'
+        or o.value::timestamptz >= v_now + interval '1 minute'
+      from millrace.settings o
+      where o.name = 'last_sweep_at'), true) as sweep_due,
+    millrace.hook_row_cpu_ms(p_stage.id) as row_cpu_ms
   into v_call
   from millrace.pipelines p
   where p.id = p_stage.pipeline_id;

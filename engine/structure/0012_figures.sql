@@ -1,25 +1,19 @@
 -- Figures: the sweep adds pulses up in the statement that deletes them, so that none is lost
 
--- One row a batch: how attempts of a stage ended, or runs where stage_id is 0.
-create table millrace.pulses (
-  at timestamptz not null,
-  pipeline_id int not null,
-  stage_id int not null,
-  -- failed: for good. copied: from an earlier run. unstarted: how many of the failed, retried and
-  -- cancelled attempts had never been started.
-  outcome text not null,
-  n int not null,
-  run_ms real[],
-  -- The waits of first tries alone, in milliseconds.
-  wait_ms real[],
-  codes text[],
-  cost_usd numeric,
-  input_tokens numeric,
-  output_tokens numeric
-) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
--- A publication for all tables refuses deletes without an identity. A primary key would cost each
--- batch an index entry; the full row is logged by the sweep alone, where wal_level is logical.
-alter table millrace.pulses replica identity full;
+-- One row an entity whose runs were pruned: its last run, and the costs of all of them.
+create table millrace.former_runs (
+  pipeline_id int not null references millrace.pipelines on delete cascade,
+  entity_id text not null,
+  run_id bigint not null,
+  trace_id uuid,
+  status millrace.run_status not null,
+  metadata jsonb,
+  costs jsonb not null,
+  created_at timestamptz not null,
+  started_at timestamptz,
+  finished_at timestamptz,
+  primary key (pipeline_id, entity_id)
+);
 
 -- Pulses added up by the minute and the hour (UTC), and in all (total, at -infinity).
 create table millrace.sums (

@@ -14,6 +14,7 @@ beforeEach(() => {
   for (const name of ['low', 'high']) write(`engine/modules/${name}/README.md`, `# ${name}\n`);
   write('engine/hooks.sql', '-- Hooks\n');
   write('engine/kernel/none.sql', '-- Nothing\n');
+  fs.mkdirSync(path.join(root, 'engine/structure'));
 });
 afterEach(() => fs.rmSync(root, { recursive: true }));
 
@@ -69,6 +70,24 @@ test('the kernel calls hooks alone, and a module those before it', async () => {
   expect(await checkEngineLayers(root, true)).toBe(
     'kernel → low: low: a may call hooks and what lies below alone\n' +
       'low → high: high: low may call hooks and what lies below alone',
+  );
+});
+
+test('the kernel names its own tables alone, and a module those of the kernel and of modules before it', async () => {
+  for (const owner of ['kernel_queue', 'low', 'high'])
+    write(`engine/structure/000${owner.length}_${owner}.sql`, `create table millrace.${owner}_rows (id int);\n`);
+  write('engine/kernel/a.sql', fn('a', 'begin return (select id from millrace.kernel_queue_rows); end'));
+  write(
+    'engine/modules/low/b.sql',
+    fn('low', 'begin insert into millrace.kernel_queue_rows values (1); return 1; end'),
+  );
+  write('engine/modules/high/c.sql', fn('high', 'begin delete from millrace.low_rows r where r.id = 1; return 1; end'));
+  expect(await checkEngineLayers(root, true)).toBe('');
+  write('engine/kernel/a.sql', fn('a', 'begin insert into millrace.low_rows values (1); return 1; end'));
+  write('engine/modules/low/b.sql', fn('low', `begin execute 'update millrace.high_rows set id = 1'; return 1; end`));
+  expect(await checkEngineLayers(root, true)).toBe(
+    'table kernel → low: low_rows: a may name tables of their own and of what lies below alone\n' +
+      'table low → high: high_rows: low may name tables of their own and of what lies below alone',
   );
 });
 

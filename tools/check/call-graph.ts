@@ -12,11 +12,15 @@ export interface Routine {
   files: string[];
   /** The names of the routines that it calls or reads. */
   calls: Set<string>;
+  /** The tables of the structure that it names, and relations within its own statements. */
+  others: Set<string>;
 }
 
 const schemas = ['millrace', 'millrace_evidence', 'public'];
 /** A call in SQL that is built as text. */
 const calledInText = /\bmillrace\.(\w+)\s*\(/g;
+/** A table in SQL that is built as text. */
+const tableInText = /\b(?:from|join|into|update)\s+(?:millrace|public)\.(\w+)/g;
 /** Words that tell a person what to call. */
 const isTold = (text: string) => /^[A-Z]|\.$|: select millrace\.|^select [^;]*;$/.test(text);
 
@@ -28,13 +32,16 @@ export async function callGraph(engine: string): Promise<Map<string, Routine>> {
   for (const statement of statements) {
     const name = routineName(statement);
     if (name === undefined) continue;
-    const routine = graph.get(name) ?? { name, files: [], calls: new Set<string>() };
+    const routine = graph.get(name) ?? { name, files: [], calls: new Set<string>(), others: new Set<string>() };
     if (!routine.files.includes(statement.file)) routine.files.push(statement.file);
     for (const called of namesIn(statement)) routine.calls.add(called);
     graph.set(name, routine);
   }
-  for (const { name, calls } of graph.values()) {
-    for (const called of calls) if (called === name || !graph.has(called)) calls.delete(called);
+  for (const { name, calls, others } of graph.values()) {
+    for (const called of calls) {
+      if (!graph.has(called)) others.add(called);
+      if (called === name || !graph.has(called)) calls.delete(called);
+    }
   }
   return graph;
 }
@@ -99,11 +106,12 @@ function namesBelow(tree: unknown): string[] {
     if (key === 'FuncCall') {
       const parts = (value as Node).funcname.map(({ String: { sval } }: Node) => sval as string);
       if (schemas.includes(parts[0])) names.push(parts.at(-1));
-    } else if (key === 'RangeVar') {
-      const { schemaname, relname } = value as Node;
+    } else if (key === 'RangeVar' || key === 'relation') {
+      const { schemaname, relname } = (value ?? {}) as Node;
       if (schemas.includes(schemaname)) names.push(relname);
     } else if (key === 'sval' && typeof value === 'string' && !isTold(value)) {
-      for (const [, name = ''] of value.matchAll(calledInText)) names.push(name);
+      for (const pattern of [calledInText, tableInText])
+        for (const [, name = ''] of value.matchAll(pattern)) names.push(name);
     }
   });
   return names;

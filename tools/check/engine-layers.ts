@@ -1,7 +1,8 @@
-// The layers of the engine's SQL: the kernel is closed and calls hooks alone, and a module those before it.
+// The layers of the engine's SQL: the kernel is closed, calls hooks alone and names its own tables alone. A module calls those
+// before it, and names their tables.
 import fs from 'node:fs';
 import path from 'node:path';
-import { modulesOf } from '../engine/engine-sql.ts';
+import { modulesOf, statementsIn } from '../engine/engine-sql.ts';
 import { callGraph, type Routine } from './call-graph.ts';
 import { codeOf } from './sql-code.ts';
 import { filesIn } from './sql-statements.ts';
@@ -10,6 +11,17 @@ import { filesIn } from './sql-statements.ts';
 const kernelBounds = { files: 20, bytes: 128_000 };
 const engineBound = 623_000;
 const architectureBound = 20_000;
+/** Tables of a later module that one before it reads, until a hook takes the place. The kernel has none. */
+const readAhead = [
+  'figures → children: fan_outs',
+  'figures → children: former_costs',
+  'graph → children: fan_outs',
+  'graph → children: fan_progress',
+  'health → figures: sums',
+  'journal → operators: bulks',
+  'journal → operators: operators',
+  'limits → children: fan_outs',
+];
 /** SQL of the engine that programs write: frozen releases and what the build leaves. */
 const written = /^engine\/(?:releases\/|uninstall\.sql$)/;
 
@@ -27,6 +39,7 @@ export async function checkEngineLayers(root: string, write: boolean): Promise<s
   return [
     ...sizeFaults(root),
     ...up,
+    ...tablesAhead(graph, await tableOwners(engine), modules),
     ...modules.flatMap((name) => readmeFault(engine, name, below(graph, name, modules), write)),
   ].join('\n');
 }
@@ -90,6 +103,32 @@ function callsUp(graph: Map<string, Routine>, modules: string[]): Map<string, st
     }
   }
   return new Map([...calls].sort(([a], [b]) => a.localeCompare(b)));
+}
+
+/** The owner of each table, by its file: `structure/0014_children.sql`, and all that begin as `structure/0004_kernel_runs.sql`. */
+async function tableOwners(engine: string): Promise<Map<string, string>> {
+  const tables = (await statementsIn(engine, 'structure')).filter(({ kind }) => kind === 'CreateStmt');
+  return new Map(
+    tables.map(({ file, node }) => [node.relation.relname, /^structure\/\d+_(kernel|[a-z-]+)/.exec(file)?.[1] ?? '']),
+  );
+}
+
+/** Lists the tables of modules that the kernel names, or a module before their owner. */
+function tablesAhead(graph: Map<string, Routine>, owners: Map<string, string>, modules: string[]): string[] {
+  const found = new Map<string, string[]>();
+  for (const { name, files, others } of graph.values()) {
+    for (const from of new Set(files.map(folderOf))) {
+      for (const table of from === 'hooks' ? [] : others) {
+        const owner = owners.get(table) ?? 'kernel';
+        const use = `${from} → ${owner}: ${table}`;
+        if (modules.indexOf(owner) <= modules.indexOf(from) || readAhead.includes(use)) continue;
+        found.set(use, [...(found.get(use) ?? []), name]);
+      }
+    }
+  }
+  return [...found].map(
+    ([use, users]) => `table ${use}: ${users.join(', ')} may name tables of their own and of what lies below alone`,
+  );
 }
 
 /** The module that a file of the engine belongs to, `kernel` or `hooks`. */

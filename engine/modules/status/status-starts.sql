@@ -33,7 +33,7 @@ begin
         when v_at.shared or p_fresh and p_means <> 'start' then false
         when not p_fresh then true
         else (
-          select vs.needs <> '{}' or vs.after <> '[]' or vs.on_demand
+          select not vs.is_first or vs.on_demand
           from millrace.version_stages vs
           where (vs.version_id, vs.stage_id) = (v_at.version_id, p_stage_id))
       end,

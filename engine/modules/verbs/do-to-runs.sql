@@ -91,7 +91,7 @@ begin
   set token = null, service = 'by_hand'
   where a.run_id = p_run.id and a.stage_id = p_stage.stage_id and a.state < 'completed'
   returning a.* into v_attempt;
-  perform millrace.abandon_fan_outs(array[p_run.id], array[p_stage.stage_id]);
+  perform millrace.hook_stages_left(array[p_run.id], array[p_stage.stage_id], 'cancelled');
   v_done := millrace.apply_outcomes_guarded(array[case
     when v_fails then millrace.work_on(v_attempt, p_run.entity_id, 'failed',
       p_error => jsonb_build_object('code', 'failed_by_hand',

@@ -127,55 +127,8 @@ create table millrace.version_stages (
   ends jsonb,
   -- The part of the input that is compared with the last run's; null for no comparison.
   unchanged_path jsonpath,
+  -- True where runs begin with the stage.
+  is_first boolean not null generated always as (needs = '{}' and after = '[]') stored,
   primary key (version_id, stage_id)
 );
 create index version_stages_by_stage on millrace.version_stages (stage_id, version_id);
-
--- One row a value of a status column. A value that a definition drops stays, retired. A row that
--- is adopted with a value lands on `lands` and begins `begins`. `before` lists the stages that can
--- say whether the row brings their output along.
-create table millrace.status_values (
-  pipeline_id int not null references millrace.pipelines on delete cascade,
-  value text not null,
-  name text not null,
-  description text not null,
-  category text not null,
-  is_terminal boolean not null,
-  sort_order int not null,
-  lands text not null,
-  begins text,
-  before text[] not null,
-  retired boolean not null default false,
-  primary key (pipeline_id, value)
-);
-
--- Which value of a status column may follow which, by whom, and what a person's write means. The
--- stage at_stage_id must be live; stage_id is begun or answered. A declared move comes from the
--- definition and is legal wherever the run ended. A retired move stands in histories alone.
-create table millrace.version_moves (
-  id int generated always as identity primary key,
-  version_id int not null references millrace.versions on delete cascade,
-  from_value text,
-  to_value text not null,
-  by text not null,
-  means text not null,
-  at_stage_id int,
-  stage_id int,
-  declared boolean not null default false,
-  drawn boolean not null default false,
-  retired boolean not null default false
-);
-create unique index version_moves_key on millrace.version_moves
-  (version_id, from_value, to_value, by, means, at_stage_id, stage_id) nulls not distinct;
-
--- Back-pressure: stage_id waits while later_id and the stages between have `backlog` attempts due
--- or in flight.
-create table millrace.back_pressures (
-  stage_id int not null references millrace.stages on delete cascade,
-  later_id int not null references millrace.stages on delete cascade,
-  backlog int not null,
-  -- The stages between the two from which attempts reach later_id without another check.
-  on_the_way int[] not null default '{}',
-  primary key (stage_id, later_id)
-);
-create index back_pressures_by_later on millrace.back_pressures (later_id, stage_id);

@@ -37,17 +37,3 @@ create table millrace.former_costs (
   cost_usd numeric not null,
   primary key (fan_out_id, id)
 );
-
--- The tallies that children report, one row a batch, until they are added up. A child inserts one
--- and never writes to its parent.
-create table millrace.child_tallies (
-  id bigint generated always as identity primary key,
-  fan_out_id bigint not null,
-  stage_id int,
-  done int not null default 0,
-  completed int not null default 0,
-  failed int not null default 0,
-  cancelled int not null default 0,
-  recount boolean not null default false
-);
-create index child_tallies_by_fan_out on millrace.child_tallies (fan_out_id);

@@ -73,8 +73,7 @@ create type millrace.call as (
   stage millrace.stages,
   open boolean,
   is_child boolean,
-  batch_bytes text,
-  last_sweep_at text,
+  sweep_due boolean,
   row_cpu_ms real
 );
 

@@ -1,3 +1,15 @@
+-- Back-pressure: stage_id waits while later_id and the stages between have `backlog` attempts due
+-- or in flight.
+create table millrace.back_pressures (
+  stage_id int not null references millrace.stages on delete cascade,
+  later_id int not null references millrace.stages on delete cascade,
+  backlog int not null,
+  -- The stages between the two from which attempts reach later_id without another check.
+  on_the_way int[] not null default '{}',
+  primary key (stage_id, later_id)
+);
+create index back_pressures_by_later on millrace.back_pressures (later_id, stage_id);
+
 -- One row a limit: a stage's own, a shared one, or the quota of a pipeline. Read them
 -- through millrace.shared_limit_state, millrace.throttles and millrace.quotas.
 create table millrace.limits (

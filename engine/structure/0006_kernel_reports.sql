@@ -1,0 +1,37 @@
+-- Reports of the kernel, which modules add up. Transitions only insert, so that none waits for
+-- another: pulses for the figures, child tallies for the parents.
+
+-- The tallies that children report, one row a batch, until they are added up. A child inserts one
+-- and never writes to its parent.
+create table millrace.child_tallies (
+  id bigint generated always as identity primary key,
+  fan_out_id bigint not null,
+  stage_id int,
+  done int not null default 0,
+  completed int not null default 0,
+  failed int not null default 0,
+  cancelled int not null default 0,
+  recount boolean not null default false
+);
+create index child_tallies_by_fan_out on millrace.child_tallies (fan_out_id);
+
+-- One row a batch: how attempts of a stage ended, or runs where stage_id is 0.
+create table millrace.pulses (
+  at timestamptz not null,
+  pipeline_id int not null,
+  stage_id int not null,
+  -- failed: for good. copied: from an earlier run. unstarted: how many of the failed, retried and
+  -- cancelled attempts had never been started.
+  outcome text not null,
+  n int not null,
+  run_ms real[],
+  -- The waits of first tries alone, in milliseconds.
+  wait_ms real[],
+  codes text[],
+  cost_usd numeric,
+  input_tokens numeric,
+  output_tokens numeric
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+-- A publication for all tables refuses deletes without an identity. A primary key would cost each
+-- batch an index entry; the full row is logged by the sweep alone, where wal_level is logical.
+alter table millrace.pulses replica identity full;

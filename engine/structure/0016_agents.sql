@@ -1,0 +1,16 @@
+-- The conversations of agent stages, one row a turn, until the stage is completed. Read them in
+-- millrace.agent_log.
+create table millrace.turns (
+  run_id bigint not null,
+  stage_id int not null,
+  execution int not null,
+  seq int not null,
+  kind text not null,
+  call_id text,
+  -- model: {asked, output, discarded: why}; tool: {name, arguments, output, failed}.
+  content jsonb not null,
+  usage jsonb,
+  attempt_id bigint not null,
+  created_at timestamptz not null,
+  primary key (run_id, stage_id, execution, seq)
+);

@@ -1,0 +1,9 @@
+-- One row a pipeline: how far its pruning is, or the result of its last round.
+create table millrace.prune_progress (
+  pipeline_id int primary key references millrace.pipelines on delete cascade,
+  seen_at timestamptz not null default '-infinity',
+  seen_id bigint not null default 0,
+  removed bigint not null default 0,
+  began_at timestamptz not null,
+  ended_at timestamptz
+) with (fillfactor = 50);
