@@ -12,18 +12,13 @@ set millrace.plan = by_index
 set enable_nestloop = on
 as $$
 declare
-  v_stage record;
+  v_stage_id int := (
+    select s.id from millrace.stages s
+    where s.pipeline_id = p_pipeline_id and s.name = p_stage);
 begin
   if p_status = 'queued' then
-    -- A stage with which runs do not begin starts in spite of its conditions.
-    select s.id, not vs.is_first or vs.on_demand as by_name into v_stage
-    from millrace.pipelines p
-    join millrace.stages s on s.pipeline_id = p.id and s.name = p_stage
-    left join millrace.version_stages vs
-      on vs.version_id = p.current_version_id and vs.stage_id = s.id
-    where p.id = p_pipeline_id;
-    perform millrace.queue_stage(p_pipeline_id, v_stage.id, p_entity_ids,
-      coalesce(p_dirty_ids, '{}'), v_stage.by_name);
+    perform millrace.queue_stage(
+      p_pipeline_id, v_stage_id, p_entity_ids, coalesce(p_dirty_ids, '{}'));
   elsif p_status is distinct from 'pending' then
     raise exception '%_status was set to % by hand',
       p_stage, coalesce(quote_literal(p_status), 'null')

@@ -207,31 +207,21 @@ begin
 end
 $$;
 
--- Locks the live runs of entities, and removes their entities from both lists. A transition that
--- ends a run may not hold its row, so the runs are locked before their state counts.
+-- Locks the live runs of entities. A transition that ends a run may not hold its row, so a run
+-- counts as live only under its lock.
 create function millrace.lock_live_runs(
-  p_pipeline_id int, inout p_entity_ids text[], inout p_dirty_ids text[], out run_ids bigint[]
+  p_pipeline_id int, p_entity_ids text[], out run_ids bigint[], out entity_ids text[]
 )
 as $$
-declare
-  v_live text[];
-begin
-  select coalesce(array_agg(l.id), '{}'), array_agg(l.entity_id) into run_ids, v_live
-  from (
-    select r.id, r.entity_id
-    from millrace.runs r
-    where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids)
-      and r.status = 'running'
-    -- by key
-    order by r.id + 0
-    for no key update) l;
-  if cardinality(run_ids) > 0 then
-    p_entity_ids := array(
-      select e from unnest(p_entity_ids) e where e not in (select unnest(v_live)));
-    p_dirty_ids := array(
-      select d from unnest(p_dirty_ids) d where d not in (select unnest(v_live)));
-  end if;
-end
+select coalesce(array_agg(l.id), '{}'), coalesce(array_agg(l.entity_id), '{}')
+from (
+  select r.id, r.entity_id
+  from millrace.runs r
+  where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids)
+    and r.status = 'running'
+  -- by key
+  order by r.id + 0
+  for no key update) l
 $$;
 
 -- Begins a stage in new runs, and beside it the other stages that begin a run.
@@ -276,12 +266,13 @@ $$;
 
 -- Queues a stage for locked entities: in new runs where none is live, else starting over.
 -- p_dirty_ids: the entities with columns to clear.
--- p_by_name: overrules the stage's conditions.
+-- p_start: named: in spite of the stage's conditions; due: as they say; written: as they say where
+-- runs begin with the stage, else in spite of them.
 -- p_done_before: a stage; rows without a run have been through the stages before it. Null: they
 -- have been through none.
 create function millrace.queue_stage(
   p_pipeline_id int, p_stage_id int, p_entity_ids text[], p_dirty_ids text[],
-  p_by_name boolean default false, p_done_before int default null
+  p_start text default 'written', p_done_before int default null
 )
 as $$
 declare
@@ -289,7 +280,9 @@ declare
   v_pipeline millrace.pipelines;
   v_stage millrace.version_stages;
   v_on record;
+  v_by_name boolean;
   v_live bigint[] := '{}';
+  v_live_entities text[];
   v_made record;
   v_new bigint[];
   v_begun record;
@@ -310,6 +303,8 @@ begin
     raise exception 'stage % is not part of the pipeline''s current version', v_on.name
       using errcode = 'MR004', hint = 'It was dropped from the definition; queue another stage.';
   end if;
+  v_by_name := p_start = 'named'
+    or p_start = 'written' and (not v_stage.is_first or v_stage.on_demand);
   -- A user's trigger may have deleted some by the same statement, before it was taken in.
   if current_setting('millrace.rows_gone', true) = 'on' then
     p_entity_ids := millrace.lock_entities(p_pipeline_id, p_entity_ids, true);
@@ -320,8 +315,12 @@ begin
       select from millrace.runs r
       where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids)
         and r.status = 'running') then
-    select l.* into p_entity_ids, p_dirty_ids, v_live
-    from millrace.lock_live_runs(p_pipeline_id, p_entity_ids, p_dirty_ids) l;
+    select l.* into v_live, v_live_entities
+    from millrace.lock_live_runs(p_pipeline_id, p_entity_ids) l;
+    p_entity_ids := array(
+      select e from unnest(p_entity_ids) e where e not in (select unnest(v_live_entities)));
+    p_dirty_ids := array(
+      select d from unnest(p_dirty_ids) d where d not in (select unnest(v_live_entities)));
   end if;
   v_made := millrace.new_runs(v_pipeline, p_entity_ids, v_on.name);
   v_new := v_made.ids;
@@ -333,10 +332,10 @@ begin
       v_pipeline, case when v_pipeline.quota is null then v_live || v_new else v_live end);
   end if;
   if cardinality(v_live) > 0 then
-    v_wake := millrace.start_over(v_live, p_stage_id, p_by_name);
+    v_wake := millrace.start_over(v_live, p_stage_id, v_by_name);
   end if;
   v_begun := millrace.begin_new_runs(v_stage, v_new,
-    case when v_new = v_made.ids then v_made.keys end, p_dirty_ids, p_by_name, v_on.alone);
+    case when v_new = v_made.ids then v_made.keys end, p_dirty_ids, v_by_name, v_on.alone);
   if v_on.counted then
     perform millrace.hook_started(
       case when v_on.alone and v_stage.unconditional then v_live

@@ -116,7 +116,31 @@ begin
   return array(
     select w::millrace.work
     from (
-      -- In the order of the type: a constructor would cost a twentieth of a transition.
+      select n.*, case
+        when n.id is null or n.token is null or n.outcome is distinct from 'completed'
+          or n.result is null or p_key = 'submission'
+        then millrace.item_fault(v_items -> (n.ordinality - 1)::int, p_key, n.id) end as reason
+      from (
+        select j.*, case when ltrim(j.key, '0123456789') = '' and length(j.key) between 1 and 18
+          then j.key::bigint end as id
+        from (
+          select e.*, case p_key when 'attempt' then e.attempt else e.submission end as key
+          from rows from (jsonb_to_recordset(v_items) as (
+              attempt text, submission text, token text, outcome text, result jsonb, usage jsonb,
+              error jsonb, "limit" text, service text, job_id text, stage text, trace_id text,
+              refused text))
+            with ordinality e(attempt, submission, token, outcome, result, usage,
+              error, "limit", service, job_id, stage, trace_id, refused, ordinality)) j
+        -- by key; without "offset 0" each use of id and reason would compute it anew
+        offset 0) n
+      offset 0) f
+    left join lateral (
+      select t.token, t.run_id, t.stage_id, t.state
+      from millrace.attempts t
+      where t.id = f.id and p_key = 'attempt'
+      offset 0) a on true
+    -- In the order of the type: a constructor would cost a twentieth of a transition.
+    cross join lateral (
       select f.ordinality::int as ord, f.id as attempt_id, a.token, f.token as shown, f.outcome,
         case when f.outcome = 'completed' then coalesce(f.result, 'null') end as result,
         case when jsonb_typeof(f.usage) = 'object' then f.usage end as usage,
@@ -133,30 +157,6 @@ begin
         (select r.entity_id from millrace.runs r where r.id = a.run_id) as entity_id,
         a.state as was, case when f.reason is not null then 'rejected' end as verdict,
         coalesce(f.reason, f.refused) as reason, f.stage as claimed_stage,
-        f.trace_id as claimed_trace
-      from (
-        select n.*, case
-          when n.id is null or n.token is null or n.outcome is distinct from 'completed'
-            or n.result is null or p_key = 'submission'
-          then millrace.item_fault(v_items -> (n.ordinality - 1)::int, p_key, n.id) end as reason
-        from (
-          select j.*, case when ltrim(j.key, '0123456789') = '' and length(j.key) between 1 and 18
-            then j.key::bigint end as id
-          from (
-            select e.*, case p_key when 'attempt' then e.attempt else e.submission end as key
-            from rows from (jsonb_to_recordset(v_items) as (
-                attempt text, submission text, token text, outcome text, result jsonb, usage jsonb,
-                error jsonb, "limit" text, service text, job_id text, stage text, trace_id text,
-                refused text))
-              with ordinality e(attempt, submission, token, outcome, result, usage,
-                error, "limit", service, job_id, stage, trace_id, refused, ordinality)) j
-          -- by key; without "offset 0" each use of id and reason would compute it anew
-          offset 0) n
-        offset 0) f
-      left join lateral (
-        select t.token, t.run_id, t.stage_id, t.state
-        from millrace.attempts t
-        where t.id = f.id and p_key = 'attempt'
-        offset 0) a on true) w);
+        f.trace_id as claimed_trace) w);
 end
 $$;

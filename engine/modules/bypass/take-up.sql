@@ -93,10 +93,11 @@ begin
     coalesce(array_agg(f.id order by f.place) filter (where f.run_id is null), '{}')
   into v_ready, v_pruned
   from forgotten f;
-  perform millrace.queue_stage(p_stage.pipeline_id, p_stage.id, v_ready, v_ready, p_by_name)
+  perform millrace.queue_stage(p_stage.pipeline_id, p_stage.id, v_ready, v_ready,
+    case when p_by_name then 'named' else 'due' end)
   where v_ready <> '{}';
   perform millrace.queue_stage(p_stage.pipeline_id, millrace.first_stage(p_stage.pipeline_id),
-    v_pruned, v_pruned, false)
+    v_pruned, v_pruned, 'due')
   where v_pruned <> '{}';
   return cardinality(v_ready || v_pruned);
 end

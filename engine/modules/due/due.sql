@@ -71,7 +71,7 @@ begin
   where d.pipeline_id = p_pipeline_id;
   v_started := millrace.in_halves(
     millrace.lock_due(v_pipeline, v_keys),
-    format('select cardinality($1) from millrace.queue_stage(%s, %s, $1, $1, false)',
+    format('select cardinality($1) from millrace.queue_stage(%s, %s, $1, $1, ''due'')',
       p_pipeline_id, millrace.first_stage(p_pipeline_id)),
     clock_timestamp() + interval '2 seconds');
   perform millrace.report('error', 'due_not_started', format(

@@ -29,13 +29,10 @@ begin
     -- at a value the first begins; conditions decide which runs.
     perform millrace.queue_stage(p_pipeline_id, p_stage_id, p_ids,
       case when p_fresh and p_means = 'start' and not v_at.figured then '{}' else p_ids end,
-      p_by_name => case
-        when v_at.shared or p_fresh and p_means <> 'start' then false
-        when not p_fresh then true
-        else (
-          select not vs.is_first or vs.on_demand
-          from millrace.version_stages vs
-          where (vs.version_id, vs.stage_id) = (v_at.version_id, p_stage_id))
+      p_start => case
+        when v_at.shared or p_fresh and p_means <> 'start' then 'due'
+        when p_fresh then 'written'
+        else 'named'
       end,
       p_done_before => case when p_fresh and not v_at.entered then v_at.done_before end);
   exception when sqlstate 'MR005' then

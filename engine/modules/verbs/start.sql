@@ -91,6 +91,7 @@ begin
     from unnest(locked) with ordinality e(id, place)
     where e.id not in (select l from unnest(live) l)
     order by e.place);
-  perform millrace.queue_stage(p_pipeline.id, v_stage_id, v_new, v_new, p_stage is not null);
+  perform millrace.queue_stage(p_pipeline.id, v_stage_id, v_new, v_new,
+    case when p_stage is null then 'due' else 'named' end);
 end
 $$;
