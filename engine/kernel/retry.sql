@@ -5,7 +5,9 @@ create function millrace.retry_stage(
   p_stage_id int, p_kind text, p_run_ids bigint[]
 ) returns int[]
 as $$
-perform millrace.hook_stages_left(p_run_ids, array[p_stage_id], 'retried');
+if p_kind in ('map', 'pipeline') then
+  perform millrace.hook_stages_left(p_run_ids, array[p_stage_id], 'retried');
+end if;
 return millrace.hook_begin_kind(p_kind, p_stage_id, p_run_ids);
 $$;
 
