@@ -230,12 +230,11 @@ table millrace.bypasses
   constraint bypasses_stage_id_fkey FOREIGN KEY (stage_id) REFERENCES millrace.stages(id) ON DELETE CASCADE
   CREATE UNIQUE INDEX bypasses_pkey ON millrace.bypasses USING btree (stage_id)
 type millrace.call
-  column batch_bytes text
   column is_child boolean
-  column last_sweep_at text
   column open boolean
   column row_cpu_ms real
   column stage millrace.stages
+  column sweep_due boolean
   column worker millrace.workers
 type millrace.caller
   column key text
@@ -983,6 +982,7 @@ table millrace.version_stages
   column dependents integer[] not null
   column ends jsonb
   column given_path jsonpath
+  column is_first boolean not null generated as ((needs = '{}'::integer[]) AND (after = '[]'::jsonb))
   column is_sink boolean not null
   column needs integer[] not null
   column on_demand boolean not null default false

@@ -177,7 +177,7 @@ begin
     order by s.id
   loop
     perform millrace.queue_stage(p_pipeline.id, v_stage.id, v_stage.keys, v_stage.keys,
-      p_by_name => true, p_done_before => v_stage.id);
+      p_start => 'named', p_done_before => v_stage.id);
     perform millrace.show_status(p_pipeline.id, v_stage.keys);
   end loop;
 end
