@@ -137,7 +137,6 @@ create function millrace.hook_stages_left(p_run_ids bigint[], p_stage_ids int[],
 create function millrace.hook_incomplete(p_run_ids bigint[]) returns bigint[]
 as $$
 -- the modules' incomplete
-return '{}';
 $$;
 
 -- Deletion and the sweep

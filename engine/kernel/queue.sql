@@ -282,7 +282,7 @@ declare
   v_on record;
   v_by_name boolean;
   v_live bigint[] := '{}';
-  v_live_entities text[];
+  v_over text[];
   v_made record;
   v_new bigint[];
   v_begun record;
@@ -315,12 +315,12 @@ begin
       select from millrace.runs r
       where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_entity_ids)
         and r.status = 'running') then
-    select l.* into v_live, v_live_entities
+    select l.* into v_live, v_over
     from millrace.lock_live_runs(p_pipeline_id, p_entity_ids) l;
     p_entity_ids := array(
-      select e from unnest(p_entity_ids) e where e not in (select unnest(v_live_entities)));
+      select e from unnest(p_entity_ids) e where e not in (select unnest(v_over)));
     p_dirty_ids := array(
-      select d from unnest(p_dirty_ids) d where d not in (select unnest(v_live_entities)));
+      select d from unnest(p_dirty_ids) d where d not in (select unnest(v_over)));
   end if;
   v_made := millrace.new_runs(v_pipeline, p_entity_ids, v_on.name);
   v_new := v_made.ids;
