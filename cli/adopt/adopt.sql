@@ -229,7 +229,7 @@ begin
   using p_value, p_limit, v_pipeline.id;
   if cardinality(v_keys) > 0 then
     perform millrace.queue_stage(v_pipeline.id, v_stage_id, v_keys, v_keys,
-      p_by_name => false, p_done_before => v_stage_id);
+      p_start => 'due', p_done_before => v_stage_id);
     perform millrace.show_status(v_pipeline.id, v_keys);
   end if;
   return cardinality(v_keys);
