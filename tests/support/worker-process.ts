@@ -7,8 +7,8 @@ import path from 'node:path';
 import type pg from 'pg';
 import { onTestFinished } from 'vitest';
 import { denoBinary } from '../../local/platform/binaries.ts';
-import { bundledProgram } from './bundled-program.ts';
 import { databaseRpc } from '../../packages/test/database-rpc.ts';
+import { bundledProgram } from './bundled-program.ts';
 import type { Engine } from './engine.ts';
 import { until } from './until.ts';
 
