@@ -31,7 +31,10 @@ export const embeddingSettings = z.object({
  * const isWanted = cosineSimilarity(wanted, given) > 0.3;
  * ```
  */
-export async function embedTexts(texts: readonly string[], context: HandlerContext): Promise<number[][]> {
+export async function embedTexts(
+  texts: readonly string[],
+  context: Pick<HandlerContext, 'env' | 'signal' | 'traceId' | 'submission' | 'reportUsage'>,
+): Promise<number[][]> {
   const settings = readSettings(embeddingSettings, context.env);
   const { signal, done } = ownSignal(context.signal);
   try {

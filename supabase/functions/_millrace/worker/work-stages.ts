@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { messageOf } from '../errors.ts';
 import type { Log } from '../log.ts';
+import { rowsToPutBack } from '../stage/rows-to-put-back.ts';
 import type { Stage } from '../stage/stage.ts';
 import type { Drain } from './drain.ts';
 import { createDrain, type Place } from './drain-stage.ts';
@@ -81,6 +82,7 @@ export class StageWork {
     this.stopping = true;
     this.budget.close();
     for (const { drain } of this.posts) drain?.retire();
+    for (const putBack of rowsToPutBack) putBack();
     this.wake();
   }
 
