@@ -1,4 +1,5 @@
-// Reads a jsonpath as Postgres does, so that a condition with a slip is refused before a file is written. No database is asked.
+// Reads a jsonpath as Postgres does, so that add, sync and check refuse a condition with a slip before a file is written. No
+// database is asked.
 
 /** A predicate is true or false of a row; a value is anything that a path finds. */
 type Kind = 'predicate' | 'value';
@@ -30,9 +31,14 @@ const preciseMethods = ['datetime', 'decimal', 'time', 'time_tz', 'timestamp', '
  * ```
  */
 export function conditionFault(condition: string): string | undefined {
+  return pathFault(condition, true);
+}
+
+/** The same of any jsonpath; one that is to be a predicate is true or false of a row. */
+export function pathFault(condition: string, predicate: boolean): string | undefined {
   try {
     const kind = new Reader(condition).whole();
-    return kind === 'predicate' || /^\s*(true|false|null)\s*$/.test(condition)
+    return !predicate || kind === 'predicate' || /^\s*(true|false|null)\s*$/.test(condition)
       ? undefined
       : 'it is neither true nor false: compare what it finds with something, or ask whether there is any by exists()';
   } catch (error) {

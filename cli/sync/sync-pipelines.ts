@@ -7,6 +7,7 @@ import { compileSharedLimits } from '../../supabase/functions/_millrace/compile/
 import { stampsAfter } from '../migration-stamps.ts';
 import { sinceUninstall } from '../project/engine-level.ts';
 import { readHandlers } from '../project/load-handlers.ts';
+import { pathFault } from '../project/read-condition.ts';
 import { tableLacking } from '../project/stage-columns.ts';
 import {
   type LimitsJson,
@@ -55,10 +56,24 @@ async function readProject(functionsFolder: string): Promise<Project> {
     pipelines.push(
       ...[...exported.values()]
         .filter(isNew)
-        .map((pipeline) => inFile(file, () => compilePipeline(pipeline, handlers.columns.get(pipeline.name)))),
+        .map((pipeline) =>
+          inFile(file, () => withSoundPaths(compilePipeline(pipeline, handlers.columns.get(pipeline.name)))),
+        ),
     );
   }
   return { pipelines, limits, faults: [...handlers.faults.values()] };
+}
+
+/** Throws an error for a condition that the database would refuse, before a migration is written. */
+function withSoundPaths(compiled: CompiledPipeline): CompiledPipeline {
+  for (const { field, path: given, predicate, example } of compiled.paths ?? []) {
+    const fault = pathFault(given, predicate);
+    if (!fault) continue;
+    throw new Error(
+      `${field} is ${JSON.stringify(given)}, but must be a jsonpath${predicate ? ' predicate' : ''}: ${fault}. Write for example ${example}.`,
+    );
+  }
+  return compiled;
 }
 
 /** The functions that stages run in. */

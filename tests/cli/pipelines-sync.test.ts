@@ -385,6 +385,22 @@ it('says what is wrong with a definition in one sentence that names its file', a
   expect(stderr).toMatch(/^supabase\/functions\/_pipelines\/leads\.ts: .*stages\.probe\.needs names stratgy.*\n$/);
 });
 
+it('refuses a condition that the database could not read, before a migration is written', async () => {
+  const leads = 'supabase/functions/_pipelines/leads.ts';
+  const before = readMigrations();
+  edit(leads, "needs: ['intel'] }", "needs: ['intel'], when: '$.needs.intel.score = 1' }");
+  for (const args of [['--check'], []]) {
+    const { code, stderr } = await sync(...args);
+    expect(code).toBe(1);
+    expect(stderr).toContain(
+      `stages.strategy.when is "$.needs.intel.score = 1", but must be a jsonpath predicate: syntax error at or near "=". Write for example `,
+    );
+  }
+  edit(leads, 'intel.score = 1', 'intel.score');
+  expect((await sync()).stderr).toContain('it is neither true nor false: compare what it finds with something');
+  expect(readMigrations()).toEqual(before);
+});
+
 it('refuses arguments it does not know, and shows its usage when asked', async () => {
   for (const wrong of ['--chek', 'leads']) {
     const { code, stderr } = await run(projectFolder, wrong);

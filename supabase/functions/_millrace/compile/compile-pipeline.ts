@@ -11,7 +11,7 @@ import { alertRows } from './alert-rows.ts';
 import { canonicalJson } from './canonical-json.ts';
 import { checkAlerts, checkGraph } from './definition-checks.ts';
 import { definitionFaults } from './definition-faults.ts';
-import { type InputColumns, requirementsOf } from './requirements.ts';
+import { type InputColumns, type Requirements, requirementsOf } from './requirements.ts';
 import { snakeKeys } from './snake-keys.ts';
 import { orderStages } from './stage-order.ts';
 import { graphOf, type StageRow, stageRows } from './stage-rows.ts';
@@ -32,6 +32,7 @@ export interface CompiledPipeline {
   pipeline: string;
   entity: Entity;
   stages: StageRow[];
+  paths?: Requirements['paths'];
   [more: string]: unknown;
 }
 
