@@ -234,6 +234,20 @@ describe('errors of the API', () => {
     expect(server.received).toHaveLength(1);
   });
 
+  test.each([
+    ['no list of outputs', { json: modelResponse('', { output: null }) }],
+    ['an output without content', { json: modelResponse('', { output: [{ type: 'message', content: null }] }) }],
+    ['no JSON', { bytes: Buffer.from('{"object": '), headers: { 'content-type': 'application/json' } }],
+  ])('an answer with %s is a wrong answer, which is asked for again', async (_, reply) => {
+    const server = await startModelServer(() => reply as never);
+    const failure = await failureOf(askModel(question, makeContext(server.env).context));
+    expect(failure).toMatchObject({
+      code: 'invalid_output',
+      permanent: false,
+      message: 'The model answered in no form of its API.',
+    });
+  });
+
   const refusing = (status: number, error: object) => ({
     status,
     json: { error: { message: 'because', type: 'x', ...error } },

@@ -47,6 +47,11 @@ export function modelError(error: unknown, prefix = 'LLM'): unknown {
     const said = `The model at ${prefix}_URL cannot be reached: ${messageOf(error)}`;
     return new RetriableError('model_unreachable', 'The model cannot be reached.', undefined, said);
   }
+  // The SDK reads the answer itself, and stumbles over a part that is missing.
+  if (error instanceof TypeError || error instanceof SyntaxError) {
+    const said = `The model's answer cannot be read: ${messageOf(error)}`;
+    return new RetriableError('invalid_output', 'The model answered in no form of its API.', undefined, said);
+  }
   const fault = faultOf(error);
   return fault ? apiError(fault, prefix) : error;
 }

@@ -72,7 +72,8 @@ function textOf(response: ModelResponse): string {
 }
 
 function partsOf(response: ModelResponse) {
-  return response.output.flatMap((item) => (item.type === 'message' ? item.content : []));
+  // Some services send null for none.
+  return (response.output ?? []).flatMap((item) => (item.type === 'message' ? (item.content ?? []) : []));
 }
 
 /**
