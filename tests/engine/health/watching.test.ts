@@ -66,16 +66,16 @@ test('dead_letters lists what failed for good or is exhausted, and no longer onc
   const batch = await worker.take();
   await worker.report(...batch.map((item) => failed(item, { permanent: item.entity_id === permanent })));
   await engine.advance('30 seconds');
-  await worker.report(failed(await worker.takeOne(), { code: 'overloaded', message: 'too many' }));
+  await worker.report(failed(await worker.takeOne(), { code: 'unreadable', message: 'too many' }));
   const letters = await engine.rows(
     `select pipeline, stage, entity_id, error_code, error_message, retry_count from millrace.dead_letters order by run_id`,
   );
   const common = { pipeline: 'flow', stage: 'only' };
   expect(letters).toEqual([
     { ...common, entity_id: permanent, error_code: 'timeout', error_message: 'it took too long', retry_count: 0 },
-    { ...common, entity_id: exhausted, error_code: 'overloaded', error_message: 'too many', retry_count: 1 },
+    { ...common, entity_id: exhausted, error_code: 'unreadable', error_message: 'too many', retry_count: 1 },
   ]);
-  await engine.sql.query(`select millrace.retry(run_id) from millrace.dead_letters where error_code = 'overloaded'`);
+  await engine.sql.query(`select millrace.retry(run_id) from millrace.dead_letters where error_code = 'unreadable'`);
   expect(await engine.rows('select entity_id from millrace.dead_letters')).toEqual([{ entity_id: permanent }]);
 });
 
