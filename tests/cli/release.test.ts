@@ -55,7 +55,7 @@ test('what is built is written where something it is built of or itself has chan
   await writeBuilt(root);
   expect(inode()).toBe(before);
   for (const change of [
-    () => append('structure/0002_schema.sql', '\n-- A word more.\n'),
+    () => append('structure/0002_kernel_schema.sql', '\n-- A word more.\n'),
     () => setVersion('0.1.1'),
     () => fs.appendFileSync(migration, '-- Written by hand.\n'),
     () => fs.rmSync(uninstall),
@@ -71,7 +71,7 @@ test('what is built is written where something it is built of or itself has chan
 });
 
 test('a release is refused with the remedy until all is committed, and freezes once', async () => {
-  append('structure/0002_schema.sql', '\n-- A word more.\n');
+  append('structure/0002_kernel_schema.sql', '\n-- A word more.\n');
   await expect(release(root)).rejects.toThrow('Some files are not committed');
   git('checkout', '-q', '.');
   const first = '20261101000000_millrace_0.1.0.sql';
@@ -85,12 +85,12 @@ test('a release is refused with the remedy until all is committed, and freezes o
   expect(git('ls-files', 'supabase')).toContain(first);
 
   // What is frozen stays as it is.
-  append('structure/0002_schema.sql', '\n-- A word more.\n');
+  append('structure/0002_kernel_schema.sql', '\n-- A word more.\n');
   append('structure/0001a_early.sql', 'create table millrace.early (id int);\n');
   append(`../supabase/migrations/${first}`, '\n');
   expect(frozenFaults(readProject(root))).toEqual([
     `supabase/migrations/${first} is frozen by release 0.1.0: restore it`,
-    'engine/structure/0002_schema.sql is frozen by release 0.1.0: restore it, and change tables in a new file',
+    'engine/structure/0002_kernel_schema.sql is frozen by release 0.1.0: restore it, and change tables in a new file',
     expect.stringMatching(/^engine\/structure\/0001a_early.sql must have a number after .*, which is released$/),
     'package.json says 0.1.0, which is released: raise it',
   ]);

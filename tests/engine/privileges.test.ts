@@ -92,6 +92,7 @@ describe('the public functions', () => {
       'millrace_act',
       'millrace_alerts',
       'millrace_attempt',
+      'millrace_attend',
       'millrace_checkpoint',
       'millrace_claim',
       'millrace_collect_children',
