@@ -21,7 +21,7 @@ export async function stampsAfter(names: string[], count: number): Promise<strin
   return Array.from({ length: count }, (_, at) => stampOf(last - (count - 1 - at) * second));
 }
 
-/** One sentence, with the remedy, for each migration among `names` whose stamp is later than `now`, in milliseconds. */
+/** A sentence, with the remedy, for each migration among `names` whose stamp is later than `now`, in milliseconds. */
 export function futureStamps(names: string[], now: number): string[] {
   return names
     .filter((name) => momentOf(name) > now)

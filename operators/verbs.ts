@@ -7,7 +7,7 @@ export interface Verb {
   needs: readonly string[];
   /** Whether work is lost or left out. */
   destroys: boolean;
-  /** One sentence. */
+  /** A sentence on what the verb does, for pages and help. */
   says: string;
 }
 

@@ -8,7 +8,7 @@ import { readHandlers } from '../project/load-handlers.ts';
 import { modelPackage, readManifest } from '../project/shipped.ts';
 import { sizeFaults } from './size-faults.ts';
 
-/** One sentence, with the remedy, for each function that imports the runtime and could not be deployed, or not loaded. */
+/** A sentence, with the remedy, for each function that imports the runtime and could not be deployed, or not loaded. */
 export async function functionFaults({ root }: Project): Promise<string[]> {
   const folder = path.join(root, 'supabase', 'functions');
   const names = fs.readdirSync(folder).filter((name) => usesRuntime(path.join(folder, name)));

@@ -8,7 +8,7 @@ import { migrationsOf, type Project } from '../project/find-project.ts';
 import { installedManifest, releaseFault } from '../project/release-fit.ts';
 import { engineInstall, engineStep, readManifest, runtimeFolder } from '../project/shipped.ts';
 
-/** One sentence, with the remedy, for each thing that is not as this release has it. */
+/** A sentence, with the remedy, for each thing that is not as this release has it. */
 export function releaseFaults(project: Project): string[] {
   const manifest = installedManifest(project);
   const fault = releaseFault(project, manifest, 'check');

@@ -8,7 +8,7 @@ import { heaviest, megabytes, type Weight, weighFunction } from './weigh-functio
 const limits = { bundled: 20, sent: 5 };
 
 /**
- * One sentence for each of these functions in `folder` that is too large for Supabase. Warns of those that only Docker can deploy,
+ * A sentence for each of these functions in `folder` that is too large for Supabase. Warns of those that only Docker can deploy,
  * and of those that cannot be measured, since nothing is fetched for it.
  */
 export async function sizeFaults(folder: string, names: string[]): Promise<string[]> {

@@ -59,7 +59,7 @@ export interface Asked {
   values: { [Name in OptionName]?: string | boolean };
   door: Door;
   reach: Reach;
-  /** One line for programs, in place of what people read. */
+  /** A line for programs, in place of what people read. */
   json: boolean;
 }
 

@@ -6,7 +6,7 @@ const trusted = ['service_role', 'postgres'];
 const grant = /^(grant|revoke)\s+(.+?)\s+on\s+(?:table\s+)?(.+?)\s+(?:to|from)\s+(.+)$/is;
 
 /**
- * One sentence, with the statements that help, for each role that may insert or update all columns of a pipeline's
+ * A sentence, with the statements that help, for each role that may insert or update all columns of a pipeline's
  * table, by the migrations' texts, given in order. Looks at pipelines that project their stages into columns.
  * Migrations do not show a project's default grants: `millrace.doctor()` checks those.
  */

@@ -17,7 +17,7 @@ $$;
 comment on function millrace.now() is
   'The engine''s clock, which a test sets by replacing this body.';
 
--- One row a message of the engine, such as an error that it caught. Pruned with the runs.
+-- A row for each message of the engine, such as an error that it caught. Pruned with the runs.
 create table millrace.log (
   id bigint generated always as identity primary key,
   at timestamptz not null default millrace.now(),
@@ -36,7 +36,7 @@ create table millrace.settings (
   comment text not null default ''
 );
 
--- One row for each release that was installed or upgraded to.
+-- A row for each release that was installed or upgraded to.
 create table millrace.releases (
   level int primary key,
   release text not null,

@@ -1,6 +1,6 @@
 -- Pipelines and stages as they are today, and the graphs that runs keep
 
--- One row a pipeline. enabled = false pauses all its stages.
+-- A row for each pipeline. enabled = false pauses all its stages.
 create table millrace.pipelines (
   id int generated always as identity primary key,
   -- The names of triggers and functions that are written for a pipeline begin with it, unquoted.
@@ -37,7 +37,7 @@ create table millrace.pipelines (
   required_columns text[] not null default '{}'
 );
 
--- One row a stage, with its settings, which apply at once. enabled = false pauses the stage.
+-- A row for each stage, with its settings, which apply at once. enabled = false pauses the stage.
 create table millrace.stages (
   id int generated always as identity primary key,
   pipeline_id int not null references millrace.pipelines on delete cascade,
@@ -94,7 +94,7 @@ create table millrace.stages (
   constraint stages_name_key unique (pipeline_id, name)
 );
 
--- One row a version: a graph that the pipeline has had. A run keeps the version it began with.
+-- A row for each version: a graph that the pipeline has had. A run keeps the version it began with.
 create table millrace.versions (
   id int generated always as identity primary key,
   pipeline_id int not null references millrace.pipelines on delete cascade,
@@ -104,8 +104,8 @@ create table millrace.versions (
   unique (pipeline_id, number)
 );
 
--- One row a stage of a version. An unconditional stage is queued as soon as its needs are done.
--- position is its number in a topological order.
+-- A row for each stage of a version. An unconditional stage is queued as soon as its needs are
+-- done. position is its number in a topological order.
 create table millrace.version_stages (
   version_id int not null references millrace.versions on delete cascade,
   stage_id int not null references millrace.stages on delete cascade,

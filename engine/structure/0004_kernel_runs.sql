@@ -10,8 +10,8 @@ create type millrace.run_status as enum ('running', 'completed', 'failed', 'canc
 create type millrace.attempt_state as enum (
   'queued', 'started', 'waiting', 'completed', 'failed', 'cancelled', 'skipped');
 
--- One row a run: one pass of one entity through one pipeline. An entity has at most one live run a
--- pipeline.
+-- A row for each run: one pass of one entity through one pipeline. An entity has at most one live
+-- run a pipeline.
 create table millrace.runs (
   id bigint generated always as identity primary key,
   pipeline_id int not null,
@@ -61,7 +61,7 @@ create index runs_failed_at on millrace.runs (pipeline_id, finished_at, id)
   where status = 'failed';
 create index runs_by_trace on millrace.runs (trace_id);
 
--- One row an attempt: one try of a stage for a run. A retry is a new row with parent_id.
+-- A row for each attempt: one try of a stage for a run. A retry is a new row with parent_id.
 create table millrace.attempts (
   id bigint generated always as identity,
   run_id bigint not null,

@@ -1,4 +1,4 @@
--- One row a worker: an invocation that drains a stage. It is live until left_at, or until 15
+-- A row for each worker: an invocation that drains a stage. It is live until left_at, or until 15
 -- seconds after its heartbeat.
 create table millrace.workers (
   id uuid primary key,
@@ -17,7 +17,7 @@ create table millrace.workers (
 ) with (fillfactor = 50);
 create index workers_working on millrace.workers (stage_id) where working;
 
--- One row a claim, with its lease, so that renewing it is one small update.
+-- A row for each claim, with its lease, so that renewing it is one small update.
 create table millrace.claims (
   token uuid primary key,
   worker_id uuid not null,
@@ -31,7 +31,7 @@ create index claims_by_worker on millrace.claims (worker_id);
 create index claims_by_stage on millrace.claims (stage_id);
 create index claims_by_host on millrace.claims (host);
 
--- One row for each wake-up that no worker has answered yet. Nothing waits for another's row.
+-- A row for each wake-up that no worker has answered yet. Nothing waits for another's row.
 create table millrace.wake_ups (
   id bigint generated always as identity primary key,
   stage_id int not null,
@@ -39,7 +39,7 @@ create table millrace.wake_ups (
 );
 create index wake_ups_by_stage on millrace.wake_ups (stage_id, woken_at);
 
--- One row for each request that the engine gave to pg_net. Unlogged and by the server's time, as
+-- A row for each request that the engine gave to pg_net. Unlogged and by the server's time, as
 -- the tables of pg_net are: a crash starts their ids over.
 create unlogged table millrace.posts (
   request_id bigint not null,

@@ -15,7 +15,7 @@ create table millrace.child_tallies (
 );
 create index child_tallies_by_fan_out on millrace.child_tallies (fan_out_id);
 
--- One row a batch: how attempts of a stage ended, or runs where stage_id is 0.
+-- A row for each batch: how attempts of a stage ended, or runs where stage_id is 0.
 create table millrace.pulses (
   at timestamptz not null,
   pipeline_id int not null,

@@ -1,4 +1,4 @@
--- One item of a batch. shown is the token that the report shows; verdict is null while the item
+-- An item of a batch. shown is the token that the report shows; verdict is null while the item
 -- may proceed.
 create type millrace.work as (
   ord int,

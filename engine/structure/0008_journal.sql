@@ -1,4 +1,4 @@
--- One row for each verb that a person did, or slice of a bulk, kept for journal_days.
+-- A row for each verb that a person did, or slice of a bulk, kept for journal_days.
 create table millrace.journal (
   id bigint generated always as identity primary key,
   at timestamptz not null,

@@ -1,4 +1,4 @@
--- One row a stage: the CPU time and memory that one row takes of its isolate, as workers have
+-- A row for each stage: the CPU time and memory that one row takes of its isolate, as workers have
 -- reckoned.
 create table millrace.row_costs (
   stage_id int primary key references millrace.stages on delete cascade,

@@ -1,6 +1,6 @@
 -- Figures: the sweep adds pulses up in the statement that deletes them, so that none is lost
 
--- One row an entity whose runs were pruned: its last run, and the costs of all of them.
+-- A row for each entity whose runs were pruned: its last run, and the costs of all of them.
 create table millrace.former_runs (
   pipeline_id int not null references millrace.pipelines on delete cascade,
   entity_id text not null,

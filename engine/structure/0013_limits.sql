@@ -10,7 +10,7 @@ create table millrace.back_pressures (
 );
 create index back_pressures_by_later on millrace.back_pressures (later_id, stage_id);
 
--- One row a limit: a stage's own, a shared one, or the quota of a pipeline. Read them
+-- A row for each limit: a stage's own, a shared one, or the quota of a pipeline. Read them
 -- through millrace.shared_limit_state, millrace.throttles and millrace.quotas.
 create table millrace.limits (
   id int generated always as identity primary key,
@@ -31,7 +31,7 @@ create table millrace.limits (
   constraint limits_of_one check (num_nonnulls(name, stage_id, pipeline_id) = 1)
 ) with (fillfactor = 50);
 
--- One row for each stage that a limit holds for.
+-- A row for each stage that a limit holds for.
 create table millrace.limited_stages (
   limit_id int not null references millrace.limits on delete cascade,
   stage_id int not null references millrace.stages on delete cascade,

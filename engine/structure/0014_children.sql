@@ -1,5 +1,6 @@
--- One row a fan-out: the children of one execution of a stage. open: its attempt spawns or waits.
--- finished: the attempt has ended. abandoned: children are to be cancelled. closed: none is left.
+-- A row for each fan-out: the children of one execution of a stage. open: its attempt spawns or
+-- waits. finished: the attempt has ended. abandoned: children are to be cancelled. closed: none is
+-- left.
 create table millrace.fan_outs (
   id bigint generated always as identity primary key,
   run_id bigint not null,
@@ -22,7 +23,7 @@ create index fan_outs_by_attempt on millrace.fan_outs (attempt_id);
 create index fan_outs_by_run on millrace.fan_outs (run_id, stage_id);
 create index fan_outs_abandoned on millrace.fan_outs (id) where state = 'abandoned';
 
--- One row a stage that a threshold counts: how many children have done it.
+-- A row for each stage that a threshold counts: how many children have done it.
 create table millrace.fan_progress (
   fan_out_id bigint not null,
   stage_id int not null,

@@ -1,5 +1,5 @@
--- One row a manual stage that waits, or waited, for a person. Decide by millrace_decide(attempt_id,
--- …) or by writing `decision`; policies say who may.
+-- A row for each manual stage that waits, or waited, for a person. Decide by
+-- millrace_decide(attempt_id, …) or by writing `decision`; policies say who may.
 create table public.millrace_decisions (
   attempt_id bigint primary key,
   pipeline text not null,

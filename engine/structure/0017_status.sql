@@ -1,6 +1,6 @@
--- One row a value of a status column. A value that a definition drops stays, retired. A row that
--- is adopted with a value lands on `lands` and begins `begins`. `before` lists the stages that can
--- say whether the row brings their output along.
+-- A row for each value of a status column. A value that a definition drops stays, retired. A row
+-- that is adopted with a value lands on `lands` and begins `begins`. `before` lists the stages that
+-- can say whether the row brings their output along.
 create table millrace.status_values (
   pipeline_id int not null references millrace.pipelines on delete cascade,
   value text not null,

@@ -1,4 +1,4 @@
--- One row a stage that a person has bypassed, until `until` or until a person ends it.
+-- A row for each stage that a person has bypassed, until `until` or until a person ends it.
 create table millrace.bypasses (
   stage_id int primary key references millrace.stages on delete cascade,
   reason text not null,
@@ -7,7 +7,7 @@ create table millrace.bypasses (
   began_at timestamptz not null
 );
 
--- One row an entity whose run has left a bypassed stage out, until the stage is made good.
+-- A row for each entity whose run has left a bypassed stage out, until the stage is made good.
 create table millrace.bypassed (
   stage_id int not null references millrace.stages on delete cascade,
   entity_id text not null,

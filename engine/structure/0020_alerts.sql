@@ -38,7 +38,8 @@ create table millrace.alert_rules (
 );
 create unique index alert_rules_key on millrace.alert_rules (pipeline, name) nulls not distinct;
 
--- One row where a rule is above its bound, or was a moment ago. pipeline_id 0 is the engine.
+-- A row for each place where a rule is above its bound, or was a moment ago. pipeline_id 0 is the
+-- engine.
 create table millrace.rule_states (
   rule_id int not null references millrace.alert_rules on delete cascade,
   pipeline_id int not null,
@@ -94,7 +95,7 @@ create table millrace.alert_channels (
   constraint alert_channels_sender_given check (kind <> 'email' or sender is not null)
 );
 
--- One row a message about alerts to a channel.
+-- A row for each message about alerts to a channel.
 create table millrace.alert_messages (
   id bigint generated always as identity primary key,
   webhook_id text not null default 'msg_' || replace(gen_random_uuid()::text, '-', ''),

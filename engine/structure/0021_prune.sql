@@ -1,4 +1,4 @@
--- One row a pipeline: how far its pruning is, or the result of its last round.
+-- A row for each pipeline: how far its pruning is, or the result of its last round.
 create table millrace.prune_progress (
   pipeline_id int primary key references millrace.pipelines on delete cascade,
   seen_at timestamptz not null default '-infinity',

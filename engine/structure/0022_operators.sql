@@ -21,7 +21,7 @@ create type millrace.caller as (
   payloads boolean
 );
 
--- One row a bulk: a verb over all runs that match a filter, in slices. A slice locks its row.
+-- A row for each bulk: a verb over all runs that match a filter, in slices. A slice locks its row.
 create table millrace.bulks (
   id bigint generated always as identity primary key,
   state text not null default 'previewed',

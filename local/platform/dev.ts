@@ -20,7 +20,7 @@ export interface DevOptions {
   dbPort?: number | undefined;
   /** The folder of an installed Postgres, whose `bin` has its programs. Default: the one that the configuration asks for. */
   postgres?: string | undefined;
-  /** One line of JSON when ready, nothing else on standard output. */
+  /** A line of JSON when ready, nothing else on standard output. */
   json: boolean;
 }
 

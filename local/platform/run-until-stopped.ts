@@ -7,7 +7,7 @@ import type { Stack, StackOptions } from './stack.ts';
 export interface StackRun {
   /** The folder that holds `supabase/`, where commands find out that a stack runs. */
   root: string;
-  /** One line of JSON when ready, nothing else on standard output. */
+  /** A line of JSON when ready, nothing else on standard output. */
   json: boolean;
   /** Further addresses to print when the stack is ready, by their names. */
   links?: (stack: Stack) => Promise<Record<string, string>>;

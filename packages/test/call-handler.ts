@@ -1,4 +1,4 @@
-// One call of a stage's handler, or of its finish function, without a database.
+// A call of a stage's handler, or of its finish function, without a database.
 import type { Item, JobOutcome, Outcome, Turn } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
 import type { HandlerContext, Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { keepChildren } from './kept-children.ts';

@@ -19,6 +19,8 @@ test.each([
   ['-- What a claim takes.', 1],
   ['select 1;\n-- The claim takes rows. One that is\n-- held stays.', 2],
   ['/** Whoever calls it. */', 1],
+  ['-- One row a batch.', 1],
+  ['-- on queued\n-- One whose run has ended stays.', 2],
   ['/**\n * A claim. Those are locked.\n */', 1],
 ])('a comment with a pronoun as its subject is found: %j', (text, line) => {
   expect(hiddenSubjects('engine/x.sql', text)).toEqual([
@@ -27,6 +29,6 @@ test.each([
 });
 
 test('a number, a sentence that goes on and code are no hidden subject', () => {
-  const text = "-- One row a batch.\n-- Leaves all\n-- that is held.\nconst a = 'What is it?'; // What";
+  const text = "-- One isolate has 2 s.\n-- Leaves all\n-- that is held.\nconst a = 'What is it?'; // What";
   expect(hiddenSubjects('x.ts', text)).toEqual([]);
 });

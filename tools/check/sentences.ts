@@ -13,7 +13,7 @@ const code =
 const written = /^engine\/releases\/|^pages\/dist\//;
 /** A reader has to guess which thing such a subject means. */
 const hidden =
-  /(?:^|[.!?] )(?:What|That|Those|Whoever|Whatever|Somebody|One(?= (?:that|who|which|of|with|is|was|has|may|can|alone|after)\b))\b/;
+  /(?:^|[.!?] )(?:What|That|Those|Whoever|Whatever|Somebody|One(?= (?:that|who|whose|which|row|sentence|line|item|of|with|is|was|has|may|can|alone|after)\b))\b/;
 
 /** Looks for long sentences and hidden subjects in what git knows at `root`. Resolves to a line for each, empty when there is none. */
 export function sentenceFaults(root: string): string {
@@ -74,7 +74,8 @@ function commentsOf(text: string): { line: number; comment: string }[] {
     if (said) {
       if (!isOpen) comments.push({ line: at + 1, parts: [] });
       comments.at(-1)?.parts.push(said[1] ?? '');
-      isOpen = !/\*\/\s*$/.test(line);
+      // A module's hook is named by a comment of its own.
+      isOpen = !/\*\/\s*$|^-- on \w+$/.test(line);
     }
   }
   return comments.map(({ line, parts }) => ({ line, comment: parts.join(' ').replaceAll(/\s+/g, ' ').trim() }));

@@ -14,9 +14,10 @@ return array(
   where g.age > p_ms);
 $$;
 
--- One row a pipeline that bounds its runs: median and 95th percentile in seconds, from start to
--- end, of those that ended in the last hour and, with their age, those under way that are overdue
--- (past the shorter bound). broken: the bound that they do not keep to. Up to one sweep late.
+-- A row for each pipeline that bounds its runs: median and 95th percentile in seconds, from start
+-- to end, of those that ended in the last hour and, with their age, those under way that are
+-- overdue (past the shorter bound). broken: the bound that they do not keep to. Up to one sweep
+-- late.
 create view millrace.run_slas as
 select p.name as pipeline, c.runs, cardinality(l.ages)::bigint as overdue, q.median_seconds,
   q.p95_seconds, b.median_bound, b.p95_bound, o.broken is null as ok, o.broken

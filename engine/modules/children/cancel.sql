@@ -44,7 +44,8 @@ begin
     from unnest(v_done.refused) f
     join millrace.runs r on r.id = f.key::bigint
     where f.later;
-    -- One whose trigger refuses to show it is cancelled unseen, unless another try may do.
+    -- A child whose row's trigger refuses the projection is cancelled without it, unless a later
+    -- try may succeed.
     v_count := v_count + v_done.done + millrace.cancel_runs(array(
       select f.key::bigint
       from unnest(v_done.refused) f

@@ -76,12 +76,13 @@ begin
 end
 $$;
 
--- One row a stage. ready, in_backoff, started, waiting: attempts that are live now. failed: runs
--- that failed at the stage. at_least: which counts of the row stopped at their bound, so that there
--- are more (10000 a stage; over all stages 50000 waiting and 10000 late); null: all are exact.
--- completed and retries: totals since the beginning. oldest_age: of the oldest open attempt that is
--- due. late: runs that are longer at the stage than its bound, sla. at_once: how many rows may be
--- in work together. row_cpu_ms: what a row takes of an isolate's CPU, as workers have reckoned.
+-- A row for each stage. ready, in_backoff, started, waiting: attempts that are live now. failed:
+-- runs that failed at the stage. at_least: which counts of the row stopped at their bound, so that
+-- there are more (10000 a stage; over all stages 50000 waiting and 10000 late); null: all are
+-- exact. completed and retries: totals since the beginning. oldest_age: of the oldest open attempt
+-- that is due. late: runs that are longer at the stage than its bound, sla. at_once: how many rows
+-- may be in work together. row_cpu_ms: what a row takes of an isolate's CPU, as workers have
+-- reckoned.
 create view millrace.stage_health as
 with total as materialized (
   select u.stage_id, sum(u.n) filter (where u.outcome = 'completed') as completed,

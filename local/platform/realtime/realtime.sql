@@ -1,5 +1,5 @@
--- Realtime's SQL surface: the publication, and what broadcasts from the database, which server.ts sends
--- on. Run by the superuser that owns the stand-ins.
+-- Realtime's SQL surface: the publication, and what broadcasts from the database, which server.ts
+-- sends on. Run by the superuser that owns the stand-ins.
 
 create publication supabase_realtime;
 alter publication supabase_realtime owner to postgres;

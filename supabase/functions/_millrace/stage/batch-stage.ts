@@ -7,7 +7,7 @@ import { rowsToPutBack } from './rows-to-put-back.ts';
 import type { Service } from './service.ts';
 import { type Finish, HandedBack, type HandlerContext, type Stage, stageOf, type Waiting } from './stage.ts';
 
-/** One row of a call. */
+/** A row of a call. */
 export interface BatchRow<Input> {
   input: Input;
   /** The row's own context, with its keys for services. Its `reportUsage` records the cost of this row alone. */

@@ -87,7 +87,7 @@ export class Isolate {
   room(): number {
     if (this.retired) return 0;
     const room = Math.floor(BEGUN_UP_TO_MS / this.rowMs) - this.begun - this.reserved;
-    // One row at a time fits into any isolate that still gets requests.
+    // Any isolate that still gets requests has room for a single row.
     return Math.max(this.inHand + this.reserved === 0 ? 1 : 0, room);
   }
 

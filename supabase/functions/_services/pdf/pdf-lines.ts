@@ -2,7 +2,7 @@ import { joinedScripts } from './pdf-letters.ts';
 import type { PdfPiece } from './pdf-pieces.ts';
 import { hasRightToLeft, readingOrder } from './reading-order.ts';
 
-/** One line of a page's text layer. Lengths are in points, from the page's top left corner. */
+/** A line of a page's text layer. Lengths are in points, from the page's top left corner. */
 export interface PdfLine {
   text: string;
   /** Size of the letters that most of the line is set in. */
