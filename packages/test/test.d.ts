@@ -45,6 +45,8 @@ export interface Failure {
   permanent: boolean;
   retry_after_ms?: number;
   detail?: string;
+  /** Of an unexpected error: where it was thrown. */
+  stack?: string;
 }
 
 /** The outcome of a call, as the worker would report it, and the handler's traces. */

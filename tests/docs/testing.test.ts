@@ -2,6 +2,10 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, onTestFinished, test as plain } from 'vitest';
+import type * as Code from '../../packages/test/index.ts';
+import type * as Declared from '../../packages/test/test.d.ts';
+import type { Outcome } from '../../supabase/functions/_millrace/engine/engine-contract.ts';
+import type { Failure } from '../../supabase/functions/_millrace/errors.ts';
 import { projectFolder, runNode } from '../cli/run-command.ts';
 import { test } from '../support/engine.ts';
 import { docsFolder } from './page.ts';
@@ -11,6 +15,17 @@ const examples = [...text.matchAll(/^```ts\n\/\/ tests\/(\S+)\n(.*?)^```/gms)].m
   name,
   code,
 }));
+
+type Same<One, Other> = [One] extends [Other] ? ([Other] extends [One] ? true : false) : false;
+type Parts = [
+  Same<keyof typeof Code, keyof typeof Declared>,
+  Same<Required<Failure>, Required<Declared.Failure>>,
+  Same<Outcome['outcome'], Declared.Called['outcome']>,
+  typeof Code extends typeof Declared ? true : false,
+];
+
+// The compiler refuses this where the package's code and its test.d.ts part.
+[true, true, true, true] satisfies Parts;
 
 plain('its tests pass as they are written', async () => {
   await mkdir(path.join(projectFolder, '.cache'), { recursive: true });
