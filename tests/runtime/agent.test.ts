@@ -301,6 +301,31 @@ describe('limits end an agent for good and say what to do', () => {
     expect(received).toHaveLength(0);
   });
 
+  test('a limit of cost ends after one turn of a model whose price is unknown', async () => {
+    const { env } = await scriptedModel({ json: { ...(looking().json as object), model: 'unpriced' } }, looking());
+    const kept = keepCheckpoints({ limits: { max_cost_usd: 1 } });
+    const priced = { ...env, LLM_MODEL: 'gpt-6-luna' };
+    const failure = await failureOf(runAgent(priced, [lookTool().tool], { kept }).outcome);
+    expect(failure).toMatchObject({ code: 'agent_usage_unknown', permanent: true });
+    expect(failure.message).toContain('the price of unpriced, which has answered, is unknown');
+    expect(kept.turns).toHaveLength(1);
+  });
+
+  test('the tokens of all turns that the cache held are added up', async () => {
+    const usage = {
+      input_tokens: 9,
+      output_tokens: 1,
+      input_tokens_details: { cached_tokens: 4, cache_write_tokens: 2 },
+    };
+    const { env } = await scriptedModel(
+      { json: { ...(looking().json as object), usage } },
+      { json: { ...(answering({ done: 1 }).json as object), usage } },
+    );
+    const { outcome, usages } = runAgent(env, [lookTool().tool]);
+    await outcome;
+    expect(usages.at(-1)).toMatchObject({ input_tokens: 18, cached_input_tokens: 8, cache_write_tokens: 4 });
+  });
+
   test('a limit of tokens with a model that reports none ends it after one turn', async () => {
     const { env } = await scriptedModel({ json: { ...(looking().json as object), usage: undefined } }, looking());
     const kept = keepCheckpoints({ limits: { max_tokens: 1_000 } });

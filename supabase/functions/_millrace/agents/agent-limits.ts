@@ -28,12 +28,15 @@ export function attemptUsage(turns: readonly Turn[], attempt: number): Usage | n
   const last = own.findLast((turn) => turn.kind === 'model');
   if (!last) return null;
   const [used, execution] = [usedBy(own), usedBy(turns)];
+  const [read, written] = [cachedBy(own, 'cached_input_tokens'), cachedBy(own, 'cache_write_tokens')];
   return {
     model: last.usage.model,
     prompt: last.usage.prompt,
     input_tokens: used.input,
     output_tokens: used.output,
     cost_usd: used.costUsd,
+    ...(read > 0 && { cached_input_tokens: read }),
+    ...(written > 0 && { cache_write_tokens: written }),
     ...(own.some((turn) => turn.kind === 'model' && turn.usage.unreported) && { unreported: true }),
     ...(own.some((turn) => turn.kind === 'model' && turn.usage.unpriced) && { unpriced: true }),
     turns: used.turns,
@@ -41,6 +44,10 @@ export function attemptUsage(turns: readonly Turn[], attempt: number): Usage | n
     execution_tokens: (execution.input ?? 0) + (execution.output ?? 0),
     execution_cost_usd: execution.costUsd,
   };
+}
+
+function cachedBy(turns: readonly Turn[], field: 'cached_input_tokens' | 'cache_write_tokens'): number {
+  return turns.reduce((sum, turn) => sum + ((turn.kind === 'model' && turn.usage[field]) || 0), 0);
 }
 
 /** Throws a MisconfiguredError when a limit is set that cannot be measured, before it costs anything. */
@@ -68,8 +75,16 @@ export function checkLimits(limits: AgentLimits, turns: readonly Turn[], elapsed
   if (!measured && (limits.max_tokens !== undefined || limits.max_cost_usd !== undefined)) {
     throw new PermanentError(
       'agent_usage_unknown',
-      'The agent has a limit of tokens or cost, but the model at LLM_URL does not report the tokens it uses: ' +
+      'The agent has a limit of tokens or cost, but its model does not report the tokens it uses: ' +
         'use one that does, or limit the turns (agent.max_turns) instead.',
+    );
+  }
+  if (limits.max_cost_usd !== undefined && used.costUsd === null) {
+    const last = turns.findLast((turn) => turn.kind === 'model');
+    throw new PermanentError(
+      'agent_usage_unknown',
+      `The agent has a limit of cost (agent.max_cost_usd), but the price of ${last?.usage.model ?? 'its model'}, which has answered, ` +
+        'is unknown: set both prices in the settings of its model and start the run anew, or remove the limit.',
     );
   }
   const tokens = (used.input ?? 0) + (used.output ?? 0);
@@ -81,13 +96,9 @@ export function checkLimits(limits: AgentLimits, turns: readonly Turn[], elapsed
       `${many(tokens, 'token')} in ${many(used.turns, 'turn')}`,
     );
   }
-  if (
-    limits.max_cost_usd !== undefined &&
-    used.costUsd !== null &&
-    used.turns > 0 &&
-    used.costUsd >= limits.max_cost_usd
-  ) {
-    const spent = Number(used.costUsd.toFixed(6));
+  const cost = used.costUsd ?? 0;
+  if (limits.max_cost_usd !== undefined && used.turns > 0 && cost >= limits.max_cost_usd) {
+    const spent = Number(cost.toFixed(6));
     throw exceeded(
       'cost',
       'max_cost_usd',
