@@ -44,6 +44,8 @@ test.for<[string, Reply, Record<string, string>]>([
   ['model_refused', { json: modelResponse('', { output: [refusal] }) }, {}],
   ['rate_limited', { status: 429 }, {}],
   ['overloaded', { status: 529 }, {}],
+  ['model_rejected_request', { status: 400, json: { error: { code: 'unsupported_parameter', param: 'text' } } }, {}],
+  ['misconfigured', { status: 307 }, { LLM_API: 'messages' }],
 ])('what the page says of %s is what a user reads', async ([code, answer, env], { engine }) => {
   const { page, run, judge } = await startOpinion(engine, answer);
   expect(await judge(env)).toMatchObject({ outcome: 'failed', error: { code } });

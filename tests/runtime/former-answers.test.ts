@@ -14,10 +14,11 @@ const clock = { answer: 'a clock' };
 /** A Data API with the table of answers. `fault` is the error that it answers with. */
 async function startCache() {
   const kept = new Map<string, { answer: unknown; expires_at: string }>();
-  const state: { fault?: object } = {};
+  const state: { fault?: object; refusesWrites?: boolean } = {};
   const server = await startServer(({ method, path, body }) => {
     if (state.fault) return { status: 404, json: state.fault };
     if (method === 'POST') {
+      if (state.refusesWrites) return { status: 403, json: { code: '42501', message: 'permission denied' } };
       const { key, ...row } = JSON.parse(body);
       kept.set(key, row);
       return { status: 201, bytes: Buffer.from('') };
@@ -38,8 +39,10 @@ async function startBoth(answer: unknown = clock) {
 describe('a question with a cache', () => {
   test('gets the former answer, which costs nothing and says so', async () => {
     const { model, cache, env } = await startBoth();
-    const { context, usages } = makeContext({ ...env, LLM_PRICE_INPUT: '2', LLM_PRICE_OUTPUT: '10' });
-    for (const _ of [1, 2]) expect(await askModel(question, context)).toEqual(clock);
+    const priced = { ...env, LLM_PRICE_INPUT: '2', LLM_PRICE_OUTPUT: '10' };
+    const attempts = [makeContext(priced), makeContext(priced)];
+    for (const { context } of attempts) expect(await askModel(question, context)).toEqual(clock);
+    const usages = attempts.flatMap((attempt) => attempt.usages);
     expect(model.received).toHaveLength(1);
     const [row] = cache.kept.values();
     expect(row?.answer).toEqual(clock);
@@ -96,13 +99,34 @@ describe('a question with a cache', () => {
     expect(await askModel(question, context)).toEqual(clock);
   });
 
-  test('asks nothing without its table, and says how it is made', async () => {
+  test.each([0, 1])('asks nothing without its table, and says how it is made: retry %i', async (retryCount) => {
     const { model, cache, env } = await startBoth();
     cache.state.fault = { code: 'PGRST205', message: 'Could not find the table', details: null, hint: null };
-    await expect(askModel(question, makeContext(env).context)).rejects.toMatchObject({
+    await expect(askModel(question, makeContext(env, { retryCount }).context)).rejects.toMatchObject({
       code: 'misconfigured',
       message: expect.stringContaining('needs the table public.model_answers'),
     });
+    expect(model.received).toHaveLength(0);
+  });
+
+  test('returns the answer where the table takes none, since a retry would pay again', async () => {
+    const { model, cache, env } = await startBoth();
+    cache.state.refusesWrites = true;
+    expect(await askModel(question, makeContext(env).context)).toEqual(clock);
+    expect(model.received).toHaveLength(1);
+  });
+
+  test.each([
+    [{ days: 30, tenant: undefined }, "tenant of a question's cache is undefined"],
+    [{ days: 30, tenant: '' }, "tenant of a question's cache is empty"],
+    [{ days: 30, tenant: 7 }, "tenant of a question's cache is number"],
+    [{ days: Number.NaN, tenant: null }, "days of a question's cache are NaN"],
+    [{ days: 0, tenant: null }, "days of a question's cache are 0"],
+    [{ days: 1e9, tenant: null }, 'at most 36500'],
+  ])('asks nothing with the cache %j', async (faulty, said) => {
+    const { model, env } = await startBoth();
+    const asked = askModel({ ...question, cache: faulty as never }, makeContext(env).context);
+    await expect(asked).rejects.toMatchObject({ code: 'misconfigured', message: expect.stringContaining(said) });
     expect(model.received).toHaveLength(0);
   });
 
@@ -114,7 +138,10 @@ describe('a question with a cache', () => {
     const [{ metadata }] = model.asked();
     expect(await finishAnswer(schema)(modelResponse(clock, { metadata }), context)).toEqual(clock);
     expect(await askModel(question, context)).toEqual(clock);
-    expect(usages.at(-1)).toMatchObject({ cached: true });
+    expect(usages.at(-1)).not.toHaveProperty('cached');
+    const { context: other, usages: free } = makeContext({ ...model.env, ...cache.env });
+    expect(await askModel(question, other)).toEqual(clock);
+    expect(free).toMatchObject([{ cost_usd: 0, cached: true }]);
     expect(model.received).toHaveLength(1);
   });
 });

@@ -5,6 +5,8 @@ import { startModel } from '../../local/services/model/server.ts';
 import { keepCheckpoints } from '../../packages/test/kept-turns.ts';
 import { defineAgent } from '../../supabase/functions/_millrace/agents/agent.ts';
 import { classify } from '../../supabase/functions/_millrace/errors.ts';
+import { fromChat, toChat } from '../../supabase/functions/_millrace/model/chat-form.ts';
+import { toMessages } from '../../supabase/functions/_millrace/model/messages-form.ts';
 import { askModel, finishAnswer, modelService } from '../../supabase/functions/_millrace/model/model.ts';
 import { lookTool } from '../support/agent-model.ts';
 import { makeContext } from '../support/context.ts';
@@ -63,7 +65,7 @@ const recorded = {
     ...changes,
   }),
 };
-type Api = keyof typeof recorded;
+type Api = 'responses' | keyof typeof recorded;
 
 async function serve(api: Api, reply: (request: ReceivedRequest) => Reply | null) {
   const server = await startServer(reply);
@@ -127,6 +129,9 @@ describe('a question by chat completions', () => {
     ['stop', { content: null, refusal: 'No.' }, 'model_refused', true],
     ['stop', { content: '' }, 'empty_answer', false],
     ['stop', { content: '{"answer":7}' }, 'invalid_output', false],
+    ['stop', { content: null }, 'empty_answer', false],
+    ['stop', { content: [{ type: 'thinking', thinking: [] }, null] }, 'empty_answer', false],
+    ['tool_calls', { content: null, tool_calls: [null] }, 'empty_answer', false],
   ])('that ends by %s with %j is %s', async (reason, message, code, permanent) => {
     const choice = { finish_reason: reason, message: { role: 'assistant', content: spoken, ...message } };
     const server = await serve('chat', () => ({ json: recorded.chat({}, choice) }));
@@ -134,6 +139,53 @@ describe('a question by chat completions', () => {
     expect(await failureOf(askModel(question, context))).toMatchObject({ code, permanent });
     expect(usages).toHaveLength(1);
   });
+});
+
+describe('a server of chat completions', () => {
+  test('may send its text as parts, and its calls without a type', async () => {
+    const content = [
+      { type: 'thinking', thinking: [] },
+      { type: 'text', text: spoken },
+    ];
+    const server = await serve('chat', () => ({
+      json: recorded.chat({}, { message: { role: 'assistant', content } }),
+    }));
+    expect(await askModel(question, makeContext(server.env).context)).toEqual(clock);
+    const called = { id: 'call_1', function: { name: 'look', arguments: '{}' } };
+    const message = { role: 'assistant', content: null, tool_calls: [called] };
+    expect(fromChat(recorded.chat({}, { message }) as never).output).toMatchObject([
+      { type: 'function_call', call_id: 'call_1', name: 'look', arguments: '{}' },
+    ]);
+  });
+
+  test.each([
+    ['This model does not support response format `json_schema`.', 'response_format'],
+    ['This response_format type is unavailable now', null],
+  ])('that takes no schema is told so with the remedy: %s', async (message, param) => {
+    const error = { message, type: 'invalid_request_error', param, code: null };
+    const server = await serve('chat', () => ({ status: 400, json: { error } }));
+    expect(await failureOf(askModel(question, makeContext(server.env).context))).toMatchObject({
+      code: 'model_rejected_request',
+      permanent: true,
+      message: 'The model takes no schema for its answer (structured outputs): set LLM_MODEL to one that does.',
+    });
+  });
+});
+
+test('outputs of tools come before the text of the same message, in whichever order they were said', () => {
+  const input = [
+    { role: 'user', content: 'Look.' },
+    { type: 'function_call', call_id: 'call_1', name: 'look', arguments: '{}' },
+    { role: 'user', content: 'Go on.' },
+    { type: 'function_call_output', call_id: 'call_1', output: 'a lamp' },
+  ];
+  const said = { model: 'm', input } as never;
+  expect(
+    toMessages(said)
+      .messages.at(-1)
+      ?.content.map(({ type }) => type),
+  ).toEqual(['tool_result', 'text']);
+  expect(toChat(said).messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user']);
 });
 
 describe('a question by Anthropic’s Messages', () => {
@@ -158,6 +210,22 @@ describe('a question by Anthropic’s Messages', () => {
     ]);
   });
 
+  test('may be answered in several blocks of text, and without counts', async () => {
+    const content = [spoken.slice(0, 8), spoken.slice(8)].map((text) => ({ type: 'text', text }));
+    const server = await serve('messages', () => ({ json: recorded.messages({ content, usage: null }) }));
+    const { context, usages } = makeContext(server.env);
+    expect(await askModel(question, context)).toEqual(clock);
+    expect(usages).toMatchObject([{ input_tokens: null, cost_usd: null, unreported: true }]);
+  });
+
+  test('takes its key to no other host', async () => {
+    const other = await startServer(() => ({ json: recorded.messages() }));
+    const server = await serve('messages', () => ({ status: 307, headers: { location: other.url }, json: {} }));
+    const failure = await failureOf(askModel(question, makeContext(server.env).context));
+    expect(failure.message).toBe('LLM_URL leads elsewhere (307): set it to the address that answers.');
+    expect(other.received).toHaveLength(0);
+  });
+
   test('that is asked again has more room', async () => {
     const server = await serve('messages', () => ({ json: recorded.messages({ stop_reason: 'max_tokens' }) }));
     for (const retryCount of [0, 1, 2, 7]) {
@@ -171,6 +239,12 @@ describe('a question by Anthropic’s Messages', () => {
     [{ stop_reason: 'refusal', content: [] }, 'model_refused', true],
     [{ stop_reason: 'model_context_window_exceeded' }, 'question_too_long', true],
     [{ content: [] }, 'empty_answer', false],
+    [{ stop_reason: 'pause_turn', content: [{ type: 'text', text: '{"ans' }] }, 'invalid_output', false],
+    [
+      { stop_reason: 'tool_use', content: [{ type: 'tool_use', id: 't', name: 'n', input: {} }] },
+      'empty_answer',
+      false,
+    ],
   ])('that ends with %j is %s', async (changes, code, permanent) => {
     const server = await serve('messages', () => ({ json: recorded.messages(changes) }));
     expect(await failureOf(askModel(question, makeContext(server.env).context))).toMatchObject({ code, permanent });
@@ -217,7 +291,15 @@ describe('an error is sorted alike, whichever API says it', () => {
       false,
     ],
     ['messages', 500, anthropic('api_error'), 'server_error', false],
-    ['messages', 529, anthropic('overloaded_error'), 'overloaded', false],
+    ['messages', 529, anthropic('api_error'), 'overloaded', false],
+    ['chat', 529, openai('busy'), 'overloaded', false],
+    ['messages', 500, anthropic('overloaded_error'), 'overloaded', false],
+    ['chat', 503, { error: { message: 'busy', type: 'overloaded_error' } }, 'overloaded', false],
+    ['messages', 200, anthropic('overloaded_error'), 'overloaded', false],
+    ['messages', 200, anthropic('rate_limit_error'), 'rate_limited', false],
+    ['messages', 307, {}, 'misconfigured', false],
+    ['responses', 200, { error: { code: 'insufficient_quota', message: 'x' } }, 'misconfigured', false],
+    ['responses', 200, { error: { code: 'rate_limit_exceeded', message: 'x' } }, 'rate_limited', false],
     ['chat', 400, openai("This model's maximum context length is 4096 tokens."), 'question_too_long', true],
     ['chat', 400, openai('too long', 'context_length_exceeded'), 'question_too_long', true],
     ['chat', 401, openai('Incorrect API key provided', 'invalid_api_key'), 'misconfigured', false],

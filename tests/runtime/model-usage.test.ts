@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { costOf, priceOf, publishedPrices } from '../../supabase/functions/_millrace/model/model-prices.ts';
-import { usageOfTokens } from '../../supabase/functions/_millrace/model/token-usage.ts';
+import { countOf, usageOfTokens } from '../../supabase/functions/_millrace/model/token-usage.ts';
 import { withUsage } from '../../supabase/functions/_millrace/model/with-usage.ts';
 import { makeContext } from '../support/context.ts';
 
@@ -41,6 +41,21 @@ describe('a price', () => {
     const long = { input: 1, output: 1, long: { above: 10, input: 2, output: 3 } };
     const asked = (input: number) => costOf({ input, cached: 0, cacheWrite: 0, output: 10 }, long) * 1_000_000;
     expect([asked(10), asked(11)]).toEqual([20, 52]);
+  });
+
+  test('of a reseller’s name, of part of a name or of a word of JavaScript is unknown', () => {
+    for (const name of ['openai/gpt-6-sol', 'gpt-6', 'gpt-6-sol-mini', 'GPT-6-sol-2026-9-2', 'constructor', '']) {
+      expect(priceOf(name, [publishedPrices]), name).toBeNull();
+    }
+  });
+
+  test('never lowers the cost where a service counts the cache beside the input', () => {
+    const beside = { input: 100, cached: 400, cacheWrite: 0, output: 0 };
+    expect(usageOfTokens('mine', beside, { table })).toMatchObject({ cost_usd: (400 * 0.5) / 1_000_000 });
+  });
+
+  test.each([-1, '5', Number.NaN, Number.POSITIVE_INFINITY, null, undefined])('counts no %j tokens', (count) => {
+    expect(countOf(count)).toBeNull();
   });
 
   test.each(Object.entries(publishedPrices.models))('%s: the cache is cheaper, writing into it dearer', (_, price) => {
@@ -111,11 +126,31 @@ describe('the answer of any client', () => {
       cost_usd: null,
       unpriced: true,
     });
+    expect(usages.at(-1)).not.toHaveProperty('priced_at');
+    withUsage(answer, { ...context }, { prices: table });
+    expect(usages.at(-1)).toMatchObject({ model: 'mine, other', input_tokens: 4_000_000 });
   });
 
-  test.each([null, 'text', {}, { usage: { input_tokens: 'many' } }])('%j names no tokens, which is said', (answer) => {
+  test('of a batch of Anthropic’s costs the part that a batch costs', () => {
     const { context, usages } = makeContext({});
-    withUsage(answer, context, { model: 'mine' });
-    expect(usages).toMatchObject([{ model: 'mine', input_tokens: null, cost_usd: null, unreported: true }]);
+    const usage = { input_tokens: 1_000_000, output_tokens: 0, service_tier: 'batch' };
+    withUsage({ model: 'mine', usage }, context, { prices: table });
+    expect(usages).toMatchObject([{ cost_usd: 1, batch: true }]);
   });
+
+  test('with a model and a response of another kind is counted all the same', () => {
+    const { context, usages } = makeContext({});
+    const answer = { model: { id: 7 }, response: 'text', usage: { input_tokens: 1_000_000, output_tokens: 0 } };
+    withUsage(answer, context, { model: 'mine', prices: table });
+    expect(usages).toMatchObject([{ model: 'mine', cost_usd: 2 }]);
+  });
+
+  test.each([null, 'text', {}, { usage: { input_tokens: 'many' } }, { usage: { input_tokens: -1, output_tokens: 1 } }])(
+    '%j names no tokens, which is said',
+    (answer) => {
+      const { context, usages } = makeContext({});
+      withUsage(answer, context, { model: 'mine' });
+      expect(usages).toMatchObject([{ model: 'mine', input_tokens: null, cost_usd: null, unreported: true }]);
+    },
+  );
 });

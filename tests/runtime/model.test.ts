@@ -9,7 +9,7 @@ import { askModel, finishAnswer, model } from '../../supabase/functions/_millrac
 import { promptVersion } from '../../supabase/functions/_millrace/model/prompt.ts';
 import { waiting } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { makeContext } from '../support/context.ts';
-import { refusedUrl } from '../support/http-server.ts';
+import { refusedUrl, startServer } from '../support/http-server.ts';
 import { modelResponse, startModelServer } from '../support/model-server.ts';
 
 const schema = z.object({ answer: z.string().max(20) });
@@ -84,6 +84,20 @@ describe('answered in the call', () => {
         cost_usd: 0.003,
       },
     ]);
+  });
+
+  test('all questions of an attempt count, a failed one too', async () => {
+    const answers = [{ answer: 'a clock' }, { answer: 'a lamp' }, { answer: 7 }];
+    const server = await startModelServer(() => ({ json: modelResponse(answers.shift()) }));
+    const { context, usages } = makeContext({ ...server.env, LLM_PRICE_INPUT: '2', LLM_PRICE_OUTPUT: '10' });
+    await askModel(question, context);
+    const second = { ...prompt, label: 'second-1' };
+    await askModel({ ...question, prompt: second }, context);
+    await failureOf(askModel(question, context));
+    expect(usages.at(-1)).toMatchObject({
+      ...{ model: 'test-model-2026', prompt: `${promptVersion(prompt)}, ${promptVersion(second)}` },
+      ...{ input_tokens: 3_000, output_tokens: 300, cost_usd: expect.closeTo(0.009) },
+    });
   });
 
   test('nothing is left on the handler’s signal when a question has ended, answered or not', async () => {
@@ -246,6 +260,25 @@ describe('errors of the API', () => {
       permanent: false,
       message: 'The model answered in no form of its API.',
     });
+  });
+
+  test('an answer whose connection breaks is an outage, and no wrong answer', async () => {
+    const server = await startServer(() => ({
+      headers: { 'content-length': '900', connection: 'close' },
+      bytes: Buffer.from('{"object": '),
+    }));
+    const env = { LLM_URL: server.url, LLM_MODEL: 'm' };
+    expect(await failureOf(askModel(question, makeContext(env).context))).toMatchObject({ code: 'model_unreachable' });
+  });
+
+  test('a TypeError of the project’s own is no fault of the model', async () => {
+    const embedding = Buffer.from(new Float32Array([1, 0]).buffer).toString('base64');
+    const server = await startModelServer(() => ({ json: { model: 'e', data: [{ index: 0, embedding }] } }));
+    const reportUsage = () => {
+      throw new TypeError('a bug');
+    };
+    const { context } = makeContext({ ...server.env, LLM_EMBEDDING_MODEL: 'e' }, { reportUsage });
+    expect((await failureOf(embedTexts(['clocks'], context))).code).toBe('unexpected_error');
   });
 
   const refusing = (status: number, error: object) => ({

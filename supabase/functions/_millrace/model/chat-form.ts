@@ -45,10 +45,11 @@ export function fromChat({ id, model, choices, usage }: ChatCompletion): ModelRe
   return answerOf({
     id,
     model,
-    text: content ?? '',
+    text: textOf(content),
     refusal: refusal ?? null,
     calls: (called ?? []).flatMap((call) =>
-      call.type === 'function' ? [{ id: call.id, name: call.function.name, arguments: call.function.arguments }] : [],
+      // Some servers leave the type out.
+      call && 'function' in call ? [{ id: call.id, name: call.function.name, arguments: call.function.arguments }] : [],
     ),
     cut: cut ?? null,
     usage: {
@@ -57,6 +58,13 @@ export function fromChat({ id, model, choices, usage }: ChatCompletion): ModelRe
       input_tokens_details: usage?.prompt_tokens_details,
     },
   });
+}
+
+/** The text of a message. Some servers send a list of parts, those of their reasoning among them. */
+function textOf(content: unknown): string {
+  if (typeof content === 'string') return content;
+  const parts = Array.isArray(content) ? (content as ({ type?: unknown; text?: unknown } | null)[]) : [];
+  return parts.map((part) => (part?.type === 'text' && typeof part.text === 'string' ? part.text : '')).join('');
 }
 
 function chatMessages(said: Said): ChatMessage[] {

@@ -4,10 +4,11 @@ import { MisconfiguredError, storableText } from '../errors.ts';
 import { httpUrl, price, readSettings } from '../settings.ts';
 import type { HandlerContext } from '../stage/stage.ts';
 import { traceHeaders } from '../trace.ts';
+import { addUsage } from './attempt-usage.ts';
 import { modelClient } from './model-client.ts';
-import { modelError } from './model-errors.ts';
+import { bodyOf, modelError } from './model-errors.ts';
 import { ownSignal } from './own-signal.ts';
-import { usageOfTokens } from './token-usage.ts';
+import { countOf, usageOfTokens } from './token-usage.ts';
 
 /** Where the model for embeddings is and what it costs. */
 export const embeddingSettings = z.object({
@@ -38,16 +39,17 @@ export async function embedTexts(
   const settings = readSettings(embeddingSettings, context.env);
   const { signal, done } = ownSignal(context.signal);
   try {
-    const answer = await modelClient({ url: settings.LLM_URL, token: settings.LLM_AUTH_TOKEN }).embeddings.create(
+    const asking = modelClient({ url: settings.LLM_URL, token: settings.LLM_AUTH_TOKEN }).embeddings.create(
       { model: settings.LLM_EMBEDDING_MODEL, input: texts.map(storableText) },
       { signal, headers: traceHeaders(context) },
     );
+    const answer = await bodyOf(asking);
     const vectors = vectorsOf(answer?.data, texts.length);
-    const tokens = answer.usage?.prompt_tokens ?? null;
+    const tokens = countOf(answer.usage?.prompt_tokens);
     const { LLM_PRICE_EMBEDDING: priced } = settings;
     const reported = { input: tokens, cached: 0, cacheWrite: 0, output: 0 };
     const output = priced === undefined ? undefined : 0;
-    context.reportUsage(usageOfTokens(answer.model, reported, { settings: { input: priced, output } }));
+    addUsage(context, usageOfTokens(answer.model, reported, { settings: { input: priced, output } }));
     return vectors;
   } catch (error) {
     throw error instanceof OpenAI.NotFoundError ? unknownModel(error) : modelError(error);

@@ -12,6 +12,7 @@ import type { Prompt } from './prompt.ts';
 
 const table = 'model_answers';
 const dayMs = 86_400_000;
+const mostDays = 36_500;
 /** Errors of a table that is not there or may not be read: PostgREST's, and Postgres's. */
 const lacksTable = ['PGRST205', '42P01', '42501', '42703', 'PGRST204'];
 
@@ -23,6 +24,25 @@ export interface AnswerCache {
 }
 
 type Context = Pick<FinishContext, 'env' | 'signal'>;
+
+/**
+ * Throws a MisconfiguredError where a question's cache names no tenant or no days, before the answer is paid for. A tenant that is
+ * undefined would otherwise share the answers of all rows.
+ *
+ * @internal
+ */
+export function checkCache({ days, tenant }: { days: unknown; tenant: unknown }): void {
+  if (tenant !== null && (typeof tenant !== 'string' || tenant === '')) {
+    const kind = tenant === '' ? 'empty' : typeof tenant;
+    throw new MisconfiguredError(
+      `The tenant of a question's cache is ${kind}: give the tenant's id as a text, or null where all rows belong to one owner.`,
+    );
+  }
+  if (typeof days === 'number' && days > 0 && days <= mostDays) return;
+  throw new MisconfiguredError(
+    `The days of a question's cache are ${days}: give a number above 0, at most ${mostDays}.`,
+  );
+}
 
 /**
  * The key of a question: two are the same if tenant, model, instructions, schema and input are.
@@ -60,14 +80,19 @@ export async function findAnswer<S extends z.ZodObject>(
 }
 
 /**
- * Keeps an answer that the schema has taken, for so many days. An error of the database is logged.
+ * Keeps an answer that the schema has taken, for so many days. Each error is logged: the answer is paid for, and a retry would pay again.
  *
  * @internal
  */
 export async function keepAnswer(key: string, days: number, answer: unknown, context: Context): Promise<void> {
   const expires_at = new Date(Date.now() + days * dayMs).toISOString();
   const row = storable({ key, answer, expires_at });
-  await reach(context, async (client) => client.from(table).upsert(row).abortSignal(context.signal));
+  try {
+    await reach(context, async (client) => client.from(table).upsert(row).abortSignal(context.signal));
+  } catch (error) {
+    if (!(error instanceof MisconfiguredError)) throw error;
+    createLog({}).warn('an answer is not kept', { error: messageOf(error) });
+  }
 }
 
 /** Calls the table of answers; undefined where the database does not answer. */

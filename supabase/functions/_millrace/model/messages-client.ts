@@ -3,7 +3,7 @@ import { storable } from '../engine/storable.ts';
 import { excerpt, MisconfiguredError, messageOf, RetriableError } from '../errors.ts';
 import { parseJson } from '../parse-json.ts';
 import { fromMessages, type toMessages } from './messages-form.ts';
-import { type ApiFault, apiError } from './model-errors.ts';
+import { type ApiFault, apiError, faultInside } from './model-errors.ts';
 import type { Provider } from './model-settings.ts';
 
 /** The version of the Messages API that these requests are written for. */
@@ -23,6 +23,8 @@ export async function createMessage(
   const body = await callAnthropic('/messages', provider, { signal, headers, body: asked });
   const answer = fromMessages(body);
   if (answer) return answer;
+  const fault = faultInside(body);
+  if (fault) throw apiError(fault, provider.prefix);
   throw new MisconfiguredError(
     `${provider.prefix}_URL answers, but not as Anthropic’s Messages API does: set the base URL of one that offers POST ` +
       `/messages, or correct ${provider.prefix}_API.`,
@@ -49,6 +51,8 @@ async function callAnthropic(
         ...(provider.token && { 'x-api-key': provider.token }),
       },
       body: JSON.stringify(storable(body)),
+      // A fetch that follows a redirect takes the key in x-api-key along to any host.
+      redirect: 'manual',
       signal,
     });
     text = await answer.text();

@@ -10,7 +10,7 @@ import { traceHeaders } from '../trace.ts';
 import { fromChat, toChat } from './chat-form.ts';
 import { createMessage } from './messages-client.ts';
 import { toMessages } from './messages-form.ts';
-import { apiError, modelError, refusedParameter } from './model-errors.ts';
+import { apiError, bodyOf, faultInside, modelError, refusedParameter } from './model-errors.ts';
 import type { Provider } from './model-settings.ts';
 
 /** Which of the parameters below a model has refused, by its address and name, for as long as this isolate lives. */
@@ -60,9 +60,10 @@ export async function createResponse(
     try {
       const client = modelClient(provider);
       if (provider.api === 'chat') {
-        return checkedChat(await client.chat.completions.create(toChat(body), sent), provider);
+        const asking = client.chat.completions.create(toChat(body), sent);
+        return checkedChat(await bodyOf(asking, provider.prefix), provider);
       }
-      return checked(await client.responses.create(body, sent), provider);
+      return checked(await bodyOf(client.responses.create(body, sent), provider.prefix), provider);
     } catch (error) {
       const name = namedByResponses(refusedParameter(error));
       if (name === null || !mayGo(name, body)) throw modelError(error, provider.prefix);
@@ -78,20 +79,18 @@ const namedByResponses = (name: string | null) => (name === 'max_completion_toke
 /** Servers of other protocols may answer 200 as well. */
 function checked(response: ModelResponse, { prefix }: Provider): ModelResponse {
   if (response?.object === 'response') return response;
+  const fault = faultInside(response);
+  if (fault) throw apiError(fault, prefix);
   throw new MisconfiguredError(
     `${prefix}_URL answers, but not as OpenAI’s Responses API does: set the base URL of one that offers POST /responses, or ` +
       `correct ${prefix}_API.`,
   );
 }
 
-/** Returns the answer of a chat completion. A gateway may answer 200 with the error of the server behind it. */
 function checkedChat(completion: OpenAI.ChatCompletion, { prefix }: Provider): ModelResponse {
   if (Array.isArray(completion?.choices) && completion.choices.length > 0) return fromChat(completion);
-  const error = (completion as { error?: { code?: unknown; message?: unknown } } | null)?.error;
-  if (error && typeof error === 'object') {
-    const fault = { code: null, type: null, param: null, message: String(error.message), headers: new Headers() };
-    throw apiError({ ...fault, status: Number(error.code) || 500 }, prefix);
-  }
+  const fault = faultInside(completion);
+  if (fault) throw apiError(fault, prefix);
   throw new MisconfiguredError(
     `${prefix}_URL answers, but not as chat completions do: set the base URL of an API that offers POST /chat/completions, or ` +
       `correct ${prefix}_API.`,

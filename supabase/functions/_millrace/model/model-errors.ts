@@ -1,5 +1,6 @@
-import OpenAI from 'openai';
+import OpenAI, { type APIPromise } from 'openai';
 import {
+  classifyNetworkError,
   errorFromStatus,
   MisconfiguredError,
   messageOf,
@@ -47,13 +48,63 @@ export function modelError(error: unknown, prefix = 'LLM'): unknown {
     const said = `The model at ${prefix}_URL cannot be reached: ${messageOf(error)}`;
     return new RetriableError('model_unreachable', 'The model cannot be reached.', undefined, said);
   }
-  // The SDK reads the answer itself, and stumbles over a part that is missing.
-  if (error instanceof TypeError || error instanceof SyntaxError) {
-    const said = `The model's answer cannot be read: ${messageOf(error)}`;
-    return new RetriableError('invalid_output', 'The model answered in no form of its API.', undefined, said);
-  }
   const fault = faultOf(error);
   return fault ? apiError(fault, prefix) : error;
+}
+
+/**
+ * Resolves to the answer of a call of the openai SDK, which reads the body itself and stumbles over a part that is missing. Its
+ * TypeErrors count as `invalid_output` once the headers have come. Earlier ones are faults of a request.
+ *
+ * @internal
+ */
+export async function bodyOf<Answer>(asking: APIPromise<Answer>, prefix = 'LLM'): Promise<Answer> {
+  await asking.asResponse();
+  try {
+    return await asking;
+  } catch (error) {
+    if (!(error instanceof TypeError || error instanceof SyntaxError)) throw error;
+    if (classifyNetworkError(error) || /terminated|body from connection/.test(error.message)) {
+      throw new OpenAI.APIConnectionError({ message: messageOf(error), cause: error });
+    }
+    const said = `The answer of the model at ${prefix}_URL cannot be read: ${messageOf(error)}`;
+    throw new RetriableError('invalid_output', 'The model answered in no form of its API.', undefined, said);
+  }
+}
+
+/** The statuses of errors that a body names by its type or code alone. */
+const statuses: Record<string, number> = {
+  invalid_request_error: 400,
+  authentication_error: 401,
+  billing_error: 402,
+  permission_error: 403,
+  not_found_error: 404,
+  request_too_large: 413,
+  rate_limit_error: 429,
+  rate_limit_exceeded: 429,
+  overloaded_error: 529,
+};
+
+/**
+ * Reads the error in the body of an answer with the status 200, by which a gateway passes on the error of the server behind it. Null
+ * for a body without one.
+ *
+ * @internal
+ */
+export function faultInside(body: unknown): ApiFault | null {
+  const error = (body as { error?: unknown } | null)?.error;
+  if (typeof error !== 'object' || error === null) return null;
+  const { code, type, message } = error as Record<string, unknown>;
+  const [named, kind] = [code, type].map((word) => (typeof word === 'string' ? word : null));
+  const status = Number(code) || statuses[named ?? ''] || statuses[kind ?? ''] || 500;
+  return {
+    status,
+    code: named ?? null,
+    type: kind ?? null,
+    message: typeof message === 'string' ? message : 'no reason given',
+    param: null,
+    headers: new Headers(),
+  };
 }
 
 /**
@@ -67,6 +118,9 @@ export function apiError(fault: ApiFault, prefix: string): StageError {
   const type = fault.type ?? '';
   if (status === 402 || withoutMoney.test(code) || withoutMoney.test(type) || saysWithoutMoney.test(message)) {
     return new MisconfiguredError("The model account's money is out: add credit, or raise its limit.", message);
+  }
+  if (status >= 300 && status < 400) {
+    return new MisconfiguredError(`${prefix}_URL leads elsewhere (${status}): set it to the address that answers.`);
   }
   if (status === 401 || status === 403) {
     return new MisconfiguredError(`The model refused ${prefix}_AUTH_TOKEN: correct it.`, message);
@@ -148,11 +202,16 @@ function rejected(code: string, message: string, prefix: string): PermanentError
 
 /** Parameters that carry the schema: a model that refuses one of them lacks structured output. */
 const schemaParameters = ['text', 'response_format', 'output_config'];
+const saysNoSchema = /response[_ ]format|json_schema|structured output/i;
 
 function byParameter(fault: ApiFault, prefix: string): StageError {
   const { message } = fault;
   const name = refusedBy(fault);
-  if (name === null || schemaParameters.includes(name)) {
+  if (schemaParameters.includes(name ?? '') || (saysNoSchema.test(message) && !/invalid schema/i.test(message))) {
+    const said = `The model takes no schema for its answer (structured outputs): set ${prefix}_MODEL to one that does.`;
+    return new PermanentError('model_rejected_request', said, undefined, `${said} It answered: ${message}`);
+  }
+  if (name === null) {
     return new PermanentError('model_rejected_request', 'The model rejected the request.', undefined, message);
   }
   if (name === 'background') {

@@ -71,7 +71,7 @@ export function priceOf(model: string, tables: readonly PriceTable[]): { price: 
 }
 
 /**
- * Returns what so many tokens cost in US dollars.
+ * Returns what so many tokens cost in US dollars. Some services count the cache beside the input: no part of the cost is negative.
  *
  * @internal
  */
@@ -79,7 +79,7 @@ export function costOf(tokens: TokenCounts, price: ModelPrice, share = 1): numbe
   const { input, cached, cacheWrite, output } = tokens;
   const isLong = price.long !== undefined && input > price.long.above;
   const [inputTimes, outputTimes] = isLong && price.long ? [price.long.input, price.long.output] : [1, 1];
-  const read = (input - cached - cacheWrite) * price.input;
+  const read = Math.max(0, input - cached - cacheWrite) * price.input;
   const kept = cached * (price.cached ?? price.input) + cacheWrite * (price.cacheWrite ?? price.input);
   return (((read + kept) * inputTimes + output * price.output * outputTimes) * share) / 1_000_000;
 }

@@ -9,9 +9,10 @@ import type { FinishContext, HandlerContext } from '../stage/stage.ts';
 import { type Waiting, waiting } from '../stage/stage.ts';
 import { traceHeaders } from '../trace.ts';
 import { strictForm } from './answer-form.ts';
-import { type AnswerCache, findAnswer, keepAnswer, questionKey } from './former-answers.ts';
+import { addUsage } from './attempt-usage.ts';
+import { type AnswerCache, checkCache, findAnswer, keepAnswer, questionKey } from './former-answers.ts';
 import { createResponse, modelClient } from './model-client.ts';
-import { modelError } from './model-errors.ts';
+import { bodyOf, modelError } from './model-errors.ts';
 import type { PriceTable } from './model-prices.ts';
 import { modelSettings, modelSettingsOf, type Provider, readProvider } from './model-settings.ts';
 import { ownSignal } from './own-signal.ts';
@@ -120,19 +121,21 @@ export async function askModel<S extends z.ZodObject>(
   const asked = question.model ?? model;
   const provider = asked.provider(context.env);
   const prompt = promptVersion(question.prompt);
+  if (question.cache) checkCache(question.cache);
   const cache = question.cache && { days: question.cache.days, key: questionKey(question, provider, question.cache) };
-  if (cache && context.retryCount === 0) {
+  if (cache) {
+    // A retry looks too, since a missing table must show before the model is paid.
     const found = await findAnswer(cache.key, question.schema, context);
-    if (found) {
+    if (found && context.retryCount === 0) {
       const free = { input_tokens: 0, output_tokens: 0, cost_usd: 0, cached: true };
-      context.reportUsage({ model: provider.model, prompt, ...free });
+      addUsage(context, { model: provider.model, prompt, ...free });
       return found;
     }
   }
   const origin: Record<string, string> = cache ? { answer_key: cache.key, answer_days: String(cache.days) } : {};
   const response = await askForResponse(question, provider, context, { prompt, ...origin });
   if (isUnfinished(response)) return waiting(asked, response.id);
-  context.reportUsage(usageOf(response, prompt, provider, asked.prices));
+  addUsage(context, usageOf(response, prompt, provider, asked.prices));
   const answer = readAnswer(response, question.schema, provider.prefix);
   if (cache) await keepAnswer(cache.key, cache.days, answerValue(response), context);
   return answer;
@@ -198,7 +201,7 @@ export function finishAnswer<S extends z.ZodObject>(
     const response = job as ModelResponse;
     const { prompt = 'unknown', answer_key: key, answer_days: days } = response.metadata ?? {};
     const provider = asked.provider(context.env);
-    context.reportUsage(usageOf(response, prompt, provider, asked.prices));
+    addUsage(context, usageOf(response, prompt, provider, asked.prices));
     const answer = readAnswer(response, schema, provider.prefix);
     if (key) await keepAnswer(key, Number(days), answerValue(response), context);
     return answer;
@@ -216,7 +219,8 @@ async function pollResponse(
 ): Promise<JobState> {
   let response: ModelResponse;
   try {
-    response = await modelClient(provider).responses.retrieve(id, {}, { signal, headers: traceHeaders(traced) });
+    const asking = modelClient(provider).responses.retrieve(id, {}, { signal, headers: traceHeaders(traced) });
+    response = await bodyOf(asking, provider.prefix);
   } catch (error) {
     if (error instanceof OpenAI.NotFoundError) return { state: 'lost' };
     throw modelError(error, provider.prefix);

@@ -18,7 +18,7 @@ export type AnswerUsage = Pick<Usage, 'model' | 'input_tokens' | 'output_tokens'
 export interface OwnPrices {
   settings?: { input?: number | undefined; cached?: number | undefined; output?: number | undefined } | undefined;
   table?: PriceTable | undefined;
-  /** The part of the price that is paid, such as 0.5 for a batch whose model says nothing else. */
+  /** Whether the answer came from a provider's batch, at the part of the price that a batch costs. */
   isBatch?: boolean | undefined;
 }
 
@@ -55,10 +55,10 @@ function settingsPrice({ settings }: OwnPrices) {
 }
 
 /**
- * Reads a number of tokens: some services leave their counts out, or send them as text.
+ * Reads a number of tokens. Some services leave their counts out, or send them as text or as -1: null.
  *
  * @internal
  */
 export function countOf(tokens: unknown): number | null {
-  return typeof tokens === 'number' && Number.isFinite(tokens) ? tokens : null;
+  return typeof tokens === 'number' && Number.isFinite(tokens) && tokens >= 0 ? tokens : null;
 }

@@ -1,19 +1,22 @@
 import { z } from 'zod';
 import type { HandlerContext } from '../stage/stage.ts';
+import { addUsage } from './attempt-usage.ts';
 import type { PriceTable } from './model-prices.ts';
 import { type Prompt, promptVersion } from './prompt.ts';
 import { type ReportedTokens, usageOfTokens } from './token-usage.ts';
 
-const count = z.number().nullish();
+const count = z.number().min(0).nullish();
 /** The counts of tokens as clients give them: each names those that it has. */
 const details = z.object({ cached_tokens: count, cache_write_tokens: count }).nullish();
-const usage = z.object({
+const clientUsage = z.object({
   // openai's Responses, and Anthropic, whose input leaves the cache out.
   input_tokens: count,
   output_tokens: count,
   input_tokens_details: details,
   cache_read_input_tokens: count,
   cache_creation_input_tokens: count,
+  // Anthropic, of the answers of a batch.
+  service_tier: z.unknown().optional(),
   // Chat completions.
   prompt_tokens: count,
   completion_tokens: count,
@@ -24,16 +27,13 @@ const usage = z.object({
   cachedInputTokens: count,
   inputTokenDetails: z.object({ cacheReadTokens: count, cacheWriteTokens: count }).nullish(),
 });
-type ClientUsage = z.output<typeof usage>;
+type ClientUsage = z.output<typeof clientUsage>;
 const result = z.object({
-  model: z.string().nullish(),
-  response: z.object({ modelId: z.string().nullish() }).nullish(),
-  usage: usage.nullish().catch(null),
-  totalUsage: usage.nullish().catch(null),
+  model: z.string().nullish().catch(null),
+  response: z.object({ modelId: z.string().nullish() }).nullish().catch(null),
+  usage: clientUsage.nullish().catch(null),
+  totalUsage: clientUsage.nullish().catch(null),
 });
-
-/** Usage that earlier results of the same attempt have reported. */
-const reported = new WeakMap<object, { models: string; tokens: ReportedTokens; cost: number | null }>();
 
 /**
  * Reports what the answer of any client used up, and returns that answer: of openai, of Anthropic's SDK, of the AI SDK's
@@ -57,22 +57,10 @@ export function withUsage<Result>(
 ): Result {
   const read = result.safeParse(answer).data;
   const name = model ?? read?.model ?? read?.response?.modelId ?? 'unknown';
-  const tokens = tokensOf(read?.totalUsage ?? read?.usage ?? null);
-  const own = usageOfTokens(name, tokens, { table: prices });
-  const before = reported.get(context);
-  const sum = before ? added(before.tokens, tokens) : tokens;
-  const cost = before ? plus(before.cost, own.cost_usd) : own.cost_usd;
-  const models = before && before.models !== name ? `${before.models}, ${name}` : name;
-  reported.set(context, { models, tokens: sum, cost });
-  const { cost_usd: _, unpriced: __, ...counts } = usageOfTokens(models, sum, { table: prices });
-  const isUnpriced = cost === null && !counts.unreported;
-  context.reportUsage({
-    ...counts,
-    cost_usd: cost,
-    ...(isUnpriced && { unpriced: true as const }),
-    ...(own.priced_at && { priced_at: own.priced_at }),
-    ...(prompt && { prompt: promptVersion(prompt) }),
-  });
+  const given = read?.totalUsage ?? read?.usage ?? null;
+  const isBatch = read?.usage?.service_tier === 'batch';
+  const usage = usageOfTokens(name, tokensOf(given), { table: prices, isBatch });
+  addUsage(context, { ...usage, ...(prompt && { prompt: promptVersion(prompt) }) });
   return answer;
 }
 
@@ -95,16 +83,5 @@ function tokensOf(given: ClientUsage | null): ReportedTokens {
     cached: read + (inside?.cached_tokens ?? 0),
     cacheWrite: written + (inside?.cache_write_tokens ?? 0),
     output: given?.output_tokens ?? given?.completion_tokens ?? null,
-  };
-}
-
-const plus = (one: number | null, other: number | null) => (one === null || other === null ? null : one + other);
-
-function added(one: ReportedTokens, other: ReportedTokens): ReportedTokens {
-  return {
-    input: plus(one.input, other.input),
-    cached: one.cached + other.cached,
-    cacheWrite: one.cacheWrite + other.cacheWrite,
-    output: plus(one.output, other.output),
   };
 }
