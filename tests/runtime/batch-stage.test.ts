@@ -4,9 +4,9 @@ import { definePipeline } from '../../supabase/functions/_millrace/define/define
 import { PermanentError, RetriableError } from '../../supabase/functions/_millrace/errors.ts';
 import { type BatchStageOptions, defineBatchStage } from '../../supabase/functions/_millrace/stage/batch-stage.ts';
 import { rowsToPutBack } from '../../supabase/functions/_millrace/stage/rows-to-put-back.ts';
-import { waiting } from '../../supabase/functions/_millrace/stage/stage.ts';
+import { type HandlerContext, type Stage, waiting } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { type Engine, test } from '../support/engine.ts';
-import { gate } from '../support/make-drain.ts';
+import { gate, keepLog } from '../support/make-drain.ts';
 import { invoke } from '../support/real-drain.ts';
 import { until } from '../support/until.ts';
 
@@ -79,6 +79,62 @@ test('each row has an outcome of its own, and one that is missing is a retry', a
   expect(await engine.value(`select string_agg(error ->> 'code', ' ' order by id) from millrace.attempts`)).toBe(
     'bent busy no_outcome',
   );
+});
+
+test('more outcomes than rows are nobody’s: each row is a retry that says so', async ({ engine }) => {
+  await define(engine);
+  await engine.queued('press', 2);
+  await invoke(
+    engine,
+    stageOf(10, () => [{ done: 1 }, { done: 2 }, { done: 3 }]),
+  );
+  expect(await errors(engine)).toEqual(
+    [1, 2].map(() => ({
+      status: 'queued',
+      error: expect.stringContaining('The call for 2 rows returned 3 outcomes'),
+    })),
+  );
+});
+
+/** Gives rows to a stage without a worker. */
+function giveRows(stage: Stage, count: number) {
+  const log = keepLog();
+  const rows = Array.from({ length: count }, (_, at) => {
+    const controller = new AbortController();
+    const context = { signal: controller.signal, log, reportUsage: () => {} } as Partial<HandlerContext>;
+    const given = { entity: { id: at + 1, label: '' } };
+    const outcome = Promise.resolve(stage.handler(given, context as HandlerContext)).catch((error) => error.code);
+    return { controller, outcome };
+  });
+  return { log, rows };
+}
+
+test('a row that is cancelled during a call is in none of the calls that look for the row to blame', async () => {
+  const calls: number[][] = [];
+  const held = gate();
+  const stage = stageOf(10, async (rows) => {
+    calls.push(rows.map(({ input: { entity } }) => entity.id));
+    await held.opened;
+    throw new PermanentError('bent', 'It is bent.');
+  });
+  const { rows } = giveRows(stage, 4);
+  await until(() => calls.length === 1);
+  for (const { controller } of rows.slice(0, 2)) controller.abort();
+  held.open();
+  expect(await Promise.all(rows.slice(2).map(({ outcome }) => outcome))).toEqual(['bent', 'bent']);
+  expect(calls).toEqual([[1, 2, 3, 4], [3, 4], [3], [4]]);
+});
+
+test('the log tells of the usage of a call whose rows have all reported their own', async () => {
+  const usage = { model: 'm', input_tokens: 7, output_tokens: 0, cost_usd: 0.5 };
+  const stage = stageOf(10, (rows, { reportUsage }) => {
+    for (const { context } of rows) context.reportUsage(usage);
+    reportUsage(usage);
+    return rows.map(() => ({ done: 1 }));
+  });
+  const { log, rows } = giveRows(stage, 2);
+  expect(await Promise.all(rows.map(({ outcome }) => outcome))).toEqual([{ done: 1 }, { done: 1 }]);
+  expect(log.lines).toEqual([expect.stringContaining('the usage of a call is not recorded')]);
 });
 
 test('a row that the input refuses, or whose result is none, fails alone', async ({ engine }) => {

@@ -155,18 +155,22 @@ class Calls {
     if (this.isCalling) return;
     this.isCalling = true;
     while (this.gathered.length > 0) {
-      const some = this.gathered.splice(0, this.maxRows);
-      // The worker has let go of a row whose signal is aborted.
-      await this.call(some.filter(({ row }) => !row.context.signal.aborted));
+      await this.call(this.gathered.splice(0, this.maxRows));
     }
     this.isCalling = false;
   }
 
   /** Makes one call, and after a permanent error one for each half of its rows. */
-  private async call(some: Gathered[]): Promise<void> {
+  private async call(given: Gathered[]): Promise<void> {
+    // The worker has let go of a row whose signal is aborted.
+    const some = given.filter(({ row }) => !row.context.signal.aborted);
     if (some.length === 0) return;
     try {
       const outcomes = await callOnce(this.handler, some);
+      if (Array.isArray(outcomes) && outcomes.length > some.length) {
+        const counts = `The call for ${some.length} rows returned ${outcomes.length} outcomes`;
+        throw new RetriableError('no_outcome', `${counts}, and which are whose is unknown: return one for each row.`);
+      }
       for (const [at, { row, resolve, reject }] of some.entries()) {
         const outcome = outcomeOf(outcomes, row, at);
         if (outcome instanceof Error) reject(outcome);
@@ -225,9 +229,18 @@ function outcomeOf(outcomes: unknown, row: Row, at: number): unknown {
   );
 }
 
-/** Records a usage in even shares for the rows that have not reported their own. The first rows get what tokens leave over. */
+/**
+ * Records a usage in even shares for the rows that have not reported their own. The first rows get what tokens leave over.
+ * Where all rows have reported their own, the log tells of the usage, which no row can take.
+ */
 function share(usage: Usage, some: Gathered[]): void {
   const rows = some.filter(({ hasUsage }) => !hasUsage);
+  if (rows.length === 0) {
+    const [first] = some;
+    first?.row.context.log.warn('the usage of a call is not recorded: each of its rows has reported its own', {
+      usage,
+    });
+  }
   const part = (whole: number | null, at: number) =>
     whole === null ? null : Math.floor(whole / rows.length) + (at < whole % rows.length ? 1 : 0);
   const { input_tokens: input, output_tokens: output, cost_usd: cost } = usage;
