@@ -1,7 +1,9 @@
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { expect, onTestFinished } from 'vitest';
+import { expect, onTestFinished, vi } from 'vitest';
+import { serveWorker } from '../../supabase/functions/_millrace/serve-worker.ts';
+import { EndlessBudget } from '../../supabase/functions/_millrace/worker/own-host.ts';
 import { projectFolder, runNode } from '../cli/run-command.ts';
 import { type Engine, test } from '../support/engine.ts';
 import { refusedUrl } from '../support/http-server.ts';
@@ -81,6 +83,22 @@ test.for(['node', 'deno'] as const)(
   },
 );
 
+test('a process that is to end saves what it has finished for half a minute after the database last answered', () => {
+  vi.useFakeTimers({ now: 0, toFake: ['Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const budget = new EndlessBudget();
+  budget.answered();
+  expect(budget.savesUntil).toBe(Number.POSITIVE_INFINITY);
+  budget.close();
+  vi.setSystemTime(120_000);
+  budget.answered();
+  expect(budget.savesUntil).toBe(150_000);
+});
+
+test('a process without a stage is refused, and told what to give', async () => {
+  await expect(serveWorker([])).rejects.toThrow('serveWorker was given no stage: name one or more in its list.');
+});
+
 test('two workers at once hold no more than max_workers allows', async ({ engine }) => {
   const site = await siteOf(engine);
   await engine.queued('work', 6);
@@ -127,13 +145,18 @@ test('a stage at which no worker asks for work is named, with the command that s
   await engine.advance('11 seconds');
   const remedy = 'npx millrace work starts a worker; see the log of one that runs';
   expect(await unattended()).toEqual([
-    { why: 'nobody takes it up: flow-work is silent: no worker has asked for work', remedy },
+    { why: 'nobody takes it up: its worker is silent: none has asked for work', remedy },
   ]);
   const attend = `select public.millrace_attend('[{"pipeline": "flow", "stage": "work"},
     {"pipeline": "flow", "stage": "other"}]')`;
   expect(await engine.value(attend)).toEqual({ stages: ['ready', 'unknown'] });
   await engine.advance('1 minute');
-  expect((await unattended())[0]?.why).toMatch(/its worker last asked for work at 2026-11-02/);
+  expect((await unattended())[0]?.why).toMatch(/its worker is silent: it last asked for work at 2026-11-02/);
+  await engine.value(
+    `select public.millrace_attend('[{"pipeline": "flow", "stage": "work"}]', null, 'https://w.test')`,
+  );
+  await engine.advance('1 minute');
+  expect((await unattended())[0]?.why).toMatch(/: the worker at https:\/\/w.test is silent: it last asked/);
   await engine.define({ ...(await engine.pipeline([{ ...stage, host: 'function' }])) });
   expect(await engine.value(attend)).toEqual({ stages: ['function', 'unknown'] });
 });

@@ -68,8 +68,8 @@ begin
       and (s.limits is null or millrace.hook_has_room(s))
   )
   select f.id, f.function_name, f.pipeline, f.name, f.queue_at,
-    concat_ws(' ', f.function_name, k.answered || ':', k.means),
-    format('nobody takes it up: %s %s%s: %s', f.function_name, k.answered,
+    concat_ws(' ', k.who, k.answered || ':', k.means),
+    format('nobody takes it up: %s %s%s: %s', k.who, k.answered,
       ' ' || extract(epoch from now() - l.answered_at)::int || ' s ago', k.means),
     case when f.host is null
       then coalesce(l.remedy, millrace.answer_remedy(f.function_name, 500))
@@ -77,10 +77,12 @@ begin
   from found f
   left join millrace.last_answers() l on l.function_name = f.function_name
   cross join lateral (
-    select coalesce(l.answered, 'is silent') as answered, coalesce(l.means,
+    select case when f.host is null then f.function_name
+        else coalesce('the worker at ' || (f.seen ->> 'url'), 'its worker') end as who,
+      coalesce(l.answered, 'is silent') as answered, coalesce(l.means,
       case when f.host is null then 'no wake-up came through, see npx millrace doctor' end,
-      'its worker last asked for work at ' || (f.seen ->> 'seen_at'),
-      'no worker has asked for work') as means) k
+      'it last asked for work at ' || (f.seen ->> 'seen_at'),
+      'none has asked for work') as means) k
   order by f.pipeline, f.id;
 end
 $$;

@@ -3,7 +3,7 @@ import process from 'node:process';
 import { z } from 'zod';
 import { dataApiRpc } from './engine/engine-client.ts';
 import { type Platform, readPlatform, refuseWakeUp } from './engine/platform.ts';
-import { messageOf } from './errors.ts';
+import { MisconfiguredError, messageOf } from './errors.ts';
 import { createLog, flushLog } from './log.ts';
 import { parseJson } from './parse-json.ts';
 import { refuse } from './refuse.ts';
@@ -70,6 +70,8 @@ export interface WorkerOptions {
  * ```
  */
 export async function serveWorker(stages: readonly Stage[], options: WorkerOptions = {}): Promise<void> {
+  if (stages.length === 0)
+    throw new MisconfiguredError('serveWorker was given no stage: name one or more in its list.');
   const env = options.env ?? processEnv();
   const platform = readPlatform(env);
   const settings = readSettings(hostSettings, env);

@@ -1,7 +1,7 @@
 import type { Budget } from './budget.ts';
 import { Isolate } from './isolate.ts';
 
-/** How long a process that is to end goes on trying to save what it has finished. */
+/** How long a process that is to end goes on trying to save what it has finished, while the database does not answer. */
 const SAVING_MS = 30_000;
 
 /** A process of one's own, whose CPU and memory nobody accounts for: no row is held back, and none is blamed for its end. */
@@ -34,8 +34,13 @@ export class EndlessBudget implements Budget {
     return true;
   }
 
-  /** Leaves half a minute in which finished rows may still be saved. */
+  /** Leaves half a minute in which finished rows may still be saved. Each answer of the database begins it anew. */
   close(): void {
     this.savesUntil = Date.now() + SAVING_MS;
+  }
+
+  /** The database has answered. */
+  answered(): void {
+    if (this.savesUntil !== Number.POSITIVE_INFINITY) this.close();
   }
 }

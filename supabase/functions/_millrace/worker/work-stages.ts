@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Rpc } from '../engine/engine-client.ts';
 import { messageOf } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { rowsToPutBack } from '../stage/rows-to-put-back.ts';
@@ -91,6 +92,13 @@ export class StageWork {
     for (const { drain } of this.posts) drain?.unload(reason);
   }
 
+  /** Calls the database for a worker, and keeps the time to save open while it answers. */
+  private readonly call: Rpc = async (...given) => {
+    const answer = await this.o.rpc(...given);
+    if (answer.status > 0 && answer.status < 500) this.budget.answered();
+    return answer;
+  };
+
   /** Asks where work is, and starts a worker at each stage that has some and none of this process. */
   private async ask(): Promise<void> {
     const { rpc, release, url } = this.o;
@@ -134,12 +142,16 @@ export class StageWork {
   /** Runs one worker at a stage until it finds nothing more. */
   private async drain(post: Post): Promise<void> {
     const before = this.host.rows;
-    const { drain, waker } = createDrain(post.stage, this.o, {
-      isolate: this.host,
-      budget: this.budget,
-      // Nobody sends a process of one's own away.
-      probe: async () => true,
-    });
+    const { drain, waker } = createDrain(
+      post.stage,
+      { ...this.o, rpc: this.call },
+      {
+        isolate: this.host,
+        budget: this.budget,
+        // Nobody sends a process of one's own away.
+        probe: async () => true,
+      },
+    );
     post.drain = drain;
     const end = await drain.run();
     post.drain = null;
