@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { parseEnv } from 'node:util';
+import { whenNpmEnds } from '../../local/platform/parent-ends.ts';
 import type { serveWorker } from '../../supabase/functions/_millrace/serve-worker.ts';
 import type { Stage } from '../../supabase/functions/_millrace/stage/stage.ts';
 import { CommandError } from '../command-error.ts';
@@ -28,7 +29,10 @@ export const work = defineCommand({
     const [runtime, ...handlers] = await load(functions, wanted);
     const stages = handlers.flatMap((handler, at) => stageOf(handler, wanted[at] as Wanted));
     const serve = runtime?.serveWorker as typeof serveWorker;
-    await serve(stages, { release: releaseOf(path.join(root, runtimeFolder)) });
+    // A worker that outlives its npx would go on unseen.
+    const left = new AbortController();
+    whenNpmEnds(() => left.abort());
+    await serve(stages, { release: releaseOf(path.join(root, runtimeFolder)), signal: left.signal });
     return '';
   },
 });

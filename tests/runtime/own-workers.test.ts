@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -200,21 +201,25 @@ async function writeProject(): Promise<string> {
   return root;
 }
 
-test('npx millrace work runs the handlers of stages of host worker, without their functions', async ({ engine }) => {
+test('npx millrace work runs the handlers of stages of host worker without functions, and ends with its npx', async ({
+  engine,
+}) => {
   await engine.pipeline([stage, { name: 'rest', function: 'flow-rest', needs: ['work'] }]);
   const site = await new WorkerSite(engine).start();
   site.open();
   await engine.queued('work', 3);
-  const worker = site.spawn(process.execPath, [
-    ...['--import', 'tsx', 'cli/millrace.ts', 'work'],
-    ...['--stages', 'flow.work', '--workdir', await writeProject()],
-  ]);
+  const command = [process.execPath, '--import', 'tsx', 'cli/millrace.ts', 'work'];
+  const given = ['--stages', 'flow.work', '--workdir', await writeProject()];
+  // A shell between, as npx has one, which hands no signal on.
+  const npx = site.spawn('sh', ['-c', '"$@"; true', 'sh', ...command, ...given], { npm_command: 'exec' });
+  // Once nobody writes there any more, which is later than the shell's own end.
+  const closed = once(npx, 'close');
   await until(async () => (await statuses(engine)).every((status) => status === 'completed'), 60_000);
   expect(await engine.rows('select distinct work_result from public.items')).toEqual([
     { work_result: { sign: 'from the settings' } },
   ]);
-  worker.kill('SIGTERM');
-  expect(await ended(worker)).toBe(0);
+  npx.kill('SIGKILL');
+  await closed;
 });
 
 test('npx millrace work says which stages there are, and how a stage gets a worker', async () => {
