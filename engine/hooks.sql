@@ -81,9 +81,6 @@ create function millrace.hook_put_back(
   p_stage millrace.stages, p_kept bigint[], p_back bigint[]
 );
 
--- Notes what the attempts of a batch are given to work on.
-create function millrace.hook_handed_out(p_stage millrace.stages, p_batch json);
-
 -- A report
 
 -- Completes a batch at a stage that may end runs. Returns the stages that got work.

@@ -121,7 +121,6 @@ table millrace.attempts with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02
   column error jsonb
   column finished_at timestamp with time zone
   column id bigint not null generated always as identity
-  column input_hash uuid
   column isolated boolean not null default false
   column job_id text
   column job_started_at timestamp with time zone
@@ -335,7 +334,6 @@ view millrace.done_attempts
   column error jsonb
   column finished_at timestamp with time zone
   column id bigint
-  column input_hash uuid
   column number smallint
   column output jsonb
   column retry_count smallint
@@ -343,7 +341,7 @@ view millrace.done_attempts
   column stage_id integer
   column started_at timestamp with time zone
   column state millrace.attempt_state
-  as  SELECT id, run_id, stage_id, number, state, retry_count, created_at, started_at, finished_at, error, output, input_hash FROM millrace.attempts a WHERE (state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state])) AND NOT superseded;
+  as  SELECT id, run_id, stage_id, number, state, retry_count, created_at, started_at, finished_at, error, output FROM millrace.attempts a WHERE (state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state])) AND NOT superseded;
 table millrace.dropped_metadata
   column id bigint not null generated always as identity
   column metadata_id bigint not null
@@ -581,7 +579,7 @@ view millrace.operations
   column run_id bigint
   column stage text
   column state text
-  as  SELECT r.id AS run_id, p.name AS pipeline, r.entity_id, s.name AS stage, s.kind, COALESCE(a.state::text, 'pending'::text) AS state, CASE WHEN a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state]) THEN 'complete'::text WHEN a.state < 'completed'::millrace.attempt_state THEN 'in progress'::text WHEN a.state = ANY (ARRAY['failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]) THEN 'failed'::text ELSE 'not started'::text END AS operation, r.status = 'running'::millrace.run_status AND a.id IS NULL AND cardinality(vs.needs) = (( SELECT count(*) AS count FROM millrace.attempts n WHERE n.run_id = r.id AND (n.stage_id = ANY (vs.needs)) AND (n.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state])) AND NOT n.superseded)) AND millrace.thresholds_hold(r.id, vs.after) AS can_start, COALESCE(a.state <> ALL (ARRAY['failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]), false) AS is_started, (a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state, 'failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state])) IS TRUE AS is_done, COALESCE(a.retry_count::integer, 0) + COALESCE((a.state = 'failed'::millrace.attempt_state)::integer, 0) AS failures, COALESCE((s.retry ->> 'max_attempts'::text)::integer, 3) AS fails_after, a.id AS attempt_id, COALESCE(a.error ->> 'detail'::text, a.error ->> 'message'::text) AS error FROM millrace.runs r JOIN millrace.pipelines p ON p.id = r.pipeline_id JOIN millrace.version_stages vs ON vs.version_id = r.version_id JOIN millrace.stages s ON s.id = vs.stage_id LEFT JOIN LATERAL ( SELECT o.id, o.run_id, o.parent_id, o.submission_id, o.queue_at, o.created_at, o.started_at, o.finished_at, o.deadline_at, o.poll_at, o.job_started_at, o.late_at, o.token, o.stage_id, o.state, o.number, o.retry_count, o.releases, o.isolated, o.superseded, o.uncounted, o.quota_blocked, o.service, o.job_id, o.error, o.concurrency_group, o.output, o.usage, o.input_hash, o.lost_alone FROM millrace.attempts o WHERE o.run_id = r.id AND o.stage_id = s.id AND NOT o.superseded ORDER BY o.number DESC LIMIT 1) a ON true;
+  as  SELECT r.id AS run_id, p.name AS pipeline, r.entity_id, s.name AS stage, s.kind, COALESCE(a.state::text, 'pending'::text) AS state, CASE WHEN a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state]) THEN 'complete'::text WHEN a.state < 'completed'::millrace.attempt_state THEN 'in progress'::text WHEN a.state = ANY (ARRAY['failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]) THEN 'failed'::text ELSE 'not started'::text END AS operation, r.status = 'running'::millrace.run_status AND a.id IS NULL AND cardinality(vs.needs) = (( SELECT count(*) AS count FROM millrace.attempts n WHERE n.run_id = r.id AND (n.stage_id = ANY (vs.needs)) AND (n.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state])) AND NOT n.superseded)) AND millrace.thresholds_hold(r.id, vs.after) AS can_start, COALESCE(a.state <> ALL (ARRAY['failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]), false) AS is_started, (a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state, 'failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state])) IS TRUE AS is_done, COALESCE(a.retry_count::integer, 0) + COALESCE((a.state = 'failed'::millrace.attempt_state)::integer, 0) AS failures, COALESCE((s.retry ->> 'max_attempts'::text)::integer, 3) AS fails_after, a.id AS attempt_id, COALESCE(a.error ->> 'detail'::text, a.error ->> 'message'::text) AS error FROM millrace.runs r JOIN millrace.pipelines p ON p.id = r.pipeline_id JOIN millrace.version_stages vs ON vs.version_id = r.version_id JOIN millrace.stages s ON s.id = vs.stage_id LEFT JOIN LATERAL ( SELECT o.id, o.run_id, o.parent_id, o.submission_id, o.queue_at, o.created_at, o.started_at, o.finished_at, o.deadline_at, o.poll_at, o.job_started_at, o.late_at, o.token, o.stage_id, o.state, o.number, o.retry_count, o.releases, o.isolated, o.superseded, o.uncounted, o.quota_blocked, o.service, o.job_id, o.error, o.concurrency_group, o.output, o.usage, o.lost_alone FROM millrace.attempts o WHERE o.run_id = r.id AND o.stage_id = s.id AND NOT o.superseded ORDER BY o.number DESC LIMIT 1) a ON true;
 table millrace.operators
   column added_at timestamp with time zone not null default millrace.now()
   column note text not null default ''::text
@@ -852,7 +850,6 @@ table millrace.stages
   column has_conditional_followers boolean not null default false
   column has_ends boolean not null default false
   column has_groups boolean not null default false
-  column has_unchanged boolean not null default false
   column host text
   column id integer not null generated always as identity
   column kind text not null
@@ -989,7 +986,6 @@ table millrace.version_stages
   column otherwise text
   column position integer not null
   column stage_id integer not null
-  column unchanged_path jsonpath
   column unconditional boolean not null
   column version_id integer not null
   column when_path jsonpath

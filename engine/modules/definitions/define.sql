@@ -23,9 +23,9 @@ begin
   returning id into v_id;
   insert into millrace.version_stages (
     version_id, stage_id, position, needs, dependents, is_sink, unconditional, when_path, otherwise,
-    given_path, unchanged_path, on_demand, ends, after, child_pipeline_id)
+    given_path, on_demand, ends, after, child_pipeline_id)
   select v_id, t.id, s.position, i.needs, i.dependents, s.is_sink, s.unconditional, s.when_path,
-    s.otherwise, s.given_path, s.unchanged_path, s.on_demand, s.ends,
+    s.otherwise, s.given_path, s.on_demand, s.ends,
     coalesce((
       select json_agg(jsonb_build_object('map', m.id, 'stage', c.id, 'kind', a.kind, 'n', a.n)
         order by m.id, c.id)::jsonb
@@ -37,7 +37,7 @@ begin
   from jsonb_to_recordset(p_definition -> 'stages') s(
     name text, position int, needs text[], dependents text[], is_sink boolean,
     unconditional boolean, when_path jsonpath, otherwise text, given_path jsonpath,
-    unchanged_path jsonpath, on_demand boolean, ends jsonb, after jsonb, child jsonb)
+    on_demand boolean, ends jsonb, after jsonb, child jsonb)
   join millrace.stages t on t.pipeline_id = p_pipeline_id and t.name = s.name
   cross join lateral (
     select coalesce(array_agg(o.id order by o.id) filter (where o.name = any (s.needs)), '{}'),
@@ -208,9 +208,8 @@ begin
     and t.kind in ('manual', 'pipeline', 'gate')
     and vs.stage_id = t.id and vs.unconditional;
   update millrace.stages t
-  set (has_ends, has_unchanged, has_conditional_followers) = (
-    select coalesce(bool_or(vs.ends is not null), false),
-      coalesce(bool_or(vs.unchanged_path is not null), false), exists (
+  set (has_ends, has_conditional_followers) = (
+    select coalesce(bool_or(vs.ends is not null), false), exists (
         select from millrace.versions v
         join millrace.version_stages f on f.version_id = v.id and not f.unconditional
         where v.pipeline_id = v_pipeline_id

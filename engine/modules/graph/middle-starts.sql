@@ -12,9 +12,9 @@ declare
 begin
   with copied as (
     insert into millrace.attempts (run_id, stage_id, number, parent_id, state, error, retry_count,
-      created_at, started_at, finished_at, output, input_hash)
+      created_at, started_at, finished_at, output)
     select r.id, d.stage_id, 1, d.id, d.state, d.error, d.retry_count,
-      d.created_at, d.started_at, d.finished_at, d.output, d.input_hash
+      d.created_at, d.started_at, d.finished_at, d.output
     from millrace.runs r
     cross join lateral (
       select o.id

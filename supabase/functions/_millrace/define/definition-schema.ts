@@ -283,11 +283,6 @@ const worked = {
   ).optional(),
   shows: shows.optional(),
 };
-/**
- * A jsonpath over `{ entity, needs }`: the part of the input that counts. Where it equals that of the row's last
- * result, the stage takes that result and does no work, unless the start names the stage.
- */
-const unchanged = filled('a jsonpath', 'Write for example "$.needs.fetch.fingerprint" or "$.entity.body".').optional();
 
 const fanIn = z.strictObject({
   failedChildren: oneOf(
@@ -310,7 +305,6 @@ const functionStage = z
   .strictObject({
     kind: z.enum(['function', 'external']),
     ...worked,
-    unchanged,
     /** Left out, a callback and a poll every ten seconds both end a wait: a stage that waits is never forgotten. */
     completion: completion.prefault({ callback: true, pollSeconds: 10 }),
     ...ending,
@@ -322,7 +316,6 @@ const functionStage = z
 const agentStage = z.strictObject({
   kind: z.literal('agent'),
   ...worked,
-  unchanged,
   agent: z
     .strictObject({
       maxTurns: whole(1, 1_000).optional(),
