@@ -113,35 +113,11 @@ end
 $$;
 
 -- Defines a pipeline or changes it, as definePipeline() has compiled it, and returns the number of
--- its version. The same definition again changes nothing. Raises MR001 for a value of the wrong
--- kind, which only a definition holds that no compiler wrote.
+-- its version. The same definition again changes nothing.
 create function millrace.define(p_definition jsonb) returns int
 set plan_cache_mode = force_generic_plan
 -- Names of types and columns are compared with those that a definition gives.
 set quote_all_identifiers = off
-as $$
-declare
-  v_schema text;
-begin
-  return millrace.apply_definition(p_definition);
-exception
-  when data_exception or not_null_violation or check_violation then
-    get stacked diagnostics v_schema = schema_name;
-    -- A table of the user's may refuse a row of its own accord.
-    if sqlstate ~ '^23' and v_schema <> 'millrace' then
-      raise;
-    end if;
-    perform millrace.refuse_definition(format('the definition of pipeline %s cannot be read%s: %s',
-      p_definition ->> 'pipeline', (
-        select format(' (%s)', string_agg(l.path, ', '))
-        from millrace.json_leaves(p_definition) l
-        where strpos(sqlerrm, to_json(l.value #>> '{}')::text) > 0
-        having count(*) between 1 and 3), sqlerrm), millrace.compile_remedy());
-end
-$$;
-
--- Writes a definition.
-create function millrace.apply_definition(p_definition jsonb) returns int
 as $$
 declare
   c_columns constant text[] := '{kind,function_name,batch_size,max_workers,lease,timeout,retry,
