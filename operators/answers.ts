@@ -323,6 +323,8 @@ export interface Attempt {
   deadline_at?: string;
   service?: string;
   error?: Fault;
+  /** The last lines of its log, where they were kept. */
+  log?: string;
   /** Sentences of the result about what it may lack. */
   doubts?: string;
   superseded?: boolean;

@@ -537,7 +537,8 @@ test('an assistant reads what is marked as data, which no text closes, and witho
   await orders.rows('update public.orders set name = $1 where id = 9', [evil]);
   const run = await orders.value<number>(`select max(id)::int from millrace.runs where entity_id = '9'`);
   const tools = (await client.listTools()).tools.map(({ name, annotations }) => [name, annotations?.readOnlyHint]);
-  expect(tools).toEqual(['overview', 'runs', 'run', 'dead_letters', 'alerts', 'journal'].map((name) => [name, true]));
+  const names = ['overview', 'runs', 'run', 'attempt', 'dead_letters', 'alerts', 'journal'];
+  expect(tools).toEqual(names.map((name) => [name, true]));
   for (const [name, given] of [
     ['run', { run }],
     ['runs', { entity: '9' }],

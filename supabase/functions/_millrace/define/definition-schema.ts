@@ -275,6 +275,11 @@ const worked = {
   /** At most 190 in an Edge Function, which works no longer; up to a day with `host: 'worker'`. */
   timeoutSeconds: number(1, 86_400).default(defaults.timeoutSeconds),
   retry: retry.prefault({}),
+  /** Which attempts keep the last lines of their log: those that failed, or every one. The runtime alone reads it. */
+  keepLog: oneOf(
+    ['failed', 'every'],
+    'failed keeps the last lines of attempts that failed, every those of all attempts.',
+  ).optional(),
   limits: limits.optional(),
   /** Whether the stage waits for the next window while its budget is spent, or is bypassed. */
   whenSpent: oneOf(
