@@ -210,7 +210,7 @@ export interface Settings {
   /** All of them, for one who acts on all pipelines; oneself alone for others. */
   operators: Operator[];
   channels: Channel[];
-  settings: { name: string; value: string; comment: string }[];
+  settings: { name: string; value: string }[];
   pipelines: DefinedPipeline[];
   /** Null for whoever does not see all pipelines. */
   findings: Finding[] | null;

@@ -325,10 +325,9 @@ view millrace.dead_letters
   column stage text
   as  SELECT (d.attempt).id AS attempt_id, d.run_id, p.name AS pipeline, s.name AS stage, d.entity_id, d.error_code, COALESCE((d.attempt).error ->> 'detail'::text, (d.attempt).error ->> 'message'::text) AS error_message, (d.attempt).retry_count AS retry_count, d.failed_at, d.can_retry FROM ( SELECT r.id AS run_id, r.pipeline_id, r.failed_stage_id AS stage_id, r.entity_id, r.error_code, r.finished_at AS failed_at, ( SELECT a.*::millrace.attempts AS a FROM millrace.attempts a WHERE a.run_id = r.id AND a.stage_id = r.failed_stage_id ORDER BY a.number DESC LIMIT 1) AS attempt, NOT (EXISTS ( SELECT FROM millrace.runs o WHERE o.entity_id = r.entity_id AND o.pipeline_id = r.pipeline_id AND o.id > r.id)) AND NOT (EXISTS ( SELECT FROM millrace.fan_outs f WHERE f.id = r.fan_out_id AND (f.state = ANY (ARRAY['abandoned'::text, 'closed'::text])))) AS can_retry FROM millrace.runs r WHERE r.status = 'failed'::millrace.run_status) d LEFT JOIN millrace.pipelines p ON p.id = d.pipeline_id LEFT JOIN millrace.stages s ON s.id = d.stage_id;
 view millrace.default_settings
-  column comment text
   column name text
   column value text
-  as  SELECT name, value, comment FROM ( VALUES ('worker_seconds'::text,'60'::text,'Seconds that a worker may run, the longest timeout of a stage. Change WORKER_SECONDS of the functions with it.'::text), ('batch_bytes'::text,'12582912'::text,'Bytes of rows and results that a claim hands out at most; a row with more fails as row_too_large.'::text), ('retention_days'::text,'90'::text,'Days after which millrace.prune() deletes finished runs.'::text), ('last_sweep_at'::text,'-infinity'::text,'Written by millrace.sweep(); millrace.doctor() reads it.'::text), ('upgrade_patience'::text,'15 seconds'::text,'How long an upgrade tries to get its locks before it gives up.'::text), ('rules_judged_at'::text,''::text,'Written by millrace.evaluate_rules(): the last minute judged.'::text), ('minutes_hours'::text,'48'::text,'Hours after which the sweep deletes figures by the minute.'::text), ('hours_days'::text,'400'::text,'Days after which the sweep deletes figures by the hour.'::text), ('operators_need_aal2'::text,'false'::text,'true: whoever acts with a user''s token has shown a second factor (aal2).'::text), ('journal_days'::text,'400'::text,'Days after which the sweep deletes lines of the journal.'::text), ('page_url'::text,''::text,'Where the operator''s page is, which messages about alerts link to. Written by npx millrace connect --page=URL and npx millrace open.'::text), ('playbooks_url'::text,''::text,'The folder of the playbooks that messages about alerts link to; empty: those of this release.'::text)) s(name, value, comment);
+  as  SELECT name, value FROM ( VALUES ('worker_seconds'::text,'60'::text), ('batch_bytes'::text,'12582912'::text), ('retention_days'::text,'90'::text), ('last_sweep_at'::text,'-infinity'::text), ('upgrade_patience'::text,'15 seconds'::text), ('rules_judged_at'::text,''::text), ('minutes_hours'::text,'48'::text), ('hours_days'::text,'400'::text), ('operators_need_aal2'::text,'false'::text), ('journal_days'::text,'400'::text), ('page_url'::text,''::text), ('playbooks_url'::text,''::text)) s(name, value);
 view millrace.done_attempts
   column created_at timestamp with time zone
   column error jsonb
@@ -360,12 +359,6 @@ table millrace.due_progress with (fillfactor=50)
   constraint due_progress_pipeline_id_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
   constraint due_progress_pkey PRIMARY KEY (pipeline_id)
   CREATE UNIQUE INDEX due_progress_pkey ON millrace.due_progress USING btree (pipeline_id)
-view millrace.ending_faults
-  column attempt_id bigint
-  column detail text
-  column rule text
-  column run_id bigint
-  as  SELECT 'a run that ended under a name is completed'::text AS rule, r.id AS run_id, NULL::bigint AS attempt_id, format('%s, but it is %s'::text, r.ended_as, r.status) AS detail FROM millrace.runs r WHERE r.ended_as IS NOT NULL AND r.status <> 'completed'::millrace.run_status UNION ALL SELECT 'a stage is skipped for the ending of its own run'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || a.stage_id AS detail FROM millrace.attempts a JOIN millrace.runs r ON r.id = a.run_id WHERE a.state = 'skipped'::millrace.attempt_state AND NOT a.superseded AND a.error ? 'ended'::text AND (a.error ->> 'ended'::text) IS DISTINCT FROM r.ended_as;
 view millrace.fan_out_faults
   column attempt_id bigint
   column detail text
@@ -779,7 +772,6 @@ view millrace.schedules
   column schedule text
   as  SELECT name, schedule, command FROM ( VALUES ('millrace-sweep'::text,'10 seconds'::text,'do $do$declare s jsonb; begin loop s := millrace.sweep_next(s); exit when s is null; commit; end loop; end$do$'::text), ('millrace-prune'::text,'17 3 * * *'::text,'select millrace.prune()'::text)) j(name, schedule, command);
 table millrace.settings
-  column comment text not null default ''::text
   column name text not null
   column value text not null
   constraint settings_pkey PRIMARY KEY (name)
