@@ -30,6 +30,9 @@ create function millrace.hook_before_start(p_pipeline millrace.pipelines, p_run_
 -- Charges a start that has queued something in these runs since it began.
 create function millrace.hook_started(p_run_ids bigint[], p_began_at timestamptz);
 
+-- Refuses to begin a stage by name, or in the middle, in runs that lack what it needs.
+create function millrace.hook_before_stage(p_run_ids bigint[], p_stage_id int);
+
 -- Begins a stage with conditions whose needs are done. p_by_name overrules them; p_shown: the rows
 -- show it as queued already. Returns the stages with work.
 create function millrace.hook_begin(
