@@ -1,4 +1,4 @@
-// What the settings of the engine mean that hold for all pipelines.
+// The meanings of the settings that hold for all pipelines.
 
 /** A sentence for each setting that the page shows. */
 export const meanings: Record<string, string> = {

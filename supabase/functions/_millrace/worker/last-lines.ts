@@ -8,7 +8,7 @@ const MOST_BYTES = 4_096;
 const LONGEST_LINE = 1_000;
 /** Characters of a line that are searched for secrets. */
 const LONGEST_MASKED = 10_000;
-/** What a terminal or a page would obey: control characters and the sequences of colours. */
+/** Control characters and the sequences of colours, which a terminal or a page would obey. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is replaced
 const controls = /\u001b\[[0-9;]*[A-Za-z]|[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g;
 const secretName = /KEY|TOKEN|SECRET|PASSWORD|_DB_URL|DATABASE_URL|DSN|CREDENTIAL/i;
