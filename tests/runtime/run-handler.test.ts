@@ -181,7 +181,7 @@ test('the last 50 lines of a failed try go with its outcome, without secrets and
   expect(lines).toHaveLength(51);
   expect(lines[0]).toBe('… 11 lines before are not kept');
   expect(lines[1]).toMatch(/^\d\d:\d\d:\d\d\.\d\d\d info line 12$/);
-  expect(lines.at(-1)).toMatch(/^[\d:.]+ warn refused {2}by {2}\{"key":"•••","half":"\\ud800"\}$/);
+  expect(lines.at(-1)).toMatch(/^[\d:.]+ warn refused {2}by� \{"key":"•••","half":"\\ud800"\}$/);
 });
 
 test('the lines take 4 kB at most, however long each is, and keep the usage beside them', async () => {
