@@ -126,6 +126,11 @@ as $$
 -- the modules' row_cpu_ms
 $$;
 
+-- Follows a change of what is shown of entities: p_entity_ids, or those of p_changes.
+create function millrace.hook_entities_changed(
+  p_pipeline_id int, p_entity_ids text[], p_changes millrace.change[] default null
+);
+
 -- An end, a retry, a start over
 
 -- Follows locked runs that leave stages, or begin them again.

@@ -592,6 +592,7 @@ view millrace.paused
   as  SELECT p.name AS pipeline, s.name AS stage, format('select millrace.unpause(%s);'::text, concat_ws(', '::text, quote_literal(p.name), quote_literal(s.name))) AS remedy FROM millrace.pipelines p CROSS JOIN LATERAL ( SELECT NULL::text AS name, 0 AS "position" WHERE NOT p.enabled UNION ALL SELECT t.name, vs."position" FROM millrace.version_stages vs JOIN millrace.stages t ON t.id = vs.stage_id WHERE vs.version_id = p.current_version_id AND NOT t.enabled) s ORDER BY p.name, s."position";
 table millrace.pipelines
   column current_version_id integer
+  column details_to text[] not null default '{}'::text[]
   column digest text
   column due_column text
   column enabled boolean not null default true
@@ -1006,6 +1007,15 @@ table millrace.wake_ups
   CREATE INDEX wake_ups_by_stage ON millrace.wake_ups USING btree (stage_id, woken_at)
   CREATE UNIQUE INDEX wake_ups_pkey ON millrace.wake_ups USING btree (id)
 sequence millrace.wake_ups_id_seq
+table millrace.watches unlogged with (fillfactor=50)
+  column entity_id text not null
+  column pipeline_id integer not null
+  column sent_at timestamp with time zone not null default '-infinity'::timestamp with time zone
+  column topic text not null
+  column until timestamp with time zone not null
+  constraint watches_pkey PRIMARY KEY (pipeline_id, entity_id, topic)
+  CREATE INDEX watches_by_topic ON millrace.watches USING btree (topic, until)
+  CREATE UNIQUE INDEX watches_pkey ON millrace.watches USING btree (pipeline_id, entity_id, topic)
 type millrace.work
   column attempt_id bigint
   column claimed_stage text

@@ -289,6 +289,7 @@ begin
       case when v_on.alone and v_stage.unconditional then v_live
         else v_live || v_begun.begun end, v_began_at);
   end if;
+  perform millrace.hook_entities_changed(p_pipeline_id, p_entity_ids);
   perform millrace.wake(v_wake || v_begun.ready);
 end
 $$;

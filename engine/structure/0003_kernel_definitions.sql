@@ -34,7 +34,9 @@ create table millrace.pipelines (
   -- The digest of the compiled definition, with which a project's folder is compared.
   digest text,
   -- The columns of the entity that the definition names and that inputs of its stages require.
-  required_columns text[] not null default '{}'
+  required_columns text[] not null default '{}',
+  -- The roles to whom millrace_progress() shows the detail of errors.
+  details_to text[] not null default '{}'
 );
 
 -- A row for each stage, with its settings, which apply at once. enabled = false pauses the stage.

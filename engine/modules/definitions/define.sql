@@ -137,9 +137,10 @@ begin
   perform millrace.check_values(p_definition);
   perform millrace.check_changes(p_definition);
   insert into millrace.pipelines as p (name, entity_table, entity_key, projection, metadata_column,
-    label_column, trace_column, digest, retention_days, required_columns)
+    label_column, trace_column, digest, retention_days, details_to, required_columns)
   select v_name, v_table, e.key, e.projection, e.metadata, e.label, e.trace,
     p_definition ->> 'digest', (p_definition #>> '{retention,days}')::int, array(
+      select jsonb_array_elements_text(p_definition #> '{progress,details_to}')), array(
       select distinct c."column"
       from jsonb_to_recordset(p_definition -> 'columns') c("table" text, "column" text)
       where to_regclass(c."table") = v_table)
@@ -147,9 +148,9 @@ begin
     e(key text, projection text, metadata text, label text, trace text)
   on conflict on constraint pipelines_name_key do update
   set (entity_table, entity_key, projection, metadata_column, label_column, trace_column, digest,
-    retention_days, required_columns) = (excluded.entity_table, excluded.entity_key,
+    retention_days, details_to, required_columns) = (excluded.entity_table, excluded.entity_key,
     excluded.projection, excluded.metadata_column, excluded.label_column, excluded.trace_column,
-    excluded.digest, excluded.retention_days, excluded.required_columns)
+    excluded.digest, excluded.retention_days, excluded.details_to, excluded.required_columns)
   returning p.id into v_pipeline_id;
   -- A switch that the definition does not say stays as it is.
   update millrace.pipelines p

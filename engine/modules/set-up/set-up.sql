@@ -82,6 +82,7 @@ begin
   from millrace.schedules j
   left join cron.job c on c.jobname = j.name
   where c.command is distinct from j.command;
+  perform millrace.open_topics();
   return v_missing;
 end
 $$;

@@ -590,6 +590,14 @@ const retention = z
   .strictObject({ days: whole(1, 9999) })
   .meta(says('an object of days', 'Write { days: 30 }, or leave it out.'));
 
+/** To whom millrace_progress() shows more than the message of an error. */
+const progress = z
+  .strictObject({
+    /** The roles that see the `detail` of errors too, which is for operators otherwise. */
+    detailsTo: z.array(role).min(1).meta(says('a list of at least one role', "Write ['authenticated'].")),
+  })
+  .meta(says('an object of detailsTo', "Write { detailsTo: ['authenticated'] }, or leave it out."));
+
 export const pipelineSchema = z.strictObject({
   name,
   entity,
@@ -598,6 +606,7 @@ export const pipelineSchema = z.strictObject({
   alerts: z.record(name, alertRule).optional(),
   sla: sla.optional(),
   retention: retention.optional(),
+  progress: progress.optional(),
   /** Left out, a pipeline stays switched on or off as it was. */
   enabled: flag.optional(),
   stages: z
