@@ -38,7 +38,6 @@ const options = {
   verb: word,
   run: word,
   attempt: word,
-  range: word,
   port: word,
   act: flag,
 } as const satisfies Record<string, ParseArgsOptionDescriptor>;

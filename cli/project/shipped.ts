@@ -40,7 +40,7 @@ export function runtimeFiles(folder: string): Record<string, string> {
   const names = fs.readdirSync(folder, { recursive: true, withFileTypes: true });
   return Object.fromEntries(
     names
-      .filter((entry) => entry.isFile() && /\.ts$|^README\.md$/.test(entry.name))
+      .filter((entry) => entry.isFile() && /\.(?:ts|sql)$|^README\.md$/.test(entry.name))
       .map((entry) => path.join(entry.parentPath, entry.name))
       .map((file) => [path.relative(folder, file).split(path.sep).join('/'), fs.readFileSync(file, 'utf8')] as const)
       .sort(([a], [b]) => a.localeCompare(b)),

@@ -21,7 +21,7 @@ const runtime = `${functions}/_millrace`;
 const services = `${functions}/_services`;
 /** The part of the operators' views that the page and the commands share. */
 const operators = 'operators';
-const askingModels = [`${runtime}/model`, `${runtime}/agents`];
+const askingModels = [`${runtime}/model`, `${runtime}/batches`, `${runtime}/agents`];
 
 /** The layers from the ground up. A file that lies in none, such as an example, is free. */
 const layers: Layer[] = [
@@ -36,7 +36,19 @@ const layers: Layer[] = [
       openai: askingModels,
     },
     rooms: {
-      folders: ['engine', 'define', 'compile', 'stage', 'worker', 'jobs', 'alerts', 'metrics', 'model', 'agents'],
+      folders: [
+        'engine',
+        'define',
+        'compile',
+        'stage',
+        'worker',
+        'jobs',
+        'alerts',
+        'metrics',
+        'model',
+        'batches',
+        'agents',
+      ],
       entries: ['mod.ts', 'serve-stage.ts', 'serve-worker.ts', 'serve-millrace.ts'],
     },
   },

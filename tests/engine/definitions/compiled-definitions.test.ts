@@ -76,3 +76,64 @@ test('any value is written as Postgres writes it, so that both take the same dig
   );
   expect(samples.map(canonicalJson)).toEqual(rows.map((row) => row.text));
 });
+
+/** Copies of a value, each with one of its parts replaced: those that the replacement is not undefined for. */
+function* replaced(value: unknown, by: (part: unknown) => unknown, path = ''): Generator<[string, unknown]> {
+  const other = by(value);
+  if (other !== undefined) yield [path, other];
+  if (typeof value !== 'object' || value === null) return;
+  for (const [key, part] of Object.entries(value)) {
+    for (const [inner, changed] of replaced(part, by, path ? `${path}.${key}` : key)) {
+      yield [
+        inner,
+        Array.isArray(value) ? Object.assign([...value], { [key]: changed }) : { ...value, [key]: changed },
+      ];
+    }
+  }
+}
+
+/** A definition with a number of each kind. */
+const numbers = {
+  sla: { median_seconds: 60, p95_seconds: 120 },
+  retention: { days: 30 },
+  quota: { column: 'label', starts: { count: 5, per_seconds: 60 }, spending: { usd: 2, per_seconds: 60 } },
+  alerts: { dead: { kind: 'dead', above: 5, least: 2, for_seconds: 60 } },
+  stages: [
+    {
+      name: 'one',
+      retry: { max_attempts: 4, by_code: { timeout: { max_attempts: 2, backoff: { kind: 'list', seconds: [1, 2] } } } },
+      limits: {
+        max_in_flight: 5,
+        rate: { count: 5, per_seconds: 1, burst: 7 },
+        concurrency: { column: 'label', limit: 3 },
+        back_pressure: { stage: 'two', backlog: 100 },
+      },
+      sla_seconds: 60,
+    },
+    { name: 'two', needs: ['one'], retry: { backoff: { kind: 'exponential', factor: 3 } } },
+  ],
+};
+
+test('a signed definition with words for numbers is refused, and the field is named', async ({ engine }) => {
+  const { entity } = await engine.pipeline(chain(['only']));
+  const definition = JSON.parse(compiled({ pipeline: 'fresh', entity: { ...entity, projection: 'none' }, ...numbers }));
+  const { compiler: by, digest: _, graph, ...content } = definition as Row;
+  const signed = (other: (part: unknown) => unknown) =>
+    [...replaced(content, other)].map(([path, changed]): [string, unknown] => [
+      path,
+      withDigest({ compiler: by, graph, ...(changed as Row) }),
+    ]);
+  const words = signed((part) => (typeof part === 'number' || /^\d+ s$/.test(String(part)) ? 'many' : undefined));
+  expect(words.length).toBeGreaterThan(40);
+  for (const [path, edited] of words) {
+    const { code, message, hint } = await refused(engine, edited);
+    expect({ code, hint }, path).toEqual({ code: 'MR001', hint: expect.stringMatching(remedy) });
+    const field = path.split('.').findLast((key) => !/^\d+$/.test(key));
+    expect(message, path).toMatch(new RegExp(`\\b${field}\\b.*"many"`));
+  }
+  const kinds = signed((part) => (Array.isArray(part) ? 'none' : typeof part === 'boolean' ? 'perhaps' : undefined));
+  for (const [path, edited] of kinds) {
+    expect(await refused(engine, edited), path).toMatchObject({ code: 'MR001', hint: expect.stringMatching(remedy) });
+  }
+  expect(await engine.value('select millrace.define($1)', [JSON.stringify(definition)])).toBe(1);
+});

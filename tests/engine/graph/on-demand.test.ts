@@ -155,10 +155,13 @@ test('a run that starts over from before it clears what it showed', async ({ eng
   expect(await engine.run(id)).toMatchObject({ status: 'completed' });
 });
 
-test('a run that is reset at it, or before it, clears what it showed', async ({ engine }) => {
+test('a run that is reset at it, or before it, clears what it showed, though the input is as it was', async ({
+  engine,
+}) => {
+  const unchanged = '$.entity.label';
   await engine.pipeline([
-    { name: 'print', when: '$.entity.label != "withdrawn"' },
-    { name: 'revise', needs: ['print'], on_demand: true },
+    { name: 'print', when: '$.entity.label != "withdrawn"', unchanged },
+    { name: 'revise', needs: ['print'], on_demand: true, unchanged },
   ]);
   const [id] = await engine.queued('print');
   await runStage(engine, 'print');

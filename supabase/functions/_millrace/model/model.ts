@@ -1,7 +1,10 @@
 import OpenAI from 'openai';
-import type { Response as ModelResponse } from 'openai/resources/responses/responses';
+import type {
+  ResponseCreateParamsNonStreaming as Asked,
+  Response as ModelResponse,
+} from 'openai/resources/responses/responses';
 import { z } from 'zod';
-import { excerpt, MisconfiguredError, messageOf, PermanentError } from '../errors.ts';
+import { excerpt, MisconfiguredError, messageOf, PermanentError, StageError } from '../errors.ts';
 import { jobOrigin } from '../jobs/job-service.ts';
 import type { Env, SettingsGroup } from '../settings.ts';
 import type { CalledBack, JobState, Service, ServiceContext } from '../stage/service.ts';
@@ -31,6 +34,8 @@ export interface ModelService extends Service {
   prices?: PriceTable | undefined;
   /** Reads where the model is. Throws a MisconfiguredError. */
   provider(env: Env): Provider;
+  /** At a batch price: puts the question into a batch. Resolves to null where the row is to be asked directly. */
+  gather?(question: Asked, context: HandlerContext, origin: Record<string, string>): Promise<Waiting | null>;
 }
 
 /**
@@ -133,6 +138,8 @@ export async function askModel<S extends z.ZodObject>(
     }
   }
   const origin: Record<string, string> = cache ? { answer_key: cache.key, answer_days: String(cache.days) } : {};
+  const waits = await asked.gather?.(requestOf(question, provider, context), context, { prompt, ...origin });
+  if (waits) return waits;
   const response = await askForResponse(question, provider, context, { prompt, ...origin });
   if (isUnfinished(response)) return waiting(asked, response.id);
   addUsage(context, usageOf(response, prompt, provider, asked.prices));
@@ -158,13 +165,7 @@ async function askForResponse(
   try {
     return await createResponse(
       {
-        model: provider.model,
-        instructions: question.prompt.instructions,
-        input: question.input,
-        text: { format: answerFormat(question.schema, question.name) },
-        ...(question.maxOutputTokens !== undefined && {
-          max_output_tokens: question.maxOutputTokens * 2 ** Math.min(context.retryCount, 2),
-        }),
+        ...requestOf(question, provider, context),
         metadata: { ...jobOrigin(context), submission: String(context.submission), ...metadata },
         background,
         store: background,
@@ -176,6 +177,18 @@ async function askForResponse(
   } finally {
     done();
   }
+}
+
+function requestOf(question: Question<z.ZodObject>, provider: Provider, { retryCount }: HandlerContext): Asked {
+  return {
+    model: provider.model,
+    instructions: question.prompt.instructions,
+    input: question.input,
+    text: { format: answerFormat(question.schema, question.name) },
+    ...(question.maxOutputTokens !== undefined && {
+      max_output_tokens: question.maxOutputTokens * 2 ** Math.min(retryCount, 2),
+    }),
+  };
 }
 
 /**
@@ -198,6 +211,8 @@ export function finishAnswer<S extends z.ZodObject>(
   // A form that no model takes keeps the stage from loading, which `check` and `sync` see.
   strictForm(schema);
   return async (job, context) => {
+    // A batch may have no answer for a row, but the reason.
+    if (job instanceof StageError) throw job;
     const response = job as ModelResponse;
     const { prompt = 'unknown', answer_key: key, answer_days: days } = response.metadata ?? {};
     const provider = asked.provider(context.env);

@@ -94,6 +94,7 @@ export function usageOf(
     cached: countOf(details?.cached_tokens) ?? 0,
     cacheWrite: countOf(details?.cache_write_tokens) ?? 0,
   };
-  const { model, ...usage } = usageOfTokens(response.model, tokens, { settings: prices, table });
+  const isBatch = response.metadata?.price === 'batch';
+  const { model, ...usage } = usageOfTokens(response.model, tokens, { settings: prices, table, isBatch });
   return { model, prompt, ...usage } as ModelTurn['usage'];
 }

@@ -1,0 +1,260 @@
+import type {
+  ResponseCreateParamsNonStreaming as Asked,
+  Response as ModelResponse,
+} from 'openai/resources/responses/responses';
+import { z } from 'zod';
+import { storable } from '../engine/storable.ts';
+import { MisconfiguredError, RetriableError, type StageError } from '../errors.ts';
+import { fromChat, toChat } from '../model/chat-form.ts';
+import { fromMessages, toMessages } from '../model/messages-form.ts';
+import type { ModelService } from '../model/model.ts';
+import { apiError } from '../model/model-errors.ts';
+import type { ModelApi, Provider } from '../model/model-settings.ts';
+import type { Env } from '../settings.ts';
+import type { JobState, ServiceContext } from '../stage/service.ts';
+import { type HandlerContext, type Waiting, waiting } from '../stage/stage.ts';
+import { callBatches, type LineFault, lineAnswer } from './batch-rows.ts';
+
+export interface BatchPriceOptions {
+  /** How long a row waits for a batch at most; then what is left of the batch is cancelled. Providers take up to 24 hours. */
+  within?: `${number}h`;
+  /** How long rows are gathered for a batch, in seconds: 600 unless given. */
+  gatherSeconds?: number;
+  /** How many rows fill a batch, which then begins at once: 50,000 unless given, the most that OpenAI takes. */
+  maxRows?: number;
+  /** `direct`: a row that got no answer within the time is asked directly, at the full price. Else its retry joins another batch. */
+  fallback?: 'direct';
+}
+
+/** The most bytes of a batch's file, which the function that uploads it holds in memory. */
+const MAX_BYTES = 32_000_000;
+/** The questions of one claim are gathered by one call. */
+const GATHER_MS = 10;
+const MAX_GATHERED = 200;
+const ENDING_PAUSE_MS = 500;
+const ENDING_TRIES = 20;
+/** How many answers are read by one call. */
+const MAX_READ = 250;
+
+/**
+ * Returns a model that answers at its provider's batch price, half of the direct one. A stage hands it to askModel(),
+ * finishAnswer() and `services` in the place of `asked`. Its rows then wait for a batch, which the pipeline model_batches carries
+ * through: docs/patterns/batch-prices.md. Throws an Error where an option is out of its range.
+ *
+ * @example
+ * ```ts
+ * const cheap = atBatchPrice(modelService({ name: 'judge' }), { within: '24h', fallback: 'direct' });
+ * ```
+ */
+export function atBatchPrice(asked: ModelService, options: BatchPriceOptions = {}): ModelService {
+  const { within = '24h', gatherSeconds = 600, maxRows = 50_000, fallback } = options;
+  const hours = Number(within.replace(/h$/, ''));
+  check(hours > 0 && hours <= 168, `within is ${within}, but must be hours from 0 to 168, such as '24h'`);
+  check(
+    gatherSeconds >= 0 && gatherSeconds <= hours * 3600,
+    `gatherSeconds is ${gatherSeconds}, but must be from 0 to ${within}`,
+  );
+  check(
+    Number.isInteger(maxRows) && maxRows >= 1 && maxRows <= 50_000,
+    `maxRows is ${maxRows}, but must be from 1 to 50000`,
+  );
+  const terms = {
+    within_seconds: Math.round(hours * 3600),
+    gather_seconds: Math.round(gatherSeconds),
+    max_rows: maxRows,
+    max_bytes: MAX_BYTES,
+    fallback,
+  };
+  const name = `${asked.name}-batch`;
+  // A row that is asked directly is answered in the call.
+  const provider = (env: Env): Provider => ({ ...asked.provider(env), mode: 'inline' });
+  const gatherer = new Gatherer();
+  const answers = new Answers();
+  return {
+    ...asked,
+    name,
+    provider,
+    async gather(question, context, origin) {
+      const { prefix: settings, api, url, model, prices } = provider(context.env);
+      const { pipeline, stage } = context;
+      const batch = {
+        pipeline,
+        stage,
+        service: name,
+        settings,
+        api,
+        url,
+        model,
+        prices: { settings: prices, table: asked.prices },
+        ...terms,
+      };
+      const line = {
+        effect: context.idempotencyKey,
+        attempt: context.attempt,
+        submission: context.submission,
+        trace_id: context.traceId,
+        entity_id: context.entityId,
+        request: JSON.stringify(requestOf(question, api, context.retryCount)),
+        origin,
+      };
+      return gathered({ name }, () => gatherer.add(batch, line, context), context.signal);
+    },
+    poll: (id, context) => answers.poll(id, provider(context.env), context),
+    readCallback() {
+      throw new MisconfiguredError(
+        'Nobody calls back about a row of a batch: the pipeline model_batches ends its wait.',
+      );
+    },
+  };
+}
+
+function check(holds: boolean, fault: string): void {
+  if (!holds) throw new Error(`atBatchPrice(): ${fault}.`);
+}
+
+/** The body of a question, as a line of a batch has it. */
+function requestOf(question: Asked, api: ModelApi, retryCount: number): unknown {
+  // The line itself says whose it is, and batches store nothing.
+  const { metadata: _, background: __, ...body } = question;
+  if (api === 'messages') return storable(toMessages(question, retryCount));
+  return storable(api === 'chat' ? toChat(question) : body);
+}
+
+const place = z.union([
+  z.object({ custom_id: z.string() }),
+  z.object({ ending: z.literal(true) }),
+  z.object({ direct: z.literal(true) }),
+]);
+type Place = z.output<typeof place>;
+
+/** Waits for the row's line; null where the row is to be asked directly. */
+async function gathered(
+  service: { name: string },
+  add: () => Promise<Place>,
+  signal: AbortSignal,
+): Promise<Waiting | null> {
+  for (let tries = 0; tries < ENDING_TRIES; tries++) {
+    const given = await add();
+    if ('custom_id' in given) return waiting(service, given.custom_id);
+    if ('direct' in given) return null;
+    // A former answer is on its way, and may end this very attempt.
+    await new Promise((resolve) => setTimeout(resolve, ENDING_PAUSE_MS));
+    signal.throwIfAborted();
+  }
+  throw new RetriableError('batch_ending', 'The answers of the row’s batch are being handed over.', 60_000);
+}
+
+interface Gathered {
+  batch: object;
+  line: object;
+  context: Pick<HandlerContext, 'env' | 'signal'>;
+  resolve(place: Place): void;
+  reject(error: unknown): void;
+}
+
+/** Gathers the questions that come in one go, and writes them by one call. */
+class Gatherer {
+  private waiting: Gathered[] = [];
+
+  add(batch: object, line: object, context: Pick<HandlerContext, 'env' | 'signal'>): Promise<Place> {
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ batch, line, context, resolve, reject });
+      if (this.waiting.length === 1) setTimeout(() => void this.send(), GATHER_MS);
+      if (this.waiting.length >= MAX_GATHERED) void this.send();
+    });
+  }
+
+  private async send(): Promise<void> {
+    const some = this.waiting.splice(0, MAX_GATHERED);
+    const groups = grouped(some);
+    await Promise.all([...groups.values()].map((group) => this.write(group)));
+  }
+
+  private async write(some: Gathered[]): Promise<void> {
+    const [{ batch, context }] = some as [Gathered];
+    try {
+      const args = { p_job: batch, p_items: some.map(({ line }) => line) };
+      // The call is for all of these rows: the end of one must not end it.
+      const signal = AbortSignal.timeout(10_000);
+      const places = await callBatches({ env: context.env, signal }, z.array(place), 'model_batch_gather', args);
+      for (const [at, { resolve }] of some.entries()) resolve(places[at] as Place);
+    } catch (error) {
+      for (const { reject } of some) reject(error);
+    }
+  }
+}
+
+const groupOf = ({ batch }: Gathered) => JSON.stringify(batch);
+
+function grouped(some: Gathered[]): Map<string, Gathered[]> {
+  const groups = new Map<string, Gathered[]>();
+  for (const one of some) groups.set(groupOf(one), [...(groups.get(groupOf(one)) ?? []), one]);
+  return groups;
+}
+
+const kept = z.object({
+  line: z.number(),
+  api: z.enum(['responses', 'chat', 'messages']),
+  origin: z.record(z.string(), z.string()),
+  answer: lineAnswer.nullable(),
+});
+type Kept = z.output<typeof kept>;
+
+/** Reads the answers to rows that are asked after in one go by one call. */
+class Answers {
+  private asked: { line: string; resolve(kept: Kept | undefined): void; reject(error: unknown): void }[] = [];
+
+  async poll(id: string, { prefix }: Provider, context: ServiceContext): Promise<JobState> {
+    const line = id.split('-').at(-1) ?? '';
+    const found = await new Promise<Kept | undefined>((resolve, reject) => {
+      this.asked.push({ line, resolve, reject });
+      if (this.asked.length === 1) queueMicrotask(() => void this.read(context));
+    });
+    if (!found) return { state: 'lost' };
+    if (!found.answer) return { state: 'queued' };
+    return { state: 'finished', job: jobOf(found, prefix) };
+  }
+
+  private async read(context: ServiceContext): Promise<void> {
+    const all = this.asked.splice(0);
+    for (let from = 0; from < all.length; from += MAX_READ) {
+      const some = all.slice(from, from + MAX_READ);
+      try {
+        const args = { p_items: some.map(({ line }) => line) };
+        const rows = await callBatches(context, z.array(kept), 'model_batch_answers', args);
+        const byLine = new Map(rows.map((row) => [String(row.line), row]));
+        for (const { line, resolve } of some) resolve(byLine.get(line));
+      } catch (error) {
+        for (const { reject } of some) reject(error);
+      }
+    }
+  }
+}
+
+/** The job of a row, as finishAnswer() reads it: a response, or the error that fails the row. */
+function jobOf({ api, origin, answer }: Kept, prefix: string): ModelResponse | StageError {
+  if (answer?.fault) return errorOf(answer.fault, prefix);
+  const response = responseOf(api, answer && 'body' in answer ? answer.body : null);
+  if (!response) return new RetriableError('invalid_output', 'The model answered in no form of its API.');
+  return { ...response, metadata: { ...origin, price: 'batch' } };
+}
+
+/**
+ * Returns the response in an answer's body, whichever API it is of; null for a body that is none.
+ *
+ * @internal
+ */
+export function responseOf(api: ModelApi, body: unknown): ModelResponse | null {
+  if (api === 'messages') return fromMessages(body);
+  const { object, choices } = (body ?? {}) as { object?: unknown; choices?: unknown };
+  if (api === 'chat') return Array.isArray(choices) && choices.length > 0 ? fromChat(body as never) : null;
+  return object === 'response' ? (body as ModelResponse) : null;
+}
+
+/** A fault of one row. It ends the row's attempt, so a setting to correct is a failure that is tried again. */
+function errorOf({ status, ...said }: LineFault, prefix: string): StageError {
+  if (status === null) return new RetriableError(said.code ?? 'no_answer', said.message);
+  const error = apiError({ ...said, status, param: null, headers: new Headers() }, prefix);
+  if (!(error instanceof MisconfiguredError)) return error;
+  return new RetriableError(error.code, error.message, undefined, error.detail);
+}

@@ -1,0 +1,151 @@
+import { z } from 'zod';
+import { RetriableError, UnavailableError } from '../errors.ts';
+import { modelSettingsOf, type Provider, readProvider } from '../model/model-settings.ts';
+import type { Env } from '../settings.ts';
+import type { JobState, Service, ServiceContext } from '../stage/service.ts';
+import { type FinishContext, type HandlerContext, type Waiting, waiting } from '../stage/stage.ts';
+import { stepsOf } from '../stage/steps.ts';
+import { anthropicBatches } from './anthropic-batches.ts';
+import type { BatchApi, BatchState, FileLine } from './batch-api.ts';
+import { type BatchRow, batchRow, callBatches, lineFault } from './batch-rows.ts';
+import { openaiBatches } from './openai-batches.ts';
+
+/** How many lines of a file are read by one call. */
+const PAGE = 2_000;
+const ENDED = ['completed', 'expired', 'cancelled'] as const;
+
+/** The end of a batch: how it ended, and where its results are. */
+export const begun = z.object({
+  status: z.enum([...ENDED, 'rejected', 'empty', 'never_begun']),
+  files: z.array(z.string()),
+  /** How many results there are, as the provider counts them. */
+  results: z.number(),
+  fault: lineFault.nullable(),
+});
+export type Begun = z.output<typeof begun>;
+
+/** The batch's provider, by the settings of this function. */
+export function providerOf({ settings, api, url }: BatchRow, env: Env): Provider {
+  const provider = readProvider(settings, modelSettingsOf(settings), env);
+  if (provider.api === api && provider.url === url) return provider;
+  throw new RetriableError(
+    'misconfigured',
+    `The batch was gathered for another ${settings}_URL or ${settings}_API than this function has: set them as they were, until ` +
+      'the batch has ended.',
+  );
+}
+
+export const apiOf = ({ api }: BatchRow): BatchApi => (api === 'messages' ? anthropicBatches : openaiBatches);
+
+const closedBatch = batchRow.extend({ was_begun: z.boolean() });
+
+/** Closes a batch, uploads its file and begins it, or finds the batch that an earlier call has begun. */
+export async function beginBatch(id: number, context: HandlerContext): Promise<Begun | Waiting> {
+  const { env, signal } = context;
+  const batch = await callBatches(context, closedBatch, 'model_batch_close', { p_job: { id } });
+  if (batch.job_id) return waiting(batchJobs, batch.job_id);
+  if (batch.sent === 0) return nothing('empty');
+  const call = { provider: providerOf(batch, env), batch, signal };
+  const api = apiOf(batch);
+  const found = batch.was_begun
+    ? await api.find(call, (ids) => callBatches(context, z.array(z.string()), 'model_batch_known', { p_items: ids }))
+    : null;
+  if (found) return waitFor(found.id, found.unsure ? 'unsure' : 'running', batch, context);
+  if (batch.is_over) return nothing('never_begun');
+  const lines = await readFile(id, context);
+  const { done, record } = await stepsOf('uploaded', z.object({ round: z.number(), file: z.string() }), context);
+  const uploaded = done.find(({ round }) => round === batch.round)?.file;
+  const file = uploaded ?? (await api.upload(lines, call));
+  if (file !== null && !uploaded) await record({ round: batch.round, file });
+  return waitFor(await api.begin(file, lines, call), 'running', batch, context);
+}
+
+const nothing = (status: 'empty' | 'never_begun'): Begun => ({ status, files: [], results: 0, fault: null });
+
+async function waitFor(jobId: string, status: string, { id }: BatchRow, context: HandlerContext): Promise<Waiting> {
+  await callBatches(context, batchRow, 'model_batch_note', { p_job: { id, set_job_id: jobId, status } });
+  return waiting(batchJobs, jobId);
+}
+
+const fileLines = z.array(z.object({ id: z.number(), request: z.string() }));
+
+async function readFile(id: number, context: HandlerContext): Promise<FileLine[]> {
+  const lines: FileLine[] = [];
+  for (;;) {
+    const p_job = { id, after: lines.at(-1)?.id ?? 0, limit: PAGE };
+    const some = await callBatches(context, fileLines, 'model_batch_file', { p_job });
+    lines.push(...some);
+    if (some.length < PAGE) return lines;
+  }
+}
+
+/** A provider's batch, as the stage `begin` waits for it. */
+export const batchJobs: Service = {
+  name: 'model-batches',
+  poll: pollBatch,
+  readCallback() {
+    throw new UnavailableError('no_callback', 'The provider is asked after its batches.');
+  },
+};
+
+interface EndedBatch {
+  batch: BatchRow;
+  state: BatchState;
+}
+
+const batchOfJob = batchRow.nullable();
+
+/** Asks after a batch; one whose rows should wait no longer is cancelled, and ends with the results that it has. */
+async function pollBatch(id: string, context: ServiceContext): Promise<JobState> {
+  const batch = await callBatches(context, batchOfJob, 'model_batch_note', { p_job: { job_id: id } });
+  if (!batch) return { state: 'lost' };
+  const call = { provider: providerOf(batch, context.env), signal: context.signal };
+  const api = apiOf(batch);
+  const state = await api.stateOf(id, call);
+  if (!state) return { state: 'lost' };
+  if (state.state === 'running' && batch.is_over && !isUnsure(batch)) await api.cancel(id, call);
+  if (state.state === 'running' || state.state === 'cancelling') return { state: 'running' };
+  return { state: 'finished', job: { batch, state } satisfies EndedBatch };
+}
+
+const isUnsure = ({ status }: BatchRow) => status === 'unsure';
+
+/** Reads how a batch has ended. A file that the provider refused for some of its lines begins again without them. */
+export async function finishBatch(job: unknown, context: FinishContext): Promise<Begun> {
+  const { batch, state } = job as EndedBatch;
+  const { id, job_id } = batch;
+  const [file] = state.files;
+  const call = { provider: providerOf(batch, context.env), batch, signal: context.signal };
+  if (isUnsure(batch) && !(file && (await apiOf(batch).owns(file, call)))) {
+    await callBatches(context, batchRow, 'model_batch_note', { p_job: { id, forget: true, status: 'begun' } });
+    throw new RetriableError('other_batch', 'The batch that was waited for is another’s: ours is looked for again.');
+  }
+  if (state.state !== 'rejected')
+    return { status: endOf(state), files: state.files, results: state.results, fault: null };
+  const [first] = state.faults;
+  if (first?.fault.code === 'token_limit_exceeded') {
+    await reject(batch, [], context);
+    throw new RetriableError(
+      'rate_limited',
+      'The account has no room for another batch now.',
+      600_000,
+      first.fault.message,
+    );
+  }
+  const items = state.faults.flatMap(({ line, fault }) => (line === null ? [] : [{ line, answer: { fault } }]));
+  if (items.length > 0) {
+    await reject({ ...batch, job_id }, items, context);
+    throw new RetriableError(
+      'file_rejected',
+      `The provider refused the file for ${items.length} of its lines: it begins without them.`,
+    );
+  }
+  const fault = first?.fault ?? { status: 400, code: null, type: null, message: 'The provider refused the file.' };
+  return { status: 'rejected', files: [], results: 0, fault };
+}
+
+const endOf = ({ state }: BatchState) => ENDED.find((one) => one === state) ?? 'completed';
+
+async function reject({ id, job_id }: BatchRow, items: object[], context: FinishContext): Promise<void> {
+  await callBatches(context, z.unknown(), 'model_batch_reject', { p_job: { id, job_id }, p_items: items });
+}

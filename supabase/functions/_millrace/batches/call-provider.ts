@@ -1,0 +1,98 @@
+import { excerpt, messageOf, RetriableError } from '../errors.ts';
+import { apiError } from '../model/model-errors.ts';
+import type { Provider } from '../model/model-settings.ts';
+import { parseJson } from '../parse-json.ts';
+
+/** The version of Anthropic's API that these requests are written for. */
+const version = '2023-06-01';
+
+export interface ProviderCall {
+  signal: AbortSignal;
+  method?: 'GET' | 'POST';
+  /** Sent as JSON, unless it is a form. */
+  body?: unknown;
+  key?: string;
+}
+
+/** Calls a provider's API at a path below /v1, and returns its JSON. Throws a StageError. */
+export async function callProvider(path: string, provider: Provider, call: ProviderCall): Promise<unknown> {
+  const answer = await open(path, provider, call);
+  return parseJson(await readAll(answer, provider, call.signal));
+}
+
+/**
+ * Reads the lines of a file at a provider, as they come. A file that breaks off ends with a part of a line. Throws a
+ * StageError.
+ */
+export async function* linesAt(path: string, provider: Provider, call: ProviderCall): AsyncGenerator<string> {
+  const { body } = await open(path, provider, call);
+  if (!body) return;
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = '';
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      const lines = (rest + value).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) if (line.trim()) yield line;
+    }
+  } catch (error) {
+    throw unreachable(error, provider, call.signal);
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
+  if (rest.trim()) yield rest;
+}
+
+async function open(path: string, provider: Provider, { signal, method, body, key }: ProviderCall): Promise<Response> {
+  const base = new URL(provider.url);
+  if (base.pathname === '/') base.pathname = '/v1';
+  const isForm = body instanceof FormData || body instanceof Blob;
+  let answer: Response;
+  try {
+    answer = await fetch(`${base.href}${path}`, {
+      method: method ?? (body === undefined ? 'GET' : 'POST'),
+      headers: {
+        ...authorization(provider),
+        ...(!(body instanceof FormData) && body !== undefined && { 'content-type': 'application/json' }),
+        ...(key && { 'idempotency-key': key }),
+      },
+      ...(body !== undefined && { body: isForm ? (body as BodyInit) : JSON.stringify(body) }),
+      // The key is for this provider alone.
+      redirect: 'manual',
+      signal,
+    });
+  } catch (error) {
+    throw unreachable(error, provider, signal);
+  }
+  if (answer.ok) return answer;
+  const text = await readAll(answer, provider, signal);
+  const error = (parseJson(text) as { error?: Record<string, unknown> } | null)?.error;
+  const said = (word: string) => (typeof error?.[word] === 'string' ? (error[word] as string) : null);
+  const { status, headers } = answer;
+  const message = said('message') ?? excerpt(text, 500);
+  throw apiError(
+    { status, headers, message, code: said('code'), type: said('type'), param: said('param') },
+    provider.prefix,
+  );
+}
+
+function authorization({ api, token }: Provider): Record<string, string> {
+  if (api === 'messages') return { 'anthropic-version': version, ...(token && { 'x-api-key': token }) };
+  return token ? { authorization: `Bearer ${token}` } : {};
+}
+
+async function readAll(answer: Response, provider: Provider, signal: AbortSignal): Promise<string> {
+  try {
+    return await answer.text();
+  } catch (error) {
+    throw unreachable(error, provider, signal);
+  }
+}
+
+function unreachable(error: unknown, { prefix }: Provider, signal: AbortSignal): unknown {
+  if (signal.aborted) return error;
+  const said = `The model at ${prefix}_URL cannot be reached: ${messageOf(error)}`;
+  return new RetriableError('model_unreachable', 'The model cannot be reached.', undefined, said);
+}

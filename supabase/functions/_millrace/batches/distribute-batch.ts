@@ -1,0 +1,216 @@
+import { z } from 'zod';
+import { createEngine, dataApiRpc } from '../engine/engine-client.ts';
+import { readPlatform } from '../engine/platform.ts';
+import { MisconfiguredError, RetriableError } from '../errors.ts';
+import { callStage } from '../jobs/call-stage.ts';
+import { usageOf } from '../model/read-answer.ts';
+import { type HandedBack, type HandlerContext, handBack } from '../stage/stage.ts';
+import { type Steps, stepsOf } from '../stage/steps.ts';
+import { customIdOf } from './batch-api.ts';
+import { responseOf } from './batch-price.ts';
+import { type BatchRow, batchRow, callBatches, type LineAnswer } from './batch-rows.ts';
+import { apiOf, type Begun, providerOf } from './begin-batch.ts';
+
+/** How many answers are written, and rows handed over, by one call. */
+const TAKE = 250;
+const HAND = 250;
+/** How many of each are done by one invocation, whose CPU is short. */
+const MAX_TAKEN = 10_000;
+const MAX_HANDED = 5_000;
+/** How often the files are read anew for results that the provider counts and they lack. */
+const MAX_PASSES = 3;
+const HAND_TIMEOUT_MS = 20_000;
+
+export const distributed = z.object({
+  status: z.string(),
+  lines: z.number(),
+  unanswered: z.number(),
+  cost_usd: z.number().nullable(),
+});
+
+/** How far the work has come: the pass over the files, the file, the lines of it that are read, and the rows that are done. */
+const progress = z.object({
+  phase: z.enum(['take', 'hand']),
+  pass: z.number(),
+  file: z.number(),
+  line: z.number(),
+  handed: z.number(),
+});
+type Progress = z.output<typeof progress>;
+
+interface Work {
+  batch: BatchRow;
+  begun: Begun;
+  steps: Steps<Progress>;
+  context: HandlerContext;
+}
+
+/** Takes the results of a batch, and gives each row its answer, exactly once. Long work goes on under another claim. */
+export async function distributeBatch(
+  id: number,
+  begun: Begun,
+  context: HandlerContext,
+): Promise<z.output<typeof distributed> | HandedBack> {
+  const batch = await callBatches(context, batchRow, 'model_batch_note', { p_job: { id } });
+  const steps = await stepsOf('distributed', progress, context);
+  const work = { batch, begun, steps, context };
+  const at = steps.done.at(-1) ?? { phase: 'take', pass: 1, file: 0, line: 0, handed: 0 };
+  if (at.phase === 'take' && !(await takeResults(work, at))) return handBack();
+  if (!(await handOver(work, at.handed))) return handBack();
+  const sums = await sumsOf(work);
+  return { status: begun.status, lines: sums.lines, unanswered: sums.lapsed, cost_usd: sums.cost_usd };
+}
+
+const sums = z.object({
+  lines: z.number(),
+  unanswered: z.number(),
+  lapsed: z.number(),
+  cost_usd: z.number().nullable(),
+});
+
+function sumsOf({ batch, context }: Work): Promise<z.output<typeof sums>> {
+  return callBatches(context, sums, 'model_batch_sums', { p_job: { id: batch.id } });
+}
+
+/** Reads the files on from where the last invocation ended. False when there is more. */
+async function takeResults(work: Work, from: Progress): Promise<boolean> {
+  const { batch, begun, steps, context } = work;
+  const { files } = begun;
+  let { pass, file, line } = from;
+  for (; file < files.length; file++, line = 0) {
+    const read = await takeFile(work, files[file] as string, line);
+    if (read !== null) {
+      await steps.record({ ...from, pass, file, line: read });
+      return false;
+    }
+  }
+  const { lines, unanswered } = await sumsOf(work);
+  const missing = begun.status === 'completed' ? unanswered : begun.results - (lines - unanswered);
+  if (missing > 0 && pass < MAX_PASSES) {
+    context.log.warn('results of a batch are missing in its files, which are read anew', {
+      batch: batch.id,
+      missing,
+      pass,
+    });
+    pass += 1;
+    await steps.record({ ...from, pass, file: 0, line: 0 });
+    throw new RetriableError('results_incomplete', `${missing} results of the batch are missing in its files.`);
+  }
+  await endBatch(work);
+  await steps.record({ ...from, phase: 'hand', pass, file, line: 0 });
+  return true;
+}
+
+/** Takes the results in a file behind so many lines. Null when all are taken, else the lines that are read. */
+async function takeFile({ batch, context }: Work, file: string, from: number): Promise<number | null> {
+  const provider = providerOf(batch, context.env);
+  const { settings, table } = prices.parse(batch.prices);
+  let unknown = 0;
+  let read = 0;
+  let taken: object[] = [];
+  const save = async () => {
+    if (taken.length === 0) return;
+    await callBatches(context, z.unknown(), 'model_batch_take', { p_job: { id: batch.id }, p_items: taken });
+    taken = [];
+  };
+  for await (const result of apiOf(batch).results(file, { provider, batch, signal: context.signal })) {
+    read += 1;
+    if (read <= from) continue;
+    if (result === 'unknown') unknown += 1;
+    else if (result.answer) {
+      const { line, answer } = result;
+      taken.push({ line, answer, usage: usageIn(answer, batch, { settings, table }) });
+    }
+    if (taken.length >= TAKE) await save();
+    if (read - from >= MAX_TAKEN) {
+      await save();
+      return read;
+    }
+  }
+  await save();
+  if (unknown > 0) context.log.warn('results of a batch that name none of its rows', { batch: batch.id, unknown });
+  return null;
+}
+
+const amount = z.number().optional();
+const prices = z
+  .object({
+    settings: z.object({ input: amount, cached: amount, output: amount }).catch({}),
+    table: z.custom<Parameters<typeof usageOf>[3]>().optional(),
+  })
+  .catch({ settings: {} });
+
+/** Returns the usage of an answer, whether or not its row still wants it. */
+function usageIn(answer: LineAnswer, batch: BatchRow, { settings, table }: z.output<typeof prices>): object | null {
+  const response = 'body' in answer ? responseOf(batch.api, answer.body) : null;
+  if (!response) return null;
+  return usageOf({ ...response, metadata: { price: 'batch' } }, '', { prices: settings }, table);
+}
+
+const silences: Record<Begun['status'], [code: string, message: string]> = {
+  completed: ['no_answer', 'The batch ended without an answer to this row.'],
+  expired: ['batch_expired', 'The batch ended before this row’s turn.'],
+  cancelled: ['batch_cancelled', 'The batch was cancelled before this row’s turn.'],
+  never_begun: ['batch_expired', 'The time for batches was over before the batch began.'],
+  empty: ['no_answer', 'The batch ended without an answer to this row.'],
+  rejected: ['batch_rejected', 'The provider refused the batch.'],
+};
+
+/** Ends the batch: rows without an answer get the reason. */
+async function endBatch({ batch, begun, context }: Work): Promise<void> {
+  const [code, message] = silences[begun.status];
+  const fault = begun.fault ?? { status: null, code, type: null, message };
+  const p_job = { id: batch.id, status: begun.status, answer: { fault }, lapsed: begun.status !== 'rejected' };
+  await callBatches(context, z.unknown(), 'model_batch_end', { p_job });
+}
+
+const nextRows = z.array(
+  z.object({
+    id: z.number(),
+    attempt: z.number(),
+    submission: z.number(),
+    trace_id: z.string(),
+    entity_id: z.string(),
+  }),
+);
+const stageAnswer = z.object({ ended: z.number() });
+
+/** Has the stage's own function finish its rows. False when there is more. */
+async function handOver(work: Work, before: number): Promise<boolean> {
+  const { batch, steps, context } = work;
+  const { pipeline, stage, service } = batch;
+  const platform = readPlatform(context.env);
+  const rpc = dataApiRpc(platform);
+  const { log } = context;
+  let handed = 0;
+  let name: string | undefined;
+  for (;;) {
+    const rows = await callBatches(context, nextRows, 'model_batch_next', { p_job: { id: batch.id, limit: HAND } });
+    if (rows.length === 0) return true;
+    name ??= await functionOf();
+    const jobs = rows.map(({ id, ...row }) => ({
+      ...row,
+      ...{ pipeline, stage, service, function: name, job_id: customIdOf(id, batch), awaits_start: false },
+    }));
+    const body = JSON.stringify({ pipeline, stage, jobs });
+    await callStage(platform, name, { body, timeoutMs: HAND_TIMEOUT_MS }, stageAnswer);
+    const p_items = rows.map(({ id, submission }) => ({ id, submission }));
+    const done = await callBatches(context, z.object({ handed: z.number() }), 'model_batch_handed', { p_items });
+    if (done.handed === 0)
+      throw new RetriableError('rows_busy', 'No row of the batch could take its answer now.', 10_000);
+    handed += done.handed;
+    if (handed < MAX_HANDED) continue;
+    await steps.record({ phase: 'hand', pass: 1, file: 0, line: 0, handed: before + handed });
+    return false;
+  }
+
+  async function functionOf(): Promise<string> {
+    const engine = createEngine({ rpc, retryUntil: () => 0, log });
+    const about = { pipeline, stage, submission: 1, trace_id: '', entity_id: '', service: '' };
+    const owner = await engine.jobOwner(about);
+    if (owner) return owner.function;
+    throw new MisconfiguredError(
+      `The pipeline ${pipeline} has no stage ${stage} any more, whose rows the batch ${batch.id} answers.`,
+    );
+  }
+}

@@ -1,0 +1,383 @@
+-- Models at batch prices: the batches, and the questions that each of them carries
+
+create table public.model_batches (
+  id bigint generated always as identity constraint model_batches_pkey primary key,
+  key text not null default substr(md5(gen_random_uuid()::text), 1, 16)
+    constraint model_batches_key_key unique,
+  pipeline text not null,
+  stage text not null,
+  service text not null,
+  settings text not null,
+  api text not null,
+  url text not null,
+  model text not null,
+  prices jsonb,
+  lines int not null default 0,
+  bytes bigint not null default 0,
+  closes_at timestamptz,
+  ends_at timestamptz not null,
+  closed_at timestamptz,
+  round int not null default 1,
+  begun_at timestamptz,
+  sent int,
+  job_id text,
+  status text not null default 'open',
+  ended_at timestamptz
+);
+create index model_batches_by_closing on public.model_batches (closes_at);
+create index model_batches_by_job on public.model_batches (job_id);
+create index model_batches_open on public.model_batches (pipeline, stage)
+  where closed_at is null;
+comment on table public.model_batches is
+  'Batches of questions at a model provider''s half price. Those that ended may be deleted.';
+
+create table public.model_batch_lines (
+  id bigint generated always as identity constraint model_batch_lines_pkey primary key,
+  batch_id bigint not null constraint model_batch_lines_batch_fkey
+    references public.model_batches on delete cascade,
+  effect text not null,
+  attempt bigint not null,
+  submission bigint not null,
+  trace_id text not null,
+  entity_id text not null,
+  request text not null,
+  origin jsonb not null,
+  gathered_at timestamptz not null default millrace.now(),
+  answer jsonb,
+  usage jsonb,
+  lapsed boolean not null default false,
+  handed_at timestamptz
+);
+create unique index model_batch_lines_live on public.model_batch_lines (effect)
+  where handed_at is null;
+create index model_batch_lines_by_effect on public.model_batch_lines (effect, gathered_at);
+create index model_batch_lines_to_hand on public.model_batch_lines (batch_id, id)
+  where handed_at is null;
+create index model_batch_lines_by_batch on public.model_batch_lines (batch_id, id);
+comment on table public.model_batch_lines is
+  'Questions of batches. A stage of a run has at most one whose answer it has not got.';
+
+alter table public.model_batches enable row level security;
+alter table public.model_batch_lines enable row level security;
+revoke all on public.model_batches, public.model_batch_lines
+  from anon, authenticated, service_role;
+grant select, insert, update, delete on public.model_batches, public.model_batch_lines
+  to service_role;
+
+-- Whether an attempt of the submission has not ended yet.
+create function public.model_batch_waits(p_submission bigint) returns boolean
+language sql stable security definer set search_path = ''
+as $$
+select exists (
+    select from millrace.attempts a
+    where a.id = p_submission and a.state in ('queued', 'started', 'waiting'))
+  or exists (
+    select from millrace.attempts a
+    where a.submission_id = p_submission and a.state in ('queued', 'started', 'waiting'))
+$$;
+
+-- A batch as the stages read it; is_over: its rows should wait no longer.
+create function public.model_batch_shown(p_batch public.model_batches) returns jsonb
+language sql stable set search_path = ''
+as $$
+select to_jsonb(p_batch)
+  || jsonb_build_object('is_over', p_batch.ends_at <= millrace.now())
+$$;
+
+-- Adds questions to the open batch of their stage. Answers in their order: {custom_id}, {ending}
+-- while a former answer is on its way to the row, or {direct} where its time for batches is over.
+create function public.model_batch_gather(p_job jsonb, p_items jsonb) returns jsonb
+language plpgsql security definer set search_path = ''
+as $$
+declare
+  v_item jsonb;
+  v_live record;
+  v_batch public.model_batches;
+  v_id bigint;
+  v_answers jsonb := '[]';
+  v_within interval := make_interval(secs => (p_job ->> 'within_seconds')::int);
+begin
+  -- In the order of model_batch_close(): batches before their questions.
+  perform from public.model_batches b
+  where b.pipeline = p_job ->> 'pipeline' and b.stage = p_job ->> 'stage' and b.closed_at is null
+  order by b.id
+  for update;
+  for v_item in select i.value from jsonb_array_elements(p_items) i loop
+    select l.id, b.key, b.begun_at, b.ends_at, b.ended_at into v_live
+    from public.model_batch_lines l
+    join public.model_batches b on b.id = l.batch_id
+    where l.effect = v_item ->> 'effect' and l.handed_at is null
+    for update of l;
+    if found and v_live.ended_at is not null then
+      v_answers := v_answers || '{"ending": true}';
+    elsif found and v_live.begun_at is null and v_live.ends_at <= millrace.now()
+        and p_job ->> 'fallback' = 'direct' then
+      update public.model_batch_lines l
+      set handed_at = millrace.now(), lapsed = true
+      where l.id = v_live.id;
+      v_answers := v_answers || '{"direct": true}';
+    elsif found then
+      update public.model_batch_lines l
+      set attempt = (v_item ->> 'attempt')::bigint,
+        submission = (v_item ->> 'submission')::bigint
+      where l.id = v_live.id;
+      v_answers := v_answers
+        || jsonb_build_object('custom_id', v_live.key || '-' || v_live.id);
+    elsif p_job ->> 'fallback' = 'direct' and exists (
+        select from public.model_batch_lines l
+        where l.effect = v_item ->> 'effect'
+          and (l.lapsed or l.gathered_at + v_within <= millrace.now())) then
+      v_answers := v_answers || '{"direct": true}';
+    else
+      if v_batch.id is null or v_batch.closes_at <= millrace.now() then
+        select b.* into v_batch
+        from public.model_batches b
+        where b.pipeline = p_job ->> 'pipeline' and b.stage = p_job ->> 'stage'
+          and b.service = p_job ->> 'service' and b.settings = p_job ->> 'settings'
+          and b.api = p_job ->> 'api' and b.url = p_job ->> 'url' and b.model = p_job ->> 'model'
+          and b.closed_at is null and b.closes_at > millrace.now()
+          and b.lines < (p_job ->> 'max_rows')::int
+          and b.bytes < (p_job ->> 'max_bytes')::int
+        order by b.id
+        limit 1
+        for update;
+        if not found then
+          insert into public.model_batches (
+            pipeline, stage, service, settings, api, url, model, prices, closes_at, ends_at)
+          values (p_job ->> 'pipeline', p_job ->> 'stage', p_job ->> 'service',
+            p_job ->> 'settings',
+            p_job ->> 'api', p_job ->> 'url', p_job ->> 'model', p_job -> 'prices',
+            millrace.now() + make_interval(secs => (p_job ->> 'gather_seconds')::int),
+            millrace.now() + v_within)
+          returning * into v_batch;
+        end if;
+      end if;
+      insert into public.model_batch_lines (
+        batch_id, effect, attempt, submission, trace_id, entity_id, request, origin)
+      values (v_batch.id, v_item ->> 'effect', (v_item ->> 'attempt')::bigint,
+        (v_item ->> 'submission')::bigint, v_item ->> 'trace_id', v_item ->> 'entity_id',
+        v_item ->> 'request', v_item -> 'origin')
+      returning id into v_id;
+      update public.model_batches b
+      set lines = b.lines + 1,
+        bytes = b.bytes + octet_length(v_item ->> 'request'),
+        closes_at = case
+          when b.lines + 1 >= (p_job ->> 'max_rows')::int
+            or b.bytes + octet_length(v_item ->> 'request') >= (p_job ->> 'max_bytes')::int
+            then millrace.now()
+          else b.closes_at
+        end
+      where b.id = v_batch.id
+      returning * into v_batch;
+      v_answers := v_answers || jsonb_build_object('custom_id', v_batch.key || '-' || v_id);
+    end if;
+  end loop;
+  return v_answers;
+end
+$$;
+
+-- Closes a batch, and takes out the questions of rows that wait no longer. From then on the
+-- questions stay as they are sent. was_begun: an earlier call may have begun it at the provider.
+create function public.model_batch_close(p_job jsonb) returns jsonb
+language plpgsql security definer set search_path = ''
+as $$
+declare
+  v_batch public.model_batches;
+  v_was_begun boolean;
+begin
+  select b.* into v_batch
+  from public.model_batches b
+  where b.id = (p_job ->> 'id')::bigint
+  for update;
+  v_was_begun := v_batch.begun_at is not null;
+  if not v_was_begun then
+    perform from public.model_batch_lines l
+    where l.batch_id = v_batch.id and l.handed_at is null and l.answer is null
+    order by l.id
+    for update;
+    update public.model_batch_lines l
+    set handed_at = millrace.now()
+    where l.batch_id = v_batch.id and l.handed_at is null and l.answer is null
+      and not public.model_batch_waits(l.submission);
+    update public.model_batches b
+    set closed_at = coalesce(b.closed_at, millrace.now()),
+      begun_at = millrace.now(),
+      status = 'begun',
+      sent = (
+        select count(*) from public.model_batch_lines l
+        where l.batch_id = b.id and l.handed_at is null and l.answer is null)
+    where b.id = v_batch.id
+    returning * into v_batch;
+  end if;
+  return public.model_batch_shown(v_batch) || jsonb_build_object('was_begun', v_was_begun);
+end
+$$;
+
+-- Returns those of the ids of jobs at the provider that belong to batches.
+create function public.model_batch_known(p_items jsonb) returns jsonb
+language sql stable security definer set search_path = ''
+as $$
+select coalesce(jsonb_agg(b.job_id), '[]')
+from jsonb_array_elements_text(p_items) i
+join public.model_batches b on b.job_id = i.value
+$$;
+
+-- A batch by its id, or by its job at the provider. Writes p_job's {set_job_id, status}, if any;
+-- forget: the job is another's.
+create function public.model_batch_note(p_job jsonb) returns jsonb
+language sql security definer set search_path = ''
+as $$
+update public.model_batches b
+set job_id = case
+    when p_job ? 'forget' then null
+    else coalesce(p_job ->> 'set_job_id', b.job_id)
+  end,
+  status = coalesce(p_job ->> 'status', b.status)
+where b.id = (p_job ->> 'id')::bigint or b.job_id = p_job ->> 'job_id'
+returning public.model_batch_shown(b)
+$$;
+
+-- The lines of a batch's file behind a line, in order: [{id, request}].
+create function public.model_batch_file(p_job jsonb) returns jsonb
+language sql stable security definer set search_path = ''
+as $$
+select coalesce(jsonb_agg(to_jsonb(f) order by f.id), '[]')
+from (
+  select l.id, l.request
+  from public.model_batch_lines l
+  where l.batch_id = (p_job ->> 'id')::bigint and l.handed_at is null and l.answer is null
+    and l.id > (p_job ->> 'after')::bigint
+  order by l.id
+  limit (p_job ->> 'limit')::int) f
+$$;
+
+-- Fails the questions for which the provider refused the whole file, [{line, answer}] by their
+-- places in it, and lets the batch begin again without them.
+create function public.model_batch_reject(p_job jsonb, p_items jsonb) returns jsonb
+language sql security definer set search_path = ''
+as $$
+with numbered as (
+  select l.id, row_number() over (order by l.id) as line
+  from public.model_batch_lines l
+  where l.batch_id = (p_job ->> 'id')::bigint and l.handed_at is null and l.answer is null
+), rejected as (
+  update public.model_batch_lines l
+  set answer = i.value -> 'answer'
+  from numbered n, jsonb_array_elements(p_items) i
+  where n.line = (i.value ->> 'line')::bigint and l.id = n.id
+  returning l.id
+)
+update public.model_batches b
+set begun_at = null, job_id = null, round = b.round + 1
+where b.id = (p_job ->> 'id')::bigint and b.job_id = p_job ->> 'job_id'
+returning jsonb_build_object('rejected', (select count(*) from rejected))
+$$;
+
+-- Keeps the answers of a batch, [{line, answer, usage}]; the first to a question wins.
+create function public.model_batch_take(p_job jsonb, p_items jsonb) returns jsonb
+language sql security definer set search_path = ''
+as $$
+with given as (
+  select distinct on (g.line) g.*
+  from jsonb_to_recordset(p_items) g(line bigint, answer jsonb, usage jsonb)
+), taken as (
+  update public.model_batch_lines l
+  set answer = g.answer, usage = g.usage
+  from given g
+  where l.id = g.line and l.batch_id = (p_job ->> 'id')::bigint and l.answer is null
+  returning l.id
+)
+select jsonb_build_object('taken', (select count(*) from taken))
+$$;
+
+-- Ends a batch: questions without an answer get p_job's. lapsed: they may be asked directly.
+create function public.model_batch_end(p_job jsonb) returns jsonb
+language sql security definer set search_path = ''
+as $$
+with ended as (
+  update public.model_batches b
+  set ended_at = coalesce(b.ended_at, millrace.now()),
+    closes_at = null,
+    status = p_job ->> 'status'
+  where b.id = (p_job ->> 'id')::bigint
+  returning b.id
+), unanswered as (
+  update public.model_batch_lines l
+  set answer = p_job -> 'answer', lapsed = (p_job ->> 'lapsed')::boolean
+  from ended e
+  where l.batch_id = e.id and l.handed_at is null and l.answer is null
+  returning l.id
+)
+select jsonb_build_object('unanswered', (select count(*) from unanswered))
+$$;
+
+-- How many questions of a batch have no answer, and what the answers have cost.
+create function public.model_batch_sums(p_job jsonb) returns jsonb
+language sql stable security definer set search_path = ''
+as $$
+select jsonb_build_object('lines', count(*),
+  'unanswered', count(*) filter (where l.answer is null and l.handed_at is null),
+  'lapsed', count(*) filter (where l.lapsed),
+  'cost_usd', sum((l.usage ->> 'cost_usd')::numeric))
+from public.model_batch_lines l
+where l.batch_id = (p_job ->> 'id')::bigint
+$$;
+
+-- The next rows of a batch that have not got their answers.
+create function public.model_batch_next(p_job jsonb) returns jsonb
+language sql stable security definer set search_path = ''
+as $$
+select coalesce(jsonb_agg(to_jsonb(n) order by n.id), '[]')
+from (
+  select l.id, l.attempt, l.submission, l.trace_id, l.entity_id
+  from public.model_batch_lines l
+  where l.batch_id = (p_job ->> 'id')::bigint and l.handed_at is null and l.answer is not null
+  order by l.id
+  limit (p_job ->> 'limit')::int) n
+$$;
+
+-- Marks those of the rows, [{id, submission}], whose attempts have ended: they have their answers.
+create function public.model_batch_handed(p_items jsonb) returns jsonb
+language sql security definer set search_path = ''
+as $$
+with handed as (
+  update public.model_batch_lines l
+  set handed_at = millrace.now()
+  from jsonb_to_recordset(p_items) g(id bigint, submission bigint)
+  where l.id = g.id and l.submission = g.submission
+    and not public.model_batch_waits(l.submission)
+  returning l.id
+)
+select jsonb_build_object('handed', (select count(*) from handed))
+$$;
+
+-- The answers to the questions of these numbers: [{line, api, origin, answer}].
+create function public.model_batch_answers(p_items jsonb) returns jsonb
+language sql stable security definer set search_path = ''
+as $$
+select coalesce(jsonb_agg(jsonb_build_object(
+  'line', l.id, 'api', b.api, 'origin', l.origin, 'answer', l.answer)), '[]')
+from jsonb_array_elements_text(p_items) i
+join public.model_batch_lines l on l.id = i.value::bigint
+join public.model_batches b on b.id = l.batch_id
+$$;
+
+do $$
+declare
+  v_function text;
+begin
+  for v_function in
+    select p.oid::regprocedure
+    from pg_proc p
+    where p.pronamespace = 'public'::regnamespace and p.proname like 'model\_batch\_%'
+  loop
+    execute format('revoke all on function %s from public, anon, authenticated', v_function);
+    execute format('grant execute on function %s to service_role', v_function);
+  end loop;
+end
+$$;
+
+select cron.schedule(
+  'model-batches-expire', '37 3 * * *',
+  'delete from public.model_batches where ended_at < now() - interval ''30 days'' '
+  '/* pruned by millrace */');
