@@ -62,6 +62,7 @@ const layers: Layer[] = [
     mayImport: ['local/platform', runtime, operators],
     rooms: { folders: ['project', 'sync', 'check', 'operate', 'commands', 'trial'], entries: ['millrace.ts'] },
   },
+  { folder: 'packages/client', mayImport: [] },
   { folder: 'packages/test', mayImport: ['cli', 'local/platform', runtime] },
   { folder: 'tools', mayImport: ['cli', 'local/platform', 'local/services', runtime] },
   // Belong to the runtime: a project deploys them without an example.

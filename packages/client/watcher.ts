@@ -1,0 +1,249 @@
+// One watcher a supabase client: asks for all its rows by one call, at once after a message, and by itself at growing intervals.
+import type { RealtimeChannel, SupabaseClient } from '@supabase/supabase-js';
+import { type Progress, ProgressError } from './progress.ts';
+
+export interface Listener {
+  onChange(progress: Progress): void;
+  onError(error: ProgressError): void;
+}
+
+interface Row {
+  pipeline: string;
+  key: string;
+  listeners: Set<Listener>;
+  version: string | null;
+  progress?: Progress;
+  /** When it is to be asked for, and after which pause again, in milliseconds. */
+  at: number;
+  pause: number;
+  /** True once a message has come since the row was last asked for. */
+  isStale: boolean;
+}
+
+interface Answer {
+  topic: string | null;
+  rows: {
+    pipeline: string;
+    key: string;
+    version: string | null;
+    progress: Pick<Progress, 'run' | 'stages'> | null;
+    expected_end: string | null;
+  }[];
+}
+
+const mostRows = 500;
+/** A lease lasts 60 s. */
+const longestPauseMs = 25_000;
+const longestPollMs = 10_000;
+const firstPauseMs = 500;
+const longestBackoffMs = 30_000;
+/** Rows that are due so soon are asked for together. */
+const togetherMs = 50;
+
+const watchers = new WeakMap<SupabaseClient, Watcher>();
+
+/** Returns the watcher of a client, which all its rows share. */
+export function watcherOf(supabase: SupabaseClient): Watcher {
+  const watcher = watchers.get(supabase) ?? new Watcher(supabase);
+  watchers.set(supabase, watcher);
+  return watcher;
+}
+
+export class Watcher {
+  readonly #supabase: SupabaseClient;
+  readonly #rows = new Map<string, Row>();
+  /** Names the private topic, so nobody else may guess it. */
+  readonly #id = [...crypto.getRandomValues(new Uint8Array(16))].map((n) => n.toString(16).padStart(2, '0')).join('');
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #isAsking = false;
+  #failures = 0;
+  #topic: string | null = null;
+  #channel: RealtimeChannel | undefined;
+  #isLive = false;
+  #rejoinAt = 0;
+  #refusals = 0;
+
+  constructor(supabase: SupabaseClient) {
+    this.#supabase = supabase;
+  }
+
+  /** Watches a row until the returned function is called. Throws where 500 others are watched. */
+  watch(pipeline: string, key: string, listener: Listener): () => void {
+    const id = JSON.stringify([pipeline, key]);
+    const row = this.#rows.get(id) ?? this.#add(id, pipeline, key);
+    row.listeners.add(listener);
+    if (row.progress) listener.onChange(row.progress);
+    return () => {
+      row.listeners.delete(listener);
+      if (row.listeners.size > 0 || this.#rows.get(id) !== row) return;
+      this.#rows.delete(id);
+      if (this.#rows.size === 0) this.#stop();
+    };
+  }
+
+  progressOf(pipeline: string, key: string): Progress | undefined {
+    return this.#rows.get(JSON.stringify([pipeline, key]))?.progress;
+  }
+
+  #add(id: string, pipeline: string, key: string): Row {
+    if (this.#rows.size >= mostRows)
+      throw new ProgressError(
+        'too_many_rows',
+        `A client watches at most ${mostRows} rows: watch those that a person sees.`,
+      );
+    const row: Row = {
+      pipeline,
+      key,
+      listeners: new Set(),
+      version: null,
+      at: Date.now(),
+      pause: firstPauseMs,
+      isStale: false,
+    };
+    if (this.#rows.size === 0) {
+      globalThis.document?.addEventListener('visibilitychange', this.#askAll);
+      globalThis.window?.addEventListener('online', this.#askAll);
+    }
+    this.#rows.set(id, row);
+    this.#plan();
+    return row;
+  }
+
+  #stop(): void {
+    clearTimeout(this.#timer);
+    globalThis.document?.removeEventListener('visibilitychange', this.#askAll);
+    globalThis.window?.removeEventListener('online', this.#askAll);
+    this.#leave();
+  }
+
+  /** Asks for all rows now: the page was hidden or offline, or nobody has told of changes so far. */
+  readonly #askAll = (): void => {
+    this.#failures = 0;
+    for (const row of this.#rows.values()) askSoon(row);
+    this.#plan();
+  };
+
+  /** Sets the timer to the row that is due first. */
+  #plan(): void {
+    clearTimeout(this.#timer);
+    if (this.#isAsking || this.#rows.size === 0) return;
+    const next = Math.min(...[...this.#rows.values()].map(({ at }) => at));
+    this.#timer = setTimeout(() => this.#askDue(), Math.max(next - Date.now(), 0));
+  }
+
+  async #askDue(): Promise<void> {
+    this.#isAsking = true;
+    const soon = Date.now() + togetherMs;
+    await this.#ask([...this.#rows.values()].filter(({ at }) => at <= soon));
+    this.#isAsking = false;
+    this.#plan();
+  }
+
+  async #ask(rows: Row[]): Promise<void> {
+    const asked: Record<string, Record<string, string | null>> = {};
+    for (const row of rows) {
+      row.isStale = false;
+      asked[row.pipeline] = { ...asked[row.pipeline], [row.key]: row.version };
+    }
+    const { data, error, status } = await this.#supabase.rpc('millrace_progress', {
+      p_rows: asked,
+      p_client: this.#id,
+    });
+    if (!error) {
+      this.#failures = 0;
+      this.#take(rows, data as Answer);
+    } else if (![400, 403, 404].includes(status)) {
+      // The network, the server, or a token that is refreshed meanwhile.
+      const pause = Math.min(1000 * 2 ** this.#failures, longestBackoffMs);
+      this.#failures += 1;
+      for (const row of rows) row.at = Date.now() + pause;
+    } else if (rows.length > 1) {
+      // A row that is refused must not take the others with it.
+      const half = rows.length >> 1;
+      await this.#ask(rows.slice(0, half));
+      await this.#ask(rows.slice(half));
+    } else if (rows[0]) this.#refuse(rows[0], new ProgressError(error.code, error.message));
+  }
+
+  #refuse(row: Row, error: ProgressError): void {
+    this.#rows.delete(JSON.stringify([row.pipeline, row.key]));
+    if (this.#rows.size === 0) this.#stop();
+    for (const listener of row.listeners) listener.onError(error);
+  }
+
+  #take(rows: Row[], { topic, rows: changed }: Answer): void {
+    const now = Date.now();
+    for (const row of rows) {
+      row.pause = Math.min(row.pause * 2, this.#isLive ? longestPauseMs : longestPollMs);
+      const news = changed.find(({ pipeline, key }) => pipeline === row.pipeline && key === row.key);
+      if (news) {
+        row.pause = firstPauseMs;
+        row.version = news.version ?? '';
+        this.#tell(row, news);
+      }
+      row.at = row.isStale ? now : now + row.pause;
+    }
+    if (this.#rows.size === 0) return;
+    if (this.#topic !== topic) this.#leave();
+    if (topic && !this.#channel && now >= this.#rejoinAt) this.#join(topic).catch(() => this.#lose());
+  }
+
+  #tell(row: Row, { progress, expected_end }: Answer['rows'][number]): void {
+    if (!progress && !row.progress) {
+      this.#refuse(row, new ProgressError('not_found', `You may see no row ${row.key} of ${row.pipeline}.`));
+      return;
+    }
+    row.progress = progress
+      ? {
+          ...progress,
+          done: progress.run !== null && progress.run.status !== 'running',
+          deleted: false,
+          expectedEnd: expected_end,
+        }
+      : { ...(row.progress as Progress), done: true, deleted: true, expectedEnd: null };
+    for (const listener of row.listeners) listener.onChange(row.progress);
+  }
+
+  async #join(topic: string): Promise<void> {
+    const channel = this.#supabase.channel(topic, { config: { private: true } });
+    this.#channel = channel;
+    this.#topic = topic;
+    channel.on('broadcast', { event: 'progress' }, ({ payload }) => this.#hear(payload));
+    await this.#supabase.realtime.setAuth();
+    if (this.#channel !== channel) return;
+    channel.subscribe((status) => {
+      if (this.#channel !== channel) return;
+      if (status !== 'SUBSCRIBED') return this.#lose();
+      this.#isLive = true;
+      this.#refusals = 0;
+      this.#askAll();
+    });
+  }
+
+  /** Polls until the channel can be joined again: its token has expired, the connection is lost, or nobody lets it in. */
+  #lose(): void {
+    this.#leave();
+    this.#rejoinAt = Date.now() + Math.min(1000 * 2 ** this.#refusals, longestBackoffMs);
+    this.#refusals += 1;
+    this.#askAll();
+  }
+
+  #leave(): void {
+    const channel = this.#channel;
+    this.#channel = undefined;
+    this.#topic = null;
+    this.#isLive = false;
+    if (channel) this.#supabase.removeChannel(channel).catch(() => {});
+  }
+
+  #hear({ pipeline, keys }: { pipeline: string; keys: string[] }): void {
+    for (const row of this.#rows.values()) if (row.pipeline === pipeline && keys.includes(row.key)) askSoon(row);
+    this.#plan();
+  }
+}
+
+function askSoon(row: Row): void {
+  row.at = Date.now();
+  row.pause = firstPauseMs;
+  row.isStale = true;
+}

@@ -1,0 +1,165 @@
+// @millrace/client over a whole stack: live by Realtime, complete without it.
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { type Progress, ProgressError, type RowWatch, watchRow } from '../../packages/client/index.ts';
+import { startTickets, type Tickets } from '../support/watching.ts';
+
+let tickets: Tickets;
+beforeAll(async () => {
+  tickets = await startTickets();
+});
+afterAll(() => tickets?.stop());
+
+interface Watched {
+  seen: Progress[];
+  errors: ProgressError[];
+  stop(): void;
+}
+
+/** Subscribes to a row until the test is over. */
+function follow(row: RowWatch): Watched {
+  const seen: Progress[] = [];
+  const errors: ProgressError[] = [];
+  const stop = row.subscribe(
+    (progress) => seen.push(progress),
+    (error) => errors.push(error),
+  );
+  onTestFinished(stop);
+  return { seen, errors, stop };
+}
+
+const states = ({ seen }: Watched) =>
+  Object.fromEntries(Object.entries(seen.at(-1)?.stages ?? {}).map(([name, { state }]) => [name, state]));
+const soon = { timeout: 30_000, interval: 20 };
+
+/** Resolves once the client of this row is joined to its topic. */
+const joined = (client: { getChannels(): { state: string }[] }) =>
+  expect.poll(() => client.getChannels().map(({ state }) => state), soon).toEqual(['joined']);
+
+test('a page sees each stage of its row, by one channel for all rows, until it leaves', async () => {
+  const user = randomUUID();
+  const client = await tickets.signIn(user);
+  const [one, two] = [await tickets.add(user), await tickets.add(user)];
+  const first = follow(watchRow(client, { pipeline: 'tickets', key: one }));
+  const second = follow(watchRow(client, { pipeline: 'tickets', key: two }));
+  await expect.poll(() => states(first), soon).toEqual({ read: 'pending', answer: 'pending' });
+  await joined(client);
+  await tickets.queue(one);
+  await expect.poll(() => states(first), soon).toEqual({ read: 'queued', answer: 'pending' });
+  await tickets.work('read');
+  await expect.poll(() => states(first), soon).toEqual({ read: 'completed', answer: 'queued' });
+  await tickets.work('answer');
+  await expect.poll(() => first.seen.at(-1), soon).toMatchObject({ done: true, run: { status: 'completed' } });
+  expect(states(second)).toEqual({ read: 'pending', answer: 'pending' });
+  first.stop();
+  second.stop();
+  await expect.poll(() => client.getChannels(), soon).toEqual([]);
+});
+
+test('an iteration yields the latest state, and ends by break or by its signal', async () => {
+  const user = randomUUID();
+  const client = await tickets.signIn(user);
+  const key = await tickets.add(user);
+  await tickets.queue(key);
+  await tickets.work('read');
+  for await (const { stages, done } of watchRow(client, { pipeline: 'tickets', key })) {
+    expect(Object.keys(stages)).toEqual(['read', 'answer']);
+    if (done) break;
+    await tickets.work('answer');
+  }
+  const leaving = new AbortController();
+  const yields: Progress[] = [];
+  for await (const progress of watchRow(client, { pipeline: 'tickets', key, signal: leaving.signal })) {
+    yields.push(progress);
+    setTimeout(() => leaving.abort(), 0);
+  }
+  expect(yields).toHaveLength(1);
+});
+
+test('another’s row is refused like one that there is not, and the rows beside it are watched on', async () => {
+  const user = randomUUID();
+  const client = await tickets.signIn(user);
+  const own = follow(watchRow(client, { pipeline: 'tickets', key: await tickets.add(user) }));
+  const foreign = follow(watchRow(client, { pipeline: 'tickets', key: await tickets.add(randomUUID()) }));
+  const missing = follow(watchRow(client, { pipeline: 'tickets', key: 999_999 }));
+  const malformed = follow(watchRow(client, { pipeline: 'tickets', key: 'seven' }));
+  const unknown = follow(watchRow(client, { pipeline: 'other', key: 1 }));
+  await expect
+    .poll(() => [foreign, missing, malformed, unknown].map(({ errors }) => errors[0]?.code), soon)
+    .toEqual(['not_found', 'not_found', '22P02', 'MR003']);
+  expect(foreign.seen).toEqual([]);
+  await expect.poll(() => states(own), soon).toEqual({ read: 'pending', answer: 'pending' });
+  const [iteration] = await Promise.allSettled([
+    (async () => {
+      for await (const _ of watchRow(client, { pipeline: 'tickets', key: 999_999 }));
+    })(),
+  ]);
+  expect(iteration).toMatchObject({ status: 'rejected', reason: expect.any(ProgressError) });
+});
+
+test('nobody joins the topic of another user', async () => {
+  const [user, other] = [randomUUID(), randomUUID()];
+  const client = await tickets.signIn(user);
+  follow(watchRow(client, { pipeline: 'tickets', key: await tickets.add(user) }));
+  await joined(client);
+  const topic = String(client.getChannels()[0]?.topic.replace('realtime:', ''));
+  expect(topic).toMatch(new RegExp(`^millrace:${user}:`));
+  const stranger = await tickets.signIn(other);
+  await stranger.realtime.setAuth();
+  const status = await new Promise((resolve) => {
+    stranger.channel(topic, { config: { private: true } }).subscribe(resolve);
+  });
+  expect(status).toBe('CHANNEL_ERROR');
+});
+
+test('a message that is lost is made good', async () => {
+  const user = randomUUID();
+  const client = await tickets.signIn(user);
+  const key = await tickets.add(user);
+  const row = follow(watchRow(client, { pipeline: 'tickets', key }));
+  await joined(client);
+  // As if Realtime lost it: nobody watches while the row changes.
+  await tickets.owner.query('delete from millrace.watches');
+  await tickets.queue(key);
+  await expect.poll(() => states(row), soon).toEqual({ read: 'queued', answer: 'pending' });
+});
+
+test('without Realtime a page polls by itself', async () => {
+  const user = randomUUID();
+  const client = await tickets.signIn(user);
+  client.realtime.setAuth = () => Promise.reject(new Error('no Realtime'));
+  const key = await tickets.add(user);
+  const row = follow(watchRow(client, { pipeline: 'tickets', key }));
+  await expect.poll(() => row.seen.length, soon).toBe(1);
+  await tickets.queue(key);
+  await expect.poll(() => states(row), soon).toEqual({ read: 'queued', answer: 'pending' });
+});
+
+test('a connection that breaks comes back, and nothing that changed meanwhile is missed', async () => {
+  const user = randomUUID();
+  const client = await tickets.signIn(user);
+  const key = await tickets.add(user);
+  const row = follow(watchRow(client, { pipeline: 'tickets', key }));
+  await joined(client);
+  await client.realtime.disconnect();
+  await tickets.queue(key);
+  await tickets.work('read');
+  await expect.poll(() => states(row), soon).toEqual({ read: 'completed', answer: 'queued' });
+  await joined(client);
+});
+
+test('a token that expires is replaced by the next, without a word to the page', async () => {
+  const user = randomUUID();
+  const token = () => tickets.stack.signUserToken({ sub: user, exp: Math.floor(Date.now() / 1000) + 2 });
+  let kept = await token();
+  const client = await tickets.signIn(user, async () => kept);
+  const key = await tickets.add(user);
+  const row = follow(watchRow(client, { pipeline: 'tickets', key }));
+  await joined(client);
+  // The channel is closed, and calls are refused, until there is a new token.
+  await expect.poll(() => client.getChannels(), soon).toEqual([]);
+  kept = await token();
+  await tickets.queue(key);
+  await expect.poll(() => states(row), soon).toEqual({ read: 'queued', answer: 'pending' });
+  expect(row.errors).toEqual([]);
+});
