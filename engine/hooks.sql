@@ -30,6 +30,9 @@ create function millrace.hook_before_start(p_pipeline millrace.pipelines, p_run_
 -- Charges a start that has queued something in these runs since it began.
 create function millrace.hook_started(p_run_ids bigint[], p_began_at timestamptz);
 
+-- Refuses to begin a stage by name, or in the middle, in runs that lack what it needs.
+create function millrace.hook_before_stage(p_run_ids bigint[], p_stage_id int);
+
 -- Begins a stage with conditions whose needs are done. p_by_name overrules them; p_shown: the rows
 -- show it as queued already. Returns the stages with work.
 create function millrace.hook_begin(
@@ -81,9 +84,6 @@ create function millrace.hook_put_back(
   p_stage millrace.stages, p_kept bigint[], p_back bigint[]
 );
 
--- Notes what the attempts of a batch are given to work on.
-create function millrace.hook_handed_out(p_stage millrace.stages, p_batch json);
-
 -- A report
 
 -- Completes a batch at a stage that may end runs. Returns the stages that got work.
@@ -125,6 +125,11 @@ create function millrace.hook_row_cpu_ms(p_stage_id int) returns real
 as $$
 -- the modules' row_cpu_ms
 $$;
+
+-- Follows a change of what is shown of entities: p_entity_ids, or those of p_changes.
+create function millrace.hook_entities_changed(
+  p_pipeline_id int, p_entity_ids text[], p_changes millrace.change[] default null
+);
 
 -- An end, a retry, a start over
 

@@ -210,7 +210,7 @@ export interface Settings {
   /** All of them, for one who acts on all pipelines; oneself alone for others. */
   operators: Operator[];
   channels: Channel[];
-  settings: { name: string; value: string; comment: string }[];
+  settings: { name: string; value: string }[];
   pipelines: DefinedPipeline[];
   /** Null for whoever does not see all pipelines. */
   findings: Finding[] | null;
@@ -323,6 +323,8 @@ export interface Attempt {
   deadline_at?: string;
   service?: string;
   error?: Fault;
+  /** The last lines of its log, where they were kept. */
+  log?: string;
   /** Sentences of the result about what it may lack. */
   doubts?: string;
   superseded?: boolean;

@@ -121,7 +121,6 @@ table millrace.attempts with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02
   column error jsonb
   column finished_at timestamp with time zone
   column id bigint not null generated always as identity
-  column input_hash uuid
   column isolated boolean not null default false
   column job_id text
   column job_started_at timestamp with time zone
@@ -326,16 +325,14 @@ view millrace.dead_letters
   column stage text
   as  SELECT (d.attempt).id AS attempt_id, d.run_id, p.name AS pipeline, s.name AS stage, d.entity_id, d.error_code, COALESCE((d.attempt).error ->> 'detail'::text, (d.attempt).error ->> 'message'::text) AS error_message, (d.attempt).retry_count AS retry_count, d.failed_at, d.can_retry FROM ( SELECT r.id AS run_id, r.pipeline_id, r.failed_stage_id AS stage_id, r.entity_id, r.error_code, r.finished_at AS failed_at, ( SELECT a.*::millrace.attempts AS a FROM millrace.attempts a WHERE a.run_id = r.id AND a.stage_id = r.failed_stage_id ORDER BY a.number DESC LIMIT 1) AS attempt, NOT (EXISTS ( SELECT FROM millrace.runs o WHERE o.entity_id = r.entity_id AND o.pipeline_id = r.pipeline_id AND o.id > r.id)) AND NOT (EXISTS ( SELECT FROM millrace.fan_outs f WHERE f.id = r.fan_out_id AND (f.state = ANY (ARRAY['abandoned'::text, 'closed'::text])))) AS can_retry FROM millrace.runs r WHERE r.status = 'failed'::millrace.run_status) d LEFT JOIN millrace.pipelines p ON p.id = d.pipeline_id LEFT JOIN millrace.stages s ON s.id = d.stage_id;
 view millrace.default_settings
-  column comment text
   column name text
   column value text
-  as  SELECT name, value, comment FROM ( VALUES ('worker_seconds'::text,'60'::text,'Seconds that a worker may run, the longest timeout of a stage. Change WORKER_SECONDS of the functions with it.'::text), ('batch_bytes'::text,'12582912'::text,'Bytes of rows and results that a claim hands out at most; a row with more fails as row_too_large.'::text), ('retention_days'::text,'90'::text,'Days after which millrace.prune() deletes finished runs.'::text), ('last_sweep_at'::text,'-infinity'::text,'Written by millrace.sweep(); millrace.doctor() reads it.'::text), ('upgrade_patience'::text,'15 seconds'::text,'How long an upgrade tries to get its locks before it gives up.'::text), ('rules_judged_at'::text,''::text,'Written by millrace.evaluate_rules(): the last minute judged.'::text), ('minutes_hours'::text,'48'::text,'Hours after which the sweep deletes figures by the minute.'::text), ('hours_days'::text,'400'::text,'Days after which the sweep deletes figures by the hour.'::text), ('operators_need_aal2'::text,'false'::text,'true: whoever acts with a user''s token has shown a second factor (aal2).'::text), ('journal_days'::text,'400'::text,'Days after which the sweep deletes lines of the journal.'::text), ('page_url'::text,''::text,'Where the operator''s page is, which messages about alerts link to. Written by npx millrace connect --page=URL and npx millrace open.'::text), ('playbooks_url'::text,''::text,'The folder of the playbooks that messages about alerts link to; empty: those of this release.'::text)) s(name, value, comment);
+  as  SELECT name, value FROM ( VALUES ('worker_seconds'::text,'60'::text), ('batch_bytes'::text,'12582912'::text), ('retention_days'::text,'90'::text), ('last_sweep_at'::text,'-infinity'::text), ('upgrade_patience'::text,'15 seconds'::text), ('rules_judged_at'::text,''::text), ('minutes_hours'::text,'48'::text), ('hours_days'::text,'400'::text), ('operators_need_aal2'::text,'false'::text), ('journal_days'::text,'400'::text), ('page_url'::text,''::text), ('playbooks_url'::text,''::text)) s(name, value);
 view millrace.done_attempts
   column created_at timestamp with time zone
   column error jsonb
   column finished_at timestamp with time zone
   column id bigint
-  column input_hash uuid
   column number smallint
   column output jsonb
   column retry_count smallint
@@ -343,7 +340,7 @@ view millrace.done_attempts
   column stage_id integer
   column started_at timestamp with time zone
   column state millrace.attempt_state
-  as  SELECT id, run_id, stage_id, number, state, retry_count, created_at, started_at, finished_at, error, output, input_hash FROM millrace.attempts a WHERE (state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state])) AND NOT superseded;
+  as  SELECT id, run_id, stage_id, number, state, retry_count, created_at, started_at, finished_at, error, output FROM millrace.attempts a WHERE (state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state])) AND NOT superseded;
 table millrace.dropped_metadata
   column id bigint not null generated always as identity
   column metadata_id bigint not null
@@ -362,12 +359,6 @@ table millrace.due_progress with (fillfactor=50)
   constraint due_progress_pipeline_id_fkey FOREIGN KEY (pipeline_id) REFERENCES millrace.pipelines(id) ON DELETE CASCADE
   constraint due_progress_pkey PRIMARY KEY (pipeline_id)
   CREATE UNIQUE INDEX due_progress_pkey ON millrace.due_progress USING btree (pipeline_id)
-view millrace.ending_faults
-  column attempt_id bigint
-  column detail text
-  column rule text
-  column run_id bigint
-  as  SELECT 'a run that ended under a name is completed'::text AS rule, r.id AS run_id, NULL::bigint AS attempt_id, format('%s, but it is %s'::text, r.ended_as, r.status) AS detail FROM millrace.runs r WHERE r.ended_as IS NOT NULL AND r.status <> 'completed'::millrace.run_status UNION ALL SELECT 'a stage is skipped for the ending of its own run'::text AS rule, a.run_id, a.id AS attempt_id, 'stage '::text || a.stage_id AS detail FROM millrace.attempts a JOIN millrace.runs r ON r.id = a.run_id WHERE a.state = 'skipped'::millrace.attempt_state AND NOT a.superseded AND a.error ? 'ended'::text AND (a.error ->> 'ended'::text) IS DISTINCT FROM r.ended_as;
 view millrace.fan_out_faults
   column attempt_id bigint
   column detail text
@@ -581,7 +572,7 @@ view millrace.operations
   column run_id bigint
   column stage text
   column state text
-  as  SELECT r.id AS run_id, p.name AS pipeline, r.entity_id, s.name AS stage, s.kind, COALESCE(a.state::text, 'pending'::text) AS state, CASE WHEN a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state]) THEN 'complete'::text WHEN a.state < 'completed'::millrace.attempt_state THEN 'in progress'::text WHEN a.state = ANY (ARRAY['failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]) THEN 'failed'::text ELSE 'not started'::text END AS operation, r.status = 'running'::millrace.run_status AND a.id IS NULL AND cardinality(vs.needs) = (( SELECT count(*) AS count FROM millrace.attempts n WHERE n.run_id = r.id AND (n.stage_id = ANY (vs.needs)) AND (n.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state])) AND NOT n.superseded)) AND millrace.thresholds_hold(r.id, vs.after) AS can_start, COALESCE(a.state <> ALL (ARRAY['failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]), false) AS is_started, (a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state, 'failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state])) IS TRUE AS is_done, COALESCE(a.retry_count::integer, 0) + COALESCE((a.state = 'failed'::millrace.attempt_state)::integer, 0) AS failures, COALESCE((s.retry ->> 'max_attempts'::text)::integer, 3) AS fails_after, a.id AS attempt_id, COALESCE(a.error ->> 'detail'::text, a.error ->> 'message'::text) AS error FROM millrace.runs r JOIN millrace.pipelines p ON p.id = r.pipeline_id JOIN millrace.version_stages vs ON vs.version_id = r.version_id JOIN millrace.stages s ON s.id = vs.stage_id LEFT JOIN LATERAL ( SELECT o.id, o.run_id, o.parent_id, o.submission_id, o.queue_at, o.created_at, o.started_at, o.finished_at, o.deadline_at, o.poll_at, o.job_started_at, o.late_at, o.token, o.stage_id, o.state, o.number, o.retry_count, o.releases, o.isolated, o.superseded, o.uncounted, o.quota_blocked, o.service, o.job_id, o.error, o.concurrency_group, o.output, o.usage, o.input_hash, o.lost_alone FROM millrace.attempts o WHERE o.run_id = r.id AND o.stage_id = s.id AND NOT o.superseded ORDER BY o.number DESC LIMIT 1) a ON true;
+  as  SELECT r.id AS run_id, p.name AS pipeline, r.entity_id, s.name AS stage, s.kind, COALESCE(a.state::text, 'pending'::text) AS state, CASE WHEN a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state]) THEN 'complete'::text WHEN a.state < 'completed'::millrace.attempt_state THEN 'in progress'::text WHEN a.state = ANY (ARRAY['failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]) THEN 'failed'::text ELSE 'not started'::text END AS operation, r.status = 'running'::millrace.run_status AND a.id IS NULL AND cardinality(vs.needs) = (( SELECT count(*) AS count FROM millrace.attempts n WHERE n.run_id = r.id AND (n.stage_id = ANY (vs.needs)) AND (n.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state])) AND NOT n.superseded)) AND millrace.thresholds_hold(r.id, vs.after) AS can_start, COALESCE(a.state <> ALL (ARRAY['failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state]), false) AS is_started, (a.state = ANY (ARRAY['completed'::millrace.attempt_state, 'skipped'::millrace.attempt_state, 'failed'::millrace.attempt_state, 'cancelled'::millrace.attempt_state])) IS TRUE AS is_done, COALESCE(a.retry_count::integer, 0) + COALESCE((a.state = 'failed'::millrace.attempt_state)::integer, 0) AS failures, COALESCE((s.retry ->> 'max_attempts'::text)::integer, 3) AS fails_after, a.id AS attempt_id, COALESCE(a.error ->> 'detail'::text, a.error ->> 'message'::text) AS error FROM millrace.runs r JOIN millrace.pipelines p ON p.id = r.pipeline_id JOIN millrace.version_stages vs ON vs.version_id = r.version_id JOIN millrace.stages s ON s.id = vs.stage_id LEFT JOIN LATERAL ( SELECT o.id, o.run_id, o.parent_id, o.submission_id, o.queue_at, o.created_at, o.started_at, o.finished_at, o.deadline_at, o.poll_at, o.job_started_at, o.late_at, o.token, o.stage_id, o.state, o.number, o.retry_count, o.releases, o.isolated, o.superseded, o.uncounted, o.quota_blocked, o.service, o.job_id, o.error, o.concurrency_group, o.output, o.usage, o.lost_alone FROM millrace.attempts o WHERE o.run_id = r.id AND o.stage_id = s.id AND NOT o.superseded ORDER BY o.number DESC LIMIT 1) a ON true;
 table millrace.operators
   column added_at timestamp with time zone not null default millrace.now()
   column note text not null default ''::text
@@ -601,6 +592,7 @@ view millrace.paused
   as  SELECT p.name AS pipeline, s.name AS stage, format('select millrace.unpause(%s);'::text, concat_ws(', '::text, quote_literal(p.name), quote_literal(s.name))) AS remedy FROM millrace.pipelines p CROSS JOIN LATERAL ( SELECT NULL::text AS name, 0 AS "position" WHERE NOT p.enabled UNION ALL SELECT t.name, vs."position" FROM millrace.version_stages vs JOIN millrace.stages t ON t.id = vs.stage_id WHERE vs.version_id = p.current_version_id AND NOT t.enabled) s ORDER BY p.name, s."position";
 table millrace.pipelines
   column current_version_id integer
+  column details_to text[] not null default '{}'::text[]
   column digest text
   column due_column text
   column enabled boolean not null default true
@@ -781,7 +773,6 @@ view millrace.schedules
   column schedule text
   as  SELECT name, schedule, command FROM ( VALUES ('millrace-sweep'::text,'10 seconds'::text,'do $do$declare s jsonb; begin loop s := millrace.sweep_next(s); exit when s is null; commit; end loop; end$do$'::text), ('millrace-prune'::text,'17 3 * * *'::text,'select millrace.prune()'::text)) j(name, schedule, command);
 table millrace.settings
-  column comment text not null default ''::text
   column name text not null
   column value text not null
   constraint settings_pkey PRIMARY KEY (name)
@@ -852,7 +843,6 @@ table millrace.stages
   column has_conditional_followers boolean not null default false
   column has_ends boolean not null default false
   column has_groups boolean not null default false
-  column has_unchanged boolean not null default false
   column host text
   column id integer not null generated always as identity
   column kind text not null
@@ -989,7 +979,6 @@ table millrace.version_stages
   column otherwise text
   column position integer not null
   column stage_id integer not null
-  column unchanged_path jsonpath
   column unconditional boolean not null
   column version_id integer not null
   column when_path jsonpath
@@ -1018,6 +1007,15 @@ table millrace.wake_ups
   CREATE INDEX wake_ups_by_stage ON millrace.wake_ups USING btree (stage_id, woken_at)
   CREATE UNIQUE INDEX wake_ups_pkey ON millrace.wake_ups USING btree (id)
 sequence millrace.wake_ups_id_seq
+table millrace.watches unlogged with (fillfactor=50)
+  column entity_id text not null
+  column pipeline_id integer not null
+  column sent_at timestamp with time zone not null default '-infinity'::timestamp with time zone
+  column topic text not null
+  column until timestamp with time zone not null
+  constraint watches_pkey PRIMARY KEY (pipeline_id, entity_id, topic)
+  CREATE INDEX watches_by_topic ON millrace.watches USING btree (topic, until)
+  CREATE UNIQUE INDEX watches_pkey ON millrace.watches USING btree (pipeline_id, entity_id, topic)
 type millrace.work
   column attempt_id bigint
   column claimed_stage text

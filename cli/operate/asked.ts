@@ -38,6 +38,7 @@ const options = {
   verb: word,
   run: word,
   attempt: word,
+  range: word,
   port: word,
   act: flag,
 } as const satisfies Record<string, ParseArgsOptionDescriptor>;

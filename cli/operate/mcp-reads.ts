@@ -79,7 +79,13 @@ export function readTools(door: Door): Tool[] {
         'means none among those looked at: go on with cursor.',
       { ...filterShape, ...page },
     ),
-    reads('run', 'run', 'One run: its stages, attempts, errors, children, and what people did to it.', { run: id }),
+    reads(
+      'run',
+      'run',
+      'One run: its stages, attempts, errors with the last log lines, children, and what people did to it.',
+      { run: id },
+    ),
+    reads('attempt', 'attempt', 'One attempt: its error, the last lines of its log, and its result.', { attempt: id }),
     reads('dead_letters', 'dead_letters', 'What failed for good, by stage and error code.', {
       pipeline: name.optional(),
     }),

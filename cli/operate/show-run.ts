@@ -18,7 +18,7 @@ const mostAttempts = 30;
 export const show = defineOperate({
   usage: `npx millrace show RUN [--remote[=REF]]
   Where a run stands and why, its attempts, its children and what people did to it.
-  --attempt N  in place of RUN: one attempt, with the whole of its error and its result`,
+  --attempt N  in place of RUN: one attempt, with its error, log lines and result in full`,
   words: 1,
   takes: ['attempt'],
   run: showRun,
@@ -47,15 +47,19 @@ function summary(run: Run): string[] {
   const took = `${run.ended_at ? 'took' : 'runs for'} ${between(run.began_at, run.ended_at)}`;
   const cost = costOf(run) && ` · ${costOf(run)}`;
   const faults = (run.at ?? []).filter(({ error }) => error);
+  const byId = new Map(run.attempts.map((of) => [of.attempt, of]));
+  /** The log of the try that failed: of a queued retry, its parent's. */
+  const logOf = (attempt: number) => byId.get(attempt)?.log ?? byId.get(byId.get(attempt)?.parent ?? 0)?.log;
   return [
     pc.bold(line(`run ${run.run} of ${words(run.pipeline)}: ${run.status}`)),
     line(`row ${words(run.entity)} of ${words(run.table?.name)}${run.label ? `: ${words(run.label)}` : ''}`),
     line(
       `began ${moment(run.began_at)} · ${took} · version ${run.version}${cost}${run.parent ? ` · child of run ${run.parent}` : ''}`,
     ),
-    ...faults.flatMap(({ stage, error = {} }) => [
+    ...faults.flatMap(({ stage, attempt, error = {} }) => [
       ...wrap(`${words(stage)}: ${told({ ...error, hint: '' })}`, terminalWidth()).map(pc.red),
       ...helpLines(error),
+      ...logLines(logOf(attempt)),
     ]),
     ...run.attempts.flatMap(({ stage, doubts, superseded }) =>
       doubts && !superseded ? wrap(`⚠ ${words(stage)}: ${words(doubts)}`, terminalWidth()).map(pc.yellow) : [],
@@ -67,6 +71,10 @@ function summary(run: Run): string[] {
     ...(run.status === 'failed' ? [pc.dim(`Retry: npx millrace retry ${run.run}`)] : []),
   ];
 }
+
+/** The last lines of an attempt's log, each in a line of its own. */
+const logLines = (log: string | undefined) =>
+  log ? ['last log lines:', ...log.split('\n').map((text) => pc.dim(`  ${line(visible(text))}`))] : [];
 
 const told = (error: Fault | undefined) => (error ? words(faultText(error)) : '');
 
@@ -122,9 +130,10 @@ function attemptLines(attempts: Attempt[]): string[] {
 
 async function showAttempt(asked: Asked, attempt: number): Promise<0> {
   const answer = await asked.door.read<Attempt & { payloads: boolean; output: Payload | null }>('attempt', { attempt });
-  say(asked, answer, ({ stage, state, error, output, payloads }) => [
+  say(asked, answer, ({ stage, state, error, log, output, payloads }) => [
     pc.bold(line(`attempt ${attempt} at ${words(stage)}: ${state}`)),
     ...(error ? Object.entries(error).map(([name, text]) => `${name}: ${visible(String(text).slice(0, 4000))}`) : []),
+    ...logLines(log),
     ...(payloads ? payloadLines(output) : ['You do not see payloads here.']),
   ]);
   return 0;

@@ -3,8 +3,9 @@
 import type { Series } from '../../operators/answers.ts';
 import { wellOf } from '../../operators/needs.ts';
 import { count, dollars, span } from '../../operators/numbers.ts';
+import { type Range, rangeOf, ranges, stretchesOf } from '../../operators/ranges.ts';
 import { CommandError } from '../command-error.ts';
-import { type Asked, defineOperate, pipelineOf } from './asked.ts';
+import { type Asked, defineOperate, pipelineOf, textOf } from './asked.ts';
 import { say } from './say.ts';
 import { stageLines } from './stage-table.ts';
 import { askStanding, headLines, standingOf } from './standing.ts';
@@ -13,36 +14,52 @@ import { type Column, table, terminalWidth, words } from './table.ts';
 export const status = defineOperate({
   usage: `npx millrace status [PIPELINE] [--remote[=REF]]
   The stages with what is where now, what needs a person first; of one pipeline also what the last hour came to.
+  --range 24h  in place of the last hour: 24h, 7d or 30d
   Exit code 1 where not all is well: the engine's sweep does not run, nobody works at a stage, an alert is above
   its bound that nobody has silenced, or doctor finds something.`,
   words: 1,
-  takes: ['pipeline'],
+  takes: ['pipeline', 'range'],
   run: tellStatus,
 });
 
 async function tellStatus(asked: Asked): Promise<0 | 1> {
   const pipeline = pipelineOf(asked);
+  const range = rangeIn(textOf(asked, 'range'), pipeline);
   const [standing, series] = await Promise.all([
     askStanding(asked),
-    pipeline ? asked.door.read<Series>('series', { pipeline }) : undefined,
+    pipeline ? asked.door.read<Series>('series', { pipeline, ...stretchesOf(range, Date.now()).now }) : undefined,
   ]);
   const { overview } = standing;
   if (pipeline && !overview.pipelines.some((of) => of.pipeline === pipeline))
     throw new CommandError(`There is no pipeline ${words(pipeline)}.`, 3);
   const shown = standingOf(standing, pipeline);
   const { ok } = wellOf(shown.overview);
-  say(asked, { ok, ...shown.overview, alerts: shown.alerts, ...(series && { hour: series }) }, () => [
-    ...headLines(shown),
-    ...stageLines(shown.overview, terminalWidth(), { all: Boolean(pipeline) }),
-    ...hourLines(series),
-  ]);
+  say(
+    asked,
+    { ok, ...shown.overview, alerts: shown.alerts, ...(series && { range: range.name, figures: series }) },
+    () => [
+      ...headLines(shown),
+      ...stageLines(shown.overview, terminalWidth(), { all: Boolean(pipeline) }),
+      ...figureLines(series, range),
+    ],
+  );
   return ok ? 0 : 1;
 }
 
 const some = (value: number) => (value > 0 ? count(value) : '');
 
-/** The figures of the last hour at each stage of one pipeline, as a table. */
-function hourLines(series: Series | undefined): string[] {
+/** The range that --range names. */
+function rangeIn(name: string | undefined, pipeline: string | undefined): Range {
+  if (name === undefined) return rangeOf(name);
+  if (pipeline === undefined) throw new CommandError('--range is for the figures of one pipeline: name it.', 2);
+  const range = ranges.find((one) => one.name === name);
+  if (!range)
+    throw new CommandError(`--range is ${words(name)}, but must be ${ranges.map((one) => one.name).join(', ')}.`, 2);
+  return range;
+}
+
+/** The figures of a range at each stage of one pipeline, as a table. */
+function figureLines(series: Series | undefined, range: Range): string[] {
   const stages = Object.entries(series?.stages ?? {});
   if (stages.length === 0) return [];
   const rows = stages.map(([stage, f]) => [
@@ -62,7 +79,7 @@ function hourLines(series: Series | undefined): string[] {
   ]);
   const right = (head: string, goes?: number): Column => ({ head, right: true, goes });
   const heads: Column[] = [
-    { head: 'last hour', least: 12 },
+    { head: `last ${range.says}`, least: 12 },
     right('completed'),
     right('retried', 3),
     right('failed', 2),

@@ -121,6 +121,9 @@ begin
   if to_regclass('cron.job') is not null then
     perform cron.unschedule(j.jobname) from cron.job j where j.jobname = any ('{{jobs}}');
   end if;
+  if to_regclass('realtime.messages') is not null then
+    execute 'drop policy if exists millrace_progress on realtime.messages';
+  end if;
   execute (
     select string_agg(format('drop function %s cascade;', p.oid::regprocedure), '')
     from pg_proc p

@@ -163,9 +163,6 @@ begin
     batch := millrace.batch_of(
       p_stage, p_token, p_items[:kept], p_entity_ids[:kept], null, v_built);
   end if;
-  if p_stage.has_unchanged then
-    perform millrace.hook_handed_out(p_stage, batch);
-  end if;
 end
 $$;
 

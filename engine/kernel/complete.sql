@@ -103,11 +103,6 @@ begin
         from unnest(p_ready) r
         join millrace.stages s on s.id = r.stage_id
         where r.run_id = d.run_id)) as queued) c;
-  if p_items[1].service = 'unchanged' and p_items[1].job_id is null then
-    perform millrace.note_pulses(
-      'copied', array_fill(p_items[1].stage_id, array[coalesce(cardinality(v_changes), 0)]));
-    return v_changes;
-  end if;
   insert into millrace.pulses (at, pipeline_id, stage_id, outcome, n, run_ms, wait_ms,
     cost_usd, input_tokens, output_tokens)
   select p_now, s.pipeline_id, s.id, 'completed', cardinality(v_changes), v_run_ms, v_wait_ms,

@@ -61,64 +61,12 @@ begin
 end
 $$;
 
--- Raises MR005 where a run lacks the result of a need of a stage, and names the stage to queue
--- instead. Of a row that shows one status nothing before may lack.
-create function millrace.refuse_missing_needs(p_run_ids bigint[], p_stage_id int)
-as $$
-declare
-  v_lacking record;
-begin
-  select count(distinct r.id) as runs, min(r.entity_id) as entity_id,
-    (array_agg(s.name order by n.position desc)
-      filter (where n.stage_id = any (vs.needs) or p.projection = 'status'
-        or d.undemanded and vs.after @> jsonb_build_array(
-          jsonb_build_object('map', n.stage_id))))[1] as need,
-    (array_agg(s.name order by n.position))[1] as first
-  into v_lacking
-  from millrace.runs r
-  join millrace.pipelines p on p.id = r.pipeline_id
-  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
-  join millrace.version_stages n
-    on n.version_id = r.version_id and p_stage_id = any (n.dependents)
-  join millrace.stages s on s.id = n.stage_id
-  left join lateral (
-    select coalesce(d.error ? 'on_demand', false) as undemanded
-    from millrace.done_attempts d
-    where d.run_id = r.id and d.stage_id = n.stage_id
-    limit 1) d on true
-  where r.id = any (p_run_ids)
-    and d.undemanded is distinct from false;
-  if v_lacking.need is not null then
-    raise exception 'stage % cannot start for %: its need % has no result',
-      (select s.name from millrace.stages s where s.id = p_stage_id),
-      format(case v_lacking.runs when 1 then '1 entity (%2$s)' else '%s entities (%s, …)' end,
-        v_lacking.runs, v_lacking.entity_id), v_lacking.need
-      using errcode = 'MR005', hint = format(
-        'Queue %s instead; the stages after it follow by themselves.', v_lacking.first);
-  end if;
-end
-$$;
-
--- Returns the stage at which a pipeline starts unless another is named.
-create function millrace.first_stage(p_pipeline_id int) returns int
-stable
-as $$
-return (
-  select vs.stage_id
-  from millrace.pipelines p
-  join millrace.version_stages vs
-    on vs.version_id = p.current_version_id and vs.is_first
-  where p.id = p_pipeline_id
-  order by vs.on_demand, vs.position
-  limit 1);
-$$;
-
 -- Begins a stage of locked runs, whatever its thresholds say. Returns the stages with work.
 create function millrace.begin_at_once(
   p_run_ids bigint[], p_stage_id int, p_by_name boolean default false
 ) returns int[]
 as $$
-perform millrace.refuse_missing_needs(p_run_ids, p_stage_id);
+perform millrace.hook_before_stage(p_run_ids, p_stage_id);
 if (
     select bool_and(vs.unconditional)
     from millrace.runs r
@@ -247,7 +195,7 @@ if cardinality(p_dirty_ids) > 0 then
   end if;
 end if;
 if not p_stage.is_first then
-  perform millrace.refuse_missing_needs(begun, p_stage.stage_id);
+  perform millrace.hook_before_stage(begun, p_stage.stage_id);
 end if;
 if begun = '{}' then
   return;
@@ -341,6 +289,7 @@ begin
       case when v_on.alone and v_stage.unconditional then v_live
         else v_live || v_begun.begun end, v_began_at);
   end if;
+  perform millrace.hook_entities_changed(p_pipeline_id, p_entity_ids);
   perform millrace.wake(v_wake || v_begun.ready);
 end
 $$;

@@ -29,9 +29,6 @@ from (
         and not s.bypassed))) k(place, part, wanted)
   where k.wanted
   union all
-  select 31, 'leftovers', null
-  where millrace.is_new_minute()
-  union all
   select * from millrace.hook_to_sweep()) t
 cross join lateral (
   select case when t.place < 10 then t.part || ' of pipeline ' || (
@@ -39,15 +36,6 @@ cross join lateral (
     else concat_ws(' ', t.part, t.id) end as name) n
 where n.name <> all (p_done)
 order by t.place, t.id;
-$$;
-
--- Tells whether a minute has begun since rules were judged last.
-create function millrace.is_new_minute() returns boolean
-as $$
-return exists (
-  select from millrace.settings s
-  where s.name = 'rules_judged_at'
-    and s.value <> to_char(millrace.now() at time zone 'utc', 'YYYY-MM-DD HH24:MI'));
 $$;
 
 -- Does one portion, of at most 250 rows, of the first part of the sweep but for those in p_done;
@@ -82,7 +70,6 @@ begin
           where s.pipeline_id = v_id and s.enabled and s.kind <> 'gate'
             and not s.bypassed
             and millrace.has_ready_work(s.id)));
-      when 'leftovers' then perform millrace.forget_leftovers();
       else
         select h.done, h.more into done, more from millrace.hook_sweep(part, v_id, c_most) h;
     end case;
@@ -198,43 +185,6 @@ begin
 end
 $$;
 
--- Deletes old wake-ups, idle claims, workers that are gone, and all but about a thousand posts.
-create function millrace.forget_leftovers()
-as $$
-declare
-  v_oldest_post timestamptz := (
-    select p.posted_at from millrace.posts p order by p.posted_at desc offset 999 limit 1);
-begin
-  delete from millrace.wake_ups r
-  where r.id in (
-    select o.id
-    from millrace.wake_ups o
-    where o.woken_at < v_now - interval '1 minute'
-    for update skip locked);
-  delete from millrace.claims c
-  where c.token in (
-    select o.token
-    from millrace.claims o
-    where o.expires_at <= v_now - interval '1 minute'
-      and not exists (
-        select from millrace.attempts a
-        where a.id = any (o.attempt_ids) and a.token = o.token and a.state = 'started')
-    for update skip locked);
-  delete from millrace.workers w
-  where w.id in (
-    select o.id
-    from millrace.workers o
-    where o.heartbeat_at < v_now - interval '1 hour'
-    for update skip locked);
-  delete from millrace.posts p
-  where p.ctid = any (array(
-    select o.ctid
-    from millrace.posts o
-    where o.posted_at < v_oldest_post
-    for update skip locked));
-end
-$$;
-
 -- Makes good what got lost, and starts what is due. Harmless at any time. Ends after some 250 rows,
 -- in one transaction, and says "more": call it again.
 create function millrace.sweep() returns jsonb
@@ -294,14 +244,6 @@ where s.name in (
   from millrace.settings o
   where o.name = 'last_sweep_at'
   for update skip locked);
-$$;
-
--- Returns when the last sweep was done; -infinity: there was none yet. Read from the table, since
--- the Vault may be unreadable.
-create function millrace.last_sweep() returns timestamptz
-stable
-as $$
-return (select s.value from millrace.settings s where s.name = 'last_sweep_at');
 $$;
 
 -- Tells whether the last sweep is over a minute old: an answer that says so has its receiver call

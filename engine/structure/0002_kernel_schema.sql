@@ -32,8 +32,7 @@ create index log_by_time on millrace.log (at);
 -- The settings of the engine. A Vault secret called millrace_<name> overrides the row.
 create table millrace.settings (
   name text primary key,
-  value text not null,
-  comment text not null default ''
+  value text not null
 );
 
 -- A row for each release that was installed or upgraded to.

@@ -34,7 +34,9 @@ create table millrace.pipelines (
   -- The digest of the compiled definition, with which a project's folder is compared.
   digest text,
   -- The columns of the entity that the definition names and that inputs of its stages require.
-  required_columns text[] not null default '{}'
+  required_columns text[] not null default '{}',
+  -- The roles to whom millrace_progress() shows the detail of errors.
+  details_to text[] not null default '{}'
 );
 
 -- A row for each stage, with its settings, which apply at once. enabled = false pauses the stage.
@@ -82,7 +84,6 @@ create table millrace.stages (
   -- wait or bypass: whether rows wait for the next window, or leave the stage out, once its
   -- budget is spent.
   when_spent text not null default 'wait',
-  has_unchanged boolean not null default false,
   -- How many rows of the stage may be in work at once. Where it is not null, the engine chooses
   -- batch_size and max_workers.
   concurrency int constraint stages_concurrency_bounds check (concurrency between 1 and 5000),
@@ -125,8 +126,6 @@ create table millrace.version_stages (
   on_demand boolean not null default false,
   -- [{name, when}]: the first condition that holds of the row and the result ends the run.
   ends jsonb,
-  -- The part of the input that is compared with the last run's; null for no comparison.
-  unchanged_path jsonpath,
   -- True where runs begin with the stage.
   is_first boolean not null generated always as (needs = '{}' and after = '[]') stored,
   primary key (version_id, stage_id)

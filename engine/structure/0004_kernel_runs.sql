@@ -101,8 +101,6 @@ create table millrace.attempts (
   output jsonb,
   -- The usage that the handler reported, such as tokens and cost.
   usage jsonb,
-  -- The digest of the input, where the stage declares unchanged; null at others.
-  input_hash uuid,
   -- True where an isolate ended while it ran this row alone.
   lost_alone boolean not null default false,
   primary key (id) with (fillfactor = 90),

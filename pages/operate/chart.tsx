@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import type { Figures } from '../../operators/answers.ts';
+import type { Range } from '../../operators/ranges.ts';
 import { Moment } from '../base/format.tsx';
 import { Table } from '../base/table.tsx';
 
@@ -16,6 +17,9 @@ export interface Line {
 interface ChartProps {
   title: string;
   points: Figures[];
+  /** The points of the time before, which the first line shows in grey. */
+  before?: Figures[] | undefined;
+  range: Range;
   lines: Line[];
   shown: (value: number) => string;
   /** Told the beginning and end of what is dragged over. */
@@ -25,10 +29,12 @@ interface ChartProps {
 const tall = 160;
 
 /** A time on the axis, in the reader's zone. */
-const clock = (seconds: number) =>
-  new Date(seconds * 1000).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+const clock = (seconds: number, isDay: boolean) =>
+  isDay
+    ? new Date(seconds * 1000).toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })
+    : new Date(seconds * 1000).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
 
-function options({ lines, points, shown, onStretch }: ChartProps, width: number): uPlot.Options {
+function options({ lines, points, before, range, shown, onStretch }: ChartProps, width: number): uPlot.Options {
   const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`);
   const axis = {
     stroke: colour('soft'),
@@ -41,12 +47,15 @@ function options({ lines, points, shown, onStretch }: ChartProps, width: number)
     cursor: { drag: { x: true, y: false, setScale: false } },
     legend: { show: true, live: false },
     axes: [
-      { ...axis, values: (_plot, times) => times.map(clock) },
+      { ...axis, values: (_plot, times) => times.map((time) => clock(time, range.seconds > 86_400)) },
       { ...axis, size: 64, values: (_plot, values) => values.map((value) => shown(value)) },
     ],
     scales: { y: { range: (_plot, _least, most) => [0, Math.max(most * 1.1, 1)] } },
     series: [
       {},
+      ...(before && lines[0]
+        ? [{ label: `${lines[0].name}, the time before`, stroke: colour('line'), width: 2, points: { show: false } }]
+        : []),
       ...lines.map(({ name, colour: ink, dash = [], of }) => ({
         label: name,
         stroke: colour(ink),
@@ -82,14 +91,19 @@ function useTheme(): boolean {
 }
 
 export function Chart(props: ChartProps) {
-  const { title, points, lines, shown, onStretch } = props;
+  const { title, points, before, range, lines, shown, onStretch } = props;
   const place = useRef<HTMLDivElement>(null);
   const theme = useTheme();
-  const isEmpty = !points.some((point) => lines.some(({ of }) => of(point)));
+  const isEmpty = ![...points, ...(before ?? [])].some((point) => lines.some(({ of }) => of(point)));
   useEffect(() => {
     const element = place.current;
     if (!element) return;
-    const data = [points.map(({ at }) => Date.parse(at) / 1000), ...lines.map(({ of }) => points.map(of))];
+    const [first] = lines;
+    const data = [
+      points.map(({ at }) => Date.parse(at) / 1000),
+      ...(before && first ? [points.map((_, place) => (before[place] ? first.of(before[place]) : null))] : []),
+      ...lines.map(({ of }) => points.map(of)),
+    ];
     const plot = new uPlot(options(props, element.clientWidth), data as uPlot.AlignedData, element);
     const onResize = () => plot.setSize({ width: element.clientWidth, height: tall });
     window.addEventListener('resize', onResize);
@@ -97,7 +111,7 @@ export function Chart(props: ChartProps) {
       window.removeEventListener('resize', onResize);
       plot.destroy();
     };
-  }, [points, theme]);
+  }, [points, before, theme]);
   return (
     <figure class="chart">
       <figcaption>{title}</figcaption>
@@ -110,9 +124,12 @@ export function Chart(props: ChartProps) {
           keyOf={({ at }) => at}
           columns={[
             {
-              name: 'Minute',
+              name: 'From',
               cell: ({ at }) => (
-                <button type="button" onClick={() => onStretch?.(at, new Date(Date.parse(at) + 60_000).toISOString())}>
+                <button
+                  type="button"
+                  onClick={() => onStretch?.(at, new Date(Date.parse(at) + range.stepSeconds * 1000).toISOString())}
+                >
                   <Moment at={at} />
                 </button>
               ),

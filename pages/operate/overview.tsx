@@ -1,6 +1,6 @@
 // Which pipelines run, which stage is behind, since when and why: what needs a person first.
 
-import type { Alert, Bulk, Figures, Overview as OverviewAnswer, Series, StageHealth } from '../../operators/answers.ts';
+import type { Alert, Bulk, Figures, Overview as OverviewAnswer, StageHealth } from '../../operators/answers.ts';
 import {
   byNeed,
   engineFirst,
@@ -12,6 +12,7 @@ import {
   wellOf,
 } from '../../operators/needs.ts';
 import { count, countOf, dollars, many, span } from '../../operators/numbers.ts';
+import type { Range } from '../../operators/ranges.ts';
 import { sayStanding } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 import { Ago, Moment, useAsOf } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
@@ -23,6 +24,7 @@ import { CausesAndPlace } from './causes.tsx';
 import { mayNotAct } from './deeds.tsx';
 import { read, readOverview } from './door.ts';
 import { BackoffReason } from './links.tsx';
+import { RangePicker, sayEmpty, useFigures } from './range.tsx';
 import { Spark } from './spark.tsx';
 import { State } from './states.tsx';
 
@@ -32,9 +34,6 @@ const mostStages = 12;
 const shownAlerts = 10;
 
 const askAlerts = () => read<{ alerts: Alert[] }>('alerts', { open: true, limit: 20 });
-
-/** Reads the figures of the last hour, of a pipeline and each of its stages. */
-export const askHour = (pipeline: string) => read<Series>('series', { pipeline });
 
 export function Overview() {
   const overview = usePoll('overview', readOverview);
@@ -49,6 +48,7 @@ export function Overview() {
           {answer.pipelines.length === 0 && (
             <p>No pipeline yet that you see. Define one, or ask whoever runs this project to let you see it.</p>
           )}
+          {answer.pipelines.length > 0 && <RangePicker />}
           <div class="cards">
             {byNeed(answer).map((listed) =>
               isQuiet(listed) ? (
@@ -183,12 +183,11 @@ function Quiet({ pipeline }: Listed) {
 }
 
 function Card({ pipeline: { pipeline, enabled, paused, open_alerts, stages: all }, stages }: Listed) {
-  // Figures go by the minute.
-  const hour = usePoll(`hour ${pipeline}`, () => askHour(pipeline), 60_000);
-  const points = hour.value.answer?.points ?? [];
+  const { range, now, before } = useFigures({ pipeline });
+  const points = now.answer?.points ?? [];
+  const figures = now.answer?.stages ?? {};
   const busy = stages.filter(isBusy);
   const shown = stages.length > mostStages ? busy.slice(0, mostStages) : stages;
-  const spent = Object.values(hour.value.answer?.stages ?? {}).reduce((all, { cost_usd }) => all + cost_usd, 0);
   return (
     <section class="card" aria-label={pipeline}>
       <div class="card-head">
@@ -203,12 +202,12 @@ function Card({ pipeline: { pipeline, enabled, paused, open_alerts, stages: all 
             </a>
           )}
         </h3>
-        {points.length > 0 && <Spark points={points} of={pipeline} />}
-        <Hour points={points} spent={spent} />
+        {points.length > 0 && <Spark points={points} of={pipeline} range={range} />}
+        <Sums points={points} before={before?.points} range={range} />
       </div>
       <ol class="stages">
         {shown.map((stage) => (
-          <Stage key={stage.stage} stage={stage} figures={under(hour.value.answer?.stages ?? {}, stage.stage)} />
+          <Stage key={stage.stage} stage={stage} figures={under(figures, stage.stage)} range={range} />
         ))}
       </ol>
       {shown.length < all && (
@@ -222,13 +221,18 @@ function Card({ pipeline: { pipeline, enabled, paused, open_alerts, stages: all 
   );
 }
 
-/** The runs that ended in the last hour, and their cost. */
-function Hour({ points, spent }: { points: Figures[]; spent: number }) {
-  const sum = (what: (point: Figures) => number) => points.reduce((all, point) => all + what(point), 0);
+/** The runs that ended in the range, their cost, and both in the time before. */
+function Sums({ points, before, range }: { points: Figures[]; before: Figures[] | undefined; range: Range }) {
+  const sum = (of: Figures[], name: 'completed' | 'failed' | 'cost_usd') =>
+    of.reduce((all, point) => all + point[name], 0);
+  const spent = sum(points, 'cost_usd');
+  const tell = (of: Figures[]) => `${count(sum(of, 'completed'))} completed, ${count(sum(of, 'failed'))} failed`;
+  const spentBefore = sum(before ?? [], 'cost_usd');
   return (
     <p class="hint hour">
-      Runs in the last hour: {count(sum(({ completed }) => completed))} completed, {count(sum(({ failed }) => failed))}{' '}
-      failed{spent > 0 && `, ${dollars(spent)} spent`}
+      Runs in the last {range.says}: {tell(points)}
+      {spent > 0 && `, ${dollars(spent)} spent`}
+      {before && `; before that ${tell(before)}${spentBefore > 0 ? `, ${dollars(spentBefore)} spent` : ''}`}
     </p>
   );
 }
@@ -237,7 +241,7 @@ function Hour({ points, spent }: { points: Figures[]; spent: number }) {
 const whole = (text: string) => text.replaceAll(' ', '\u00a0');
 
 /** The counts of a stage, each a way to its runs. */
-function Stage({ stage, figures }: { stage: StageHealth; figures: Figures | undefined }) {
+function Stage({ stage, figures, range }: { stage: StageHealth; figures: Figures | undefined; range: Range }) {
   const { pipeline, stage: name, ready, oldest_age } = stage;
   const here = { pipeline, stage: name };
   const running = to('runs', '', { ...here, status: 'running' });
@@ -250,12 +254,14 @@ function Stage({ stage, figures }: { stage: StageHealth; figures: Figures | unde
     ['dead', 'failed', to('runs', '', { ...here, status: 'failed' }), 'bad'],
   ] as const;
   const told = counts.filter(([, of]) => stage[of] > 0 || ['ready', 'started'].includes(of));
+  const empty = sayEmpty(stage, figures, range);
   const hints = [
+    empty && `empty in ${empty} at this rate`,
     oldest_age !== null && ready > 0 && `oldest ${span(oldest_age * 1000)}`,
     figures && figures.run_p50_ms !== null && `p50 ${span(figures.run_p50_ms)}`,
     figures && figures.run_p50_ms !== null && `p95 ${span(figures.run_p95_ms)}`,
     figures && figures.cost_usd > 0 && `${dollars(figures.cost_usd)} spent`,
-  ].filter((hint) => typeof hint === 'string');
+  ].filter((hint): hint is string => typeof hint === 'string' && hint !== '');
   return (
     <li>
       <a class="stage-name" href={to('pipeline', pipeline, { stage: name })}>

@@ -1,7 +1,8 @@
-// One pipeline, or one stage of it: what is where now, what happened in the last hour, and what may be done.
+// One pipeline, or one stage of it: what is where now, what happened in a range of time, and what may be done.
 
-import type { Pipeline as Answer, Figures, Series, StageHealth } from '../../operators/answers.ts';
+import type { Pipeline as Answer, Figures, StageHealth } from '../../operators/answers.ts';
 import { count, countOf, dollars, span } from '../../operators/numbers.ts';
+import type { Range } from '../../operators/ranges.ts';
 import { cut, visible } from '../../operators/visible.ts';
 import { Moment } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
@@ -15,14 +16,14 @@ import { read } from './door.ts';
 import { Graph, tellHealth } from './graph.tsx';
 import { PipelineLink } from './links.tsx';
 import { Marks } from './overview.tsx';
+import { RangePicker, sayEmpty, useFigures } from './range.tsx';
 import { ListedRuns } from './runs.tsx';
 import { StageDeeds } from './stage-deeds.tsx';
 
 export function Pipeline({ of: pipeline, query }: Route) {
   const stage = query.get('stage') ?? '';
   const found = usePoll(`pipeline ${pipeline}`, () => read<Answer>('pipeline', { pipeline }));
-  const asked = { pipeline, ...(stage && { stage }) };
-  const hour = usePoll(`series ${JSON.stringify(asked)}`, () => read<Series>('series', asked), 60_000);
+  const { range, now, before } = useFigures({ pipeline, ...(stage && { stage }) });
   return (
     <Fresh of={found.value}>
       {(answer) => {
@@ -37,9 +38,12 @@ export function Pipeline({ of: pipeline, query }: Route) {
             </p>
             <Graph pipeline={pipeline} stages={answer.stages} tell={tellHealth(health, answer.stages)} chosen={stage} />
             <StageDeeds pipeline={answer} stage={chosen} />
-            <Fresh of={hour.value}>{(series) => <Charts points={series.points} />}</Fresh>
+            <RangePicker />
+            <Fresh of={now}>
+              {(series) => <Charts points={series.points} before={before?.points} range={range} />}
+            </Fresh>
             <h3>Stages</h3>
-            <Stages pipeline={pipeline} health={answer.health} hour={hour.value.answer?.stages ?? {}} />
+            <Stages pipeline={pipeline} health={answer.health} figures={now.answer?.stages ?? {}} range={range} />
             <RunsBeneath pipeline={pipeline} query={query} />
           </>
         );
@@ -93,17 +97,24 @@ function linesOfCodes(points: Figures[]): Line[] {
   });
 }
 
-function Charts({ points }: { points: Figures[] }) {
-  const common = { points, onStretch: (since: string, before: string) => ask({ since, before }) };
+interface ChartsProps {
+  points: Figures[];
+  before: Figures[] | undefined;
+  range: Range;
+}
+
+function Charts({ points, before, range }: ChartsProps) {
+  const common = { points, range, onStretch: (since: string, until: string) => ask({ since, before: until }) };
+  const compared = { ...common, before };
   return (
     <>
       <p class="hint">
-        The last hour, minute by minute. Drag over a stretch, or choose a minute in a table, to see the runs of that
-        time beneath.
+        The last {range.says}, {range.by}; in grey the time before. Drag over a stretch, or choose a step in a table, to
+        see the runs of that time beneath.
       </p>
       <div class="charts">
         <Chart
-          {...common}
+          {...compared}
           title="By outcome"
           shown={count}
           lines={[
@@ -113,7 +124,7 @@ function Charts({ points }: { points: Figures[] }) {
           ]}
         />
         <Chart
-          {...common}
+          {...compared}
           title="How long it took"
           shown={span}
           lines={[
@@ -125,7 +136,7 @@ function Charts({ points }: { points: Figures[] }) {
         />
         <Chart {...common} title="Errors by code" shown={count} lines={linesOfCodes(points)} />
         <Chart
-          {...common}
+          {...compared}
           title="Spent"
           shown={dollars}
           lines={[number('US dollars', 'link', ({ cost_usd }) => cost_usd)]}
@@ -138,17 +149,18 @@ function Charts({ points }: { points: Figures[] }) {
 interface StagesProps {
   pipeline: string;
   health: StageHealth[];
-  hour: Record<string, Figures>;
+  figures: Record<string, Figures>;
+  range: Range;
 }
 
-function Stages({ pipeline, health, hour }: StagesProps) {
+function Stages({ pipeline, health, figures, range }: StagesProps) {
   const number = (name: string, of: 'ready' | 'started' | 'waiting' | 'late') => ({
     name,
     isNumber: true,
     cell: (stage: StageHealth) => countOf(stage, of),
   });
   const codes = (stage: string) =>
-    Object.entries(under(hour, stage)?.codes ?? {})
+    Object.entries(under(figures, stage)?.codes ?? {})
       .sort(([, a], [, b]) => b - a)
       .slice(0, 3)
       .map(([code, many]) => `${code} (${count(many)})`)
@@ -168,6 +180,7 @@ function Stages({ pipeline, health, hour }: StagesProps) {
           ),
         },
         number('Ready', 'ready'),
+        { name: 'Empty in', isNumber: true, cell: (s) => sayEmpty(s, under(figures, s.stage), range) },
         number('In work', 'started'),
         number('Waiting', 'waiting'),
         {
@@ -187,10 +200,10 @@ function Stages({ pipeline, health, hour }: StagesProps) {
             <a href={to('runs', '', { pipeline, stage: s.stage, status: 'failed' })}>{countOf(s, 'failed')}</a>
           ),
         },
-        { name: 'p50', isNumber: true, cell: (s) => span(under(hour, s.stage)?.run_p50_ms) },
-        { name: 'p95', isNumber: true, cell: (s) => span(under(hour, s.stage)?.run_p95_ms) },
-        { name: 'Spent', isNumber: true, cell: (s) => dollars(under(hour, s.stage)?.cost_usd ?? 0) },
-        { name: 'Errors of the hour', cell: (s) => <Words text={codes(s.stage)} most={160} /> },
+        { name: 'p50', isNumber: true, cell: (s) => span(under(figures, s.stage)?.run_p50_ms) },
+        { name: 'p95', isNumber: true, cell: (s) => span(under(figures, s.stage)?.run_p95_ms) },
+        { name: 'Spent', isNumber: true, cell: (s) => dollars(under(figures, s.stage)?.cost_usd ?? 0) },
+        { name: `Errors of the last ${range.says}`, cell: (s) => <Words text={codes(s.stage)} most={160} /> },
       ]}
     />
   );

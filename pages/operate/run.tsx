@@ -4,6 +4,7 @@ import type { Run as Answer, Attempt, Fault, Payload } from '../../operators/ans
 import { costOf, count, span } from '../../operators/numbers.ts';
 import { saidOf } from '../../operators/remedies.ts';
 import { verbs } from '../../operators/verbs.ts';
+import { visible } from '../../operators/visible.ts';
 import { databaseNow, Moment } from '../base/format.tsx';
 import { Fresh, Trouble } from '../base/fresh.tsx';
 import { usePoll } from '../base/poll.ts';
@@ -219,7 +220,23 @@ function Next({ of: standing }: { of: Standing }) {
   return <>This is what the last try met.</>;
 }
 
-function Errors({ run: { at = [] } }: { run: Answer }) {
+/** The last lines of an attempt's log, as its handler wrote them. */
+function Log({ text }: { text: string | undefined }) {
+  if (!text) return null;
+  return (
+    <details class="log">
+      <summary>Last log lines</summary>
+      <pre>{visible(text)}</pre>
+    </details>
+  );
+}
+
+function Errors({ run: { at = [], attempts } }: { run: Answer }) {
+  /** The log of the try that failed: of a queued retry, its parent's. */
+  const logOf = (standing: Standing) => {
+    const own = attempts.find(({ attempt }) => attempt === standing.attempt);
+    return own?.log ?? attempts.find(({ attempt }) => attempt === own?.parent)?.log;
+  };
   return (
     <>
       {at.map((standing) =>
@@ -232,6 +249,7 @@ function Errors({ run: { at = [] } }: { run: Answer }) {
               <Words text={saidOf(standing.error)} most={2000} />
             </p>
             <Help error={standing.error} />
+            <Log text={logOf(standing)} />
             <p class="hint">
               <Next of={standing} />
             </p>
@@ -282,6 +300,7 @@ interface WholeAttempt {
   payloads: boolean;
   output: Payload | null;
   error: Fault | null;
+  log?: string;
 }
 
 /** The result of an attempt, read when an operator opens it. */
@@ -303,11 +322,12 @@ function Result({ attempt, stage }: { attempt: number; stage: string }) {
       </button>
     );
   }
-  const { payloads, output, error: fault } = found.value;
+  const { payloads, output, error: fault, log } = found.value;
   return (
     <>
       {!payloads && <p class="hint">Results are for operators who see payloads.</p>}
       {fault && <Tree value={fault} name="error" />}
+      <Log text={log} />
       {output && (
         <Tree
           value={output.cut ?? output.value}

@@ -2,6 +2,7 @@
 
 import type { Settings as Answer, Channel, DefinedPipeline, Finding, Operator } from '../../operators/answers.ts';
 import { many } from '../../operators/numbers.ts';
+import { meanings } from '../../operators/settings.ts';
 import { Ago, Moment } from '../base/format.tsx';
 import { Fresh } from '../base/fresh.tsx';
 import { usePoll } from '../base/poll.ts';
@@ -39,7 +40,7 @@ function All() {
             columns={[
               { name: 'Setting', cell: ({ name }) => name },
               { name: 'Value', isNumber: true, cell: ({ value }) => value },
-              { name: 'What it is', cell: ({ comment }) => <Words text={comment} most={400} /> },
+              { name: 'What it is', cell: ({ name }) => <Words text={meanings[name]} most={400} /> },
             ]}
           />
         </>

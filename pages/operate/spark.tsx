@@ -1,7 +1,8 @@
-// A line of the last hour, minute by minute: what completed, what failed and what was tried again.
+// A line of a range of time, step by step: what completed, what failed and what was tried again.
 
 import type { Figures } from '../../operators/answers.ts';
-import { count } from '../../operators/numbers.ts';
+import { count, span } from '../../operators/numbers.ts';
+import type { Range } from '../../operators/ranges.ts';
 
 const width = 240;
 const height = 36;
@@ -9,14 +10,15 @@ const height = 36;
 interface SparkProps {
   points: Figures[];
   of: string;
+  range: Range;
 }
 
 /** Bars that stand on each other; the numbers are in its name. */
-export function Spark({ points, of }: SparkProps) {
+export function Spark({ points, of, range }: SparkProps) {
   const totals = points.map(({ completed, failed, retried }) => completed + failed + retried);
   const most = Math.max(1, ...totals);
   const sum = (name: 'completed' | 'failed' | 'retried') => points.reduce((all, point) => all + point[name], 0);
-  const name = `The last hour of ${of}: ${count(sum('completed'))} completed, ${count(sum('failed'))} failed, ${count(sum('retried'))} tried again; ${count(most)} in a minute at most`;
+  const name = `The last ${range.says} of ${of}: ${count(sum('completed'))} completed, ${count(sum('failed'))} failed, ${count(sum('retried'))} tried again; ${count(most)} in a step of ${span(range.stepSeconds * 1000)} at most`;
   const step = width / Math.max(1, points.length);
   return (
     <svg class="spark" viewBox={`0 0 ${width} ${height}`} role="img" aria-label={name} preserveAspectRatio="none">

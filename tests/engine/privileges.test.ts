@@ -113,6 +113,7 @@ describe('the public functions', () => {
       'millrace_overview',
       'millrace_pipeline',
       'millrace_poll',
+      'millrace_progress',
       'millrace_renew',
       'millrace_resume',
       'millrace_run',
@@ -130,9 +131,13 @@ describe('the public functions', () => {
     ]);
   });
 
-  it.each(['anon', 'authenticated'])('cannot be called by %s, but for a user’s own decision', async (role) => {
+  it.each(['anon', 'authenticated'])('cannot be called by %s, but for own decisions and progress', async (role) => {
     const decision = 'millrace_decide(bigint,jsonb)';
     for (const fn of functions.filter(({ schema }) => schema === 'public')) {
+      if (fn.signature === 'millrace_progress(jsonb,uuid)') {
+        expect(await answer(role, fn.call)).toMatchObject({ code: 'MR002' });
+        continue;
+      }
       if (role === 'authenticated' && fn.signature === decision) continue;
       if (role === 'authenticated' && ofOperators.test(fn.signature)) {
         expect(await answer(role, fn.call)).toEqual({ code: '42501', message: 'you are no operator here' });

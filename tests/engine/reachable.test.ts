@@ -24,6 +24,21 @@ const functions: Record<string, string> = {
   'authenticated public.is_curator()': 'policies on articles call it: reads the caller’s own token',
   'authenticated public.track_publication_edit(uuid,uuid,jsonb,jsonb,text)':
     'saves a curator’s edit of a published article; with the rights of its caller',
+  'anon public.millrace_progress(jsonb,uuid)': 'shows the progress of rows; with the rights of its caller on them',
+  'anon millrace_evidence.progress_of(jsonb,uuid,jsonb,text)':
+    'millrace_progress calls it with the rows that the caller sees; no right to name it',
+  'anon millrace_evidence.visible_rows(text,text,text,text[])':
+    'millrace_progress calls it; selects rows with the rights of its caller; no right to name it',
+  'anon millrace_evidence.watched_tables(jsonb)':
+    'millrace_progress calls it; reads definitions alone; no right to name it',
+  'authenticated public.millrace_progress(jsonb,uuid)':
+    'shows the progress of rows; with the rights of its caller on them',
+  'authenticated millrace_evidence.progress_of(jsonb,uuid,jsonb,text)':
+    'millrace_progress calls it with the rows that the caller sees; no right to name it',
+  'authenticated millrace_evidence.visible_rows(text,text,text,text[])':
+    'millrace_progress calls it; selects rows with the rights of its caller; no right to name it',
+  'authenticated millrace_evidence.watched_tables(jsonb)':
+    'millrace_progress calls it; reads definitions alone; no right to name it',
   'authenticated public.millrace_decide(bigint,jsonb)': 'takes a person’s decision; row-level security says whose',
   ...ofOperators,
   'authenticated millrace_evidence.document_job(uuid)':

@@ -35,24 +35,14 @@ test('given and onDemand are handed over in the spelling of the database', () =>
   expect(stages).toMatchObject([{ given: '$.entity.text != null' }, { needs: ['fetch'], on_demand: true }]);
 });
 
-test('unchanged and whenSpent are handed over in the spelling of the database', () => {
-  const asked = { unchanged: '$.entity.text', whenSpent: 'bypass', limits: { shared: ['model'] } };
+test('whenSpent is handed over in the spelling of the database', () => {
+  const asked = { whenSpent: 'bypass', limits: { shared: ['model'] } };
   const read = { kind: 'function', function: 'papers-read', ...asked };
   const { stages } = definitionOf<{ stages: object[] }>(define({ read }));
-  expect(stages).toMatchObject([{ unchanged: '$.entity.text', when_spent: 'bypass' }]);
+  expect(stages).toMatchObject([{ when_spent: 'bypass' }]);
 });
 
 test.for<[string, Record<string, object>, RegExp]>([
-  [
-    'an input that is the result of no need',
-    { a: { kind: 'function', function: 'papers-a', unchanged: '$.needs.b.print' } },
-    /stages\.a\.unchanged asks for the result of b, which is none of its needs: add it there\./,
-  ],
-  [
-    'an input of a stage that waits for a person',
-    { a: { unchanged: '$.entity.text' } },
-    /stages\.a has the unknown option unchanged/,
-  ],
   [
     'another word for a budget that is spent',
     { a: { kind: 'function', function: 'papers-a', whenSpent: 'skip' } },

@@ -164,3 +164,52 @@ test('with a wrong setting the handler does not run and the attempt is kept for 
   expect(outcome).toMatchObject({ outcome: 'failed', error: { code: 'misconfigured', permanent: false } });
   expect(outcome).toHaveProperty('error.message', expect.stringContaining('LLM_URL is not set'));
 });
+
+const usageOf = async (answer: ReturnType<typeof run>) => ((await answer) as { usage?: { log?: string } }).usage;
+
+test('the last 50 lines of a failed try go with its outcome, without secrets and control characters', async () => {
+  const outcome = run(
+    (_, { log }) => {
+      for (let at = 1; at <= 60; at++) log.info(`line ${at}`);
+      log.warn('refused\u001b[31m\nby\u0000', { key: 'sk-secret-0123456789', half: '\ud800' });
+      throw new Error('gone');
+    },
+    { env: { CARRIER_API_KEY: 'sk-secret-0123456789' } },
+  );
+  const { log = '' } = (await usageOf(outcome)) ?? {};
+  const lines = log.split('\n');
+  expect(lines).toHaveLength(51);
+  expect(lines[0]).toBe('… 11 lines before are not kept');
+  expect(lines[1]).toMatch(/^\d\d:\d\d:\d\d\.\d\d\d info line 12$/);
+  expect(lines.at(-1)).toMatch(/^[\d:.]+ warn refused {2}by� \{"key":"•••","half":"\\ud800"\}$/);
+});
+
+test('the lines take 4 kB at most, however long each is, and keep the usage beside them', async () => {
+  const usage = { model: 'm', input_tokens: 1, output_tokens: 2, cost_usd: 0.5 };
+  const outcome = run((_, { log, reportUsage }) => {
+    reportUsage(usage);
+    for (let at = 1; at <= 20; at++) log.error(`line ${at}`, { text: 'ä'.repeat(5_000) });
+    throw new Error('gone');
+  });
+  const { log = '', ...rest } = (await usageOf(outcome)) ?? {};
+  expect(rest).toEqual(usage);
+  expect(new TextEncoder().encode(log).length).toBeLessThanOrEqual(4_096);
+  expect(log).toMatch(/^… 18 lines before are not kept\n.* error line 19 .*\n.* error line 20 /);
+});
+
+test('a try that completes keeps its lines only where the definition says so; one that timed out keeps them', async () => {
+  const speaks: TestHandler = (_, { log }) => {
+    log.info('done');
+    return { done: 1 };
+  };
+  expect(await usageOf(run(speaks))).toBeUndefined();
+  const { definition } = makeStage(speaks);
+  const every = { stage: { definition: { ...definition, keepLog: 'every' } } };
+  expect((await usageOf(run(speaks, every)))?.log).toMatch(/ info done$/);
+  expect(await usageOf(run(() => ({ done: 1 }), every))).toBeUndefined();
+  const hangs: TestHandler = (_, { log }) => {
+    log.info('waits');
+    return new Promise(() => {});
+  };
+  expect((await usageOf(run(hangs, { timeoutMs: 1 })))?.log).toMatch(/ info waits$/);
+});

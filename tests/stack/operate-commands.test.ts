@@ -146,7 +146,12 @@ test('programs get what the door answers, in one line that no text breaks out of
   // To people no text is drawn over others.
   expect((await inProcess(['runs', 'orders', '--limit', '1'])).stdout).toContain(`e${'\u0301'.repeat(4)}…`);
   const standing = await json('status', 'orders');
-  expect(standing).toMatchObject({ ok: false, pipelines: [{ pipeline: 'orders' }], hour: { pipeline: 'orders' } });
+  expect(standing).toMatchObject({
+    ok: false,
+    pipelines: [{ pipeline: 'orders' }],
+    range: '1h',
+    figures: { pipeline: 'orders' },
+  });
   const deep = await orders.value<number>(
     `select id::int from millrace.attempts where output::text like '[[[[[%' limit 1`,
   );
@@ -334,6 +339,8 @@ test('a script says yes and why, and two at once do no run twice', async () => {
 
 const wrong: [args: string[], code: number, message: string][] = [
   [['status', 'nothing'], 3, 'There is no pipeline nothing.'],
+  [['status', 'orders', '--range', '2h'], 2, '--range is 2h, but must be 1h, 24h, 7d, 30d.'],
+  [['status', '--range', '24h'], 2, '--range is for the figures of one pipeline: name it.'],
   [['retry', '999999'], 3, 'There is no run 999999.\nLook it up by its row: npx millrace runs --entity KEY.'],
   [['runs', '--stage', 'read'], 3, 'Pipeline is missing'],
   [['runs', '--cursor', 'x'], 3, 'Cursor is "x"'],
@@ -537,7 +544,8 @@ test('an assistant reads what is marked as data, which no text closes, and witho
   await orders.rows('update public.orders set name = $1 where id = 9', [evil]);
   const run = await orders.value<number>(`select max(id)::int from millrace.runs where entity_id = '9'`);
   const tools = (await client.listTools()).tools.map(({ name, annotations }) => [name, annotations?.readOnlyHint]);
-  expect(tools).toEqual(['overview', 'runs', 'run', 'dead_letters', 'alerts', 'journal'].map((name) => [name, true]));
+  const names = ['overview', 'runs', 'run', 'attempt', 'dead_letters', 'alerts', 'journal'];
+  expect(tools).toEqual(names.map((name) => [name, true]));
   for (const [name, given] of [
     ['run', { run }],
     ['runs', { entity: '9' }],

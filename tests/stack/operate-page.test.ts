@@ -29,7 +29,7 @@ const shoot = async (page: Page, name: string) => {
 /** Screens with something on them to wait for. */
 const screens: [name: string, address: string, shown: string][] = [
   ['overview', '#/', 'no_address'],
-  ['pipeline', '#/pipeline/orders?stage=invoice', 'Errors of the hour'],
+  ['pipeline', '#/pipeline/orders?stage=invoice', 'Errors of the last hour'],
   ['runs', '#/runs?pipeline=orders&status=failed', 'unreadable'],
   ['run', '#/run/1', 'What people did to it'],
   ['dead', '#/dead', 'no_address'],
@@ -690,6 +690,22 @@ test('a stretch that is dragged on a chart, or a minute of its table, filters th
   await codes.getByText('As a table').click();
   expect(await codes.getByRole('row').count()).toBe(2);
   await codes.getByRole('cell', { name: '3', exact: true }).waitFor();
+});
+
+test('a range that is chosen changes charts and sentences, and stands in the address', async () => {
+  const page = await operate.atMachine();
+  await page.goto(`${operate.pageUrl}#/`);
+  await page.getByText('Runs in the last hour:').first().waitFor();
+  await page.getByRole('button', { name: '7d' }).click();
+  await page
+    .getByText(/Runs in the last 7 days: .* completed, .* failed.*; before that 0 completed/)
+    .first()
+    .waitFor();
+  await page.goto(`${operate.pageUrl}#/pipeline/orders?range=24h`);
+  await page.getByText('The last 24 hours, hour by hour').waitFor();
+  await page.getByText('Errors of the last 24 hours').waitFor();
+  expect(await page.getByRole('button', { name: '24h' }).getAttribute('aria-pressed')).toBe('true');
+  await shoot(page, 'range');
 });
 
 test('a project without a pipeline, one that does not answer, and one whose clock differs are told as such', async () => {

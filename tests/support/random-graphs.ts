@@ -50,7 +50,6 @@ interface Draft {
   threshold: Row | null;
   beginning: Row;
   ends: Row[] | undefined;
-  unchanged: boolean;
   settings: Row;
   limits: Row | undefined;
   fanIn: Row | undefined;
@@ -80,7 +79,6 @@ const draft = (kinds: string[]) =>
       ),
       { freq: 5, nil: undefined },
     ),
-    unchanged: fc.nat(4).map((roll) => roll === 0),
     settings,
     limits,
     fanIn,
@@ -92,9 +90,6 @@ function condition(roll: number, needs: string[]): string | undefined {
   if (roll === 1) return '$.entity.label != "yes"';
   return roll === 2 && needs.length > 0 ? `$.needs.${needs[0]}.ok == true` : undefined;
 }
-
-/** The input that counts: the result of a need, else the row. */
-const input = (needs: string[]) => (needs.length > 0 ? `$.needs.${needs[0]}.ok` : '$.entity.label');
 
 /** A stage's definition from its draft, in a pipeline whose earlier stages are given. Options that do not fit are left out. */
 function stage(
@@ -131,7 +126,6 @@ function stage(
       after,
       ...beginning,
       ends: isGate ? undefined : made.ends,
-      ...(made.unchanged && ['function', 'external'].includes(made.kind) ? { unchanged: input(needs) } : {}),
       ...(made.kind === 'manual' ? { decision: { deadline_seconds: 100 } } : {}),
       ...(made.kind === 'pipeline' ? { child: { pipeline: prefix === 'p' ? 'leaf' : 'sub' } } : {}),
       ...(made.kind === 'map'

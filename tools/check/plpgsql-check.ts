@@ -57,6 +57,7 @@ const sanitized: Record<string, string> = {
   row_faults: `${identifiers} The pipeline's name and the key's type are literals by %L.`,
   show_due: identifiers,
   start_due_runs: identifiers,
+  visible_rows: 'watched_tables() reads the table and the type from the catalog; the keys come by USING.',
   write_function:
     'The head is of names by %I, the body one literal by %L. Its texts come from attach(), where all names are by %I.',
   write_triggers:

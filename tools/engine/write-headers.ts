@@ -11,7 +11,7 @@ const refusal = `
     return millrace.refuse_contract();
   end if;`;
 /** Where a header ends: the line that opens the body. */
-const body = /^as \$/m;
+const body = /^(?:as \$|begin atomic$)/m;
 /** The line that opens a body, which the pieces of a split keep. */
 const opening = /(^as \$\w*\$\n)/m;
 /** A body without a block of its own: a query, or statements of which each ends with a semicolon. */

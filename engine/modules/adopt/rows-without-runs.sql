@@ -10,22 +10,21 @@ returns table (shown text, rows bigint, remedy text)
 stable
 as $$
 declare
-  v_wanted text;
-  v_shown text;
   v_key text := quote_ident(p_pipeline.entity_key);
-  v_found boolean;
+  v_wanted record;
 begin
-  select string_agg(format('(%L, %L, %L, e.%I::text)', concat_ws(' ', v.label, v.value), v.value,
-      format(case when v.label is null then 'push the migration of `npx millrace adopt`, then '
-          'select millrace.begin(%1$L, %5$L, 1000)'
-        else 'select millrace.start(%1$L, array(select e.%2$s::text from %3$s e where e.%4$I = '
-          '%5$L and not exists (select from millrace.runs r where r.pipeline_id = %6$s and '
-          'r.entity_id = e.%2$s::text) limit 1000))' end, p_pipeline.name, v_key,
-        p_pipeline.entity_table, v.column_name, v.value, p_pipeline.id), v.column_name), ', '),
-    string_agg(format('e.%I::text = %L', v.column_name, v.value), ' or ')
-  into v_wanted, v_shown
+  select string_agg(format('when e.%I::text = %L then %s', v.column_name, v.value, v.place), ' '
+      order by v.place) as cases,
+    array_agg(concat_ws(' ', v.label, v.value) order by v.place) as shown,
+    array_agg(format(case when v.label is null then 'push the migration of `npx millrace adopt`, '
+        'then select millrace.begin(%1$L, %5$L, 1000)'
+      else 'select millrace.start(%1$L, array(select e.%2$s::text from %3$s e where e.%4$I = '
+        '%5$L and not exists (select from millrace.runs r where r.pipeline_id = %6$s and '
+        'r.entity_id = e.%2$s::text) limit 1000))' end, p_pipeline.name, v_key,
+      p_pipeline.entity_table, v.column_name, v.value, p_pipeline.id) order by v.place) as remedies
+  into v_wanted
   from (
-    select distinct k.*
+    select k.*, row_number() over () as place
     from millrace.version_stages vs
     join millrace.stages s on s.id = vs.stage_id
     cross join lateral (
@@ -35,36 +34,23 @@ begin
       select null, p_pipeline.status ->> 'column', s.shows ->> 'enter'
       where s.shows ->> 'enter' is not null) k(label, column_name, value)
     where vs.version_id = p_pipeline.current_version_id) v;
-  if v_wanted is null then
-    return;
-  end if;
-  -- Mostly there is none, and the query that counts takes longer to plan than this to run.
-  execute format($q$
-    select exists (
-      select from (
-        select e.%1$s::text as key, %4$s as is_wanted
-        from %2$s e
-        order by e.%1$s desc
-        limit 4000) e
-      where e.is_wanted
-        and not exists (
-          select from millrace.runs r
-          where r.entity_id = any (array[e.key]) and r.pipeline_id = %3$s))$q$,
-    v_key, p_pipeline.entity_table, p_pipeline.id, v_shown)
-  into v_found;
-  if not v_found then
+  if v_wanted.cases is null then
     return;
   end if;
   return query execute format($q$
     select w.shown, count(*), w.remedy
-    from (select * from %2$s o order by o.%1$s desc limit 4000) e
-    cross join lateral (values %4$s) w(shown, value, remedy, found)
-    where w.found = w.value
-      and not exists (
+    from (
+      select e.%1$s::text as key, case %4$s end as place
+      from %2$s e
+      order by e.%1$s desc
+      limit 4000) e
+    join unnest($1, $2) with ordinality w(shown, remedy, place) on w.place = e.place
+    where not exists (
         select from millrace.runs r
-        where r.entity_id = any (array[e.%1$s::text]) and r.pipeline_id = %3$s)
+        where r.entity_id = any (array[e.key]) and r.pipeline_id = %3$s)
     group by w.shown, w.remedy$q$,
-    v_key, p_pipeline.entity_table, p_pipeline.id, v_wanted);
+    v_key, p_pipeline.entity_table, p_pipeline.id, v_wanted.cases)
+  using v_wanted.shown, v_wanted.remedies;
 exception when undefined_column or undefined_table or syntax_error then
   -- attachment_fault() says so.
   return;

@@ -142,6 +142,9 @@ begin
     and (f.state = 'open') is true
     and (select r.status from millrace.runs r where r.id = f.run_id) = 'running';
   if found then
+    perform millrace.hook_entities_changed(r.pipeline_id, array[r.entity_id])
+    from millrace.runs r
+    where r.id = v_fan_out.run_id;
     v_passed := millrace.pass_thresholds(v_fan_out);
     v_joined := millrace.join_children(v_fan_out);
     wake := v_passed.wake || v_joined.wake;

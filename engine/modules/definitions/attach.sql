@@ -47,6 +47,7 @@ begin
   case p_pipeline_id
 %s  end case;
   v_said := set_config('millrace.projecting', v_outer, true);
+  perform millrace.hook_entities_changed(p_pipeline_id, p_ids, p_changes);
   return v_written;
 end $f$)) c(head, gives, branch, body)
   cross join millrace.pipelines p

@@ -151,36 +151,8 @@ from (
   limit 1) f;
 $$;
 
--- Names the remedy for a definition that the compiler did not write.
-create function millrace.compile_remedy() returns text
-immutable
-as $$
-select 'Write it with definePipeline() and run `npx millrace sync` of this release.'
-$$;
-
--- Lists the values in a definition that are no objects or lists. path: the keys to each, with the
--- name of a stage in place of its number.
-create function millrace.json_leaves(p_definition jsonb)
-returns table (path text, value jsonb)
-immutable
-as $$
-return query
-with recursive node(path, value) as (
-  select null::text, p_definition
-  union all
-  select concat_ws('.', n.path, m.key), m.value
-  from node n
-  cross join lateral (
-    select o.key, o.value
-    from jsonb_each(case jsonb_typeof(n.value) when 'object' then n.value end) o
-    union all
-    select case jsonb_typeof(i.value) when 'object' then i.value ->> 'name' end, i.value
-    from jsonb_array_elements(case jsonb_typeof(n.value) when 'array' then n.value end) i) m
-)
-select n.path, n.value from node n where jsonb_typeof(n.value) not in ('object', 'array');
-$$;
-
--- Raises MR001 where a definition is not compiled, or names what this database has not.
+-- Raises MR001 where a definition is not compiled, or names what this database has not. The digest
+-- vouches for its shape, which the compiler has checked.
 create function millrace.check_definition(p_definition jsonb)
 as $$
 declare
@@ -201,18 +173,8 @@ begin
   perform millrace.refuse_definition(concat_ws(' ', 'the definition',
       case when jsonb_typeof(p_definition) = 'object'
         then 'of pipeline ' || (p_definition ->> 'pipeline') end, v_why),
-    millrace.compile_remedy())
+    'Write it with definePipeline() and run `npx millrace sync` of this release.')
   where v_why is not null;
-  -- The engine keeps these as they are, and reads them when a stage is at work.
-  perform millrace.refuse_definition(format('%s is %s, but must be a number', l.path, l.value),
-    millrace.compile_remedy())
-  from millrace.json_leaves(p_definition) l
-  where l.path ~ '^(quota|sla|stages\.\w+\.(retry|limits|fan_in|agent|decision))\.'
-    and l.path !~ '\.schema\.'
-    and substring(l.path from '\w+$') ~ '(seconds|attempts|count|consecutive|_usd|usd|tokens|burst|'
-      'limit|backlog|in_flight|turns|factor|jitter)$'
-    and jsonb_typeof(l.value) not in ('number', 'null')
-  limit 1;
   for v_given in
     select p.field, p.pattern
     from jsonb_to_recordset(p_definition -> 'patterns') p(field text, pattern text)

@@ -23,9 +23,9 @@ begin
   returning id into v_id;
   insert into millrace.version_stages (
     version_id, stage_id, position, needs, dependents, is_sink, unconditional, when_path, otherwise,
-    given_path, unchanged_path, on_demand, ends, after, child_pipeline_id)
+    given_path, on_demand, ends, after, child_pipeline_id)
   select v_id, t.id, s.position, i.needs, i.dependents, s.is_sink, s.unconditional, s.when_path,
-    s.otherwise, s.given_path, s.unchanged_path, s.on_demand, s.ends,
+    s.otherwise, s.given_path, s.on_demand, s.ends,
     coalesce((
       select json_agg(jsonb_build_object('map', m.id, 'stage', c.id, 'kind', a.kind, 'n', a.n)
         order by m.id, c.id)::jsonb
@@ -37,7 +37,7 @@ begin
   from jsonb_to_recordset(p_definition -> 'stages') s(
     name text, position int, needs text[], dependents text[], is_sink boolean,
     unconditional boolean, when_path jsonpath, otherwise text, given_path jsonpath,
-    unchanged_path jsonpath, on_demand boolean, ends jsonb, after jsonb, child jsonb)
+    on_demand boolean, ends jsonb, after jsonb, child jsonb)
   join millrace.stages t on t.pipeline_id = p_pipeline_id and t.name = s.name
   cross join lateral (
     select coalesce(array_agg(o.id order by o.id) filter (where o.name = any (s.needs)), '{}'),
@@ -113,35 +113,11 @@ end
 $$;
 
 -- Defines a pipeline or changes it, as definePipeline() has compiled it, and returns the number of
--- its version. The same definition again changes nothing. Raises MR001 for a value of the wrong
--- kind, which only a definition holds that no compiler wrote.
+-- its version. The same definition again changes nothing.
 create function millrace.define(p_definition jsonb) returns int
 set plan_cache_mode = force_generic_plan
 -- Names of types and columns are compared with those that a definition gives.
 set quote_all_identifiers = off
-as $$
-declare
-  v_schema text;
-begin
-  return millrace.apply_definition(p_definition);
-exception
-  when data_exception or not_null_violation or check_violation then
-    get stacked diagnostics v_schema = schema_name;
-    -- A table of the user's may refuse a row of its own accord.
-    if sqlstate ~ '^23' and v_schema <> 'millrace' then
-      raise;
-    end if;
-    perform millrace.refuse_definition(format('the definition of pipeline %s cannot be read%s: %s',
-      p_definition ->> 'pipeline', (
-        select format(' (%s)', string_agg(l.path, ', '))
-        from millrace.json_leaves(p_definition) l
-        where strpos(sqlerrm, to_json(l.value #>> '{}')::text) > 0
-        having count(*) between 1 and 3), sqlerrm), millrace.compile_remedy());
-end
-$$;
-
--- Writes a definition.
-create function millrace.apply_definition(p_definition jsonb) returns int
 as $$
 declare
   c_columns constant text[] := '{kind,function_name,batch_size,max_workers,lease,timeout,retry,
@@ -161,9 +137,10 @@ begin
   perform millrace.check_values(p_definition);
   perform millrace.check_changes(p_definition);
   insert into millrace.pipelines as p (name, entity_table, entity_key, projection, metadata_column,
-    label_column, trace_column, digest, retention_days, required_columns)
+    label_column, trace_column, digest, retention_days, details_to, required_columns)
   select v_name, v_table, e.key, e.projection, e.metadata, e.label, e.trace,
     p_definition ->> 'digest', (p_definition #>> '{retention,days}')::int, array(
+      select jsonb_array_elements_text(p_definition #> '{progress,details_to}')), array(
       select distinct c."column"
       from jsonb_to_recordset(p_definition -> 'columns') c("table" text, "column" text)
       where to_regclass(c."table") = v_table)
@@ -171,9 +148,9 @@ begin
     e(key text, projection text, metadata text, label text, trace text)
   on conflict on constraint pipelines_name_key do update
   set (entity_table, entity_key, projection, metadata_column, label_column, trace_column, digest,
-    retention_days, required_columns) = (excluded.entity_table, excluded.entity_key,
+    retention_days, details_to, required_columns) = (excluded.entity_table, excluded.entity_key,
     excluded.projection, excluded.metadata_column, excluded.label_column, excluded.trace_column,
-    excluded.digest, excluded.retention_days, excluded.required_columns)
+    excluded.digest, excluded.retention_days, excluded.details_to, excluded.required_columns)
   returning p.id into v_pipeline_id;
   -- A switch that the definition does not say stays as it is.
   update millrace.pipelines p
@@ -208,9 +185,8 @@ begin
     and t.kind in ('manual', 'pipeline', 'gate')
     and vs.stage_id = t.id and vs.unconditional;
   update millrace.stages t
-  set (has_ends, has_unchanged, has_conditional_followers) = (
-    select coalesce(bool_or(vs.ends is not null), false),
-      coalesce(bool_or(vs.unchanged_path is not null), false), exists (
+  set (has_ends, has_conditional_followers) = (
+    select coalesce(bool_or(vs.ends is not null), false), exists (
         select from millrace.versions v
         join millrace.version_stages f on f.version_id = v.id and not f.unconditional
         where v.pipeline_id = v_pipeline_id

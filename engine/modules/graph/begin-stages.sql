@@ -2,15 +2,14 @@
 -- is done is shown on the entities, and the stages with work are returned.
 
 -- Begins a stage whose needs are done. p_by_name overrules its conditions; p_shown: the entities
--- show it as queued; p_anew: it works even on its former input.
+-- show it as queued.
 create function millrace.begin_stage(
   p_stage_id int, p_run_ids bigint[], p_by_name boolean default false,
-  p_shown boolean default false, p_anew boolean default false
+  p_shown boolean default false
 ) returns int[]
 as $$
 declare
   v_skipped record;
-  v_kind text;
   v_wake int[] := '{}';
 begin
   for v_skipped in
@@ -22,12 +21,10 @@ begin
   if cardinality(p_run_ids) = 0 then
     return v_wake;
   end if;
-  select case when s.has_unchanged and not p_by_name and not p_anew then 'unchanged'
-    else s.kind end
-  into v_kind
-  from millrace.stages s
-  where s.id = p_stage_id;
-  return v_wake || millrace.hook_begin_kind(v_kind, p_stage_id, p_run_ids, p_shown);
+  return v_wake || (
+    select millrace.hook_begin_kind(s.kind, s.id, p_run_ids, p_shown)
+    from millrace.stages s
+    where s.id = p_stage_id);
 end
 $$;
 

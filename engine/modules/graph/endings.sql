@@ -53,17 +53,3 @@ begin
   where s.id = p_stage_id and (s.counted or s.limits ? 'shared');
 end
 $$;
-
--- Finds runs that say of their ending what cannot be.
-create view millrace.ending_faults (rule, run_id, attempt_id, detail) as
-select 'a run that ended under a name is completed', r.id, null::bigint,
-  format('%s, but it is %s', r.ended_as, r.status)
-from millrace.runs r
-where r.ended_as is not null and r.status <> 'completed'
-union all
-select 'a stage is skipped for the ending of its own run', a.run_id, a.id, 'stage ' || a.stage_id
-from millrace.attempts a
-join millrace.runs r on r.id = a.run_id
-where a.state = 'skipped' and not a.superseded
-  and a.error ? 'ended'
-  and a.error ->> 'ended' is distinct from r.ended_as;

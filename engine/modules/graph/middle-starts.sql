@@ -12,9 +12,9 @@ declare
 begin
   with copied as (
     insert into millrace.attempts (run_id, stage_id, number, parent_id, state, error, retry_count,
-      created_at, started_at, finished_at, output, input_hash)
+      created_at, started_at, finished_at, output)
     select r.id, d.stage_id, 1, d.id, d.state, d.error, d.retry_count,
-      d.created_at, d.started_at, d.finished_at, d.output, d.input_hash
+      d.created_at, d.started_at, d.finished_at, d.output
     from millrace.runs r
     cross join lateral (
       select o.id
@@ -73,5 +73,57 @@ begin
   end loop;
   return case when v_first = '{}' then p_run_ids
     else millrace.runs_to_begin(p_stage_id, p_run_ids) end;
+end
+$$;
+
+-- Returns the stage at which a pipeline starts unless another is named.
+create function millrace.first_stage(p_pipeline_id int) returns int
+stable
+as $$
+return (
+  select vs.stage_id
+  from millrace.pipelines p
+  join millrace.version_stages vs
+    on vs.version_id = p.current_version_id and vs.is_first
+  where p.id = p_pipeline_id
+  order by vs.on_demand, vs.position
+  limit 1);
+$$;
+
+-- Raises MR005 where a run lacks the result of a need of a stage, and names the stage to queue
+-- instead. Of a row that shows one status nothing before may lack.
+create function millrace.refuse_missing_needs(p_run_ids bigint[], p_stage_id int)
+as $$
+declare
+  v_lacking record;
+begin
+  select count(distinct r.id) as runs, min(r.entity_id) as entity_id,
+    (array_agg(s.name order by n.position desc)
+      filter (where n.stage_id = any (vs.needs) or p.projection = 'status'
+        or d.undemanded and vs.after @> jsonb_build_array(
+          jsonb_build_object('map', n.stage_id))))[1] as need,
+    (array_agg(s.name order by n.position))[1] as first
+  into v_lacking
+  from millrace.runs r
+  join millrace.pipelines p on p.id = r.pipeline_id
+  join millrace.version_stages vs on vs.version_id = r.version_id and vs.stage_id = p_stage_id
+  join millrace.version_stages n
+    on n.version_id = r.version_id and p_stage_id = any (n.dependents)
+  join millrace.stages s on s.id = n.stage_id
+  left join lateral (
+    select coalesce(d.error ? 'on_demand', false) as undemanded
+    from millrace.done_attempts d
+    where d.run_id = r.id and d.stage_id = n.stage_id
+    limit 1) d on true
+  where r.id = any (p_run_ids)
+    and d.undemanded is distinct from false;
+  if v_lacking.need is not null then
+    raise exception 'stage % cannot start for %: its need % has no result',
+      (select s.name from millrace.stages s where s.id = p_stage_id),
+      format(case v_lacking.runs when 1 then '1 entity (%2$s)' else '%s entities (%s, …)' end,
+        v_lacking.runs, v_lacking.entity_id), v_lacking.need
+      using errcode = 'MR005', hint = format(
+        'Queue %s instead; the stages after it follow by themselves.', v_lacking.first);
+  end if;
 end
 $$;

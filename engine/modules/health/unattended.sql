@@ -86,3 +86,11 @@ begin
   order by f.pipeline, f.id;
 end
 $$;
+
+-- Returns when the last sweep was done; -infinity: there was none yet. Read from the table, since
+-- the Vault may be unreadable.
+create function millrace.last_sweep() returns timestamptz
+stable
+as $$
+return (select s.value from millrace.settings s where s.name = 'last_sweep_at');
+$$;

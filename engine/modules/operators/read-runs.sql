@@ -74,7 +74,7 @@ begin
 end
 $$;
 
--- Shows an attempt.
+-- Shows an attempt. log: the last lines that its handler wrote, where they were kept.
 create function millrace.attempt_json(p_attempt millrace.attempts, p_payloads boolean)
 returns jsonb
 stable
@@ -87,6 +87,7 @@ select jsonb_strip_nulls(jsonb_build_object(
   'deadline_at', p_attempt.deadline_at, 'service', p_attempt.service,
   'error', millrace.error_json(
     p_attempt.error, case when p_payloads then 20000 end),
+  'log', case when p_payloads then millrace.cut_text(p_attempt.usage ->> 'log', 5000) end,
   'doubts', (
     select millrace.cut_text(string_agg(d #>> '{}', ' '))
     from jsonb_path_query(p_attempt.output, '$.doubts[*]') d),
@@ -96,6 +97,7 @@ where s.id = p_attempt.stage_id
 $$;
 
 -- One run, {"run": 42}, with its stages, attempts, children, cost, turns, decisions and lines.
+-- Its ten newest attempts have their log.
 -- unreported: attempts without reported tokens or a known price; cost_usd leaves them out.
 -- unattended: those of its stages at which nobody takes up what is ready, with the reason.
 create function public.millrace_run(p_query jsonb) returns jsonb
@@ -134,8 +136,9 @@ begin
       where a.state = 'queued' and a.queue_at <= v_now),
     'attempts', array(
       select millrace.attempt_json(l.a, v_caller.payloads)
+        - case when l.place > 10 then 'log' else '' end
       from (
-        select a
+        select a, row_number() over (order by a.id desc) as place
         from millrace.attempts a
         where a.run_id = v_run.id
         order by a.id desc

@@ -128,3 +128,40 @@ select p.name as pipeline, millrace.retention_days(p) as days, g.removed, g.bega
 from millrace.pipelines p
 left join millrace.prune_progress g on g.pipeline_id = p.id
 order by p.name;
+
+-- Deletes old wake-ups, idle claims, workers that are gone, and all but about a thousand posts.
+create function millrace.forget_leftovers()
+as $$
+declare
+  v_oldest_post timestamptz := (
+    select p.posted_at from millrace.posts p order by p.posted_at desc offset 999 limit 1);
+begin
+  delete from millrace.wake_ups r
+  where r.id in (
+    select o.id
+    from millrace.wake_ups o
+    where o.woken_at < v_now - interval '1 minute'
+    for update skip locked);
+  delete from millrace.claims c
+  where c.token in (
+    select o.token
+    from millrace.claims o
+    where o.expires_at <= v_now - interval '1 minute'
+      and not exists (
+        select from millrace.attempts a
+        where a.id = any (o.attempt_ids) and a.token = o.token and a.state = 'started')
+    for update skip locked);
+  delete from millrace.workers w
+  where w.id in (
+    select o.id
+    from millrace.workers o
+    where o.heartbeat_at < v_now - interval '1 hour'
+    for update skip locked);
+  delete from millrace.posts p
+  where p.ctid = any (array(
+    select o.ctid
+    from millrace.posts o
+    where o.posted_at < v_oldest_post
+    for update skip locked));
+end
+$$;

@@ -3,28 +3,29 @@
 create view millrace.default_settings as
 select *
 from (values
-  ('worker_seconds', '60',
-    'Seconds that a worker may run, the longest timeout of a stage. Change WORKER_SECONDS of the '
-    'functions with it.'),
-  ('batch_bytes', '12582912',
-    'Bytes of rows and results that a claim hands out at most; a row with more fails as '
-    'row_too_large.'),
-  ('retention_days', '90', 'Days after which millrace.prune() deletes finished runs.'),
-  ('last_sweep_at', '-infinity', 'Written by millrace.sweep(); millrace.doctor() reads it.'),
-  ('upgrade_patience', '15 seconds',
-    'How long an upgrade tries to get its locks before it gives up.'),
-  ('rules_judged_at', '', 'Written by millrace.evaluate_rules(): the last minute judged.'),
-  ('minutes_hours', '48', 'Hours after which the sweep deletes figures by the minute.'),
-  ('hours_days', '400', 'Days after which the sweep deletes figures by the hour.'),
-  ('operators_need_aal2', 'false',
-    'true: whoever acts with a user''s token has shown a second factor (aal2).'),
-  ('journal_days', '400', 'Days after which the sweep deletes lines of the journal.'),
-  ('page_url', '',
-    'Where the operator''s page is, which messages about alerts link to. Written by '
-    'npx millrace connect --page=URL and npx millrace open.'),
-  ('playbooks_url', '',
-    'The folder of the playbooks that messages about alerts link to; empty: those of this release.')
-) s(name, value, comment);
+  -- Seconds that a worker may run, the longest timeout of a stage.
+  ('worker_seconds', '60'),
+  -- Bytes of rows and results that a claim hands out at most; a row with more fails.
+  ('batch_bytes', '12582912'),
+  -- Days after which prune() deletes finished runs.
+  ('retention_days', '90'),
+  -- Written by sweep(), read by doctor().
+  ('last_sweep_at', '-infinity'),
+  -- How long an upgrade tries to get its locks before it gives up.
+  ('upgrade_patience', '15 seconds'),
+  -- The last minute that evaluate_rules() has judged.
+  ('rules_judged_at', ''),
+  -- How long the sweep keeps figures, by the minute and by the hour.
+  ('minutes_hours', '48'),
+  ('hours_days', '400'),
+  -- true: an operator who acts with a user's token has a second factor (aal2).
+  ('operators_need_aal2', 'false'),
+  -- Days after which the sweep deletes lines of the journal.
+  ('journal_days', '400'),
+  -- Where the operator's page is, which messages about alerts link to.
+  ('page_url', ''),
+  -- The folder of the playbooks that messages link to; empty: those of this release.
+  ('playbooks_url', '')) s(name, value);
 
 -- Lists what set_up() would write, but for the alert rules, which a person may have deleted.
 create view millrace.missing_set_up as
@@ -50,8 +51,8 @@ as $$
 declare
   v_missing text[] := array(select m.what from millrace.missing_set_up m);
 begin
-  insert into millrace.settings (name, value, comment)
-  select d.name, d.value, d.comment
+  insert into millrace.settings (name, value)
+  select d.name, d.value
   from millrace.default_settings d
   on conflict (name) do nothing;
   insert into millrace.releases (level, release)
@@ -81,6 +82,7 @@ begin
   from millrace.schedules j
   left join cron.job c on c.jobname = j.name
   where c.command is distinct from j.command;
+  perform millrace.open_topics();
   return v_missing;
 end
 $$;

@@ -17,12 +17,6 @@ begin
     perform millrace.forget_given(array[p_run.id], v_stages);
   end if;
   wake := millrace.reopen_run(p_run, v_stages);
-  if (select s.has_unchanged from millrace.stages s where s.id = p_stage.stage_id) then
-    -- First: what it skips on the spot, since nobody asked for it, is not shown.
-    perform millrace.clear_pending(array[p_run.id]);
-    wake := wake || millrace.begin_stage(p_stage.stage_id,
-      millrace.runs_ready_for(p_stage.stage_id, array[p_run.id]), p_anew => true);
-  end if;
   wake := wake || millrace.begin_branches(array[p_run.id]);
 end
 $$;

@@ -100,7 +100,7 @@ export function lineOf(event: { level: Level; message: string }, base: object, f
 }
 
 /** Replaces a value that JSON cannot hold by its description: a line of the log fails no attempt. */
-function toJson(value: object): string {
+export function toJson(value: object): string {
   try {
     return JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? String(part) : part));
   } catch (error) {

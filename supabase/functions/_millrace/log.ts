@@ -1,4 +1,4 @@
-import { LogLines, lineOf } from './log-lines.ts';
+import { type Level, LogLines, lineOf, toJson } from './log-lines.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -15,12 +15,17 @@ export interface Log {
 /** The platform counts the events of an isolate, whatever stage writes them. */
 const lines = new LogLines();
 
-/** A log whose lines all carry `base`, such as the pipeline and the stage. */
-export function createLog(base: Fields): Log {
+/**
+ * A log whose lines all carry `base`, such as the pipeline and the stage. `keep` gets each line, too: its message, and its own
+ * fields as JSON.
+ */
+export function createLog(base: Fields, keep?: (level: Level, message: string, fields: string) => void): Log {
   const write =
-    (level: 'info' | 'warn' | 'error') =>
-    (message: string, fields: Fields = {}) =>
+    (level: Level) =>
+    (message: string, fields: Fields = {}) => {
       lines.add(level, lineOf({ level, message }, base, fields));
+      keep?.(level, String(message), toJson(fields));
+    };
   return { info: write('info'), warn: write('warn'), error: write('error') };
 }
 

@@ -135,8 +135,6 @@ export const links = definePipeline({
       limits: { shared: ['model'] },
       // Links stay staged until somebody takes them up.
       whenSpent: 'bypass',
-      // A page that says what it said before is not asked about again.
-      unchanged: '$.needs',
       shows: { queued: 'staged', started: 'staged', completed: 'extracted', backoff: 'error' },
     },
   },

@@ -445,3 +445,28 @@ test('alerts and the journal are read in pages, by pipeline, run, verb, person a
   expect(await lines({ by: 'ben' })).toEqual([]);
   expect(await lines({ since: '2026-11-02T09:30:00Z' })).toEqual([]);
 });
+
+test('an attempt and the ten newest of a run show their last log lines, to those who see payloads', async ({
+  engine,
+}) => {
+  await engine.pipeline([{ name: 'one', retry: { max_attempts: 20, backoff: { kind: 'list', seconds: [0] } } }]);
+  await engine.queued('one');
+  const worker = await Worker.of(engine, 'one');
+  const attempts: number[] = [];
+  for (let at = 1; at <= 12; at++) {
+    const [item] = await worker.take();
+    attempts.push(item?.attempt as number);
+    await worker.report({ ...failed(item as never, { code: 'gone' }), usage: { log: `line ${at}` } });
+  }
+  const operator = await viewer(engine);
+  const [{ run }] = (await runs(operator)).runs as [Row];
+  const found = await operator.ask<{ attempts: Row[] }>('run', { run });
+  expect(found.attempts.map(({ log }) => log).slice(0, 13)).toEqual([
+    ...Array(3).fill(undefined),
+    ...Array.from({ length: 9 }, (_, at) => `line ${at + 4}`),
+    undefined,
+  ]);
+  expect(await operator.ask('attempt', { attempt: attempts[0] })).toMatchObject({ log: 'line 1' });
+  const without = await signIn(engine, 'eve', { role: 'viewer', payloads: false });
+  expect(await without.ask('attempt', { attempt: attempts[0] })).not.toHaveProperty('log');
+});

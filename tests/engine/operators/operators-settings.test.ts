@@ -119,8 +119,8 @@ test('what is set up is told by role: others’ rights to who acts on all pipeli
   await engine.pipeline(chain(['one']));
   await engine.pipeline(chain(['one', 'two']));
   await engine.sql.query(`insert into millrace.alert_channels (name, kind) values ('chat', 'slack')`);
-  await engine.sql.query(`insert into millrace.settings (name, value, comment)
-    values ('channel_chat_address', 'https://hooks.example/secret', '')`);
+  await engine.sql.query(`insert into millrace.settings (name, value)
+    values ('channel_chat_address', 'https://hooks.example/secret')`);
   const viewer = await signIn(engine, 'vera', { role: 'viewer' });
   const admin = await signIn(engine, 'adam', {});
   const told = await viewer.ask<{ operators: Row[] }>('settings');

@@ -100,14 +100,6 @@ function checkBeginning(name: string, stage: StageDefinition, stages: Stages): v
 function checkConditions(name: string, stage: StageDefinition): void {
   checkCondition(`stages.${name}.when`, stage.when, ['entity', 'needs'], stage.needs);
   checkCondition(`stages.${name}.given`, stage.given, ['entity'], stage.needs);
-  const unchanged = 'unchanged' in stage ? stage.unchanged : undefined;
-  checkCondition(`stages.${name}.unchanged`, unchanged, ['entity', 'needs'], stage.needs);
-  if (unchanged !== undefined && pathsOf(unchanged).paths.length === 0) {
-    throw new Error(
-      `stages.${name}.unchanged is ${unchanged}, which is the same for every row, so that the stage would work once and ` +
-        'never again: write a path into its row or its needs.',
-    );
-  }
   for (const [ending, when] of Object.entries(('ends' in stage && stage.ends) || {})) {
     checkCondition(`stages.${name}.ends.${ending}`, when, ['entity', 'result'], stage.needs);
   }

@@ -188,15 +188,13 @@ function inputColumns(inputs: InputColumns, table: string): Column[] {
   });
 }
 
-/** The conditions of a stage, and the input that counts. */
+/** The conditions of a stage. */
 function pathsIn(field: string, stage: StageDefinition): JsonPath[] {
   const { when, given } = stage;
-  const unchanged = 'unchanged' in stage ? stage.unchanged : undefined;
   const ends = Object.entries(('ends' in stage && stage.ends) || {});
   const all: [string, string | undefined, string][] = [
     ['when', when, '"$.entity.kind == \\"scan\\"" or "$.needs.count.pages > 20"'],
     ['given', given, '"$.entity.summary != null"'],
-    ['unchanged', unchanged, '"$.needs.fetch.fingerprint" or "$.entity.body"'],
     ...ends.map(([name, path]): [string, string, string] => [`ends.${name}`, path, '"$.result.score < 0.5"']),
   ];
   return all.flatMap(([option, path, example]) =>

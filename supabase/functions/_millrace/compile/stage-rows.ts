@@ -91,13 +91,11 @@ function deadlineOf(stage: StageDefinition): number | undefined {
 /** Fields of a stage that belong to a version: when it begins, and how it ends runs. */
 function inGraph(stage: StageDefinition): object {
   const { when, given } = stage;
-  const unchanged = 'unchanged' in stage ? stage.unchanged : undefined;
   return {
     needs: [...stage.needs].sort(),
     when_path: when,
     otherwise: when === undefined ? undefined : (stage.otherwise ?? 'skip'),
     given_path: given,
-    unchanged_path: unchanged,
     on_demand: stage.onDemand ?? false,
     ends: endsOf(stage),
     after: (stage.after ?? []).map(({ map, stage: counted, count, consecutive }) => ({
@@ -118,8 +116,7 @@ function endsOf(stage: StageDefinition): object[] | undefined {
 /** The stages that must be looked at before they begin: their needs being done does not tell that they do. */
 function conditional(stages: Record<string, StageDefinition>, later: Record<string, string[]>): Set<string> {
   const found = Object.entries(stages).flatMap(([name, stage]) => {
-    const unchanged = 'unchanged' in stage ? stage.unchanged : undefined;
-    const own = stage.when ?? stage.after ?? stage.given ?? unchanged;
+    const own = stage.when ?? stage.after ?? stage.given;
     const skips = stage.otherwise === 'skip_dependents' || stage.onDemand ? (later[name] ?? []) : [];
     return [...(own !== undefined || stage.onDemand || passive.includes(stage.kind) ? [name] : []), ...skips];
   });
@@ -136,7 +133,6 @@ export function graphOf(stages: Record<string, StageDefinition>): Record<string,
         otherwise,
         after: snakeKeys(after),
         given,
-        unchanged: 'unchanged' in stage ? stage.unchanged : undefined,
         on_demand: onDemand || undefined,
         ends: endsOf(stage),
         child: 'child' in stage ? stage.child?.pipeline : undefined,

@@ -275,6 +275,11 @@ const worked = {
   /** At most 190 in an Edge Function, which works no longer; up to a day with `host: 'worker'`. */
   timeoutSeconds: number(1, 86_400).default(defaults.timeoutSeconds),
   retry: retry.prefault({}),
+  /** Which attempts keep the last lines of their log: those that failed, or every one. The runtime alone reads it. */
+  keepLog: oneOf(
+    ['failed', 'every'],
+    'failed keeps the last lines of attempts that failed, every those of all attempts.',
+  ).optional(),
   limits: limits.optional(),
   /** Whether the stage waits for the next window while its budget is spent, or is bypassed. */
   whenSpent: oneOf(
@@ -283,11 +288,6 @@ const worked = {
   ).optional(),
   shows: shows.optional(),
 };
-/**
- * A jsonpath over `{ entity, needs }`: the part of the input that counts. Where it equals that of the row's last
- * result, the stage takes that result and does no work, unless the start names the stage.
- */
-const unchanged = filled('a jsonpath', 'Write for example "$.needs.fetch.fingerprint" or "$.entity.body".').optional();
 
 const fanIn = z.strictObject({
   failedChildren: oneOf(
@@ -310,7 +310,6 @@ const functionStage = z
   .strictObject({
     kind: z.enum(['function', 'external']),
     ...worked,
-    unchanged,
     /** Left out, a callback and a poll every ten seconds both end a wait: a stage that waits is never forgotten. */
     completion: completion.prefault({ callback: true, pollSeconds: 10 }),
     ...ending,
@@ -322,7 +321,6 @@ const functionStage = z
 const agentStage = z.strictObject({
   kind: z.literal('agent'),
   ...worked,
-  unchanged,
   agent: z
     .strictObject({
       maxTurns: whole(1, 1_000).optional(),
@@ -592,6 +590,14 @@ const retention = z
   .strictObject({ days: whole(1, 9999) })
   .meta(says('an object of days', 'Write { days: 30 }, or leave it out.'));
 
+/** To whom millrace_progress() shows more than the message of an error. */
+const progress = z
+  .strictObject({
+    /** The roles that see the `detail` of errors too, which is for operators otherwise. */
+    detailsTo: z.array(role).min(1).meta(says('a list of at least one role', "Write ['authenticated'].")),
+  })
+  .meta(says('an object of detailsTo', "Write { detailsTo: ['authenticated'] }, or leave it out."));
+
 export const pipelineSchema = z.strictObject({
   name,
   entity,
@@ -600,6 +606,7 @@ export const pipelineSchema = z.strictObject({
   alerts: z.record(name, alertRule).optional(),
   sla: sla.optional(),
   retention: retention.optional(),
+  progress: progress.optional(),
   /** Left out, a pipeline stays switched on or off as it was. */
   enabled: flag.optional(),
   stages: z

@@ -40,6 +40,7 @@ export type EngineFunctions = {
   millrace_overview: { Args: { p_query?: Json }; Returns: Json };
   millrace_pipeline: { Args: { p_query: Json }; Returns: Json };
   millrace_poll: { Args: { p_limit: number; p_poll_ms?: number }; Returns: Json };
+  millrace_progress: { Args: { p_client?: string; p_rows: Json }; Returns: Json };
   millrace_renew: { Args: { p_attempts: number[]; p_worker: string }; Returns: Json };
   millrace_resume: { Args: { p_items: Json }; Returns: Json };
   millrace_run: { Args: { p_query: Json }; Returns: Json };

@@ -235,14 +235,17 @@ export interface Usage {
   execution_cost_usd?: number | null;
 }
 
+/** The usage as it is recorded, with the last lines of the attempt's log. */
+export type RecordedUsage = Partial<Usage> & { log?: string };
+
 /** A limit for which the platform ends a function. */
 export type PlatformLimit = 'cpu' | 'memory';
 
 /** A worker's report of an attempt that it holds. */
 export type Outcome =
-  | { outcome: 'completed'; result: unknown; usage?: Usage }
-  | { outcome: 'failed'; error: Failure; usage?: Usage }
-  | { outcome: 'waiting'; service: string; job_id: string; usage?: Usage }
+  | { outcome: 'completed'; result: unknown; usage?: RecordedUsage }
+  | { outcome: 'failed'; error: Failure; usage?: RecordedUsage }
+  | { outcome: 'waiting'; service: string; job_id: string; usage?: RecordedUsage }
   /**
    * `limit`: the limit of the platform that the function reached with this attempt in work, or would reach beside other
    * rows.

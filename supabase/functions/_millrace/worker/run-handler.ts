@@ -7,6 +7,7 @@ import type { Checkpoints } from '../stage/agent-checkpoints.ts';
 import type { Children } from '../stage/spawn-children.ts';
 import { HandedBack, type Stage, Waiting } from '../stage/stage.ts';
 import { describeFault, validateResult } from '../stage/validate-result.ts';
+import { LastLines } from './last-lines.ts';
 
 /** Why the runtime itself ended a handler: the outcome to report, or null when there is nothing to report any more. */
 export class Stopped {
@@ -38,6 +39,8 @@ export interface HandlerRun {
 export async function runHandler(run: HandlerRun): Promise<Outcome | null> {
   const { controller, limits } = run;
   let usage: Usage | undefined;
+  const lastLines = new LastLines(run.env);
+  const log = logOf(run, lastLines);
   const seconds = limits.timeout_ms / 1000;
   const timeout = setTimeout(() => {
     const error = new RetriableError('timeout', `The handler took longer than the stage's timeout of ${seconds} s.`);
@@ -46,25 +49,32 @@ export async function runHandler(run: HandlerRun): Promise<Outcome | null> {
   const stopped = new Promise<Outcome | null>((resolve) => {
     controller.signal.addEventListener('abort', () => resolve((controller.signal.reason as Stopped).outcome));
   });
-  const answered = answer(run, (reported) => {
+  const answered = answer(run, log, (reported) => {
     usage = reported;
   });
   const outcome = await Promise.race([stopped, answered]);
   clearTimeout(timeout);
+  const text = outcome && keepsLog(run.stage, outcome) ? lastLines.text() : undefined;
   if (outcome?.outcome === 'failed') {
     const { code, message, detail, permanent } = outcome.error;
     logOf(run).warn('an attempt failed', { code, error: detail ?? message, permanent });
   }
-  return usage && outcome && outcome.outcome !== 'released' ? { ...outcome, usage } : outcome;
+  if (!outcome || outcome.outcome === 'released' || !(usage || text)) return outcome;
+  return { ...outcome, usage: { ...usage, ...(text && { log: text }) } };
 }
 
 /** The log of one attempt. */
-function logOf({ stage, item }: HandlerRun): Log {
+function logOf({ stage, item }: HandlerRun, lastLines?: LastLines): Log {
   const { run, trace_id: trace, entity_id: entity, attempt } = item;
-  return createLog({ pipeline: stage.pipeline.name, stage: stage.name, run, trace, entity, attempt });
+  const base = { pipeline: stage.pipeline.name, stage: stage.name, run, trace, entity, attempt };
+  return createLog(base, lastLines && ((...line) => lastLines.add(...line)));
 }
 
-async function answer(run: HandlerRun, reportUsage: (usage: Usage) => void): Promise<Outcome | null> {
+/** Whether the attempt's last log lines go with its outcome. */
+const keepsLog = ({ definition: { keepLog } }: Stage, { outcome }: Outcome) =>
+  outcome === 'failed' || keepLog === 'every';
+
+async function answer(run: HandlerRun, log: Log, reportUsage: (usage: Usage) => void): Promise<Outcome | null> {
   const { stage, item, limits, env, controller } = run;
   try {
     if (item.failure) throw new PermanentError(item.failure.code, item.failure.message);
@@ -102,7 +112,7 @@ async function answer(run: HandlerRun, reportUsage: (usage: Usage) => void): Pro
       signal: controller.signal,
       timeoutMs: limits.timeout_ms,
       env,
-      log: logOf(run),
+      log,
       checkpoints: run.checkpoints,
       children: run.children,
       reportUsage,

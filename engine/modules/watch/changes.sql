@@ -1,0 +1,78 @@
+-- Changes: messages to the clients that watch a row
+
+-- Sends the keys of changed entities to the topics on which they are watched. A row is sent again
+-- after 200 ms at the earliest, later while over 20 are watched: all make 100 messages a second.
+create function millrace.send_changes(p_pipeline_id int, p_entity_ids text[])
+as $$
+declare
+  v_gap interval := greatest(
+    (select count(*) from millrace.watches) * interval '10 ms', interval '200 ms');
+  v_told record;
+begin
+  for v_told in
+    with due as materialized (
+      select w.*
+      from unnest(p_entity_ids) e(id)
+      -- by key
+      cross join lateral (
+        select o.ctid as place, o.topic, o.entity_id
+        from millrace.watches o
+        where o.pipeline_id = p_pipeline_id and o.entity_id = e.id
+          and o.until > v_now and o.sent_at <= v_now - v_gap
+        offset 0) w
+    ), sent as (
+      update millrace.watches w
+      set sent_at = v_now
+      -- A client that renews its lease holds up no transition; it is told all the same.
+      where w.ctid = any (array(
+        select o.ctid
+        from millrace.watches o
+        where o.ctid = any (array(select d.place from due d))
+        for update skip locked))
+    )
+    select d.topic, json_agg(d.entity_id) as keys
+    from due d
+    group by d.topic
+  loop
+    perform realtime.send(jsonb_build_object('pipeline', p.name, 'keys', v_told.keys),
+      'progress', v_told.topic, true)
+    from millrace.pipelines p
+    where p.id = p_pipeline_id;
+  end loop;
+end
+$$;
+
+-- Watches rows for a minute on a topic, the last 500 that its client has named.
+-- p_rows: {"leads": {key: entity_id}}.
+create function millrace.watch(p_topic text, p_rows jsonb)
+as $$
+insert into millrace.watches as w (pipeline_id, entity_id, topic, until)
+select distinct p.id, k.value, p_topic, v_now + interval '1 minute'
+from jsonb_each(p_rows) r
+join millrace.pipelines p on p.name = r.key
+cross join jsonb_each_text(r.value) k
+order by 1, 2
+on conflict on constraint watches_pkey do update
+set until = excluded.until
+where w.until < v_now + interval '40 seconds';
+delete from millrace.watches w
+where w.ctid = any (array(
+  select o.ctid
+  from millrace.watches o
+  where o.topic = p_topic
+  order by o.until desc
+  offset 500));
+$$;
+
+-- Lets clients join the topics that begin with their token's user. Realtime asks the policy at each
+-- join and for each new token.
+create function millrace.open_topics()
+as $$
+if to_regclass('realtime.messages') is not null and not exists (
+    select from pg_policy p where p.polname = 'millrace_progress') then
+  execute $q$
+    create policy millrace_progress on realtime.messages for select to anon, authenticated
+    using (extension = 'broadcast' and (select starts_with(realtime.topic(), concat('millrace:',
+      nullif((select current_setting('request.jwt.claims', true)), '')::json ->> 'sub', ':'))))$q$;
+end if;
+$$;

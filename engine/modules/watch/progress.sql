@@ -1,0 +1,223 @@
+-- Progress: what whoever may select a row sees of its newest run
+
+-- Returns the median seconds from ready to done of each stage in the last day.
+create function millrace.stage_seconds(p_pipeline_id int) returns json
+stable
+as $$
+return (
+  select json_object_agg(m.stage_id, m.seconds)
+  from (
+    select s.id as stage_id, (
+      select millrace.bucket_quantile(millrace.add_buckets(array_agg(f.runs)), 0.5)
+        + coalesce(millrace.bucket_quantile(millrace.add_buckets(array_agg(f.waits)), 0.5), 0)
+      from millrace.sums f
+      where f.unit = 'hour' and f.pipeline_id = p_pipeline_id and f.stage_id = s.id
+        and f.at > v_now - interval '1 day' and f.outcome = 'completed') / 1000 as seconds
+    from millrace.stages s
+    where s.pipeline_id = p_pipeline_id) m);
+$$;
+
+-- Adds up what a live run has left by its stages' medians, along the longest way. Null where one of
+-- them has no median.
+create function millrace.expected_end(p_run millrace.runs, p_seconds json) returns timestamptz
+stable
+as $$
+declare
+  v_stage record;
+  v_end timestamptz;
+  v_ends jsonb := '{}';
+begin
+  for v_stage in
+    select vs.stage_id, vs.needs, make_interval(secs => s.value::float8) as takes,
+      greatest(a.created_at, a.queue_at) as since
+    from millrace.version_stages vs
+    left join json_each_text(p_seconds) s on s.key = vs.stage_id::text
+    left join lateral millrace.newest_attempt(p_run.id, vs.stage_id) a on true
+    where vs.version_id = p_run.version_id and p_run.status = 'running'
+      and case when a.id is null then not vs.on_demand else a.state < 'completed' end
+    order by vs.position
+  loop
+    v_end := greatest(v_now, v_stage.takes + coalesce(v_stage.since, (
+      select max((v_ends ->> n::text)::timestamptz) from unnest(v_stage.needs) n), v_now));
+    if v_stage.takes is null then
+      return null;
+    end if;
+    v_ends := v_ends || jsonb_build_object(v_stage.stage_id, v_end);
+  end loop;
+  return (select max(e.value::timestamptz) from jsonb_each_text(v_ends) e);
+end
+$$;
+
+-- Finds the attempt by which a stage of a run is in its state; none while it is pending.
+create function millrace.newest_attempt(p_run_id bigint, p_stage_id int)
+returns setof millrace.attempts
+stable rows 1
+as $$
+select a.*
+from millrace.attempts a
+where a.run_id = p_run_id and a.stage_id = p_stage_id and not a.superseded
+order by a.number desc
+limit 1
+$$;
+
+-- Shows a run and its stages in their order.
+create function millrace.run_progress(p_run millrace.runs, p_detail boolean) returns json
+stable
+as $$
+select json_build_object(
+  'run', case when p_run.status is not null then json_strip_nulls(json_build_object(
+    'status', p_run.status, 'ended_as', p_run.ended_as, 'began_at', p_run.created_at,
+    'ended_at', p_run.finished_at)) end,
+  'stages', coalesce(json_object_agg(s.name, json_strip_nulls(json_build_object(
+    'state', coalesce(a.state::text, case
+      when p_run.id is null and p_run.status is not null then 'pruned' else 'pending' end),
+    'tries', coalesce(a.retry_count + 1, 0),
+    'due_at', case when a.state = 'queued' and a.queue_at > a.created_at then a.queue_at end,
+    'started_at', a.started_at, 'ended_at', a.finished_at,
+    'error', case when e.error is not null then json_build_object(
+      'code', e.error ->> 'code', 'message', e.error ->> 'message',
+      'detail', case when p_detail then e.error ->> 'detail' end) end,
+    'children', (
+      select json_build_object('total', coalesce(f.total, f.spawned),
+        'completed', f.completed, 'failed', f.failed, 'cancelled', f.cancelled)
+      from millrace.fan_outs f
+      where f.run_id = p_run.id and f.stage_id = s.id and a.id is not null
+      order by f.id desc
+      limit 1))) order by vs.position), '{}'))
+from millrace.version_stages vs
+join millrace.stages s on s.id = vs.stage_id
+left join lateral millrace.newest_attempt(p_run.id, s.id) a on true
+-- A retry tells why the try before it failed.
+left join millrace.attempts o on o.id = a.parent_id and a.state < 'completed'
+cross join lateral (select coalesce(a.error, o.error) as error) e
+where vs.version_id = p_run.version_id
+$$;
+
+-- Finds an entity's newest run, or what pruning has kept of it. Without a run it has the version
+-- that it would take.
+create function millrace.newest_run(p_pipeline millrace.pipelines, p_entity_id text)
+returns millrace.runs
+stable
+set millrace.plan = by_key
+as $$
+declare
+  v_run millrace.runs;
+begin
+  select r.* into v_run
+  from millrace.runs r
+  where r.entity_id = p_entity_id and r.pipeline_id = p_pipeline.id
+  order by r.entity_id desc, r.pipeline_id desc, r.id desc
+  limit 1;
+  if not found then
+    select f.status, f.created_at, f.finished_at
+    into v_run.status, v_run.created_at, v_run.finished_at
+    from millrace.former_runs f
+    where f.pipeline_id = p_pipeline.id and f.entity_id = p_entity_id;
+    v_run.version_id := p_pipeline.current_version_id;
+  end if;
+  return v_run;
+end
+$$;
+
+-- Checks the rows that a client names, and returns where those of each pipeline are.
+create function millrace_evidence.watched_tables(p_rows jsonb)
+returns table (pipeline text, target text, key text, key_type text, keys text[])
+stable security definer
+as $$
+if (jsonb_typeof(p_rows) = 'object'
+    and not jsonb_path_exists(p_rows, '$.* ? (@.type() != "object")')
+    and (select count(*) from jsonb_path_query(p_rows, '$.*.*')) <= 500) is not true then
+  raise exception 'p_rows must be an object of pipelines, with at most 500 keys in all'
+    using errcode = 'MR002', hint = 'Such as {"leads": {"7": null}}.';
+end if;
+return query
+select p.name, p.entity_table::text, p.entity_key, millrace.key_type(p),
+  array(select jsonb_object_keys(r.value))
+from jsonb_each(p_rows) r
+cross join millrace.pipeline_named(r.key) p;
+$$;
+
+-- Selects rows with the caller's rights; returns {key: entity_id} of those that it may see.
+create function millrace_evidence.visible_rows(
+  p_target text, p_key text, p_key_type text, p_keys text[]
+) returns json
+stable
+as $$
+declare
+  v_seen json;
+begin
+  execute format('select json_object_agg(k.key, e.%1$I::text) from unnest($1) k(key) '
+    'join %2$s e on e.%1$I = k.key::%3$s', p_key, p_target, p_key_type)
+  into v_seen
+  using p_keys;
+  return v_seen;
+end
+$$;
+
+-- Answers millrace_progress() for the rows that its caller may see.
+-- p_seen: {"leads": {key: entity_id}}.
+-- p_role: the caller's.
+create function millrace_evidence.progress_of(
+  p_rows jsonb, p_client uuid, p_seen jsonb, p_role text
+) returns json
+security definer
+as $$
+declare
+  v_topic text;
+  v_pipeline millrace.pipelines;
+  v_rows json[] := '{}';
+begin
+  if p_client is not null and to_regclass('realtime.messages') is not null then
+    v_topic := concat('millrace:',
+      nullif(current_setting('request.jwt.claims', true), '')::json ->> 'sub', ':', p_client);
+    perform millrace.watch(v_topic, p_seen);
+  end if;
+  -- In statements after the lease, so that they see a transition that has not seen it.
+  for v_pipeline in
+    select p.* from millrace.pipelines p where p_rows ? p.name
+  loop
+    v_rows := v_rows || array(
+      select json_build_object('pipeline', v_pipeline.name, 'key', k.key, 'version', v.version,
+        'progress', g.progress, 'expected_end', millrace.expected_end(
+          n.run, (select millrace.stage_seconds(v_pipeline.id))))
+      from jsonb_each_text(p_rows -> v_pipeline.name) k(key, version)
+      left join lateral (
+        select millrace.newest_run(v_pipeline, s.id) as run
+        from (select p_seen -> v_pipeline.name ->> k.key) s(id)
+        where s.id is not null
+        offset 0) n on true
+      left join lateral (
+        select millrace.run_progress(n.run, p_role = any (v_pipeline.details_to)) as progress
+        where n.run is distinct from null
+        offset 0) g on true
+      cross join lateral (select left(md5(g.progress::text), 12)) v(version)
+      where coalesce(v.version, '') is distinct from k.version);
+  end loop;
+  return json_build_object('topic', v_topic, 'rows', v_rows);
+end
+$$;
+
+-- Returns the progress of rows to whoever may select them, and tells of their changes for a minute.
+-- p_rows: {"leads": {"7": version}}, the version that the caller knows, or null.
+-- p_client: an id that the client draws, for its topic of Realtime; null: it asks this once.
+-- Answers {topic, rows: [{pipeline, key, version, progress, expected_end}]}, without the rows whose
+-- version is the same. progress and version are null where there is no row that the caller may see.
+create function public.millrace_progress(p_rows jsonb, p_client uuid default null) returns json
+begin atomic
+  select millrace_evidence.progress_of(p_rows, p_client, coalesce((
+    select json_object_agg(t.pipeline, s.seen)::jsonb
+    from millrace_evidence.watched_tables(p_rows) t
+    cross join lateral millrace_evidence.visible_rows(
+      t.target, t.key, t.key_type, t.keys) s(seen)
+    where s.seen is not null), '{}'), current_user::text);
+end;
+revoke all on function public.millrace_progress(jsonb, uuid),
+  millrace_evidence.watched_tables(jsonb),
+  millrace_evidence.visible_rows(text, text, text, text[]),
+  millrace_evidence.progress_of(jsonb, uuid, jsonb, text)
+  from public;
+grant execute on function public.millrace_progress(jsonb, uuid),
+  millrace_evidence.watched_tables(jsonb),
+  millrace_evidence.visible_rows(text, text, text, text[]),
+  millrace_evidence.progress_of(jsonb, uuid, jsonb, text)
+  to anon, authenticated, service_role;

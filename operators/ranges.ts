@@ -1,0 +1,47 @@
+// The stretches of time that figures are shown of, each with the stretch of the same length before it.
+
+export interface Range {
+  name: string;
+  /** As a sentence has it: the last hour. */
+  says: string;
+  /** As a chart has it: minute by minute. */
+  by: string;
+  seconds: number;
+  stepSeconds: number;
+}
+
+const hour = 3600;
+const day = 24 * hour;
+
+/** Minutes are kept for two days, hours for 400: what is longer than an hour goes by whole hours. */
+export const ranges: readonly [Range, ...Range[]] = [
+  { name: '1h', says: 'hour', by: 'minute by minute', seconds: hour, stepSeconds: 60 },
+  { name: '24h', says: '24 hours', by: 'hour by hour', seconds: day, stepSeconds: hour },
+  { name: '7d', says: '7 days', by: 'in steps of six hours', seconds: 7 * day, stepSeconds: 6 * hour },
+  { name: '30d', says: '30 days', by: 'day by day', seconds: 30 * day, stepSeconds: day },
+];
+
+/** The range of this name; the last hour where there is none. */
+export const rangeOf = (name: string | null | undefined): Range =>
+  ranges.find((range) => range.name === name) ?? ranges[0];
+
+/**
+ * What `series` is asked for a range and for the time before it: as many steps, of which the last has just begun in both. Steps begin
+ * on the minute, on the hour or at midnight UTC, as the database has them.
+ */
+export function stretchesOf({ seconds, stepSeconds }: Range, now: number) {
+  const unit = stepSeconds % day === 0 ? day : stepSeconds % hour === 0 ? hour : 60;
+  const first = Math.floor((now / 1000 - seconds + stepSeconds) / unit) * unit;
+  const stretch = (from: number, to: number) => ({
+    from: new Date(from * 1000).toISOString(),
+    to: new Date(to).toISOString(),
+    step_seconds: stepSeconds,
+  });
+  return { now: stretch(first, now), before: stretch(first - seconds, now - seconds * 1000) };
+}
+
+/** In how many milliseconds what is ready will be done, at the pace of the range and without more of it; null where nothing is done. */
+export function emptyIn(ready: number, done: number, range: Range): number | null {
+  if (ready === 0 || done === 0) return null;
+  return (ready / done) * range.seconds * 1000;
+}

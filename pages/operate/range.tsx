@@ -1,0 +1,50 @@
+// The range that charts and sentences are about. It stands in the address; the way back keeps it.
+import type { Figures, Series, StageHealth } from '../../operators/answers.ts';
+import { span } from '../../operators/numbers.ts';
+import { emptyIn, type Range, rangeOf, ranges, stretchesOf } from '../../operators/ranges.ts';
+import { databaseNow } from '../base/format.tsx';
+import { usePoll } from '../base/poll.ts';
+import { ask, route } from '../base/route.ts';
+import { read } from './door.ts';
+
+/** The range that the address names. */
+export const chosenRange = (): Range => rangeOf(route.value.query.get('range'));
+
+export function RangePicker() {
+  const chosen = chosenRange();
+  return (
+    <fieldset class="range" aria-label="Range of the figures">
+      {ranges.map((range) => (
+        <button
+          key={range.name}
+          type="button"
+          aria-pressed={range === chosen}
+          title={`The last ${range.says}`}
+          onClick={() => ask({ range: range === ranges[0] ? '' : range.name })}
+        >
+          {range.name}
+        </button>
+      ))}
+    </fieldset>
+  );
+}
+
+/** Figures of the range and of the time before it, of a pipeline or a stage. */
+export function useFigures(asked: { pipeline: string; stage?: string }) {
+  const range = chosenRange();
+  // Figures go by the minute, and those of days change little in five.
+  const every = range.stepSeconds === 60 ? 60_000 : 300_000;
+  const key = `${JSON.stringify(asked)} ${range.name}`;
+  const stretch = (of: 'now' | 'before') =>
+    read<Series>('series', { ...asked, ...stretchesOf(range, databaseNow())[of] });
+  const now = usePoll(`series ${key}`, () => stretch('now'), every);
+  const before = usePoll(`series before ${key}`, () => stretch('before'), every);
+  return { range, now: now.value, before: before.value.answer };
+}
+
+/** When the stage has nothing ready any more, at the pace of the range and without new rows. */
+export function sayEmpty(stage: StageHealth, figures: Figures | undefined, range: Range): string {
+  const ms = emptyIn(stage.ready, (figures?.completed ?? 0) + (figures?.failed ?? 0), range);
+  if (ms === null) return '';
+  return `${stage.at_least?.includes('ready') ? 'over ' : ''}${span(ms)}`;
+}

@@ -1,0 +1,55 @@
+// The ranges of the operator's page and of status: the same stretch of time now and before, in as many steps.
+import { expect } from 'vitest';
+import type { Series } from '../../../operators/answers.ts';
+import { emptyIn, rangeOf, ranges, stretchesOf } from '../../../operators/ranges.ts';
+import { chain, type Engine, test } from '../../support/engine.ts';
+import { signIn } from '../../support/operators.ts';
+import { completed, Worker } from '../../support/worker.ts';
+
+/** Completes so many runs now, and has their pulses added up. */
+async function complete(engine: Engine, rows: number): Promise<void> {
+  await engine.queued('one', rows);
+  const worker = await Worker.of(engine, 'one');
+  await worker.report(...(await worker.take()).map((item) => completed(item as never)));
+  await engine.sql.query('select millrace.sweep()');
+}
+
+test('each range has what ended in it and in the time before, step beside step', async ({ engine }) => {
+  await engine.pipeline(chain(['one']));
+  // 45 days, 10 days, 36 hours, 12 hours and 90 minutes ago, and just now.
+  for (const [rows, pause] of [
+    [1, '35 days'],
+    [2, '204 hours'],
+    [3, '24 hours'],
+    [4, '630 minutes'],
+    [5, '85 minutes'],
+    [6, '5 minutes'],
+  ] as const) {
+    await complete(engine, rows);
+    await engine.advance(pause);
+  }
+  const operator = await signIn(engine, 'ann', { role: 'viewer', payloads: true });
+  const now = Date.parse(await engine.value<string>('select millrace.now()'));
+  for (const [name, inRange, inBefore] of [
+    ['1h', 6, 5],
+    ['24h', 15, 3],
+    ['7d', 18, 2],
+    ['30d', 20, 1],
+  ] as const) {
+    const asked = stretchesOf(rangeOf(name), now);
+    const of = async (which: 'now' | 'before') => {
+      const { points } = await operator.ask<Series>('series', { pipeline: 'flow', ...asked[which] });
+      return { steps: points.length, completed: points.reduce((sum, point) => sum + point.completed, 0) };
+    };
+    const [current, before] = [await of('now'), await of('before')];
+    expect({ name, found: [current.completed, before.completed] }).toEqual({ name, found: [inRange, inBefore] });
+    expect(before.steps).toBe(current.steps);
+    expect(current.steps).toBeLessThanOrEqual(61);
+  }
+});
+
+test('an unknown range is the last hour, and a queue is empty by its pace, or never', () => {
+  expect(rangeOf('2h')).toBe(ranges[0]);
+  expect(emptyIn(30, 60, rangeOf('1h'))).toBe(1_800_000);
+  expect([emptyIn(0, 60, rangeOf('1h')), emptyIn(30, 0, rangeOf('1h'))]).toEqual([null, null]);
+});
