@@ -51,13 +51,11 @@ begin
             json_object_agg(
               v_version.names[array_position(v_version.needs, n.stage_id)], n.output)
               filter (where (z.most > p_each) is not true), '{}') end
-          from millrace.attempts n
+          from millrace.done_attempts n
           -- The most bytes of its text, as write_rows() of attach-rows.sql reckons them.
           cross join lateral (values (pg_column_size(n.output)::bigint
             * case when pg_column_compression(n.output) is null then 8 else 100 end)) z(most)
-          where n.run_id = i.run_id and n.stage_id = any (v_version.needs)
-            and n.state in ('completed', 'skipped')
-            and not n.superseded)
+          where n.run_id = i.run_id and n.stage_id = any (v_version.needs))
       end as needs,
       i.failure
     from rows from (unnest(p_items), unnest(v_rows), unnest(p_built))
@@ -178,10 +176,7 @@ end if;
 return coalesce((
   select json_object_agg(s.name, n.output)
   from millrace.version_stages vs
-  join millrace.attempts n on n.run_id = p_run_id
-    and n.stage_id = any (vs.needs)
-    and n.state in ('completed', 'skipped')
-    and not n.superseded
+  join millrace.done_attempts n on n.run_id = p_run_id and n.stage_id = any (vs.needs)
   join millrace.stages s on s.id = n.stage_id
   where vs.version_id = p_version_id and vs.stage_id = p_stage_id), '{}');
 $$;
@@ -195,9 +190,6 @@ as $$
 return (
   select coalesce(sum(pg_column_size(n.output)), 0)
   from millrace.version_stages vs
-  join millrace.attempts n on n.run_id = p_run_id
-    and n.stage_id = any (vs.needs)
-    and n.state in ('completed', 'skipped')
-    and not n.superseded
+  join millrace.done_attempts n on n.run_id = p_run_id and n.stage_id = any (vs.needs)
   where vs.version_id = p_version_id and vs.stage_id = p_stage_id);
 $$;

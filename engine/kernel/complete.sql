@@ -166,11 +166,9 @@ else
     where h.begun is not true
       and (cardinality(f.needs) = 1 or cardinality(f.needs) - 1 = (
         select count(*)
-        from millrace.attempts n
+        from millrace.done_attempts n
         where n.run_id = r.id and n.stage_id = any (f.needs)
-          and n.stage_id <> p_stage_id
-          and n.state in ('completed', 'skipped')
-          and not n.superseded))
+          and n.stage_id <> p_stage_id))
     order by r.id
     returning run_id, stage_id
   )

@@ -127,10 +127,8 @@ declare
         select from millrace.version_stages o
         where o.version_id = r.version_id and o.is_sink and o.stage_id <> p_stage_id
           and not exists (
-            select from millrace.attempts a
-            where a.run_id = r.id and a.stage_id = o.stage_id
-              and a.state in ('completed', 'skipped')
-              and not a.superseded)));
+            select from millrace.done_attempts a
+            where a.run_id = r.id and a.stage_id = o.stage_id)));
 begin
   if cardinality(v_done) > 0 then
     perform millrace.end_runs(v_done, 'completed');

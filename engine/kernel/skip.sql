@@ -45,24 +45,33 @@ begin
 end
 $$;
 
+-- Picks the running runs in which a stage is in a state.
+create function millrace.runs_at(
+  p_stage_id int, p_run_ids bigint[], p_state millrace.attempt_state
+) returns bigint[]
+as $$
+-- by key
+return array(
+  select r.id
+  from millrace.runs r
+  where r.id = any (p_run_ids)
+    and (r.status = 'running') is true
+    and (
+      select a.state
+      from millrace.attempts a
+      where a.run_id = r.id and a.stage_id = p_stage_id and not a.superseded
+      order by a.number desc
+      limit 1) = p_state
+  order by r.id);
+$$;
+
 -- Begins what follows a skipped stage and finishes runs, unless a user's trigger has ended the run
 -- or started the stage over.
 create function millrace.continue_after_skip(p_stage_id int, p_run_ids bigint[])
 returns int[]
 as $$
 declare
-  v_runs bigint[] := array(
-    select r.id
-    from millrace.runs r
-    where r.id = any (p_run_ids)
-      and (r.status = 'running') is true
-      and (
-        select a.id
-        from millrace.attempts a
-        where a.run_id = r.id and a.stage_id = p_stage_id and a.state = 'skipped'
-          and not a.superseded
-        limit 1) is not null
-    order by r.id);
+  v_runs bigint[] := millrace.runs_at(p_stage_id, p_run_ids, 'skipped');
   v_wake int[];
 begin
   v_wake := millrace.hook_advance(p_stage_id, v_runs, true);
@@ -80,18 +89,7 @@ create function millrace.skip_failed_stage(p_stage_id int, p_run_ids bigint[])
 returns int[]
 as $$
 declare
-  v_runs bigint[] := array(
-    select r.id
-    from millrace.runs r
-    where r.id = any (p_run_ids)
-      and (r.status = 'running') is true
-      and (
-        select millrace.is_last_word(a)
-        from millrace.attempts a
-        where a.run_id = r.id and a.stage_id = p_stage_id and a.state = 'failed'
-        order by a.number desc
-        limit 1)
-    order by r.id);
+  v_runs bigint[] := millrace.runs_at(p_stage_id, p_run_ids, 'failed');
 begin
   perform millrace.add_skipped(array[p_stage_id], v_runs,
     '{"code": "failed", "message": "the stage failed, and the run goes on without it"}');

@@ -57,13 +57,7 @@ as $$
 declare
   v_error constant jsonb := jsonb_build_object(
     'code', 'discarded', 'message', 'the question was taken back', 'on_demand', true);
-  v_runs bigint[] := array(
-    select r.id
-    from millrace.runs r
-    where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_ids)
-      and r.status = 'running'
-    order by r.id + 0
-    for no key update);
+  v_runs bigint[] := (millrace.lock_live_runs(p_pipeline_id, p_ids)).run_ids;
   v_asked int[];
 begin
   with closed as (

@@ -92,13 +92,7 @@ set millrace.plan = by_index
 set enable_nestloop = on
 as $$
 declare
-  v_runs bigint[] := array(
-    select r.id
-    from millrace.runs r
-    where r.pipeline_id = p_pipeline_id and r.entity_id = any (p_ids)
-      and r.status = 'running'
-    order by r.id + 0
-    for no key update);
+  v_runs bigint[] := (millrace.lock_live_runs(p_pipeline_id, p_ids)).run_ids;
   v_wrong record;
   v_stages int[];
 begin

@@ -136,10 +136,8 @@ select r.id as run_id, p.name as pipeline, r.entity_id, s.name as stage, s.kind,
     and a.id is null
     and cardinality(vs.needs) = (
       select count(*)
-      from millrace.attempts n
-      where n.run_id = r.id and n.stage_id = any (vs.needs)
-        and n.state in ('completed', 'skipped')
-        and not n.superseded)
+      from millrace.done_attempts n
+      where n.run_id = r.id and n.stage_id = any (vs.needs))
     and millrace.thresholds_hold(r.id, vs.after) as can_start,
   coalesce(a.state not in ('failed', 'cancelled'), false)
     as is_started,

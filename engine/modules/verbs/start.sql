@@ -77,15 +77,8 @@ begin
       using errcode = 'MR003', hint = 'Leave them out, or insert the rows first; none was started.';
   end if;
   -- Locked, so that a worker that ends one this moment goes first.
-  live := array(
-    select r.entity_id
-    from millrace.runs r
-    where p_restart is not true
-      and r.pipeline_id = p_pipeline.id and r.entity_id = any (locked)
-      and r.status = 'running'
-    -- by key
-    order by r.id + 0
-    for no key update);
+  live := case when p_restart then '{}'
+    else (millrace.lock_live_runs(p_pipeline.id, locked)).entity_ids end;
   v_new := array(
     select e.id
     from unnest(locked) with ordinality e(id, place)
