@@ -12,6 +12,7 @@ const id = z.int().min(1);
 const minutes = z.int().min(1).max(576_000).optional();
 const reason = z.string().trim().min(3).max(1500).describe('why, for the people who read the journal');
 const says = (names: readonly (keyof typeof verbs)[]) => names.map((verb) => `${verb}: ${verbs[verb].says}`).join(' ');
+const destroys = (names: readonly (keyof typeof verbs)[]) => names.some((verb) => verbs[verb].destroys);
 const stageNeeded = runVerbs.filter((verb) => isNeeded(verb, 'stage')).join(' and ');
 /** The parameters of the verbs over runs. */
 const deed = {
@@ -32,21 +33,24 @@ export function actTools(door: Door, whose: () => string): Tool[] {
     run: (given) => act(verb ? { verb, ...given } : given),
   });
   return [
-    acts('act_on_run', 'Does a verb to one run.', { run: id, ...deed }),
-    acts('act_on_stage', 'Pauses, throttles or bypasses a stage, or ends that; or pauses a whole pipeline.', {
-      verb: z.enum(stageVerbs).describe(says(stageVerbs)),
-      pipeline: name,
-      stage: name.optional().describe('all but pause and unpause need it'),
-      minutes: minutes.describe('for throttle; for bypass, until end_bypass where it is left out'),
-      count: id.max(500).optional().describe('for take_up: how many rows at most, the oldest first'),
-      limits: z
-        .object({
-          rate: z.object({ count: id, per_seconds: id }).optional(),
-          max_in_flight: id.optional(),
-        })
-        .optional()
-        .describe('for throttle'),
-    }),
+    { ...acts('act_on_run', 'Does a verb to one run.', { run: id, ...deed }), destroys: destroys(runVerbs) },
+    {
+      ...acts('act_on_stage', 'Pauses, throttles or bypasses a stage, or ends that; or pauses a whole pipeline.', {
+        verb: z.enum(stageVerbs).describe(says(stageVerbs)),
+        pipeline: name,
+        stage: name.optional().describe('all but pause and unpause need it'),
+        minutes: minutes.describe('for throttle; for bypass, until end_bypass where it is left out'),
+        count: id.max(500).optional().describe('for take_up: how many rows at most, the oldest first'),
+        limits: z
+          .object({
+            rate: z.object({ count: id, per_seconds: id }).optional(),
+            max_in_flight: id.optional(),
+          })
+          .optional()
+          .describe('for throttle'),
+      }),
+      destroys: destroys(stageVerbs),
+    },
     acts(
       'silence_alert',
       'Nobody is told of alerts like this one for so many minutes.',
@@ -78,6 +82,7 @@ function bulkTools(door: Door, act: (request: Record<string, unknown>) => Promis
       name: 'begin_bulk',
       description: 'Begins a bulk that preview_bulk has answered. Show the person the preview before.',
       shape: { bulk: id, reason },
+      destroys: destroys(runVerbs),
       run: async (given) => {
         if (!previewed.has(given.bulk)) {
           throw new CommandError(`Bulk ${given.bulk} was not previewed here: preview_bulk comes first.`, 3);
@@ -87,8 +92,9 @@ function bulkTools(door: Door, act: (request: Record<string, unknown>) => Promis
     },
     {
       name: 'bulk',
-      description: 'How far a bulk is, and its faults.',
+      description: 'Does the next runs of a bulk that has begun, and says how far it is.',
       shape: { bulk: id },
+      destroys: destroys(runVerbs),
       run: (given) => door.act({ verb: 'continue', ...given }),
     },
     acts('abort_bulk', 'Ends a bulk; what it has done stays done.', { bulk: id }, 'abort'),

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { Overview, StageHealth } from '../../operators/answers.ts';
 import { isBusy, sayBackoff, sayQuietAlerts, wellOf } from '../../operators/needs.ts';
+import { rangeOf, ranges, stretchesOf } from '../../operators/ranges.ts';
 import { sayFault } from '../../supabase/functions/_millrace/alerts/say-alert.ts';
 import type { Door } from './ask-door.ts';
 import { readAlerts } from './read-alerts.ts';
@@ -30,6 +31,8 @@ export interface Tool {
   name: string;
   description: string;
   shape: z.ZodRawShape;
+  /** Whether what it does cannot be taken back. */
+  destroys?: boolean;
   /** Resolves to what the assistant is handed, which is marked as data. */
   run(given: Record<string, unknown>): Promise<unknown>;
 }
@@ -86,6 +89,23 @@ export function readTools(door: Door): Tool[] {
       { run: id },
     ),
     reads('attempt', 'attempt', 'One attempt: its error, the last lines of its log, and its result.', { attempt: id }),
+    {
+      name: 'series',
+      description:
+        'What a pipeline, or one stage of it, came to in a range of time, and in the time before it: outcomes, times, cost and errors by code.',
+      shape: {
+        pipeline: name,
+        stage: name.optional(),
+        range: z.enum(ranges.map((range) => range.name)).default('24h'),
+      },
+      run: async ({ range, ...asked }) => {
+        const { now, before } = stretchesOf(rangeOf(String(range)), Date.now());
+        return {
+          now: await door.read('series', { ...asked, ...now }),
+          before: await door.read('series', { ...asked, ...before }),
+        };
+      },
+    },
     reads('dead_letters', 'dead_letters', 'What failed for good, by stage and error code.', {
       pipeline: name.optional(),
     }),

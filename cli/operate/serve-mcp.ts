@@ -26,8 +26,12 @@ async function serve({ door, values }: Asked): Promise<0> {
   const { version } = JSON.parse(fs.readFileSync(path.join(packageFolder, 'package.json'), 'utf8'));
   const server = new McpServer({ name: 'millrace', version }, { instructions });
   const whose = () => `assistant ${words(server.server.getClientVersion()?.name ?? '').slice(0, 60)}`.trim();
-  for (const tool of readTools(door)) register(server, tool, true);
-  if (values.act) for (const tool of actTools(door, whose)) register(server, tool, false);
+  for (const tool of readTools(door)) register(server, tool, { readOnlyHint: true, destructiveHint: false });
+  for (const tool of values.act ? actTools(door, whose) : []) {
+    register(server, tool, { readOnlyHint: false, destructiveHint: tool.destroys === true });
+  }
+  addPlaybooks(server);
+  addQuestion(server);
   await server.connect(new StdioServerTransport());
   await new Promise((resolve) => {
     // A file ends without being closed.
@@ -38,8 +42,13 @@ async function serve({ door, values }: Asked): Promise<0> {
   return 0;
 }
 
-function register(server: McpServer, { name, description, shape, run }: Tool, readOnlyHint: boolean): void {
-  const about = { description, inputSchema: shape, annotations: { readOnlyHint, openWorldHint: false } };
+interface Hints {
+  readOnlyHint: boolean;
+  destructiveHint: boolean;
+}
+
+function register(server: McpServer, { name, description, shape, run }: Tool, hints: Hints): void {
+  const about = { description, inputSchema: shape, annotations: { ...hints, openWorldHint: false } };
   server.registerTool(name, about, async (given) => {
     try {
       return { content: [{ type: 'text', text: marked(await run(given)) }] };
@@ -48,4 +57,30 @@ function register(server: McpServer, { name, description, shape, run }: Tool, re
       return { isError: true, content: [{ type: 'text', text: marked({ refused: (error as Error).message }) }] };
     }
   });
+}
+
+/** The pages of the package that an operator reads: a playbook for each kind of alert, and what each error means. */
+function addPlaybooks(server: McpServer): void {
+  const playbooks = fs.readdirSync(path.join(packageFolder, 'docs', 'playbooks')).map((name) => `playbooks/${name}`);
+  for (const page of ['errors.md', ...playbooks.filter((name) => name.endsWith('.md'))]) {
+    const text = fs.readFileSync(path.join(packageFolder, 'docs', page), 'utf8');
+    const title = /^# (.*)/.exec(text)?.[1] ?? page;
+    const about = { title, mimeType: 'text/markdown' };
+    server.registerResource(page.replace(/\.md$/, ''), `millrace://docs/${page}`, about, ({ href }) => ({
+      contents: [{ uri: href, mimeType: 'text/markdown', text }],
+    }));
+  }
+}
+
+const question = `Find out what is wrong with this project, and tell me in five sentences: what fails, since when, why, how many
+rows it concerns, and what I should do. Read overview and alerts first, and the playbook of each open alert. For a stage that is behind,
+read why nobody works at it (unattended) or why its rows wait (backoff). For what died, read dead_letters, then one run of each group with
+its log lines, and the entry of its code in errors. Say what you have not looked at. Change nothing.`;
+
+/** The question that an operator has on most days, as a prompt to choose. */
+function addQuestion(server: McpServer): void {
+  const about = { title: 'What is wrong?', description: 'Finds the cause of what is not well, and what helps.' };
+  server.registerPrompt('what_is_wrong', about, () => ({
+    messages: [{ role: 'user', content: { type: 'text', text: question } }],
+  }));
 }

@@ -544,7 +544,7 @@ test('an assistant reads what is marked as data, which no text closes, and witho
   await orders.rows('update public.orders set name = $1 where id = 9', [evil]);
   const run = await orders.value<number>(`select max(id)::int from millrace.runs where entity_id = '9'`);
   const tools = (await client.listTools()).tools.map(({ name, annotations }) => [name, annotations?.readOnlyHint]);
-  const names = ['overview', 'runs', 'run', 'attempt', 'dead_letters', 'alerts', 'journal'];
+  const names = ['overview', 'runs', 'run', 'attempt', 'series', 'dead_letters', 'alerts', 'journal'];
   expect(tools).toEqual(names.map((name) => [name, true]));
   for (const [name, given] of [
     ['run', { run }],
@@ -565,8 +565,29 @@ test('an assistant reads what is marked as data, which no text closes, and witho
   await client.close();
 });
 
+test('an assistant reads a range of time, the playbooks and the question that finds a cause', async () => {
+  const { client, call } = await assistant([]);
+  const { now, before } = JSON.parse((await call('series', { pipeline: 'orders', range: '7d' })).data);
+  expect(now.points.length).toBe(before.points.length);
+  expect((await call('series', { pipeline: 'orders', range: '2h' })).isError).toBe(true);
+  const { resources } = await client.listResources();
+  expect(resources.map(({ name }) => name)).toEqual(expect.arrayContaining(['errors', 'playbooks/stuck']));
+  const { contents } = await client.readResource({ uri: 'millrace://docs/playbooks/stuck.md' });
+  expect((contents as { text: string }[])[0]?.text).toMatch(/^# /);
+  const { messages } = await client.getPrompt({ name: 'what_is_wrong' });
+  expect(JSON.stringify(messages)).toContain('Change nothing.');
+  await client.close();
+});
+
 test('with --act an assistant gives a reason, is named beside the operator, and begins only what it has previewed', async () => {
   const { client, call } = await assistant(['--act']);
+  const { tools } = await client.listTools();
+  expect(tools.filter(({ annotations }) => annotations?.destructiveHint).map(({ name }) => name)).toEqual([
+    'act_on_run',
+    'act_on_stage',
+    'begin_bulk',
+    'bulk',
+  ]);
   expect(await call('act_on_stage', { verb: 'unpause', pipeline: 'orders', stage: 'label' })).toMatchObject({
     isError: true,
   });
