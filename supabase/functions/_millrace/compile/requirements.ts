@@ -198,7 +198,7 @@ function pathsIn(field: string, stage: StageDefinition): JsonPath[] {
     ...ends.map(([name, path]): [string, string, string] => [`ends.${name}`, path, '"$.result.score < 0.5"']),
   ];
   return all.flatMap(([option, path, example]) =>
-    path === undefined ? [] : [{ field: `${field}.${option}`, path, predicate: option !== 'unchanged', example }],
+    path === undefined ? [] : [{ field: `${field}.${option}`, path, predicate: true, example }],
   );
 }
 
