@@ -10,9 +10,10 @@ const hunts = {
   globalSetup,
   include: [
     ...growth,
-    'tests/cli/{package,whole-way}.test.ts',
+    'tests/cli/{demo-articles,demo-books,demo-documents,demo-links,package,whole-way}.test.ts',
     'tests/foreign/**/*.test.ts',
     'tests/examples/{articles-pictures,extract-text,pdf}.test.ts',
+    'tests/faults/documents.test.ts',
     'tests/engine/deadlock-hunt.test.ts',
     'tests/engine/decisions/decisions-at-random.test.ts',
     'tests/engine/figures/figures-recount.test.ts',

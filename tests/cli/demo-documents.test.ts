@@ -52,33 +52,39 @@ function write(name: string, content: string): string {
 const survey = `# Survey\n\n${'The Hollin Lock was rebuilt by Brackmoor Engineering for the Wendle Canal Trust. '.repeat(6)}\n`;
 
 describe.runIf(process.platform === 'linux')('npm run demo -- documents', () => {
-  it('brings a file of each type to its chunks and facts, names what they share, and says why the broken one failed', async () => {
-    const { code, stdout, stderr } = await runOn([], { LLM_PRICE_INPUT: '1', LLM_PRICE_OUTPUT: '2' });
-    expect(code, `${stdout}${stderr}`).toBe(0);
-    expect(stdout).toContain("update document set extraction_status = 'queued';");
-    const byReader = {
-      'restoration-report.pdf': /pdf, \d+ pages/,
-      'council-minutes.docx': /docx/,
-      'newsletter.html': /html/,
-      'lock-survey.md': /markdown/,
-      'notice-board.jpg': /ocr, 1 page/,
-      'site-meeting.wav': /transcription, 9 s/,
-    };
-    for (const [name, reader] of Object.entries(byReader)) {
-      expect(stdout).toMatch(new RegExp(`${name} +${reader.source} +[1-9]\\d* +[1-9]\\d* +[1-9]\\d* +\\$0\\.\\d{4} `));
-      expect(stdout).toMatch(new RegExp(`s {2}${name} +kg_ingest +completed (\\d+)/\\1`));
-    }
-    expect(stdout).toMatch(/✗ broken-upload\.pdf {2}\(broken on purpose\)\n +extraction: /);
-    const places = [...stdout.matchAll(/^ {2}(?:The )?Pell Aqueduct.*\n +in (\d) documents?: /gm)].map(([, n]) =>
-      Number(n),
-    );
-    expect(Math.max(...places)).toBeGreaterThanOrEqual(5);
-    expect(stdout).toMatch(/^ {6}– .*Hollin Lock/m);
-    expect(stdout).toMatch(/org_ostrey_council +email +1 +1 +\$0\.\d{4}/);
-    expect(stdout).toMatch(/lock-survey\.md +documents +completed +completed/);
-    expect(stdout).toMatch(/Documents +7: 6 completed, 1 failed\n/);
-    expect(stdout).toContain('millrace.check_invariants(): no violation');
-  }, 180_000);
+  it.runIf(process.env.SOAK)(
+    'brings a file of each type to its chunks and facts, names what they share, and says why the broken one failed',
+    async () => {
+      const { code, stdout, stderr } = await runOn([], { LLM_PRICE_INPUT: '1', LLM_PRICE_OUTPUT: '2' });
+      expect(code, `${stdout}${stderr}`).toBe(0);
+      expect(stdout).toContain("update document set extraction_status = 'queued';");
+      const byReader = {
+        'restoration-report.pdf': /pdf, \d+ pages/,
+        'council-minutes.docx': /docx/,
+        'newsletter.html': /html/,
+        'lock-survey.md': /markdown/,
+        'notice-board.jpg': /ocr, 1 page/,
+        'site-meeting.wav': /transcription, 9 s/,
+      };
+      for (const [name, reader] of Object.entries(byReader)) {
+        expect(stdout).toMatch(
+          new RegExp(`${name} +${reader.source} +[1-9]\\d* +[1-9]\\d* +[1-9]\\d* +\\$0\\.\\d{4} `),
+        );
+        expect(stdout).toMatch(new RegExp(`s {2}${name} +kg_ingest +completed (\\d+)/\\1`));
+      }
+      expect(stdout).toMatch(/✗ broken-upload\.pdf {2}\(broken on purpose\)\n +extraction: /);
+      const places = [...stdout.matchAll(/^ {2}(?:The )?Pell Aqueduct.*\n +in (\d) documents?: /gm)].map(([, n]) =>
+        Number(n),
+      );
+      expect(Math.max(...places)).toBeGreaterThanOrEqual(5);
+      expect(stdout).toMatch(/^ {6}– .*Hollin Lock/m);
+      expect(stdout).toMatch(/org_ostrey_council +email +1 +1 +\$0\.\d{4}/);
+      expect(stdout).toMatch(/lock-survey\.md +documents +completed +completed/);
+      expect(stdout).toMatch(/Documents +7: 6 completed, 1 failed\n/);
+      expect(stdout).toContain('millrace.check_invariants(): no violation');
+    },
+    180_000,
+  );
 
   it('goes on with the other files where one cannot be read, and ends with 1', async () => {
     write('survey.txt', survey);
@@ -92,39 +98,47 @@ describe.runIf(process.platform === 'linux')('npm run demo -- documents', () => 
     expect(stdout).not.toContain('millrace.retry(');
   }, 180_000);
 
-  it('goes the old way, each document in one call, where USE_NEW_PIPELINE is false', async () => {
-    const { code, stdout, stderr } = await runOn([write('survey.md', survey)], { USE_NEW_PIPELINE: 'false' });
-    expect(code, `${stdout}${stderr}`).toBe(0);
-    expect(stdout).toContain(
-      'USE_NEW_PIPELINE is false: documents go the old way, document_monolith, each in one call.',
-    );
-    expect(stdout).toMatch(/survey\.md +monolith +completed/);
-    expect(stdout).toMatch(/survey\.md +document_monolith +completed +completed/);
-    expect(stdout).toMatch(/Documents +1: 1 completed, 0 failed\n +Runs +1; 1 completed/);
-  }, 180_000);
+  it.runIf(process.env.SOAK)(
+    'goes the old way, each document in one call, where USE_NEW_PIPELINE is false',
+    async () => {
+      const { code, stdout, stderr } = await runOn([write('survey.md', survey)], { USE_NEW_PIPELINE: 'false' });
+      expect(code, `${stdout}${stderr}`).toBe(0);
+      expect(stdout).toContain(
+        'USE_NEW_PIPELINE is false: documents go the old way, document_monolith, each in one call.',
+      );
+      expect(stdout).toMatch(/survey\.md +monolith +completed/);
+      expect(stdout).toMatch(/survey\.md +document_monolith +completed +completed/);
+      expect(stdout).toMatch(/Documents +1: 1 completed, 0 failed\n +Runs +1; 1 completed/);
+    },
+    180_000,
+  );
 
-  it('says what fails and is tried again, which file is which, and how to go on, where the model answers nonsense', async () => {
-    const files = ['one', 'two'].map((folder) => {
-      fs.mkdirSync(path.join(temporary, folder));
-      return write(`${folder}/survey.md`, survey);
-    });
-    const film = write('film.mp4', '');
-    fs.truncateSync(film, 51 * 1024 * 1024);
-    const model = { LLM_URL: await babblingModel(), LLM_MODEL: 'babbler' };
-    const { code, stdout } = await runOn([...files, film], model);
-    expect(code).toBe(1);
-    expect(stdout).toContain('USE_NEW_PIPELINE is true');
-    expect(stdout).toMatch(/film\.mp4 was not uploaded: it has 51\.0 MB, .* at most 50 MB a file .*: split it/);
-    for (const name of ['one/survey.md', 'two/survey.md']) {
-      expect(stdout).toMatch(new RegExp(`${name} +kg of 1 chunk failed, tried again in \\d+ s: `));
-      expect(stdout).toMatch(new RegExp(`${name} +kg_ingest +failed 0/1, 1 failed`));
-      expect(stdout).toMatch(new RegExp(`✗ ${name}\n(?: {6}.*\n)+ +try again: select millrace\\.retry\\(\\d+\\);`));
-    }
-    expect(stdout).toContain('with --keep it stays up');
-    expect(stdout).toMatch(/Documents +3: 0 completed, 2 failed, 1 not uploaded/);
-    expect(stdout).toMatch(/Runs +4, of documents and their chunks; 0 completed/);
-    expect(stdout).not.toContain('stand-ins are free');
-  }, 180_000);
+  it.runIf(process.env.SOAK)(
+    'says what fails and is tried again, which file is which, and how to go on, where the model answers nonsense',
+    async () => {
+      const files = ['one', 'two'].map((folder) => {
+        fs.mkdirSync(path.join(temporary, folder));
+        return write(`${folder}/survey.md`, survey);
+      });
+      const film = write('film.mp4', '');
+      fs.truncateSync(film, 51 * 1024 * 1024);
+      const model = { LLM_URL: await babblingModel(), LLM_MODEL: 'babbler' };
+      const { code, stdout } = await runOn([...files, film], model);
+      expect(code).toBe(1);
+      expect(stdout).toContain('USE_NEW_PIPELINE is true');
+      expect(stdout).toMatch(/film\.mp4 was not uploaded: it has 51\.0 MB, .* at most 50 MB a file .*: split it/);
+      for (const name of ['one/survey.md', 'two/survey.md']) {
+        expect(stdout).toMatch(new RegExp(`${name} +kg of 1 chunk failed, tried again in \\d+ s: `));
+        expect(stdout).toMatch(new RegExp(`${name} +kg_ingest +failed 0/1, 1 failed`));
+        expect(stdout).toMatch(new RegExp(`✗ ${name}\n(?: {6}.*\n)+ +try again: select millrace\\.retry\\(\\d+\\);`));
+      }
+      expect(stdout).toContain('with --keep it stays up');
+      expect(stdout).toMatch(/Documents +3: 0 completed, 2 failed, 1 not uploaded/);
+      expect(stdout).toMatch(/Runs +4, of documents and their chunks; 0 completed/);
+      expect(stdout).not.toContain('stand-ins are free');
+    },
+    180_000,
+  );
 });
 
 describe('its files', () => {

@@ -25,45 +25,49 @@ function runLinks(...args: string[]) {
 }
 
 describe.runIf(process.platform === 'linux')('npm run demo -- links', () => {
-  it('takes sixty links of a sheet and a data source to jobs, with an alert and a second try', async () => {
-    const { code, stdout, stderr } = await runLinks();
-    expect(code, `${stdout}${stderr}`).toBe(0);
-    // A screen and a half, without the lines that a slow machine has more of.
-    expect(stdout.split('\n').filter((line) => !/^ +\d+\.\d s |^ {11}\S/.test(line)).length).toBeLessThanOrEqual(95);
-    // A terminal of usual width shows each line whole.
-    expect(stdout.split('\n').filter((line) => line.length > 100)).toEqual([]);
-    // The sources, and the words of their links as they go on.
-    expect(stdout).toMatch(/sheet +https:\S+\/open-jobs\/edit +\d+\n/);
-    expect(stdout).toMatch(/notion +collection:\/\/\S+ +\d+\n/);
-    expect(stdout).toMatch(/error 1 {2}extracted 34 {2}dead 11\n/);
-    // No board asks for patience before all other pages are fetched.
-    expect(stdout.slice(0, stdout.indexOf('7. What waits'))).not.toMatch(/error [2-9]/);
-    // What asks for patience, and what ended, alike ones together.
-    expect(stdout).toMatch(/ 4 error\n +3 {2}the site answered with status 429: \S+\/jobs\/busy-\d and 2 more\n/);
-    expect(stdout).toMatch(/1 {2}the site asks for a captcha, which this scraper does not solve: /);
-    // What the boards' answers paused is known by then, and goes on, so that nothing waits for it to pass.
-    expect(stdout).toContain("select millrace.unthrottle_limit('scrapes');");
-    for (const [links, says] of [
-      [1, 'status 410'],
-      [2, 'status 404'],
-      [1, 'application/pdf'],
-      [1, 'it is gone'],
-      [1, 'front page'],
-      [1, 'ended on 2026-01-31'],
-      [1, 'log in'],
-      [1, 'robots.txt asks'],
-      [1, 'not on the public internet'],
-      [1, 'no web address'],
-    ]) {
-      expect(stdout).toMatch(new RegExp(` 11 dead\\n(?: .*\\n)* +${links}  .*${says}.*: \\S`));
-    }
-    // An alert, raised and resolved.
-    expect(stdout).toMatch(/raised {2}\d+ runs are ready at route_job of links, above 10 /);
-    expect(stdout).toMatch(/resolved {2}\d+ runs .* {2}\(raised [\d:]+, resolved [\d:]+\)\n/);
-    expect(stdout).toMatch(/^ {2}Contour Press +Atlas binder +Ostbridge/m);
-    expect(stdout).toContain('32 jobs of 11 companies');
-    expect(stdout).toMatch(/Invariants .*no violation/);
-  }, 240_000);
+  it.runIf(process.env.SOAK)(
+    'takes sixty links of a sheet and a data source to jobs, with an alert and a second try',
+    async () => {
+      const { code, stdout, stderr } = await runLinks();
+      expect(code, `${stdout}${stderr}`).toBe(0);
+      // A screen and a half, without the lines that a slow machine has more of.
+      expect(stdout.split('\n').filter((line) => !/^ +\d+\.\d s |^ {11}\S/.test(line)).length).toBeLessThanOrEqual(95);
+      // A terminal of usual width shows each line whole.
+      expect(stdout.split('\n').filter((line) => line.length > 100)).toEqual([]);
+      // The sources, and the words of their links as they go on.
+      expect(stdout).toMatch(/sheet +https:\S+\/open-jobs\/edit +\d+\n/);
+      expect(stdout).toMatch(/notion +collection:\/\/\S+ +\d+\n/);
+      expect(stdout).toMatch(/error 1 {2}extracted 34 {2}dead 11\n/);
+      // No board asks for patience before all other pages are fetched.
+      expect(stdout.slice(0, stdout.indexOf('7. What waits'))).not.toMatch(/error [2-9]/);
+      // What asks for patience, and what ended, alike ones together.
+      expect(stdout).toMatch(/ 4 error\n +3 {2}the site answered with status 429: \S+\/jobs\/busy-\d and 2 more\n/);
+      expect(stdout).toMatch(/1 {2}the site asks for a captcha, which this scraper does not solve: /);
+      // What the boards' answers paused is known by then, and goes on, so that nothing waits for it to pass.
+      expect(stdout).toContain("select millrace.unthrottle_limit('scrapes');");
+      for (const [links, says] of [
+        [1, 'status 410'],
+        [2, 'status 404'],
+        [1, 'application/pdf'],
+        [1, 'it is gone'],
+        [1, 'front page'],
+        [1, 'ended on 2026-01-31'],
+        [1, 'log in'],
+        [1, 'robots.txt asks'],
+        [1, 'not on the public internet'],
+        [1, 'no web address'],
+      ]) {
+        expect(stdout).toMatch(new RegExp(` 11 dead\\n(?: .*\\n)* +${links}  .*${says}.*: \\S`));
+      }
+      // An alert, raised and resolved.
+      expect(stdout).toMatch(/raised {2}\d+ runs are ready at route_job of links, above 10 /);
+      expect(stdout).toMatch(/resolved {2}\d+ runs .* {2}\(raised [\d:]+, resolved [\d:]+\)\n/);
+      expect(stdout).toMatch(/^ {2}Contour Press +Atlas binder +Ostbridge/m);
+      expect(stdout).toContain('32 jobs of 11 companies');
+      expect(stdout).toMatch(/Invariants .*no violation/);
+    },
+    240_000,
+  );
 
   it('takes links of the user’s own, from a file and from the command line', async () => {
     const boards = await startBoards();
