@@ -26,8 +26,8 @@ export const rangeOf = (name: string | null | undefined): Range =>
   ranges.find((range) => range.name === name) ?? ranges[0];
 
 /**
- * What `series` is asked for a range and for the time before it: as many steps, of which the last has just begun in both. Steps begin
- * on the minute, on the hour or at midnight UTC, as the database has them.
+ * Returns the requests of `series` for a range and for the time before it. Both have as many steps, and the last one has just begun in
+ * both. Steps begin on the minute, on the hour or at midnight UTC, as the database has them.
  */
 export function stretchesOf({ seconds, stepSeconds }: Range, now: number) {
   const unit = stepSeconds % day === 0 ? day : stepSeconds % hour === 0 ? hour : 60;

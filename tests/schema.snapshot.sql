@@ -327,7 +327,7 @@ view millrace.dead_letters
 view millrace.default_settings
   column name text
   column value text
-  as  SELECT name, value FROM ( VALUES ('worker_seconds'::text,'60'::text), ('batch_bytes'::text,'12582912'::text), ('retention_days'::text,'90'::text), ('last_sweep_at'::text,'-infinity'::text), ('upgrade_patience'::text,'15 seconds'::text), ('rules_judged_at'::text,''::text), ('minutes_hours'::text,'48'::text), ('hours_days'::text,'400'::text), ('operators_need_aal2'::text,'false'::text), ('journal_days'::text,'400'::text), ('page_url'::text,''::text), ('playbooks_url'::text,''::text)) s(name, value);
+  as  SELECT name, value FROM ( VALUES ('worker_seconds'::text,'60'::text), ('batch_bytes'::text,'12582912'::text), ('retention_days'::text,'90'::text), ('history_gb'::text,'50'::text), ('last_sweep_at'::text,'-infinity'::text), ('upgrade_patience'::text,'15 seconds'::text), ('rules_judged_at'::text,''::text), ('minutes_hours'::text,'48'::text), ('hours_days'::text,'400'::text), ('operators_need_aal2'::text,'false'::text), ('journal_days'::text,'400'::text), ('page_url'::text,''::text), ('playbooks_url'::text,''::text)) s(name, value);
 view millrace.done_attempts
   column created_at timestamp with time zone
   column error jsonb

@@ -4,7 +4,7 @@ as $$
 declare
   v_wanted text := case
     when new.name in ('worker_seconds', 'retention_days', 'minutes_hours', 'hours_days',
-        'journal_days')
+        'journal_days', 'history_gb')
       and new.value !~ '^[1-9][0-9]{0,3}$'
       then 'a whole number from 1 to 9999'
     when new.name = 'batch_bytes' and new.value !~ '^[1-9][0-9]{4,7}$'

@@ -42,8 +42,9 @@ begin
     'settings', (
       select json_agg(to_jsonb(s) order by s.name)::jsonb
       from millrace.settings s
-      where s.name in ('retention_days', 'journal_days', 'minutes_hours', 'hours_days',
-        'operators_need_aal2', 'worker_seconds', 'batch_bytes', 'page_url', 'playbooks_url')),
+      where s.name in ('retention_days', 'history_gb', 'journal_days', 'minutes_hours',
+        'hours_days', 'operators_need_aal2', 'worker_seconds', 'batch_bytes', 'page_url',
+        'playbooks_url')),
     'pipelines', array(
       select jsonb_build_object(
         'pipeline', p.name, 'table', p.entity_table::text, 'projection', p.projection,

@@ -9,6 +9,8 @@ from (values
   ('batch_bytes', '12582912'),
   -- Days after which prune() deletes finished runs.
   ('retention_days', '90'),
+  -- Gigabytes of history from which on doctor() warns.
+  ('history_gb', '50'),
   -- Written by sweep(), read by doctor().
   ('last_sweep_at', '-infinity'),
   -- How long an upgrade tries to get its locks before it gives up.

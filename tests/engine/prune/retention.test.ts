@@ -113,3 +113,22 @@ test('doctor tells of a round that is not done after a day', async ({ engine }) 
     { ok: false, detail: expect.stringMatching(/^the runs of flow: a round began at .* and is not done: look at/) },
   ]);
 });
+
+test('doctor() warns where a day brings more history than history_gb by the time it is pruned', async ({ engine }) => {
+  await engine.pipeline([{ name: 'only' }]);
+  await keep(engine, { days: 30 });
+  await engine.queued('only', 5);
+  await runStage(engine, 'only');
+  const told = async () =>
+    (await engine.rows(`select ok, detail from millrace.doctor() where what = 'history stays below history_gb'`))[0];
+  expect(await told()).toMatchObject({ ok: true, detail: expect.stringMatching(/^\d+ kB now; a day brings 0 bytes/) });
+  await engine.sql.query(`insert into millrace.sums (unit, pipeline_id, stage_id, at, outcome, n)
+    select 'hour', s.pipeline_id, s.id, date_trunc('hour', millrace.now()), 'completed', 2000000
+    from millrace.stages s on conflict (unit, pipeline_id, stage_id, at, outcome) do update set n = excluded.n`);
+  // Two million attempts of 1.2 kB at most, kept for thirty days.
+  const { ok, detail } = (await told()) as { ok: boolean; detail: string };
+  expect({ ok, detail }).toMatchObject({ ok: false, detail: expect.stringContaining('keep runs for fewer days') });
+  expect(detail).toMatch(/a day brings 2\d{3} MB, which comes to 6\d GB by/);
+  await engine.sql.query(`update millrace.settings set value = '80' where name = 'history_gb'`);
+  expect(await told()).toMatchObject({ ok: true });
+});
