@@ -82,6 +82,17 @@ async function failureOf(promise: Promise<unknown>) {
   );
 }
 
+test.each(['responses', 'chat', 'messages'] as const)(
+  'a model asked by %s gets no key at another host',
+  async (api) => {
+    const other = await startServer(() => ({ json: {} }));
+    const server = await serve(api, () => ({ status: 307, headers: { location: other.url }, json: {} }));
+    const failure = await failureOf(askModel(question, makeContext(server.env).context));
+    expect(failure.message).toBe('LLM_URL leads elsewhere (307): set it to the address that answers.');
+    expect(other.received).toHaveLength(0);
+  },
+);
+
 describe('a question by chat completions', () => {
   test('carries instructions, schema and bound, and nothing that other servers may not know', async () => {
     const server = await serve('chat', () => ({ json: recorded.chat() }));
@@ -216,14 +227,6 @@ describe('a question by Anthropic’s Messages', () => {
     const { context, usages } = makeContext(server.env);
     expect(await askModel(question, context)).toEqual(clock);
     expect(usages).toMatchObject([{ input_tokens: null, cost_usd: null, unreported: true }]);
-  });
-
-  test('takes its key to no other host', async () => {
-    const other = await startServer(() => ({ json: recorded.messages() }));
-    const server = await serve('messages', () => ({ status: 307, headers: { location: other.url }, json: {} }));
-    const failure = await failureOf(askModel(question, makeContext(server.env).context));
-    expect(failure.message).toBe('LLM_URL leads elsewhere (307): set it to the address that answers.');
-    expect(other.received).toHaveLength(0);
   });
 
   test('that is asked again has more room', async () => {

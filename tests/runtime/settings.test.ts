@@ -44,6 +44,9 @@ describe('a faulty setting is named with what is wrong and the remedy', () => {
     ['model', { LLM_URL: 'http://m' }, /LLM_MODEL is not set/],
     ['model', { LLM_URL: 'http://m', LLM_MODEL: 'm', LLM_MODE: 'fast' }, /LLM_MODE must be inline or background/],
     ['model', { LLM_URL: 'http://m', LLM_MODEL: 'm', LLM_PRICE_INPUT: '-1' }, /LLM_PRICE_INPUT must be a number/],
+    ['model', { LLM_URL: 'http://m', LLM_MODEL: 'm', LLM_AUTH_TOKEN: 'a\nb' }, /LLM_AUTH_TOKEN holds a line break/],
+    ['model', { LLM_URL: 'http://m', LLM_MODEL: 'm', LLM_AUTH_TOKEN: '“k”' }, /no header carries: correct it/],
+    ['scraper', { SCRAPER_URL: 'http://s', SCRAPER_AUTH_TOKEN: 'a\0' }, /SCRAPER_AUTH_TOKEN holds a line break/],
     ['transcription', {}, /DEEPGRAM_API_KEY is not set: set a key/],
     ['transcription', { DEEPGRAM_API_KEY: 'k', DEEPGRAM_URL: 'deepgram' }, /DEEPGRAM_URL must be a URL/],
     [

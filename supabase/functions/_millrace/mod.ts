@@ -22,7 +22,16 @@ export { ownCallbackUrl } from './jobs/callback-url.ts';
 export { type JobService, jobService, type SubmitContext } from './jobs/job-service.ts';
 export { parseJson } from './parse-json.ts';
 export { serveStage } from './serve-stage.ts';
-export { type Env, httpUrl, price, processEnv, readSettings, type SettingsGroup, wholeNumber } from './settings.ts';
+export {
+  authToken,
+  type Env,
+  httpUrl,
+  price,
+  processEnv,
+  readSettings,
+  type SettingsGroup,
+  wholeNumber,
+} from './settings.ts';
 export { defineMap, mapResult } from './stage/map-stage.ts';
 export type { CalledBack, JobState, Service, ServiceContext } from './stage/service.ts';
 export {

@@ -11,6 +11,18 @@ export const httpUrl = z
   .transform((url) => url.replace(/\/+$/, ''));
 
 /**
+ * The value is a token that a header carries: visible ASCII characters alone, so without line breaks.
+ *
+ * @example
+ * ```ts
+ * const settings = z.object({ CARRIER_AUTH_TOKEN: authToken.optional() });
+ * ```
+ */
+export const authToken = z
+  .string()
+  .regex(/^[\x20-\x7e]+$/, 'holds a line break or another character that no header carries');
+
+/**
  * The value is a whole number from `min` to `max`, written in digits; it is read as a number.
  *
  * @example

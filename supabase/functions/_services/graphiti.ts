@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  authToken,
   type Env,
   errorFromStatus,
   excerpt,
@@ -18,7 +19,7 @@ export const graphitiSettings = z.object({
   GRAPHITI_URL: httpUrl
     .optional()
     .describe('set the base URL of a Graphiti server, such as https://graphiti.example.com, or remove it'),
-  GRAPHITI_AUTH_TOKEN: z.string().optional(),
+  GRAPHITI_AUTH_TOKEN: authToken.optional(),
 });
 
 /** A text for Graphiti's graph, as its server takes it. */

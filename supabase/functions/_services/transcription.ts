@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  authToken,
   type Env,
   type FinishContext,
   type HandlerContext,
@@ -24,7 +25,7 @@ export const transcriptionSettings = z.object({
   DEEPGRAM_URL: httpUrl
     .default('https://api.deepgram.com')
     .describe('set the base URL of an API that answers as Deepgram’s does, or remove it to use Deepgram’s own'),
-  DEEPGRAM_API_KEY: z.string().describe('set a key of the transcription service, from https://console.deepgram.com'),
+  DEEPGRAM_API_KEY: authToken.describe('set a key of the transcription service, from https://console.deepgram.com'),
   DEEPGRAM_MODEL: z.string().default('nova-3'),
   DEEPGRAM_PRICE_MINUTE: price('a minute of sound', '0.0043')
     .optional()

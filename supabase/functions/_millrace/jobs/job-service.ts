@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { JobOrigin } from '../engine/engine-contract.ts';
 import { errorFromStatus, MisconfiguredError, messageOf, PermanentError, RetriableError } from '../errors.ts';
-import { type Env, httpUrl, readSettings, type SettingsGroup } from '../settings.ts';
+import { authToken, type Env, httpUrl, readSettings, type SettingsGroup } from '../settings.ts';
 import type { CalledBack, JobState, Service, ServiceContext } from '../stage/service.ts';
 import type { HandlerContext } from '../stage/stage.ts';
 import { type Traced, traceHeaders } from '../trace.ts';
@@ -118,7 +118,7 @@ class JobClient {
     this.prefix = name.toUpperCase().replaceAll('-', '_');
     this.settings = z.object({
       [`${this.prefix}_URL`]: httpUrl.describe(`set the base URL of the ${label}, such as https://${name}.example.com`),
-      [`${this.prefix}_AUTH_TOKEN`]: z.string().optional(),
+      [`${this.prefix}_AUTH_TOKEN`]: authToken.optional(),
     });
   }
 
@@ -180,7 +180,12 @@ class JobClient {
     if (token) headers.set('authorization', `Bearer ${token}`);
     let answer: Response;
     try {
-      answer = await fetch(`${settings[`${prefix}_URL`]}${path}`, { ...init, headers, signal: context.signal });
+      answer = await fetch(`${settings[`${prefix}_URL`]}${path}`, {
+        ...init,
+        headers,
+        redirect: 'manual',
+        signal: context.signal,
+      });
     } catch (error) {
       if (context.signal.aborted) throw error;
       // An outage of the service says nothing about what it was to do: always worth another try.
@@ -193,6 +198,12 @@ class JobClient {
     }
     if (answer.status === 401 || answer.status === 403) {
       throw new MisconfiguredError(`The ${label} refused ${prefix}_AUTH_TOKEN (${answer.status}): correct it.`);
+    }
+    // A redirect is refused: it would take a POST or the token elsewhere.
+    if (answer.status >= 300 && answer.status < 400) {
+      throw new MisconfiguredError(
+        `${prefix}_URL leads elsewhere (${answer.status}): set it to the address that answers.`,
+      );
     }
     return answer;
   }

@@ -1,7 +1,7 @@
 import OpenAI from 'openai';
 import { z } from 'zod';
 import { MisconfiguredError, storableText } from '../errors.ts';
-import { httpUrl, price, readSettings } from '../settings.ts';
+import { authToken, httpUrl, price, readSettings } from '../settings.ts';
 import type { HandlerContext } from '../stage/stage.ts';
 import { traceHeaders } from '../trace.ts';
 import { addUsage } from './attempt-usage.ts';
@@ -13,7 +13,7 @@ import { countOf, usageOfTokens } from './token-usage.ts';
 /** Where the model for embeddings is and what it costs. */
 export const embeddingSettings = z.object({
   LLM_URL: httpUrl.describe('set the base URL of an OpenAI-compatible API, such as https://api.openai.com/v1'),
-  LLM_AUTH_TOKEN: z.string().optional(),
+  LLM_AUTH_TOKEN: authToken.optional(),
   LLM_EMBEDDING_MODEL: z
     .string()
     .describe('set the name of an embedding model that the API at LLM_URL offers, such as text-embedding-3-small'),

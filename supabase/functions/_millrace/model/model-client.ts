@@ -30,6 +30,8 @@ export function modelClient(provider: Pick<Provider, 'url' | 'token'>): OpenAI {
     apiKey: provider.token ?? 'none',
     // The engine retries: it knows the policy and survives a restart.
     maxRetries: 0,
+    // A redirect is refused: it could take the key to any host.
+    fetchOptions: { redirect: 'manual' },
   });
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Env, httpUrl, price, readSettings, type SettingsGroup } from '../settings.ts';
+import { authToken, type Env, httpUrl, price, readSettings, type SettingsGroup } from '../settings.ts';
 
 /** The APIs that models are asked by: OpenAI's Responses, chat completions as most servers offer them, Anthropic's Messages. */
 const apis = ['responses', 'chat', 'messages'] as const;
@@ -26,7 +26,7 @@ export function modelSettingsOf<const Prefix extends string>(prefix: Prefix) {
       .enum(apis, { error: 'must be responses, chat or messages' })
       .default('responses')
       .describe("set responses (OpenAI's), chat (chat completions) or messages (Anthropic's)"),
-    AUTH_TOKEN: z.string().optional(),
+    AUTH_TOKEN: authToken.optional(),
     MODEL: z.string().describe(`set the name of a model that the API at ${prefix}_URL offers`),
     MODE: z
       .enum(['inline', 'background'], { error: 'must be inline or background' })

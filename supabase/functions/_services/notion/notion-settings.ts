@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import { httpUrl } from '../../_millrace/mod.ts';
+import { authToken, httpUrl } from '../../_millrace/mod.ts';
 
 /** Settings for reading Notion. */
 export const notionSettings = z.object({
-  NOTION_TOKEN: z
-    .string()
+  NOTION_TOKEN: authToken
     .regex(/^\S+$/, 'must be one word')
     .describe('set the token of the integration that the data sources are shared with'),
   NOTION_API_URL: httpUrl
