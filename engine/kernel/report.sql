@@ -75,6 +75,15 @@ begin
 end
 $$;
 
+-- Refuses what is no list, with MR002.
+create function millrace.require_list(p_name text, p_type text, p_hint text)
+as $$
+if p_type is distinct from 'array' then
+  raise exception '% is %, but must be a list', p_name, coalesce(p_type, 'null')
+    using errcode = 'MR002', hint = p_hint;
+end if;
+$$;
+
 -- Parses reports into work items; a malformed one is rejected with the reason. p_key: 'attempt' for
 -- a worker's (with a token), 'submission' for the end of a job.
 create function millrace.parse_items(p_items json, p_key text) returns millrace.work[]
@@ -83,11 +92,8 @@ declare
   v_items jsonb;
   v_count int;
 begin
-  if p_items is null or json_typeof(p_items) <> 'array' then
-    raise exception 'p_items is %, but must be a list', coalesce(json_typeof(p_items), 'null')
-      using errcode = 'MR002',
-        hint = 'Send a JSON list, an empty one when there is nothing to report.';
-  end if;
+  perform millrace.require_list('p_items', json_typeof(p_items),
+    'Send a JSON list, an empty one when there is nothing to report.');
   begin
     v_items := p_items;
     -- Counting a json value's items would parse it once more.

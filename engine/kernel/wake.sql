@@ -94,10 +94,8 @@ $$;
 create function public.millrace_wake(p_stages jsonb) returns jsonb
 set millrace.plan = by_key
 as $$
-if jsonb_typeof(p_stages) is distinct from 'array' then
-  raise exception 'p_stages is %, but must be a list', coalesce(jsonb_typeof(p_stages), 'null')
-    using errcode = 'MR002', hint = 'Send [{"pipeline": "…", "stage": "…"}].';
-end if;
+perform millrace.require_list('p_stages', jsonb_typeof(p_stages),
+  'Send [{"pipeline": "…", "stage": "…"}].');
 return jsonb_build_object('woken', millrace.wake(array(
   select (millrace.stage_named(s.value ->> 'pipeline', s.value ->> 'stage')).id
   from jsonb_array_elements(p_stages) s), true));

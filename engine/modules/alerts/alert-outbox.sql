@@ -214,11 +214,8 @@ as $$
 declare
   v_noted int;
 begin
-  if jsonb_typeof(p_deliveries) is distinct from 'array' then
-    raise exception 'p_deliveries is %, but must be a list',
-      coalesce(jsonb_typeof(p_deliveries), 'null')
-      using errcode = 'MR002', hint = 'Send [{"message": 1, "try": 1, "ok": true}].';
-  end if;
+  perform millrace.require_list('p_deliveries', jsonb_typeof(p_deliveries),
+    'Send [{"message": 1, "try": 1, "ok": true}].');
   with given as materialized (
     select *
     from jsonb_to_recordset(p_deliveries) as d(

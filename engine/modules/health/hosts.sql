@@ -14,6 +14,13 @@ declare
     'seen_at', date_trunc('second', v_now), 'release', left(p_release, 200), 'url', p_url,
     'woken_at', case when p_url is not null then v_now end));
 begin
+  perform millrace.require_list('p_stages', jsonb_typeof(p_stages),
+    'Send [{"pipeline": "…", "stage": "…"}].');
+  if p_url !~ '^https?://[^/[:space:]][^[:space:]]*$' then
+    raise exception 'p_url is %, but must be an address with https:// or http://',
+      left(quote_literal(p_url), 100)
+      using errcode = 'MR002', hint = 'Correct MILLRACE_WORKER_URL, or leave it out.';
+  end if;
   select array_agg(case
       when s.id is null then 'unknown'
       when s.host is null then 'function'
@@ -26,17 +33,30 @@ begin
   left join millrace.pipelines p on p.name = i.named ->> 'pipeline'
   left join millrace.stages s on s.pipeline_id = p.id and s.name = i.named ->> 'stage';
   -- A process asks up to five times a second, which is no news. The address of a process that is
-  -- woken outlasts the questions of others for a week.
+  -- woken outlasts the questions of others.
   update millrace.stages s
-  set seen = case when (s.seen ->> 'woken_at')::timestamptz > v_now - interval '7 days'
-    then s.seen - 'release' else '{}' end || v_seen
+  set seen = coalesce(s.seen - 'release', '{}') || v_seen
   where s.id in (
     select o.id
     from millrace.stages o
     where o.id = any (v_ids)
       and ((o.seen ->> 'seen_at')::timestamptz >= v_now - interval '4 seconds' is not true
-        or o.seen ->> 'url' <> p_url)
+        or coalesce(o.seen ->> 'url', '') <> p_url)
     for update skip locked);
   return jsonb_build_object('stages', v_states);
 end
+$$;
+
+-- Forgets the address of a process that has not asked for work for an hour, although a wake-up was
+-- answered there or failed. A process that lives asks as soon as it is woken.
+create function millrace.forget_lost_workers()
+as $$
+update millrace.stages s
+set seen = s.seen - '{url,woken_at}'::text[]
+where s.id in (
+  select o.id
+  from millrace.stages o
+  where (o.seen ->> 'woken_at')::timestamptz < v_now - interval '1 hour'
+    and o.function_name in (select l.function_name from millrace.last_answers() l)
+  for update skip locked);
 $$;

@@ -79,7 +79,8 @@ begin
   cross join lateral (
     select case when f.host is null then f.function_name
         else coalesce('the worker at ' || (f.seen ->> 'url'), 'its worker') end as who,
-      coalesce(l.answered, 'is silent') as answered, coalesce(l.means,
+      coalesce(l.answered, 'is silent') as answered, coalesce(
+      case when f.host is null then l.means else replace(l.means, 'the function', 'it') end,
       case when f.host is null then 'no wake-up came through, see npx millrace doctor' end,
       'it last asked for work at ' || (f.seen ->> 'seen_at'),
       'none has asked for work') as means) k

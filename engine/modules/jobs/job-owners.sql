@@ -53,10 +53,8 @@ $$;
 create function public.millrace_note_faults(p_faults jsonb) returns jsonb
 set millrace.plan = by_key
 as $$
-if jsonb_typeof(p_faults) is distinct from 'array' then
-  raise exception 'p_faults is %, but must be a list', jsonb_typeof(p_faults)
-    using errcode = 'MR002', hint = 'Send [{submission, service, job_id, code, message}].';
-end if;
+perform millrace.require_list('p_faults', jsonb_typeof(p_faults),
+  'Send [{submission, service, job_id, code, message}].');
 perform millrace.report('error', 'job_fault',
   format('A job of service %s cannot be finished: %s',
     coalesce(nullif(f ->> 'service', ''), 'unknown'), left(f ->> 'message', 2000)), f)

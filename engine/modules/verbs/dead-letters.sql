@@ -3,7 +3,8 @@
 create view millrace.dead_letters as
 select (d.attempt).id as attempt_id, d.run_id, p.name as pipeline, s.name as stage, d.entity_id,
   d.error_code,
-  coalesce((d.attempt).error ->> 'detail', (d.attempt).error ->> 'message') as error_message,
+  concat_ws(' ', (d.attempt).error ->> 'message', (d.attempt).error ->> 'detail')
+    as error_message,
   (d.attempt).retry_count, d.failed_at, d.can_retry
 from (
   select r.id as run_id, r.pipeline_id, r.failed_stage_id as stage_id, r.entity_id, r.error_code,
