@@ -72,6 +72,16 @@ export interface StageHealth {
   bypass: Pause | null;
   unattended?: Unattended;
   backoff?: Backoff;
+  /** Of a stage that workers of the project's own run; empty before the first has asked for work. */
+  worker?: WorkerSeen;
+}
+
+/** The process that last asked for work at a stage. */
+export interface WorkerSeen {
+  seen_at?: string;
+  release?: string;
+  /** Where a process is woken. */
+  url?: string;
 }
 
 export interface PipelineHealth {

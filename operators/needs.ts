@@ -27,6 +27,17 @@ export function sayBackoff(stage: StageHealth, nowMs: number): string | undefine
   return `${countOf(stage, 'in_backoff')} in backoff: ${told.join('; ')}`;
 }
 
+/**
+ * Says when a process of the project's own last asked for work at a stage, and its release: `worker r7 last seen 3 s ago`. Undefined for
+ * a stage that an Edge Function runs.
+ */
+export function sayWorker({ worker }: StageHealth, nowMs: number): string | undefined {
+  if (!worker) return undefined;
+  if (!worker.seen_at) return 'no worker has asked for work yet';
+  const named = ['worker', worker.release].filter(Boolean).join(' ');
+  return `${named} last seen ${age(nowMs - Date.parse(worker.seen_at))} ago`;
+}
+
 /** Whether nothing is to be done in a pipeline, and nobody holds it back. */
 export const isQuiet = ({ pipeline, stages }: Listed) =>
   pipeline.enabled && pipeline.open_alerts === '0' && !stages.some(isBusy);

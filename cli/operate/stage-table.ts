@@ -1,7 +1,7 @@
 // The stages of pipelines as a table, with the number of rows in each state. Stages that need a person come first.
 import pc from 'picocolors';
 import type { Overview, PipelineHealth, StageHealth } from '../../operators/answers.ts';
-import { byNeed, isBusy, isQuiet, type Listed, sayBackoff } from '../../operators/needs.ts';
+import { byNeed, isBusy, isQuiet, type Listed, sayBackoff, sayWorker } from '../../operators/needs.ts';
 import { count, countOf, many, span } from '../../operators/numbers.ts';
 import { line } from './say.ts';
 import { type Column, table, words } from './table.ts';
@@ -68,7 +68,7 @@ export function stageLines(
   const rows: (StageHealth | string)[] = [];
   for (const { pipeline, stages: own } of listed.filter((one) => !isLeftOut(one))) {
     const busy = all || own.length <= mostStages ? own : own.filter(isBusy).slice(0, mostStages);
-    rows.push(nameLine(pipeline), ...busy.flatMap((stage) => [stage, ...backoffLines(stage, overview.now)]));
+    rows.push(nameLine(pipeline), ...busy.flatMap((stage) => [stage, ...notesOf(stage, overview.now)]));
     if (busy.length < own.length)
       rows.push(pc.dim(line(`  ${own.length - busy.length} more: npx millrace status ${words(pipeline.pipeline)}`)));
   }
@@ -87,10 +87,14 @@ export function stageLines(
   ];
 }
 
-/** Under a stage with attempts in backoff: why they are, and when the next is tried. */
-function backoffLines(stage: StageHealth, now: string): string[] {
-  const said = sayBackoff(stage, Date.parse(now));
-  return said ? [pc.yellow(line(`    ${words([said, stage.backoff?.message].filter(Boolean).join('. '))}`))] : [];
+/** Under a stage: why attempts are in backoff and when the next is tried; when its own worker was last seen. */
+function notesOf(stage: StageHealth, now: string): string[] {
+  const backoff = sayBackoff(stage, Date.parse(now));
+  const worker = sayWorker(stage, Date.parse(now));
+  return [
+    ...(backoff ? [pc.yellow(line(`    ${words([backoff, stage.backoff?.message].filter(Boolean).join('. '))}`))] : []),
+    ...(worker ? [pc.dim(line(`    ${words(worker)}`))] : []),
+  ];
 }
 
 const nameLine = ({ pipeline, enabled, paused, open_alerts }: PipelineHealth) =>

@@ -1,7 +1,7 @@
 // The ways from a row of a list to its pipeline and its stage, and why a stage's rows do not move.
 
 import type { StageHealth, Unattended } from '../../operators/answers.ts';
-import { sayBackoff } from '../../operators/needs.ts';
+import { sayBackoff, sayWorker } from '../../operators/needs.ts';
 import { useAsOf } from '../base/format.tsx';
 import { to } from '../base/route.ts';
 import { Words } from '../base/words.tsx';
@@ -34,6 +34,17 @@ export function Reason({ of, stage }: { of: Unattended | undefined; stage?: stri
           <a href={log}>its log</a>
         </>
       )}
+    </p>
+  );
+}
+
+/** When a worker of the project's own was last seen at a stage, and its release. */
+export function SeenWorker({ of: stage }: { of: StageHealth }) {
+  const said = sayWorker(stage, useAsOf());
+  if (!said) return null;
+  return (
+    <p class="hint">
+      <Words text={said} most={300} />
     </p>
   );
 }

@@ -23,7 +23,7 @@ import { Words } from '../base/words.tsx';
 import { CausesAndPlace } from './causes.tsx';
 import { mayNotAct } from './deeds.tsx';
 import { read, readOverview } from './door.ts';
-import { BackoffReason } from './links.tsx';
+import { BackoffReason, SeenWorker } from './links.tsx';
 import { RangePicker, sayEmpty, useFigures } from './range.tsx';
 import { Spark } from './spark.tsx';
 import { State } from './states.tsx';
@@ -279,6 +279,7 @@ function Stage({ stage, figures, range }: { stage: StageHealth; figures: Figures
       </span>
       <span class="hint">{hints.map(whole).join(', ')}</span>
       <BackoffReason of={stage} />
+      <SeenWorker of={stage} />
     </li>
   );
 }

@@ -7,7 +7,7 @@ import { Moment } from '../base/format.tsx';
 import { to } from '../base/route.ts';
 import { Words } from '../base/words.tsx';
 import { againChoices, type Deed, DeedButton, type Field, isForGood, throttleFields, throttleOf } from './deeds.tsx';
-import { BackoffReason, Reason } from './links.tsx';
+import { BackoffReason, Reason, SeenWorker } from './links.tsx';
 import { Marks } from './overview.tsx';
 
 interface Place {
@@ -51,6 +51,7 @@ export function StageDeeds({
       <StageTitle key={stage.stage} stage={stage} />
       <Reason of={stage.unattended} />
       <BackoffReason of={stage} />
+      <SeenWorker of={stage} />
       <ReasonsToWait of={stage} />
       <Buttons
         label="The stage"
