@@ -219,8 +219,8 @@ test('an address is forgotten once it has been woken and its worker has not come
 test.for([
   [`'{}', null, null`, 'p_stages is object, but must be a list'],
   [`null`, 'p_stages is null, but must be a list'],
-  [`'[]', null, 'w.test'`, "p_url is 'w.test', but must be an address with https:// or http://"],
-  [`'[]', null, 'http://a b'`, "p_url is 'http://a b', but must be an address"],
+  [`'[]', null, 'w.test'`, 'p_url is no address with http:// or https://'],
+  [`'[]', null, 'http://a b'`, 'p_url is no address'],
 ])('millrace_attend(%s) is refused with the remedy', async ([args, message], { engine }) => {
   await expect(engine.value(`select public.millrace_attend(${args})`)).rejects.toThrow(message);
 });

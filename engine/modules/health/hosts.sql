@@ -17,9 +17,8 @@ begin
   perform millrace.require_list('p_stages', jsonb_typeof(p_stages),
     'Send [{"pipeline": "…", "stage": "…"}].');
   if p_url !~ '^https?://[^/[:space:]][^[:space:]]*$' then
-    raise exception 'p_url is %, but must be an address with https:// or http://',
-      left(quote_literal(p_url), 100)
-      using errcode = 'MR002', hint = 'Correct MILLRACE_WORKER_URL, or leave it out.';
+    raise exception 'p_url is no address with http:// or https://'
+      using errcode = 'MR002', hint = 'Correct MILLRACE_WORKER_URL.';
   end if;
   select array_agg(case
       when s.id is null then 'unknown'
@@ -45,18 +44,4 @@ begin
     for update skip locked);
   return jsonb_build_object('stages', v_states);
 end
-$$;
-
--- Forgets the address of a process that has not asked for work for an hour, although a wake-up was
--- answered there or failed. A process that lives asks as soon as it is woken.
-create function millrace.forget_lost_workers()
-as $$
-update millrace.stages s
-set seen = s.seen - '{url,woken_at}'::text[]
-where s.id in (
-  select o.id
-  from millrace.stages o
-  where (o.seen ->> 'woken_at')::timestamptz < v_now - interval '1 hour'
-    and o.function_name in (select l.function_name from millrace.last_answers() l)
-  for update skip locked);
 $$;

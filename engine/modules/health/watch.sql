@@ -134,7 +134,7 @@ as $$
 select a.id, s.name, a.number, a.state, a.parent_id, a.retry_count,
   a.created_at, a.started_at, a.finished_at, a.finished_at - a.started_at,
   a.service, a.job_id,
-  a.error ->> 'code', concat_ws(' ', a.error ->> 'message', a.error ->> 'detail'),
+  a.error ->> 'code', nullif(concat_ws(' ', a.error ->> 'message', a.error ->> 'detail'), ''),
   a.usage, a.superseded, a.error ->> 'stack'
 from millrace.attempts a
 join millrace.stages s on s.id = a.stage_id

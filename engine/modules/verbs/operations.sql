@@ -145,7 +145,7 @@ select r.id as run_id, p.name as pipeline, r.entity_id, s.name as stage, s.kind,
   coalesce(a.retry_count, 0) + coalesce((a.state = 'failed')::int, 0) as failures,
   coalesce((s.retry ->> 'max_attempts')::int, 3) as fails_after,
   a.id as attempt_id,
-  concat_ws(' ', a.error ->> 'message', a.error ->> 'detail') as error
+  nullif(concat_ws(' ', a.error ->> 'message', a.error ->> 'detail'), '') as error
 from millrace.runs r
 join millrace.pipelines p on p.id = r.pipeline_id
 join millrace.version_stages vs on vs.version_id = r.version_id
