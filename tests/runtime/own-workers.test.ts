@@ -187,40 +187,9 @@ test('a worker that answers 503 is named as a worker, not as a function', async 
   );
 });
 
-test('an address is forgotten once it has been woken and its worker has not come for an hour', async ({ engine }) => {
-  await engine.pipeline([stage]);
-  await engine.configureDoorbell();
-  await engine.value(attendAt('https://w.test'));
-  const url = () => engine.value(`select seen ->> 'url' from millrace.stages`);
-  const later = async () => {
-    await engine.advance('61 minutes');
-    await engine.value(attendAt(null));
-    await engine.sweepAll();
-    return url();
-  };
-  expect(await later(), 'nobody woke it').toBe('https://w.test');
-  await engine.queued('work');
-  await engine.value('delete from net.http_request_queue returning id');
-  expect(await later(), 'its wake-up was lost').toBe('https://w.test');
-  await engine.advance('1 minute');
-  await engine.sweepAll();
-  await answerWakes(engine, 404);
-  await engine.value(attendAt('https://w.test'));
-  await engine.advance('59 minutes');
-  await engine.sweepAll();
-  expect(await url(), 'its worker came').toBe('https://w.test');
-  await engine.advance('2 minutes');
-  await engine.sweepAll();
-  expect(await url()).toBeNull();
-  await engine.value(attendAt('https://w.test'));
-  expect(await url(), 'it comes back').toBe('https://w.test');
-});
-
 test.for([
   [`'{}', null, null`, 'p_stages is object, but must be a list'],
   [`null`, 'p_stages is null, but must be a list'],
-  [`'[]', null, 'w.test'`, 'p_url is no address with http:// or https://'],
-  [`'[]', null, 'http://a b'`, 'p_url is no address'],
 ])('millrace_attend(%s) is refused with the remedy', async ([args, message], { engine }) => {
   await expect(engine.value(`select public.millrace_attend(${args})`)).rejects.toThrow(message);
 });

@@ -184,14 +184,4 @@ end if;
 delete from millrace.last_findings where true;
 insert into millrace.last_findings
 select f.what, f.detail from millrace.doctor() f where not f.ok on conflict do nothing;
--- Forgets the address of a process that has not asked for work for an hour, although a wake-up was
--- answered there or failed. A process that lives asks as soon as it is woken.
-update millrace.stages s
-set seen = s.seen - '{url,woken_at}'::text[]
-where s.id in (
-  select o.id
-  from millrace.stages o
-  where (o.seen ->> 'woken_at')::timestamptz < v_now - interval '1 hour'
-    and o.function_name in (select l.function_name from millrace.last_answers() l)
-  for update skip locked);
 $$;

@@ -16,10 +16,6 @@ declare
 begin
   perform millrace.require_list('p_stages', jsonb_typeof(p_stages),
     'Send [{"pipeline": "…", "stage": "…"}].');
-  if p_url !~ '^https?://[^/[:space:]][^[:space:]]*$' then
-    raise exception 'p_url is no address with http:// or https://'
-      using errcode = 'MR002', hint = 'Correct MILLRACE_WORKER_URL.';
-  end if;
   select array_agg(case
       when s.id is null then 'unknown'
       when s.host is null then 'function'
@@ -32,15 +28,16 @@ begin
   left join millrace.pipelines p on p.name = i.named ->> 'pipeline'
   left join millrace.stages s on s.pipeline_id = p.id and s.name = i.named ->> 'stage';
   -- A process asks up to five times a second, which is no news. The address of a process that is
-  -- woken outlasts the questions of others.
+  -- woken outlasts the questions of others for a week.
   update millrace.stages s
-  set seen = coalesce(s.seen - 'release', '{}') || v_seen
+  set seen = case when (s.seen ->> 'woken_at')::timestamptz > v_now - interval '7 days'
+    then s.seen - 'release' else '{}' end || v_seen
   where s.id in (
     select o.id
     from millrace.stages o
     where o.id = any (v_ids)
       and ((o.seen ->> 'seen_at')::timestamptz >= v_now - interval '4 seconds' is not true
-        or coalesce(o.seen ->> 'url', '') <> p_url)
+        or o.seen ->> 'url' <> p_url)
     for update skip locked);
   return jsonb_build_object('stages', v_states);
 end
