@@ -7,7 +7,7 @@ import { build } from 'esbuild';
 const root = path.join(import.meta.dirname, '..');
 const folder = path.join(root, 'packages', 'client');
 const dist = path.join(folder, 'dist');
-const entryPoints = ['index'].map((name) => path.join(folder, `${name}.ts`));
+const entryPoints = ['index', 'react'].map((name) => path.join(folder, `${name}.ts`));
 
 fs.rmSync(dist, { recursive: true, force: true });
 await build({
@@ -22,12 +22,7 @@ await build({
   packages: 'external',
   logLevel: 'warning',
 });
-const emit = ['--declaration', '--emitDeclarationOnly', '--outDir', dist, '--rootDir', folder];
-const modules = ['--module', 'esnext', '--moduleResolution', 'bundler', '--target', 'es2022', '--lib', 'es2022,dom'];
-const rest = ['--strict', '--skipLibCheck', '--ignoreConfig', '--allowImportingTsExtensions', '--types', ''];
-execFileSync(path.join(root, 'node_modules', '.bin', 'tsc'), [...emit, ...modules, ...rest, ...entryPoints], {
-  stdio: 'inherit',
-});
+execFileSync(path.join(root, 'node_modules', '.bin', 'tsc'), ['-p', folder], { stdio: 'inherit' });
 for (const name of fs.readdirSync(dist).filter((file) => file.endsWith('.d.ts'))) {
   const file = path.join(dist, name);
   fs.writeFileSync(file, fs.readFileSync(file, 'utf8').replaceAll(/(from '\.\/\w+)\.ts'/g, "$1.js'"));

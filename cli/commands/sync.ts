@@ -12,14 +12,15 @@ import { requireRelease } from '../project/release-fit.ts';
 import { writeChanges } from '../project/write-changes.ts';
 import { lostRows, writeLostRows } from '../sync/lost-rows.ts';
 import { withoutOrphans } from '../sync/orphan-sections.ts';
-import { planSync } from '../sync/sync-pipelines.ts';
+import { planSync, readTypes } from '../sync/sync-pipelines.ts';
 
 export const sync = defineCommand({
-  usage: `npx millrace sync [--check] [--columns] [--dry-run] [--remote[=REF]]
+  usage: `npx millrace sync [--check] [--columns] [--types=FILE] [--dry-run] [--remote[=REF]]
   Writes a migration for each definition of supabase/functions/_pipelines that has changed, children before their parents, and
   takes sections that add wrote out of the configuration where their functions are gone.
   --check    writes nothing, and fails where a migration is missing
   --columns  has the migrations drop the seven columns of each stage that is gone, with what they show
+  --types=FILE  writes the stages, results and errors of all pipelines as types for @millrace/client, such as src/pipelines.ts
   --remote[=REF]  writes none: gives a database that has the schema without the engine's rows, such as a branch made in the
              dashboard, its settings, cron jobs and the definitions of the migrations. REF is a reference or branch`,
   options: {
@@ -27,6 +28,7 @@ export const sync = defineCommand({
     ...remoteOption,
     check: { type: 'boolean', default: false },
     columns: { type: 'boolean', default: false },
+    types: { type: 'string' },
   },
   run: async ({ values }) => {
     const project = findProject(values.workdir);
@@ -39,6 +41,9 @@ export const sync = defineCommand({
     const migrations = planned.map(({ name, text }) => ({ file: `supabase/migrations/${name}`, text }));
     const all = [...migrationTexts(project), ...planned.map(({ text }) => text)];
     const changes = [...migrations, ...(values.check ? [] : withoutOrphans(project, all))];
+    if (values.types !== undefined) {
+      changes.push({ file: values.types, text: await readTypes(path.join(project.root, 'supabase', 'functions')) });
+    }
     const stack = findRunningStack(project.root);
     const here = stack
       ? `${pushCommand(stack)} brings it into the stack that runs here`

@@ -12,6 +12,8 @@ export interface Handlers {
   faults: Map<string, string>;
   /** The columns that stages' inputs require, by the pipeline. */
   columns: Map<string, InputColumns>;
+  /** The schemas of stages' results, by the pipeline. */
+  outputs: Map<string, Record<string, z.ZodType>>;
 }
 
 type Loaded = Record<string, unknown>;
@@ -43,7 +45,7 @@ export async function readHandlers(folder: string, names: string[]): Promise<Han
     return modules;
   };
   const modules = found.length > 1 ? await load(found).catch(alone) : await alone();
-  return { faults, columns: columnsOf(modules) };
+  return { faults, columns: columnsOf(modules), outputs: outputsOf(modules) };
 }
 
 const handlerOf = (folder: string, name: string) => path.join(folder, name, 'handler.ts');
@@ -65,6 +67,13 @@ function columnsOf(modules: Loaded[]): Map<string, InputColumns> {
     columns.set(pipeline.name, { ...columns.get(pipeline.name), [name]: requiredIn(shapeOf(input).entity) });
   }
   return columns;
+}
+
+function outputsOf(modules: Loaded[]): Map<string, Record<string, z.ZodType>> {
+  const outputs = new Map<string, Record<string, z.ZodType>>();
+  for (const { pipeline, name, output } of modules.flatMap(stagesIn))
+    outputs.set(pipeline.name, { ...outputs.get(pipeline.name), [name]: output });
+  return outputs;
 }
 
 const stageSchema = z.object({

@@ -20,6 +20,7 @@ import {
 import { functionFaults } from './pipeline-functions.ts';
 import { compiledText, definitionsIn, pipelineMigration } from './pipeline-migration.ts';
 import { childrenFirst, droppedFaults, droppedStages, keptPipelines, referenceFaults } from './pipeline-order.ts';
+import { pipelineTypes } from './pipeline-types.ts';
 import { type Definitions, readDefinitions } from './read-definitions.ts';
 import { grantFaults } from './table-grants.ts';
 
@@ -62,6 +63,13 @@ async function readProject(functionsFolder: string): Promise<Project> {
     );
   }
   return { pipelines, limits, faults: [...handlers.faults.values()] };
+}
+
+/** The types of the pipelines for a page's code. */
+export async function readTypes(functionsFolder: string): Promise<string> {
+  const defined = await readDefinitions(path.join(functionsFolder, '_pipelines'));
+  const { outputs } = await readHandlers(functionsFolder, functionsOf(defined));
+  return pipelineTypes([...new Set(defined.flatMap(({ exported }) => [...exported.values()]))], outputs);
 }
 
 /** Throws an error for a condition that the database would refuse, before a migration is written. */

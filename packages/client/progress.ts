@@ -28,7 +28,7 @@ export interface StageProgress<Code extends string = string> {
   started_at?: string;
   ended_at?: string;
   /** Why the stage failed, or its last try. `detail` comes to the roles alone that the definition's `progress.detailsTo` names. */
-  error?: { code: Code; message: string; detail?: string };
+  error?: { code: Code | (string & {}); message: string; detail?: string };
   children?: { total: number; completed: number; failed: number; cancelled: number };
 }
 

@@ -24,10 +24,10 @@ beforeAll(() => {
 });
 afterAll(() => fs.rmSync(project, { recursive: true, force: true }));
 
-test('the package needs supabase-js as a peer alone, and has at most 6 kB where it is loaded', async () => {
+test('the package needs supabase-js as a peer, React where its hooks are used, and has at most 6 kB where it is loaded', async () => {
   const { dependencies, peerDependencies } = JSON.parse(fs.readFileSync(path.join(folder, 'package.json'), 'utf8'));
   expect(dependencies).toBeUndefined();
-  expect(Object.keys(peerDependencies)).toEqual(['@supabase/supabase-js']);
+  expect(Object.keys(peerDependencies)).toEqual(['@supabase/supabase-js', 'react']);
   const { outputFiles } = await build({
     stdin: { contents: `export * from '@millrace/client'`, resolveDir: project },
     bundle: true,

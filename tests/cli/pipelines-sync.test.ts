@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { syncPipelines } from '../../cli/sync/sync-pipelines.ts';
+import { readTypes, syncPipelines } from '../../cli/sync/sync-pipelines.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { type Ended, projectFolder, runNode } from './run-command.ts';
 
@@ -494,4 +494,13 @@ it('says of a pipeline whose file is gone that the database keeps it', async () 
       `select millrace.pause('links'). Where none has, delete the migration.\n`,
   );
   expect(readMigrations()).toEqual(before);
+});
+
+it('writes the types of stages, results and errors for a page’s code', async () => {
+  const types = await readTypes(functionsFolder);
+  expect(types).toContain("export interface Leads {\n  pipeline: 'leads';");
+  expect(types).toMatch(/^ {4}scrape: \{ result: \{ /m);
+  expect(types).toContain('summarize: { result: { summary: string }; error: "invalid_output" };');
+  // A stage of a person has no code that says its result.
+  expect(types).toContain('    review: { result: unknown; error: never };');
 });

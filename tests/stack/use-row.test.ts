@@ -1,0 +1,69 @@
+// The hooks of @millrace/client/react in React itself, over a whole stack.
+import { randomUUID } from 'node:crypto';
+import type { SupabaseClient } from '@supabase/supabase-js';
+import { parseHTML } from 'linkedom';
+import { createElement } from 'react';
+import { createRoot } from 'react-dom/client';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { useRow, useRows } from '../../packages/client/react.ts';
+import { startTickets, type Tickets } from '../support/watching.ts';
+
+let tickets: Tickets;
+beforeAll(async () => {
+  tickets = await startTickets();
+});
+afterAll(() => tickets?.stop());
+
+const soon = { timeout: 30_000, interval: 20 };
+
+/** A page that React renders into. Its window stays, for what React still has to do. */
+function page(): { root: ReturnType<typeof createRoot>; text(): string } {
+  const { window, document } = parseHTML('<html><body><div id="root"></div></body></html>');
+  Object.assign(globalThis, { window, document });
+  const place = document.getElementById('root') as HTMLElement;
+  const root = createRoot(place);
+  onTestFinished(() => root.unmount());
+  return { root, text: () => place.textContent ?? '' };
+}
+
+function Ticket({ client, id }: { client: SupabaseClient; id: string | null }) {
+  const { row, error } = useRow(client, { pipeline: 'tickets', key: id });
+  return createElement('p', null, error ? error.code : `${id} ${row?.stages.read?.state ?? '…'}`);
+}
+
+function List({ client, ids }: { client: SupabaseClient; ids: string[] }) {
+  const { rows, errors } = useRows(client, { pipeline: 'tickets', keys: ids });
+  const shown = ids.map((id) => errors[id]?.code ?? rows[id]?.stages.read?.state);
+  return createElement('p', null, shown.join(' '));
+}
+
+test('a component shows its row, follows it, and watches another once its key is another', async () => {
+  const user = randomUUID();
+  const client = await tickets.signIn(user);
+  const [one, two] = [await tickets.add(user), await tickets.add(user)];
+  const { root, text } = page();
+  root.render(createElement(Ticket, { client, id: one }));
+  await expect.poll(text, soon).toBe(`${one} pending`);
+  await tickets.queue(one);
+  await expect.poll(text, soon).toBe(`${one} queued`);
+  root.render(createElement(Ticket, { client, id: two }));
+  await expect.poll(text, soon).toBe(`${two} pending`);
+  root.render(createElement(Ticket, { client, id: '999999' }));
+  await expect.poll(text, soon).toBe('not_found');
+  root.render(createElement(Ticket, { client, id: null }));
+  await expect.poll(text, soon).toBe('null …');
+  await expect.poll(() => client.getChannels(), soon).toEqual([]);
+});
+
+test('a list shows all its rows, and leaves them when it goes', async () => {
+  const user = randomUUID();
+  const client = await tickets.signIn(user);
+  const ids = [await tickets.add(user), await tickets.add(user), await tickets.add(user)];
+  const { root, text } = page();
+  root.render(createElement(List, { client, ids: [...ids, '999999'] }));
+  await expect.poll(text, soon).toBe('pending pending pending not_found');
+  await tickets.queue(String(ids[1]));
+  await expect.poll(text, soon).toBe('pending queued pending not_found');
+  root.unmount();
+  await expect.poll(() => client.getChannels(), soon).toEqual([]);
+});
