@@ -14,6 +14,7 @@ const hunts = {
     'tests/foreign/**/*.test.ts',
     'tests/examples/{articles-pictures,extract-text,pdf}.test.ts',
     'tests/faults/documents.test.ts',
+    'tests/soak/batch-prices.test.ts',
     'tests/engine/deadlock-hunt.test.ts',
     'tests/engine/decisions/decisions-at-random.test.ts',
     'tests/engine/figures/figures-recount.test.ts',
