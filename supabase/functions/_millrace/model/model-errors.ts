@@ -209,7 +209,7 @@ function byParameter(fault: ApiFault, prefix: string): StageError {
   const name = refusedBy(fault);
   if (schemaParameters.includes(name ?? '') || (saysNoSchema.test(message) && !/invalid schema/i.test(message))) {
     const said = `The model takes no schema for its answer (structured outputs): set ${prefix}_MODEL to one that does.`;
-    return new PermanentError('model_rejected_request', said, undefined, `${said} It answered: ${message}`);
+    return new PermanentError('model_rejected_request', said, undefined, `It answered: ${message}`);
   }
   if (name === null) {
     return new PermanentError('model_rejected_request', 'The model rejected the request.', undefined, message);
