@@ -93,6 +93,8 @@ async function defineFlow(engine: Engine): Promise<void> {
 /** Starts all of it over a fresh database. */
 export class BatchSite {
   readonly stages: Stage[] = [];
+  /** The work of functions that others have woken. */
+  private readonly working: Promise<unknown>[] = [];
   readonly env: Env = { SUPABASE_SERVICE_ROLE_KEY: 'k', LLM_MODEL: 'test-model' };
   rpc: Rpc = async () => ({ data: null, error: null, status: 200 });
   provider!: Awaited<ReturnType<typeof startBatches>>;
@@ -147,7 +149,7 @@ export class BatchSite {
       return answerRequests(
         stage,
         this.env,
-        () => {},
+        (work) => void this.working.push(work),
         () => this.rpc,
       )(c.req.raw);
     });
@@ -164,6 +166,8 @@ export class BatchSite {
     const recorder = new JobRecorder({ platform, rpc: this.rpc, log: createLog({}) }, Date.now() + 5_000);
     await pollJobs({ platform, recorder, budget: { fits: () => true }, pollMs: undefined });
     await recorder.settled();
+    // The clock may move on only once nobody works.
+    while (this.working.length > 0) await Promise.all(this.working.splice(0));
   }
 
   /** Lets time go by, five minutes a round, until no run goes on. */
