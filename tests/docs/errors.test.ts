@@ -15,7 +15,7 @@ const inCode = [
   /\bmissing: \{\s*code: '([a-z_]+)'/g,
 ];
 const inSql = [
-  /'code', '([a-z_]+[a-z])'/g,
+  /(?<!->> )'code', '([a-z_]+[a-z])'/g,
   /"code": "([a-z_]+)"/g,
   /\b(?:report|values )\(\s*'(?:info|warning|error)',\s*'([a-z_]+)'/g,
   /\breport_caught\([^']*'([a-z_]+)'/g,
@@ -23,10 +23,11 @@ const inSql = [
   /(MR(?!000)\d{3})/g,
 ];
 
-/** Codes that the code puts together or chooses: an agent's limits, a quota's amounts, parts of a source. */
+/** Codes that the code puts together or chooses: an agent's limits, a quota's amounts, ends of a batch, parts of a source. */
 const composed = [
   ...['turns', 'tokens', 'cost', 'time'].map((what) => `agent_${what}_exceeded`),
   ...['starts', 'spending'].map((kind) => `quota_${kind}`),
+  ...['expired', 'cancelled', 'rejected'].map((end) => `batch_${end}`),
   ...['sitemaps', 'feed_pages'].map((what) => `too_many_${what}`),
 ];
 
